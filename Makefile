@@ -1,0 +1,38 @@
+# Every target makes its own environment: `make demo` and `make test` work on a fresh clone.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.PHONY: demo test check bench clean
+
+$(VENV)/user: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "unmet needs Python 3.11 or later: make PYTHON=/path/to/python3.11 ..." >&2; exit 2; }
+	@test -x $(BIN)/python || { echo "Making the environment in $(VENV) ..." >&2; $(PYTHON) -m venv $(VENV); }
+	@echo "Installing unmet and what it needs (a minute the first time) ..." >&2
+	@$(INSTALL) -e .
+	@touch $@
+
+$(VENV)/dev: $(VENV)/user
+	@echo "Installing what its tests need ..." >&2
+	@$(INSTALL) -e '.[dev]'
+	@touch $@
+
+demo: $(VENV)/user
+	@$(BIN)/unmet demo --out demo --overwrite
+
+test: $(VENV)/dev
+	@$(BIN)/pytest -n 2 --dist worksteal
+
+check: $(VENV)/dev
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+bench: $(VENV)/dev
+	@$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) demo runs dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,66 @@
+"""The gates of the tables of trips and stations: their columns, and which rows can be used."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from unmet.tables import Checked, Column, RowRule, Table, check
+
+__all__ = ["STATIONS", "TRIPS", "check_stations", "check_trips"]
+
+TRIPS = Table(
+    "trips",
+    (
+        Column("vehicle_id", "text", "", "the car"),
+        Column("start_time", "time", "UTC", "when the trip starts"),
+        Column("end_time", "time", "UTC", "when it ends"),
+        Column("start_lat", "number", "degree", "where it starts", required=False, least=-90, most=90),
+        Column("start_lon", "number", "degree", "where it starts", required=False, least=-180, most=180),
+        Column("end_lat", "number", "degree", "where it ends", least=-90, most=90),
+        Column("end_lon", "number", "degree", "where it ends", least=-180, most=180),
+        Column("distance_km", "number", "km", "driven distance", least=0, most=5000),
+    ),
+)
+
+STATIONS = Table(
+    "stations",
+    (
+        Column("station_id", "text", "", "the station", aliases=("osm_id", "id")),
+        Column("lat", "number", "degree", "where it is", aliases=("latitude",), least=-90, most=90),
+        Column("lon", "number", "degree", "where it is", aliases=("longitude", "lng"), least=-180, most=180),
+        Column(
+            "power_kw", "number", "kW", "power of a plug", default=22, aliases=("max_kw", "power"), least=0.5, most=1500
+        ),
+        Column("plugs", "integer", "", "plugs at the station", default=2, aliases=("capacity",), least=1, most=1000),
+        Column("operator", "text", "", "who runs it", required=False),
+        Column("name", "text", "", "its name", required=False),
+    ),
+)
+
+
+def check_trips(source: Any) -> Checked:
+    """Trips that can be driven: in time order, without overlap on one vehicle."""
+    last_end = pl.col("end_time").shift().over("vehicle_id")
+    rules = (
+        RowRule("end_time", pl.col("end_time") >= pl.col("start_time"), "ends before it starts"),
+        RowRule(
+            "start_time",
+            ~pl.struct("vehicle_id", "start_time", "end_time").is_duplicated()
+            | pl.struct("vehicle_id", "start_time", "end_time").is_first_distinct(),
+            "is the same trip as on an earlier line",
+        ),
+        RowRule(
+            "start_time",
+            (pl.col("start_time") >= last_end.cum_max().over("vehicle_id")) | last_end.is_null(),
+            "starts before the vehicle's last trip has ended",
+        ),
+    )
+    return check(source, TRIPS, rules, sort=("vehicle_id", "start_time", "end_time"))
+
+
+def check_stations(source: Any) -> Checked:
+    """Stations with a place, a power and at least one plug; empty power and plugs take a stated default."""
+    rules = (RowRule("station_id", pl.col("station_id").is_first_distinct(), "is the id of an earlier station"),)
+    return check(source, STATIONS, rules)

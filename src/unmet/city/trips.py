@@ -1,0 +1,320 @@
+"""Trips of the built-in city: every car keeps house somewhere, goes to work, shops, visits, and comes home."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from unmet.city.places import ORIGIN, PLACES, ROAD_DETOUR, TIME_ZONE, land_polygons_km
+from unmet.compiled import compiled
+
+__all__ = ["AUTUMN_HOLIDAY", "LAST_DAY", "FIRST_DAY", "VEHICLES", "Habits", "synthetic_trips"]
+
+VEHICLES = 32_664
+FIRST_DAY = dt.date(2019, 9, 1)
+LAST_DAY = dt.date(2019, 11, 30)
+AUTUMN_HOLIDAY = (dt.date(2019, 10, 14), dt.date(2019, 10, 20))
+
+Floats = NDArray[np.float64]
+
+
+class Habits(NamedTuple):
+    """How the cars of the built-in city are used. Hours are local clock hours; shares are probabilities."""
+
+    # A car is seen for a while (a visit, a lease, all three months): lognormal days, cut by the period.
+    seen_days: float = 2.0  # median
+    seen_spread: float = 2.77  # of the logarithm
+    # While it is there, it is out on a weekday with this probability, times the factor of other days.
+    weekday: float = 0.99
+    saturday: float = 0.85
+    sunday: float = 0.8
+    holiday: float = 0.74
+    # Commuting: which share of the cars, and on which share of the weekdays on which the car is out at all.
+    commuters: float = 0.5
+    commutes: float = 0.88
+    commutes_on_holiday: float = 0.55
+    leave_home_hour: float = 7.45
+    leave_home_spread: float = 0.6
+    work_hours: float = 7.0
+    work_hours_spread: float = 1.0
+    lunch_errand: float = 0.08
+    stop_on_the_way: float = 0.55
+    # Days without work.
+    tour_hour: float = 10.8
+    tour_hour_spread: float = 2.8
+    another_errand: float = 0.76  # after each errand
+    errand_hours: float = 1.15  # median stay
+    errand_spread: float = 0.7  # of the logarithm of the stay
+    # Evenings.
+    evening_out: float = 0.4
+    evening_hours: float = 1.7  # median stay
+    homeward_hour: float = 20.8  # by when a car heads home, at the latest ...
+    homeward_spread: float = 0.8
+    night_out: float = 0.01  # ... but on this share of days three hours later
+    # Distance decay of the choice of a place to go to [km].
+    work_reach_km: float = 5.0
+    errand_reach_km: float = 5.0
+
+
+class _Zones(NamedTuple):
+    """Places as arrays in km around the origin, with the cumulative probabilities of where trips from each lead."""
+
+    x: Floats
+    y: Floats
+    spread: Floats
+    to_work: Floats  # (from, to), cumulative
+    to_errand: Floats  # (from, to), cumulative
+
+
+class _Calendar(NamedTuple):
+    midnight_s: Floats  # UTC second of local midnight
+    clock_change_s: Floats  # what to add to the local clock after 03:00, seconds
+    out: Floats  # probability that a car is used
+    commute: Floats  # probability that a used commuter car goes to work
+
+
+def synthetic_trips(seed: int, vehicles: int = VEHICLES, habits: Habits | None = None) -> pl.DataFrame:
+    """Trips of `vehicles` cars from September to November 2019, by vehicle and time, deterministic for a seed.
+
+    A trip starts where the car's last one ended. Positions carry 50 to 500 m of privacy noise, drawn anew for every
+    stop, as in the paper's data.
+    """
+    habits = habits or Habits()
+    rng = np.random.default_rng([seed, 0x7219])
+    zones, calendar = _zones(habits), _calendar(habits)
+    cars = np.array([p.population * p.cars_per_person for p in PLACES])
+    home = rng.choice(len(PLACES), size=vehicles, p=cars / cars.sum())
+    days = np.ceil(habits.seen_days * np.exp(habits.seen_spread * rng.standard_normal(vehicles)))
+    period = len(calendar.out)
+    first = np.floor(rng.random(vehicles) * (period + days - 1)) - days + 1
+    seen = np.column_stack([np.maximum(first, 0), np.minimum(first + days, period)]).astype(np.int64)
+    commuter = rng.random(vehicles) < habits.commuters
+    table = _drive(rng, home, seen, commuter, zones, calendar, habits, *land_polygons_km())
+    return _as_frame(table)
+
+
+def _zones(habits: Habits) -> _Zones:
+    lat, lon = np.array([[p.lat, p.lon] for p in PLACES]).T
+    x, y = ORIGIN.to_km(lat, lon)
+    radius = np.sqrt(np.array([p.area_km2 for p in PLACES]) / np.pi)
+    workplaces = np.array([p.workplaces for p in PLACES], float)
+    people = np.array([p.population for p in PLACES], float)
+    # Within a place, trips are about half its radius long.
+    apart = np.maximum(np.hypot(x[:, None] - x, y[:, None] - y), radius / 2)
+
+    def leads_to(attraction: Floats, reach_km: float) -> Floats:
+        weight = attraction * np.exp(-apart / reach_km)
+        return np.cumsum(weight / weight.sum(axis=1, keepdims=True), axis=1)
+
+    return _Zones(
+        x,
+        y,
+        np.minimum(0.55 * radius, 2.2),
+        leads_to(workplaces, habits.work_reach_km),
+        leads_to(0.5 * workplaces + 0.3 * people, habits.errand_reach_km),
+    )
+
+
+def _calendar(habits: Habits) -> _Calendar:
+    days = [FIRST_DAY + dt.timedelta(days=i) for i in range((LAST_DAY - FIRST_DAY).days + 1)]
+    zone = ZoneInfo(TIME_ZONE)
+    midnight = [dt.datetime.combine(day, dt.time(), zone) for day in days]
+    noon = [dt.datetime.combine(day, dt.time(12), zone) for day in days]
+    change = [(b.timestamp() - a.timestamp()) - 12 * 3600 for a, b in zip(midnight, noon, strict=True)]
+    weekday = np.array([day.weekday() for day in days])
+    holiday = np.array([AUTUMN_HOLIDAY[0] <= day <= AUTUMN_HOLIDAY[1] for day in days])
+    out = np.select([weekday == 5, weekday == 6], [habits.saturday, habits.sunday], 1.0)
+    commute = np.where(weekday < 5, np.where(holiday, habits.commutes_on_holiday, habits.commutes), 0.0)
+    return _Calendar(
+        np.array([m.timestamp() for m in midnight]),
+        np.array(change),
+        habits.weekday * out * np.where(holiday, habits.holiday, 1.0),
+        commute,
+    )
+
+
+def _as_frame(table: Floats) -> pl.DataFrame:
+    vehicle, start, end, start_x, start_y, end_x, end_y, distance = table.T
+    start_lat, start_lon = ORIGIN.to_degrees(start_x, start_y)
+    end_lat, end_lon = ORIGIN.to_degrees(end_x, end_y)
+    utc = pl.Datetime("ms", "UTC")
+    names = pl.Series([f"v{i:05d}" for i in range(int(vehicle.max()) + 1)])
+    return pl.DataFrame(
+        {
+            "vehicle_id": names.gather(vehicle.astype(np.int64)),
+            "start_time": pl.Series(np.round(start).astype(np.int64) * 1000).cast(utc),
+            "end_time": pl.Series(np.round(end).astype(np.int64) * 1000).cast(utc),
+            "start_lat": start_lat.round(5),
+            "start_lon": start_lon.round(5),
+            "end_lat": end_lat.round(5),
+            "end_lon": end_lon.round(5),
+            "distance_km": distance.round(3),
+        }
+    ).filter(pl.col("end_time").dt.date() <= LAST_DAY)
+
+
+@compiled()
+def _inside(x: float, y: float, outline: Floats) -> bool:
+    inside = False
+    j = len(outline) - 1
+    for i in range(len(outline)):
+        xi, yi, xj, yj = outline[i, 0], outline[i, 1], outline[j, 0], outline[j, 1]
+        if (yi > y) != (yj > y) and x < (xj - xi) * (y - yi) / (yj - yi) + xi:
+            inside = not inside
+        j = i
+    return inside
+
+
+@compiled()
+def is_land(x: float, y: float, zealand: Floats, amager: Floats) -> bool:
+    """Whether a point [km] is on land."""
+    return _inside(x, y, zealand) or _inside(x, y, amager)
+
+
+@compiled()
+def _spot(rng: np.random.Generator, zone: int, zones: _Zones, zealand: Floats, amager: Floats) -> tuple[float, float]:
+    """A place on land in a zone [km]."""
+    x, y = zones.x[zone], zones.y[zone]
+    for _ in range(50):
+        x = zones.x[zone] + zones.spread[zone] * rng.standard_normal()
+        y = zones.y[zone] + zones.spread[zone] * rng.standard_normal()
+        if is_land(x, y, zealand, amager):
+            break
+    return x, y
+
+
+@compiled()
+def _stay(rng: np.random.Generator, median_hours: float, spread: float) -> float:
+    return min(max(median_hours * np.exp(spread * rng.standard_normal()), 0.15), 6.0)
+
+
+@compiled()
+def _plan_day(
+    rng: np.random.Generator,
+    works: bool,
+    home: tuple[int, float, float],
+    work: tuple[int, float, float],
+    zones: _Zones,
+    habits: Habits,
+    zealand: Floats,
+    amager: Floats,
+    stops: Floats,
+) -> tuple[int, float]:
+    """Fill `stops` with rows x, y, stay in hours; give their number and the hour of the first departure."""
+    n = 0
+    at_zone = home[0]
+    if works:
+        leave = min(max(habits.leave_home_hour + habits.leave_home_spread * rng.standard_normal(), 5.0), 11.0)
+        hours = max(habits.work_hours + habits.work_hours_spread * rng.standard_normal(), 3.0)
+        errands = 0
+        while errands < 3 and rng.random() < habits.stop_on_the_way:
+            errands += 1
+        at_zone = work[0]
+        if rng.random() < habits.lunch_errand:
+            stops[n] = work[1], work[2], hours / 2
+            zone = np.searchsorted(zones.to_errand[at_zone], rng.random())
+            x, y = _spot(rng, zone, zones, zealand, amager)
+            stops[n + 1] = x, y, _stay(rng, 0.5, 0.4)
+            stops[n + 2] = work[1], work[2], hours / 2
+            n += 3
+        else:
+            stops[n] = work[1], work[2], hours
+            n += 1
+    else:
+        leave = min(max(habits.tour_hour + habits.tour_hour_spread * rng.standard_normal(), 6.5), 19.0)
+        errands = 1
+        while errands < 6 and rng.random() < habits.another_errand:
+            errands += 1
+    for _ in range(errands):
+        # Half of the errands are done near home, whatever the car passed on its way.
+        near = home[0] if rng.random() < 0.5 else at_zone
+        at_zone = np.searchsorted(zones.to_errand[near], rng.random())
+        x, y = _spot(rng, at_zone, zones, zealand, amager)
+        stops[n] = x, y, _stay(rng, habits.errand_hours, habits.errand_spread)
+        n += 1
+    if rng.random() < habits.evening_out:
+        stops[n] = home[1], home[2], 0.5 + 1.5 * rng.random()
+        zone = np.searchsorted(zones.to_errand[home[0]], rng.random())
+        x, y = _spot(rng, zone, zones, zealand, amager)
+        stops[n + 1] = x, y, _stay(rng, habits.evening_hours, 0.4)
+        n += 2
+    stops[n] = home[1], home[2], 0.0
+    return n + 1, leave
+
+
+@compiled()
+def _drive(
+    rng: np.random.Generator,
+    homes: NDArray[np.int64],
+    seen: NDArray[np.int64],
+    commuter: NDArray[np.bool_],
+    zones: _Zones,
+    calendar: _Calendar,
+    habits: Habits,
+    zealand: Floats,
+    amager: Floats,
+) -> Floats:
+    """Rows vehicle, start, end [UTC s], start x, y, end x, y [km], distance [km], by vehicle and time."""
+    trips = np.empty((1_000_000, 8))
+    n = 0
+    stops = np.empty((12, 3))
+    for vehicle in range(len(homes)):
+        x, y = _spot(rng, homes[vehicle], zones, zealand, amager)
+        home = (homes[vehicle], x, y)
+        work_zone = np.searchsorted(zones.to_work[homes[vehicle]], rng.random())
+        work_x, work_y = _spot(rng, work_zone, zones, zealand, amager)
+        work = (work_zone, work_x, work_y)
+        seen_x, seen_y = _with_noise(rng, x, y)
+        free_at = 0.0
+        for day in range(seen[vehicle, 0], seen[vehicle, 1]):
+            # On its first day a car is out for certain: that is how it came to be seen.
+            if rng.random() >= calendar.out[day] and day != seen[vehicle, 0]:
+                continue
+            works = commuter[vehicle] and rng.random() < calendar.commute[day]
+            stops_today, hour = _plan_day(rng, works, home, work, zones, habits, zealand, amager, stops)
+            homeward = habits.homeward_hour + habits.homeward_spread * rng.standard_normal()
+            if rng.random() < habits.night_out:
+                homeward += 3.0
+            for stop in range(stops_today):
+                if hour >= homeward:
+                    # Too late for more: straight home, and not out again.
+                    if x == home[1] and y == home[2]:
+                        break
+                    stops[stop] = home[1], home[2], 24.0
+                to_x, to_y = stops[stop, 0], stops[stop, 1]
+                crow = np.hypot(to_x - x, to_y - y)
+                km = max(ROAD_DETOUR * crow * np.exp(0.08 * rng.standard_normal()), 0.4)
+                rush = 0.8 if (7.0 <= hour < 9.0 or 15.0 <= hour < 17.5) else 1.0
+                drive_hours = 0.05 + km / (rush * min(26.0 + 1.3 * km, 75.0))
+                clock = calendar.clock_change_s[day] if hour >= 3.0 else 0.0
+                start = calendar.midnight_s[day] + hour * 3600.0 + clock
+                if start < free_at:
+                    break
+                free_at = start + drive_hours * 3600.0
+                to_seen_x, to_seen_y = _with_noise(rng, to_x, to_y)
+                if n == len(trips):
+                    grown = np.empty((2 * n, 8))
+                    grown[:n] = trips
+                    trips = grown
+                trips[n, 0], trips[n, 1], trips[n, 2] = vehicle, start, free_at
+                trips[n, 3], trips[n, 4], trips[n, 5], trips[n, 6] = seen_x, seen_y, to_seen_x, to_seen_y
+                trips[n, 7] = km
+                n += 1
+                x, y, seen_x, seen_y = to_x, to_y, to_seen_x, to_seen_y
+                free_at += 60.0
+                hour += drive_hours
+                hour += max(min(stops[stop, 2], homeward - hour), 0.15)
+    return trips[:n]
+
+
+@compiled()
+def _with_noise(rng: np.random.Generator, x: float, y: float) -> tuple[float, float]:
+    """A point moved by 50 to 500 m in any direction [km]."""
+    away = 0.05 + 0.45 * rng.random()
+    angle = 2 * np.pi * rng.random()
+    return x + away * np.cos(angle), y + away * np.sin(angle)

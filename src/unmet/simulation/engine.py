@@ -1,0 +1,140 @@
+"""Engine: every trip of every electric car in order of arrival, and what happens at the stations."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import types
+from numpy.typing import NDArray
+
+from unmet.compiled import compiled
+from unmet.simulation.battery import (
+    TAPER_SOC,
+    energy_to_taper_kwh,
+    hours_to_full,
+    hours_to_taper,
+    soc_after_charging,
+    soc_after_trip,
+)
+from unmet.simulation.choice import choose_station, willingness
+from unmet.simulation.queues.base import ADMIT, LOST, PLUGS_TYPE, SLOT_TYPE, Admit, Driver, Plugs, Slot
+
+__all__ = ["COLUMNS", "Cars", "Rules", "Trips", "run"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+class Trips(NamedTuple):
+    """Trips in order of their end, as the engine reads them. Times in seconds since 1970, UTC."""
+
+    vehicle: Integers
+    end_s: Floats
+    next_start_s: Floats  # of the same vehicle; infinite after its last trip
+    distance_km: Floats
+    nearest: Integers  # (trips, k) stations, nearest first
+    nearest_km: Floats  # (trips, k)
+    uniform: Floats  # (trips, 3) draws in [0, 1): whether to charge, where, and what if turned away
+
+
+class Cars(NamedTuple):
+    """The state of every car; `soc` and `tries` change as the engine runs."""
+
+    soc: Floats
+    tries: Integers  # attempts so far of a driver who was turned away and still wants to charge
+    capacity_kwh: Floats
+    range_km: Floats
+
+
+class Rules(NamedTuple):
+    """The scenario in the engine's terms."""
+
+    beta_table: Floats
+    sensitivity: float
+    literal: bool
+    retries: float  # share of the turned-away who try again after their next trip
+    diverts: float  # share of the turned-away who try the next nearest stations at once
+
+
+COLUMNS = ("trip", "station", "plug", "start_s", "taper_s", "charged_s", "end_s", "soc", "energy_kwh", "attempt")
+"""What a row of the engine's log says.
+
+A served driver is on the plug from `start_s` to `end_s`, at full power until `taper_s` and at a quarter of it until
+`charged_s`. A lost one has plug -1 and the energy that it wanted.
+"""
+
+_FLOATS = types.Array(types.float64, 1, "C")
+_INTEGERS = types.Array(types.int64, 1, "C")
+_FLOATS_2D = types.Array(types.float64, 2, "C")
+_TRIPS = types.NamedTuple(
+    (_INTEGERS, _FLOATS, _FLOATS, _FLOATS, types.Array(types.int64, 2, "C"), _FLOATS_2D, _FLOATS_2D), Trips
+)
+_CARS = types.NamedTuple((_FLOATS, _INTEGERS, _FLOATS, _FLOATS), Cars)
+_RULES = types.NamedTuple((_FLOATS, types.float64, types.boolean, types.float64, types.float64), Rules)
+
+
+@compiled(_FLOATS_2D(_FLOATS_2D, types.int64, types.int64, SLOT_TYPE, *(types.float64,) * 4, types.int64))
+def _note(
+    log: Floats, n: int, trip: int, slot: Slot, taper_s: float, charged_s: float, soc: float, kwh: float, attempt: int
+) -> Floats:
+    """Write row n of the log, which is given back, twice as long where it was full."""
+    if n == len(log):
+        longer = np.empty((2 * n, log.shape[1]))
+        longer[:n] = log
+        log = longer
+    log[n, 0], log[n, 1], log[n, 2], log[n, 3] = trip, slot.station, slot.plug, slot.start
+    log[n, 4], log[n, 5], log[n, 6] = taper_s, charged_s, slot.end
+    log[n, 7], log[n, 8], log[n, 9] = soc, kwh, attempt
+    return log
+
+
+@compiled(_FLOATS_2D(types.FunctionType(ADMIT), _INTEGERS, _TRIPS, _CARS, PLUGS_TYPE, _RULES))
+def run(admit: Admit, rows: Integers, trips: Trips, cars: Cars, plugs: Plugs, rules: Rules) -> Floats:
+    """Play the trips of `rows`; give one row of COLUMNS for every arrival at a station, in order of time."""
+    log = np.empty((1024 + len(rows) // 8, len(COLUMNS)))
+    n = 0
+    for row in rows:
+        car = trips.vehicle[row]
+        before = cars.soc[car]
+        soc = soc_after_trip(before, trips.distance_km[row], cars.range_km[car])
+        cars.soc[car] = soc
+        if cars.tries[car] == 0 and trips.uniform[row, 0] >= willingness(rules.beta_table, before, soc):
+            continue
+        nearest = trips.nearest[row]
+        capacity = cars.capacity_kwh[car]
+        driver = Driver(trips.end_s[row], trips.next_start_s[row], soc, capacity, rules.literal)
+        wanted = energy_to_taper_kwh(soc, capacity)
+        chosen = nearest[choose_station(trips.nearest_km[row], rules.sensitivity, trips.uniform[row, 1])]
+        attempt = cars.tries[car] + 1
+        slot = admit(driver, chosen, nearest, plugs)
+        if slot.plug == LOST and trips.uniform[row, 2] < rules.diverts:
+            for other in nearest:
+                if other == chosen:
+                    continue
+                log = _note(log, n, row, slot, driver.now, driver.now, soc, wanted, attempt)
+                n += 1
+                attempt += 1
+                slot = admit(driver, other, nearest, plugs)
+                if slot.plug != LOST:
+                    break
+        if slot.plug == LOST:
+            log = _note(log, n, row, slot, driver.now, driver.now, soc, wanted, attempt)
+            # A car that is empty cannot drive on and try later.
+            if soc > 0.0 and trips.uniform[row, 2] < rules.retries:
+                cars.tries[car] = attempt
+            else:
+                cars.tries[car] = 0
+                cars.soc[car] = max(soc, TAPER_SOC)
+        else:
+            plugs.free_at[slot.plug] = slot.end
+            power = plugs.power_kw[slot.station]
+            taper = min(slot.end, slot.start + 3600.0 * hours_to_taper(soc, capacity, power, rules.literal))
+            full = min(slot.end, slot.start + 3600.0 * hours_to_full(soc, capacity, power, rules.literal))
+            hours = (slot.end - slot.start) / 3600.0
+            charged = soc_after_charging(soc, hours, capacity, power, rules.literal)
+            cars.soc[car] = charged
+            cars.tries[car] = 0
+            log = _note(log, n, row, slot, taper, full, soc, (charged - soc) * capacity, attempt)
+        n += 1
+    return log[:n].copy()

@@ -1,0 +1,86 @@
+"""What a queue discipline is: one compiled function that says which plug a driver gets, from when to when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numba import types
+from numpy.typing import NDArray
+
+from unmet.compiled import compiled
+from unmet.simulation.battery import hours_to_full
+
+__all__ = ["ADMIT", "LOST", "Admit", "Driver", "Plugs", "Queue", "Slot", "free_plug", "until_next_trip"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+class Driver(NamedTuple):
+    """What a queue may know of a driver. Times in seconds; `leaves` is infinite if no later trip is known."""
+
+    now: float
+    leaves: float
+    soc: float
+    capacity_kwh: float
+    literal: bool  # which charging curve
+
+
+class Plugs(NamedTuple):
+    """All plugs of the city: those of station s are first[s], ..., first[s + 1] - 1."""
+
+    first: Integers  # (stations + 1,)
+    power_kw: Floats  # (stations,)
+    free_at: Floats  # (plugs,), second at which the plug's last user leaves
+
+
+class Slot(NamedTuple):
+    """What a driver gets: plug `plug` of all plugs from `start` until `end` [s]. No plug (-1): lost."""
+
+    station: int
+    plug: int
+    start: float
+    end: float
+
+
+LOST = -1
+
+Admit = Callable[[Driver, int, Integers, Plugs], Slot]
+"""(driver, station the driver chose, nearest stations in order, plugs) -> slot."""
+
+_FLOATS = types.Array(types.float64, 1, "C")
+_INTEGERS = types.Array(types.int64, 1, "C")
+DRIVER_TYPE = types.NamedTuple((types.float64,) * 4 + (types.boolean,), Driver)
+PLUGS_TYPE = types.NamedTuple((_INTEGERS, _FLOATS, _FLOATS), Plugs)
+SLOT_TYPE = types.NamedTuple((types.int64, types.int64, types.float64, types.float64), Slot)
+ADMIT = SLOT_TYPE(DRIVER_TYPE, types.int64, _INTEGERS, PLUGS_TYPE)
+"""The compiled signature of `Admit`."""
+
+
+@compiled(types.int64(PLUGS_TYPE, types.int64, types.float64))
+def free_plug(plugs: Plugs, station: int, now: float) -> int:
+    """The first plug of a station that nobody uses, or LOST."""
+    for plug in range(plugs.first[station], plugs.first[station + 1]):
+        if plugs.free_at[plug] <= now:
+            return plug
+    return LOST
+
+
+@compiled(types.float64(DRIVER_TYPE, types.float64))
+def until_next_trip(driver: Driver, power_kw: float) -> float:
+    """When a driver leaves who stays until the next trip, or, where none is known, until the battery is full [s]."""
+    if driver.leaves < np.inf:
+        return driver.leaves
+    return driver.now + 3600.0 * hours_to_full(driver.soc, driver.capacity_kwh, power_kw, driver.literal)
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """A queue discipline by name."""
+
+    name: str
+    title: str
+    admit: Admit

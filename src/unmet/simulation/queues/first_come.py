@@ -1,0 +1,19 @@
+"""First come, first served: whoever finds a plug keeps it until the next trip; whoever finds none is lost."""
+
+from __future__ import annotations
+
+from unmet.compiled import compiled
+from unmet.simulation.queues.base import ADMIT, LOST, Driver, Integers, Plugs, Queue, Slot, free_plug, until_next_trip
+
+__all__ = ["FIRST_COME"]
+
+
+@compiled(ADMIT)
+def _admit(driver: Driver, chosen: int, nearest: Integers, plugs: Plugs) -> Slot:
+    plug = free_plug(plugs, chosen, driver.now)
+    if plug == LOST:
+        return Slot(chosen, LOST, driver.now, driver.now)
+    return Slot(chosen, plug, driver.now, until_next_trip(driver, plugs.power_kw[chosen]))
+
+
+FIRST_COME = Queue("first-come", "First come, first served", _admit)

@@ -1,0 +1,87 @@
+"""Scenario: everything that determines a simulation of a given city, as a small file."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from unmet.errors import InputError
+from unmet.simulation.queues import queue_named
+
+__all__ = ["Curve", "Scenario", "TurnedAway", "read_scenario"]
+
+
+class Curve(str, Enum):
+    """Which charging curve: continuous, or as the paper prints it."""
+
+    CONTINUOUS = "continuous"
+    LITERAL = "literal"
+
+
+class TurnedAway(str, Enum):
+    """What a driver does who found no plug."""
+
+    ELSEWHERE = "elsewhere"  # counts as charged elsewhere, so that later demand does not depend on the queue
+    RETRY = "retry"  # tries again after the next trip
+    DIVERT = "divert"  # tries the next nearest station at once
+
+
+class Scenario(BaseModel):
+    """A counterfactual: these cars were electric, these rules held at the stations."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_enum_values=False)
+
+    queue: str = Field("first-come", description="queue discipline at all stations")
+    penetration: float = Field(0.05, gt=0, le=1, description="electric share of the city's cars")
+    seed: int = Field(1, ge=0, description="seed of every random choice")
+    plug_in_a: float = Field(3.4, gt=0, description="a of Beta(a, b), the state of charge at which drivers plug in")
+    plug_in_b: float = Field(3.7, gt=0, description="b of Beta(a, b), the state of charge at which drivers plug in")
+    distance_sensitivity: float = Field(1.0, description="s in exp(-s D): how much nearer stations are preferred, 1/km")
+    curve: Curve = Field(Curve.CONTINUOUS, description="charging curve")
+    turned_away: TurnedAway = Field(TurnedAway.ELSEWHERE, description="what drivers do who found no plug")
+    turned_away_share: float = Field(1.0, ge=0, le=1, description="share of them who retry or divert")
+
+    @field_validator("queue")
+    @classmethod
+    def _known(cls, name: str) -> str:
+        try:
+            return queue_named(name).name
+        except InputError as error:
+            raise ValueError(str(error)) from None
+
+    def to_yaml(self) -> str:
+        """The scenario as the text of a scenario file."""
+        return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False)
+
+
+def scenario_from(values: dict[str, Any], source: str) -> Scenario:
+    """A scenario of these values, or one sentence on the first that makes no sense."""
+    try:
+        return Scenario(**values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "extra_forbidden":
+            known = ", ".join(Scenario.model_fields)
+            raise InputError(f"{source} has no option {name!r}: the options are {known}.") from None
+        problem = first["msg"].removeprefix("Value error, ")
+        raise InputError(f"{source}: {name} = {first['input']!r} makes no sense: {problem}") from None
+
+
+def read_scenario(path: Path) -> Scenario:
+    """Read a scenario file as `unmet simulate` writes it; the version in it is not a part of the scenario."""
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"Cannot read the scenario {path}: {error.strerror}.") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} is not a YAML file: {' '.join(str(error).split())}") from None
+    if not isinstance(values, dict):
+        raise InputError(f"{path} is not a scenario: it must be lines of `option: value`, as in `queue: first-come`.")
+    for about in ("version", "city"):
+        values.pop(about, None)
+    return scenario_from(values, str(path))

@@ -1,0 +1,165 @@
+"""Simulate: a city and a scenario in, every arrival at every station out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from unmet.city.build import City
+from unmet.geo import nearest_stations
+from unmet.simulation import engine
+from unmet.simulation.choice import beta_table
+from unmet.simulation.fleet import EV_MODELS, electric_vehicles, initial_soc, sample_models
+from unmet.simulation.queues import Plugs, queue_named
+from unmet.simulation.scenario import Curve, Scenario, TurnedAway
+
+__all__ = ["NEAREST", "Itinerary", "Outcome", "prepare", "simulate"]
+
+NEAREST = 5  # stations a driver considers
+
+UTC = pl.Datetime("ms", "UTC")
+
+
+@dataclass(frozen=True, slots=True)
+class Itinerary:
+    """A city made ready for the engine, once for all scenarios: trips in order of arrival, nearest stations found."""
+
+    city: City
+    vehicle_ids: pl.Series
+    trips: engine.Trips  # `uniform` is empty here: it comes with the seed
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What happened: every arrival, served or lost, and the cars that were electric."""
+
+    arrivals: pl.DataFrame
+    vehicles: pl.DataFrame
+    stations: pl.DataFrame
+    trips: int  # driven by electric cars
+
+    @property
+    def sessions(self) -> pl.DataFrame:
+        """What the operators would have recorded: the served arrivals."""
+        served = self.arrivals.filter(pl.col("outcome") == "served")
+        return served.select("session_id", "station_id", "start", "end", "energy_kwh", "plug_id", "vehicle_id")
+
+
+def prepare(city: City) -> Itinerary:
+    """Sort the trips by their end, find each one's nearest stations and the car's next start."""
+    ids = city.trips["vehicle_id"].unique().sort()
+    trips = (
+        city.trips.with_columns(
+            vehicle=pl.col("vehicle_id").replace_strict(ids, np.arange(len(ids)), return_dtype=pl.Int64),
+            end_s=pl.col("end_time").dt.epoch("ms") / 1000,
+            next_start_s=pl.col("start_time").shift(-1).over("vehicle_id", order_by="start_time").dt.epoch("ms") / 1000,
+        )
+        .with_columns(pl.col("next_start_s").fill_null(np.inf))
+        .sort("end_s", "vehicle", maintain_order=True)
+    )
+    stations = city.stations
+    index, km = nearest_stations(trips["end_lat"], trips["end_lon"], stations["lat"], stations["lon"], NEAREST)
+    arrays = engine.Trips(
+        trips["vehicle"].to_numpy(writable=True),
+        trips["end_s"].to_numpy(writable=True),
+        trips["next_start_s"].to_numpy(writable=True),
+        trips["distance_km"].to_numpy(writable=True),
+        index.astype(np.int64),
+        km,
+        np.empty((0, 3)),
+    )
+    return Itinerary(city, ids, arrays)
+
+
+def simulate(itinerary: Itinerary, scenario: Scenario) -> Outcome:
+    """Play one scenario. The same seed gives the same result, to the bit."""
+    streams = [np.random.default_rng([scenario.seed, stream]) for stream in range(4)]
+    cars_seen = len(itinerary.vehicle_ids)
+    electric = electric_vehicles(scenario.penetration, itinerary.city.cars, cars_seen, streams[0])
+    model = sample_models(cars_seen, streams[1])
+    soc = initial_soc(cars_seen, streams[2])
+    capacity = np.array([m.battery_kwh for m in EV_MODELS], float)[model]
+    reach = np.array([m.range_km for m in EV_MODELS], float)[model]
+    uniform = streams[3].random((len(itinerary.trips.vehicle), 3))
+
+    trips = itinerary.trips._replace(uniform=uniform)
+    cars = engine.Cars(soc.copy(), np.zeros(cars_seen, np.int64), capacity, reach)
+    rows = np.flatnonzero(electric[trips.vehicle])
+    plugs = plugs_of(itinerary.city.stations)
+    log = engine.run(queue_named(scenario.queue).admit, rows, trips, cars, plugs, _rules(scenario))
+
+    vehicles = pl.DataFrame(
+        {
+            "vehicle_id": itinerary.vehicle_ids,
+            "model": pl.Series([m.name for m in EV_MODELS]).gather(model),
+            "battery_kwh": capacity,
+            "range_km": reach,
+            "initial_soc": soc,
+        }
+    ).filter(electric)
+    arrivals = _arrivals(log, itinerary, trips, capacity, plugs)
+    return Outcome(arrivals, vehicles, itinerary.city.stations, len(rows))
+
+
+def plugs_of(stations: pl.DataFrame) -> Plugs:
+    """The plugs of a table of stations, all free."""
+    first = np.concatenate([[0], np.cumsum(stations["plugs"].to_numpy())]).astype(np.int64)
+    return Plugs(first, stations["power_kw"].to_numpy().astype(float), np.full(first[-1], -np.inf))
+
+
+def _rules(scenario: Scenario) -> engine.Rules:
+    share = scenario.turned_away_share
+    return engine.Rules(
+        beta_table(scenario.plug_in_a, scenario.plug_in_b),
+        scenario.distance_sensitivity,
+        scenario.curve is Curve.LITERAL,
+        share if scenario.turned_away is TurnedAway.RETRY else 0.0,
+        share if scenario.turned_away is TurnedAway.DIVERT else 0.0,
+    )
+
+
+def _arrivals(
+    log: NDArray[np.float64],
+    itinerary: Itinerary,
+    trips: engine.Trips,
+    capacity: NDArray[np.float64],
+    plugs: Plugs,
+) -> pl.DataFrame:
+    """The engine's log as a table. Times are rounded to the millisecond, so that order is kept."""
+    trip, station, plug, start, taper, charged, end, soc, energy, attempt = log.T
+    row, place = trip.astype(np.int64), station.astype(np.int64)
+    car = trips.vehicle[row]
+    served = pl.Series(plug >= 0)
+    leaves = trips.next_start_s[row]
+
+    def moment(seconds: NDArray[np.float64]) -> pl.Series:
+        return pl.Series(np.round(np.where(np.isfinite(seconds), seconds, 0) * 1000).astype(np.int64)).cast(UTC)
+
+    return pl.DataFrame(
+        {
+            "session_id": pl.Series(np.arange(1, len(log) + 1)).cast(pl.String).str.zfill(8),
+            "vehicle_id": itinerary.vehicle_ids.gather(car),
+            "station_id": itinerary.city.stations["station_id"].gather(place),
+            "plug_id": pl.Series((plug - plugs.first[place] + 1).astype(np.int32)),
+            "arrival": moment(trips.end_s[row]),
+            "start": moment(start),
+            "taper": moment(taper),
+            "charged": moment(charged),
+            "end": moment(end),
+            "outcome": pl.Series(np.where(plug >= 0, "served", "lost")),
+            "energy_kwh": energy,
+            "wanted_kwh": energy,
+            "waited_minutes": (start - trips.end_s[row]) / 60,
+            "attempt": pl.Series(attempt.astype(np.int16)),
+            "soc": soc,
+            "battery_kwh": capacity[car],
+            "leaves": moment(leaves),
+        }
+    ).with_columns(
+        pl.when(served).then(pl.col("plug_id", "start", "taper", "charged", "end", "waited_minutes")),
+        pl.when(served).then("energy_kwh").otherwise(0.0).alias("energy_kwh"),
+        pl.when(pl.Series(np.isfinite(leaves))).then("leaves"),
+    )

@@ -1,0 +1,142 @@
+"""How much demand a city loses, by queue and penetration: the counterfactual study of the paper."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from unmet.city.build import City
+from unmet.demand.panel import simulated_panel
+from unmet.demand.regions import Regions, kmeans_regions
+from unmet.simulation.scenario import Scenario
+from unmet.simulation.simulate import Itinerary, prepare, simulate
+from unmet.study.paper import CENSORED_HOURS_PERCENT, PENETRATIONS, QUEUES
+
+__all__ = ["Cell", "CensoringStudy", "paper_percent", "run_censoring"]
+
+WORKERS = 2  # cells at a time; each is one thread without the interpreter lock
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What one queue at one penetration loses."""
+
+    queue: str
+    penetration: float
+    censored_hours_percent: float
+    censored_hours_percent_by_region: tuple[float, ...]  # in the order of the regions
+    arrivals: int
+    lost_arrivals: int
+    lost_share_of_energy: float
+    true_kwh: float
+    trips: int
+    vehicles: int
+    panel: pl.DataFrame
+    seconds: float
+
+    def summary(self) -> dict[str, Any]:
+        """The cell without its panel, for JSON."""
+        return {
+            "queue": self.queue,
+            "penetration": self.penetration,
+            "censored_hours_percent": round(self.censored_hours_percent, 3),
+            "censored_hours_percent_by_region": [round(p, 3) for p in self.censored_hours_percent_by_region],
+            "paper_censored_hours_percent": paper_percent(self.queue, self.penetration),
+            "arrivals": self.arrivals,
+            "lost_arrivals": self.lost_arrivals,
+            "lost_share_of_energy": round(self.lost_share_of_energy, 5),
+            "true_kwh": round(self.true_kwh, 1),
+            "trips": self.trips,
+            "vehicles": self.vehicles,
+            "seconds": round(self.seconds, 3),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class CensoringStudy:
+    """All cells of the study, and the city that they were played in."""
+
+    city: City
+    regions: Regions
+    cells: tuple[Cell, ...]
+    seed: int
+    seconds: float
+
+    def cell(self, queue: str, penetration: float) -> Cell:
+        """The cell of one queue and penetration."""
+        return next(c for c in self.cells if (c.queue, c.penetration) == (queue, penetration))
+
+    @property
+    def queues(self) -> tuple[str, ...]:
+        """The queues studied, in order."""
+        return tuple(dict.fromkeys(cell.queue for cell in self.cells))
+
+    @property
+    def penetrations(self) -> tuple[float, ...]:
+        """The penetrations studied, in order."""
+        return tuple(dict.fromkeys(cell.penetration for cell in self.cells))
+
+    def table(self) -> pl.DataFrame:
+        """One row a cell. Time taken is not part of it: the same seed gives the same bytes."""
+        return pl.DataFrame([cell.summary() for cell in self.cells]).drop("seconds")
+
+
+def paper_percent(queue: str, penetration: float) -> float | None:
+    """The paper's censored hours city-wide, percent, where it has that cell."""
+    if queue not in CENSORED_HOURS_PERCENT or penetration not in PENETRATIONS:
+        return None
+    return CENSORED_HOURS_PERCENT[queue][PENETRATIONS.index(penetration)]
+
+
+def run_censoring(
+    city: City,
+    queues: Sequence[str] = QUEUES,
+    penetrations: Sequence[float] = PENETRATIONS,
+    regions: int = 10,
+    scenario: Scenario | None = None,
+    on_cell: Callable[[int], None] | None = None,
+) -> CensoringStudy:
+    """Play every queue at every penetration in the same city, with the same drivers and the same luck.
+
+    `scenario` gives everything else, the seed included. `on_cell` hears how many cells are done.
+    """
+    begun = time.perf_counter()
+    base = scenario or Scenario()
+    itinerary = prepare(city)
+    grouped = kmeans_regions(city.stations, regions)
+    scenarios = [base.model_copy(update={"queue": q, "penetration": p}) for q in queues for p in penetrations]
+    cells = []
+    with ThreadPoolExecutor(WORKERS) as pool:
+        for cell in pool.map(lambda one: _play(itinerary, grouped, one), scenarios):
+            cells.append(cell)
+            if on_cell:
+                on_cell(len(cells))
+    return CensoringStudy(city, grouped, tuple(cells), base.seed, time.perf_counter() - begun)
+
+
+def _play(itinerary: Itinerary, regions: Regions, scenario: Scenario) -> Cell:
+    begun = time.perf_counter()
+    outcome = simulate(itinerary, scenario)
+    panel = simulated_panel(outcome.arrivals, regions, itinerary.city.period)
+    by_region = panel.group_by("unique_id", maintain_order=True).agg(pl.col("censored").mean() * 100)
+    anywhere = panel.group_by("ds").agg(pl.col("censored").any())["censored"]
+    observed, true = panel.select(pl.col("y", "y_true").sum()).row(0)
+    return Cell(
+        scenario.queue,
+        scenario.penetration,
+        100 * float(anywhere.mean() or 0.0),  # type: ignore[arg-type]
+        tuple(by_region["censored"]),
+        outcome.arrivals.height,
+        int(panel["lost"].sum()),
+        1 - observed / true if true else 0.0,
+        true,
+        outcome.trips,
+        outcome.vehicles.height,
+        panel,
+        time.perf_counter() - begun,
+    )

@@ -1,0 +1,291 @@
+"""Tables: what their columns are, and the gate through which every table from outside comes in.
+
+A table is declared once, as columns with unit, meaning and bounds; validation, help and documents all read that. A row
+that cannot be used is set aside with its line, its value and the reason: rows in = rows kept + rows set aside.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import polars as pl
+from polars.exceptions import ComputeError, NoDataError, PolarsError, ShapeError
+
+from unmet.errors import InputError
+
+__all__ = ["UTC", "Checked", "Column", "RowRule", "Table", "as_frame", "check", "parse_time", "read_frame"]
+
+LINE = "__line__"  # the line of the file a row came from
+UTC = pl.Datetime("ms", "UTC")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a table: its type, unit, meaning, and what values it may hold."""
+
+    name: str
+    kind: Literal["text", "number", "integer", "time"]
+    unit: str
+    meaning: str
+    required: bool = True
+    default: float | None = None  # stands in for an empty cell, and is counted
+    aliases: tuple[str, ...] = ()
+    least: float | None = None
+    most: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RowRule:
+    """A condition over several columns or rows that a usable row meets."""
+
+    column: str  # whose value is shown
+    holds: pl.Expr
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The columns of a table."""
+
+    name: str
+    columns: tuple[Column, ...]
+
+    def to_markdown(self) -> str:
+        """The columns as a table for documents."""
+        rows = ["| column | unit | meaning |", "| --- | --- | --- |"]
+        for column in self.columns:
+            notes = [column.meaning]
+            if not column.required:
+                notes.append("optional")
+            if column.default is not None:
+                notes.append(f"{column.default:g} where empty")
+            if column.aliases:
+                notes.append("also read as " + ", ".join(f"`{alias}`" for alias in column.aliases))
+            rows.append(f"| `{column.name}` | {column.unit} | {'; '.join(notes)} |")
+        return "\n".join(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A table that passed the gate, and what did not."""
+
+    kept: pl.DataFrame
+    rejected: pl.DataFrame  # line, column, value, reason
+    filled: dict[str, int] = field(default_factory=dict)  # empty cells that took a default, by column
+
+    @property
+    def rows_in(self) -> int:
+        """Rows that came in."""
+        return self.kept.height + self.rejected.height
+
+
+def as_frame(table: Any) -> pl.DataFrame:
+    """Any Arrow-compatible frame (Polars, pandas, PyArrow, DuckDB) as a Polars frame."""
+    if isinstance(table, pl.DataFrame):
+        return table
+    if isinstance(table, pl.LazyFrame):
+        return table.collect()
+    if hasattr(table, "__arrow_c_stream__") or isinstance(table, dict):
+        return pl.DataFrame(table)
+    raise InputError(
+        f"A {type(table).__name__} is not a table: give a Polars, pandas or PyArrow frame, or a file path."
+    )
+
+
+def read_frame(path: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Read a CSV (also gzipped) or Parquet file: its rows with their line numbers, and the rows that have no shape.
+
+    Cells of a CSV stay text: the gate, not the reader, decides what they mean.
+    """
+    if not path.is_file():
+        raise InputError(f"There is no file {path}: check the path.")
+    with path.open("rb") as file:
+        head = file.read(4)
+    if not head:
+        raise InputError(f"{path} is empty: give a CSV or Parquet file with a header.")
+    try:
+        if head == b"PAR1":
+            return pl.read_parquet(path).with_row_index(LINE, offset=1), _no_rejects()
+        separator = _separator(path)
+        try:
+            frame = pl.read_csv(path, separator=separator, infer_schema=False)
+        except (ComputeError, ShapeError):
+            # A row of another length, or an odd quote: read row by row, and set aside the ones without shape.
+            return _read_ragged_csv(path, separator)
+        return frame.with_row_index(LINE, offset=2), _no_rejects()
+    except (OSError, EOFError) as error:
+        raise InputError(f"Cannot read {path}: {error}. Check that the file is whole.") from None
+    except (NoDataError, PolarsError, UnicodeDecodeError, csv.Error) as error:
+        reason = str(error).splitlines()[0][:200]
+        raise InputError(f"{path} is neither a CSV in UTF-8 nor a Parquet file ({reason}).") from None
+
+
+def _open_text(path: Path) -> Any:
+    with path.open("rb") as file:
+        zipped = file.read(2) == b"\x1f\x8b"
+    opener = gzip.open if zipped else open
+    return opener(path, "rt", encoding="utf-8-sig", newline="")
+
+
+def _separator(path: Path) -> str:
+    with _open_text(path) as file:
+        header = file.readline(100_000)
+    if "\x00" in header:
+        raise InputError(f"{path} is a binary file: give a CSV or Parquet file.")
+    return max(",;\t", key=header.count)
+
+
+def _read_ragged_csv(path: Path, separator: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+    with _open_text(path) as file:
+        reader = csv.reader(file, delimiter=separator)
+        header = next(reader)
+        rows, lines, odd = [], [], []
+        for row in reader:
+            if len(row) == len(header):
+                rows.append(row)
+                lines.append(reader.line_num)
+            elif row:
+                reason = f"has {len(row)} fields where the header has {len(header)}"
+                odd.append((reader.line_num, "", separator.join(row)[:200], reason))
+    schema = {name: pl.String for name in header}
+    frame = pl.DataFrame(rows, schema=schema, orient="row").select(pl.Series(LINE, lines, pl.UInt32), pl.all())
+    return frame, pl.DataFrame(odd, schema=_REJECTS, orient="row")
+
+
+_REJECTS = {"line": pl.UInt32, "column": pl.String, "value": pl.String, "reason": pl.String}
+
+
+def _no_rejects() -> pl.DataFrame:
+    return pl.DataFrame(schema=_REJECTS)
+
+
+def check(source: Any, table: Table, rules: Sequence[RowRule] = (), sort: Sequence[str] = ()) -> Checked:
+    """Pass a frame or a file through the gate of a table.
+
+    Columns are found by name or alias, whatever their case, and cast; rows with a value that cannot be cast, is missing
+    or is out of bounds are set aside; then `rules` apply in order, each to the rows that met those before, sorted by
+    `sort` (for rules that compare neighbours).
+    """
+    if isinstance(source, str | Path):
+        name = str(source)
+        frame, odd = read_frame(Path(source))
+    else:
+        name = f"The table of {table.name}"
+        frame, odd = as_frame(source).with_row_index(LINE, offset=1), _no_rejects()
+    frame = _named(frame, table, name)
+    columns = [column for column in table.columns if column.name in frame.columns]
+    empty = {column.name: _empty(column.name, frame.schema[column.name]) for column in columns}
+    filled = {c.name: frame.select(empty[c.name].sum()).item() for c in columns if c.default is not None}
+    cast = frame.select(
+        LINE,
+        *(_cast(column, frame.schema[column.name]).alias(column.name) for column in columns),
+        pl.struct(pl.col(column.name).cast(pl.String) for column in columns).alias(_RAW),
+        *(empty[column.name].alias(_EMPTY + column.name) for column in columns),
+    ).with_columns(pl.coalesce(_problem(column) for column in columns).alias(_WHY))
+    rejected = [odd, _set_aside(cast.filter(pl.col(_WHY).is_not_null()))]
+    kept = cast.filter(pl.col(_WHY).is_null()).with_columns(
+        pl.when(pl.col(_EMPTY + c.name)).then(c.default).otherwise(c.name).cast(cast.schema[c.name]).alias(c.name)
+        for c in columns
+        if c.default is not None
+    )
+    for column in table.columns:
+        if column.default is not None and column.name not in filled:
+            filled[column.name] = frame.height
+            dtype = pl.Int32 if column.kind == "integer" else pl.Float64
+            kept = kept.with_columns(pl.lit(column.default, dtype).alias(column.name))
+    if sort:
+        kept = kept.sort(*sort, maintain_order=True)
+    for rule in rules:
+        why = _why(rule.column, pl.lit(rule.reason))
+        judged = kept.with_columns(pl.when(rule.holds.fill_null(value=False)).then(None).otherwise(why).alias(_WHY))
+        rejected.append(_set_aside(judged.filter(pl.col(_WHY).is_not_null())))
+        kept = judged.filter(pl.col(_WHY).is_null())
+    names = [column.name for column in table.columns if column.name in kept.columns]
+    return Checked(kept.select(names), pl.concat(rejected).sort("line"), filled)
+
+
+_RAW, _WHY, _EMPTY = "__raw__", "__why__", "__empty__"
+
+
+def _set_aside(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.select(pl.col(LINE).alias("line").cast(pl.UInt32), pl.col(_WHY)).unnest(_WHY)
+
+
+def _why(column: str, reason: pl.Expr) -> pl.Expr:
+    value = pl.col(_RAW).struct.field(column).str.slice(0, 200)
+    return pl.struct(column=pl.lit(column), value=value, reason=reason)
+
+
+def _named(frame: pl.DataFrame, table: Table, name: str) -> pl.DataFrame:
+    """The frame's columns under the table's names; those it does not know are left out."""
+    found = {column.strip().lstrip("\ufeff").lower(): column for column in frame.columns}
+    names, missing = {LINE: LINE}, []
+    for column in table.columns:
+        spelled = next((found[a.lower()] for a in (column.name, *column.aliases) if a.lower() in found), None)
+        if spelled is not None:
+            names[spelled] = column.name
+        elif column.required and column.default is None:
+            missing.append(column.name)
+    if missing:
+        there = ", ".join(c for c in frame.columns if c != LINE) or "none"
+        needed = ", ".join(c.name for c in table.columns if c.required and c.default is None)
+        raise InputError(
+            f"{name} has no column {', '.join(missing)}: {table.name} need {needed}. Its columns are {there}."
+        )
+    return frame.select(*names).rename(names)
+
+
+def _empty(column: str, dtype: pl.DataType) -> pl.Expr:
+    value = pl.col(column)
+    return (value.str.strip_chars() == "").fill_null(value=True) if dtype == pl.String else value.is_null()
+
+
+def _cast(column: Column, dtype: pl.DataType) -> pl.Expr:
+    value = pl.col(column.name)
+    if dtype == pl.String:
+        value = value.str.strip_chars()
+    if column.kind == "text":
+        return value.cast(pl.String)
+    if column.kind == "time":
+        return parse_time(value, dtype)
+    number = value.cast(pl.Float64, strict=False)
+    if column.kind == "integer":
+        return pl.when(number == number.round()).then(number).cast(pl.Int32, strict=False)
+    return number
+
+
+def parse_time(value: pl.Expr, dtype: pl.DataType) -> pl.Expr:
+    """Times in UTC of ISO 8601 text, seconds or milliseconds since 1970, or datetimes; UTC where no offset is given."""
+    if isinstance(dtype, pl.Datetime):
+        aware = value if dtype.time_zone else value.dt.replace_time_zone("UTC")
+        return aware.dt.convert_time_zone("UTC").cast(UTC)
+    number = value.cast(pl.Float64, strict=False)
+    millis = pl.when(number.abs() < 1e11).then(number * 1000).otherwise(number)
+    from_number = millis.cast(pl.Int64, strict=False).cast(UTC)
+    if dtype != pl.String:
+        return from_number
+    iso = value.str.replace(r"^(\d{4}-\d\d-\d\d)[ T]+", "${1}T").str.replace(r"(T\d\d:\d\d)($|Z|[+-])", "${1}:00${2}")
+    iso = pl.when(iso.str.contains(r"T.*(Z|[+-]\d\d:?\d\d)$")).then(iso).otherwise(iso + "Z")
+    return pl.coalesce(iso.str.to_datetime("%+", time_unit="ms", time_zone="UTC", strict=False), from_number)
+
+
+def _problem(column: Column) -> pl.Expr:
+    """Why a row cannot be used because of this column, or null."""
+    value, empty = pl.col(column.name), pl.col(_EMPTY + column.name)
+    wanted = {"number": "a number", "integer": "a whole number", "time": "a time", "text": "text"}[column.kind]
+    problems = []
+    if column.required and column.default is None:
+        problems.append((empty, "is empty"))
+    problems.append((~empty & value.is_null(), f"is not {wanted}"))
+    if column.kind == "number":
+        problems.append((~value.is_finite(), "is not a number"))
+    if column.least is not None:
+        problems.append((value < column.least, f"is below {column.least:g}"))
+    if column.most is not None:
+        problems.append((value > column.most, f"is above {column.most:g}"))
+    return pl.coalesce(pl.when(wrong).then(_why(column.name, pl.lit(reason))) for wrong, reason in problems)
