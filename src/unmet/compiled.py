@@ -1,22 +1,31 @@
-"""How hot loops are compiled: ahead of the first call, cached on disk, without the interpreter lock."""
+"""How hot loops are compiled: cached on disk, without the interpreter lock, and typed as what they were."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, Protocol, TypeVar
 
 import numba
 
-__all__ = ["compiled"]
+__all__ = ["compiled", "named_tuple_type"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def compiled(*signature: Any) -> Callable[[Function], Function]:
-    """Compile a function with Numba, keeping its Python type.
+class _Decorator(Protocol):
+    def __call__(self, function: Function, /) -> Function: ...
+
+
+def compiled(signature: Any = None) -> _Decorator:
+    """Compile a function with Numba: at once for a signature, else at its first call.
 
     Floating-point arithmetic stays strictly IEEE (no `fastmath`), so that a plain Python twin of a compiled
     function gives the same bits.
     """
-    decorate = numba.njit(*signature, cache=True, nogil=True)
-    return lambda function: cast(Function, decorate(function))
+    decorator: _Decorator = numba.njit(signature, cache=True, nogil=True)
+    return decorator
+
+
+def named_tuple_type(of: type, *fields: Any) -> Any:
+    """The Numba type of a named tuple whose fields have these Numba types."""
+    return numba.types.NamedTuple(fields, of)  # type: ignore[no-untyped-call]

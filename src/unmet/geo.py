@@ -52,9 +52,9 @@ class Projection(NamedTuple):
 
 
 class Nearest(NamedTuple):
-    """The stations nearest to each point, nearest first: `index` into the stations, `km` as the crow flies."""
+    """The stations nearest to each point, nearest first: their rows in the table, and km as the crow flies."""
 
-    index: NDArray[np.int32]  # (points, k)
+    station: NDArray[np.int64]  # (points, k)
     km: Floats  # (points, k)
 
 
@@ -69,9 +69,9 @@ def nearest_stations(
 
     stations = _unit_vectors(station_lat, station_lon)
     k = min(k, len(stations))
-    chord, index = KDTree(stations).query(_unit_vectors(lat, lon), k=np.arange(1, k + 1), workers=2)
-    km = 2 * EARTH_RADIUS_KM * np.arcsin(np.clip(chord / 2, 0, 1))
-    return Nearest(index.astype(np.int32), km)
+    found = KDTree(stations).query(_unit_vectors(lat, lon), k=np.arange(1, k + 1), workers=2)
+    chord, station = np.asarray(found[0], float), np.asarray(found[1], np.int64)
+    return Nearest(station, 2 * EARTH_RADIUS_KM * np.arcsin(np.clip(chord / 2, 0, 1)))
 
 
 def _unit_vectors(lat: ArrayLike, lon: ArrayLike) -> Floats:

@@ -7,6 +7,7 @@ that cannot be used is set aside with its line, its value and the reason: rows i
 from __future__ import annotations
 
 import csv
+import datetime as dt
 import gzip
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ __all__ = ["UTC", "Checked", "Column", "RowRule", "Table", "as_frame", "check", 
 
 LINE = "__line__"  # the line of the file a row came from
 UTC = pl.Datetime("ms", "UTC")
+_TIMES = dt.datetime(1900, 1, 1, tzinfo=dt.UTC), dt.datetime(2200, 1, 1, tzinfo=dt.UTC)  # outside it is a mistake
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +154,7 @@ def _read_ragged_csv(path: Path, separator: str) -> tuple[pl.DataFrame, pl.DataF
             elif row:
                 reason = f"has {len(row)} fields where the header has {len(header)}"
                 odd.append((reader.line_num, "", separator.join(row)[:200], reason))
-    schema = {name: pl.String for name in header}
+    schema = dict.fromkeys(header, pl.String)
     frame = pl.DataFrame(rows, schema=schema, orient="row").select(pl.Series(LINE, lines, pl.UInt32), pl.all())
     return frame, pl.DataFrame(odd, schema=_REJECTS, orient="row")
 
@@ -184,7 +186,7 @@ def check(source: Any, table: Table, rules: Sequence[RowRule] = (), sort: Sequen
     cast = frame.select(
         LINE,
         *(_cast(column, frame.schema[column.name]).alias(column.name) for column in columns),
-        pl.struct(pl.col(column.name).cast(pl.String) for column in columns).alias(_RAW),
+        pl.struct(_shown(column.name, frame.schema[column.name]) for column in columns).alias(_RAW),
         *(empty[column.name].alias(_EMPTY + column.name) for column in columns),
     ).with_columns(pl.coalesce(_problem(column) for column in columns).alias(_WHY))
     rejected = [odd, _set_aside(cast.filter(pl.col(_WHY).is_not_null()))]
@@ -245,6 +247,14 @@ def _empty(column: str, dtype: pl.DataType) -> pl.Expr:
     return (value.str.strip_chars() == "").fill_null(value=True) if dtype == pl.String else value.is_null()
 
 
+def _shown(column: str, dtype: pl.DataType) -> pl.Expr:
+    """A cell as text, to be shown where it cannot be used."""
+    value = pl.col(column)
+    if isinstance(dtype, pl.Datetime):  # Polars cannot print the year 300000
+        return pl.when(parse_time(value, dtype).is_between(*_TIMES)).then(value).cast(pl.String)
+    return value.cast(pl.String)
+
+
 def _cast(column: Column, dtype: pl.DataType) -> pl.Expr:
     value = pl.col(column.name)
     if dtype == pl.String:
@@ -264,6 +274,8 @@ def parse_time(value: pl.Expr, dtype: pl.DataType) -> pl.Expr:
     if isinstance(dtype, pl.Datetime):
         aware = value if dtype.time_zone else value.dt.replace_time_zone("UTC")
         return aware.dt.convert_time_zone("UTC").cast(UTC)
+    if dtype == pl.Date:
+        return value.cast(pl.Datetime("ms")).dt.replace_time_zone("UTC")
     number = value.cast(pl.Float64, strict=False)
     millis = pl.when(number.abs() < 1e11).then(number * 1000).otherwise(number)
     from_number = millis.cast(pl.Int64, strict=False).cast(UTC)
@@ -274,10 +286,20 @@ def parse_time(value: pl.Expr, dtype: pl.DataType) -> pl.Expr:
     return pl.coalesce(iso.str.to_datetime("%+", time_unit="ms", time_zone="UTC", strict=False), from_number)
 
 
+_KINDS = {
+    "number": "a number",
+    "integer": "a whole number",
+    "time": "a time between the years 1900 and 2200",
+    "text": "text",
+}
+
+
 def _problem(column: Column) -> pl.Expr:
     """Why a row cannot be used because of this column, or null."""
     value, empty = pl.col(column.name), pl.col(_EMPTY + column.name)
-    wanted = {"number": "a number", "integer": "a whole number", "time": "a time", "text": "text"}[column.kind]
+    if column.kind == "time":
+        value = pl.when(value.is_between(*_TIMES)).then(value)
+    wanted = _KINDS[column.kind]
     problems = []
     if column.required and column.default is None:
         problems.append((empty, "is empty"))

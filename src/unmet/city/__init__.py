@@ -1,0 +1,1 @@
+"""The city: where cars drive and where they could charge."""

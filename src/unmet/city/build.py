@@ -5,13 +5,12 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from unmet import __version__
-from unmet.city.gates import check_stations, check_trips
+from unmet.city.gates import STATIONS, check_stations, check_trips
 from unmet.city.places import CARS_IN_CITY, LAND, PLACES, TIME_ZONE
 from unmet.city.stations import synthetic_stations
 from unmet.city.trips import VEHICLES, Habits, synthetic_trips
@@ -40,6 +39,15 @@ class City:
         ).row(0)
         return first, last
 
+    def filled_sentences(self) -> list[str]:
+        """What was assumed where station cells were empty, a sentence a column."""
+        default = {column.name: column.default for column in STATIONS.columns}
+        return [
+            f"{cells:,} of {self.stations.height:,} stations have no {column}: {default[column]:g} was taken."
+            for column, cells in self.filled.items()
+            if cells
+        ]
+
 
 def build_city(
     trips: Any = None, stations: Any = None, cars: int | None = None, time_zone: str = TIME_ZONE, seed: int = 1
@@ -67,7 +75,9 @@ def build_city(
             raise InputError(f"None of the rows of {what} can be used: see the rule for each column in docs/city.md.")
     if cars is None:
         cars = CARS_IN_CITY if trips is None else trips_frame["vehicle_id"].n_unique()
-    return City(trips_frame, stations_frame, cars, time_zone, pl.concat(rejected) if rejected else pl.DataFrame(), filled)
+    return City(
+        trips_frame, stations_frame, cars, time_zone, pl.concat(rejected) if rejected else pl.DataFrame(), filled
+    )
 
 
 def built_in_trips(seed: int) -> pl.DataFrame:
@@ -87,12 +97,3 @@ def built_in_trips(seed: int) -> pl.DataFrame:
     except OSError:
         pass  # without a cache the next run takes a few seconds longer, which is no reason to fail this one
     return trips
-
-
-def rejected_file(city: City, folder: Path) -> Path | None:
-    """Write the rows that were set aside, if any."""
-    if city.rejected.is_empty():
-        return None
-    path = folder / "rejected.parquet"
-    city.rejected.write_parquet(path)
-    return path

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from unmet.city.places import ORIGIN, PLACES, ROAD_DETOUR, TIME_ZONE, land_polygons_km
 from unmet.compiled import compiled
 
-__all__ = ["AUTUMN_HOLIDAY", "LAST_DAY", "FIRST_DAY", "VEHICLES", "Habits", "synthetic_trips"]
+__all__ = ["AUTUMN_HOLIDAY", "FIRST_DAY", "LAST_DAY", "VEHICLES", "Habits", "synthetic_trips"]
 
 VEHICLES = 32_664
 FIRST_DAY = dt.date(2019, 9, 1)
@@ -189,8 +189,14 @@ def _spot(rng: np.random.Generator, zone: int, zones: _Zones, zealand: Floats, a
 
 
 @compiled()
+def _next_zone(rng: np.random.Generator, leads_to: Floats, zone: int) -> int:
+    """Where a trip from a zone leads, by the cumulative probabilities."""
+    return int(np.searchsorted(leads_to[zone], rng.random()))
+
+
+@compiled()
 def _stay(rng: np.random.Generator, median_hours: float, spread: float) -> float:
-    return min(max(median_hours * np.exp(spread * rng.standard_normal()), 0.15), 6.0)
+    return float(min(max(median_hours * np.exp(spread * rng.standard_normal()), 0.15), 6.0))
 
 
 @compiled()
@@ -217,7 +223,7 @@ def _plan_day(
         at_zone = work[0]
         if rng.random() < habits.lunch_errand:
             stops[n] = work[1], work[2], hours / 2
-            zone = np.searchsorted(zones.to_errand[at_zone], rng.random())
+            zone = _next_zone(rng, zones.to_errand, at_zone)
             x, y = _spot(rng, zone, zones, zealand, amager)
             stops[n + 1] = x, y, _stay(rng, 0.5, 0.4)
             stops[n + 2] = work[1], work[2], hours / 2
@@ -233,13 +239,13 @@ def _plan_day(
     for _ in range(errands):
         # Half of the errands are done near home, whatever the car passed on its way.
         near = home[0] if rng.random() < 0.5 else at_zone
-        at_zone = np.searchsorted(zones.to_errand[near], rng.random())
+        at_zone = _next_zone(rng, zones.to_errand, near)
         x, y = _spot(rng, at_zone, zones, zealand, amager)
         stops[n] = x, y, _stay(rng, habits.errand_hours, habits.errand_spread)
         n += 1
     if rng.random() < habits.evening_out:
         stops[n] = home[1], home[2], 0.5 + 1.5 * rng.random()
-        zone = np.searchsorted(zones.to_errand[home[0]], rng.random())
+        zone = _next_zone(rng, zones.to_errand, home[0])
         x, y = _spot(rng, zone, zones, zealand, amager)
         stops[n + 1] = x, y, _stay(rng, habits.evening_hours, 0.4)
         n += 2
@@ -266,7 +272,7 @@ def _drive(
     for vehicle in range(len(homes)):
         x, y = _spot(rng, homes[vehicle], zones, zealand, amager)
         home = (homes[vehicle], x, y)
-        work_zone = np.searchsorted(zones.to_work[homes[vehicle]], rng.random())
+        work_zone = _next_zone(rng, zones.to_work, homes[vehicle])
         work_x, work_y = _spot(rng, work_zone, zones, zealand, amager)
         work = (work_zone, work_x, work_y)
         seen_x, seen_y = _with_noise(rng, x, y)

@@ -1,0 +1,1 @@
+"""Demand: stations grouped into regions, energy booked to hours."""

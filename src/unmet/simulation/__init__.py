@@ -1,0 +1,1 @@
+"""Simulation: trips of electric cars in, arrivals at stations out."""

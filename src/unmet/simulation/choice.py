@@ -35,7 +35,7 @@ def interpolate(table: Floats, x: float) -> float:
     """A function on [0, 1], tabulated in equal steps, at x (linear between the steps)."""
     scaled = x * (table.size - 1)
     below = min(int(scaled), table.size - 2)
-    return table[below] + (scaled - below) * (table[below + 1] - table[below])
+    return float(table[below] + (scaled - below) * (table[below + 1] - table[below]))
 
 
 @compiled("float64(float64[::1], float64, float64)")

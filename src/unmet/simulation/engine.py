@@ -8,7 +8,7 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from unmet.compiled import compiled
+from unmet.compiled import compiled, named_tuple_type
 from unmet.simulation.battery import (
     TAPER_SOC,
     energy_to_taper_kwh,
@@ -67,11 +67,10 @@ A served driver is on the plug from `start_s` to `end_s`, at full power until `t
 _FLOATS = types.Array(types.float64, 1, "C")
 _INTEGERS = types.Array(types.int64, 1, "C")
 _FLOATS_2D = types.Array(types.float64, 2, "C")
-_TRIPS = types.NamedTuple(
-    (_INTEGERS, _FLOATS, _FLOATS, _FLOATS, types.Array(types.int64, 2, "C"), _FLOATS_2D, _FLOATS_2D), Trips
-)
-_CARS = types.NamedTuple((_FLOATS, _INTEGERS, _FLOATS, _FLOATS), Cars)
-_RULES = types.NamedTuple((_FLOATS, types.float64, types.boolean, types.float64, types.float64), Rules)
+_INTEGERS_2D = types.Array(types.int64, 2, "C")
+_TRIPS = named_tuple_type(Trips, _INTEGERS, _FLOATS, _FLOATS, _FLOATS, _INTEGERS_2D, _FLOATS_2D, _FLOATS_2D)
+_CARS = named_tuple_type(Cars, _FLOATS, _INTEGERS, _FLOATS, _FLOATS)
+_RULES = named_tuple_type(Rules, _FLOATS, types.float64, types.boolean, types.float64, types.float64)
 
 
 @compiled(_FLOATS_2D(_FLOATS_2D, types.int64, types.int64, SLOT_TYPE, *(types.float64,) * 4, types.int64))

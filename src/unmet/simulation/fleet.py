@@ -16,7 +16,7 @@ class EvModel(NamedTuple):
     """A row of the paper's table of the most popular electric cars in Denmark."""
 
     name: str
-    count: int
+    cars: int  # registered in Denmark
     range_km: float
     battery_kwh: float
 
@@ -56,7 +56,7 @@ def electric_vehicles(penetration: float, cars: int, observed: int, rng: np.rand
 
 def sample_models(vehicles: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """Index into EV_MODELS for each vehicle, drawn by market share."""
-    count = np.array([model.count for model in EV_MODELS], float)
+    count = np.array([model.cars for model in EV_MODELS], float)
     return rng.choice(len(EV_MODELS), size=vehicles, p=count / count.sum())
 
 

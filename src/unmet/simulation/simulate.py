@@ -15,12 +15,11 @@ from unmet.simulation.choice import beta_table
 from unmet.simulation.fleet import EV_MODELS, electric_vehicles, initial_soc, sample_models
 from unmet.simulation.queues import Plugs, queue_named
 from unmet.simulation.scenario import Curve, Scenario, TurnedAway
+from unmet.tables import UTC
 
-__all__ = ["NEAREST", "Itinerary", "Outcome", "prepare", "simulate"]
+__all__ = ["NEAREST", "Draw", "Itinerary", "Outcome", "draw", "plugs_of", "prepare", "rules_of", "simulate"]
 
 NEAREST = 5  # stations a driver considers
-
-UTC = pl.Datetime("ms", "UTC")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +29,26 @@ class Itinerary:
     city: City
     vehicle_ids: pl.Series
     trips: engine.Trips  # `uniform` is empty here: it comes with the seed
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """The luck of a scenario: per vehicle, and per trip in the order of the itinerary."""
+
+    electric: NDArray[np.bool_]
+    model: NDArray[np.int64]  # index into EV_MODELS
+    soc: NDArray[np.float64]  # at the start
+    uniform: NDArray[np.float64]  # (trips, 3)
+
+    @property
+    def capacity_kwh(self) -> NDArray[np.float64]:
+        """Battery of each vehicle."""
+        return np.array([m.battery_kwh for m in EV_MODELS], float)[self.model]
+
+    @property
+    def range_km(self) -> NDArray[np.float64]:
+        """Range of each vehicle."""
+        return np.array([m.range_km for m in EV_MODELS], float)[self.model]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,46 +80,52 @@ def prepare(city: City) -> Itinerary:
         .sort("end_s", "vehicle", maintain_order=True)
     )
     stations = city.stations
-    index, km = nearest_stations(trips["end_lat"], trips["end_lon"], stations["lat"], stations["lon"], NEAREST)
+    nearest, km = nearest_stations(trips["end_lat"], trips["end_lon"], stations["lat"], stations["lon"], NEAREST)
     arrays = engine.Trips(
         trips["vehicle"].to_numpy(writable=True),
         trips["end_s"].to_numpy(writable=True),
         trips["next_start_s"].to_numpy(writable=True),
         trips["distance_km"].to_numpy(writable=True),
-        index.astype(np.int64),
+        nearest,
         km,
         np.empty((0, 3)),
     )
     return Itinerary(city, ids, arrays)
 
 
+def draw(itinerary: Itinerary, scenario: Scenario) -> Draw:
+    """Everything random in a simulation, drawn at once: stations and queues then only react to it.
+
+    A trip's draws do not depend on the queue or the penetration, so that scenarios differ by their rules, not by luck.
+    """
+    streams = [np.random.default_rng([scenario.seed, stream]) for stream in range(4)]
+    cars = len(itinerary.vehicle_ids)
+    return Draw(
+        electric=electric_vehicles(scenario.penetration, itinerary.city.cars, cars, streams[0]),
+        model=sample_models(cars, streams[1]),
+        soc=initial_soc(cars, streams[2]),
+        uniform=streams[3].random((len(itinerary.trips.vehicle), 3)),
+    )
+
+
 def simulate(itinerary: Itinerary, scenario: Scenario) -> Outcome:
     """Play one scenario. The same seed gives the same result, to the bit."""
-    streams = [np.random.default_rng([scenario.seed, stream]) for stream in range(4)]
-    cars_seen = len(itinerary.vehicle_ids)
-    electric = electric_vehicles(scenario.penetration, itinerary.city.cars, cars_seen, streams[0])
-    model = sample_models(cars_seen, streams[1])
-    soc = initial_soc(cars_seen, streams[2])
-    capacity = np.array([m.battery_kwh for m in EV_MODELS], float)[model]
-    reach = np.array([m.range_km for m in EV_MODELS], float)[model]
-    uniform = streams[3].random((len(itinerary.trips.vehicle), 3))
-
-    trips = itinerary.trips._replace(uniform=uniform)
-    cars = engine.Cars(soc.copy(), np.zeros(cars_seen, np.int64), capacity, reach)
-    rows = np.flatnonzero(electric[trips.vehicle])
+    luck = draw(itinerary, scenario)
+    trips = itinerary.trips._replace(uniform=luck.uniform)
+    cars = engine.Cars(luck.soc.copy(), np.zeros(len(luck.soc), np.int64), luck.capacity_kwh, luck.range_km)
+    rows = np.flatnonzero(luck.electric[trips.vehicle])
     plugs = plugs_of(itinerary.city.stations)
-    log = engine.run(queue_named(scenario.queue).admit, rows, trips, cars, plugs, _rules(scenario))
-
+    log = engine.run(queue_named(scenario.queue).admit, rows, trips, cars, plugs, rules_of(scenario))
     vehicles = pl.DataFrame(
         {
             "vehicle_id": itinerary.vehicle_ids,
-            "model": pl.Series([m.name for m in EV_MODELS]).gather(model),
-            "battery_kwh": capacity,
-            "range_km": reach,
-            "initial_soc": soc,
+            "model": pl.Series([m.name for m in EV_MODELS]).gather(luck.model),
+            "battery_kwh": luck.capacity_kwh,
+            "range_km": luck.range_km,
+            "initial_soc": luck.soc,
         }
-    ).filter(electric)
-    arrivals = _arrivals(log, itinerary, trips, capacity, plugs)
+    ).filter(luck.electric)
+    arrivals = _arrivals(log, itinerary, trips, luck.capacity_kwh, plugs)
     return Outcome(arrivals, vehicles, itinerary.city.stations, len(rows))
 
 
@@ -110,7 +135,8 @@ def plugs_of(stations: pl.DataFrame) -> Plugs:
     return Plugs(first, stations["power_kw"].to_numpy().astype(float), np.full(first[-1], -np.inf))
 
 
-def _rules(scenario: Scenario) -> engine.Rules:
+def rules_of(scenario: Scenario) -> engine.Rules:
+    """The scenario in the engine's terms."""
     share = scenario.turned_away_share
     return engine.Rules(
         beta_table(scenario.plug_in_a, scenario.plug_in_b),

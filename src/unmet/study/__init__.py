@@ -1,0 +1,1 @@
+"""Studies: the paper's experiments as grids of cells."""

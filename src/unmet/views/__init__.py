@@ -1,0 +1,1 @@
+"""Views: figures, pages and terminal tables; the only room that draws."""

@@ -10,7 +10,7 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from unmet.compiled import compiled
+from unmet.compiled import compiled, named_tuple_type
 from unmet.simulation.battery import hours_to_full
 
 __all__ = ["ADMIT", "LOST", "Admit", "Driver", "Plugs", "Queue", "Slot", "free_plug", "until_next_trip"]
@@ -53,9 +53,9 @@ Admit = Callable[[Driver, int, Integers, Plugs], Slot]
 
 _FLOATS = types.Array(types.float64, 1, "C")
 _INTEGERS = types.Array(types.int64, 1, "C")
-DRIVER_TYPE = types.NamedTuple((types.float64,) * 4 + (types.boolean,), Driver)
-PLUGS_TYPE = types.NamedTuple((_INTEGERS, _FLOATS, _FLOATS), Plugs)
-SLOT_TYPE = types.NamedTuple((types.int64, types.int64, types.float64, types.float64), Slot)
+DRIVER_TYPE = named_tuple_type(Driver, *(types.float64,) * 4, types.boolean)
+PLUGS_TYPE = named_tuple_type(Plugs, _INTEGERS, _FLOATS, _FLOATS)
+SLOT_TYPE = named_tuple_type(Slot, types.int64, types.int64, types.float64, types.float64)
 ADMIT = SLOT_TYPE(DRIVER_TYPE, types.int64, _INTEGERS, PLUGS_TYPE)
 """The compiled signature of `Admit`."""
 

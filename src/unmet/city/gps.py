@@ -1,0 +1,164 @@
+"""Raw GPS points of cars, read in batches and stitched into trips."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from unmet.city.gps_points import GPS_POINTS, point_batches, source_name, usable_points
+from unmet.city.stitching import AHEAD, DUPLICATE, EARLIER, JUMP, Limits, Stitcher
+from unmet.errors import InputError
+from unmet.geo import EARTH_RADIUS_KM
+from unmet.tables import UTC
+
+__all__ = ["GPS_POINTS", "StitchRules", "Stitched", "stitch_trips"]
+
+
+@dataclass(frozen=True, slots=True)
+class StitchRules:
+    """What is a stop, a jump, a gap and a trip. All are 0 or more; `docs/gps.md` explains them."""
+
+    stop_minutes: float = 5  # at rest for this long, or silent without sign of driving: the trip is over
+    stop_radius_m: float = 100  # a car within this distance of where it came to rest has not moved
+    max_speed_kmh: float = 220  # a point that a car could only reach faster is a jump
+    noise_m: float = 25  # a point nearer than this to the last counted one adds no distance
+    bridge_minutes: float = 30  # a shorter silence is part of the trip if the car went on at 5 km/h or more
+    cold_start_km: float = 2  # a first fix this near to the parking place belongs to the trip that began there
+    min_km: float = 0.3  # a drive that is shorter, or never leads this far from its start, is a fragment
+    min_minutes: float = 1  # so is one that takes less than this
+
+    def __post_init__(self) -> None:
+        for rule in fields(self):
+            value = getattr(self, rule.name)
+            if not 0 <= value < float("inf"):
+                raise InputError(f"{rule.name} is {value}: give a number that is 0 or more.")
+        if not self.stop_minutes or not self.max_speed_kmh:
+            raise InputError("stop_minutes and max_speed_kmh cannot be 0: give a number above 0.")
+
+    def to_limits(self) -> Limits:
+        """The rules in the units of the state machine."""
+        return Limits(
+            stop_ms=self.stop_minutes * 60e3,
+            stop_km=self.stop_radius_m / 1e3,
+            top_km_per_ms=self.max_speed_kmh / 3.6e6,
+            noise_km=self.noise_m / 1e3,
+            bridge_ms=self.bridge_minutes * 60e3,
+            cold_start_km=float(self.cold_start_km),
+            least_km=float(self.min_km),
+            least_ms=self.min_minutes * 60e3,
+        )
+
+
+DEFAULT_RULES = StitchRules()
+
+
+@dataclass(frozen=True, slots=True)
+class Stitched:
+    """Trips, and what became of the points: points in = points kept + points set aside."""
+
+    trips: pl.DataFrame  # vehicle_id, start_time, end_time, start_lat, start_lon, end_lat, end_lon, distance_km,
+    # parked_minutes (until the vehicle's next trip; null after its last), points; by vehicle and time
+    rejected: pl.DataFrame  # line, column, value, reason; by line
+    points_in: int
+    points_kept: int
+    fragments: int  # drives too short to be a trip
+
+
+def stitch_trips(
+    source: Any,
+    rules: StitchRules = DEFAULT_RULES,
+    privacy_noise_m: tuple[float, float] | None = None,
+    seed: int = 1,
+    on_progress: Callable[[int], None] | None = None,
+    batch_rows: int = 500_000,
+) -> Stitched:
+    """Stitch GPS points (a CSV, gzipped CSV or Parquet file, or a frame) into trips.
+
+    A file is read in batches of `batch_rows`, which do not change the result; in memory are one batch, a fixed record
+    for every vehicle, the trips and the rejects. Points of one vehicle come in time order. With `privacy_noise_m`, a
+    least and a most distance, every stop is displaced in a random direction: the end of a trip and the start of the
+    next alike. `on_progress` is told the number of points read so far.
+    """
+    low, high = privacy_noise_m or (0, 0)
+    if not 0 <= low <= high <= 100_000:
+        raise InputError(f"Privacy noise from {low} to {high} m: give two distances, the smaller first, up to 100 km.")
+    if batch_rows < 1:
+        raise InputError(f"A batch of {batch_rows} rows is none: give 1 or more.")
+    stitcher = Stitcher(rules.to_limits())
+    numbers: dict[str, int] = {}  # of the vehicles, as they appear
+    rejected: list[pl.DataFrame] = []
+    points_in = 0
+    for batch in point_batches(source, batch_rows):
+        points, unusable = usable_points(batch)
+        rejected += [frame for frame in (batch.odd, unusable) if not frame.is_empty()]
+        ms, lat, lon = (points[name].cast(pl.Float64).to_numpy(writable=True) for name in ("time", "lat", "lon"))
+        line = points["line"].cast(pl.Int64).to_numpy(writable=True)
+        stitcher.feed(_numbered(points["vehicle_id"], numbers), ms, lat, lon, line)
+        points_in += batch.frame.height + batch.odd.height
+        if on_progress:
+            on_progress(points_in)
+    if not points_in:
+        raise InputError(f"{source_name(source)} holds no points: give at least one row below the header.")
+    stitcher.finish()
+    trips = _trips(stitcher.trips, list(numbers))
+    if privacy_noise_m:
+        trips = _displaced(trips, low, high, np.random.default_rng([seed, 0x695]))
+    rejected.append(_rejects(stitcher.rejects, rules))
+    return Stitched(trips, pl.concat(rejected).sort("line"), points_in, stitcher.kept, stitcher.fragments)
+
+
+def _trips(records: NDArray[np.void], vehicles: list[str]) -> pl.DataFrame:
+    frame = pl.DataFrame({name: records[name] for name in records.dtype.names or ()})
+    frame = frame.select(
+        pl.lit(pl.Series(vehicles, dtype=pl.String)).gather(pl.col("vehicle")).alias("vehicle_id"),
+        pl.col("start_time", "end_time").cast(UTC),
+        pl.exclude("vehicle", "start_time", "end_time"),
+    ).sort("vehicle_id", "start_time")
+    parked = pl.col("start_time").shift(-1).over("vehicle_id") - pl.col("end_time")
+    minutes = (parked.dt.total_milliseconds() / 60_000).alias("parked_minutes")
+    return frame.with_columns(minutes).select(pl.exclude("points"), "points")
+
+
+def _rejects(records: NDArray[np.void], rules: StitchRules) -> pl.DataFrame:
+    reasons = {
+        DUPLICATE: "duplicate: the vehicle's point before it has the same time",
+        EARLIER: "earlier than the point before it: sort the file by time",
+        JUMP: f"a jump: the car would have driven there at more than {rules.max_speed_kmh:g} km/h",
+        AHEAD: "far later than the point after it: sort the file by time",
+    }
+    time = pl.col("ms").cast(UTC).dt.strftime("%Y-%m-%dT%H:%M:%S%.3fZ")
+    jump = pl.col("why") == JUMP
+    return pl.DataFrame({name: records[name] for name in records.dtype.names or ()}).select(
+        pl.col("line").cast(pl.UInt64),
+        pl.when(jump).then(pl.lit("lat")).otherwise(pl.lit("time")).alias("column"),
+        pl.when(jump).then(pl.format("{}, {}", "lat", "lon")).otherwise(time).alias("value"),
+        pl.col("why").replace_strict(reasons, return_dtype=pl.String).alias("reason"),
+    )
+
+
+def _displaced(trips: pl.DataFrame, low: float, high: float, rng: np.random.Generator) -> pl.DataFrame:
+    """Trips with every stop displaced by `low` to `high` metres in any direction, along a great circle."""
+    first = trips["vehicle_id"].is_first_distinct().to_numpy()
+    start = np.arange(trips.height) + np.cumsum(first) - 1  # the stop where a trip starts; it ends at the next one
+    stops = trips.height + int(first.sum())
+    angle, bearing = rng.uniform(low, high, stops) / (EARTH_RADIUS_KM * 1e3), rng.uniform(0, 2 * np.pi, stops)
+    columns = []
+    for end, stop in (("start", start), ("end", start + 1)):
+        phi, lam = np.radians(trips[f"{end}_lat"].to_numpy()), np.radians(trips[f"{end}_lon"].to_numpy())
+        delta, theta = angle[stop], bearing[stop]
+        sine = np.sin(phi) * np.cos(delta) + np.cos(phi) * np.sin(delta) * np.cos(theta)
+        east = np.arctan2(np.sin(theta) * np.sin(delta) * np.cos(phi), np.cos(delta) - np.sin(phi) * sine)
+        columns.append(pl.Series(f"{end}_lat", np.degrees(np.arcsin(np.clip(sine, -1, 1)))))
+        columns.append(pl.Series(f"{end}_lon", (np.degrees(lam + east) + 180) % 360 - 180))
+    return trips.with_columns(columns)
+
+
+def _numbered(vehicles: pl.Series, numbers: dict[str, int]) -> NDArray[np.int64]:
+    new = vehicles.unique(maintain_order=True)
+    found = [numbers.setdefault(vehicle, len(numbers)) for vehicle in new]
+    return vehicles.replace_strict(new, found, return_dtype=pl.Int64).to_numpy(writable=True)

@@ -1,0 +1,221 @@
+"""GPS points from files and frames, in batches, through the gate: one batch in memory at a time."""
+
+from __future__ import annotations
+
+import csv
+import datetime as dt
+import gzip
+import io
+import zlib
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+from polars.exceptions import PolarsError
+
+from unmet.errors import InputError
+from unmet.tables import Column, RowRule, Table, as_frame, check, parse_time
+
+__all__ = ["GPS_POINTS", "REJECTED", "PointBatch", "point_batches", "source_name", "usable_points"]
+
+GPS_POINTS = Table(
+    "GPS points",
+    (
+        Column("vehicle_id", "text", "", "the car", aliases=("vehicle", "car_id", "id")),
+        Column("time", "time", "UTC", "when it was there", aliases=("timestamp", "datetime", "t")),
+        Column("lat", "number", "degree", "where it was", aliases=("latitude",), least=-90, most=90),
+        Column("lon", "number", "degree", "where it was", aliases=("longitude", "lng"), least=-180, most=180),
+    ),
+)
+
+_YEARS = pl.col("time").is_between(dt.datetime(1900, 1, 1, tzinfo=dt.UTC), dt.datetime(2200, 1, 1, tzinfo=dt.UTC))
+_FIX = (pl.col("lat") != 0) | (pl.col("lon") != 0)
+_RULES = (
+    RowRule("time", _YEARS, "is not between the years 1900 and 2200"),
+    RowRule("lat", _FIX, "is 0 and so is lon: the receiver had no position"),
+)
+_TYPES = (pl.String, pl.Datetime, pl.Categorical, pl.Enum, pl.Null)  # that a column may have, beside numbers
+REJECTED = {"line": pl.UInt64, "column": pl.String, "value": pl.String, "reason": pl.String}
+
+
+class PointBatch(NamedTuple):
+    """Rows under the names of `GPS_POINTS`, with their lines, and rows that have no shape."""
+
+    frame: pl.DataFrame
+    line: pl.Series
+    odd: pl.DataFrame
+
+
+def usable_points(batch: PointBatch) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Points that can be used, with their line, and those that cannot.
+
+    Most rows are in a usual format and in bounds. Only the others take the way through the gate of tables, which
+    knows more formats and says what is wrong.
+    """
+    time = pl.col("time")
+    if (dtype := batch.frame.schema["time"]) == pl.String:
+        usual = ("%+", "%Y-%m-%d %H:%M:%S%.f")
+        iso = [time.str.to_datetime(text, time_unit="ms", time_zone="UTC", strict=False) for text in usual]
+        time = pl.coalesce(*iso, parse_time(time.cast(pl.Float64, strict=False), pl.Float64()))
+    else:
+        time = parse_time(time, dtype)
+    quick = batch.frame.select(
+        pl.col("vehicle_id").cast(pl.String).str.strip_chars(),
+        time.alias("time"),
+        pl.col("lat", "lon").cast(pl.Float64, strict=False),
+        line=batch.line,
+    )
+    in_bounds = pl.col("lat").is_between(-90, 90) & pl.col("lon").is_between(-180, 180)
+    usable = quick.select(((pl.col("vehicle_id") != "") & in_bounds & _YEARS & _FIX).fill_null(value=False)).to_series()
+    if usable.all():
+        return quick, pl.DataFrame(schema=REJECTED)
+    unusual = batch.frame.filter(~usable)
+    if isinstance(dtype, pl.Datetime):  # as text, which Polars cannot make of the year 300000
+        text = pl.when(_YEARS).then(pl.col("time")).dt.strftime("%+")
+        other = pl.format("{} ms", pl.col("time").dt.epoch("ms"))
+        unusual = unusual.with_columns(quick["time"].filter(~usable)).with_columns(time=pl.coalesce(text, other))
+    checked = check(unusual, GPS_POINTS, _RULES)
+    lines = batch.line.filter(~usable)
+    wrong = checked.rejected["line"] - 1
+    right = pl.arange(len(lines), eager=True).is_in(wrong.cast(pl.Int64).implode()).not_()
+    kept = checked.kept.with_columns(line=lines.filter(right))
+    rejected = checked.rejected.with_columns(line=lines.gather(wrong))
+    return pl.concat([quick.filter(usable), kept]).sort("line"), rejected
+
+
+def source_name(source: Any) -> str:
+    """What to call a source in a sentence."""
+    return str(source) if isinstance(source, str | Path) else f"The table of {GPS_POINTS.name}"
+
+
+def point_batches(source: Any, rows: int) -> Iterator[PointBatch]:
+    """The points of a file or frame, at most `rows` at a time."""
+    if not isinstance(source, str | Path):
+        frame = as_frame(source)
+        names = {name: frame.columns[i] for name, i in _wanted(frame.columns, source).items()}
+        yield from _counted((frame.slice(i, rows) for i in range(0, frame.height, rows)), names)
+        return
+    path = Path(source)
+    if not path.is_file():
+        raise InputError(f"There is no file {path}: check the path.")
+    try:
+        with path.open("rb") as file:
+            head = file.read(4)
+        if not head:
+            raise InputError(f"{path} is empty: give a CSV or Parquet file with a header.")
+        yield from _parquet_batches(path, rows) if head == b"PAR1" else _csv_batches(path, rows, head)
+    except (OSError, EOFError, zlib.error, PolarsError) as error:
+        raise InputError(f"Cannot read {path}: {error}. Check that the file is whole.") from None
+
+
+def _parquet_batches(path: Path, rows: int) -> Iterator[PointBatch]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20) as file:
+            columns = file.schema_arrow.names
+            names = {name: columns[i] for name, i in _wanted(columns, path).items()}
+            frames = (pl.DataFrame(batch) for batch in file.iter_batches(rows, columns=list(names.values())))
+            yield from _counted(frames, names)
+    except pa.ArrowException as error:
+        raise InputError(f"Cannot read {path}: {error}. Check that the file is whole.") from None
+
+
+def _counted(frames: Iterator[pl.DataFrame], names: dict[str, str]) -> Iterator[PointBatch]:
+    """Batches of frames, whose rows are counted from 1."""
+    done = 0
+    for frame in frames:
+        for spelling in names.values():
+            dtype = frame.schema[spelling]
+            if not dtype.is_numeric() and dtype.base_type() not in _TYPES:
+                raise InputError(f"The column {spelling} of the points holds {dtype}: give text, numbers or times.")
+        renamed = frame.select(pl.col(spelling).alias(name) for name, spelling in names.items())
+        text = renamed.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
+        line = pl.arange(done + 1, done + 1 + frame.height, dtype=pl.UInt64, eager=True)
+        yield PointBatch(text, line, pl.DataFrame(schema=REJECTED))
+        done += frame.height
+
+
+def _csv_batches(path: Path, rows: int, head: bytes) -> Iterator[PointBatch]:
+    zipped = head.startswith(b"\x1f\x8b")
+    with io.BufferedReader(gzip.open(path), 1 << 20) if zipped else path.open("rb") as file:
+        header = file.readline(100_000)
+        if b"\x00" in header:
+            raise InputError(f"{path} is a binary file: give a CSV or Parquet file.")
+        try:
+            text = header.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise InputError(f"{path} is not text in UTF-8: save it as CSV in UTF-8, or give a Parquet file.") from None
+        separator = max(",;\t", key=text.count)
+        names = next(csv.reader([text], delimiter=separator), [])
+        wanted = _wanted(names, path)
+        done = 1
+        while lines := list(islice(file, rows)):
+            yield _csv_batch(lines, done + 1, separator, len(names), wanted)
+            done += len(lines)
+
+
+def _csv_batch(lines: list[bytes], first: int, separator: str, width: int, wanted: dict[str, int]) -> PointBatch:
+    """A batch of lines of a CSV; each line is a row, and judged by itself, so that batches make no difference."""
+    text = b"".join(lines)
+    separators = separator.encode()
+    plain = b'"' not in text and text.count(b"\r") == text.count(b"\r\n") and _is_utf8(text)
+    if plain and all(line.count(separators) == width - 1 for line in lines):
+        columns = sorted(wanted.values())
+        frame = pl.read_csv(
+            text, has_header=False, separator=separator, quote_char=None, infer_schema=False, columns=columns
+        )
+        frame.columns = sorted(wanted, key=wanted.__getitem__)
+        line = pl.arange(first, first + len(lines), dtype=pl.UInt64, eager=True)
+        return PointBatch(frame.select(*wanted), line, pl.DataFrame(schema=REJECTED))
+    rows = _fields(lines, separator)
+    fits = [i for i, row in enumerate(rows) if len(row) == width]
+    cells = {name: pl.Series([rows[i][j] or None for i in fits], dtype=pl.String) for name, j in wanted.items()}
+    odd = []
+    for i, row in enumerate(rows):
+        if len(row) != width and lines[i].strip():
+            reason = f"has {len(row)} fields where the header has {width}" if row else "is no CSV in UTF-8"
+            odd.append((first + i, "", lines[i].decode(errors="replace").strip()[:200], reason))
+    line = pl.Series([first + i for i in fits], dtype=pl.UInt64)
+    return PointBatch(pl.DataFrame(cells), line, pl.DataFrame(odd, schema=REJECTED, orient="row"))
+
+
+def _fields(lines: list[bytes], separator: str) -> list[list[str]]:
+    """The fields of each line by itself; none where it cannot be read."""
+    try:
+        rows = list(csv.reader((line.decode() for line in lines), delimiter=separator))
+        if len(rows) == len(lines):  # no quote went on over the end of a line
+            return rows
+        if len(lines) == 1:
+            return [[]]
+    except (UnicodeDecodeError, csv.Error):
+        if len(lines) == 1:
+            return [[]]
+    return [_fields([line], separator)[0] for line in lines]
+
+
+def _is_utf8(text: bytes) -> bool:
+    try:
+        return text.isascii() or bool(text.decode())
+    except UnicodeDecodeError:
+        return False
+
+
+def _wanted(names: Sequence[str], source: Any) -> dict[str, int]:
+    """Which of the columns `names` is which of `GPS_POINTS`."""
+    places = {name.strip().lower(): i for i, name in reversed(list(enumerate(names)))}
+    wanted = {}
+    for column in GPS_POINTS.columns:
+        for spelling in reversed((column.name, *column.aliases)):
+            if spelling in places:
+                wanted[column.name] = places[spelling]
+    missing = [column.name for column in GPS_POINTS.columns if column.name not in wanted]
+    if missing:
+        raise InputError(
+            f"{source_name(source)} has no column {', '.join(missing)}: {GPS_POINTS.name} need vehicle_id, time, "
+            f"lat, lon. Its columns are {', '.join(names)[:500] or 'none'}."
+        )
+    return wanted

@@ -1,0 +1,82 @@
+"""Replay: the same arrivals at stations with other plugs, powers or queue.
+
+A simulation's drivers behave otherwise once they are served, because their batteries are then full. A replay holds
+every arrival fixed, which is what a comparison of plugs needs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from numba import types
+from numpy.typing import NDArray
+
+from unmet.compiled import compiled
+from unmet.simulation.battery import energy_to_taper_kwh, soc_after_charging
+from unmet.simulation.queues import LOST, Plugs, queue_named
+from unmet.simulation.queues.base import ADMIT, PLUGS_TYPE, Admit, Driver
+from unmet.simulation.scenario import Curve
+from unmet.simulation.simulate import plugs_of
+from unmet.tables import UTC
+
+__all__ = ["replay"]
+
+Floats = NDArray[np.float64]
+
+
+def replay(
+    arrivals: pl.DataFrame, stations: pl.DataFrame, queue: str = "first-come", curve: Curve = Curve.CONTINUOUS
+) -> pl.DataFrame:
+    """Send the arrivals of a simulation, in order of time, to these stations.
+
+    Gives the arrivals with `outcome, plug_id, start, end, energy_kwh, wanted_kwh` as they would have been. A driver is
+    offered the station of the arrival only.
+    """
+    index = pl.col("station_id").replace_strict(stations["station_id"], np.arange(stations.height))
+    ordered = arrivals.sort("arrival", maintain_order=True)
+    drivers = ordered.select(
+        station=index.cast(pl.Float64),
+        now=pl.col("arrival").dt.epoch("ms") / 1000,
+        leaves=(pl.col("leaves").dt.epoch("ms") / 1000).fill_null(np.inf),
+        soc="soc",
+        capacity="battery_kwh",
+    ).to_numpy(order="c", writable=True)
+    plugs = plugs_of(stations)
+    served = _serve(queue_named(queue).admit, drivers, plugs, curve is Curve.LITERAL)
+    plug, start, end, energy, wanted = served.T
+    lost = pl.Series(plug == LOST)
+
+    def moment(seconds: Floats) -> pl.Series:
+        return pl.Series(np.round(seconds * 1000).astype(np.int64)).cast(UTC)
+
+    return ordered.with_columns(
+        outcome=pl.when(lost).then(pl.lit("lost")).otherwise(pl.lit("served")),
+        plug_id=pl.when(~lost).then(pl.Series((plug - plugs.first[drivers[:, 0].astype(int)] + 1).astype(np.int32))),
+        start=pl.when(~lost).then(moment(start)),
+        end=pl.when(~lost).then(moment(end)),
+        energy_kwh=pl.Series(energy),
+        wanted_kwh=pl.Series(wanted),
+    ).drop("taper", "charged", "waited_minutes", strict=False)
+
+
+_FLOATS_2D = types.Array(types.float64, 2, "C")
+
+
+@compiled(_FLOATS_2D(types.FunctionType(ADMIT), _FLOATS_2D, PLUGS_TYPE, types.boolean))
+def _serve(admit: Admit, drivers: Floats, plugs: Plugs, literal: bool) -> Floats:
+    """Rows plug, start, end, energy delivered, energy wanted, one a driver (station, now, leaves, SoC, capacity)."""
+    log = np.empty((len(drivers), 5))
+    only = np.empty(1, np.int64)
+    for i in range(len(drivers)):
+        only[0] = int(drivers[i, 0])
+        soc, capacity = drivers[i, 3], drivers[i, 4]
+        slot = admit(Driver(drivers[i, 1], drivers[i, 2], soc, capacity, literal), only[0], only, plugs)
+        log[i, 0], log[i, 1], log[i, 2] = slot.plug, slot.start, slot.end
+        if slot.plug == LOST:
+            log[i, 3], log[i, 4] = 0.0, energy_to_taper_kwh(soc, capacity)
+        else:
+            plugs.free_at[slot.plug] = slot.end
+            hours = (slot.end - slot.start) / 3600.0
+            charged = soc_after_charging(soc, hours, capacity, plugs.power_kw[only[0]], literal)
+            log[i, 3] = log[i, 4] = (charged - soc) * capacity
+    return log

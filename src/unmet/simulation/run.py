@@ -1,0 +1,61 @@
+"""A simulation as a run folder: the scenario, the tables and the summary."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import yaml
+
+from unmet import __version__
+from unmet.city.build import City
+from unmet.runs import write_json
+from unmet.simulation.scenario import Scenario
+from unmet.simulation.simulate import Outcome
+
+__all__ = ["summarise", "write_run"]
+
+
+def summarise(city: City, scenario: Scenario, outcome: Outcome) -> dict[str, Any]:
+    """What a simulation found, in numbers that the same seed gives again."""
+    arrivals = outcome.arrivals
+    lost = arrivals.filter(pl.col("outcome") == "lost")
+    served = arrivals.filter(pl.col("outcome") == "served")
+    wanted, lost_kwh = float(arrivals["wanted_kwh"].sum()), float(lost["wanted_kwh"].sum())
+    first, last = city.period
+    hours = (last - first).total_seconds() / 3600
+    return {
+        "queue": scenario.queue,
+        "penetration": scenario.penetration,
+        "seed": scenario.seed,
+        "vehicles": outcome.vehicles.height,
+        "trips": outcome.trips,
+        "stations": city.stations.height,
+        "plugs": int(city.stations["plugs"].sum()),
+        "arrivals": arrivals.height,
+        "served": served.height,
+        "lost": lost.height,
+        "true_kwh": round(wanted, 3),
+        "observed_kwh": round(wanted - lost_kwh, 3),
+        "lost_kwh": round(lost_kwh, 3),
+        "lost_share_of_energy": round(lost_kwh / wanted, 6) if wanted else 0.0,
+        "censored_hours_percent": round(100 * lost["arrival"].dt.truncate("1h").n_unique() / hours, 3),
+        "mean_waited_minutes": round(float(served["waited_minutes"].mean() or 0.0), 3),  # type: ignore[arg-type]
+        "rows_set_aside": city.rejected.height,
+        "station_cells_filled_with_defaults": city.filled,
+    }
+
+
+def write_run(folder: Path, city: City, scenario: Scenario, outcome: Outcome, sources: dict[str, str]) -> None:
+    """Write all files of a run into a folder. `sources` says where trips and stations came from."""
+    about = {"version": __version__, "city": sources}
+    text = scenario.to_yaml() + yaml.safe_dump(about, sort_keys=False)
+    (folder / "scenario.yaml").write_text(text, encoding="utf-8")
+    outcome.arrivals.write_parquet(folder / "arrivals.parquet")
+    outcome.sessions.write_parquet(folder / "sessions.parquet")
+    outcome.stations.write_parquet(folder / "stations.parquet")
+    outcome.vehicles.write_parquet(folder / "vehicles.parquet")
+    write_json(folder / "summary.json", summarise(city, scenario, outcome))
+    if not city.rejected.is_empty():
+        city.rejected.write_parquet(folder / "rejected.parquet")

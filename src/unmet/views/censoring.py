@@ -1,0 +1,121 @@
+"""The censoring study as a page, as Markdown and as a table for the terminal."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from unmet import __version__
+from unmet.runs import write_json
+from unmet.simulation.queues import queue_named
+from unmet.study.censoring import CensoringStudy, paper_percent
+from unmet.views.figures import CENSORING_FIGURES
+from unmet.views.figures.demand_profile import fullest_cell
+from unmet.views.page import PageTable, render_page
+from unmet.views.terminal import report_grid, say
+from unmet.views.theme import percent
+
+__all__ = ["censoring_markdown", "censoring_page", "censoring_summary", "print_censoring", "write_censoring"]
+
+
+def _rows(study: CensoringStudy) -> list[tuple[str, list[tuple[str, str]]]]:
+    """A queue's title and, for each penetration, our censored hours and the paper's, as text."""
+    rows = []
+    for queue in study.queues:
+        pairs = []
+        for penetration in study.penetrations:
+            paper = paper_percent(queue, penetration)
+            ours = f"{study.cell(queue, penetration).censored_hours_percent:.1f}"
+            pairs.append((ours, "-" if paper is None else f"{paper:.1f}"))
+        rows.append((queue_named(queue).title, pairs))
+    return rows
+
+
+def _headline(study: CensoringStudy) -> str:
+    cell = fullest_cell(study)
+    return (
+        f"With {percent(cell.penetration)} electric cars, this city turns drivers away in "
+        f"{cell.censored_hours_percent:.0f} % of all hours"
+    )
+
+
+def censoring_page(study: CensoringStudy) -> str:
+    """The study as a self-contained HTML page."""
+    cell = fullest_cell(study)
+    worst = max(cell.censored_hours_percent_by_region)
+    first, last = study.city.period
+    return render_page(
+        study,
+        CENSORING_FIGURES,
+        title="unmet: how much charging demand a city loses",
+        headline=_headline(study),
+        lead=(
+            "A station whose plugs are taken records nothing of the drivers who leave. In this simulated city every "
+            "driver is known, the served and the lost, under "
+            f"{len(study.queues)} queues and {len(study.penetrations)} penetrations of electric cars."
+        ),
+        facts=(
+            (
+                percent(cell.lost_share_of_energy, 1),
+                f"of the energy wanted is lost ({queue_named(cell.queue).title.lower()})",
+            ),
+            (f"{cell.lost_arrivals:,}", f"of {cell.arrivals:,} arrivals find no plug"),
+            (f"{worst:.0f} %", "of hours are censored in the worst region"),
+            (f"{study.city.stations['plugs'].sum():,}", f"plugs at {study.city.stations.height} stations"),
+        ),
+        table=PageTable(
+            ("Hours in which demand is lost [%]", *(f"{percent(p)} electric" for p in study.penetrations)),
+            [(title, *pairs) for title, pairs in _rows(study)],
+            "Large: this city. Small and grey: the paper's Table 1.",
+        ),
+        footer=f"unmet {__version__}, seed {study.seed}, {first:%d %B %Y} to {last:%d %B %Y}. "
+        "Written by `unmet study censoring`.",
+    )
+
+
+def censoring_markdown(study: CensoringStudy) -> str:
+    """The study's tables as Markdown."""
+    head = "| hours in which demand is lost, % (paper) | " + " | ".join(percent(p) for p in study.penetrations) + " |"
+    lines = [f"# {_headline(study)}", "", head, "| --- |" + " ---: |" * len(study.penetrations)]
+    for title, pairs in _rows(study):
+        lines.append(f"| {title} | " + " | ".join(f"{ours} ({paper})" for ours, paper in pairs) + " |")
+    cell = fullest_cell(study)
+    lines += ["", f"By region, {cell.queue} at {percent(cell.penetration)}:", ""]
+    lines += ["| region | stations | plugs | hours in which demand is lost, % |", "| --- | ---: | ---: | ---: |"]
+    for row, censored in zip(study.regions.centres.rows(), cell.censored_hours_percent_by_region, strict=True):
+        name, _, _, stations, plugs = row
+        lines.append(f"| {name} | {stations} | {plugs} | {censored:.1f} |")
+    lines += ["", f"unmet {__version__}, seed {study.seed}; written by `unmet study censoring`."]
+    return "\n".join(lines) + "\n"
+
+
+def censoring_summary(study: CensoringStudy) -> dict[str, Any]:
+    """The study for machines."""
+    return {"cells": [cell.summary() for cell in study.cells], "regions": study.regions.centres.to_dicts()}
+
+
+def write_censoring(study: CensoringStudy, folder: Path) -> None:
+    """Write the study into a folder: the page, the tables, the summary."""
+    (folder / "study.html").write_text(censoring_page(study), encoding="utf-8")
+    (folder / "study.md").write_text(censoring_markdown(study), encoding="utf-8")
+    study.table().write_parquet(folder / "cells.parquet")
+    write_json(folder / "summary.json", censoring_summary(study))
+
+
+def print_censoring(study: CensoringStudy, out: Path, *, as_json: bool) -> None:
+    """The study in a terminal: a table for people, or one line of JSON."""
+    if as_json:
+        print(json.dumps(censoring_summary(study)))
+        return
+    cell = fullest_cell(study)
+    report_grid(
+        "Hours in which demand is lost, % (the paper's in brackets), by electric share of cars",
+        ["Queue", *(percent(p) for p in study.penetrations)],
+        [[title, *(f"{ours} ({paper})" for ours, paper in pairs)] for title, pairs in _rows(study)],
+    )
+    regions = sorted(cell.censored_hours_percent_by_region, reverse=True)
+    print(f"By region, {cell.queue} at {percent(cell.penetration)}: " + ", ".join(f"{p:.0f}" for p in regions) + " %")
+    print(f"Energy lost there: {percent(cell.lost_share_of_energy, 1)} of {cell.true_kwh / 1000:,.0f} MWh wanted.")
+    print(f"Figures and tables: {out / 'study.html'} (open it in a browser)")
+    say(f"{len(study.cells)} simulations took {study.seconds:.1f} s.")

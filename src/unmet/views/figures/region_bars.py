@@ -1,0 +1,50 @@
+"""Censored hours by region beside the paper's clusters, both in falling order."""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+
+from unmet.simulation.queues import queue_named
+from unmet.study.censoring import CensoringStudy
+from unmet.study.paper import CENSORED_HOURS_BY_REGION_PERCENT, PENETRATIONS
+from unmet.views.figures.base import Figure
+from unmet.views.figures.demand_profile import fullest_cell
+from unmet.views.theme import FAINT, OBSERVED, layout, percent
+
+__all__ = ["REGION_BARS"]
+
+
+def _draw(study: CensoringStudy) -> go.Figure:
+    cell = fullest_cell(study)
+    figure = go.Figure()
+    ours = sorted(zip(study.regions.centres["unique_id"], cell.censored_hours_percent_by_region, strict=True),
+                  key=lambda pair: -pair[1])  # fmt: skip
+    rank = list(range(1, len(ours) + 1))
+    figure.add_bar(
+        x=rank, y=[censored for _, censored in ours], name="This city", marker_color=OBSERVED,
+        text=[name for name, _ in ours], textposition="outside", hovertemplate="%{text}: %{y:.1f} %",
+    )  # fmt: skip
+    if cell.queue in CENSORED_HOURS_BY_REGION_PERCENT and cell.penetration in PENETRATIONS:
+        row = CENSORED_HOURS_BY_REGION_PERCENT[cell.queue][PENETRATIONS.index(cell.penetration)]
+        paper = sorted(enumerate(row), key=lambda pair: -pair[1])
+        figure.add_bar(
+            x=list(range(1, len(paper) + 1)), y=[censored for _, censored in paper], name="Paper", marker_color=FAINT,
+            text=[str(cluster) for cluster, _ in paper], textposition="outside",
+            hovertemplate="cluster %{text}: %{y:.1f} %",
+        )  # fmt: skip
+    figure.update_xaxes(title="Region, from the most to the least censored", dtick=1)
+    figure.update_yaxes(title="Hours in which demand is lost [%]", ticksuffix=" %", rangemode="tozero")
+    return layout(figure, 400)
+
+
+def _caption(study: CensoringStudy) -> str:
+    cell = fullest_cell(study)
+    censored = cell.censored_hours_percent_by_region
+    return (
+        f"{queue_named(cell.queue).title}, {percent(cell.penetration)} electric: from {min(censored):.1f} % to "
+        f"{max(censored):.1f} % of hours, {sum(censored) / len(censored):.1f} % in the mean. Regions and the paper's "
+        "clusters are other places, so they are paired by rank, not by name."
+    )
+
+
+REGION_BARS = Figure("region-bars", "Where demand is lost", _draw, _caption)

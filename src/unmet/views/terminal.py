@@ -1,0 +1,73 @@
+"""What the commands show in a terminal: progress on standard error, a short table of what was found at the end."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import polars as pl
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+__all__ = ["progress", "report", "report_grid", "report_set_aside", "say"]
+
+
+def say(text: str) -> None:
+    """A line for people, on standard error."""
+    print(text, file=sys.stderr)
+
+
+@contextmanager
+def progress(task: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+    """Show that something is under way; call what is given with the number of parts done."""
+    columns = [SpinnerColumn(), TextColumn("{task.description}")]
+    if total:
+        columns += [BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task_id = bar.add_task(task, total=total)
+        yield lambda done: bar.update(task_id, completed=done)
+
+
+def report(title: str, summary: dict[str, Any], *, as_json: bool) -> None:
+    """The summary of a command: a table for people, or one line of JSON."""
+    if as_json:
+        print(json.dumps(summary, ensure_ascii=False))
+        return
+    table = Table(title=title, title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0))
+    for name, value in summary.items():
+        table.add_row(name.replace("_", " "), _readable(value))
+    Console().print(table)
+
+
+def report_grid(title: str, heads: list[str], rows: list[list[str]]) -> None:
+    """A table with numbers in columns."""
+    table = Table(title=title, title_justify="left", header_style="bold")
+    for i, head in enumerate(heads):
+        table.add_column(head, justify="right" if i else "left", no_wrap=i > 0)
+    for row in rows:
+        table.add_row(*row)
+    Console().print(table)
+
+
+def report_set_aside(rejected: pl.DataFrame, most: int = 5) -> None:
+    """How many rows could not be used, and the commonest reasons."""
+    if rejected.is_empty():
+        return
+    say(f"{rejected.height:,} rows were set aside (they are listed in a file of rejected rows):")
+    reasons = (
+        rejected.group_by("column", "reason").agg(pl.len(), pl.first("line", "value")).sort("len", descending=True)
+    )
+    for column, reason, count, line, value in reasons.head(most).rows():
+        say(f"  {count:,} x {column} {reason}, as in line {line}: {value!r}")
+
+
+def _readable(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_readable(part)}" for name, part in value.items()) or "none"
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return f"{value:,}" if abs(value) >= 10_000 or isinstance(value, int) else f"{value:g}"
+    return str(value)

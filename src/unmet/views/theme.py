@@ -1,0 +1,48 @@
+"""Colours and type of all figures. The colours are Okabe and Ito's, which colour-blind people tell apart."""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+
+__all__ = ["FAINT", "LOST", "OBSERVED", "QUEUE_STYLE", "REGION_COLOURS", "TEXT", "layout", "percent"]
+
+TEXT = "#1f2933"
+FAINT = "#8a94a0"
+OBSERVED = "#0072B2"
+LOST = "#D55E00"
+
+QUEUE_STYLE: dict[str, tuple[str, str]] = {  # colour, marker
+    "gas-station": ("#009E73", "diamond"),
+    "three-hour": ("#E69F00", "square"),
+    "first-come": ("#0072B2", "circle"),
+    "reservation": ("#CC79A7", "triangle-up"),
+}
+
+REGION_COLOURS = (
+    "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#7F3C8D", "#8a6d3b", "#44AA99", "#999933",
+)  # fmt: skip
+
+_FONT = "Inter, 'Helvetica Neue', Arial, sans-serif"
+
+
+def percent(share: float, digits: int = 0) -> str:
+    """A share as text, 0.05 as "5 %"."""
+    return f"{100 * share:.{digits}f} %"
+
+
+def layout(figure: go.Figure, height: int = 420, *, legend_above: bool = True) -> go.Figure:
+    """The figure in the house's dress."""
+    figure.update_layout(
+        template="plotly_white",
+        height=height,
+        font={"family": _FONT, "size": 14, "color": TEXT},
+        margin={"l": 70, "r": 44, "t": 48 if legend_above else 24, "b": 56},
+        hoverlabel={"font_family": _FONT},
+        hovermode="x unified",
+        modebar={"orientation": "v", "remove": ["select2d", "lasso2d", "autoScale2d"]},
+    )
+    if legend_above:
+        figure.update_layout(legend={"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"})
+    figure.update_xaxes(showline=True, linecolor="#c5ccd3", ticks="outside", tickcolor="#c5ccd3", title_standoff=12)
+    figure.update_yaxes(zeroline=False, gridcolor="#e8ebee", title_standoff=10)
+    return figure

@@ -1,0 +1,174 @@
+"""The command as a person or a script meets it: in a process of its own."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tests.simulation.cities import small_city
+from unmet import __version__
+from unmet.cli import QUEUES
+from unmet.simulation.queues import queue_names
+
+
+def unmet(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "unmet", *map(str, arguments)]
+    wide = {"COLUMNS": "200", "NO_COLOR": "1", "TERMINAL_WIDTH": "200"}
+    return subprocess.run(command, capture_output=True, text=True, env=os.environ | wide | environment, check=False)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("city")
+    city = small_city(1, 60, 20, 6, 2)
+    city.trips.write_csv(folder / "trips.csv")
+    city.stations.write_csv(folder / "stations.csv")
+    return folder
+
+
+def test_version_and_help():
+    assert unmet("--version").stdout.strip() == f"unmet {__version__}"
+    text = unmet("--help").stdout
+    for verb in ("demo", "trips", "simulate", "study"):
+        assert verb in text
+        assert "--seed" in unmet(verb, *(["censoring"] if verb == "study" else []), "--help").stdout
+    assert all(queue in unmet("simulate", "--help").stdout for queue in queue_names())
+    assert queue_names() == QUEUES
+
+
+def test_shell_completion_knows_verbs_and_queues():
+    def complete(line: str) -> str:
+        words = {
+            "COMP_WORDS": line,
+            "COMP_CWORD": str(len(line.split()) - (not line.endswith(" "))),
+            "_UNMET_COMPLETE": "complete_bash",
+        }
+        command = [str(Path(sys.executable).with_name("unmet"))]
+        return subprocess.run(command, capture_output=True, text=True, env=os.environ | words, check=False).stdout
+
+    assert complete("unmet s").split() == ["simulate", "study"]
+    assert "three-hour" in complete("unmet simulate --queue t")
+
+
+def test_simulate_writes_a_run(files, tmp_path):
+    out = tmp_path / "run"
+    done = unmet("simulate", "--queue", "first-come", "--penetration", 0.5, "--seed", 1, "--out", out,
+                 "--trips", files / "trips.csv", "--stations", files / "stations.csv", "--json")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    summary = json.loads(done.stdout)
+    written = {p.name for p in out.iterdir()}
+    assert written == {"arrivals.parquet", "sessions.parquet", "stations.parquet", "vehicles.parquet", "summary.json",
+                       "scenario.yaml"}  # fmt: skip
+    arrivals = pl.read_parquet(out / "arrivals.parquet")
+    assert summary["arrivals"] == arrivals.height == summary["served"] + summary["lost"]
+    assert summary["true_kwh"] == pytest.approx(arrivals["wanted_kwh"].sum(), abs=1e-3)
+    assert summary["observed_kwh"] == pytest.approx(
+        pl.read_parquet(out / "sessions.parquet")["energy_kwh"].sum(), abs=1e-2
+    )
+    assert summary["vehicles"] == pl.read_parquet(out / "vehicles.parquet").height == 30
+    again = unmet("simulate", "--scenario", out / "scenario.yaml", "--out", tmp_path / "again",
+                  "--trips", files / "trips.csv", "--stations", files / "stations.csv")  # fmt: skip
+    assert again.returncode == 0, again.stderr
+    assert "lost share of energy" in again.stdout
+    assert (tmp_path / "again" / "arrivals.parquet").read_bytes() == (out / "arrivals.parquet").read_bytes()
+
+
+def test_the_same_bytes_whatever_the_thread_count(files, tmp_path):
+    digests = []
+    for threads in ("1", "2"):
+        out = tmp_path / threads
+        done = unmet("simulate", "--out", out, "--penetration", 1, "--trips", files / "trips.csv",
+                     "--stations", files / "stations.csv", "--seed", 7, POLARS_MAX_THREADS=threads,
+                     NUMBA_NUM_THREADS=threads, OMP_NUM_THREADS=threads)  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        digests.append({p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(out.iterdir())})
+    assert digests[0] == digests[1]
+
+
+def test_study_censoring_on_ones_own_city(files, tmp_path):
+    out = tmp_path / "study"
+    done = unmet("study", "censoring", "--out", out, "--regions", 3, "--cars", 900, "--trips", files / "trips.csv",
+                 "--stations", files / "stations.csv", "--json")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    cells = json.loads(done.stdout)["cells"]
+    assert len(cells) == 15
+    needed = {"queue", "penetration", "censored_hours_percent", "censored_hours_percent_by_region", "arrivals",
+              "lost_share_of_energy", "seconds"}  # fmt: skip
+    assert all(needed <= set(cell) for cell in cells)
+    assert {p.name for p in out.iterdir()} == {"study.html", "study.md", "cells.parquet", "summary.json"}
+    assert pl.read_parquet(out / "cells.parquet").height == 15
+
+
+def test_trips_of_the_built_in_city_come_back_in(tmp_path):
+    out = tmp_path / "trips.parquet"
+    done = unmet("trips", "--out", out, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["vehicles"] == 32_664
+    run = unmet("simulate", "--trips", out, "--cars", 571_627, "--out", tmp_path / "run", "--json")
+    assert run.returncode == 0, run.stderr
+    assert json.loads(run.stdout)["rows_set_aside"] == 0
+
+
+BAD = {
+    "unknown queue": (["--queue", "express"], "choose one of"),
+    "penetration over one": (["--penetration", "5"], "less than or equal to 1"),
+    "penetration over the data": (["--penetration", "0.5", "--cars", "100000"], "ask for at most"),
+    "no such trips": (["--trips", "nowhere.csv"], "no file"),
+    "stations without a column": (["--stations", "{trips}"], "has no column"),
+    "trips that are binary": (["--trips", "{binary}"], "binary"),
+    "unknown way to be turned away": (["--turned-away", "cry"], "elsewhere"),
+    "scenario that is none": (["--scenario", "{trips}"], "not a"),
+    "scenario with an unknown option": (["--scenario", "{odd}"], "no option 'speed'"),
+    "folder that is not empty": (["--out", "{here}"], "not empty"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_one_sentence_and_exit_code_2(case, files, tmp_path):
+    arguments, says = BAD[case]
+    (tmp_path / "binary.csv").write_bytes(bytes(range(256)))
+    (tmp_path / "odd.yaml").write_text("speed: 3\n")
+    names = {
+        "trips": files / "trips.csv",
+        "binary": tmp_path / "binary.csv",
+        "odd": tmp_path / "odd.yaml",
+        "here": tmp_path,
+    }
+    given = [argument.format(**names) for argument in arguments]
+    base = ["--out", tmp_path / "run", "--trips", files / "trips.csv", "--stations", files / "stations.csv"]
+    before = sorted(p.name for p in tmp_path.iterdir())
+    done = unmet("simulate", *base, *given)
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert sorted(p.name for p in tmp_path.iterdir()) == before
+
+
+def test_rows_that_cannot_be_used_are_listed(files, tmp_path):
+    trips = tmp_path / "trips.csv"
+    trips.write_text((files / "trips.csv").read_text() + "vX,yesterday,today,55,12,1\n")
+    done = unmet(
+        "simulate",
+        "--out",
+        tmp_path / "run",
+        "--penetration",
+        1,
+        "--trips",
+        trips,
+        "--stations",
+        files / "stations.csv",
+        "--json",
+    )
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["rows_set_aside"] == 1
+    assert "start_time is not a time" in done.stderr
+    rejected = pl.read_parquet(tmp_path / "run" / "rejected.parquet")
+    assert rejected.select("table", "column", "value").rows() == [("trips", "start_time", "yesterday")]

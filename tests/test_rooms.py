@@ -1,0 +1,82 @@
+"""A room imports only from rooms above it: the house as DESIGN has it, read from the imports themselves."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "unmet"
+
+# From top to bottom. Rooms on one line do not import each other's lower neighbours.
+ORDER = [
+    "errors",
+    "compiled",
+    "tables",
+    "runs",
+    "geo",
+    "city",
+    "simulation",
+    "records",
+    "demand",
+    "models",
+    "evaluation",
+    "planning",
+    "study",
+    "views",
+    "cli",
+    "__main__",
+]
+
+
+def room_of(path: Path) -> str:
+    part = path.relative_to(SOURCE).parts[0]
+    return part.removesuffix(".py")
+
+
+def imports(path: Path) -> list[tuple[int, str]]:
+    """Line and room of every import of this package in a file, those inside functions included."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: relative imports hide the room"
+            names = [node.module] if node.module != "unmet" else [f"unmet.{alias.name}" for alias in node.names]
+        else:
+            continue
+        found += [(node.lineno, name.split(".")[1]) for name in names if name.startswith("unmet.")]
+    return found
+
+
+def wrong_imports(files: list[Path]) -> list[str]:
+    wrong = []
+    for path in files:
+        here = room_of(path)
+        for line, room in imports(path):
+            if room == "__version__" or room == here:
+                continue
+            if ORDER.index(room) > ORDER.index(here):
+                wrong.append(f"{path.relative_to(SOURCE)}:{line} imports {room}, a room below {here}")
+    return wrong
+
+
+def sources() -> list[Path]:
+    return [path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py"]
+
+
+def test_every_file_is_in_a_known_room():
+    assert {room_of(path) for path in sources()} <= set(ORDER)
+
+
+def test_no_room_imports_from_one_below_it():
+    assert wrong_imports(sources()) == []
+
+
+def test_the_rule_can_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(globals(), "SOURCE", tmp_path)
+    (tmp_path / "city").mkdir()
+    file = tmp_path / "city" / "bad.py"
+    file.write_text("def f():\n    from unmet.views import page\n")
+    assert wrong_imports([file]) == ["city/bad.py:2 imports views, a room below city"]
