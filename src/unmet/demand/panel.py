@@ -48,7 +48,7 @@ def simulated_panel(
         inside = (at >= 0) & (at < len(hours))
         weights = np.ones(rows.height) if weight is None else rows[weight].to_numpy()
         cell = region * len(hours) + at
-        return np.bincount(cell[inside], weights[inside], minlength=len(names) * len(hours))
+        return np.bincount(cell[inside], weights[inside], minlength=len(names) * len(hours)).astype(np.float64)
 
     served = arrivals.filter(pl.col("outcome") == "served")
     lost = arrivals.filter(pl.col("outcome") == "lost")

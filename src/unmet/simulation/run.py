@@ -18,7 +18,10 @@ __all__ = ["summarise", "write_run"]
 
 
 def summarise(city: City, scenario: Scenario, outcome: Outcome) -> dict[str, Any]:
-    """What a simulation found, in numbers that the same seed gives again."""
+    """What a simulation found, in numbers that the same seed gives again.
+
+    A driver who retries or diverts is an arrival at every station tried; `drivers_wanting` counts each want once.
+    """
     arrivals = outcome.arrivals
     lost = arrivals.filter(pl.col("outcome") == "lost")
     served = arrivals.filter(pl.col("outcome") == "served")
@@ -33,6 +36,7 @@ def summarise(city: City, scenario: Scenario, outcome: Outcome) -> dict[str, Any
         "trips": outcome.trips,
         "stations": city.stations.height,
         "plugs": int(city.stations["plugs"].sum()),
+        "drivers_wanting": int((arrivals["attempt"] == 1).sum()),
         "arrivals": arrivals.height,
         "served": served.height,
         "lost": lost.height,

@@ -110,9 +110,12 @@ def print_censoring(study: CensoringStudy, out: Path, *, as_json: bool) -> None:
         return
     cell = fullest_cell(study)
     report_grid(
-        "Hours in which demand is lost, % (the paper's in brackets), by electric share of cars",
-        ["Queue", *(percent(p) for p in study.penetrations)],
-        [[title, *(f"{ours} ({paper})" for ours, paper in pairs)] for title, pairs in _rows(study)],
+        "Hours in which demand is lost, % (the paper's), by electric share of cars",
+        ["queue", *(percent(p) for p in study.penetrations)],
+        [
+            [queue, *(f"{ours} ({paper})" for ours, paper in pairs)]
+            for queue, (_, pairs) in zip(study.queues, _rows(study), strict=True)
+        ],
     )
     regions = sorted(cell.censored_hours_percent_by_region, reverse=True)
     print(f"By region, {cell.queue} at {percent(cell.penetration)}: " + ", ".join(f"{p:.0f}" for p in regions) + " %")

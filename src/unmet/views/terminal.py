@@ -45,9 +45,9 @@ def report(title: str, summary: dict[str, Any], *, as_json: bool) -> None:
 
 def report_grid(title: str, heads: list[str], rows: list[list[str]]) -> None:
     """A table with numbers in columns."""
-    table = Table(title=title, title_justify="left", header_style="bold")
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
     for i, head in enumerate(heads):
-        table.add_column(head, justify="right" if i else "left", no_wrap=i > 0)
+        table.add_column(head, justify="right" if i else "left", no_wrap=True)
     for row in rows:
         table.add_row(*row)
     Console().print(table)

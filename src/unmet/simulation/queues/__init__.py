@@ -6,13 +6,25 @@ A new one is a file beside these with one compiled function, and a call of `regi
 from __future__ import annotations
 
 from unmet.errors import InputError
-from unmet.simulation.queues.base import ADMIT, LOST, Driver, Plugs, Queue, Slot
+from unmet.simulation.queues.base import ADMIT, LOST, Driver, Plugs, Queue, Slot, free_plug, until_next_trip
 from unmet.simulation.queues.first_come import FIRST_COME
 from unmet.simulation.queues.gas_station import GAS_STATION
 from unmet.simulation.queues.reservation import RESERVATION
 from unmet.simulation.queues.three_hour import THREE_HOUR
 
-__all__ = ["ADMIT", "LOST", "Driver", "Plugs", "Queue", "Slot", "queue_named", "queue_names", "register"]
+__all__ = [
+    "ADMIT",
+    "LOST",
+    "Driver",
+    "Plugs",
+    "Queue",
+    "Slot",
+    "free_plug",
+    "queue_named",
+    "queue_names",
+    "register",
+    "until_next_trip",
+]
 
 _QUEUES: dict[str, Queue] = {}
 
