@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import simulation
+from benchmarks import panel, simulation
 from benchmarks.report import PAGE, write_page
 
-BENCHMARKS = (simulation,)
+BENCHMARKS = (simulation, panel)
 
 sections = []
 for benchmark in BENCHMARKS:

@@ -64,8 +64,8 @@ def test_simulate_writes_a_run(files, tmp_path):
     assert done.returncode == 0, done.stderr
     summary = json.loads(done.stdout)
     written = {p.name for p in out.iterdir()}
-    assert written == {"arrivals.parquet", "sessions.parquet", "stations.parquet", "vehicles.parquet", "summary.json",
-                       "scenario.yaml"}  # fmt: skip
+    tables = {f"{name}.parquet" for name in ("arrivals", "sessions", "stations", "vehicles")}
+    assert written == tables | {".unmet-run", "summary.json", "scenario.yaml"}
     arrivals = pl.read_parquet(out / "arrivals.parquet")
     assert summary["arrivals"] == arrivals.height == summary["served"] + summary["lost"]
     assert summary["true_kwh"] == pytest.approx(arrivals["wanted_kwh"].sum(), abs=1e-3)
@@ -73,8 +73,7 @@ def test_simulate_writes_a_run(files, tmp_path):
         pl.read_parquet(out / "sessions.parquet")["energy_kwh"].sum(), abs=1e-2
     )
     assert summary["vehicles"] == pl.read_parquet(out / "vehicles.parquet").height == 30
-    again = unmet("simulate", "--scenario", out / "scenario.yaml", "--out", tmp_path / "again",
-                  "--trips", files / "trips.csv", "--stations", files / "stations.csv")  # fmt: skip
+    again = unmet("simulate", "--scenario", out / "scenario.yaml", "--out", tmp_path / "again")
     assert again.returncode == 0, again.stderr
     assert "lost share of energy" in again.stdout
     assert (tmp_path / "again" / "arrivals.parquet").read_bytes() == (out / "arrivals.parquet").read_bytes()
@@ -102,7 +101,7 @@ def test_study_censoring_on_ones_own_city(files, tmp_path):
     needed = {"queue", "penetration", "censored_hours_percent", "censored_hours_percent_by_region", "arrivals",
               "lost_share_of_energy", "seconds"}  # fmt: skip
     assert all(needed <= set(cell) for cell in cells)
-    assert {p.name for p in out.iterdir()} == {"study.html", "study.md", "cells.parquet", "summary.json"}
+    assert {p.name for p in out.iterdir()} == {".unmet-run", "study.html", "study.md", "cells.parquet", "summary.json"}
     assert pl.read_parquet(out / "cells.parquet").height == 15
 
 
@@ -123,6 +122,7 @@ BAD = {
     "no such trips": (["--trips", "nowhere.csv"], "no file"),
     "stations without a column": (["--stations", "{trips}"], "has no column"),
     "trips that are binary": (["--trips", "{binary}"], "binary"),
+    "sensitivity that is no number": (["--distance-sensitivity", "nan"], "finite"),
     "unknown way to be turned away": (["--turned-away", "cry"], "elsewhere"),
     "scenario that is none": (["--scenario", "{trips}"], "not a"),
     "scenario with an unknown option": (["--scenario", "{odd}"], "no option 'speed'"),

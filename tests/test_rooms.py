@@ -15,6 +15,7 @@ ORDER = [
     "compiled",
     "tables",
     "runs",
+    "zones",
     "geo",
     "city",
     "simulation",

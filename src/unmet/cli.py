@@ -119,7 +119,9 @@ def simulate(
         str | None,
         typer.Option(autocompletion=_complete_queue, help=f"Queue at all stations: {', '.join(QUEUES)}. [first-come]"),
     ] = None,
-    penetration: Annotated[float | None, typer.Option(help="Electric share of the city's cars. [0.05]")] = None,
+    penetration: Annotated[
+        float | None, typer.Option(help="Electric share of the city's cars. [0.05, that is 5 %; 1 for your own trips]")
+    ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of every random choice. [1]")] = None,
     scenario: Annotated[
         Path | None, typer.Option(help="Scenario file, as a run writes it; options given here take precedence.")
@@ -150,7 +152,13 @@ def simulate(
     from unmet.simulation.simulate import simulate as play
     from unmet.views.terminal import progress, report
 
-    base = read_scenario(scenario).model_dump(mode="json") if scenario else {}
+    read, city_of = read_scenario(scenario) if scenario else (None, {})
+    base = read.model_dump(mode="json") if read else {}
+    trips = trips or _path(city_of.get("trips"))
+    stations = stations or _path(city_of.get("stations"))
+    cars = cars or city_of.get("cars")
+    if trips and not cars and penetration is None and "penetration" not in base:
+        penetration = 1.0
     given = {
         "queue": queue,
         "penetration": penetration,
@@ -165,8 +173,7 @@ def simulate(
         city = _city(trips, stations, cars, "Europe/Copenhagen", chosen.seed)
         with progress("Simulating"):
             outcome = play(prepare(city), chosen)
-        sources = {"trips": str(trips or "built-in"), "stations": str(stations or "built-in")}
-        write_run(folder, city, chosen, outcome, sources)
+        write_run(folder, city, chosen, outcome, {"trips": trips, "stations": stations})
         summary = summarise(city, chosen, outcome)
     report("Simulation", summary | {"out": str(out)}, as_json=as_json)
 
@@ -175,6 +182,12 @@ def simulate(
 def study_censoring(
     out: Annotated[Path, typer.Option(help="Folder to write to.")] = Path("runs/censoring"),
     regions: Annotated[int, typer.Option(min=1, help="Regions to group the stations into.")] = 10,
+    penetration: Annotated[
+        list[float] | None,
+        typer.Option(
+            help="Electric share of the city's cars; give it several times. [0.01 to 0.05; 0.2 to 1 for your own trips]"
+        ),
+    ] = None,
     seed: Seed = 1,
     trips: TripsFile = None,
     stations: StationsFile = None,
@@ -184,10 +197,77 @@ def study_censoring(
     as_json: Json = False,
 ) -> None:
     """How much demand is lost under three queues and five penetrations, beside the paper's Table 1."""
-    _run_censoring(_city(trips, stations, cars, time_zone, seed), out, regions, seed, overwrite, as_json)
+    shares = tuple(penetration or ((0.2, 0.4, 0.6, 0.8, 1.0) if trips and not cars else ()))
+    _run_censoring(_city(trips, stations, cars, time_zone, seed), out, regions, seed, overwrite, as_json, shares)
 
 
-def _run_censoring(city: City, out: Path, regions: int, seed: int, overwrite: bool, as_json: bool) -> None:
+@app.command()
+def panel(
+    out: Annotated[Path, typer.Option(help="Folder to write to.")],
+    files: Annotated[
+        list[Path] | None, typer.Argument(metavar="FILES...", help="Session records, of any number and known format.")
+    ] = None,
+    stations: Annotated[Path | None, typer.Option(help="Table of stations: ids, positions, plugs.")] = None,
+    format_name: Annotated[
+        str, typer.Option("--format", help="Format of the files; auto finds it out for each.")
+    ] = "auto",
+    mapped: Annotated[
+        list[str] | None,
+        typer.Option("--map", metavar="NAME=COLUMN", help="Which column holds what, as start=ConnectionStart."),
+    ] = None,
+    map_file: Annotated[Path | None, typer.Option(help="The same as a YAML file.")] = None,
+    sql: Annotated[str | None, typer.Option(help="Database to read from: postgresql://... or sqlite:///file.")] = None,
+    query: Annotated[str | None, typer.Option(help="SQL that selects the sessions, with --sql.")] = None,
+    regions: Annotated[
+        str, typer.Option(help="Number of regions, auto, station (one each), or a GeoJSON file of areas.")
+    ] = "10",
+    time_zone: Annotated[
+        str | None, typer.Option(help="Local time zone, for the hours of the week. [that of the records, else UTC]")
+    ] = None,
+    country: Annotated[str | None, typer.Option(help="Country for holidays, as DK or US-CA.")] = None,
+    booking: Annotated[str, typer.Option(help="Book energy at arrival, or by delivery over the hours.")] = "arrival",
+    outages: Annotated[Path | None, typer.Option(help="Plugs out of order: station_id, start, end.")] = None,
+    operator: Annotated[
+        str | None, typer.Option(help="Whose records these are; --stations then has everybody's stations.")
+    ] = None,
+    share: Annotated[float | None, typer.Option(help="Market share of this operator, as 0.25.")] = None,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+) -> None:
+    """Make the demand panel of an operator's records: demand by region and hour, and how much of it was hidden."""
+    from unmet.demand.from_records import PanelChoices, panel_from_records
+    from unmet.runs import run_folder
+    from unmet.views.panel import print_panel, write_panel
+    from unmet.views.terminal import progress, report_set_aside
+
+    choices = PanelChoices(
+        files=tuple(files or ()),
+        stations=stations,
+        format=format_name,
+        mapped=tuple(mapped or ()),
+        map_file=map_file,
+        sql=sql,
+        query=query,
+        regions=regions,
+        time_zone=time_zone,
+        country=country,
+        booking=booking,
+        outages=outages,
+        operator=operator,
+        share=share,
+    )
+    with run_folder(out, overwrite=overwrite) as folder:
+        with progress("Reading records and counting plugs"):
+            made, rejected, about = panel_from_records(choices)
+        with progress("Writing tables and figures"):
+            summary = write_panel(made, rejected, about, folder)
+    report_set_aside(rejected)
+    print_panel(made, summary, out, as_json=as_json)
+
+
+def _run_censoring(
+    city: City, out: Path, regions: int, seed: int, overwrite: bool, as_json: bool, shares: tuple[float, ...] = ()
+) -> None:
     from unmet.runs import run_folder
     from unmet.simulation.scenario import Scenario
     from unmet.study.censoring import run_censoring
@@ -197,11 +277,18 @@ def _run_censoring(city: City, out: Path, regions: int, seed: int, overwrite: bo
     from unmet.views.terminal import progress
 
     with run_folder(out, overwrite=overwrite) as folder:
-        with progress("Playing queues and penetrations", len(PAPER_QUEUES) * len(PENETRATIONS)) as advance:
-            study = run_censoring(city, regions=regions, scenario=Scenario(seed=seed), on_cell=advance)
+        penetrations = shares or PENETRATIONS
+        with progress("Playing queues and penetrations", len(PAPER_QUEUES) * len(penetrations)) as advance:
+            study = run_censoring(
+                city, penetrations=penetrations, regions=regions, scenario=Scenario(seed=seed), on_cell=advance
+            )
         with progress("Drawing the figures"):
             write_censoring(study, folder)
     print_censoring(study, out, as_json=as_json)
+
+
+def _path(text: str | None) -> Path | None:
+    return Path(text) if text else None
 
 
 def _city(trips: Path | None, stations: Path | None, cars: int | None, time_zone: str, seed: int) -> City:
@@ -210,7 +297,7 @@ def _city(trips: Path | None, stations: Path | None, cars: int | None, time_zone
 
     with progress("Building the city"):
         city = build_city(trips, stations, cars, time_zone, seed)
-    for sentence in city.filled_sentences():
-        say(sentence)
+    for note in city.notes():
+        say(note)
     report_set_aside(city.rejected)
     return city

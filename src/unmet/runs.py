@@ -13,18 +13,20 @@ from typing import Any
 
 from unmet.errors import InputError
 
-__all__ = ["atomic_file", "cache_folder", "run_folder", "write_json"]
+__all__ = ["MANIFEST", "atomic_file", "cache_folder", "run_folder", "write_json"]
+
+
+MANIFEST = ".unmet-run"  # lists what a run wrote, so that only that is ever replaced
 
 
 @contextmanager
 def run_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
     """A folder to write a run into; it takes its name only when all is written.
 
-    A folder that holds something already is left alone unless `overwrite` is set.
+    A folder that holds something already is left alone, unless `overwrite` is set and all of it was written by a run.
     """
-    path = path.absolute()
-    if path.exists() and (not path.is_dir() or (any(path.iterdir()) and not overwrite)):
-        raise InputError(f"{path} is not empty: name another folder with --out, or allow --overwrite.")
+    path = path.resolve()
+    _may_replace(path, overwrite=overwrite)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         draft = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
@@ -32,6 +34,8 @@ def run_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
         raise InputError(f"Cannot write to {path.parent}: {error.strerror}. Name another folder with --out.") from None
     try:
         yield draft
+        names = sorted(str(file.relative_to(draft)) for file in draft.rglob("*") if file.is_file())
+        (draft / MANIFEST).write_text("\n".join(names) + "\n", encoding="utf-8")
         draft.chmod(0o755)
         if path.exists():
             old = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
@@ -45,11 +49,32 @@ def run_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
         raise
 
 
+def _may_replace(path: Path, *, overwrite: bool) -> None:
+    if path.exists() and not path.is_dir():
+        raise InputError(f"{path} is a file: name a folder with --out.")
+    if not path.exists() or not any(path.iterdir()):
+        return
+    if not overwrite:
+        raise InputError(f"{path} is not empty: name another folder with --out, or allow --overwrite.")
+    manifest = path / MANIFEST
+    written = set(manifest.read_text(encoding="utf-8").splitlines()) if manifest.is_file() else set()
+    files = {str(file.relative_to(path)) for file in path.rglob("*") if not file.is_dir()}
+    foreign = sorted(files - written - {MANIFEST})
+    if foreign:
+        raise InputError(
+            f"{path} holds what no run of unmet wrote ({', '.join(foreign[:3])}), so it is not replaced: name another "
+            "folder with --out."
+        )
+
+
 @contextmanager
 def atomic_file(path: Path) -> Iterator[Path]:
     """A path to write a file to; it takes its name only when it is whole."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    except OSError as error:
+        raise InputError(f"Cannot write to {path.parent}: {error.strerror}. Name another place with --out.") from None
     os.close(handle)
     draft = Path(name)
     try:

@@ -19,7 +19,7 @@ from polars.exceptions import ComputeError, NoDataError, PolarsError, ShapeError
 
 from unmet.errors import InputError
 
-__all__ = ["UTC", "Checked", "Column", "RowRule", "Table", "as_frame", "check", "parse_time", "read_frame"]
+__all__ = ["LINE", "UTC", "Checked", "Column", "RowRule", "Table", "as_frame", "check", "parse_time", "read_frame"]
 
 LINE = "__line__"  # the line of the file a row came from
 UTC = pl.Datetime("ms", "UTC")
@@ -239,6 +239,9 @@ def _named(frame: pl.DataFrame, table: Table, name: str) -> pl.DataFrame:
         raise InputError(
             f"{name} has no column {', '.join(missing)}: {table.name} need {needed}. Its columns are {there}."
         )
+    for spelled, dtype in frame.select(*names).schema.items():
+        if dtype.is_nested():
+            raise InputError(f"{name}: column {spelled} holds {dtype}: give text, numbers or times.")
     return frame.select(*names).rename(names)
 
 
@@ -289,7 +292,7 @@ def parse_time(value: pl.Expr, dtype: pl.DataType) -> pl.Expr:
 _KINDS = {
     "number": "a number",
     "integer": "a whole number",
-    "time": "a time between the years 1900 and 2200",
+    "time": "a time such as 2019-09-01T07:30:00Z",
     "text": "text",
 }
 

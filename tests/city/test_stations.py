@@ -44,7 +44,7 @@ def test_real_stations_of_openstreetmap(shared_data):
     assert city.stations.height == 244
     assert city.filled == {"power_kw": 170, "plugs": 116}
     assert city.rejected.is_empty()
-    assert city.filled_sentences() == [
+    assert city.notes() == [
         "170 of 244 stations have no power_kw: 22 was taken.",
         "116 of 244 stations have no plugs: 2 was taken.",
     ]
@@ -68,5 +68,5 @@ def test_ones_own_trips_are_checked():
         ("trips", 2, "starts before the vehicle's last trip has ended"),
         ("trips", 3, "ends before it starts"),
     ]
-    with pytest.raises(InputError, match="None of the rows of trips"):
+    with pytest.raises(InputError, match="None of the 1 rows of trips can be used; the first, line 1: end_time"):
         build_city(trips.filter(pl.col("end_time") < pl.col("start_time")))

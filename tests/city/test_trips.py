@@ -126,20 +126,24 @@ def test_places_are_on_land_and_near_each_other():
         assert (haversine_km(*np.array(outline).T, ORIGIN.lat, ORIGIN.lon) < 60).all()
 
 
+def small(seed):
+    return synthetic_trips(seed, vehicles=200)
+
+
 def test_trips_come_from_the_cache_and_a_damaged_cache_is_mended(tmp_path, monkeypatch):
     monkeypatch.setenv("UNMET_CACHE", str(tmp_path))
-    monkeypatch.setattr("unmet.city.build.synthetic_trips", lambda seed: synthetic_trips(seed, vehicles=200))
+    monkeypatch.setattr("unmet.city.trips.synthetic_trips", small)
     made = built_in_trips(3)
     (file,) = tmp_path.iterdir()
-    monkeypatch.setattr("unmet.city.build.synthetic_trips", lambda seed: pytest.fail("the cache was not used"))
+    monkeypatch.setattr("unmet.city.trips.synthetic_trips", lambda seed: pytest.fail("the cache was not used"))
     assert built_in_trips(3).equals(made)
     file.write_bytes(b"PAR1 damaged")
-    monkeypatch.setattr("unmet.city.build.synthetic_trips", lambda seed: synthetic_trips(seed, vehicles=200))
+    monkeypatch.setattr("unmet.city.trips.synthetic_trips", small)
     assert built_in_trips(3).equals(made)
 
 
 def test_a_cache_that_cannot_be_written_is_no_reason_to_fail(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("UNMET_CACHE", str(tmp_path / "file" / "cache"))
-    monkeypatch.setattr("unmet.city.build.synthetic_trips", lambda seed: synthetic_trips(seed, vehicles=200))
+    monkeypatch.setattr("unmet.city.trips.synthetic_trips", small)
     assert built_in_trips(3).height > 0

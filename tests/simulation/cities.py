@@ -19,10 +19,9 @@ def small_city(seed: int, vehicles: int, trips_each: int, stations: int, plugs: 
         time = 1_567_296_000 + rng.integers(0, 86_400)
         for _ in range(rng.integers(1, trips_each + 1)):
             start = time + int(rng.choice([0, 300, 3600, 20_000, 60_000]) * rng.random())
-            end = start + int(rng.integers(0, 3000))
-            rows.append(
-                (f"v{vehicle}", start, end, 55 + 0.03 * rng.random(), 12 + 0.05 * rng.random(), 150 * rng.random())
-            )
+            km = 150 * rng.random()
+            end = start + int(km / 200 * 3600)
+            rows.append((f"v{vehicle}", start, end, 55 + 0.03 * rng.random(), 12 + 0.05 * rng.random(), km))
             time = end
     columns = ["vehicle_id", "start_time", "end_time", "end_lat", "end_lon", "distance_km"]
     trips = pl.DataFrame(rows, schema=columns, orient="row")

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from tests.simulation.cities import cities, scenarios
 from tests.simulation.twin import twin_log
-from unmet.demand.panel import Booking, simulated_panel
+from unmet.demand.booking import Booking
 from unmet.demand.regions import kmeans_regions
+from unmet.demand.simulated import simulated_panel
 from unmet.simulation.choice import beta_table
 from unmet.simulation.queues import queue_names
 from unmet.simulation.replay import replay

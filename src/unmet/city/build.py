@@ -5,17 +5,20 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
-from unmet import __version__
+from unmet.city import places, trips
 from unmet.city.gates import STATIONS, check_stations, check_trips
-from unmet.city.places import CARS_IN_CITY, LAND, PLACES, TIME_ZONE
+from unmet.city.places import CARS_IN_CITY, TIME_ZONE
 from unmet.city.stations import synthetic_stations
-from unmet.city.trips import VEHICLES, Habits, synthetic_trips
 from unmet.errors import InputError
+from unmet.geo import nearest_stations
 from unmet.runs import atomic_file, cache_folder
+from unmet.zones import checked_zone
 
 __all__ = ["City", "build_city", "built_in_trips"]
 
@@ -30,6 +33,7 @@ class City:
     time_zone: str
     rejected: pl.DataFrame  # table, line, column, value, reason
     filled: dict[str, int]  # station cells that took a default, by column
+    is_built_in: bool = False  # trips and stations both: then the paper's numbers mean something beside ours
 
     @property
     def period(self) -> tuple[dt.datetime, dt.datetime]:
@@ -39,14 +43,28 @@ class City:
         ).row(0)
         return first, last
 
-    def filled_sentences(self) -> list[str]:
-        """What was assumed where station cells were empty, a sentence a column."""
+    def notes(self) -> list[str]:
+        """What was assumed, and what looks like a mistake, a sentence each."""
         default = {column.name: column.default for column in STATIONS.columns}
-        return [
+        notes = [
             f"{cells:,} of {self.stations.height:,} stations have no {column}: {default[column]:g} was taken."
             for column, cells in self.filled.items()
             if cells
         ]
+        first, last = self.period
+        days, used = (last - first).days, self.trips["start_time"].dt.date().n_unique()
+        if days > 60 and used < 0.2 * days:
+            notes.append(
+                f"Trips are on {used} of the {days} days from {first:%Y-%m-%d} to {last:%Y-%m-%d}: is a date wrong?"
+            )
+        sample = self.trips.gather_every(max(1, self.trips.height // 1000))
+        near = nearest_stations(sample["end_lat"], sample["end_lon"], self.stations["lat"], self.stations["lon"], 1)
+        if (away := float(np.median(near.km))) > FAR_KM:
+            notes.append(f"Half of the trips end over {away:,.0f} km from any station: are they of the same place?")
+        return notes
+
+
+FAR_KM = 50
 
 
 def build_city(
@@ -70,30 +88,41 @@ def build_city(
         checked = check_stations(stations)
         stations_frame, filled = checked.kept, checked.filled
         rejected.append(checked.rejected.select(pl.lit("stations").alias("table"), pl.all()))
+    checked_zone(time_zone)
+    aside = pl.concat(rejected) if rejected else pl.DataFrame()
     for frame, what in ((trips_frame, "trips"), (stations_frame, "stations")):
         if frame.is_empty():
-            raise InputError(f"None of the rows of {what} can be used: see the rule for each column in docs/city.md.")
+            raise InputError(_none_usable(what, aside.filter(pl.col("table") == what)))
     if cars is None:
         cars = CARS_IN_CITY if trips is None else trips_frame["vehicle_id"].n_unique()
-    return City(
-        trips_frame, stations_frame, cars, time_zone, pl.concat(rejected) if rejected else pl.DataFrame(), filled
+    built_in = trips is None and stations is None
+    return City(trips_frame, stations_frame, cars, time_zone, aside, filled, built_in)
+
+
+def _none_usable(what: str, rejected: pl.DataFrame) -> str:
+    if rejected.is_empty():
+        return f"The table of {what} has no rows: give at least one."
+    first = rejected.row(0, named=True)
+    return (
+        f"None of the {rejected.height:,} rows of {what} can be used; the first, line {first['line']}: "
+        f"{first['column']} {first['value']!r} {first['reason']}."
     )
 
 
 def built_in_trips(seed: int) -> pl.DataFrame:
     """Trips of the built-in city, generated once and then read from the cache folder."""
-    facts = repr((__version__, seed, VEHICLES, PLACES, LAND, Habits()))
-    name = f"trips-{hashlib.sha256(facts.encode()).hexdigest()[:16]}.parquet"
+    made_by = b"".join(Path(module.__file__ or "").read_bytes() for module in (places, trips))
+    name = f"trips-{hashlib.sha256(made_by).hexdigest()[:16]}-{seed}.parquet"
     path = cache_folder() / name
     if path.is_file():
         try:
             return pl.read_parquet(path)
         except (OSError, pl.exceptions.PolarsError):
             path.unlink(missing_ok=True)  # a damaged file: make it again
-    trips = synthetic_trips(seed)
+    made = trips.synthetic_trips(seed)
     try:
         with atomic_file(path) as draft:
-            trips.write_parquet(draft)
-    except OSError:
+            made.write_parquet(draft)
+    except (OSError, InputError):
         pass  # without a cache the next run takes a few seconds longer, which is no reason to fail this one
-    return trips
+    return made

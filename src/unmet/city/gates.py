@@ -40,11 +40,18 @@ STATIONS = Table(
 )
 
 
+MOST_KMH = 300
+
+
 def check_trips(source: Any) -> Checked:
     """Trips that can be driven: in time order, without overlap on one vehicle."""
+    hours = (pl.col("end_time") - pl.col("start_time")).dt.total_milliseconds() / 3.6e6
+    speed = pl.when(pl.col("distance_km") > 1).then(pl.col("distance_km") / (hours + 0.02)).otherwise(0)
     last_end = pl.col("end_time").shift().over("vehicle_id")
     rules = (
         RowRule("end_time", pl.col("end_time") >= pl.col("start_time"), "ends before it starts"),
+        RowRule("end_lat", (pl.col("end_lat") != 0) | (pl.col("end_lon") != 0), "is 0 and so is end_lon: no position"),
+        RowRule("distance_km", speed < MOST_KMH, f"would take more than {MOST_KMH} km/h"),
         RowRule(
             "start_time",
             ~pl.struct("vehicle_id", "start_time", "end_time").is_duplicated()

@@ -200,6 +200,11 @@ def _stay(rng: np.random.Generator, median_hours: float, spread: float) -> float
 
 
 @compiled()
+def _set_stop(stops: Floats, n: int, x: float, y: float, hours: float) -> None:
+    stops[n, 0], stops[n, 1], stops[n, 2] = x, y, hours
+
+
+@compiled()
 def _plan_day(
     rng: np.random.Generator,
     works: bool,
@@ -222,14 +227,14 @@ def _plan_day(
             errands += 1
         at_zone = work[0]
         if rng.random() < habits.lunch_errand:
-            stops[n] = work[1], work[2], hours / 2
+            _set_stop(stops, n, work[1], work[2], hours / 2)
             zone = _next_zone(rng, zones.to_errand, at_zone)
             x, y = _spot(rng, zone, zones, zealand, amager)
-            stops[n + 1] = x, y, _stay(rng, 0.5, 0.4)
-            stops[n + 2] = work[1], work[2], hours / 2
+            _set_stop(stops, n + 1, x, y, _stay(rng, 0.5, 0.4))
+            _set_stop(stops, n + 2, work[1], work[2], hours / 2)
             n += 3
         else:
-            stops[n] = work[1], work[2], hours
+            _set_stop(stops, n, work[1], work[2], hours)
             n += 1
     else:
         leave = min(max(habits.tour_hour + habits.tour_hour_spread * rng.standard_normal(), 6.5), 19.0)
@@ -241,15 +246,15 @@ def _plan_day(
         near = home[0] if rng.random() < 0.5 else at_zone
         at_zone = _next_zone(rng, zones.to_errand, near)
         x, y = _spot(rng, at_zone, zones, zealand, amager)
-        stops[n] = x, y, _stay(rng, habits.errand_hours, habits.errand_spread)
+        _set_stop(stops, n, x, y, _stay(rng, habits.errand_hours, habits.errand_spread))
         n += 1
     if rng.random() < habits.evening_out:
-        stops[n] = home[1], home[2], 0.5 + 1.5 * rng.random()
+        _set_stop(stops, n, home[1], home[2], 0.5 + 1.5 * rng.random())
         zone = _next_zone(rng, zones.to_errand, home[0])
         x, y = _spot(rng, zone, zones, zealand, amager)
-        stops[n + 1] = x, y, _stay(rng, habits.evening_hours, 0.4)
+        _set_stop(stops, n + 1, x, y, _stay(rng, habits.evening_hours, 0.4))
         n += 2
-    stops[n] = home[1], home[2], 0.0
+    _set_stop(stops, n, home[1], home[2], 0.0)
     return n + 1, leave
 
 
@@ -277,13 +282,13 @@ def _drive(
         work = (work_zone, work_x, work_y)
         seen_x, seen_y = _with_noise(rng, x, y)
         free_at = 0.0
+        certain = rng.integers(seen[vehicle, 0], seen[vehicle, 1])  # a car in the data was out at least once
         for day in range(seen[vehicle, 0], seen[vehicle, 1]):
-            # On its first day a car is out for certain: that is how it came to be seen.
-            if rng.random() >= calendar.out[day] and day != seen[vehicle, 0]:
+            if rng.random() >= calendar.out[day] and day != certain:
                 continue
             works = commuter[vehicle] and rng.random() < calendar.commute[day]
             stops_today, hour = _plan_day(rng, works, home, work, zones, habits, zealand, amager, stops)
-            homeward = habits.homeward_hour + habits.homeward_spread * rng.standard_normal()
+            homeward = max(habits.homeward_hour + habits.homeward_spread * rng.standard_normal(), hour + 1.0)
             if rng.random() < habits.night_out:
                 homeward += 3.0
             for stop in range(stops_today):
@@ -291,7 +296,7 @@ def _drive(
                     # Too late for more: straight home, and not out again.
                     if x == home[1] and y == home[2]:
                         break
-                    stops[stop] = home[1], home[2], 24.0
+                    _set_stop(stops, stop, home[1], home[2], 24.0)
                 to_x, to_y = stops[stop, 0], stops[stop, 1]
                 crow = np.hypot(to_x - x, to_y - y)
                 km = max(ROAD_DETOUR * crow * np.exp(0.08 * rng.standard_normal()), 0.4)

@@ -1,93 +1,175 @@
-"""Panel: the table region x hour that every model reads."""
+"""Panel: the table region x hour that every model reads, from an operator's sessions."""
 
 from __future__ import annotations
 
 import datetime as dt
-from enum import Enum
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from unmet.demand.regions import Regions
-from unmet.simulation.battery import TAPER_SHARE
-from unmet.tables import UTC
+from unmet.demand.booking import Booking, book, spread
+from unmet.demand.calendar import hour_of_week, hours_between, whole_days, with_calendar
+from unmet.demand.exposure import CENSORED_FROM, Exposure, fit_exposure, region_exposure
+from unmet.demand.market import Market, full_market
+from unmet.demand.occupancy import HOUR_MS, Stays, full_hours, stays_by_station
+from unmet.demand.plugs import count_plugs
+from unmet.demand.regions import Regions, group_stations
+from unmet.errors import InputError
+from unmet.zones import checked_zone
 
-__all__ = ["Booking", "simulated_panel"]
+__all__ = ["Panel", "build_panel"]
+
+Integers = NDArray[np.int64]
 
 
-class Booking(str, Enum):
-    """The hour to which energy is booked."""
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """A demand panel, and what it was made from."""
 
-    ARRIVAL = "arrival"  # all of it at the hour of arrival
-    DELIVERY = "delivery"  # spread over the hours of charging, for load curves
+    table: pl.DataFrame  # unique_id, ds, y, arrivals, censored, exposure, hour, weekday, holiday
+    stations: pl.DataFrame  # with plugs, plugs_from, plugs_sure, unique_id, sessions, energy_kwh, full_share
+    sessions: pl.DataFrame  # those that the panel counts
+    regions: Regions
+    exposure: Exposure
+    time_zone: str
+    notes: tuple[str, ...]
+
+    @property
+    def period(self) -> tuple[dt.datetime, dt.datetime]:
+        """First hour, and the hour after the last."""
+        first, last = self.table.select(pl.col("ds").min().alias("a"), pl.col("ds").max().alias("b")).row(0)
+        return first, last + dt.timedelta(hours=1)
+
+    def station_hours(self) -> pl.DataFrame:
+        """Station-hours with arrivals or without full exposure: `station_id, ds, arrivals, energy_kwh, exposure`."""
+        first, last = self.period
+        first_ms, hours = int(first.timestamp() * 1000), int((last - first).total_seconds() // 3600)
+        station, start, _ = _codes(self.sessions, self.stations)
+        cell = station * hours + (start - first_ms) // HOUR_MS
+        full = self.exposure.full
+        hidden = full.station * hours + full.hour
+        cells, place = np.unique(np.concatenate([cell, hidden]), return_inverse=True)
+        exposure = np.ones(len(cells))
+        exposure[place[len(cell) :]] = 1 - self.exposure.hidden
+        energy = np.bincount(place[: len(cell)], self.sessions["energy_kwh"].to_numpy(), minlength=len(cells))
+        return pl.DataFrame(
+            {
+                "station_id": self.stations["station_id"].gather(cells // hours),
+                "ds": hours_between(first, last).gather(cells % hours),
+                "arrivals": np.bincount(place[: len(cell)], minlength=len(cells)),
+                "energy_kwh": energy,
+                "exposure": exposure,
+            }
+        )
 
 
-def simulated_panel(
-    arrivals: pl.DataFrame,
-    regions: Regions,
-    period: tuple[dt.datetime, dt.datetime],
+def build_panel(
+    sessions: pl.DataFrame,
+    stations: pl.DataFrame,
+    *,
+    regions: str = "10",
+    time_zone: str = "UTC",
+    country: str | None = None,
     booking: Booking = Booking.ARRIVAL,
-) -> pl.DataFrame:
-    """The panel of a simulation, in which true demand is known.
+    outages: pl.DataFrame | None = None,
+    market: Market | None = None,
+) -> Panel:
+    """Make a panel from sessions (`station_id, start, end, energy_kwh`, perhaps `plug_id, charged`) and their stations.
 
-    Columns: `unique_id` (region), `ds` (hour, UTC), `y` (observed kWh), `y_true` (observed and lost kWh), `arrivals`
-    (served), `lost` (lost arrivals), `censored` (whether any was lost). Every region has every hour. Demand that is
-    lost was never delivered, so it is booked at the hour of arrival in any case.
+    The panel covers the days in UTC from the first session's start to the last one's. A car occupies a plug until the
+    session ends, charging or idle. `outages` (`station_id, start, end`) take a plug each. `market` says which part of
+    the demand this operator could have seen at all.
     """
-    first, last = period
-    names = regions.centres["unique_id"]
-    hours = pl.datetime_range(first, last, "1h", closed="left", time_zone="UTC", eager=True).cast(UTC)
-    rank = {name: i for i, name in enumerate(names)}
-    places = {station: rank[name] for station, name in regions.of_station.iter_rows()}
+    market = market or full_market()
+    own = market.own_stations(stations)
+    kept = sessions.join(own.select("station_id"), on="station_id", how="semi", maintain_order="left")
+    if kept.is_empty():
+        raise InputError("There is not one session to make a panel of: see the rows that were set aside.")
+    period = whole_days(kept["start"])
+    hours = hours_between(*period)
+    first_ms = int(period[0].timestamp() * 1000)
+    station, start, end = _codes(kept, own)
+    counted = count_plugs(own, kept, stays_by_station(station, start, end, own.height))
+    grouped, said = group_stations(market.all_stations(stations, counted), regions)
+    of_station = pl.Series(grouped.codes())
+    region = counted["station_id"].replace_strict(grouped.of_station["station_id"], of_station, return_dtype=pl.Int64)
+    codes, plugs = region.to_numpy(writable=True), counted["plugs"].to_numpy(writable=True)
 
-    def booked(rows: pl.DataFrame, hour: str, weight: str | None = None) -> NDArray[np.float64]:
-        """Sums over rows by region and hour, added in the order of the rows, so that they are the same every time."""
-        region = rows["station_id"].replace_strict(places, return_dtype=pl.Int64).to_numpy()
-        at = ((rows[hour] - first).dt.total_milliseconds() // 3_600_000).to_numpy()
-        inside = (at >= 0) & (at < len(hours))
-        weights = np.ones(rows.height) if weight is None else rows[weight].to_numpy()
-        cell = region * len(hours) + at
-        return np.bincount(cell[inside], weights[inside], minlength=len(names) * len(hours)).astype(np.float64)
+    stays = _with_outages(station, start, end, outages, counted)
+    week = hour_of_week(hours, checked_zone(time_zone)).to_numpy(writable=True)
+    full = full_hours(stays, plugs, first_ms, len(hours))
+    exposure = fit_exposure(station, (start - first_ms) // HOUR_MS, own.height, full, week)
+    names = grouped.centres["unique_id"]
+    seen_share, lost = region_exposure(exposure, codes, len(names), plugs)
+    share = market.share_of_regions(grouped, counted)
+    rate = _rate(exposure, codes, len(names))[:, week]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        elsewhere = np.where(share[:, None] < 1, rate * (1 / share[:, None] - 1), 0.0)
 
-    served = arrivals.filter(pl.col("outcome") == "served")
-    lost = arrivals.filter(pl.col("outcome") == "lost")
+    frame = (len(names), first_ms, len(hours))
+    energy = kept["energy_kwh"].to_numpy(writable=True)
     if booking is Booking.ARRIVAL:
-        y = booked(served, "arrival", "energy_kwh")
+        y = book(codes[station], start, energy, *frame)
     else:
-        y = booked(_delivered(served), "since", "energy_kwh")
-    lost_arrivals = booked(lost, "arrival").astype(np.int64)
-    return pl.DataFrame(
+        until = kept["charged"].fill_null(kept["end"]) if "charged" in kept.columns else kept["end"]
+        y = spread(codes[station], start, until.dt.epoch("ms").to_numpy(writable=True), energy, *frame)
+    table = pl.DataFrame(
         {
             "unique_id": names.gather(np.repeat(np.arange(len(names)), len(hours))),
             "ds": pl.concat([hours] * len(names)),
-            "y": y,
-            "y_true": y + booked(lost, "arrival", "wanted_kwh"),
-            "arrivals": booked(served, "arrival").astype(np.int64),
-            "lost": lost_arrivals,
-            "censored": lost_arrivals > 0,
+            "y": y.ravel(),
+            "arrivals": book(codes[station], start, np.ones(len(start)), *frame).ravel().astype(np.int64),
+            "censored": (np.nan_to_num(lost + elsewhere, posinf=np.inf) >= CENSORED_FROM).ravel(),
+            "exposure": (seen_share * share[:, None]).ravel(),
         }
     )
-
-
-def _delivered(served: pl.DataFrame) -> pl.DataFrame:
-    """One row per session and hour with the energy that flowed in it: full power, then a quarter of it."""
-    phases = [
-        served.select("session_id", "station_id", "energy_kwh", since="start", until="taper", weight=pl.lit(1.0)),
-        served.select("session_id", "station_id", "energy_kwh", since="taper", until="charged", weight=TAPER_SHARE),
-    ]
-    hour = pl.col("since").dt.truncate("1h")
-    flows = (
-        pl.concat(phases)
-        .filter(pl.col("until") > pl.col("since"))
-        .with_columns(hour=pl.datetime_ranges(hour, "until", "1h", closed="left"))
-        .explode("hour")
-        .with_columns(
-            since=pl.max_horizontal("since", "hour"),
-            until=pl.min_horizontal("until", pl.col("hour").dt.offset_by("1h")),
-        )
-        .with_columns(flow=pl.col("weight") * (pl.col("until") - pl.col("since")).dt.total_milliseconds())
-        .sort("session_id", "since")
+    return Panel(
+        with_calendar(table, time_zone, country),
+        _station_summary(counted, kept, grouped, exposure, len(hours)),
+        kept,
+        grouped,
+        exposure,
+        time_zone,
+        (said, *market.notes(stations, counted)),
     )
-    share = pl.col("flow") / pl.col("flow").sum().over("session_id")
-    return flows.with_columns(energy_kwh=pl.col("energy_kwh") * share)
+
+
+def _codes(sessions: pl.DataFrame, stations: pl.DataFrame) -> tuple[Integers, Integers, Integers]:
+    """Row of the station, start and end in ms of each session."""
+    rows = pl.Series(np.arange(stations.height))
+    station = sessions["station_id"].replace_strict(stations["station_id"], rows, return_dtype=pl.Int64)
+    start, end = (sessions[name].dt.epoch("ms").to_numpy(writable=True) for name in ("start", "end"))
+    return station.to_numpy(writable=True), start, end
+
+
+def _with_outages(
+    station: Integers, start: Integers, end: Integers, outages: pl.DataFrame | None, stations: pl.DataFrame
+) -> Stays:
+    """Stays at plugs; a plug out of order is taken like one with a car."""
+    if outages is not None and not outages.is_empty():
+        known = outages.join(stations.select("station_id"), on="station_id", how="semi")
+        parts = zip((station, start, end), _codes(known, stations), strict=True)
+        station, start, end = (np.concatenate(pair) for pair in parts)
+    return stays_by_station(station, start, end, stations.height)
+
+
+def _rate(exposure: Exposure, region: Integers, regions: int) -> NDArray[np.float64]:
+    """Arrivals an hour at the operator's own stations, (regions, hours of week)."""
+    rate = np.zeros((regions, exposure.intensity.per_hour.shape[1]))
+    np.add.at(rate, region, exposure.intensity.per_hour)
+    return rate
+
+
+def _station_summary(
+    stations: pl.DataFrame, sessions: pl.DataFrame, regions: Regions, exposure: Exposure, hours: int
+) -> pl.DataFrame:
+    full = np.bincount(exposure.full.station, exposure.hidden, minlength=stations.height) / hours
+    totals = sessions.group_by("station_id").agg(sessions=pl.len(), energy_kwh=pl.sum("energy_kwh").round(6))
+    return (
+        stations.with_columns(full_share=pl.Series(full))
+        .join(regions.of_station, on="station_id", how="left", maintain_order="left")
+        .join(totals, on="station_id", how="left", maintain_order="left")
+        .with_columns(pl.col("sessions", "energy_kwh").fill_null(0))
+    )

@@ -1,24 +1,63 @@
-"""Regions: stations grouped by k-means, because demand at a single station is sporadic."""
+"""Regions: stations grouped by k-means, by the analyst's own areas, or each for itself."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from unmet.errors import InputError
 from unmet.geo import Projection
 
-__all__ = ["Regions", "kmeans_regions"]
+__all__ = ["Regions", "area_regions", "group_stations", "kmeans_regions", "station_regions"]
+
+MOST_AUTO = 20  # regions tried by silhouette
 
 
 @dataclass(frozen=True, slots=True)
 class Regions:
     """Which station is in which region, and where the regions' centres are."""
 
-    of_station: pl.DataFrame  # station_id, unique_id
-    centres: pl.DataFrame  # unique_id, lat, lon, stations, plugs
+    of_station: pl.DataFrame  # station_id, unique_id; one row a station, in their order
+    centres: pl.DataFrame  # unique_id, lat, lon, stations, plugs; sorted by unique_id
+
+    def codes(self) -> NDArray[np.int64]:
+        """The row of `centres` of each station's region."""
+        names = self.centres["unique_id"]
+        rows = pl.Series(np.arange(len(names)))
+        return self.of_station["unique_id"].replace_strict(names, rows, return_dtype=pl.Int64).to_numpy()
+
+
+def group_stations(stations: pl.DataFrame, how: str = "10") -> tuple[Regions, str]:
+    """Regions by a number, `auto`, `station` or a GeoJSON file of areas; and a sentence that says what was done."""
+    placed = stations.height > 0 and stations["lat"].is_not_null().all() and stations["lon"].is_not_null().all()
+    if how == "station":
+        return station_regions(stations), "Every station is a region."
+    if how.isdigit() or how == "auto":
+        if not placed:
+            return station_regions(stations), "Every station is a region, because not all have a position."
+        if how == "auto":
+            return _best_kmeans(stations)
+        regions = kmeans_regions(stations, int(how))
+        return regions, f"{stations.height} stations are grouped into {regions.centres.height} regions by k-means."
+    path = Path(how)
+    if not path.is_file():
+        raise InputError(f"--regions {how!r} makes no sense: give a number, auto, station, or a GeoJSON file of areas.")
+    if not placed:
+        raise InputError("Areas need stations with a position: give them with --stations.")
+    regions = area_regions(stations, path)
+    outside = int((regions.of_station["unique_id"] == OUTSIDE).sum())
+    return regions, f"Stations are grouped by the areas of {path}; {outside} lie outside all of them."
+
+
+def station_regions(stations: pl.DataFrame) -> Regions:
+    """Each station as a region of its own."""
+    return _regions(stations, stations["station_id"])
 
 
 def kmeans_regions(stations: pl.DataFrame, regions: int = 10, seed: int = 0) -> Regions:
@@ -26,23 +65,81 @@ def kmeans_regions(stations: pl.DataFrame, regions: int = 10, seed: int = 0) -> 
 
     Where there are fewer places than regions, each place is a region.
     """
+    if regions < 1:
+        raise InputError(f"{regions} regions make no sense: ask for at least one.")
+    points = _points(stations)
+    fitted = _kmeans(points, min(regions, len(np.unique(points, axis=0))), seed)
+    return _regions(stations, _west_to_east(fitted.labels_, fitted.cluster_centers_))
+
+
+def area_regions(stations: pl.DataFrame, path: Path) -> Regions:
+    """Group stations by the areas of a GeoJSON file, named by their `name`, `id` or number; others are `outside`."""
+    import shapely
+    from shapely.geometry import shape
+
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        features = document["features"] if document["type"] == "FeatureCollection" else [document]
+        areas = [(_area_name(feature, i), shape(feature["geometry"])) for i, feature in enumerate(features)]
+    except (OSError, UnicodeDecodeError, ValueError, KeyError, TypeError, AttributeError, shapely.errors.ShapelyError):
+        raise InputError(f"{path} is not a GeoJSON file of areas: give a FeatureCollection of polygons.") from None
+    name = np.full(stations.height, OUTSIDE, object)
+    for area, polygon in reversed(areas):  # where areas overlap, the first counts
+        name[shapely.contains_xy(polygon, stations["lon"].to_numpy(), stations["lat"].to_numpy())] = area
+    return _regions(stations, pl.Series(name.tolist(), dtype=pl.String))
+
+
+OUTSIDE = "outside"
+
+
+def _area_name(feature: dict[str, Any], number: int) -> str:
+    properties = feature.get("properties") or {}
+    for key in ("name", "navn", "NAME", "Name", "id"):
+        if properties.get(key) is not None:
+            return str(properties[key])
+    return str(feature.get("id", f"area{number}"))
+
+
+def _points(stations: pl.DataFrame) -> NDArray[np.float64]:
+    origin = Projection.around(stations["lat"], stations["lon"])
+    return np.column_stack(origin.to_km(stations["lat"], stations["lon"]))
+
+
+def _kmeans(points: NDArray[np.float64], k: int, seed: int) -> Any:
     from sklearn.cluster import KMeans
     from threadpoolctl import threadpool_limits
 
-    if regions < 1:
-        raise InputError(f"{regions} regions make no sense: ask for at least one.")
-    origin = Projection.around(stations["lat"], stations["lon"])
-    points = np.column_stack(origin.to_km(stations["lat"], stations["lon"]))
-    k = min(regions, len(np.unique(points, axis=0)))
     with threadpool_limits(1):  # sums in one order, so that the result does not depend on the number of cores
-        fitted = KMeans(k, n_init=10, random_state=seed).fit(points)
-    rank = np.argsort(np.argsort(fitted.cluster_centers_[:, 0]))
-    width = len(str(k - 1))
-    label = pl.Series([f"r{rank[group]:0{width}d}" for group in fitted.labels_])
+        return KMeans(k, n_init=10, random_state=seed).fit(points)
+
+
+def _best_kmeans(stations: pl.DataFrame) -> tuple[Regions, str]:
+    from sklearn.metrics import silhouette_score
+
+    points = _points(stations)
+    most = min(MOST_AUTO, len(np.unique(points, axis=0)) - 1)
+    if most < 2:
+        return kmeans_regions(stations, 1), "All stations are one region: there are too few to group."
+    fits = {k: _kmeans(points, k, 0) for k in range(2, most + 1)}
+    scores = {k: float(silhouette_score(points, fit.labels_)) for k, fit in fits.items()}
+    best = max(scores, key=scores.__getitem__)
+    label = _west_to_east(fits[best].labels_, fits[best].cluster_centers_)
+    said = f"{best} regions fit the {stations.height} stations best (silhouette {scores[best]:.2f})."
+    return _regions(stations, label), said
+
+
+def _west_to_east(labels: NDArray[np.int32], centres: NDArray[np.float64]) -> pl.Series:
+    rank = np.argsort(np.argsort(centres[:, 0], kind="stable"))
+    width = len(str(len(centres) - 1))
+    return pl.Series([f"r{rank[label]:0{width}d}" for label in labels])
+
+
+def _regions(stations: pl.DataFrame, label: pl.Series) -> Regions:
     of_station = stations.select("station_id", label.alias("unique_id"))
-    lat, lon = origin.to_degrees(*fitted.cluster_centers_.T)
-    places = pl.DataFrame({"unique_id": [f"r{rank[g]:0{width}d}" for g in range(k)], "lat": lat, "lon": lon})
-    sizes = (
-        stations.join(of_station, on="station_id").group_by("unique_id").agg(stations=pl.len(), plugs=pl.sum("plugs"))
+    centres = (
+        stations.with_columns(label.alias("unique_id"))
+        .group_by("unique_id")
+        .agg(pl.col("lat", "lon").mean().round(6), stations=pl.len(), plugs=pl.sum("plugs"))
+        .sort("unique_id")
     )
-    return Regions(of_station, places.join(sizes, on="unique_id").sort("unique_id"))
+    return Regions(of_station, centres)

@@ -12,6 +12,7 @@ from numba import types
 from numpy.typing import NDArray
 
 from unmet.compiled import compiled
+from unmet.errors import InputError
 from unmet.simulation.battery import energy_to_taper_kwh, soc_after_charging
 from unmet.simulation.queues import LOST, Plugs, queue_named
 from unmet.simulation.queues.base import ADMIT, PLUGS_TYPE, Admit, Driver
@@ -32,6 +33,12 @@ def replay(
     Gives the arrivals with `outcome, plug_id, start, end, energy_kwh, wanted_kwh` as they would have been. A driver is
     offered the station of the arrival only.
     """
+    missing = {"arrival", "leaves", "soc", "battery_kwh", "station_id"} - set(arrivals.columns)
+    if missing:
+        raise InputError(f"A replay needs arrivals of a simulation: {', '.join(sorted(missing))} is missing.")
+    unknown = arrivals.join(stations, on="station_id", how="anti")["station_id"].n_unique()
+    if unknown:
+        raise InputError(f"{unknown} stations of the arrivals are not among the stations: give all of them.")
     index = pl.col("station_id").replace_strict(stations["station_id"], np.arange(stations.height))
     ordered = arrivals.sort("arrival", maintain_order=True)
     drivers = ordered.select(

@@ -11,7 +11,7 @@ import yaml
 from unmet import __version__
 from unmet.city.build import City
 from unmet.runs import write_json
-from unmet.simulation.scenario import Scenario
+from unmet.simulation.scenario import BUILT_IN, Scenario
 from unmet.simulation.simulate import Outcome
 
 __all__ = ["summarise", "write_run"]
@@ -20,12 +20,14 @@ __all__ = ["summarise", "write_run"]
 def summarise(city: City, scenario: Scenario, outcome: Outcome) -> dict[str, Any]:
     """What a simulation found, in numbers that the same seed gives again.
 
-    A driver who retries or diverts is an arrival at every station tried; `drivers_wanting` counts each want once.
+    A driver who retries or diverts is an arrival at every station tried, and lost to each without a plug, so arrivals
+    and energies count some wishes more than once; `wishes` counts each once.
     """
     arrivals = outcome.arrivals
     lost = arrivals.filter(pl.col("outcome") == "lost")
     served = arrivals.filter(pl.col("outcome") == "served")
     wanted, lost_kwh = float(arrivals["wanted_kwh"].sum()), float(lost["wanted_kwh"].sum())
+    wishes = int((arrivals["attempt"] == 1).sum())
     first, last = city.period
     hours = (last - first).total_seconds() / 3600
     return {
@@ -36,13 +38,14 @@ def summarise(city: City, scenario: Scenario, outcome: Outcome) -> dict[str, Any
         "trips": outcome.trips,
         "stations": city.stations.height,
         "plugs": int(city.stations["plugs"].sum()),
-        "drivers_wanting": int((arrivals["attempt"] == 1).sum()),
         "arrivals": arrivals.height,
         "served": served.height,
         "lost": lost.height,
         "true_kwh": round(wanted, 3),
         "observed_kwh": round(wanted - lost_kwh, 3),
         "lost_kwh": round(lost_kwh, 3),
+        "wishes": wishes,
+        "wishes_unserved_percent": round(100 * (1 - served.height / wishes), 3) if wishes else 0.0,
         "lost_share_of_energy": round(lost_kwh / wanted, 6) if wanted else 0.0,
         "censored_hours_percent": round(100 * lost["arrival"].dt.truncate("1h").n_unique() / hours, 3),
         "mean_waited_minutes": round(float(served["waited_minutes"].mean() or 0.0), 3),  # type: ignore[arg-type]
@@ -51,9 +54,10 @@ def summarise(city: City, scenario: Scenario, outcome: Outcome) -> dict[str, Any
     }
 
 
-def write_run(folder: Path, city: City, scenario: Scenario, outcome: Outcome, sources: dict[str, str]) -> None:
+def write_run(folder: Path, city: City, scenario: Scenario, outcome: Outcome, sources: dict[str, Path | None]) -> None:
     """Write all files of a run into a folder. `sources` says where trips and stations came from."""
-    about = {"version": __version__, "city": sources}
+    files = {name: str(path.resolve()) if path else BUILT_IN for name, path in sources.items()}
+    about = {"version": __version__, "city": {**files, "cars": city.cars}}
     text = scenario.to_yaml() + yaml.safe_dump(about, sort_keys=False)
     (folder / "scenario.yaml").write_text(text, encoding="utf-8")
     outcome.arrivals.write_parquet(folder / "arrivals.parquet")

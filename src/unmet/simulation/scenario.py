@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from unmet.errors import InputError
 from unmet.simulation.queues import queue_named
 
-__all__ = ["Curve", "Scenario", "TurnedAway", "read_scenario"]
+__all__ = ["BUILT_IN", "Curve", "Scenario", "TurnedAway", "read_scenario", "scenario_from"]
 
 
 class Curve(str, Enum):
@@ -33,7 +33,7 @@ class TurnedAway(str, Enum):
 class Scenario(BaseModel):
     """A counterfactual: these cars were electric, these rules held at the stations."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_enum_values=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     queue: str = Field("first-come", description="queue discipline at all stations")
     penetration: float = Field(0.05, gt=0, le=1, description="electric share of the city's cars")
@@ -68,20 +68,31 @@ def scenario_from(values: dict[str, Any], source: str) -> Scenario:
         if first["type"] == "extra_forbidden":
             known = ", ".join(Scenario.model_fields)
             raise InputError(f"{source} has no option {name!r}: the options are {known}.") from None
-        problem = first["msg"].removeprefix("Value error, ")
-        raise InputError(f"{source}: {name} = {first['input']!r} makes no sense: {problem}") from None
+        problem = first["msg"].removeprefix("Value error, ").replace("Input should be", "it should be").rstrip(".")
+        hint = " (0.05 is 5 %)" if name == "penetration" else ""
+        raise InputError(f"{source}: {name} = {first['input']!r} makes no sense: {problem}{hint}.") from None
 
 
-def read_scenario(path: Path) -> Scenario:
-    """Read a scenario file as `unmet simulate` writes it; the version in it is not a part of the scenario."""
+def read_scenario(path: Path) -> tuple[Scenario, dict[str, Any]]:
+    """Read a scenario file as a run writes it: the scenario, and the city it was played in, where that is not built in.
+
+    The city is `trips`, `stations` and `cars`, as far as they are given. The version that wrote the file is left out.
+    """
     try:
         values = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"Cannot read the scenario {path}: {error.strerror}.") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} is not a YAML file: {' '.join(str(error).split())}") from None
+    except (yaml.YAMLError, UnicodeDecodeError):
+        raise InputError(
+            f"{path} is not a YAML file: give lines of `option: value`, as in `queue: first-come`."
+        ) from None
     if not isinstance(values, dict):
         raise InputError(f"{path} is not a scenario: it must be lines of `option: value`, as in `queue: first-come`.")
-    for about in ("version", "city"):
-        values.pop(about, None)
-    return scenario_from(values, str(path))
+    values.pop("version", None)
+    city = values.pop("city", None) or {}
+    if not isinstance(city, dict) or not set(city) <= {"trips", "stations", "cars"}:
+        raise InputError(f"{path}: the city of a scenario is its trips, stations and cars.")
+    return scenario_from(values, str(path)), {name: value for name, value in city.items() if value != BUILT_IN}
+
+
+BUILT_IN = "built-in"

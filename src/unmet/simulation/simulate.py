@@ -63,7 +63,7 @@ class Outcome:
     @property
     def sessions(self) -> pl.DataFrame:
         """What the operators would have recorded: the served arrivals."""
-        served = self.arrivals.filter(pl.col("outcome") == "served")
+        served = self.arrivals.filter(pl.col("outcome") == "served").sort("start", "station_id", "session_id")
         return served.select("session_id", "station_id", "start", "end", "energy_kwh", "plug_id", "vehicle_id")
 
 

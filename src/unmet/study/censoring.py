@@ -11,8 +11,8 @@ from typing import Any
 import polars as pl
 
 from unmet.city.build import City
-from unmet.demand.panel import simulated_panel
 from unmet.demand.regions import Regions, kmeans_regions
+from unmet.demand.simulated import simulated_panel
 from unmet.simulation.scenario import Scenario
 from unmet.simulation.simulate import Itinerary, prepare, simulate
 from unmet.study.paper import CENSORED_HOURS_PERCENT, PENETRATIONS, QUEUES
@@ -40,20 +40,18 @@ class Cell:
     seconds: float
 
     def summary(self) -> dict[str, Any]:
-        """The cell without its panel, for JSON."""
+        """The cell without its panel, and without the time it took, so that the same seed gives the same bytes."""
         return {
             "queue": self.queue,
             "penetration": self.penetration,
             "censored_hours_percent": round(self.censored_hours_percent, 3),
             "censored_hours_percent_by_region": [round(p, 3) for p in self.censored_hours_percent_by_region],
-            "paper_censored_hours_percent": paper_percent(self.queue, self.penetration),
             "arrivals": self.arrivals,
             "lost_arrivals": self.lost_arrivals,
             "lost_share_of_energy": round(self.lost_share_of_energy, 5),
             "true_kwh": round(self.true_kwh, 1),
             "trips": self.trips,
             "vehicles": self.vehicles,
-            "seconds": round(self.seconds, 3),
         }
 
 
@@ -81,9 +79,20 @@ class CensoringStudy:
         """The penetrations studied, in order."""
         return tuple(dict.fromkeys(cell.penetration for cell in self.cells))
 
+    def paper_percent(self, queue: str, penetration: float) -> float | None:
+        """The paper's censored hours city-wide, percent; none for a city that is not the built-in one."""
+        return paper_percent(queue, penetration) if self.city.is_built_in else None
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row a cell, with the paper's number where there is one."""
+        return [
+            cell.summary() | {"paper_censored_hours_percent": self.paper_percent(cell.queue, cell.penetration)}
+            for cell in self.cells
+        ]
+
     def table(self) -> pl.DataFrame:
-        """One row a cell. Time taken is not part of it: the same seed gives the same bytes."""
-        return pl.DataFrame([cell.summary() for cell in self.cells]).drop("seconds")
+        """The rows as a table."""
+        return pl.DataFrame(self.rows(), schema_overrides={"paper_censored_hours_percent": pl.Float64})
 
 
 def paper_percent(queue: str, penetration: float) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from unmet import __version__
 from unmet.runs import write_json
 from unmet.simulation.queues import queue_named
-from unmet.study.censoring import CensoringStudy, paper_percent
+from unmet.study.censoring import CensoringStudy
 from unmet.views.figures import CENSORING_FIGURES
 from unmet.views.figures.demand_profile import fullest_cell
 from unmet.views.page import PageTable, render_page
@@ -18,6 +19,8 @@ from unmet.views.theme import percent
 
 __all__ = ["censoring_markdown", "censoring_page", "censoring_summary", "print_censoring", "write_censoring"]
 
+DAY = dt.timedelta(days=1)
+
 
 def _rows(study: CensoringStudy) -> list[tuple[str, list[tuple[str, str]]]]:
     """A queue's title and, for each penetration, our censored hours and the paper's, as text."""
@@ -25,18 +28,22 @@ def _rows(study: CensoringStudy) -> list[tuple[str, list[tuple[str, str]]]]:
     for queue in study.queues:
         pairs = []
         for penetration in study.penetrations:
-            paper = paper_percent(queue, penetration)
+            paper = study.paper_percent(queue, penetration)
             ours = f"{study.cell(queue, penetration).censored_hours_percent:.1f}"
-            pairs.append((ours, "-" if paper is None else f"{paper:.1f}"))
+            pairs.append((ours, "" if paper is None else f"{paper:.1f}"))
         rows.append((queue_named(queue).title, pairs))
     return rows
+
+
+def _beside(ours: str, paper: str) -> str:
+    return f"{ours} ({paper})" if paper else ours
 
 
 def _headline(study: CensoringStudy) -> str:
     cell = fullest_cell(study)
     return (
-        f"With {percent(cell.penetration)} electric cars, this city turns drivers away in "
-        f"{cell.censored_hours_percent:.0f} % of all hours"
+        f"With {percent(cell.penetration)} electric cars, {queue_named(cell.queue).title.lower()}, this city turns "
+        f"drivers away in {cell.censored_hours_percent:.0f} % of all hours"
     )
 
 
@@ -67,19 +74,19 @@ def censoring_page(study: CensoringStudy) -> str:
         table=PageTable(
             ("Hours in which demand is lost [%]", *(f"{percent(p)} electric" for p in study.penetrations)),
             [(title, *pairs) for title, pairs in _rows(study)],
-            "Large: this city. Small and grey: the paper's Table 1.",
+            "Large: this city. Small and grey: the paper's Table 1." if study.city.is_built_in else "",
         ),
-        footer=f"unmet {__version__}, seed {study.seed}, {first:%d %B %Y} to {last:%d %B %Y}. "
-        "Written by `unmet study censoring`.",
+        footer=f"unmet {__version__}, seed {study.seed}, {first:%d %B %Y} to {last - DAY:%d %B %Y}.",
     )
 
 
 def censoring_markdown(study: CensoringStudy) -> str:
     """The study's tables as Markdown."""
-    head = "| hours in which demand is lost, % (paper) | " + " | ".join(percent(p) for p in study.penetrations) + " |"
+    beside = " (paper)" if study.city.is_built_in else ""
+    head = f"| hours in which demand is lost, %{beside} | " + " | ".join(percent(p) for p in study.penetrations) + " |"
     lines = [f"# {_headline(study)}", "", head, "| --- |" + " ---: |" * len(study.penetrations)]
     for title, pairs in _rows(study):
-        lines.append(f"| {title} | " + " | ".join(f"{ours} ({paper})" for ours, paper in pairs) + " |")
+        lines.append(f"| {title} | " + " | ".join(_beside(*pair) for pair in pairs) + " |")
     cell = fullest_cell(study)
     lines += ["", f"By region, {cell.queue} at {percent(cell.penetration)}:", ""]
     lines += ["| region | stations | plugs | hours in which demand is lost, % |", "| --- | ---: | ---: | ---: |"]
@@ -92,7 +99,12 @@ def censoring_markdown(study: CensoringStudy) -> str:
 
 def censoring_summary(study: CensoringStudy) -> dict[str, Any]:
     """The study for machines."""
-    return {"cells": [cell.summary() for cell in study.cells], "regions": study.regions.centres.to_dicts()}
+    return {
+        "cells": study.rows(),
+        "regions": study.regions.centres.to_dicts(),
+        "rows_set_aside": study.city.rejected.height,
+        "notes": study.city.notes(),
+    }
 
 
 def write_censoring(study: CensoringStudy, folder: Path) -> None:
@@ -101,24 +113,30 @@ def write_censoring(study: CensoringStudy, folder: Path) -> None:
     (folder / "study.md").write_text(censoring_markdown(study), encoding="utf-8")
     study.table().write_parquet(folder / "cells.parquet")
     write_json(folder / "summary.json", censoring_summary(study))
+    if not study.city.rejected.is_empty():
+        study.city.rejected.write_parquet(folder / "rejected.parquet")
 
 
 def print_censoring(study: CensoringStudy, out: Path, *, as_json: bool) -> None:
     """The study in a terminal: a table for people, or one line of JSON."""
     if as_json:
-        print(json.dumps(censoring_summary(study)))
+        timed = [row | {"seconds": round(cell.seconds, 3)} for row, cell in zip(study.rows(), study.cells, strict=True)]
+        print(json.dumps(censoring_summary(study) | {"cells": timed}))
         return
     cell = fullest_cell(study)
+    beside = " (the paper's)" if study.city.is_built_in else ""
     report_grid(
-        "Hours in which demand is lost, % (the paper's), by electric share of cars",
+        f"Hours in which demand is lost, %{beside}, by electric share of cars",
         ["queue", *(percent(p) for p in study.penetrations)],
         [
-            [queue, *(f"{ours} ({paper})" for ours, paper in pairs)]
+            [queue, *(_beside(*pair) for pair in pairs)]
             for queue, (_, pairs) in zip(study.queues, _rows(study), strict=True)
         ],
     )
     regions = sorted(cell.censored_hours_percent_by_region, reverse=True)
-    print(f"By region, {cell.queue} at {percent(cell.penetration)}: " + ", ".join(f"{p:.0f}" for p in regions) + " %")
+    print(
+        f"By region, {cell.queue} at {percent(cell.penetration)}: " + ", ".join(f"{p:.0f}" for p in regions[:12]) + " %"
+    )
     print(f"Energy lost there: {percent(cell.lost_share_of_energy, 1)} of {cell.true_kwh / 1000:,.0f} MWh wanted.")
     print(f"Figures and tables: {out / 'study.html'} (open it in a browser)")
     say(f"{len(study.cells)} simulations took {study.seconds:.1f} s.")

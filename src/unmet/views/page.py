@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any
 
 from unmet.views.figures.base import Figure
 
@@ -14,10 +13,10 @@ __all__ = ["PageTable", "render_page"]
 
 @dataclass(frozen=True, slots=True)
 class PageTable:
-    """The table at the top of a page: in each row a name, then pairs of our number and the paper's."""
+    """The table at the top of a page. A cell is text, or a pair of which the second is printed small and grey."""
 
     heads: Sequence[str]
-    rows: Sequence[Sequence[Any]]
+    rows: Sequence[Sequence[str | tuple[str, str]]]
     note: str
 
 
@@ -49,7 +48,7 @@ def render_page(
                 full_html=False,
                 include_plotlyjs=False,
                 div_id=f"plot-{figure.name}",
-                config={"displaylogo": False, "responsive": True},
+                config={"displayModeBar": False, "responsive": True},
             ),
         }
         for figure in figures

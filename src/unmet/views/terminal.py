@@ -27,7 +27,8 @@ def progress(task: str, total: int | None = None) -> Iterator[Callable[[int], No
     columns = [SpinnerColumn(), TextColumn("{task.description}")]
     if total:
         columns += [BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task_id = bar.add_task(task, total=total)
         yield lambda done: bar.update(task_id, completed=done)
 
@@ -39,7 +40,8 @@ def report(title: str, summary: dict[str, Any], *, as_json: bool) -> None:
         return
     table = Table(title=title, title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0))
     for name, value in summary.items():
-        table.add_row(name.replace("_", " "), _readable(value))
+        if value != {}:
+            table.add_row(name.replace("_", " "), str(value) if name == "seed" else _readable(value))
     Console().print(table)
 
 
@@ -57,7 +59,7 @@ def report_set_aside(rejected: pl.DataFrame, most: int = 5) -> None:
     """How many rows could not be used, and the commonest reasons."""
     if rejected.is_empty():
         return
-    say(f"{rejected.height:,} rows were set aside (they are listed in a file of rejected rows):")
+    say(f"{rejected.height:,} rows were set aside; all are listed in rejected.parquet:")
     reasons = (
         rejected.group_by("column", "reason").agg(pl.len(), pl.first("line", "value")).sort("len", descending=True)
     )

@@ -36,10 +36,9 @@ def layout(figure: go.Figure, height: int = 420, *, legend_above: bool = True) -
         template="plotly_white",
         height=height,
         font={"family": _FONT, "size": 14, "color": TEXT},
-        margin={"l": 70, "r": 44, "t": 48 if legend_above else 24, "b": 56},
+        margin={"l": 70, "r": 24, "t": 48 if legend_above else 24, "b": 56},
         hoverlabel={"font_family": _FONT},
         hovermode="x unified",
-        modebar={"orientation": "v", "remove": ["select2d", "lasso2d", "autoScale2d"]},
     )
     if legend_above:
         figure.update_layout(legend={"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import plotly.graph_objects as go
 
 from unmet.simulation.queues import queue_named
-from unmet.study.censoring import CensoringStudy, paper_percent
+from unmet.study.censoring import CensoringStudy
 from unmet.views.figures.base import Figure
 from unmet.views.theme import FAINT, QUEUE_STYLE, TEXT, layout
 
@@ -28,9 +28,11 @@ def _draw(study: CensoringStudy) -> go.Figure:
             marker={"symbol": marker, "size": 9},
             hovertemplate="%{y:.1f} %",
         )
+        if not study.city.is_built_in:
+            continue
         figure.add_scatter(
             x=shares,
-            y=[paper_percent(queue, p) for p in study.penetrations],
+            y=[study.paper_percent(queue, p) for p in study.penetrations],
             name=f"{title}, paper",
             showlegend=False,
             mode="lines+markers",
@@ -38,18 +40,19 @@ def _draw(study: CensoringStudy) -> go.Figure:
             marker={"symbol": f"{marker}-open", "size": 10, "line_width": 2},
             hovertemplate="%{y:.1f} %",
         )
-    figure.add_scatter(
+    if study.city.is_built_in:
+        figure.add_scatter(
         x=[None], y=[None], name="The paper's", mode="lines+markers",
         line={"color": FAINT, "width": 1.5, "dash": "dot"},
         marker={"symbol": "circle-open", "size": 10, "line_width": 2},
     )  # fmt: skip
-    figure.update_xaxes(title="Electric share of the city's cars [%]", tickvals=shares, ticksuffix=" %")
-    figure.update_yaxes(title="Hours in which demand is lost [%]", range=[0, 80], ticksuffix=" %")
+    figure.update_xaxes(title="Electric share of the city's cars [%]", tickvals=shares)
+    figure.update_yaxes(title="Hours in which demand is lost [%]", rangemode="tozero")
     return layout(figure, 460)
 
 
 def _caption(study: CensoringStudy) -> str:
-    known = [(c.censored_hours_percent, paper_percent(c.queue, c.penetration)) for c in study.cells]
+    known = [(c.censored_hours_percent, study.paper_percent(c.queue, c.penetration)) for c in study.cells]
     apart = [abs(ours - paper) for ours, paper in known if paper is not None]
     if not apart:
         return "Share of hours in which any station turned a driver away."

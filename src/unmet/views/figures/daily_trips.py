@@ -31,10 +31,8 @@ def _draw(study: CensoringStudy) -> go.Figure:
 def _caption(study: CensoringStudy) -> str:
     trips = study.city.trips
     per_car = trips.group_by("vehicle_id").len()["len"]
-    return (
-        f"{trips.height:,} trips of {len(per_car):,} cars, a median of {np.median(per_car):.0f} trips a car. "
-        "The built-in city has the paper's dip of 14-20 October, the autumn holiday."
-    )
+    said = f"{trips.height:,} trips of {len(per_car):,} cars, a median of {np.median(per_car):.0f} trips a car."
+    return said + " As in the paper, 14-20 October is a holiday." if study.city.is_built_in else said
 
 
 DAILY_TRIPS = Figure("daily-trips", "Trips a day", _draw, _caption)

@@ -26,7 +26,7 @@ def _draw(study: CensoringStudy) -> go.Figure:
     city = (
         fullest_cell(study)
         .panel.group_by("ds")
-        .agg(pl.col("y", "y_true").sum())
+        .agg(pl.col("y", "y_true").sum().round(6))
         .with_columns(hour=local.dt.hour(), weekday=local.dt.weekday(), day=local.dt.date())
     )
     by_hour = city.group_by("hour").agg(pl.col("y", "y_true").mean()).sort("hour")
@@ -41,7 +41,7 @@ def _draw(study: CensoringStudy) -> go.Figure:
             ("Lost", part["y_true"] - part["y"], LOST),
         ):
             figure.add_bar(
-                x=x, y=(y / 1000).to_list(), name=name, marker_color=colour, legendgroup=name,
+                x=x, y=(y / 1000).round(4).to_list(), name=name, marker_color=colour, legendgroup=name,
                 showlegend=col == 1, hovertemplate="%{y:.2f} MWh", row=1, col=col,
             )  # fmt: skip
     figure.update_xaxes(title="Hour, local time", dtick=3, row=1, col=1)

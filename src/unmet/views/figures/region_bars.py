@@ -22,28 +22,30 @@ def _draw(study: CensoringStudy) -> go.Figure:
     rank = list(range(1, len(ours) + 1))
     figure.add_bar(
         x=rank, y=[censored for _, censored in ours], name="This city", marker_color=OBSERVED,
-        text=[name for name, _ in ours], textposition="outside", hovertemplate="%{text}: %{y:.1f} %",
+        text=[f"{censored:.0f}" for _, censored in ours], textposition="outside",
+        customdata=[name for name, _ in ours], hovertemplate="region %{customdata}: %{y:.1f} %",
     )  # fmt: skip
-    if cell.queue in CENSORED_HOURS_BY_REGION_PERCENT and cell.penetration in PENETRATIONS:
+    if study.city.is_built_in and cell.queue in CENSORED_HOURS_BY_REGION_PERCENT and cell.penetration in PENETRATIONS:
         row = CENSORED_HOURS_BY_REGION_PERCENT[cell.queue][PENETRATIONS.index(cell.penetration)]
         paper = sorted(enumerate(row), key=lambda pair: -pair[1])
         figure.add_bar(
             x=list(range(1, len(paper) + 1)), y=[censored for _, censored in paper], name="Paper", marker_color=FAINT,
-            text=[str(cluster) for cluster, _ in paper], textposition="outside",
-            hovertemplate="cluster %{text}: %{y:.1f} %",
+            text=[f"{censored:.0f}" for _, censored in paper], textposition="outside",
+            customdata=[str(cluster) for cluster, _ in paper], hovertemplate="cluster %{customdata}: %{y:.1f} %",
         )  # fmt: skip
     figure.update_xaxes(title="Region, from the most to the least censored", dtick=1)
-    figure.update_yaxes(title="Hours in which demand is lost [%]", ticksuffix=" %", rangemode="tozero")
+    figure.update_yaxes(title="Hours in which demand is lost [%]", rangemode="tozero")
     return layout(figure, 400)
 
 
 def _caption(study: CensoringStudy) -> str:
     cell = fullest_cell(study)
     censored = cell.censored_hours_percent_by_region
+    paired = " Regions and the paper's clusters are other places, so they are paired by rank, not by name."
     return (
         f"{queue_named(cell.queue).title}, {percent(cell.penetration)} electric: from {min(censored):.1f} % to "
-        f"{max(censored):.1f} % of hours, {sum(censored) / len(censored):.1f} % in the mean. Regions and the paper's "
-        "clusters are other places, so they are paired by rank, not by name."
+        f"{max(censored):.1f} % of hours, {sum(censored) / len(censored):.1f} % in the mean."
+        f"{paired if study.city.is_built_in else ''}"
     )
 
 

@@ -63,7 +63,9 @@ def _draw(study: CensoringStudy) -> go.Figure:
         )  # fmt: skip
     for axis, title, points in (("xaxis", "East", x_all), ("yaxis", "North", y_all)):
         low, high = float(np.quantile(points, 0.002)), float(np.quantile(points, 0.998))
-        figure.update_layout({axis: {"title": f"{title} of the centre [km]", "range": [low - 2, high + 2]}})
+        figure.update_layout(
+            {axis: {"title": f"{title} of the mean of the stations [km]", "range": [low - 2, high + 2]}}
+        )
     figure.update_xaxes(showgrid=False, zeroline=False, constrain="domain")
     figure.update_yaxes(scaleanchor="x", showgrid=False, constrain="domain")
     layout(figure, 820, legend_above=False)
@@ -73,11 +75,13 @@ def _draw(study: CensoringStudy) -> go.Figure:
 def _caption(study: CensoringStudy) -> str:
     cell = fullest_cell(study)
     stations = study.city.stations
+    synthetic = " The paper's stations were scraped from a map in 2021; these are synthetic."
+    synthetic = synthetic if study.city.is_built_in else ""
     return (
         f"{stations.height} stations with {stations['plugs'].sum():,} plugs (circles, larger with more plugs) in "
         f"{study.regions.centres.height} regions (squares at their centres, numbered from west to east); grey dots are "
         f"ends of trips. The percentage is the share of hours in which the region lost demand, {cell.queue} at "
-        f"{percent(cell.penetration)}. The paper's stations were scraped from a map in 2021; these are synthetic."
+        f"{percent(cell.penetration)}.{synthetic}"
     )
 
 

@@ -1,0 +1,54 @@
+"""Booking: energy and arrivals added up by region and hour, always in the same order, so that sums are the same."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unmet.compiled import compiled
+from unmet.demand.occupancy import HOUR_MS
+
+__all__ = ["Booking", "book", "spread"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+class Booking(str, Enum):
+    """The hour to which energy is booked."""
+
+    ARRIVAL = "arrival"  # all of it at the hour of arrival
+    DELIVERY = "delivery"  # spread over the hours of charging, for load curves
+
+
+@compiled("float64[:, ::1](int64[::1], int64[::1], float64[::1], int64, int64, int64)")
+def book(group: Integers, at_ms: Integers, amount: Floats, groups: int, first_ms: int, hours: int) -> Floats:
+    """Amounts added up by group and hour, (groups, hours); those outside the period are left out."""
+    booked = np.zeros((groups, hours))
+    for i in range(len(group)):
+        hour = (at_ms[i] - first_ms) // HOUR_MS
+        if 0 <= hour < hours:
+            booked[group[i], hour] += amount[i]
+    return booked
+
+
+@compiled("float64[:, ::1](int64[::1], int64[::1], int64[::1], float64[::1], int64, int64, int64)")
+def spread(
+    group: Integers, start_ms: Integers, end_ms: Integers, amount: Floats, groups: int, first_ms: int, hours: int
+) -> Floats:
+    """Amounts spread evenly from start to end, added up by group and hour; what takes no time goes to its hour."""
+    booked = np.zeros((groups, hours))
+    last_ms = first_ms + hours * HOUR_MS
+    for i in range(len(group)):
+        length = end_ms[i] - start_ms[i]
+        begin, end = max(start_ms[i], first_ms), min(end_ms[i], last_ms)
+        if length <= 0 and first_ms <= start_ms[i] < last_ms:
+            booked[group[i], (start_ms[i] - first_ms) // HOUR_MS] += amount[i]
+        while begin < end:
+            hour = (begin - first_ms) // HOUR_MS
+            until = min(end, first_ms + (hour + 1) * HOUR_MS)
+            booked[group[i], hour] += amount[i] * (until - begin) / length
+            begin = until
+    return booked

@@ -1,0 +1,55 @@
+"""Calendar: local hour, weekday and holidays of the hours of a panel."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import polars as pl
+
+from unmet.errors import InputError
+from unmet.tables import UTC
+
+__all__ = ["HOURS_A_WEEK", "hour_of_week", "hours_between", "whole_days", "with_calendar"]
+
+HOURS_A_WEEK = 168
+
+
+def whole_days(times: pl.Series) -> tuple[dt.datetime, dt.datetime]:
+    """The days in UTC that hold these times: midnight before the first, midnight after the last."""
+    day = times.cast(UTC).dt.truncate("1d").to_frame("day")
+    first, last = day.select(pl.col("day").min().alias("first"), pl.col("day").max().alias("last")).row(0)
+    return first, last + dt.timedelta(days=1)
+
+
+def hours_between(first: dt.datetime, last: dt.datetime) -> pl.Series:
+    """Every hour from `first` on, before `last`."""
+    return pl.datetime_range(first, last, "1h", closed="left", time_zone="UTC", eager=True).cast(UTC).alias("ds")
+
+
+def hour_of_week(hours: pl.Series, time_zone: str) -> pl.Series:
+    """Local hour of the week, 0 for Monday 00 to 167 for Sunday 23."""
+    local = hours.dt.convert_time_zone(time_zone)
+    return ((local.dt.weekday().cast(pl.Int64) - 1) * 24 + local.dt.hour()).alias("hour_of_week")
+
+
+def with_calendar(panel: pl.DataFrame, time_zone: str, country: str | None = None) -> pl.DataFrame:
+    """The panel with the columns `hour`, `weekday` (1 for Monday) and `holiday`, all by local clocks.
+
+    `country` is a code such as DK, or a code with a subdivision such as US-CA; without one no day is a holiday.
+    """
+    local = pl.col("ds").dt.convert_time_zone(time_zone)
+    frame = panel.with_columns(hour=local.dt.hour(), weekday=local.dt.weekday(), holiday=local.dt.date())
+    days = frame["holiday"].unique()
+    free = pl.Series(_holidays(country, days) if country else [], dtype=pl.Date)
+    return frame.with_columns(pl.col("holiday").is_in(free.implode()))
+
+
+def _holidays(country: str, days: pl.Series) -> list[dt.date]:
+    import holidays
+
+    code, _, part = country.partition("-")
+    years = sorted(set(days.dt.year().to_list()))
+    try:
+        return list(holidays.country_holidays(code.upper(), subdiv=part.upper() or None, years=years))
+    except NotImplementedError:
+        raise InputError(f"No holidays are known of {country!r}: give a code such as DK, or US-CA.") from None

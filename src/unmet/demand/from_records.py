@@ -1,0 +1,101 @@
+"""From records to a panel: what an analyst chose, read, checked and put together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from unmet.demand.booking import Booking
+from unmet.demand.market import Market
+from unmet.demand.panel import Panel, build_panel
+from unmet.errors import InputError
+from unmet.records.formats.ocpi_locations import merge_outages
+from unmet.records.mapping import mapping_from, read_mapping
+from unmet.records.outages import check_outages
+from unmet.records.sessions import Records, read_records
+from unmet.records.sql import read_sql
+
+__all__ = ["PanelChoices", "panel_from_records"]
+
+
+@dataclass(frozen=True, slots=True)
+class PanelChoices:
+    """Where the records are, how to read them, and what to make of them."""
+
+    files: tuple[Path, ...] = ()
+    stations: Path | None = None
+    format: str = "auto"
+    mapped: tuple[str, ...] = ()  # as start=ConnectionStart
+    map_file: Path | None = None
+    sql: str | None = None
+    query: str | None = None
+    regions: str = "10"
+    time_zone: str | None = None
+    country: str | None = None
+    booking: str = "arrival"
+    outages: Path | None = None
+    operator: str | None = None
+    share: float | None = None
+
+
+def panel_from_records(choices: PanelChoices) -> tuple[Panel, pl.DataFrame, dict[str, Any]]:
+    """The panel, the rows that were set aside, and what became of the rows, for a summary."""
+    try:
+        booking = Booking(choices.booking)
+    except ValueError:
+        raise InputError(f"--booking {choices.booking!r} makes no sense: give arrival or delivery.") from None
+    market = Market(choices.operator, choices.share)
+    records = read_records(_sources(choices), choices.format, _mapping(choices), choices.stations)
+    outages, rejected = records.outages, [records.rejected, records.rejected_stations]
+    if choices.outages is not None:
+        checked = check_outages(choices.outages)
+        outages = merge_outages(pl.concat([outages, checked.kept]))
+        rejected.append(checked.rejected.select(pl.lit(str(choices.outages)).alias("file"), pl.all()))
+    panel = build_panel(
+        records.sessions,
+        records.stations,
+        regions=choices.regions,
+        time_zone=choices.time_zone or records.time_zone,
+        country=choices.country,
+        booking=booking,
+        outages=outages,
+        market=market,
+    )
+    return panel, pl.concat(rejected), _about(records, outages)
+
+
+def _sources(choices: PanelChoices) -> list[Any]:
+    if (choices.sql is None) != (choices.query is None):
+        raise InputError("--sql and --query go together: the database, and what to select from it.")
+    sources: list[Any] = list(choices.files)
+    if choices.sql is not None and choices.query is not None:
+        sources.append(read_sql(choices.sql, choices.query))
+    if not sources:
+        raise InputError("There are no records to read: give files, or --sql and --query.")
+    return sources
+
+
+def _mapping(choices: PanelChoices) -> dict[str, Any]:
+    """What the analyst said of the columns: the file first, then each --map."""
+    values = read_mapping(choices.map_file).model_dump(exclude_defaults=True) if choices.map_file else {}
+    for pair in choices.mapped:
+        name, equals, column = pair.partition("=")
+        if not equals or not column:
+            raise InputError(f"--map {pair!r} makes no sense: write it as start=ConnectionStart.")
+        values[name.strip()] = column.strip()
+    mapping_from(values, "--map")
+    return values
+
+
+def _about(records: Records, outages: pl.DataFrame) -> dict[str, Any]:
+    kept = ("rows_in", "rows_kept", "rows_set_aside")
+    return {
+        **{name: records.counts[name] for name in kept},
+        "formats": records.formats,
+        "quality": {name: count for name, count in records.counts.items() if name not in kept and count},
+        "outages": outages.height,
+        "record_notes": records.notes,
+    }

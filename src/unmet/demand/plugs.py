@@ -1,0 +1,55 @@
+"""Plugs: how many each station has, where that is known from, and how sure it is."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from unmet.demand.occupancy import Stays, peak_cars
+
+__all__ = ["SURE_TIMES", "count_plugs"]
+
+SURE_TIMES = 20
+"""How often the most cars at once must have been reached for that number to be taken as all there are."""
+
+
+def count_plugs(stations: pl.DataFrame, sessions: pl.DataFrame, stays: Stays) -> pl.DataFrame:
+    """The stations with the columns `plugs`, `plugs_from` and `plugs_sure`.
+
+    Plugs are those of the table of stations; else the connectors seen in the sessions; else the most cars that were
+    there at once. A station at which more cars were at once than it should have plugs has at least as many as cars. An
+    inferred number is sure if that many cars were there often: then one more would have been seen at times.
+    """
+    peaks = peak_cars(stays)
+    seen = (
+        sessions.drop_nulls("plug_id").group_by("station_id").agg(connectors=pl.col("plug_id").n_unique())
+        if "plug_id" in sessions.columns
+        else pl.DataFrame(schema={"station_id": pl.String, "connectors": pl.UInt32})
+    )
+    without = sessions.filter(pl.col("plug_id").is_null()) if "plug_id" in sessions.columns else sessions
+    partly = without["station_id"].unique()
+    counted = (
+        stations.with_columns(
+            pl.col("plugs").cast(pl.Int64),
+            most=pl.Series(peaks.cars),
+            reached=pl.Series(peaks.times),
+        )
+        .join(seen, on="station_id", how="left", maintain_order="left")
+        .with_columns(
+            # Connectors count only where every session names one.
+            connectors=pl.when(~pl.col("station_id").is_in(partly.implode())).then("connectors").cast(pl.Int64)
+        )
+    )
+    known = pl.coalesce("plugs", "connectors")
+    exceeded = (pl.col("most") > known).fill_null(value=False)
+    source = (
+        pl.when(exceeded | known.is_null())
+        .then(pl.lit("most cars at once"))
+        .when(pl.col("plugs").is_not_null())
+        .then(pl.lit("table of stations"))
+        .otherwise(pl.lit("connectors"))
+    )
+    return counted.with_columns(
+        plugs=pl.max_horizontal(known.fill_null(1), "most", pl.lit(1)),
+        plugs_from=source,
+        plugs_sure=(~exceeded & known.is_not_null()) | (pl.col("reached") >= SURE_TIMES),
+    ).drop("most", "reached", "connectors")

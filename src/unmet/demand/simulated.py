@@ -1,0 +1,77 @@
+"""The panel of a simulation, in which true demand is known."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from unmet.demand.booking import Booking, book, spread
+from unmet.demand.calendar import hours_between
+from unmet.demand.regions import Regions
+from unmet.simulation.battery import TAPER_SHARE
+
+__all__ = ["simulated_panel", "with_truth"]
+
+
+def simulated_panel(
+    arrivals: pl.DataFrame,
+    regions: Regions,
+    period: tuple[dt.datetime, dt.datetime],
+    booking: Booking = Booking.ARRIVAL,
+) -> pl.DataFrame:
+    """The panel of a simulation as only a simulation can have it.
+
+    Columns: `unique_id` (region), `ds` (hour, UTC), `y` (observed kWh), `y_true` (observed and lost kWh), `arrivals`
+    (served), `lost` (lost arrivals), `censored` (whether any was lost). Every region has every hour. Demand that is
+    lost was never delivered, so it is booked at the hour of arrival in any case.
+    """
+    names = regions.centres["unique_id"]
+    hours = hours_between(*period)
+    frame = (len(names), int(period[0].timestamp() * 1000), len(hours))
+    region_of = pl.Series(regions.codes())
+    served = arrivals.filter(pl.col("outcome") == "served")
+    lost = arrivals.filter(pl.col("outcome") == "lost")
+
+    def group(rows: pl.DataFrame) -> NDArray[np.int64]:
+        return (
+            rows["station_id"]
+            .replace_strict(regions.of_station["station_id"], region_of, return_dtype=pl.Int64)
+            .to_numpy(writable=True)
+        )
+
+    seen = book(group(served), _ms(served, "arrival"), np.ones(served.height), *frame)
+    gone = book(group(lost), _ms(lost, "arrival"), np.ones(lost.height), *frame)
+    wanted = book(group(lost), _ms(lost, "arrival"), lost["wanted_kwh"].to_numpy(writable=True), *frame)
+    if booking is Booking.ARRIVAL:
+        y = book(group(served), _ms(served, "arrival"), served["energy_kwh"].to_numpy(writable=True), *frame)
+    else:
+        start, taper, charged = (_ms(served, name) for name in ("start", "taper", "charged"))
+        slow = TAPER_SHARE * (charged - taper)
+        first = served["energy_kwh"].to_numpy() * (taper - start) / np.maximum(taper - start + slow, 1e-9)
+        first = np.where(charged > start, first, served["energy_kwh"].to_numpy())
+        y = spread(group(served), start, taper, first, *frame)
+        y += spread(group(served), taper, charged, served["energy_kwh"].to_numpy() - first, *frame)
+    return pl.DataFrame(
+        {
+            "unique_id": names.gather(np.repeat(np.arange(len(names)), len(hours))),
+            "ds": pl.concat([hours] * len(names)),
+            "y": y.ravel(),
+            "y_true": (y + wanted).ravel(),
+            "arrivals": seen.ravel().astype(np.int64),
+            "lost": gone.ravel().astype(np.int64),
+            "censored": gone.ravel() > 0,
+        }
+    )
+
+
+def with_truth(panel: pl.DataFrame, truth: pl.DataFrame) -> pl.DataFrame:
+    """A panel made from sessions with the true demand of a simulated panel beside it."""
+    key = ["unique_id", "ds"]
+    return panel.join(truth.select(*key, "y_true"), on=key, how="left", maintain_order="left")
+
+
+def _ms(rows: pl.DataFrame, column: str) -> NDArray[np.int64]:
+    return rows[column].dt.epoch("ms").to_numpy(writable=True)

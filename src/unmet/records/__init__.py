@@ -1,0 +1,1 @@
+"""Records: an operator's files in, sessions and stations out."""

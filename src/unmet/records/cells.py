@@ -1,0 +1,238 @@
+"""Raw cells of one file into typed sessions, each row judged on its own.
+
+A row is set aside for the first reason that applies, in the order of `REASONS`.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import polars as pl
+
+from unmet.errors import InputError
+from unmet.records.formats.base import LINE, REJECTED
+from unmet.records.mapping import Mapping
+from unmet.records.times import check_zone, join_cells, read_times, to_utc
+
+__all__ = ["REASONS", "Typed", "check_columns", "type_cells"]
+
+MOST_DAYS = 31
+MOST_KWH = 1000.0
+MOST_KW = 500.0
+SMALL_KWH = 1.0  # below it, times to the minute say nothing about power
+FIRST_START = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)
+_DAY, _HOUR = 86_400_000, 3_600_000
+
+REASONS: dict[str, tuple[str, str]] = {  # what is counted: column whose value is shown, and why the row is set aside
+    "station_missing": ("station_id", "is empty"),
+    "start_missing": ("start", "is empty"),
+    "start_unreadable": ("start", "is not a date and time that can be read"),
+    "open_sessions": ("end", "is empty: the session was still open"),
+    "end_unreadable": ("end", "is not a date and time that can be read"),
+    "end_before_start": ("end", "is before the start"),
+    "too_long": ("end", f"is more than {MOST_DAYS} days after the start"),
+    "start_in_future": ("start", "is in the future"),
+    "start_too_early": ("start", f"is before the year {FIRST_START.year}"),
+    "energy_missing": ("energy_kwh", "is empty"),
+    "energy_unreadable": ("energy_kwh", "is not a number"),
+    "energy_negative": ("energy_kwh", "is negative"),
+    "energy_absurd": ("energy_kwh", f"is above {MOST_KWH:g} kWh"),
+    "power_absurd": ("energy_kwh", f"needs more than {MOST_KW:g} kW over the time plugged in"),
+    "stations_unknown": ("station_id", "is not in the table of stations: add it there, or give no table"),
+}
+_CODES = {key: code for code, key in enumerate(REASONS, start=1)}
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """The sessions of one file that can be used on their own, and the others."""
+
+    kept: pl.DataFrame  # LINE, station_id, start and end [Int64 ms], energy_kwh; the rest where the file has it
+    rejected: pl.DataFrame  # columns of REJECTED
+    counts: dict[str, int]  # rows by key of REASONS
+    notes: list[str]
+
+
+def type_cells(
+    raw: pl.DataFrame, mapping: Mapping, name: str, now: dt.datetime, known_stations: Collection[str] | None = None
+) -> Typed:
+    """Judge the rows of one file; `raw` has LINE and the columns that `mapping` names."""
+    check_zone(mapping.time_zone)
+    notes: list[str] = []
+    start_cells, end_cells = (join_cells(raw, _columns(names)) for names in (mapping.start, mapping.end))
+    start, end, charged, note = _read_clocks(raw, mapping, start_cells, end_cells)
+    if note:
+        notes.append(f"{name}: {note}")
+    energy_cells = raw[mapping.energy_kwh]
+    energy, note = _read_energy(energy_cells, mapping.energy_factor)
+    if note:
+        notes.append(f"{name}: {note}")
+    station = (
+        pl.Series([mapping.station], dtype=pl.String).new_from_index(0, raw.height)
+        if mapping.station is not None or mapping.station_id is None
+        else _text(raw[mapping.station_id])
+    )
+    typed = pl.DataFrame(
+        {LINE: raw[LINE].cast(pl.UInt32), "station_id": station, "start": start, "end": end, "energy_kwh": energy}
+    )
+    for field in ("session_id", "plug_id", "vehicle_id", "operator"):
+        column = getattr(mapping, field)
+        if column is not None and column in raw.columns:
+            typed = typed.with_columns(_text(raw[column]).alias(field))
+    if charged is not None:
+        typed = typed.with_columns(charged.alias("charged"))
+    given = pl.DataFrame(
+        {
+            "start": start_cells.is_not_null(),
+            "end": end_cells.is_not_null(),
+            "energy_kwh": _text(energy_cells).is_not_null()
+            if energy_cells.dtype == pl.String
+            else energy_cells.is_not_null(),
+        }
+    )
+    code = _judge(typed, given, now, known_stations)
+    if not (code > 0).any():
+        return Typed(typed, pl.DataFrame(schema=REJECTED), {}, notes)
+    shown = {"station_id": station, "start": start_cells, "end": end_cells, "energy_kwh": energy_cells}
+    tally = dict(code.filter(code > 0).value_counts().rows())
+    counts = {key: tally[code] for key, code in _CODES.items() if code in tally}
+    half = raw.height / 2
+    if mapping.energy_factor == 1 and counts.get("energy_absurd", 0) > half:
+        notes.append(f"{name}: most energies are above {MOST_KWH:g}: if they are in Wh, map energy_factor=0.001.")
+    return Typed(typed.filter(code == 0), _set_aside(typed[LINE], code, shown), counts, notes)
+
+
+def _columns(names: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else names
+
+
+def _text(cells: pl.Series) -> pl.Series:
+    """Cells as text, null where blank; whole numbers that a file stores as 3.0 are 3."""
+    if cells.dtype.is_float():
+        finite = cells.is_finite().fill_null(value=False)
+        if (cells.filter(finite) % 1 == 0).all() and (cells.filter(finite).abs() < 2**53).all():
+            cells = cells.set(~finite, None).cast(pl.Int64)
+    text = (cells if cells.dtype == pl.String else cells.cast(pl.String, strict=False)).str.strip_chars()
+    blank = text.str.len_bytes() == 0
+    return text.set(blank.fill_null(value=False), None) if blank.any() else text
+
+
+def _read_clocks(
+    raw: pl.DataFrame, mapping: Mapping, start_cells: pl.Series, end_cells: pl.Series
+) -> tuple[pl.Series, pl.Series, pl.Series | None, str | None]:
+    columns = [start_cells, end_cells]
+    if mapping.charged is not None and mapping.charged in raw.columns:
+        columns.append(join_cells(raw, (mapping.charged,)))
+    clocks, note = read_times(columns, mapping.day_first)
+    zones = raw[mapping.zone] if mapping.zone is not None else None
+    end_zones = raw[mapping.end_zone] if mapping.end_zone is not None else zones
+    start = to_utc(clocks[0], mapping.time_zone, zones)
+    end = to_utc(clocks[1], mapping.time_zone, end_zones)
+    before = (end < start).fill_null(value=False)
+    if before.any():
+        later = to_utc(clocks[1], mapping.time_zone, end_zones, later=True)
+        end = later.zip_with(before & (later >= start).fill_null(value=False), end)
+    charged = to_utc(clocks[2], mapping.time_zone, end_zones) if len(clocks) > 2 else None
+    return start, end, charged, note
+
+
+def _read_energy(cells: pl.Series, factor: float) -> tuple[pl.Series, str | None]:
+    """Energies in kWh, and a sentence where commas had to be understood."""
+    energy = cells.cast(pl.Float64, strict=False) if cells.dtype == pl.String or cells.dtype.is_numeric() else None
+    note = None
+    if energy is None:
+        return pl.Series([None], dtype=pl.Float64).new_from_index(0, len(cells)), None
+    if cells.dtype == pl.String and energy.null_count() > cells.null_count():
+        rest = cells.set(energy.is_not_null(), None).str.strip_chars().str.replace(r"(?i)\s*[km]?wh$", "")
+        rest = rest.str.replace_all(r"[\s\x{a0}\x{202f}']", "")
+        commas = rest.str.contains(",", literal=True)
+        # The last of comma and point is the decimal mark; the others group digits.
+        continental = rest.str.contains(r"^[^,]*,[^,.]*$")
+        plain = rest.str.replace_all(".", "", literal=True).str.replace(",", ".", literal=True)
+        plain = plain.zip_with(continental.fill_null(value=False), rest.str.replace_all(",", "", literal=True))
+        read = plain.cast(pl.Float64, strict=False)
+        energy = energy.fill_null(read)
+        lone = commas & continental & ~rest.str.contains(".", literal=True) & read.is_not_null()
+        if lone.fill_null(value=False).any():
+            note = "the commas in the energies are taken for decimal marks."
+    return (energy * factor if factor != 1 else energy), note
+
+
+def _judge(
+    typed: pl.DataFrame, given: pl.DataFrame, now: dt.datetime, known_stations: Collection[str] | None
+) -> pl.Series:
+    """The code of the first reason against a row, 0 where there is none."""
+    start, end, energy = pl.col("start"), pl.col("end"), pl.col("energy_kwh")
+    hours = (end - start) / _HOUR
+    wrong = {
+        "station_missing": pl.col("station_id").is_null(),
+        "start_missing": pl.lit(~given["start"]),
+        "start_unreadable": start.is_null(),
+        "open_sessions": pl.lit(~given["end"]),
+        "end_unreadable": end.is_null(),
+        "end_before_start": end < start,
+        "too_long": end - start > MOST_DAYS * _DAY,
+        "start_in_future": start > int(now.timestamp() * 1000) + _DAY,
+        "start_too_early": start < int(FIRST_START.timestamp() * 1000),
+        "energy_missing": pl.lit(~given["energy_kwh"]),
+        "energy_unreadable": energy.is_null() | ~energy.is_finite(),
+        "energy_negative": energy < 0,
+        "energy_absurd": energy > MOST_KWH,
+        "power_absurd": (energy > SMALL_KWH) & (energy > MOST_KW * hours),
+    }
+    if known_stations is not None:
+        wrong["stations_unknown"] = ~pl.col("station_id").is_in(list(known_stations))
+    code = pl.lit(0, pl.UInt8)
+    for key, applies in reversed(wrong.items()):
+        code = pl.when(applies).then(pl.lit(_CODES[key], pl.UInt8)).otherwise(code)
+    return typed.select(code.alias("code"))["code"]
+
+
+def _set_aside(lines: pl.Series, code: pl.Series, shown: dict[str, pl.Series]) -> pl.DataFrame:
+    parts = []
+    for key, (column, reason) in REASONS.items():
+        rows = (code == _CODES[key]).arg_true()
+        if len(rows):
+            value = _shown(shown[column].gather(rows))
+            parts.append(
+                pl.DataFrame({"line": lines.gather(rows), "value": value}).select(
+                    "line", pl.lit(column).alias("column"), "value", pl.lit(reason).alias("reason")
+                )
+            )
+    return pl.concat(parts).sort("line")
+
+
+def _shown(cells: pl.Series) -> pl.Series:
+    """Cells as text to be shown, however odd."""
+    if isinstance(cells.dtype, pl.Datetime):  # Polars cannot print the year 300000
+        years = pl.Series([0, 10_000]) * 31_556_952 - 62_167_219_200
+        unit = {"ms": 10**3, "us": 10**6, "ns": 10**9}[cells.dtype.time_unit]
+        number = cells.cast(pl.Int64)
+        sane = number.is_between(years[0] * min(unit, 10**6), min(years[1] * unit, 2**63 - 1)).fill_null(value=False)
+        cells = cells.set(~sane, None).cast(pl.String).fill_null(number.cast(pl.String))
+    elif cells.dtype.is_nested() or cells.dtype in (pl.Binary, pl.Object):
+        cells = pl.Series([str(cell) for cell in cells.to_list()], dtype=pl.String)
+    return cells.cast(pl.String, strict=False).str.slice(0, 200)
+
+
+def check_columns(mapping: Mapping, columns: Collection[str], chosen: Collection[str], name: str) -> None:
+    """Say so where a needed or chosen column is missing, or there twice."""
+    fields = ["start", "end", "energy_kwh", "zone", "end_zone"]
+    if mapping.station is None:
+        fields.append("station_id")
+    fields += [field for field in ("session_id", "plug_id", "vehicle_id", "operator", "charged") if field in chosen]
+    there = ", ".join(column for column in columns if column and column != LINE)[:1000] or "none"
+    for field in fields:
+        value = getattr(mapping, field)
+        if value is None and field == "station_id":
+            raise InputError(f"{name}: nothing says which station: map station_id=COLUMN or station=NAME.")
+        for column in _columns(value) if value is not None else ():
+            if column not in columns:
+                raise InputError(
+                    f"{name} has no column {column!r} for {field}: say which one it is with --map {field}=COLUMN. "
+                    f"Its columns are {there}."
+                )
+            if list(columns).count(column) > 1:
+                raise InputError(f"{name} has two columns {column!r}: rename one of them.")

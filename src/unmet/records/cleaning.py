@@ -1,0 +1,200 @@
+"""Sessions of all files together: duplicates, order, and one car at a time on a plug.
+
+Strings are slow, so stations and plugs become numbers, and a station and a start become one number to sort by. Two rows
+can only be the same session where that number is the same, so everything costly happens on those few.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from unmet.records.formats.base import LINE
+
+__all__ = ["FILE", "Cleaned", "clean"]
+
+FILE = "__file__"  # the number of the file a row came from
+_FAR = np.iinfo(np.int64).max
+_EMPTY: dict[str, pl.DataType] = {
+    FILE: pl.UInt16(),
+    LINE: pl.UInt32(),
+    "station_id": pl.String(),
+    "start": pl.Int64(),
+    "end": pl.Int64(),
+    "energy_kwh": pl.Float64(),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """Sessions in order, and the rows that repeat an earlier one."""
+
+    sessions: pl.DataFrame  # the columns that came in, sorted by start, station and id
+    repeats: pl.DataFrame  # file, line and session_id of rows that repeat another; first_file, first_line of that one
+    counts: dict[str, int]
+
+
+def clean(parts: list[pl.DataFrame]) -> Cleaned:
+    """Take out duplicates, sort, and cut sessions that the next one on the same plug follows too early.
+
+    Each part has FILE, LINE, station_id, start and end [Int64, ms], energy_kwh, and perhaps session_id, plug_id and
+    vehicle_id; the first row of several that are the same is the one that stays. The list is emptied, to save memory.
+    """
+    counts = {"duplicates": 0, "duplicates_that_differ": 0, "ids_used_twice": 0, "ends_cut_short": 0}
+    repeats = pl.DataFrame(schema={"row": pl.UInt32, "first": pl.UInt32})
+    frame = pl.concat(parts, how="diagonal") if parts else pl.DataFrame(schema=_EMPTY)
+    parts.clear()
+    if frame.is_empty():
+        return Cleaned(frame, _described(repeats, frame), counts)
+    station = _codes(frame["station_id"])
+    key = _key(frame["start"], station)
+    order, tied = _order(key)
+    if len(tied):
+        rows = order.gather(tied)
+        columns = [c for c in ("session_id", "plug_id", "vehicle_id", "end", "energy_kwh") if c in frame.columns]
+        same = frame.select(columns)[rows].with_columns(rows.alias("row"), key.gather(rows).alias("key"))
+        repeats, counts["duplicates_that_differ"] = _repeats(same)
+        counts["duplicates"] = repeats.height
+        by = ["key", "session_id", "row"] if "session_id" in same.columns else ["key", "row"]
+        order = order.scatter(tied, same.select(pl.col("row").sort_by(*by))["row"])
+    if repeats.height:
+        gone = pl.zeros(frame.height, pl.Boolean, eager=True).scatter(repeats["row"], True)
+        order = order.filter(~gone.gather(order))
+    del key
+    described = _described(repeats, frame)
+    if len(order) < frame.height or not _is_counting(order):
+        station = station.gather(order)
+        # Column by column, so that only one of them is there twice.
+        frame = pl.DataFrame([frame.drop_in_place(name).gather(order) for name in frame.columns])
+    del order
+    if "session_id" in frame.columns:
+        ids = frame["session_id"].drop_nulls().hash()
+        counts["ids_used_twice"] = len(ids) - ids.n_unique()
+        del ids
+    if "plug_id" in frame.columns and frame["plug_id"].null_count() < frame.height:
+        end, counts["ends_cut_short"] = _cut(frame, station)
+        frame = frame.with_columns(end.alias("end"))
+    return Cleaned(frame, described, counts)
+
+
+def _described(repeats: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
+    """Where rows and the ones they repeat were read."""
+    row, first = repeats["row"], repeats["first"]
+    identity = frame["session_id"].gather(row) if "session_id" in frame.columns else None
+    return pl.DataFrame(
+        {
+            "file": frame[FILE].gather(row),
+            "line": frame[LINE].gather(row),
+            "session_id": pl.Series(identity if identity is not None else [None] * len(row), dtype=pl.String),
+            "first_file": frame[FILE].gather(first),
+            "first_line": frame[LINE].gather(first),
+        }
+    )
+
+
+def _codes(names: pl.Series) -> pl.Series:
+    """Numbers of names, in the order of the names; null where a name is null."""
+    distinct = names.drop_nulls().unique().sort()
+    return names.cast(pl.Enum(distinct)).to_physical().cast(pl.Int64)
+
+
+def _key(start: pl.Series, station: pl.Series) -> pl.Series:
+    """One number that sorts as start, then station."""
+    first, last, stations = _whole(start.min()), _whole(start.max()), _whole(station.max()) + 1
+    if (last - first + 1) * stations < 2**62:
+        return (start - first) * stations + station
+    return start.to_frame("s").with_columns(station.alias("c")).select(pl.struct("s", "c").rank("dense"))["s"]
+
+
+def _whole(value: Any) -> int:
+    return int(value)
+
+
+def _is_counting(order: pl.Series) -> bool:
+    return bool((order.diff().drop_nulls() == 1).all())
+
+
+def _order(key: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """The rows in order of the key, and the places in that order whose key is not alone."""
+    order = pl.arange(0, len(key), dtype=pl.UInt32, eager=True) if key.is_sorted() else key.arg_sort()
+    ordered = key.gather(order)
+    again = (ordered.diff() == 0).fill_null(value=False)
+    return order, (again | again.shift(-1, fill_value=False)).arg_true()
+
+
+def _repeats(same: pl.DataFrame) -> tuple[pl.DataFrame, int]:
+    """Which rows repeat an earlier one of the same station and start, and how many do so with other values.
+
+    Either the id is the same, or plug, end and energy are. Where no plug is known the vehicle must be the same too, and
+    sessions without energy that have ids of their own may well be two.
+    """
+    nothing = pl.lit(None, pl.String)
+    identity, plug, vehicle = (
+        pl.col(column) if column in same.columns else nothing for column in ("session_id", "plug_id", "vehicle_id")
+    )
+    same = same.sort("row").with_columns(
+        identity.alias("identity"), plug.alias("plug"), pl.when(plug.is_null()).then(vehicle).alias("vehicle")
+    )
+    content = ("key", "plug", "vehicle", "end", "energy_kwh")
+    telling = pl.col("plug").is_not_null() | (pl.col("energy_kwh") > 0) | pl.col("identity").is_null()
+    judged = same.with_columns(
+        pl.when(pl.col("identity").is_not_null()).then(pl.col("row").first().over("key", "identity")).alias("by_id"),
+        pl.when(telling).then(pl.col("row").first().over(*content, telling)).alias("by_content"),
+    )
+    first = pl.min_horizontal("by_id", "by_content")
+    found = judged.with_columns(first.alias("first")).filter(pl.col("first") < pl.col("row"))
+    differ = found.filter((pl.col("by_content") == pl.col("row")).fill_null(value=False)).height
+    return found.select("row", "first"), differ
+
+
+def _cut(frame: pl.DataFrame, station: pl.Series) -> tuple[pl.Series, int]:
+    """Ends such that no two sessions share a plug, for sessions sorted by start; and how many ends moved.
+
+    A session ends at the latest when the next one on its plug starts. Of several with the same start, the longest has
+    the plug and the others end as they start.
+    """
+    plugs = _codes(frame["plug_id"])
+    rows = plugs.is_not_null().arg_true()
+    plug = (station * (_whole(plugs.max()) + 1) + plugs).gather(rows).to_numpy()
+    place = rows.to_numpy().astype(np.int64)
+    del plugs, rows
+    if int(plug.max()) < 2**62 // frame.height:
+        ordered = pl.Series(plug * frame.height + place).sort().to_numpy()
+        plug, place = ordered // frame.height, ordered % frame.height
+        del ordered
+    else:
+        order = np.argsort(plug, kind="stable")
+        plug, place = plug[order], place[order]
+    start, end = frame["start"].to_numpy()[place], frame["end"].to_numpy()[place]
+    shorter = _one_at_a_time(plug, start, end)
+    moved = np.flatnonzero(shorter < end)
+    if not len(moved):
+        return frame["end"], 0
+    ends = frame["end"].to_numpy().copy()
+    ends[place[moved]] = shorter[moved]
+    return pl.Series("end", ends), len(moved)
+
+
+def _one_at_a_time(plug: NDArray[np.int64], start: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Ends cut at the next start on the same plug; rows sorted by plug and start."""
+    same_plug = plug[1:] == plug[:-1]
+    limit = np.full(len(plug), _FAR)
+    limit[:-1][same_plug] = start[1:][same_plug]
+    cut: NDArray[np.int64] = np.minimum(end, limit)
+    tied = np.zeros(len(plug) + 1, dtype=bool)
+    tied[1:-1] = same_plug & (start[1:] == start[:-1])  # row i starts as row i - 1 does
+    rows = np.flatnonzero(tied[1:] | tied[:-1])
+    if len(rows):
+        first = np.flatnonzero(~tied[rows])  # of each run of rows with one plug and one start
+        last = np.append(first[1:], len(rows)) - 1
+        run = np.cumsum(~tied[rows]) - 1
+        ends = end[rows]
+        longest = np.where(ends == np.maximum.reduceat(ends, first)[run], rows, -1)
+        holder = np.maximum.reduceat(longest, first)
+        cut[rows] = start[rows]
+        cut[holder] = np.minimum(end[holder], limit[rows[last]])
+    return cut

@@ -1,0 +1,57 @@
+"""What a format is: how a file of it is recognised, and how it is read into raw cells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import polars as pl
+
+from unmet.records.mapping import Mapping
+from unmet.tables import LINE
+
+__all__ = ["LINE", "OUTAGES", "REJECTED", "Format", "Head", "Raw"]
+
+REJECTED = {"line": pl.UInt32, "column": pl.String, "value": pl.String, "reason": pl.String}
+OUTAGES: dict[str, pl.DataType] = {
+    "station_id": pl.String(),
+    "plug_id": pl.String(),
+    "start": pl.Datetime("ms", "UTC"),
+    "end": pl.Datetime("ms", "UTC"),
+}
+"""Columns of a table of plugs out of order; a row takes one plug away from `start` until `end`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What can be seen of a file before it is read."""
+
+    path: Path
+    kind: Literal["csv", "parquet", "json"]
+    columns: tuple[str, ...]  # of a CSV or Parquet file, stripped; empty for JSON
+    text: str  # the beginning of a text file
+    encoding: str = "utf-8"
+    separator: str = ","
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """What was read from one file, before anything is judged."""
+
+    mapping: Mapping  # what the columns of `sessions` mean
+    sessions: pl.DataFrame | None = None  # LINE and the file's own columns, as text or as the file has them
+    stations: pl.DataFrame | None = None  # station_id and, where known, lat, lon, power_kw, plugs, operator, name
+    outages: pl.DataFrame | None = None  # columns of OUTAGES
+    rejected: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=REJECTED))  # rows without shape
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A file format by name."""
+
+    name: str
+    title: str
+    matches: Callable[[Head], bool]
+    read: Callable[[Head], Raw]

@@ -1,0 +1,296 @@
+"""Files: what kind they are, and their rows as raw cells, whatever their packing, separator and encoding."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import io
+import re
+import zlib
+from pathlib import Path
+
+import polars as pl
+from polars.exceptions import PolarsError
+
+from unmet.errors import InputError
+from unmet.records.formats.base import LINE, REJECTED, Head
+
+__all__ = ["read_head", "read_table", "read_text"]
+
+_HEAD_BYTES = 1 << 16
+_SEPARATORS = ",;\t|"
+_PACKED = {
+    b"PK": "a zip or Excel file: save it as CSV",
+    b"BZ": "packed with bzip2: unpack it",
+    b"(\xb5": "packed: unpack it",
+}
+
+
+def read_head(path: Path) -> Head:
+    """Look at the beginning of a file: its kind, encoding, separator and columns."""
+    start = _read_bytes(path, _HEAD_BYTES)
+    if not start.strip():
+        raise InputError(f"{path} is empty: give a file with a header and rows.")
+    if start[:4] == b"PAR1":
+        return Head(path, "parquet", _parquet_columns(path), "")
+    encoding = _encoding(start, path)
+    text = _decode(start, encoding, whole=False).lstrip("\ufeff")
+    if "\x00" in text[:4096]:
+        raise InputError(f"{path} is a binary file: give a CSV, Parquet or JSON file.")
+    if not text.strip():
+        raise InputError(f"{path} is empty: give a file with a header and rows.")
+    if text.lstrip()[:1] in {"{", "["}:
+        return Head(path, "json", (), text, encoding)
+    try:
+        separator, columns = _header(text)
+    except csv.Error as error:
+        raise _unreadable(path, error) from None
+    return Head(path, "csv", columns, text, encoding, separator)
+
+
+def read_text(head: Head) -> str:
+    """The whole text of a file."""
+    data = _read_bytes(head.path)
+    try:
+        return _decode(data, head.encoding, whole=True).lstrip("\ufeff")
+    except UnicodeDecodeError:
+        return _decode(data, "cp1252", whole=True)
+
+
+def read_table(head: Head) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The rows of a CSV or Parquet file with their lines, and the rows that have no shape.
+
+    Cells of a CSV stay text. Names of columns are stripped, columns without a name are left out, and lines without any
+    value are no rows.
+    """
+    if head.kind == "parquet":
+        try:
+            return pl.read_parquet(head.path).rename(str.strip).with_row_index(LINE, offset=1), _no_rejects()
+        except (PolarsError, OSError) as error:
+            raise _unreadable(head.path, error) from None
+    if head.kind == "json":
+        raise InputError(f"{head.path} is a JSON file of no known format: give a CSV or Parquet file.")
+    try:
+        frame, rejected = _read_csv(head)
+    except (csv.Error, PolarsError) as error:
+        raise _unreadable(head.path, error) from None
+    named = [column for column in frame if not column.name.startswith(_UNNAMED)]  # not by name: one may be "*"
+    return pl.DataFrame(named), rejected
+
+
+_UNNAMED = "__unnamed__"
+
+
+def _unreadable(path: Path, error: Exception) -> InputError:
+    reason = str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__
+    return InputError(f"Cannot read {path} ({reason}): check that the file is whole, and export it again.")
+
+
+def _read_bytes(path: Path, most: int = -1) -> bytes:
+    if path.is_dir():
+        raise InputError(f"{path} is a folder: give the files in it.")
+    try:
+        with path.open("rb") as file:
+            start = file.read(4)
+            file.seek(0)
+            if start[:2] != b"\x1f\x8b":
+                for magic, what in _PACKED.items():
+                    if start.startswith(magic) and start[2:3] in (b"\x03", b"h", b"/"):
+                        raise InputError(f"{path} is {what}.")
+                return file.read(most)
+            with gzip.open(file) as unpacked:
+                return unpacked.read(most)
+    except FileNotFoundError:
+        raise InputError(f"There is no file {path}: check the path.") from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise _unreadable(path, error) from None
+
+
+def _parquet_columns(path: Path) -> tuple[str, ...]:
+    try:
+        return tuple(name.strip() for name in pl.read_parquet_schema(path))
+    except (PolarsError, OSError) as error:
+        raise _unreadable(path, error) from None
+
+
+def _encoding(start: bytes, path: Path) -> str:
+    if start.startswith(codecs.BOM_UTF8):
+        return "utf-8-sig"
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    even, odd = start[::2].count(0), start[1::2].count(0)
+    if max(even, odd) > 0.3 * len(start) and min(even, odd) < 0.02 * len(start):
+        return "utf-16-be" if even > odd else "utf-16-le"
+    if even + odd:
+        raise InputError(f"{path} is a binary file: give a CSV, Parquet or JSON file.")
+    try:
+        _decode(start, "utf-8", whole=False)
+    except UnicodeDecodeError:
+        return "cp1252"
+    return "utf-8"
+
+
+def _decode(data: bytes, encoding: str, *, whole: bool) -> str:
+    try:
+        return codecs.getincrementaldecoder(encoding)("strict").decode(data, final=whole)
+    except UnicodeDecodeError:
+        if encoding.startswith("utf-8"):
+            raise
+        # A few bytes mean nothing in cp1252 but something in latin-1; a half character at the end of UTF-16 is cut.
+        return data.decode("latin-1" if encoding == "cp1252" else encoding, errors="replace")
+
+
+def _header(text: str) -> tuple[str, tuple[str, ...]]:
+    bare = re.sub(r'"[^"]*"', "", text).strip()  # without what is quoted
+    first = re.split(r"[\r\n]", bare, maxsplit=1)[0]
+    separator = max(_SEPARATORS, key=first.count)
+    return separator, tuple(name.strip().strip("\ufeff") for name in _first_row(text, separator)[0])
+
+
+def _first_row(text: str, separator: str) -> tuple[list[str], int, int]:
+    """The header, the number of lines before it, and the line on which it ends."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    before = 0
+    for row in reader:
+        if any(row):
+            return row, before, reader.line_num
+        before = reader.line_num
+    return [], before, before
+
+
+def _names(columns: tuple[str, ...]) -> list[str]:
+    """Names of a frame's columns: the first of a name has it, columns without one are marked."""
+    names: list[str] = []
+    for place, column in enumerate(columns):
+        again = column in names
+        names.append(column if column and not again else f"{_UNNAMED}{place}")
+    return names
+
+
+def _read_csv(head: Head) -> tuple[pl.DataFrame, pl.DataFrame]:
+    simple = head.encoding.startswith("utf-8") and "\n" in head.text
+    with head.path.open("rb") as file:
+        simple = simple and file.read(2) != b"\x1f\x8b"
+    source: Path | bytes = head.path if simple else _as_utf8(head)
+    _, before, last = _first_row(head.text, head.separator)
+    names = _names(head.columns)
+    try:
+        frame = _polars_csv(source, head.separator, skip_lines=before)
+    except PolarsError as error:
+        if isinstance(source, Path) and "utf-8" in str(error):  # another encoding that the beginning did not show
+            source = _as_utf8(head)
+        return _read_row_by_row(source, head.separator, names)
+    if frame.width != len(names):
+        return _read_row_by_row(source, head.separator, names)
+    frame.columns = names
+    if _count_newlines(source) > frame.height + last and _has_broken_cells(frame):
+        return _read_row_by_row(source, head.separator, names)
+    frame = frame.with_row_index(LINE, offset=last + 1)
+    if frame.height and frame[names[-1]].null_count():
+        return _without_short_rows(frame, source, head.separator, len(names))
+    return frame, _no_rejects()
+
+
+def _polars_csv(source: Path | bytes, separator: str, skip_lines: int) -> pl.DataFrame:
+    return pl.read_csv(source, separator=separator, infer_schema=False, skip_lines=skip_lines, raise_if_empty=False)
+
+
+def _as_utf8(head: Head) -> bytes:
+    data = _read_bytes(head.path)
+    if head.encoding.startswith("utf-8") and "\n" in head.text:
+        try:
+            data.decode("utf-8")
+        except UnicodeDecodeError:
+            return _decode(data, "cp1252", whole=True).encode()
+        return data.removeprefix(codecs.BOM_UTF8)
+    text = read_text(head)
+    if "\n" not in head.text:
+        text = text.replace("\r", "\n")
+    return text.encode("utf-8", errors="replace")
+
+
+def _count_newlines(source: Path | bytes) -> int:
+    if isinstance(source, bytes):
+        return source.count(b"\n")
+    with source.open("rb") as file:
+        return sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 24), b""))
+
+
+def _has_broken_cells(frame: pl.DataFrame) -> bool:
+    """Whether cells go on over several lines, so that rows are not lines."""
+    return any(column.str.contains("\n", literal=True).any() for column in frame)
+
+
+def _without_short_rows(
+    frame: pl.DataFrame, source: Path | bytes, separator: str, width: int
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Set aside rows with fewer fields than the header: Polars fills them up, so their lines are counted again."""
+    first = frame[LINE][0] - 1
+    names = frame.columns[1:]
+    blank = frame.drop(LINE).select(pl.all_horizontal(pl.all().is_null())).to_series()
+    try:
+        raw = pl.read_csv(
+            source, separator="\x01", quote_char=None, has_header=False, infer_schema=False, skip_lines=first
+        )
+    except PolarsError:
+        return _read_row_by_row(source, separator, names)
+    if raw.width != 1 or raw.height != frame.height:
+        return _read_row_by_row(source, separator, names)
+    lines = raw.to_series()
+    suspects = (frame[names[-1]].is_null() & ~blank).arg_true()
+    text = lines.gather(suspects)
+    bare = text.str.replace_all(r'"[^"]*"', "")
+    fields = bare.str.count_matches(separator, literal=True) + 1
+    short = fields < width
+    odd = pl.DataFrame(
+        {
+            "line": frame[LINE].gather(suspects.filter(short)),
+            "column": pl.Series([""] * int(short.sum()), dtype=pl.String),
+            "value": text.filter(short).str.strip_chars("\r").str.slice(0, 200),
+            "reason": fields.filter(short).cast(pl.String).to_frame("n").select(_fields_reason(width))["n"],
+        },
+        schema=REJECTED,
+    )
+    if odd.is_empty() and not blank.any():
+        return frame, odd
+    keep = ~blank
+    if not odd.is_empty():
+        keep = keep & ~frame[LINE].is_in(odd["line"].implode())
+    return frame.filter(keep), odd
+
+
+def _fields_reason(width: int) -> pl.Expr:
+    return pl.format("has {} fields where the header has {}", "n", pl.lit(width)).alias("n")
+
+
+def _read_row_by_row(source: Path | bytes, separator: str, names: list[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    data = source if isinstance(source, bytes) else source.read_bytes()
+    text = io.StringIO(data.decode("utf-8-sig", errors="replace"), newline="")
+    csv.field_size_limit(1 << 30)
+    reader = csv.reader(text, delimiter=separator)
+    rows: list[list[str]] = []
+    lines: list[int] = []
+    odd: list[tuple[int, str, str, str]] = []
+    header = True
+    for row in reader:
+        if not any(row):
+            continue
+        if header:
+            header = False
+            continue
+        while len(row) > len(names) and not row[-1]:
+            row.pop()  # a separator too many at the end
+        if len(row) == len(names):
+            rows.append(row)
+            lines.append(reader.line_num)
+        else:
+            reason = f"has {len(row)} fields where the header has {len(names)}"
+            odd.append((reader.line_num, "", separator.join(row)[:200], reason))
+    frame = pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
+    frame = frame.select(pl.Series(LINE, lines, pl.UInt32), pl.all())
+    return frame, pl.DataFrame(odd, schema=REJECTED, orient="row")
+
+
+def _no_rejects() -> pl.DataFrame:
+    return pl.DataFrame(schema=REJECTED)

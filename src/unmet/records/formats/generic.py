@@ -1,0 +1,103 @@
+"""Any table of sessions: its columns are found by their names, or named by a mapping."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import polars as pl
+
+from unmet.records.formats.base import Format, Head, Raw
+from unmet.records.formats.files import read_table
+from unmet.records.mapping import Mapping
+
+__all__ = ["ALIASES", "FORMAT", "energy_factor", "guess_mapping"]
+
+_WORDS = {  # lower case, letters and digits only, the best first
+    "start": "start,sessionstart,connectionstart,connectstart,plugin,pluginstart,transactionstart,arrival,begin,"
+    "started,connected,connection,chargingstart,chargestart,debut,beginn,inicio",
+    "end": "end,sessionend,connectionend,connectend,plugout,pluginend,transactionend,departure,stop,ended,finish,"
+    "unplug,disconnect,disconnected,chargingend,chargeend,fin,ende,termino",
+    "energy_kwh": "energy,,energydelivered,deliveredenergy,totalenergy,energytotal,energyconsumed,energyconsumption,"
+    "total,delivered,consumption,energyused,energycharged,chargedenergy,usage,consumed,energie,energia,consommation",
+    "session_id": "sessionid,chargingsessionid,chargesessionid,transactionid,chargingeventid,chargingevent,eventid,"
+    "cdrid,chargeid,session,transaction,id",
+    "station_id": "stationid,chargingstationid,station,chargingstation,chargepointid,chargepoint,cpid,chargeboxid,"
+    "chargerid,charger,stationname,locationid,siteid,location,site,locationname,sitename,address,evseid,evse",
+    "plug_id": "plugid,plug,connectorid,connector,portid,port,portnumber,outletid,outlet,socketid,socket,evseid,evse,"
+    "plugnumber,connectornumber",
+    "vehicle_id": "vehicleid,vehicle,evid,userid,user,driverid,driver,cardid,rfid,tokenid,token,tagid",
+    "operator": "operator,operatorname,operatorid,cpo,network",
+    "charged": "charged,donecharging,chargingend,chargeend,chargingstop",
+    "zone": "timezone,tz,starttimezone,starttz",
+    "end_zone": "endtimezone,endtz",
+}
+ALIASES = {field: tuple(words.split(",")) for field, words in _WORDS.items()}
+"""Names by which a column is found, by what it holds; words like time, date or kWh at the end are left out."""
+_TIME_WORDS = re.compile(r"(utc|gmt|local)?(datetime|timestamp|time|date|at)?(utc|gmt|local)?$")
+_ONLY_TIME = r"^\s*\d{1,2}[:.]\d\d([:.]\d\d)?(\s*[AaPp][Mm])?\s*$"
+
+
+def energy_factor(column: str) -> float:
+    """What turns the energies of a column into kWh, by the unit in its name."""
+    name = column.lower()
+    if "kwh" in name.replace(" ", ""):
+        return 1.0
+    if "mwh" in name:
+        return 1000.0
+    return 0.001 if re.search(r"wh(?![a-z])", name) else 1.0
+
+
+def guess_mapping(frame: pl.DataFrame) -> Mapping:
+    """Which columns mean what, by their names; defaults stay where nothing fits."""
+    plain = {column: re.sub(r"[^a-z0-9]", "", column.lower()) for column in reversed(frame.columns)}
+    found: dict[str, Any] = {}
+    for field, aliases in ALIASES.items():
+        names = {_base(field, name): column for column, name in plain.items() if column not in found.values()}
+        column = next((names[alias] for alias in aliases if alias in names), None)
+        if column is not None:
+            found[field] = column
+    for field in ("start", "end"):
+        pair = _date_and_time(frame, field, found.get(field))
+        if pair:
+            found[field] = pair
+    if "energy_kwh" in found:
+        found["energy_factor"] = energy_factor(found["energy_kwh"])
+    return Mapping(**found)
+
+
+def _base(field: str, name: str) -> str:
+    """A name without the words that say only its type or unit."""
+    if field in {"start", "end", "charged"}:
+        return _TIME_WORDS.sub("", name) or name
+    if field == "energy_kwh":
+        unit = re.search(r"^[km]?wh|[km]?wh$", name)
+        if unit:
+            return name[: unit.start()] + name[unit.end() :]
+        return name if re.search("energ|consum|consom", name) else f"no energy: {name}"
+    return name
+
+
+def _date_and_time(frame: pl.DataFrame, field: str, found: str | None) -> tuple[str, str] | None:
+    """The columns of date and time, where they are two: `Start Date` and `Start Time`."""
+    if found is None:
+        return None
+    stem = _TIME_WORDS.sub("", re.sub(r"[^a-z0-9]", "", found.lower())) or field
+    names = {re.sub(r"[^a-z0-9]", "", column.lower()): column for column in frame.columns}
+    date, time = names.get(f"{stem}date"), names.get(f"{stem}time")
+    if date is None or time is None:
+        return None
+    cells = frame[time].drop_nulls().head(100).cast(pl.String)
+    return (date, time) if len(cells) and cells.str.contains(_ONLY_TIME).all() else None
+
+
+def _matches(head: Head) -> bool:
+    return head.kind != "json"
+
+
+def _read(head: Head) -> Raw:
+    sessions, rejected = read_table(head)
+    return Raw(guess_mapping(sessions.drop("__line__")), sessions=sessions, rejected=rejected)
+
+
+FORMAT = Format("generic", "any table of sessions (CSV or Parquet)", _matches, _read)

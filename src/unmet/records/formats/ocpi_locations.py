@@ -1,0 +1,208 @@
+"""OCPI Locations into stations, and the history of their EVSEs' status into outages.
+
+A file is one snapshot of every location or many, in any order. An EVSE (what OCPI calls the part that serves one car
+at a time) is a plug.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from statistics import fmean
+from typing import Annotated, Any
+
+import polars as pl
+from pydantic import Field, ValidationError
+
+from unmet.records.formats.base import OUTAGES, Format, Head, Raw
+from unmet.records.formats.json_text import Member, Reject, problem, rejected_frame
+from unmet.records.formats.ocpi import Coordinates, Identifier, Time, ocpi_members, operator_code, utc_time
+from unmet.records.mapping import Mapping
+
+__all__ = ["OCPI_LOCATIONS", "merge_outages"]
+
+_NOT_THERE = frozenset({"REMOVED", "PLANNED"})
+_OUT = frozenset({"OUTOFORDER", "INOPERATIVE", "BLOCKED"}) | _NOT_THERE
+_PHASES = {"AC_2_PHASE": 2, "AC_3_PHASE": 3}  # their voltage is that of one phase, line to neutral
+_PLACE = re.compile(r'"coordinates"\s*:\s*\{')
+_STATIONS = {
+    "station_id": pl.String,
+    "lat": pl.Float64,
+    "lon": pl.Float64,
+    "power_kw": pl.Float64,
+    "plugs": pl.Int32,
+    "operator": pl.String,
+    "name": pl.String,
+}
+
+_OUTAGES = pl.Schema(OUTAGES)
+
+_Number = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class _Connector(Member):
+    power_type: str | None = None
+    max_voltage: _Number | None = None  # V
+    max_amperage: _Number | None = None  # A
+    max_electric_power: _Number | None = None  # W
+
+    def power_kw(self) -> float:
+        """The stated power, or that of voltage and current; 0 where neither is known."""
+        watts = self.max_electric_power or 0.0
+        if watts <= 0:
+            phases = _PHASES.get(self.power_type or "", 1)
+            watts = phases * (self.max_voltage or 0.0) * (self.max_amperage or 0.0)
+        return watts / 1000 if math.isfinite(watts) else 0.0
+
+
+class _Period(Member):
+    period_begin: Time
+    period_end: Time | None = None
+    status: str
+
+
+class _Evse(Member):
+    uid: Identifier
+    status: str
+    status_schedule: list[_Period] | None = None
+    connectors: list[_Connector] | None = None
+    last_updated: Time | None = None
+
+
+class _Operator(Member):
+    name: str | None = None
+
+
+class _Location(Member):
+    id: Identifier
+    name: str | None = None
+    coordinates: Coordinates
+    operator: _Operator | None = None
+    country_code: str | None = None
+    party_id: str | None = None
+    evses: list[_Evse] | None = None
+    last_updated: Time | None = None
+
+
+@dataclass(slots=True)
+class _Plug:
+    """What all snapshots together say of one EVSE."""
+
+    was_there: bool = False
+    power_kw: float = 0.0
+    power_at: dt.datetime | None = None
+    seen: list[tuple[dt.datetime, str, list[_Period]]] = field(default_factory=list)  # time, status, schedule
+
+    def add(self, evse: _Evse, time: dt.datetime | None) -> None:
+        status = evse.status.upper()
+        self.was_there |= status not in _NOT_THERE
+        power_kw = max((connector.power_kw() for connector in evse.connectors or ()), default=0.0)
+        if power_kw > 0 and _is_newer(time, self.power_at):
+            self.power_kw, self.power_at = power_kw, time
+        if time is not None:
+            self.seen.append((time, status, evse.status_schedule or []))
+
+    def outages(self, until: dt.datetime) -> list[tuple[dt.datetime, dt.datetime]]:
+        """Times out of order; a status or a schedule holds until the next snapshot, an open last one to `until`."""
+        found = []
+        seen = sorted(self.seen, key=lambda snapshot: snapshot[0])
+        following = [time for time, _, _ in seen[1:]]
+        for (time, status, schedule), superseded in zip_longest(seen, following):
+            if status in _OUT:
+                found.append((time, superseded or until))
+            for period in schedule:
+                if period.status.upper() in _OUT:
+                    end = period.period_end or until
+                    found.append((period.period_begin, min(end, superseded) if superseded else end))
+        return [(start, end) for start, end in found if start < end]
+
+
+def _is_newer(time: dt.datetime | None, than: dt.datetime | None) -> bool:
+    return than is None or (time is not None and time >= than)
+
+
+def _matches(head: Head) -> bool:
+    is_record = '"start_date_time"' in head.text or '"total_energy"' in head.text
+    return head.kind == "json" and bool(_PLACE.search(head.text)) and not is_record
+
+
+def _read(head: Head) -> Raw:
+    rejects: list[Reject] = []
+    envelopes: list[dict[str, Any]] = []
+    latest: dict[str, _Location] = {}
+    plugs: dict[str, dict[str, _Plug]] = defaultdict(lambda: defaultdict(_Plug))
+    last = None
+    for number, member in ocpi_members(head.path, envelopes):
+        try:
+            location = _Location.model_validate(member)
+        except ValidationError as error:
+            rejects.append(problem(number, error))
+            continue
+        known = latest.get(location.id)
+        if known is None or _is_newer(location.last_updated, known.last_updated):
+            latest[location.id] = location.model_copy(update={"evses": None})
+        for evse in location.evses or ():
+            time = evse.last_updated or location.last_updated
+            plugs[location.id][evse.uid].add(evse, time)
+            last = _later(last, time)
+        last = _later(last, location.last_updated)
+    for envelope in envelopes:
+        last = _later(last, utc_time(envelope.get("timestamp")))
+    stations = [_station(location, plugs[location.id]) for location in latest.values()]
+    outages = [
+        (station, uid, start, end)
+        for station, members in plugs.items()
+        for uid, plug in members.items()
+        if plug.was_there and last is not None
+        for start, end in plug.outages(last)
+    ]
+    return Raw(
+        Mapping(),
+        stations=pl.DataFrame(stations, schema=_STATIONS, orient="row"),
+        outages=merge_outages(pl.DataFrame(outages, schema=_OUTAGES, orient="row")),
+        rejected=rejected_frame(rejects),
+    )
+
+
+def _later(one: dt.datetime | None, other: dt.datetime | None) -> dt.datetime | None:
+    return max((time for time in (one, other) if time is not None), default=None)
+
+
+def _station(location: _Location, plugs: dict[str, _Plug]) -> tuple[Any, ...]:
+    """A row of stations: as many plugs as were ever in service, their mean power, so that the product is right."""
+    powers = [plug.power_kw for plug in plugs.values() if plug.was_there and plug.power_kw > 0]
+    return (
+        location.id,
+        float(location.coordinates.latitude),
+        float(location.coordinates.longitude),
+        fmean(powers) if powers else None,
+        sum(plug.was_there for plug in plugs.values()) if plugs else None,
+        (location.operator and location.operator.name) or operator_code(location.country_code, location.party_id),
+        location.name,
+    )
+
+
+def merge_outages(outages: pl.DataFrame) -> pl.DataFrame:
+    """Outages (columns of OUTAGES) with those of one plug that overlap or touch made one, sorted by plug and time.
+
+    Rows of several files may be given together. Rows without a plug stay as they are, since they may be of different
+    plugs; periods without length are dropped.
+    """
+    plug = ["station_id", "plug_id"]
+    periods = outages.select(*OUTAGES).cast(_OUTAGES).filter(pl.col("start") < pl.col("end"))
+    known = periods.filter(pl.col("plug_id").is_not_null()).sort(*plug, "start")
+    covered = pl.col("end").cum_max().shift().over(plug)  # until when an earlier outage lasts
+    merged = (
+        known.with_columns((pl.col("start") > covered).fill_null(value=True).cum_sum().alias("period"))
+        .group_by(*plug, "period")
+        .agg(pl.col("start").min(), pl.col("end").max())
+        .select(*OUTAGES)
+    )
+    return pl.concat([merged, periods.filter(pl.col("plug_id").is_null())]).sort(*plug, "start", "end")
+
+
+OCPI_LOCATIONS = Format("ocpi-locations", "OCPI 2.2.1 or 2.3.0 Locations", _matches, _read)

@@ -1,0 +1,75 @@
+"""Mapping: which columns of a file hold what, and how they are written.
+
+Every format is read into a table of raw cells; its mapping says what they mean. A mapping is a small YAML file too, so
+that an analyst writes it once for a source and uses it again.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from unmet.errors import InputError
+
+__all__ = ["Mapping", "mapping_from", "read_mapping"]
+
+
+class Mapping(BaseModel):
+    """Names of the columns of a source, and what their values need."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    start: str | tuple[str, ...] = Field("start", description="column of the start, or columns of date and time")
+    end: str | tuple[str, ...] = Field("end", description="column of the end, or columns of date and time")
+    energy_kwh: str = Field("energy_kwh", description="column of the energy")
+    energy_factor: float = Field(1.0, gt=0, description="what the energy is multiplied by: 0.001 for Wh")
+    session_id: str | None = Field("session_id", description="column of the session's id")
+    station_id: str | None = Field("station_id", description="column of the station's id")
+    station: str | None = Field(None, description="name of the one station of the file, where it has no such column")
+    plug_id: str | None = Field("plug_id", description="column of the plug or connector")
+    vehicle_id: str | None = Field("vehicle_id", description="column of the vehicle or user")
+    operator: str | None = Field("operator", description="column of the operator")
+    charged: str | None = Field("charged", description="column of the time at which the energy flow ended")
+    time_zone: str = Field("UTC", description="zone of times that carry none")
+    local_zone: str | None = Field(None, description="zone of the place's clocks, where times are in another one")
+    zone: str | None = Field(None, description="column of zone abbreviations, as MST and MDT")
+    end_zone: str | None = Field(None, description="the same for the end, where it has a column of its own")
+    day_first: bool | None = Field(None, description="whether 03/04/2018 is in April; found out where not said")
+
+    @property
+    def clocks(self) -> str:
+        """The time zone that people at the stations live by, as far as it is known."""
+        return self.local_zone or self.time_zone
+
+    def to_yaml(self) -> str:
+        """The mapping as the text of a mapping file, defaults left out."""
+        return yaml.safe_dump(self.model_dump(mode="json", exclude_defaults=True), sort_keys=False)
+
+
+def mapping_from(values: dict[str, Any], source: str, base: Mapping | None = None) -> Mapping:
+    """A mapping of these values on top of another one, or one sentence on what makes no sense."""
+    try:
+        return Mapping(**((base or Mapping()).model_dump() | values))
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "extra_forbidden":
+            known = ", ".join(Mapping.model_fields)
+            raise InputError(f"{source} maps {name!r}, which is nothing that can be mapped: give {known}.") from None
+        raise InputError(f"{source}: {name} = {first['input']!r} makes no sense: {first['msg']}.") from None
+
+
+def read_mapping(path: Path) -> Mapping:
+    """Read a mapping file."""
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"Cannot read the mapping {path}: {error.strerror}.") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} is not a YAML file: {' '.join(str(error).split())}") from None
+    if not isinstance(values, dict):
+        raise InputError(f"{path} is not a mapping: it must be lines of `start: ConnectionStart`.")
+    return mapping_from(values, str(path))

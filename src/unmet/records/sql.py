@@ -1,0 +1,165 @@
+"""Rows of a PostgreSQL or SQLite database, read and never written."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import re
+import sqlite3
+from collections.abc import Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+import polars as pl
+
+from unmet.errors import InputError
+from unmet.tables import UTC
+
+if TYPE_CHECKING:
+    from sqlalchemy import URL, Engine
+
+__all__ = ["masked_url", "read_sql"]
+
+_BATCH = 50_000  # rows that are Python objects at one time
+_TIMEOUT_SECONDS = 10  # to wait for a server that does not answer
+_INSTALL = "pip install 'unmet[sql]'"
+_READS = re.compile(r"(\s|\(|--[^\n]*(\n|$)|/\*.*?\*/)*(select|with|values|table)\b", re.IGNORECASE | re.DOTALL)
+_USER = re.compile(r"(?P<before>^[^/]*://[^:/@?]*:)(?P<password>.*)(?P<after>@)", re.DOTALL)
+_OPTION = re.compile(r"(?P<before>[?&](?:ssl)?password=)(?P<password>[^&]*)", re.IGNORECASE)
+
+
+def read_sql(url: str, query: str) -> pl.DataFrame:
+    """The rows that a query gives, from `postgresql://user@host/database` or `sqlite:///file`.
+
+    Times with a zone come in UTC, decimals as floats, and what a table has no type for as text. Nothing can be changed:
+    the transaction, or the file, is open for reading only.
+    """
+    if not _READS.match(query):
+        raise InputError("The query does not read rows: give one that begins with `select` or `with`.")
+    try:
+        from sqlalchemy.exc import SQLAlchemyError
+    except ImportError:
+        raise InputError(f"Reading a database needs SQLAlchemy: {_INSTALL}.") from None
+    engine = _engine(url)
+    remedy = "check the address, the user and the password"
+    try:
+        with engine.connect() as connection:
+            remedy = "check the query"
+            reading = {"postgresql_readonly": True} if engine.dialect.name == "postgresql" else {}
+            # A percent sign or a colon of the query is its own, not the place of a parameter.
+            connection = connection.execution_options(no_parameters=True, yield_per=_BATCH, **reading)
+            with connection.exec_driver_sql(query) as result:
+                names = list(result.keys())
+                _check_names(names)
+                frames = [_frame(names, rows) for rows in result.partitions(_BATCH)]
+    except (SQLAlchemyError, sqlite3.Warning, UnicodeError) as error:
+        raise InputError(f"Cannot read {masked_url(url)}: {_reason(error, url)}; {remedy}.") from None
+    finally:
+        engine.dispose()
+    if not frames:
+        raise InputError("The query gives no rows: check its conditions.")
+    return _joined(frames)
+
+
+def masked_url(url: str) -> str:
+    """A database's URL without the password, to be shown."""
+    return _OPTION.sub(r"\g<before>***", _USER.sub(r"\g<before>***\g<after>", url))
+
+
+def _engine(text: str) -> Engine:
+    from sqlalchemy import create_engine, make_url
+    from sqlalchemy.exc import ArgumentError
+
+    shown = masked_url(text)
+    user = _USER.match(text)
+    if user and re.search("[@/]", user["password"]):
+        raise InputError(f"The password in {shown} holds @ or /: write %40 for @ and %2F for / there.")
+    try:
+        url = make_url(re.sub("^postgres://", "postgresql://", text.strip()))
+    except (ArgumentError, ValueError):
+        example = "postgresql://user@host/database or sqlite:///file"
+        raise InputError(f"{shown} is not the URL of a database: give it as {example}.") from None
+    backend = url.get_backend_name()
+    if backend not in ("postgresql", "sqlite"):
+        raise InputError(f"{shown} is no database that can be read here: give a postgresql:// or sqlite:/// URL.")
+    if backend == "sqlite":
+        return _sqlite(url)
+    patience = {} if "connect_timeout" in url.query else {"connect_timeout": _TIMEOUT_SECONDS}
+    try:
+        return create_engine(url.set(drivername="postgresql+psycopg"), connect_args=patience)
+    except ImportError:
+        raise InputError(f"Reading PostgreSQL needs psycopg: {_INSTALL}.") from None
+
+
+def _sqlite(url: URL) -> Engine:
+    from sqlalchemy import create_engine
+
+    path = Path(url.database or "")
+    if not path.is_file():
+        raise InputError(f"There is no SQLite file {path}: check the path, after three slashes as sqlite:///file.")
+    readonly = f"{path.resolve().as_uri()}?mode=ro"
+    return create_engine("sqlite://", creator=lambda: sqlite3.connect(readonly, uri=True))
+
+
+def _check_names(names: list[str]) -> None:
+    if not names:
+        raise InputError("The query gives no columns: name some after `select`.")
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"The query gives two columns {twice!r}: name one of them otherwise, with `as`.")
+
+
+def _reason(error: Exception, url: str) -> str:
+    """What the database says, on one line and without the password."""
+    lines = str(getattr(error, "orig", None) or error).strip().splitlines()
+    reason = lines[0].strip().rstrip(".") if lines else type(error).__name__
+    for found in (*_USER.finditer(url), *_OPTION.finditer(url)):
+        for secret in {found["password"], unquote(found["password"])} - {""}:
+            reason = reason.replace(secret, "***")
+    return reason
+
+
+def _frame(names: Sequence[str], rows: Sequence[Any]) -> pl.DataFrame:
+    return pl.DataFrame([_series(name, values) for name, values in zip(names, zip(*rows, strict=True), strict=True)])
+
+
+def _series(name: str, values: Sequence[Any]) -> pl.Series:
+    kinds = {type(value) for value in values} - {type(None)}
+    if not kinds:
+        return pl.Series(name, values, pl.Null)
+    if kinds == {bool}:
+        return pl.Series(name, values, pl.Boolean)
+    if kinds == {int} and all(value is None or -(2**63) <= value < 2**63 for value in values):
+        return pl.Series(name, values, pl.Int64)
+    if kinds <= {int, float, Decimal}:
+        return pl.Series(name, [None if value is None else float(value) for value in values], pl.Float64)
+    if kinds == {dt.datetime}:
+        if any(value is not None and value.tzinfo is not None for value in values):
+            values = [None if value is None else value.astimezone(dt.UTC) for value in values]
+            return pl.Series(name, values, pl.Datetime("us", "UTC")).cast(UTC)
+        return pl.Series(name, values, pl.Datetime("us")).cast(pl.Datetime("ms"))
+    if kinds == {dt.date}:
+        return pl.Series(name, values, pl.Date)
+    return pl.Series(name, [_text(value) for value in values], pl.String)
+
+
+def _text(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bytes):
+        return value.hex()
+    return json.dumps(value, default=str) if isinstance(value, dict | list) else str(value)
+
+
+def _joined(frames: list[pl.DataFrame]) -> pl.DataFrame:
+    """The batches one after the other, each column in a type that all of them can have."""
+    types = pl.Schema()
+    for name in frames[0].columns:
+        found = {frame.schema[name] for frame in frames} - {pl.Null()}
+        if len(found) == 1:
+            types[name] = found.pop()
+        else:
+            types[name] = pl.Float64() if found and found <= {pl.Int64(), pl.Float64()} else pl.String()
+    return pl.concat([frame.cast(types) for frame in frames])

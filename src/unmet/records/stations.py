@@ -1,0 +1,77 @@
+"""The gate of an operator's table of stations: only the id is needed, and what is not known stays empty."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from unmet.errors import InputError
+from unmet.records.formats.base import LINE
+from unmet.records.formats.files import read_head, read_table
+from unmet.tables import Checked, Column, RowRule, Table, as_frame, check
+
+__all__ = ["STATIONS", "check_stations"]
+
+_IDS = (
+    *("station id", "stationid", "station", "cp id", "cp_id", "cpid", "chargepoint_id", "charge point id"),
+    *("charge_point_id", "charger_id", "osm_id", "location_id", "id", "id borne", "address"),
+)
+_PLUGS = ("plug count", "capacity", "connectors", "ports", "port_count", "outlets", "sockets", "evses", "num_plugs")
+
+STATIONS = Table(
+    "stations",
+    (
+        Column("station_id", "text", "", "the station, as the sessions name it", aliases=_IDS),
+        Column("lat", "number", "degree", "where it is", required=False, aliases=("latitude", "y"), least=-90, most=90),
+        Column(
+            *("lon", "number", "degree", "where it is"),
+            required=False,
+            aliases=("longitude", "lng", "long", "x"),
+            least=-180,
+            most=180,
+        ),
+        Column(
+            *("power_kw", "number", "kW", "power of a plug"),
+            required=False,
+            aliases=("max_kw", "power", "power (kw)", "max_power_kw", "kw", "rated_power_kw"),
+            least=0.5,
+            most=1500,
+        ),
+        Column("plugs", "integer", "", "plugs at the station", required=False, aliases=_PLUGS, least=1, most=1000),
+        Column("operator", "text", "", "who runs it", required=False, aliases=("cpo", "network", "operator_name")),
+        Column(
+            "name", "text", "", "its name", required=False, aliases=("station name", "station_name", "location", "site")
+        ),
+    ),
+)
+_TYPES = {"text": pl.String, "number": pl.Float64, "integer": pl.Int32, "time": pl.String}
+
+
+def check_stations(source: Any) -> Checked:
+    """Stations of a file or frame, one row an id; columns that are not there are empty."""
+    if isinstance(source, str | Path):
+        name = str(source)
+        frame, odd = read_table(read_head(Path(source)))
+        lines, frame = frame[LINE], frame.drop(LINE)
+    else:
+        name, frame = "The table of stations", as_frame(source)
+        lines, odd = pl.arange(1, frame.height + 1, dtype=pl.UInt32, eager=True), None
+    spelled = {column.strip().lower() for column in frame.columns}
+    if not spelled & {"station_id", *_IDS}:
+        there = ", ".join(frame.columns)[:1000] or "none"
+        raise InputError(f"{name} has no column station_id: name the stations' ids so. Its columns are {there}.")
+    rules = (RowRule("station_id", pl.col("station_id").is_first_distinct(), "is the id of an earlier station"),)
+    checked = check(frame, STATIONS, rules)
+    rejected = checked.rejected.with_columns(lines.gather(checked.rejected["line"] - 1).alias("line"))
+    if odd is not None:
+        rejected = pl.concat([odd, rejected]).sort("line")
+    empty = [
+        pl.lit(None, _TYPES[column.kind]).alias(column.name)
+        for column in STATIONS.columns
+        if column.name not in checked.kept.columns
+    ]
+    kept = checked.kept.with_columns(empty).select(column.name for column in STATIONS.columns)
+    texts = pl.col("operator", "name")
+    return Checked(kept.with_columns(pl.when(texts != "").then(texts)), rejected)

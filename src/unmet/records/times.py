@@ -1,0 +1,290 @@
+"""Times as operators write them, into UTC.
+
+Text is read column by column: ISO 8601, day-first and month-first dates, AM and PM, month names, HTTP dates, seconds
+or milliseconds since 1970. A time with an offset is certain; one without is local time of a zone. Two rules for local
+times: the hour that happens twice is the earlier one, unless the end would then come before the start; an hour that
+does not exist is read an hour later.
+"""
+
+from __future__ import annotations
+
+import zoneinfo
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from unmet.errors import InputError
+
+__all__ = ["ZONES", "Clock", "check_zone", "join_cells", "read_times", "to_utc"]
+
+_BY_HOURS = {  # east of Greenwich; of several meanings of an abbreviation, the one of Europe or North America
+    0: "UTC GMT Z WET",
+    1: "BST WEST IST CET MEZ",
+    2: "CEST MESZ EET",
+    3: "EEST MSK",
+    8: "SGT AWST",
+    9: "JST KST",
+    9.5: "ACST",
+    10: "AEST",
+    10.5: "ACDT",
+    11: "AEDT",
+    12: "NZST",
+    13: "NZDT",
+    -2.5: "NDT",
+    -3: "ADT",
+    -3.5: "NST",
+    -4: "AST EDT",
+    -5: "EST CDT",
+    -6: "CST MDT",
+    -7: "MST PDT",
+    -8: "PST AKDT",
+    -9: "AKST",
+    -10: "HST",
+}
+ZONES = {name: round(hours * 60) for hours, names in _BY_HOURS.items() for name in names.split()}
+"""Abbreviations of zones, and their minutes east of Greenwich."""
+_MINUTE, _HOUR = 60_000, 3_600_000
+_FIRST, _LAST = -30_610_224_000_000, 253_402_300_799_999  # the years 1000 to 9999: "18" is no year
+_OFFSET = r":\d\d(?:[.,]\d+)?\s*[+-]\d\d(?::?\d\d)?$"
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """A column of times in milliseconds since 1970: UTC where the offset is known, else as the wall shows it."""
+
+    utc: pl.Series  # Int64, null where unknown
+    wall: pl.Series  # Int64, null where `utc` is known or nothing could be read
+
+
+def check_zone(name: str) -> None:
+    """Say so where there is no such time zone."""
+    try:
+        zoneinfo.ZoneInfo(name)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        raise InputError(f"There is no time zone {name!r}: give a name like Europe/London or UTC.") from None
+
+
+def join_cells(frame: pl.DataFrame, columns: Sequence[str]) -> pl.Series:
+    """The cells of one column, or those of a date and a time column as one text; null where any of them is empty."""
+    if len(columns) == 1:
+        return _blank_to_null(frame[columns[0]])
+    parts = [_blank_to_null(frame[column].cast(pl.String)) for column in columns]
+    # Spreadsheets write a date as midnight of that day.
+    parts[0] = parts[0].str.replace(r"[ T]0?0:00(:00(\.0+)?)?$", "")
+    return pl.DataFrame(dict(zip("abcdef", parts, strict=False))).select(pl.concat_str(pl.all(), separator=" "))["a"]
+
+
+def _blank_to_null(cells: pl.Series) -> pl.Series:
+    if cells.dtype != pl.String:
+        return cells
+    blank = cells.str.strip_chars().str.len_bytes() == 0
+    return cells.set(blank.fill_null(value=False), None) if blank.any() else cells
+
+
+def read_times(columns: Sequence[pl.Series], day_first: bool | None = None) -> tuple[list[Clock], str | None]:
+    """Read the time columns of one file, which share an order of day and month.
+
+    Where `day_first` is not given, any first part above 12 says that days come first, any second part above 12 that
+    months do. Returns the clocks, and a sentence where nothing says so.
+    """
+    quick = [_read_quickly(column) for column in columns]
+    sentence = None
+    if day_first is None:
+        rest = [texts for _, texts in quick if texts is not None]
+        day_first, sentence = _day_first(rest)
+    return [_read_rest(clock, texts, day_first) for clock, texts in quick], sentence
+
+
+def to_utc(clock: Clock, time_zone: str, zones: pl.Series | None = None, *, later: bool = False) -> pl.Series:
+    """Milliseconds since 1970 in UTC; `zones` are abbreviations, offsets or zone names, and come before `time_zone`.
+
+    Of an hour that happens twice it is the earlier one, or the `later`.
+    """
+    if clock.wall.null_count() == len(clock.wall):
+        return clock.utc
+    if zones is None:
+        return clock.utc.zip_with(clock.utc.is_not_null(), _localise(clock.wall, time_zone, later=later))
+    names = zones.cast(pl.String).str.strip_chars()
+    result = clock.utc
+    for name in names.unique():
+        rows = (names == name).fill_null(value=False) if name else (names.is_null() | (names == ""))
+        local = _localise(clock.wall, name or time_zone, later=later)
+        result = result.zip_with(clock.utc.is_not_null() | ~rows, local)
+    return result
+
+
+def _localise(wall: pl.Series, zone: str, *, later: bool) -> pl.Series:
+    minutes = _offset_minutes(zone)
+    if minutes is not None:
+        return wall - minutes * _MINUTE
+    try:
+        check_zone(zone)
+    except InputError:  # a cell, not an option: its rows are set aside
+        return pl.Series(wall.name, [None], pl.Int64).new_from_index(0, len(wall))
+    return _zoned(wall, zone, later=later).fill_null(_zoned(wall + _HOUR, zone, later=later))
+
+
+def _zoned(wall: pl.Series, zone: str, *, later: bool) -> pl.Series:
+    times = wall.cast(pl.Datetime("ms")).dt.replace_time_zone(
+        zone, ambiguous="latest" if later else "earliest", non_existent="null"
+    )
+    return times.dt.convert_time_zone("UTC").cast(pl.Int64)
+
+
+def _offset_minutes(zone: str) -> int | None:
+    if zone.upper() in ZONES:
+        return ZONES[zone.upper()]
+    parts = zone.upper().removeprefix("UTC").removeprefix("GMT").replace(":", "")
+    if parts[:1] in {"+", "-"} and parts[1:].isdecimal() and len(parts) in {2, 3, 5}:
+        hours, minutes = (int(parts[1:]), 0) if len(parts) < 5 else (int(parts[1:3]), int(parts[3:]))
+        return (-1 if parts[0] == "-" else 1) * (hours * 60 + minutes)
+    return None
+
+
+def _nulls(length: int) -> pl.Series:
+    return pl.Series([None], dtype=pl.Int64).new_from_index(0, length)
+
+
+def _bounded(millis: pl.Series) -> pl.Series:
+    return millis.set(~millis.is_between(_FIRST, _LAST).fill_null(value=False), None)
+
+
+def _read_quickly(cells: pl.Series) -> tuple[Clock, pl.Series | None]:
+    """What needs no guessing, and the texts that do (null elsewhere)."""
+    nothing = _nulls(len(cells))
+    dtype = cells.dtype
+    if isinstance(dtype, pl.Datetime):
+        millis = _bounded(cells.cast(pl.Int64) // {"ms": 1, "us": 1000, "ns": 1_000_000}[dtype.time_unit])
+        return (Clock(millis, nothing) if dtype.time_zone else Clock(nothing, millis)), None
+    if dtype.is_numeric():
+        return Clock(_epoch(cells.cast(pl.Float64, strict=False)), nothing), None
+    if dtype != pl.String:
+        return Clock(nothing, nothing), None
+    return _read_common(Clock(nothing, nothing), cells, _ISO)
+
+
+_ISO = (
+    "%Y-%m-%d %H:%M:%S",
+    "%Y-%m-%dT%H:%M:%S",
+    "%Y-%m-%dT%H:%M:%S%.f%#z",
+    "%Y-%m-%d %H:%M:%S%.f%#z",
+    "%Y/%m/%d %H:%M:%S",
+)
+
+
+def _read_common(clock: Clock, texts: pl.Series, forms: Sequence[str]) -> tuple[Clock, pl.Series | None]:
+    """Try forms that a sample of the texts fits; gives what was read, and the texts that were not."""
+    utc, wall = clock.utc, clock.wall
+    for form in forms:
+        sample = texts.drop_nulls().head(100)
+        if sample.is_empty():
+            break
+        certain = "%#z" in form
+        if _strptime(sample, form, certain).null_count() == len(sample):
+            continue
+        parsed = _strptime(texts, form, certain)
+        utc, wall = (utc.fill_null(parsed), wall) if certain else (utc, wall.fill_null(parsed))
+        texts = texts.set(parsed.is_not_null(), None)
+    return Clock(utc, wall), (None if texts.null_count() == len(texts) else texts)
+
+
+def _epoch(number: pl.Series) -> pl.Series:
+    """Seconds, milliseconds, micro- or nanoseconds since 1970, told apart by their size."""
+    size = pl.col("n").abs()
+    millis = (
+        pl.when(size < 1e11)
+        .then(pl.col("n") * 1000)
+        .when(size < 1e14)
+        .then("n")
+        .when(size < 1e17)
+        .then(pl.col("n") / 1e3)
+        .otherwise(pl.col("n") / 1e6)
+    )
+    return _bounded(number.to_frame("n").select(millis.round().cast(pl.Int64, strict=False))["n"])
+
+
+def _strptime(text: pl.Series, form: str, certain: bool) -> pl.Series:
+    dtype = pl.Datetime("ms", "UTC") if certain else pl.Datetime("ms")
+    return _bounded(text.str.strptime(dtype, form, strict=False, cache=False).cast(pl.Int64))
+
+
+def _plain(text: pl.Expr) -> pl.Expr:
+    """The many ways to write a time brought nearer to each other: `1-2-2018 09:05:00 PM +01:00`."""
+    return (
+        text.str.strip_chars()
+        .str.replace(r"^(\d{1,4})[/.\-](\d{1,2})[/.\-](\d{1,4})(?:[T,\s]+|$)", "${1}-${2}-${3} ")
+        .str.replace(r"^(?i)(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,?\s+", "")
+        .str.replace(r"^(\d{1,2})[\s\-]+([A-Za-z]{3,9})\.?,?[\s\-]+(\d{4})[T,\s]+", "${1} ${2} ${3} ")
+        .str.replace(r"^([A-Za-z]{3,9})\.?\s+(\d{1,2}),?\s+(\d{4})[T,\s]+", "${2} ${1} ${3} ")
+        .str.replace(r"\s*(?i)\b([ap])\.?m\.?", " ${1}m")
+        .str.replace(r"(:\d\d),(\d+)", "${1}.${2}")
+        .str.strip_chars()
+    )
+
+
+def _day_first(texts: Sequence[pl.Series]) -> tuple[bool, str | None]:
+    pattern = r"^\s*(\d{1,2})[/.\-](\d{1,2})[/.\-](?:\d{4}|\d{2})\b"
+    first = second = seen = 0
+    for text in texts:
+        days = text.drop_nulls().str.slice(0, 12).value_counts(name="rows")
+        parts = days.select(
+            pl.col(text.name).str.extract(pattern, 1).cast(pl.Int32).alias("first"),
+            pl.col(text.name).str.extract(pattern, 2).cast(pl.Int32).alias("second"),
+            "rows",
+        )
+        seen += parts.filter(pl.col("first").is_not_null()).height
+        first += int(parts.filter(pl.col("first") > 12)["rows"].sum())
+        second += int(parts.filter(pl.col("second") > 12)["rows"].sum())
+    if first and second:
+        order = "day" if first >= second else "month"
+        return first >= second, f"Some dates have the day first and some the month: all are read {order} first."
+    if seen and not first and not second:
+        return True, "Nothing says whether 03/04/2018 is in March or April: days are taken to come first (day_first)."
+    return not second, None
+
+
+def _read_rest(clock: Clock, texts: pl.Series | None, day_first: bool) -> Clock:
+    if texts is not None:
+        days = "%d{0}%m{0}%Y %H:%M" if day_first else "%m{0}%d{0}%Y %H:%M"
+        common = [days.format(mark) + seconds for mark in "/.-" for seconds in ("", ":%S")]
+        clock, texts = _read_common(clock, texts, common)
+    if texts is None:
+        return clock
+    distinct = texts.drop_nulls().unique()
+    plain = distinct.to_frame("t").select(pl.col("t").str.slice(0, 60)).select(_plain(pl.col("t")))["t"]
+    zone = plain.str.extract(r"[\d m]\s*([A-Za-z]{1,4})$", 1).str.to_uppercase()
+    zone = zone.set(~zone.is_in(list(ZONES)).fill_null(value=False), None)
+    bare = plain.zip_with(zone.is_null(), plain.str.replace(r"\s*[A-Za-z]{1,4}$", ""))
+    offset = zone.replace_strict(ZONES, default=None, return_dtype=pl.Int64)
+    utc, wall = _try_forms(bare, day_first)
+    utc = utc.fill_null(wall - offset * _MINUTE)
+    wall = wall.set(utc.is_not_null(), None)
+    utc = utc.fill_null(_epoch(distinct.str.strip_chars().cast(pl.Float64, strict=False)).set(wall.is_not_null(), None))
+    found = pl.DataFrame({"text": distinct, "u": utc, "w": wall})
+    looked_up = texts.to_frame("text").join(found, on="text", how="left", maintain_order="left")
+    return Clock(clock.utc.fill_null(looked_up["u"]), clock.wall.fill_null(looked_up["w"]))
+
+
+def _try_forms(text: pl.Series, day_first: bool) -> tuple[pl.Series, pl.Series]:
+    utc = wall = _nulls(len(text))
+    days = ("%d-%m-%Y", "%d-%m-%y") if day_first else ("%m-%d-%Y", "%m-%d-%y")
+    with_offset = text.str.contains(_OFFSET)
+    half_days = text.str.contains(r"(?i) [ap]m\b")
+    for certain in (False, True):
+        for half_day in (False, True):
+            these = (with_offset == certain) & (half_days == half_day)
+            rest = text.zip_with(these, pl.Series([None], dtype=pl.String).new_from_index(0, len(text)))
+            clocks = ("%I:%M %p", "%I:%M:%S%.f %p") if half_day else ("%H:%M", "%H:%M:%S%.f")
+            for date in ("%Y-%m-%d", *days, "%d %b %Y", "%Y%m%d"):
+                for time in clocks:
+                    if rest.null_count() == len(rest):
+                        break
+                    parsed = _strptime(rest, _form(date, time) + ("%#z" if certain else ""), certain)
+                    rest = rest.set(parsed.is_not_null(), None)
+                    utc, wall = (utc.fill_null(parsed), wall) if certain else (utc, wall.fill_null(parsed))
+    return utc, wall
+
+
+def _form(date: str, time: str) -> str:
+    return f"{date}T{time.replace(':', '')}" if date == "%Y%m%d" else f"{date} {time}"

@@ -1,0 +1,48 @@
+"""Exposure of the regions by hour of the week."""
+
+from __future__ import annotations
+
+import numpy as np
+import plotly.graph_objects as go
+import polars as pl
+
+from unmet.demand.panel import Panel
+from unmet.views.figures.base import Figure
+from unmet.views.figures.occupancy import DAYS
+from unmet.views.theme import layout
+
+__all__ = ["EXPOSURE_WEEK"]
+
+SHOWN_REGIONS = 40
+
+
+def _draw(panel: Panel) -> go.Figure:
+    week = ((pl.col("weekday").cast(pl.Int64) - 1) * 24 + pl.col("hour")).alias("week")
+    mean = panel.table.group_by("unique_id", week).agg(pl.col("exposure").mean())
+    lowest = mean.group_by("unique_id").agg(pl.col("exposure").mean()).sort("exposure", "unique_id").head(SHOWN_REGIONS)
+    names = lowest["unique_id"].to_list()
+    wide = mean.pivot("week", index="unique_id", values="exposure")
+    rows = wide.join(lowest.select("unique_id"), on="unique_id", how="right", maintain_order="right")
+    z = rows.select(str(h) for h in range(168) if str(h) in wide.columns).to_numpy()
+    figure = go.Figure(
+        go.Heatmap(
+            z=(100 * z).round(1), x=np.arange(z.shape[1]), y=[str(n)[:28] for n in names], colorscale="Cividis",
+            zmin=float(np.nanmin(100 * z)) if z.size else 0, zmax=100, ygap=1,
+            hovertemplate="%{y}: %{z:.0f} % of arrivals seen<extra></extra>",
+            colorbar={"title": "Exposure [%]", "ticksuffix": " %"},
+        )
+    )  # fmt: skip
+    figure.update_xaxes(title="Hour of the week, local time", tickvals=np.arange(0, 168, 24), ticktext=list(DAYS))
+    figure.update_yaxes(title="Region", autorange="reversed", showgrid=False, type="category")
+    layout(figure, 190 + 22 * len(names), legend_above=False)
+    return figure.update_layout(hovermode="closest", margin_l=150)
+
+
+def _caption(panel: Panel) -> str:
+    return (
+        "Exposure is the share of would-be arrivals that could be served and seen. "
+        f"Over all regions and hours it is {100 * float(panel.table['exposure'].to_numpy().mean()):.1f} %."
+    )
+
+
+EXPOSURE_WEEK = Figure("exposure", "How much of the demand was seen", _draw, _caption)

@@ -1,0 +1,121 @@
+"""A demand panel as a page, as a folder of tables and as a table for the terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from unmet import __version__
+from unmet.demand.panel import Panel
+from unmet.runs import write_json
+from unmet.views.figures import PANEL_FIGURES
+from unmet.views.page import PageTable, render_page
+from unmet.views.terminal import report, report_grid, say
+from unmet.views.theme import percent
+
+__all__ = ["panel_page", "panel_summary", "print_panel", "write_panel"]
+
+MOST = 10
+
+
+def panel_summary(panel: Panel, records: dict[str, Any]) -> dict[str, Any]:
+    """What the panel holds, for machines; `records` says what became of the rows that were read."""
+    first, last = panel.period
+    table = panel.table
+    return records | {
+        "sessions": panel.sessions.height,
+        "energy_kwh": round(float(panel.sessions["energy_kwh"].sum()), 3),
+        "first_hour": f"{first:%Y-%m-%dT%H:%MZ}",
+        "last_hour": f"{last:%Y-%m-%dT%H:%MZ}",
+        "stations": panel.stations.height,
+        "plugs": int(panel.stations["plugs"].sum()),
+        "plugs_from": dict(panel.stations["plugs_from"].value_counts(sort=True).iter_rows()),
+        "plugs_unsure_at_stations": int((~panel.stations["plugs_sure"]).sum()),
+        "regions": panel.regions.centres.height,
+        "hours": table["ds"].n_unique(),
+        "mean_exposure": round(float(table["exposure"].mean() or 0.0), 6),  # type: ignore[arg-type]
+        "censored_hours_percent": round(100 * float(table["censored"].mean() or 0.0), 3),  # type: ignore[arg-type]
+        "arrivals_lost_at_full_stations": round(float(panel.exposure.lost.sum()), 1),
+        "most_saturated": _most_saturated(panel).to_dicts(),
+        "notes": list(panel.notes),
+    }
+
+
+def _most_saturated(panel: Panel) -> pl.DataFrame:
+    worst = panel.stations.sort("full_share", "station_id", descending=[True, False]).head(MOST)
+    return worst.select("station_id", "plugs", "plugs_from", "sessions", pl.col("full_share").round(4))
+
+
+def _worst_rows(panel: Panel) -> list[list[str]]:
+    return [
+        [str(station)[:30], str(plugs), source, f"{sessions:,}", percent(full, 1)]
+        for station, plugs, source, sessions, full in _most_saturated(panel).iter_rows()
+    ]
+
+
+def panel_page(panel: Panel, summary: dict[str, Any]) -> str:
+    """The panel as a self-contained HTML page."""
+    lost, seen = summary["arrivals_lost_at_full_stations"], summary["sessions"]
+    first, last = panel.period
+    return render_page(
+        panel,
+        PANEL_FIGURES,
+        title="unmet: a demand panel",
+        headline=f"About {lost:,.0f} drivers, {percent(lost / (seen + lost), 1)} of all, found every plug taken",
+        lead=(
+            f"From {seen:,} sessions at {summary['stations']:,} stations, {first:%d %B %Y} to {last:%d %B %Y}. "
+            "Arrivals while a plug was free are all in the records; those while none was free are not, and are "
+            "estimated from the time for which each station was full. " + " ".join(panel.notes)
+        ),
+        facts=(
+            (f"{summary['energy_kwh'] / 1000:,.0f} MWh", "recorded"),
+            (percent(summary["mean_exposure"], 1), "of would-be arrivals seen, mean over regions and hours"),
+            (f"{summary['censored_hours_percent']:.1f} %", "of region-hours censored"),
+            (f"{summary['rows_set_aside']:,}", f"of {summary['rows_in']:,} rows set aside"),
+        ),
+        table=PageTable(
+            ("Most saturated stations", "plugs", "known from", "sessions", "time full"),
+            _worst_rows(panel),
+            f"{summary['plugs_unsure_at_stations']} stations have a number of plugs that is inferred and not sure: "
+            "they may have more, and then were full for less.",
+        ),
+        footer=f"unmet {__version__}. Written by `unmet panel`.",
+    )  # fmt: skip
+
+
+def write_panel(panel: Panel, rejected: pl.DataFrame, records: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Write a panel into a folder: its tables, the rows that were set aside, the summary (given back) and the page."""
+    summary = panel_summary(panel, records)
+    panel.table.write_parquet(folder / "panel.parquet")
+    panel.stations.write_parquet(folder / "stations.parquet")
+    panel.station_hours().write_parquet(folder / "station_hours.parquet")
+    if not rejected.is_empty():
+        rejected.write_parquet(folder / "rejected.parquet")
+    write_json(folder / "summary.json", summary)
+    (folder / "panel.html").write_text(panel_page(panel, summary), encoding="utf-8")
+    return summary
+
+
+def print_panel(panel: Panel, summary: dict[str, Any], out: Path, *, as_json: bool) -> None:
+    """The summary of a panel: tables for people, or one line of JSON."""
+    if as_json:
+        report("", summary | {"out": str(out)}, as_json=True)
+        return
+    left_out = {"most_saturated", "notes", "record_notes"}
+    report("Panel", {k: v for k, v in summary.items() if k not in left_out} | {"out": str(out)}, as_json=False)
+    rows = [
+        [
+            row["station_id"][:30],
+            str(row["plugs"]),
+            row["plugs_from"],
+            f"{row['sessions']:,}",
+            percent(row["full_share"], 1),
+        ]
+        for row in _most_saturated(panel).iter_rows(named=True)
+    ]
+    report_grid("Most saturated stations", ["station", "plugs", "known from", "sessions", "time full"], rows)
+    for note in (*summary["record_notes"], *panel.notes):
+        say(note)
+    print(f"Panel and figures: {out / 'panel.html'} (open it in a browser)")

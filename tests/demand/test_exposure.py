@@ -1,0 +1,146 @@
+"""Exposure and intensity against counts by brute force and against simulated truth."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from unmet.city.build import build_city
+from unmet.demand.calendar import hour_of_week, hours_between
+from unmet.demand.exposure import fit_exposure, region_exposure
+from unmet.demand.intensity import fit_intensity
+from unmet.demand.occupancy import HOUR_MS, FullHours, full_hours, peak_cars, stays_by_station
+from unmet.demand.panel import build_panel
+from unmet.simulation.scenario import Scenario
+from unmet.simulation.simulate import prepare, simulate
+
+MINUTE = 60_000
+
+stays = st.lists(st.tuples(st.integers(0, 2), st.integers(-120, 600), st.integers(0, 300)), max_size=40)
+plug_counts = st.lists(st.integers(0, 3), min_size=3, max_size=3)
+
+
+def arrays(rows):
+    station, start, length = np.array(rows, np.int64).reshape(-1, 3).T
+    return station.copy(), start * MINUTE, (start + length) * MINUTE
+
+
+@given(stays, plug_counts, st.integers(1, 9))
+def test_full_time_equals_a_count_minute_by_minute(rows, plugs, hours):
+    station, start, end = arrays(rows)
+    full = full_hours(stays_by_station(station, start, end, 3), np.array(plugs), 0, hours)
+    minutes = np.arange(hours * 60) * MINUTE
+    for s in range(3):
+        here = station == s
+        cars = ((start[here, None] <= minutes) & (end[here, None] > minutes)).sum(axis=0)
+        expected = (cars >= plugs[s]).reshape(hours, 60).mean(axis=1)
+        ours = np.zeros(hours)
+        ours[full.hour[full.station == s]] = full.full_ms[full.station == s] / HOUR_MS
+        assert np.abs(ours - expected).max() < 1e-9
+    assert len(set(zip(full.station.tolist(), full.hour.tolist(), strict=True))) == len(full.station)
+
+
+@given(stays)
+def test_the_most_cars_at_once_equals_a_count_at_every_start(rows):
+    station, start, end = arrays([(s, a, max(length, 1)) for s, a, length in rows])
+    peaks = peak_cars(stays_by_station(station, start, end, 3))
+    for s in range(3):
+        here = station == s
+        at_once = [int(((start[here] <= t) & (end[here] > t)).sum()) for t in start[here]]
+        assert peaks.cars[s] == max(at_once, default=0)
+
+
+@settings(max_examples=50)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.integers(1, 3))
+def test_a_regions_exposure_is_the_mean_of_its_stations_weighted_by_arrivals(seed, stations, regions):
+    rng = np.random.default_rng(seed)
+    hours = 168
+    week = np.arange(hours)
+    cells = rng.random((stations, hours)) < 0.3
+    full = FullHours(*(a.astype(np.int64) for a in np.nonzero(cells)), rng.integers(1, HOUR_MS + 1, cells.sum()))
+    count = rng.poisson(2, (stations, hours))
+    station, hour = np.repeat(np.indices(count.shape).reshape(2, -1), count.ravel(), axis=1)
+    region, plugs = rng.integers(0, regions, stations), rng.integers(1, 5, stations)
+    fitted = fit_exposure(station, hour, stations, full, week)
+    ours, lost = region_exposure(fitted, region, regions, plugs)
+    exposure = np.ones((stations, hours))
+    exposure[full.station, full.hour] = 1 - full.full_ms / HOUR_MS
+    rate = fitted.intensity.per_hour
+    for r in range(regions):
+        here = region == r
+        if not here.any():
+            continue
+        weight = np.where(rate[here].sum(axis=0) > 0, rate[here], plugs[here, None])
+        assert np.allclose(ours[r], (weight * exposure[here]).sum(axis=0) / weight.sum(axis=0))
+        assert np.allclose(lost[r], (rate[here] * (1 - exposure[here])).sum(axis=0))
+
+
+def test_intensity_is_recovered_where_most_hours_are_hidden():
+    rng = np.random.default_rng(5)
+    shape = 1 + np.sin(np.arange(168) / 24 * 2 * np.pi)
+    true = rng.gamma(2, 0.3, (60, 1)) * shape
+    exposed = np.where(rng.random(true.shape) < 0.7, 13 * 0.2, 13.0)
+    fitted = fit_intensity(rng.poisson(true * exposed).astype(float), exposed)
+    assert fitted.per_hour.sum() == pytest.approx(true.sum(), rel=0.03)
+    raw = rng.poisson(true * exposed) / exposed
+    assert np.abs(fitted.per_hour - true).mean() < 0.5 * np.abs(raw - true).mean()
+    assert fitted.prior > 20  # all stations have one shape here
+
+
+def test_stations_that_differ_are_shrunk_less():
+    rng = np.random.default_rng(6)
+    true = rng.gamma(0.5, 4, (60, 168))
+    fitted = fit_intensity(rng.poisson(true * 50).astype(float), np.full(true.shape, 50.0))
+    assert fitted.prior < 1.5
+    assert np.abs(fitted.per_hour - true).mean() < 0.25
+
+
+def test_nobody_and_no_exposure_at_all_give_numbers():
+    fitted = fit_intensity(np.zeros((3, 168)), np.zeros((3, 168)))
+    assert (fitted.per_hour == 0).all()
+    one = np.zeros((3, 168))
+    one[0, 5] = 1
+    assert np.isfinite(fit_intensity(one, one * 2).per_hour).all()
+
+
+@pytest.fixture(scope="module")
+def itinerary():
+    return prepare(build_city())
+
+
+@pytest.mark.parametrize(("queue", "penetration"), [("first-come", 0.05), ("first-come", 0.03), ("three-hour", 0.05)])
+def test_counts_weighted_by_exposure_give_the_true_arrivals_of_a_simulated_city(itinerary, queue, penetration):
+    outcome = simulate(itinerary, Scenario(queue=queue, penetration=penetration))
+    panel = build_panel(outcome.sessions, outcome.stations, time_zone="Europe/Copenhagen")
+    lost = (outcome.arrivals["outcome"] == "lost").sum()
+    estimated = panel.exposure.lost.sum()
+    assert (outcome.sessions.height + estimated) / outcome.arrivals.height == pytest.approx(1, abs=0.02)
+    assert estimated / lost == pytest.approx(1, abs=0.15)
+    # and in the panel itself: what was seen is what would have come, times exposure
+    rate = np.zeros((10, 168))
+    np.add.at(rate, panel.regions.codes(), panel.exposure.intensity.per_hour)
+    week = hour_of_week(hours_between(*panel.period), "Europe/Copenhagen").to_numpy()
+    wanted = rate[:, week].ravel()
+    assert (wanted * panel.table["exposure"]).sum() == pytest.approx(panel.table["arrivals"].sum(), rel=0.02)
+    assert wanted.sum() == pytest.approx(outcome.arrivals.height, rel=0.02)
+
+
+def test_the_flag_says_what_was_lost_better_than_any_full_station_does(itinerary):
+    outcome = simulate(itinerary, Scenario(queue="first-come", penetration=0.05))
+    panel = build_panel(outcome.sessions, outcome.stations, time_zone="Europe/Copenhagen")
+    of_station = dict(panel.regions.of_station.iter_rows())
+    lost = outcome.arrivals.filter(pl.col("outcome") == "lost").with_columns(
+        unique_id=pl.col("station_id").replace_strict(of_station), ds=pl.col("arrival").dt.truncate("1h")
+    )
+    truth = panel.table.join(lost.select("unique_id", "ds", really=True).unique(), on=["unique_id", "ds"], how="left")
+    really = truth["really"].fill_null(value=False)
+
+    def agreement(flag):
+        return float((flag == really).mean())
+
+    ours, any_full = agreement(truth["censored"]), agreement(truth["exposure"] < 1)
+    assert ours > 0.85
+    assert ours > any_full + 0.1

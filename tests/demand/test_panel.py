@@ -1,0 +1,228 @@
+"""The panel of an operator's sessions."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.simulation.cities import cities
+from unmet.demand.booking import Booking
+from unmet.demand.calendar import hour_of_week, hours_between, with_calendar
+from unmet.demand.market import Market
+from unmet.demand.panel import build_panel
+from unmet.demand.regions import group_stations
+from unmet.demand.simulated import simulated_panel, with_truth
+from unmet.errors import InputError
+from unmet.records.sessions import read_records
+from unmet.simulation.scenario import Scenario
+from unmet.simulation.simulate import prepare, simulate
+
+MONDAY = dt.datetime(2019, 9, 2, tzinfo=dt.UTC)
+
+
+def sessions(*rows, **columns):
+    """Rows of station, start and end in hours from Monday midnight, kWh."""
+    at = [(MONDAY + dt.timedelta(hours=a), MONDAY + dt.timedelta(hours=b)) for _, a, b, _ in rows]
+    frame = pl.DataFrame(
+        {
+            "session_id": [str(i) for i in range(len(rows))],
+            "station_id": [row[0] for row in rows],
+            "start": [a for a, _ in at],
+            "end": [b for _, b in at],
+            "energy_kwh": [float(row[3]) for row in rows],
+        }
+    ).with_columns(pl.col("start", "end").cast(pl.Datetime("ms", "UTC")))
+    return frame.with_columns(pl.Series(name, values, pl.String) for name, values in columns.items())
+
+
+def stations(*ids, **columns):
+    frame = pl.DataFrame(
+        {"station_id": ids, "lat": 55 + 0.01 * np.arange(len(ids)), "lon": 12 + 0.01 * np.arange(len(ids))}
+    )
+    given = {"power_kw": [22.0] * len(ids), "plugs": [1] * len(ids), "operator": [None] * len(ids)} | columns
+    return frame.with_columns(pl.Series(name, values) for name, values in given.items())
+
+
+@settings(max_examples=40)
+@given(cities, st.integers(0, 500), st.sampled_from(["first-come", "three-hour", "gas-station"]))
+def test_a_run_read_back_gives_the_panel_made_directly(tmp_path_factory, city, seed, queue):
+    outcome = simulate(prepare(city), Scenario(queue=queue, penetration=1, seed=seed))
+    if outcome.sessions.is_empty():
+        return
+    folder = tmp_path_factory.mktemp("run")
+    outcome.sessions.write_parquet(folder / "sessions.parquet")
+    outcome.stations.write_parquet(folder / "stations.parquet")
+    read = read_records([folder / "sessions.parquet"], stations=folder / "stations.parquet")
+    assert read.formats == {str(folder / "sessions.parquet"): "unmet"}
+    assert read.counts["rows_set_aside"] == 0
+    direct = build_panel(outcome.sessions, outcome.stations, regions="3")
+    back = build_panel(read.sessions, read.stations, regions="3")
+    assert back.table.equals(direct.table)
+    assert back.station_hours().equals(direct.station_hours())
+
+
+def test_truth_can_be_put_beside_a_simulated_panel():
+    from tests.simulation.cities import small_city
+
+    outcome = simulate(prepare(small_city(3, 40, 20, 5, 1)), Scenario(penetration=1))
+    panel = build_panel(outcome.sessions, outcome.stations, regions="2")
+    both = with_truth(panel.table, simulated_panel(outcome.arrivals, panel.regions, panel.period))
+    assert (both["y_true"] >= both["y"] - 1e-9).all()
+    assert both["y_true"].sum() == pytest.approx(outcome.arrivals["wanted_kwh"].sum())
+
+
+def test_one_station_worked_out_by_hand():
+    # One plug: taken 01:00-01:30 and 02:00-04:00.
+    panel = build_panel(sessions(("a", 1, 1.5, 5), ("a", 2, 4, 20)), stations("a"), time_zone="Europe/Copenhagen")
+    table = panel.table
+    assert table.height == 24
+    assert table["exposure"].head(6).to_list() == [1, 0.5, 0, 0, 1, 1]
+    assert table["y"].head(4).to_list() == [0, 5, 20, 0]
+    assert table["arrivals"].head(4).to_list() == [0, 1, 1, 0]
+    assert table["hour"].head(2).to_list() == [2, 3]
+    assert table["weekday"].unique().to_list() == [1, 2]  # the last two hours are Tuesday in Copenhagen
+    assert panel.stations["full_share"].item() == pytest.approx(2.5 / 24)
+    hours = panel.station_hours()
+    assert hours.select("arrivals", "energy_kwh", "exposure").rows() == [(1, 5.0, 0.5), (1, 20.0, 0.0), (0, 0.0, 0.0)]
+
+
+def test_idle_time_counts_as_occupied_and_delivery_ends_when_charged():
+    stay = sessions(("a", 1, 5, 8)).with_columns(
+        charged=pl.lit(MONDAY + dt.timedelta(hours=3)).cast(pl.Datetime("ms", "UTC"))
+    )
+    by_delivery = build_panel(stay, stations("a"), booking=Booking.DELIVERY).table
+    assert by_delivery["exposure"].head(6).to_list() == [1, 0, 0, 0, 0, 1]
+    assert by_delivery["y"].head(6).to_list() == [0, 4, 4, 0, 0, 0]
+    assert build_panel(stay, stations("a")).table["y"].head(3).to_list() == [0, 8, 0]
+
+
+def test_plugs_out_of_order_lower_capacity():
+    outage = sessions(("a", 6, 8, 0)).select("station_id", "start", "end")
+    one = build_panel(sessions(("a", 1, 2, 5)), stations("a"), outages=outage).table
+    assert one["exposure"][6] == one["exposure"][7] == 0
+    two = build_panel(sessions(("a", 1, 2, 5), ("a", 6.5, 7, 5)), stations("a", plugs=[2]), outages=outage).table
+    assert two["exposure"][6] == 0.5
+    assert two["exposure"][7] == 1
+    assert two["exposure"][1] == 1
+
+
+def test_plugs_come_from_the_table_the_connectors_or_the_most_cars_at_once():
+    rows = [
+        ("table", 0, 9, 1),
+        ("wires", 0, 1, 1),
+        ("wires", 2, 3, 1),
+        ("seen", 0, 2, 1),
+        ("seen", 1, 3, 1),
+        ("more", 0, 2, 1),
+        ("more", 1, 2, 1),
+    ]
+    plug = [None, "1", "2", None, None, None, None]
+    known = stations("table", "wires", "seen", "more", "empty", plugs=[3, None, None, 1, None])
+    found = build_panel(sessions(*rows, plug_id=plug), known).stations
+    assert found.select("station_id", "plugs", "plugs_from", "plugs_sure").rows() == [
+        ("table", 3, "table of stations", True),
+        ("wires", 2, "connectors", True),
+        ("seen", 2, "most cars at once", False),
+        ("more", 2, "most cars at once", False),
+        ("empty", 1, "most cars at once", False),
+    ]
+
+
+def test_inferred_plugs_are_sure_if_reached_often():
+    rows = [("a", 2 * i + s, 2 * i + 1.5 + s, 1) for i in range(30) for s in (0, 0.5)]
+    found = build_panel(sessions(*rows), stations("a", plugs=[None])).stations
+    assert found["plugs"].item() == 2
+    assert found["plugs_sure"].item()
+
+
+def test_market_share_is_a_factor_of_exposure():
+    rows = [("a", h, h + 0.5, 5) for h in range(20)]
+    whole, half = (
+        build_panel(sessions(*rows), stations("a", plugs=[2]), market=Market(share=s)).table for s in (1.0, 0.5)
+    )
+    assert np.allclose(half["exposure"], 0.5 * whole["exposure"])
+    assert half["censored"].sum() > whole["censored"].sum()
+
+
+def test_operator_sees_its_share_of_plugs_in_each_region():
+    everybody = stations("a", "b", "c", "d", plugs=[1, 3, 4, None], operator=["Mine", "Theirs", "Theirs", "Mine"])
+    everybody = everybody.with_columns(pl.Series("lat", [55.0, 55.001, 57.0, 57.001]))
+    rows = [("a", 1, 2, 5), ("d", 1, 2, 5), ("b", 3, 4, 50)]
+    panel = build_panel(sessions(*rows), everybody, regions="2", market=Market(operator="Mine"))
+    exposure = dict(panel.table.filter(pl.col("ds") == MONDAY).select("unique_id", "exposure").iter_rows())
+    assert exposure == {"r0": pytest.approx(0.25), "r1": pytest.approx(0.2)}
+    assert panel.table["y"].sum() == 10
+    with pytest.raises(InputError, match="Mine, Theirs"):
+        build_panel(sessions(*rows), everybody, market=Market(operator="Nobody"))
+    with pytest.raises(InputError, match="not both"):
+        Market("Mine", 0.5)
+    with pytest.raises(InputError, match="up to 1"):
+        Market(share=0)
+
+
+def test_regions_by_number_by_themselves_by_areas_and_by_fit(tmp_path):
+    rng = np.random.default_rng(1)
+    centre = np.repeat([[55.0, 12.0], [55.5, 12.5], [56.0, 12.0]], 10, axis=0) + 0.01 * rng.standard_normal((30, 2))
+    table = stations(*[f"s{i}" for i in range(30)]).with_columns(
+        pl.Series("lat", centre[:, 0]), pl.Series("lon", centre[:, 1])
+    )
+    assert group_stations(table, "4")[0].centres.height == 4
+    assert group_stations(table, "station")[0].centres.height == 30
+    assert group_stations(table, "auto")[0].centres["stations"].to_list() == [10, 10, 10]
+    square = [[11.5, 54.5], [12.3, 54.5], [12.3, 55.3], [11.5, 55.3], [11.5, 54.5]]
+    hole = [[11.99, 54.99], [12.01, 54.99], [12.01, 55.01], [11.99, 55.01], [11.99, 54.99]]
+    north = [[[11.5, 55.8], [13.0, 55.8], [13.0, 56.5], [11.5, 56.5], [11.5, 55.8]]]
+    areas = {
+        "type": "FeatureCollection",
+        "features": [
+            {
+                "type": "Feature",
+                "properties": {"name": "South"},
+                "geometry": {"type": "Polygon", "coordinates": [square, hole]},
+            },
+            {"type": "Feature", "properties": {}, "geometry": {"type": "MultiPolygon", "coordinates": [north]}},
+        ],
+    }
+    path = tmp_path / "areas.geojson"
+    path.write_text(json.dumps(areas))
+    grouped, said = group_stations(table, str(path))
+    sizes = dict(grouped.centres.select("unique_id", "stations").iter_rows())
+    inside_hole = ((abs(centre[:10, 0] - 55) < 0.01) & (abs(centre[:10, 1] - 12) < 0.01)).sum()
+    assert sizes == {"South": 10 - inside_hole, "area1": 10, "outside": 10 + inside_hole}
+    assert "outside all of them" in said
+    path.write_text("{}")
+    with pytest.raises(InputError, match="GeoJSON"):
+        group_stations(table, str(path))
+    with pytest.raises(InputError, match="makes no sense"):
+        group_stations(table, "many")
+    unplaced, said = group_stations(table.with_columns(lat=pl.lit(None, pl.Float64)), "10")
+    assert unplaced.centres.height == 30
+    assert "not all have a position" in said
+
+
+def test_hours_follow_local_clocks_and_holidays():
+    hours = hours_between(dt.datetime(2019, 10, 26, tzinfo=dt.UTC), dt.datetime(2019, 10, 28, tzinfo=dt.UTC))
+    week = hour_of_week(hours, "Europe/Copenhagen").to_list()
+    assert week[0] == 5 * 24 + 2  # Saturday 02:00 in summer time
+    assert week.count(6 * 24 + 2) == 2  # the hour that happens twice
+    christmas = pl.DataFrame(
+        {"ds": hours_between(dt.datetime(2019, 12, 24, tzinfo=dt.UTC), dt.datetime(2019, 12, 28, tzinfo=dt.UTC))}
+    )
+    free = with_calendar(christmas, "Europe/Copenhagen", "DK").filter("holiday")
+    assert set(free["ds"].dt.convert_time_zone("Europe/Copenhagen").dt.date().dt.day()) == {25, 26}
+    assert not with_calendar(christmas, "UTC").select(pl.col("holiday").any()).item()
+    with pytest.raises(InputError, match="Atlantis"):
+        with_calendar(christmas, "UTC", "Atlantis")
+
+
+def test_nothing_to_make_a_panel_of():
+    with pytest.raises(InputError, match="not one session"):
+        build_panel(sessions(("a", 1, 2, 3)).clear(), stations("a"))
+    with pytest.raises(InputError, match="time zone"):
+        build_panel(sessions(("a", 1, 2, 3)), stations("a"), time_zone="Mars/North")
