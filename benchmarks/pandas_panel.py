@@ -26,17 +26,22 @@ def pandas_panel(sessions: pd.DataFrame, plugs: dict[str, int]) -> tuple[pd.Seri
     return energy, table.groupby(["station_id", "ds"])["full"].sum()
 
 
-def random_sessions(sessions: int, stations: int, seed: int = 1) -> pd.DataFrame:
-    """A year of made-up sessions, sorted by start; every station is full now and then."""
+def random_sessions(sessions: int, stations: int, plugs: int, seed: int = 1) -> pd.DataFrame:
+    """About a year of made-up sessions, sorted by start: at each plug one car after the other, with pauses between."""
     rng = np.random.default_rng(seed)
-    start = np.sort(rng.integers(0, 365 * 86_400, sessions)) + 1_546_300_800
-    length = rng.gamma(2.0, 5400.0, sessions).astype(np.int64) + 60
+    each = sessions // (stations * plugs)
+    stay = rng.gamma(2.0, 7200.0, (stations * plugs, each)).astype(np.int64) + 60
+    pause = rng.gamma(0.5, 2 * (365 * 86_400 / each - 14_400), stay.shape).astype(np.int64)
+    end = np.cumsum(stay + pause, axis=1) + 1_546_300_800
+    station = np.repeat(np.arange(stations * plugs) // plugs, each)
+    order = np.argsort((end - stay).ravel(), kind="stable")
+    start, end, station = (end - stay).ravel()[order], end.ravel()[order], station[order]
     return pd.DataFrame(
         {
-            "session_id": np.arange(sessions).astype(str),
-            "station_id": np.char.add("s", rng.integers(0, stations, sessions).astype(str)),
+            "session_id": np.arange(len(start)).astype(str),
+            "station_id": np.char.add("s", station.astype(str)),
             "start": pd.to_datetime(start, unit="s", utc=True),
-            "end": pd.to_datetime(start + length, unit="s", utc=True),
-            "energy_kwh": rng.gamma(2.0, 8.0, sessions),
+            "end": pd.to_datetime(end, unit="s", utc=True),
+            "energy_kwh": rng.gamma(2.0, 8.0, len(start)),
         }
     )

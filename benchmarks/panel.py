@@ -24,7 +24,7 @@ and is timed on the sessions of some stations, as it takes too long for all; our
 to panel, and both must find the same energy and the same full hours."""
 
 SESSIONS, STATIONS, PLUGS = 10_000_000, 5_000, 3
-PEER_STATIONS = 100
+PEER_STATIONS = 500
 
 
 def run() -> list[Result]:
@@ -48,7 +48,7 @@ def _stations(number: int) -> pl.DataFrame:
 def _large() -> list[Result]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        pl.from_pandas(random_sessions(SESSIONS, STATIONS)).write_parquet(folder / "sessions.parquet")
+        pl.from_pandas(random_sessions(SESSIONS, STATIONS, PLUGS)).write_parquet(folder / "sessions.parquet")
         _stations(STATIONS).write_csv(folder / "stations.csv")
         code = (
             "import resource, sys; sys.argv[0] = 'unmet'\n"
@@ -72,7 +72,7 @@ def _large() -> list[Result]:
 
 
 def _beside_pandas() -> Result:
-    sessions = random_sessions(SESSIONS // STATIONS * PEER_STATIONS, PEER_STATIONS)
+    sessions = random_sessions(SESSIONS // STATIONS * PEER_STATIONS, PEER_STATIONS, PLUGS)
     stations = _stations(PEER_STATIONS)
     frame = pl.from_pandas(sessions)
     build_panel(frame.head(1000), stations)  # compiled now

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,7 @@ def panel_page(panel: Panel, summary: dict[str, Any]) -> str:
             f"{summary['plugs_unsure_at_stations']} stations have a number of plugs that is inferred and not sure: "
             "they may have more, and then were full for less.",
         ),
-        footer=f"unmet {__version__}. Written by `unmet panel`.",
+        footer=f"unmet {__version__}.",
     )  # fmt: skip
 
 
@@ -104,7 +105,9 @@ def print_panel(panel: Panel, summary: dict[str, Any], out: Path, *, as_json: bo
         report("", summary | {"out": str(out)}, as_json=True)
         return
     left_out = {"most_saturated", "notes", "record_notes"}
-    report("Panel", {k: v for k, v in summary.items() if k not in left_out} | {"out": str(out)}, as_json=False)
+    shown = {k: v for k, v in summary.items() if k not in left_out}
+    shown["formats"] = dict(Counter(summary["formats"].values()))
+    report("Panel", shown | {"out": str(out)}, as_json=False)
     rows = [
         [
             row["station_id"][:30],

@@ -59,12 +59,17 @@ def report_set_aside(rejected: pl.DataFrame, most: int = 5) -> None:
     """How many rows could not be used, and the commonest reasons."""
     if rejected.is_empty():
         return
-    say(f"{rejected.height:,} rows were set aside; all are listed in rejected.parquet:")
-    reasons = (
-        rejected.group_by("column", "reason").agg(pl.len(), pl.first("line", "value")).sort("len", descending=True)
+    say(f"{rejected.height:,} rows were set aside; all are listed in a file of rejected rows:")
+    source = next((name for name in ("file", "table") if name in rejected.columns), None)
+    rows = rejected.with_columns(
+        pl.col("reason").str.replace(r" on line \d+ of .*", " on an earlier line"),
+        source=pl.col(source) if source else pl.lit("the file"),
     )
-    for column, reason, count, line, value in reasons.head(most).rows():
-        say(f"  {count:,} x {column} {reason}, as in line {line}: {value!r}")
+    reasons = rows.group_by("source", "column", "reason", maintain_order=True).agg(pl.len(), pl.first("line", "value"))
+    for where, column, reason, count, line, value in reasons.sort("len", descending=True).head(most).rows():
+        say(f"  {count:,} x {column or 'the row'} {reason}, as in {where}, line {line}: {value!r}")
+    if reasons.height > most:
+        say(f"  and {reasons.height - most} other reasons")
 
 
 def _readable(value: Any) -> str:
