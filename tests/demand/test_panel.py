@@ -158,6 +158,11 @@ def test_operator_sees_its_share_of_plugs_in_each_region():
     exposure = dict(panel.table.filter(pl.col("ds") == MONDAY).select("unique_id", "exposure").iter_rows())
     assert exposure == {"r0": pytest.approx(0.25), "r1": pytest.approx(0.2)}
     assert panel.table["y"].sum() == 10
+    apart = everybody.with_columns(pl.Series("operator", ["Mine", "Mine", "Theirs", "Theirs"]))
+    alone = build_panel(sessions(*rows), apart, regions="2", market=Market(operator="Mine")).table
+    nowhere = alone.filter(pl.col("exposure") == 0)
+    assert nowhere.height == 24  # a region without own plugs: nothing is seen there, and all of it is censored
+    assert nowhere["censored"].all()
     with pytest.raises(InputError, match="Mine, Theirs"):
         build_panel(sessions(*rows), everybody, market=Market(operator="Nobody"))
     with pytest.raises(InputError, match="not both"):

@@ -105,8 +105,9 @@ def build_panel(
     seen_share, lost = region_exposure(exposure, codes, len(names), plugs)
     share = market.share_of_regions(grouped, counted)
     rate = _rate(exposure, codes, len(names))[:, week]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        elsewhere = np.where(share[:, None] < 1, rate * (1 / share[:, None] - 1), 0.0)
+    # Drivers who went to competitors: of a region without own plugs, all.
+    others = np.divide(1 - share, share, out=np.full(len(share), np.inf), where=share > 0)[:, None]
+    elsewhere = np.where(np.isinf(others), np.inf, rate * np.where(np.isinf(others), 0, others))
 
     frame = (len(names), first_ms, len(hours))
     energy = kept["energy_kwh"].to_numpy(writable=True)
@@ -121,7 +122,7 @@ def build_panel(
             "ds": pl.concat([hours] * len(names)),
             "y": y.ravel(),
             "arrivals": book(codes[station], start, np.ones(len(start)), *frame).ravel().astype(np.int64),
-            "censored": (np.nan_to_num(lost + elsewhere, posinf=np.inf) >= CENSORED_FROM).ravel(),
+            "censored": (lost + elsewhere >= CENSORED_FROM).ravel(),
             "exposure": (seen_share * share[:, None]).ravel(),
         }
     )

@@ -72,7 +72,7 @@ def censoring_page(study: CensoringStudy) -> str:
             (f"{study.city.stations['plugs'].sum():,}", f"plugs at {study.city.stations.height} stations"),
         ),
         table=PageTable(
-            ("Hours in which demand is lost [%]", *(f"{percent(p)} electric" for p in study.penetrations)),
+            ("Hours in which demand is lost [%], by electric share", *(percent(p) for p in study.penetrations)),
             [(title, *pairs) for title, pairs in _rows(study)],
             "Large: this city. Small and grey: the paper's Table 1." if study.city.is_built_in else "",
         ),

@@ -32,24 +32,24 @@ def _draw(study: CensoringStudy) -> go.Figure:
     by_hour = city.group_by("hour").agg(pl.col("y", "y_true").mean()).sort("hour")
     by_day = city.group_by("day", "weekday").agg(pl.col("y", "y_true").sum())
     by_weekday = by_day.group_by("weekday").agg(pl.col("y", "y_true").mean()).sort("weekday")
-    figure = make_subplots(cols=2, subplot_titles=("By hour of the day", "By day of the week"), horizontal_spacing=0.12)
+    figure = make_subplots(rows=2, subplot_titles=("By hour of the day", "By day of the week"), vertical_spacing=0.22)
     hours = by_hour["hour"].to_list()
     days = [_WEEKDAYS[d - 1] for d in by_weekday["weekday"]]
-    for col, x, part in ((1, hours, by_hour), (2, days, by_weekday)):
+    for row, x, part in ((1, hours, by_hour), (2, days, by_weekday)):
         for name, y, colour in (
             ("Observed", part["y"], OBSERVED),
             ("Lost", part["y_true"] - part["y"], LOST),
         ):
             figure.add_bar(
                 x=x, y=(y / 1000).round(4).to_list(), name=name, marker_color=colour, legendgroup=name,
-                showlegend=col == 1, hovertemplate="%{y:.2f} MWh", row=1, col=col,
+                showlegend=row == 1, hovertemplate="%{y:.2f} MWh", row=row, col=1,
             )  # fmt: skip
     figure.update_xaxes(title="Hour, local time", dtick=3, row=1, col=1)
-    figure.update_xaxes(title="Weekday", row=1, col=2)
+    figure.update_xaxes(title="Weekday", row=2, col=1)
     figure.update_yaxes(title="Demand [MWh an hour]", row=1, col=1)
-    figure.update_yaxes(title="Demand [MWh a day]", row=1, col=2)
-    layout(figure, 420)
-    return figure.update_layout(barmode="stack", legend_y=1.1, margin_t=80)
+    figure.update_yaxes(title="Demand [MWh a day]", row=2, col=1)
+    layout(figure, 640)
+    return figure.update_layout(barmode="stack", legend_y=1.06, margin_t=80)
 
 
 def _caption(study: CensoringStudy) -> str:
