@@ -34,5 +34,5 @@ bench: $(VENV)/dev
 	@$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) demo runs dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) demo dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

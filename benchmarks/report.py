@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ def write_page(sections: Sequence[tuple[str, str, Sequence[Result]]], path: Path
         "# Benchmarks",
         "",
         "Written by `make bench`. Times on shared machines vary, so what counts are ratios to a peer in the same run.",
-        f"This run: Python {platform.python_version()}, {platform.machine()}, two cores.",
+        f"This run: Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores.",
     ]
     for title, text, results in sections:
         lines += ["", f"## {title}", "", text, "", "| what | measured | promised | kept |", "| --- | --- | --- | --- |"]

@@ -72,6 +72,11 @@ def test_simulate_writes_a_run(files, tmp_path):
     assert summary["observed_kwh"] == pytest.approx(
         pl.read_parquet(out / "sessions.parquet")["energy_kwh"].sum(), abs=1e-2
     )
+    lost = arrivals.filter(pl.col("outcome") == "lost")
+    assert summary["wishes"] == summary["arrivals"]
+    assert summary["wishes_unserved_percent"] == pytest.approx(100 * lost.height / arrivals.height, abs=1e-3)
+    assert summary["unserved_share_of_energy"] == pytest.approx(summary["lost_share_of_energy"], abs=1e-6)
+    assert summary["lost_kwh"] == pytest.approx(lost["wanted_kwh"].sum(), abs=1e-3)
     assert summary["vehicles"] == pl.read_parquet(out / "vehicles.parquet").height == 30
     again = unmet("simulate", "--scenario", out / "scenario.yaml", "--out", tmp_path / "again")
     assert again.returncode == 0, again.stderr

@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import polars as pl
 import pytest
 
+from tests.simulation.cities import small_city
 from unmet.city.build import build_city
 from unmet.city.gates import STATIONS, TRIPS
 from unmet.city.stations import DRAW, KINDS, synthetic_stations
 from unmet.city.trips import Habits
+from unmet.simulation import queues
 from unmet.simulation.scenario import Scenario
+from unmet.simulation.simulate import prepare, simulate
 from unmet.study.censoring import run_censoring
 from unmet.views.censoring import censoring_markdown
 
@@ -57,17 +61,11 @@ def test_the_committed_result_is_what_the_command_gives():
 def test_the_queue_in_the_document_works():
     text = (ROOT / "docs" / "simulation.md").read_text(encoding="utf-8")
     code = text.split("## Another queue")[1].split("```python\n")[1].split("```")[0]
-    body = code.replace("@compiled(ADMIT)", "").replace('register(Queue("needy", "Only the needy", admit))', "")
-    names: dict[str, object] = {}
-    exec(body, names)  # noqa: S102
-    admit = names["admit"]
-    import numba
-    import numpy as np
-
-    from unmet.simulation.queues import ADMIT, LOST, Driver, Plugs
-
-    compiled = numba.njit(ADMIT)(admit)
-    plugs = Plugs(np.array([0, 1]), np.array([22.0]), np.array([-np.inf]))
-    nearest = np.array([0])
-    assert compiled(Driver(0.0, 9.0, 0.2, 50.0, False), 0, nearest, plugs).plug == 0
-    assert compiled(Driver(0.0, 9.0, 0.5, 50.0, False), 0, nearest, plugs).plug == LOST
+    try:
+        exec(code, {})  # noqa: S102
+        city = small_city(1, 30, 15, 3, 2)
+        arrivals = simulate(prepare(city), Scenario(queue="needy", penetration=1)).arrivals
+        assert (arrivals.filter(pl.col("outcome") == "served")["soc"] <= 0.3).all()
+        assert (arrivals["outcome"] == "lost").any()
+    finally:
+        queues._QUEUES.pop("needy", None)

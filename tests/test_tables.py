@@ -90,15 +90,27 @@ def test_pandas_polars_pyarrow_and_files_give_the_same(tmp_path):
         assert checked.rejected.height == 1
 
 
-def test_lines_are_those_of_the_file_and_ragged_rows_are_set_aside(tmp_path):
+def test_every_line_is_a_row_with_its_own_number(tmp_path):
     path = tmp_path / "t.csv"
-    path.write_text('name,size_km\na,1\nb,2,3\n"two\nlines",4\nc,-1\n')
+    path.write_text('name,size_km\na,1\nb,2,3\n\n"c ""x""",4\nd\ne,-1\n"Joe,5\nf,6\n')
     checked = check(path, THINGS)
-    assert checked.kept["name"].to_list() == ["a", "two\nlines"]
+    assert checked.kept["name"].to_list() == ["a", 'c "x"', "f"]
     assert checked.rejected.select("line", "reason").rows() == [
         (3, "has 3 fields where the header has 2"),
-        (6, "is below 0"),
+        (6, "has 1 fields where the header has 2"),
+        (7, "is below 0"),
+        (8, "has 1 fields where the header has 2"),
     ]
+
+
+@given(st.lists(st.text(st.characters(codec="ascii", exclude_characters="\x00"), max_size=12), max_size=15))
+def test_no_line_of_a_csv_is_lost(tmp_path_factory, lines):
+    path = tmp_path_factory.mktemp("csv") / "t.csv"
+    text = "name,size_km\n" + "\n".join(lines)
+    path.write_bytes(text.encode())
+    checked = check(path, THINGS)
+    rows = [line for line in text.splitlines()[1:] if line.strip()]
+    assert checked.rows_in == len(rows)
 
 
 @pytest.mark.parametrize(
@@ -137,8 +149,17 @@ def test_times_in_many_spellings(text):
 
 
 def test_times_that_are_none():
-    for text in ("yesterday", "2019-13-01 00:00", "", "2019-09-01"):
+    for text in ("yesterday", "2019-13-01 00:00", "", "2019-09-01", "20190901"):
         assert pl.select(parse_time(pl.lit(text), pl.String())).item() is None
+
+
+def test_odd_column_types_are_refused_or_read():
+    with pytest.raises(InputError, match="Boolean"):
+        check(pl.DataFrame({"name": ["a"], "size_km": [True]}), THINGS)
+    category = pl.DataFrame(
+        {"name": ["a"], "size_km": ["1"], "__line__": [7]}, schema_overrides={"size_km": pl.Categorical}
+    )
+    assert check(category, THINGS).kept["size_km"].to_list() == [1]
 
 
 def test_datetimes_with_and_without_a_zone():

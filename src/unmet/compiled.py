@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from pathlib import Path
+from typing import Any, Protocol, TypeVar, cast
 
 import numba
+
+from unmet.runs import cache_folder
 
 __all__ = ["compiled", "named_tuple_type"]
 
@@ -16,14 +20,30 @@ class _Decorator(Protocol):
     def __call__(self, function: Function, /) -> Function: ...
 
 
+def _sources_hash() -> str:
+    """A hash of all sources that are compiled: Numba itself looks only at the file that a function is in."""
+    texts = (file.read_bytes() for file in sorted(Path(__file__).parent.rglob("*.py")))
+    return hashlib.sha256(b"".join(text for text in texts if b"compiled" in text)).hexdigest()[:16]
+
+
+if not vars(numba.config)["CACHE_DIR"]:
+    vars(numba.config)["CACHE_DIR"] = str(cache_folder() / "compiled" / _sources_hash())
+
+
 def compiled(signature: Any = None) -> _Decorator:
     """Compile a function with Numba: at once for a signature, else at its first call.
 
     Floating-point arithmetic stays strictly IEEE (no `fastmath`), so that a plain Python twin of a compiled
-    function gives the same bits.
+    function gives the same bits. Machine code is kept in the cache folder, apart for every state of the sources.
     """
-    decorator: _Decorator = numba.njit(signature, cache=True, nogil=True)
-    return decorator
+
+    def decorate(function: Function) -> Function:
+        try:
+            return cast("Function", numba.njit(signature, cache=True, nogil=True)(function))
+        except RuntimeError:  # no place to cache: a function typed into a shell, or no folder to write to
+            return cast("Function", numba.njit(signature, nogil=True)(function))
+
+    return decorate
 
 
 def named_tuple_type(of: type, *fields: Any) -> Any:

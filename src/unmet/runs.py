@@ -40,8 +40,13 @@ def run_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
         if path.exists():
             old = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
             path.rename(old / "old")
-            draft.rename(path)
-            shutil.rmtree(old)
+            try:
+                draft.rename(path)
+            except BaseException:
+                (old / "old").rename(path)
+                raise
+            finally:
+                shutil.rmtree(old, ignore_errors=True)
         else:
             draft.rename(path)
     except BaseException:
@@ -70,6 +75,8 @@ def _may_replace(path: Path, *, overwrite: bool) -> None:
 @contextmanager
 def atomic_file(path: Path) -> Iterator[Path]:
     """A path to write a file to; it takes its name only when it is whole."""
+    if path.is_dir():
+        raise InputError(f"{path} is a folder: name a file.")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)

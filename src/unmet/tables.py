@@ -1,6 +1,6 @@
 """Tables: what their columns are, and the gate through which every table from outside comes in.
 
-A table is declared once, as columns with unit, meaning and bounds; validation, help and documents all read that. A row
+A table is declared once, as columns with unit, meaning and bounds; validation and documents both read that. A row
 that cannot be used is set aside with its line, its value and the reason: rows in = rows kept + rows set aside.
 """
 
@@ -9,13 +9,14 @@ from __future__ import annotations
 import csv
 import datetime as dt
 import gzip
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 import polars as pl
-from polars.exceptions import ComputeError, NoDataError, PolarsError, ShapeError
+from polars.exceptions import PolarsError
 
 from unmet.errors import InputError
 
@@ -102,61 +103,52 @@ def as_frame(table: Any) -> pl.DataFrame:
 def read_frame(path: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Read a CSV (also gzipped) or Parquet file: its rows with their line numbers, and the rows that have no shape.
 
-    Cells of a CSV stay text: the gate, not the reader, decides what they mean.
+    Cells of a CSV stay text: the gate, not the reader, decides what they mean. Each line of it is a row.
     """
     if not path.is_file():
         raise InputError(f"There is no file {path}: check the path.")
-    with path.open("rb") as file:
-        head = file.read(4)
-    if not head:
-        raise InputError(f"{path} is empty: give a CSV or Parquet file with a header.")
     try:
+        with path.open("rb") as file:
+            head = file.read(4)
+        if not head:
+            raise InputError(f"{path} is empty: give a CSV or Parquet file with a header.")
         if head == b"PAR1":
-            return pl.read_parquet(path).with_row_index(LINE, offset=1), _no_rejects()
-        separator = _separator(path)
-        try:
-            frame = pl.read_csv(path, separator=separator, infer_schema=False)
-        except (ComputeError, ShapeError):
-            # A row of another length, or an odd quote: read row by row, and set aside the ones without shape.
-            return _read_ragged_csv(path, separator)
-        return frame.with_row_index(LINE, offset=2), _no_rejects()
-    except (OSError, EOFError) as error:
+            return _with_lines(pl.read_parquet(path), 1), _no_rejects()
+        with gzip.open(path) if head[:2] == b"\x1f\x8b" else path.open("rb") as file:
+            text = file.read().decode("utf-8-sig")
+    except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"Cannot read {path}: {error}. Check that the file is whole.") from None
-    except (NoDataError, PolarsError, UnicodeDecodeError, csv.Error) as error:
+    except (PolarsError, UnicodeDecodeError) as error:
         reason = str(error).splitlines()[0][:200]
         raise InputError(f"{path} is neither a CSV in UTF-8 nor a Parquet file ({reason}).") from None
-
-
-def _open_text(path: Path) -> Any:
-    with path.open("rb") as file:
-        zipped = file.read(2) == b"\x1f\x8b"
-    opener = gzip.open if zipped else open
-    return opener(path, "rt", encoding="utf-8-sig", newline="")
-
-
-def _separator(path: Path) -> str:
-    with _open_text(path) as file:
-        header = file.readline(100_000)
-    if "\x00" in header:
+    if "\x00" in text[:100_000]:
         raise InputError(f"{path} is a binary file: give a CSV or Parquet file.")
-    return max(",;\t", key=header.count)
+    return _read_csv(text)
 
 
-def _read_ragged_csv(path: Path, separator: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-    with _open_text(path) as file:
-        reader = csv.reader(file, delimiter=separator)
-        header = next(reader)
-        rows, lines, odd = [], [], []
-        for row in reader:
-            if len(row) == len(header):
-                rows.append(row)
-                lines.append(reader.line_num)
-            elif row:
-                reason = f"has {len(row)} fields where the header has {len(header)}"
-                odd.append((reader.line_num, "", separator.join(row)[:200], reason))
-    schema = dict.fromkeys(header, pl.String)
-    frame = pl.DataFrame(rows, schema=schema, orient="row").select(pl.Series(LINE, lines, pl.UInt32), pl.all())
+def _read_csv(text: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+    lines = text.splitlines()
+    separator = max(",;\t", key=lines[0].count)
+    header = next(csv.reader(lines[:1], delimiter=separator))
+    if '"' not in text and all(line.count(separator) == len(header) - 1 for line in lines) and len(header) > 1:
+        frame = pl.read_csv("\n".join(lines).encode(), separator=separator, infer_schema=False, quote_char=None)
+        return _with_lines(frame, 2), _no_rejects()
+    rows, numbers, odd = [], [], []
+    for number, line in enumerate(lines[1:], start=2):
+        row = next(csv.reader([line], delimiter=separator), [])
+        if len(row) == len(header):
+            rows.append(row)
+            numbers.append(number)
+        elif line.strip():
+            reason = f"has {len(row)} fields where the header has {len(header)}"
+            odd.append((number, "", line[:200], reason))
+    columns = {name: pl.Series([row[i] for row in rows], dtype=pl.String) for i, name in enumerate(header)}
+    frame = pl.DataFrame({LINE: pl.Series(numbers, dtype=pl.UInt32)} | columns)
     return frame, pl.DataFrame(odd, schema=_REJECTS, orient="row")
+
+
+def _with_lines(frame: pl.DataFrame, first: int) -> pl.DataFrame:
+    return frame.drop(LINE, strict=False).with_row_index(LINE, offset=first)
 
 
 _REJECTS = {"line": pl.UInt32, "column": pl.String, "value": pl.String, "reason": pl.String}
@@ -178,11 +170,10 @@ def check(source: Any, table: Table, rules: Sequence[RowRule] = (), sort: Sequen
         frame, odd = read_frame(Path(source))
     else:
         name = f"The table of {table.name}"
-        frame, odd = as_frame(source).with_row_index(LINE, offset=1), _no_rejects()
+        frame, odd = _with_lines(as_frame(source), 1), _no_rejects()
     frame = _named(frame, table, name)
     columns = [column for column in table.columns if column.name in frame.columns]
     empty = {column.name: _empty(column.name, frame.schema[column.name]) for column in columns}
-    filled = {c.name: frame.select(empty[c.name].sum()).item() for c in columns if c.default is not None}
     cast = frame.select(
         LINE,
         *(_cast(column, frame.schema[column.name]).alias(column.name) for column in columns),
@@ -190,14 +181,16 @@ def check(source: Any, table: Table, rules: Sequence[RowRule] = (), sort: Sequen
         *(empty[column.name].alias(_EMPTY + column.name) for column in columns),
     ).with_columns(pl.coalesce(_problem(column) for column in columns).alias(_WHY))
     rejected = [odd, _set_aside(cast.filter(pl.col(_WHY).is_not_null()))]
-    kept = cast.filter(pl.col(_WHY).is_null()).with_columns(
+    kept = cast.filter(pl.col(_WHY).is_null())
+    filled = {c.name: int(kept[_EMPTY + c.name].sum()) for c in columns if c.default is not None}
+    kept = kept.with_columns(
         pl.when(pl.col(_EMPTY + c.name)).then(c.default).otherwise(c.name).cast(cast.schema[c.name]).alias(c.name)
         for c in columns
         if c.default is not None
     )
     for column in table.columns:
         if column.default is not None and column.name not in filled:
-            filled[column.name] = frame.height
+            filled[column.name] = kept.height
             dtype = pl.Int32 if column.kind == "integer" else pl.Float64
             kept = kept.with_columns(pl.lit(column.default, dtype).alias(column.name))
     if sort:
@@ -240,9 +233,11 @@ def _named(frame: pl.DataFrame, table: Table, name: str) -> pl.DataFrame:
             f"{name} has no column {', '.join(missing)}: {table.name} need {needed}. Its columns are {there}."
         )
     for spelled, dtype in frame.select(*names).schema.items():
-        if dtype.is_nested():
+        if dtype.is_nested() or dtype in (pl.Boolean, pl.Binary, pl.Duration, pl.Object):
             raise InputError(f"{name}: column {spelled} holds {dtype}: give text, numbers or times.")
-    return frame.select(*names).rename(names)
+    return frame.select(pl.col(*names).name.map(names.__getitem__)).with_columns(
+        pl.col(pl.Categorical, pl.Enum).cast(pl.String)
+    )
 
 
 def _empty(column: str, dtype: pl.DataType) -> pl.Expr:
@@ -280,7 +275,8 @@ def parse_time(value: pl.Expr, dtype: pl.DataType) -> pl.Expr:
     if dtype == pl.Date:
         return value.cast(pl.Datetime("ms")).dt.replace_time_zone("UTC")
     number = value.cast(pl.Float64, strict=False)
-    millis = pl.when(number.abs() < 1e11).then(number * 1000).otherwise(number)
+    # Smaller numbers are rather dates such as 20190901.
+    millis = pl.when(number.abs() < 1e8).then(None).when(number.abs() < 1e11).then(number * 1000).otherwise(number)
     from_number = millis.cast(pl.Int64, strict=False).cast(UTC)
     if dtype != pl.String:
         return from_number

@@ -33,8 +33,8 @@ def test_real_stations_of_openstreetmap(shared_data):
     trips = pl.DataFrame(
         {
             "vehicle_id": ["a"],
-            "start_time": [0],
-            "end_time": [600],
+            "start_time": [1567321200],
+            "end_time": [1567322200],
             "end_lat": [55.7],
             "end_lon": [12.5],
             "distance_km": [9],
@@ -53,16 +53,28 @@ def test_real_stations_of_openstreetmap(shared_data):
 def test_ones_own_trips_are_checked():
     trips = pl.DataFrame(
         {
-            "vehicle_id": ["a", "a", "a", "b"],
-            "start_time": ["2019-09-01T07:00", "2019-09-01T07:05", "2019-09-01T09:00", "2019-09-01T09:00"],
-            "end_time": ["2019-09-01T07:30", "2019-09-01T07:20", "2019-09-01T08:00", "2019-09-01T09:20"],
-            "end_lat": [55.7] * 4,
-            "end_lon": [12.5] * 4,
-            "distance_km": [5.0, 5.0, 5.0, 5.0],
+            "vehicle_id": ["a", "a", "a", "b", "a"],
+            "start_time": [
+                "2019-09-01T07:00",
+                "2019-09-01T07:05",
+                "2019-09-01T09:00",
+                "2019-09-01T09:00",
+                "2019-09-01T07:40",
+            ],
+            "end_time": [
+                "2019-09-01T07:30",
+                "2019-09-01T09:00",
+                "2019-09-01T08:00",
+                "2019-09-01T09:20",
+                "2019-09-01T08:00",
+            ],
+            "end_lat": [55.7] * 5,
+            "end_lon": [12.5] * 5,
+            "distance_km": [5.0] * 5,
         }
     )
     city = build_city(trips)
-    assert city.trips["vehicle_id"].to_list() == ["a", "b"]
+    assert city.trips["vehicle_id"].to_list() == ["a", "a", "b"]
     assert city.cars == 2
     assert city.rejected.select("table", "line", "reason").rows() == [
         ("trips", 2, "starts before the vehicle's last trip has ended"),

@@ -130,7 +130,7 @@ def test_plugs_come_from_the_table_the_connectors_or_the_most_cars_at_once():
         ("wires", 2, "connectors", True),
         ("seen", 2, "most cars at once", False),
         ("more", 2, "most cars at once", False),
-        ("empty", 1, "most cars at once", False),
+        ("empty", 1, "not known", False),
     ]
 
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 import numpy as np
 import polars as pl
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.simulation.cities import cities, scenarios
-from tests.simulation.twin import twin_log
+from tests.simulation.twin import t80, t100, twin_log
 from unmet.demand.booking import Booking
 from unmet.demand.regions import kmeans_regions
 from unmet.demand.simulated import simulated_panel
 from unmet.simulation.choice import beta_table
 from unmet.simulation.queues import queue_names
 from unmet.simulation.replay import replay
-from unmet.simulation.scenario import Scenario
+from unmet.simulation.scenario import Curve, Scenario
 from unmet.simulation.simulate import draw, prepare, simulate
 
 EXAMPLES = settings(max_examples=120)
@@ -107,6 +110,14 @@ def test_the_engine_equals_its_twin_event_by_event(city, scenario):
     assert ours["attempt"].to_list() == list(attempt)
     assert ours["soc"].to_list() == list(soc)
     assert ours["wanted_kwh"].to_list() == list(energy)
+    served = ours.filter(pl.col("outcome") == "served").join(city.stations, on="station_id", maintain_order="left")
+    literal = scenario.curve is Curve.LITERAL
+    for row in served.iter_rows(named=True):
+        car = (row["soc"], row["battery_kwh"], row["power_kw"], literal)
+        for column, hours in (("taper", t80(*car)), ("charged", t100(*car))):
+            due = min(row["start"] + dt.timedelta(hours=hours), row["end"])
+            assert abs((row[column] - due).total_seconds()) < 0.002
+        assert row["waited_minutes"] == pytest.approx((row["start"] - row["arrival"]).total_seconds() / 60, abs=1e-4)
     for name, seconds in (("start", start), ("end", end)):
         millis = [None if p is None else round(s * 1000) for p, s in zip(plug, seconds, strict=True)]
         assert ours[name].dt.epoch("ms").to_list() == millis
@@ -127,10 +138,12 @@ def test_more_plugs_never_serve_less_of_the_same_arrivals(city, seed, station, m
 
 
 @EXAMPLES
-@given(cities, st.integers(0, 1000), st.sampled_from(["first-come", "three-hour", "gas-station"]))
-def test_a_replay_at_the_same_stations_is_what_happened(city, seed, queue):
-    arrivals = simulate(prepare(city), Scenario(queue=queue, penetration=1, seed=seed)).arrivals
-    again = replay(arrivals, city.stations, queue)
+@given(
+    cities, st.integers(0, 1000), st.sampled_from(["first-come", "three-hour", "gas-station"]), st.sampled_from(Curve)
+)
+def test_a_replay_at_the_same_stations_is_what_happened(city, seed, queue, curve):
+    arrivals = simulate(prepare(city), Scenario(queue=queue, penetration=1, seed=seed, curve=curve)).arrivals
+    again = replay(arrivals, city.stations, queue, curve)
     same = ["session_id", "outcome", "plug_id", "start", "end"]
     assert again.select(same).equals(arrivals.select(same))
     assert np.allclose(again["wanted_kwh"], arrivals["wanted_kwh"])

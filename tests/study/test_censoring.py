@@ -50,6 +50,8 @@ def test_a_region_is_never_censored_more_often_than_the_city(study):
         assert max(cell.censored_hours_percent_by_region) <= cell.censored_hours_percent
         assert cell.censored_hours_percent <= sum(cell.censored_hours_percent_by_region) + 1e-9
         assert cell.panel.height == 10 * 2184
+        assert cell.arrivals == cell.panel["arrivals"].sum() + cell.panel["lost"].sum()
+        assert cell.lost_share_of_energy == pytest.approx(1 - cell.panel["y"].sum() / cell.panel["y_true"].sum())
 
 
 def test_the_result_does_not_depend_on_the_number_of_workers(study, monkeypatch):

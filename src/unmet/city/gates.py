@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
+from unmet.compiled import compiled
 from unmet.tables import Checked, Column, RowRule, Table, check
 
 __all__ = ["STATIONS", "TRIPS", "check_stations", "check_trips"]
@@ -47,24 +50,42 @@ def check_trips(source: Any) -> Checked:
     """Trips that can be driven: in time order, without overlap on one vehicle."""
     hours = (pl.col("end_time") - pl.col("start_time")).dt.total_milliseconds() / 3.6e6
     speed = pl.when(pl.col("distance_km") > 1).then(pl.col("distance_km") / (hours + 0.02)).otherwise(0)
-    last_end = pl.col("end_time").shift().over("vehicle_id")
     rules = (
         RowRule("end_time", pl.col("end_time") >= pl.col("start_time"), "ends before it starts"),
         RowRule("end_lat", (pl.col("end_lat") != 0) | (pl.col("end_lon") != 0), "is 0 and so is end_lon: no position"),
         RowRule("distance_km", speed < MOST_KMH, f"would take more than {MOST_KMH} km/h"),
         RowRule(
             "start_time",
-            ~pl.struct("vehicle_id", "start_time", "end_time").is_duplicated()
-            | pl.struct("vehicle_id", "start_time", "end_time").is_first_distinct(),
+            pl.struct("vehicle_id", "start_time", "end_time").is_first_distinct(),
             "is the same trip as on an earlier line",
         ),
         RowRule(
             "start_time",
-            (pl.col("start_time") >= last_end.cum_max().over("vehicle_id")) | last_end.is_null(),
+            pl.struct(
+                pl.col("vehicle_id").rle_id().cast(pl.Int64), pl.col("start_time", "end_time").dt.epoch("ms")
+            ).map_batches(_follow, return_dtype=pl.Boolean),
             "starts before the vehicle's last trip has ended",
         ),
     )
     return check(source, TRIPS, rules, sort=("vehicle_id", "start_time", "end_time"))
+
+
+def _follow(trips: pl.Series) -> pl.Series:
+    vehicle, start, end = (trips.struct.field(f).to_numpy(writable=True) for f in trips.struct.fields)
+    return pl.Series(_one_after_another(vehicle, start, end))
+
+
+@compiled("boolean[::1](int64[::1], int64[::1], int64[::1])")
+def _one_after_another(
+    vehicle: NDArray[np.int64], start: NDArray[np.int64], end: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Which trips, sorted by vehicle and start, begin after the last one that was kept has ended."""
+    keep = np.zeros(len(start), np.bool_)
+    last = 0
+    for i in range(len(start)):
+        if i == 0 or vehicle[i] != vehicle[i - 1] or start[i] >= last:
+            keep[i], last = True, end[i]
+    return keep
 
 
 def check_stations(source: Any) -> Checked:

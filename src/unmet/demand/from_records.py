@@ -49,9 +49,11 @@ def panel_from_records(choices: PanelChoices) -> tuple[Panel, pl.DataFrame, dict
         raise InputError(f"--booking {choices.booking!r} makes no sense: give arrival or delivery.") from None
     market = Market(choices.operator, choices.share)
     records = read_records(_sources(choices), choices.format, _mapping(choices), choices.stations)
+    if records.sessions.is_empty():
+        raise InputError(_nothing_left(records))
     outages, rejected = records.outages, [records.rejected, records.rejected_stations]
     if choices.outages is not None:
-        checked = check_outages(choices.outages)
+        checked = check_outages(choices.outages, records.stations["station_id"])
         outages = merge_outages(pl.concat([outages, checked.kept]))
         rejected.append(checked.rejected.select(pl.lit(str(choices.outages)).alias("file"), pl.all()))
     panel = build_panel(
@@ -65,6 +67,17 @@ def panel_from_records(choices: PanelChoices) -> tuple[Panel, pl.DataFrame, dict
         market=market,
     )
     return panel, pl.concat(rejected), _about(records, outages)
+
+
+def _nothing_left(records: Records) -> str:
+    if records.rejected.is_empty():
+        return "The files hold not one session: give session records, not only stations."
+    reasons = records.rejected.group_by("column", "reason", maintain_order=True).agg(pl.len(), pl.first("value"))
+    column, reason, count, value = reasons.sort("len", descending=True).row(0)
+    return (
+        f"Not one of the {records.rejected.height:,} rows can be used; most often, in {count:,}, {column or 'the row'} "
+        f"{reason} ({value!r})."
+    )
 
 
 def _sources(choices: PanelChoices) -> list[Any]:
@@ -96,6 +109,7 @@ def _about(records: Records, outages: pl.DataFrame) -> dict[str, Any]:
         **{name: records.counts[name] for name in kept},
         "formats": records.formats,
         "quality": {name: count for name, count in records.counts.items() if name not in kept and count},
+        "time_zone": records.time_zone,
         "outages": outages.height,
         "record_notes": records.notes,
     }

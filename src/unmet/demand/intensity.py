@@ -18,7 +18,10 @@ __all__ = ["Intensity", "fit_intensity"]
 Floats = NDArray[np.float64]
 
 ROUNDS = 30
-LEAST_PRIOR, MOST_PRIOR = 0.1, 1e4
+LEAST_PRIOR, MOST_PRIOR = 1.0, 1e4
+PSEUDO = (
+    2.0  # arrivals of the mean that each station and each hour of the week starts from, so that few counts stay tame
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +39,13 @@ def fit_intensity(seen: Floats, exposed_hours: Floats) -> Intensity:
     the mean of a gamma posterior, (prior + seen) / (prior / m + exposed), where m = station mean x weekly shape is the
     Poisson fit of the two and `prior` comes from how much counts vary beyond Poisson (moments).
     """
-    station = seen.sum(axis=1) / np.maximum(exposed_hours.sum(axis=1), 1e-9)
-    shape = np.ones(seen.shape[1])
+    by_station, by_week = seen.sum(axis=1), seen.sum(axis=0)
+    everywhere = seen.sum() / max(exposed_hours.sum(), 1e-9)
+    station, shape = by_station / np.maximum(exposed_hours.sum(axis=1), 1e-9), np.ones(seen.shape[1])
     for _ in range(ROUNDS):
-        shape = seen.sum(axis=0) / np.maximum(station @ exposed_hours, 1e-9)
-        shape = np.where(shape > 0, shape, 1e-6)
-        station = seen.sum(axis=1) / np.maximum(exposed_hours @ shape, 1e-9)
+        shape = (by_week + PSEUDO) / (station @ exposed_hours + PSEUDO)
+        station = (by_station + PSEUDO) / (exposed_hours @ shape + PSEUDO / max(everywhere, 1e-9))
+    station = np.where(by_station > 0, station, 0.0)
     mean = station[:, None] * shape
     expected = mean * exposed_hours
     beyond = ((seen - expected) ** 2 - expected).sum()

@@ -29,7 +29,9 @@ class Panel:
     """A demand panel, and what it was made from."""
 
     table: pl.DataFrame  # unique_id, ds, y, arrivals, censored, exposure, hour, weekday, holiday
-    stations: pl.DataFrame  # with plugs, plugs_from, plugs_sure, unique_id, sessions, energy_kwh, full_share
+    stations: (
+        pl.DataFrame
+    )  # and plugs, plugs_from, plugs_sure, unique_id, sessions, energy_kwh, full_share, lost_arrivals
     sessions: pl.DataFrame  # those that the panel counts
     regions: Regions
     exposure: Exposure
@@ -133,8 +135,35 @@ def build_panel(
         grouped,
         exposure,
         time_zone,
-        (said, *market.notes(stations, counted)),
+        (said, *market.notes(stations, counted), *_gaps(kept, period)),
     )
+
+
+def _gaps(sessions: pl.DataFrame, period: tuple[dt.datetime, dt.datetime]) -> list[str]:
+    """A warning where stations are silent for weeks: they may have been closed, or records may be missing."""
+    edges = pl.concat([sessions.select("station_id", "start"), *(_edge(sessions, edge) for edge in period)])
+    silent = (
+        edges.sort("station_id", "start")
+        .with_columns(gap=pl.col("start").diff().over("station_id"))
+        .group_by("station_id")
+        .agg(pl.col("gap").max())
+        .filter(pl.col("gap") > SILENT)
+    )
+    if silent.is_empty():
+        return []
+    longest = silent.sort("gap", "station_id", descending=[True, False]).row(0)
+    return [
+        f"Of the stations with sessions, {silent.height} have none for {SILENT.days} days or more at a time (the "
+        f"longest: {longest[0]}, {longest[1].days} days). Those hours count as seen and without demand."
+    ]
+
+
+def _edge(sessions: pl.DataFrame, at: dt.datetime) -> pl.DataFrame:
+    stations = sessions.select(pl.col("station_id").unique(maintain_order=True))
+    return stations.with_columns(start=pl.lit(at).cast(sessions.schema["start"]))
+
+
+SILENT = dt.timedelta(days=30)
 
 
 def _codes(sessions: pl.DataFrame, stations: pl.DataFrame) -> tuple[Integers, Integers, Integers]:
@@ -167,9 +196,10 @@ def _station_summary(
     stations: pl.DataFrame, sessions: pl.DataFrame, regions: Regions, exposure: Exposure, hours: int
 ) -> pl.DataFrame:
     full = np.bincount(exposure.full.station, exposure.hidden, minlength=stations.height) / hours
+    lost = np.bincount(exposure.full.station, exposure.lost, minlength=stations.height)
     totals = sessions.group_by("station_id").agg(sessions=pl.len(), energy_kwh=pl.sum("energy_kwh").round(6))
     return (
-        stations.with_columns(full_share=pl.Series(full))
+        stations.with_columns(full_share=pl.Series(full), lost_arrivals=pl.Series(lost))
         .join(regions.of_station, on="station_id", how="left", maintain_order="left")
         .join(totals, on="station_id", how="left", maintain_order="left")
         .with_columns(pl.col("sessions", "energy_kwh").fill_null(0))

@@ -42,7 +42,9 @@ def count_plugs(stations: pl.DataFrame, sessions: pl.DataFrame, stays: Stays) ->
     known = pl.coalesce("plugs", "connectors")
     exceeded = (pl.col("most") > known).fill_null(value=False)
     source = (
-        pl.when(exceeded | known.is_null())
+        pl.when(known.is_null() & (pl.col("most") == 0))
+        .then(pl.lit("not known"))
+        .when(exceeded | known.is_null())
         .then(pl.lit("most cars at once"))
         .when(pl.col("plugs").is_not_null())
         .then(pl.lit("table of stations"))

@@ -36,6 +36,8 @@ class Regions:
 def group_stations(stations: pl.DataFrame, how: str = "10") -> tuple[Regions, str]:
     """Regions by a number, `auto`, `station` or a GeoJSON file of areas; and a sentence that says what was done."""
     placed = stations.height > 0 and stations["lat"].is_not_null().all() and stations["lon"].is_not_null().all()
+    if how.isdigit() and int(how) < 1:
+        raise InputError(f"{how} regions make no sense: ask for at least one.")
     if how == "station":
         return station_regions(stations), "Every station is a region."
     if how.isdigit() or how == "auto":
@@ -81,6 +83,8 @@ def area_regions(stations: pl.DataFrame, path: Path) -> Regions:
         document = json.loads(path.read_text(encoding="utf-8"))
         features = document["features"] if document["type"] == "FeatureCollection" else [document]
         areas = [(_area_name(feature, i), shape(feature["geometry"])) for i, feature in enumerate(features)]
+        if not areas or any(area.geom_type not in ("Polygon", "MultiPolygon") for _, area in areas):
+            raise ValueError
     except (OSError, UnicodeDecodeError, ValueError, KeyError, TypeError, AttributeError, shapely.errors.ShapelyError):
         raise InputError(f"{path} is not a GeoJSON file of areas: give a FeatureCollection of polygons.") from None
     name = np.full(stations.height, OUTSIDE, object)

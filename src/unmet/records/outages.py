@@ -21,9 +21,13 @@ OUTAGE_TABLE = Table(
 )
 
 
-def check_outages(source: Any) -> Checked:
-    """Outages that can be used: with a station, and an end after the start."""
-    checked = check(source, OUTAGE_TABLE, (RowRule("end", pl.col("end") > pl.col("start"), "is not after the start"),))
+def check_outages(source: Any, stations: pl.Series) -> Checked:
+    """Outages that can be used: at one of the stations, and with an end after the start."""
+    rules = (
+        RowRule("end", pl.col("end") > pl.col("start"), "is not after the start"),
+        RowRule("station_id", pl.col("station_id").is_in(stations.implode()), "is none of the stations"),
+    )
+    checked = check(source, OUTAGE_TABLE, rules)
     kept = checked.kept
     if "plug_id" not in kept.columns:
         kept = kept.with_columns(pl.lit(None, pl.String).alias("plug_id"))

@@ -82,6 +82,8 @@ def read_records(
         check_columns(final, columns, chosen, name)
         if used == "generic" and final.energy_factor != 1:
             pile.notes.append(f"{name}: energies in {final.energy_kwh!r} are multiplied by {final.energy_factor:g}.")
+        if used in ("generic", "table") and final == final.model_copy(update={"time_zone": "UTC", "zone": None}):
+            pile.notes += _naive_note(raw.sessions, final, name)
         typed = type_cells(raw.sessions, final, name, now or dt.datetime.now(dt.UTC), known)
         del raw
         pile.zones.append(final.clocks)
@@ -117,7 +119,8 @@ class _Pile:
         if raw.outages is not None:
             self.outages.append(raw.outages.select(list(OUTAGES)))
         if raw.stations is not None:
-            self.stations.append((name, raw.stations))
+            # A file of stations knows them better than one of sessions.
+            self.stations.insert(0 if raw.sessions is None else len(self.stations), (name, raw.stations))
 
     def add_sessions(self, number: int, name: str, typed: Typed) -> None:
         """The sessions of a file."""
@@ -145,6 +148,10 @@ class _Pile:
         odd = pl.concat([*self.odd_stations, odd])
         counts["stations"], counts["stations_set_aside"] = stations.height, odd.height
         outages = merge_outages(pl.concat([pl.DataFrame(schema=OUTAGES), *self.outages]))
+        if len(set(self.zones)) > 1:
+            notes.append(
+                f"The files are of several time zones ({', '.join(sorted(set(self.zones)))}): one goes for all."
+            )
         zone = next((zone for zone in self.zones if zone != "UTC"), "UTC")
         return Records(sessions, stations, outages, rejected, odd, counts, self.formats, zone, notes)
 
@@ -184,6 +191,17 @@ def _override(base: Mapping, chosen: dict[str, Any], columns: tuple[str, ...], n
     if isinstance(values.get("energy_kwh"), str) and values["energy_kwh"] != base.energy_kwh:
         values.setdefault("energy_factor", energy_factor(values["energy_kwh"]))
     return mapping_from(values, f"The mapping for {name}", base) if values else base
+
+
+def _naive_note(frame: pl.DataFrame, mapping: Mapping, name: str) -> list[str]:
+    """A word where times carry no zone and none was given."""
+    column = mapping.start if isinstance(mapping.start, str) else mapping.start[-1]
+    if column not in frame.columns or frame.schema[column] != pl.String:
+        return []
+    cells = frame[column].drop_nulls().head(100)
+    if cells.str.contains(r"(?i)(z|gmt|utc|[+-]\d\d:?\d\d)\s*$|^\d+(\.\d+)?$").any():
+        return []
+    return [f"{name}: times without a zone are taken as UTC; give --map time_zone=Europe/Copenhagen if they are local."]
 
 
 def _in_file(rejected: pl.DataFrame, name: str) -> pl.DataFrame:

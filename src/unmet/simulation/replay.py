@@ -36,6 +36,8 @@ def replay(
     missing = {"arrival", "leaves", "soc", "battery_kwh", "station_id"} - set(arrivals.columns)
     if missing:
         raise InputError(f"A replay needs arrivals of a simulation: {', '.join(sorted(missing))} is missing.")
+    if "attempt" in arrivals.columns and (arrivals["attempt"] > 1).any():
+        raise InputError("Drivers of these arrivals retry or divert: a replay would send them to two places at once.")
     unknown = arrivals.join(stations, on="station_id", how="anti")["station_id"].n_unique()
     if unknown:
         raise InputError(f"{unknown} stations of the arrivals are not among the stations: give all of them.")

@@ -21,7 +21,8 @@ def summarise(city: City, scenario: Scenario, outcome: Outcome) -> dict[str, Any
     """What a simulation found, in numbers that the same seed gives again.
 
     A driver who retries or diverts is an arrival at every station tried, and lost to each without a plug, so arrivals
-    and energies count some wishes more than once; `wishes` counts each once.
+    and energies count some wishes more than once. `wishes` counts each once, and `unserved_share_of_energy` only what
+    each came to in the end.
     """
     arrivals = outcome.arrivals
     lost = arrivals.filter(pl.col("outcome") == "lost")
@@ -46,12 +47,23 @@ def summarise(city: City, scenario: Scenario, outcome: Outcome) -> dict[str, Any
         "lost_kwh": round(lost_kwh, 3),
         "wishes": wishes,
         "wishes_unserved_percent": round(100 * (1 - served.height / wishes), 3) if wishes else 0.0,
+        "unserved_share_of_energy": round(_unserved_share(arrivals), 6),
         "lost_share_of_energy": round(lost_kwh / wanted, 6) if wanted else 0.0,
         "censored_hours_percent": round(100 * lost["arrival"].dt.truncate("1h").n_unique() / hours, 3),
         "mean_waited_minutes": round(float(served["waited_minutes"].mean() or 0.0), 3),  # type: ignore[arg-type]
         "rows_set_aside": city.rejected.height,
         "station_cells_filled_with_defaults": city.filled,
     }
+
+
+def _unserved_share(arrivals: pl.DataFrame) -> float:
+    """Energy of wishes that nobody served in the end, over the energy of all wishes."""
+    ordered = arrivals.sort("vehicle_id", "arrival", "attempt")
+    following = pl.col("attempt").shift(-1).over("vehicle_id")
+    ends = ordered.filter((following == 1) | following.is_null())
+    wanted = float(ends["wanted_kwh"].sum())
+    lost = float(ends.filter(pl.col("outcome") == "lost")["wanted_kwh"].sum())
+    return lost / wanted if wanted else 0.0
 
 
 def write_run(folder: Path, city: City, scenario: Scenario, outcome: Outcome, sources: dict[str, Path | None]) -> None:

@@ -70,6 +70,11 @@ class CensoringStudy:
         return next(c for c in self.cells if (c.queue, c.penetration) == (queue, penetration))
 
     @property
+    def fullest(self) -> Cell:
+        """The cell that loses most: the one to look at closely."""
+        return max(self.cells, key=lambda cell: cell.lost_share_of_energy)
+
+    @property
     def queues(self) -> tuple[str, ...]:
         """The queues studied, in order."""
         return tuple(dict.fromkeys(cell.queue for cell in self.cells))

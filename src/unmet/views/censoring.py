@@ -12,7 +12,6 @@ from unmet.runs import write_json
 from unmet.simulation.queues import queue_named
 from unmet.study.censoring import CensoringStudy
 from unmet.views.figures import CENSORING_FIGURES
-from unmet.views.figures.demand_profile import fullest_cell
 from unmet.views.page import PageTable, render_page
 from unmet.views.terminal import report_grid, say
 from unmet.views.theme import percent
@@ -40,7 +39,7 @@ def _beside(ours: str, paper: str) -> str:
 
 
 def _headline(study: CensoringStudy) -> str:
-    cell = fullest_cell(study)
+    cell = study.fullest
     return (
         f"With {percent(cell.penetration)} electric cars, {queue_named(cell.queue).title.lower()}, this city turns "
         f"drivers away in {cell.censored_hours_percent:.0f} % of all hours"
@@ -49,7 +48,7 @@ def _headline(study: CensoringStudy) -> str:
 
 def censoring_page(study: CensoringStudy) -> str:
     """The study as a self-contained HTML page."""
-    cell = fullest_cell(study)
+    cell = study.fullest
     worst = max(cell.censored_hours_percent_by_region)
     first, last = study.city.period
     return render_page(
@@ -87,7 +86,7 @@ def censoring_markdown(study: CensoringStudy) -> str:
     lines = [f"# {_headline(study)}", "", head, "| --- |" + " ---: |" * len(study.penetrations)]
     for title, pairs in _rows(study):
         lines.append(f"| {title} | " + " | ".join(_beside(*pair) for pair in pairs) + " |")
-    cell = fullest_cell(study)
+    cell = study.fullest
     lines += ["", f"By region, {cell.queue} at {percent(cell.penetration)}:", ""]
     lines += ["| region | stations | plugs | hours in which demand is lost, % |", "| --- | ---: | ---: | ---: |"]
     for row, censored in zip(study.regions.centres.rows(), cell.censored_hours_percent_by_region, strict=True):
@@ -123,7 +122,7 @@ def print_censoring(study: CensoringStudy, out: Path, *, as_json: bool) -> None:
         timed = [row | {"seconds": round(cell.seconds, 3)} for row, cell in zip(study.rows(), study.cells, strict=True)]
         print(json.dumps(censoring_summary(study) | {"cells": timed}))
         return
-    cell = fullest_cell(study)
+    cell = study.fullest
     beside = " (the paper's)" if study.city.is_built_in else ""
     report_grid(
         f"Hours in which demand is lost, %{beside}, by electric share of cars",

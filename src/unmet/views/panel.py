@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,12 @@ from unmet.runs import write_json
 from unmet.views.figures import PANEL_FIGURES
 from unmet.views.page import PageTable, render_page
 from unmet.views.terminal import report, report_grid, say
-from unmet.views.theme import percent
+from unmet.views.theme import percent, short
 
 __all__ = ["panel_page", "panel_summary", "print_panel", "write_panel"]
 
 MOST = 10
+HOUR = dt.timedelta(hours=1)
 
 
 def panel_summary(panel: Panel, records: dict[str, Any]) -> dict[str, Any]:
@@ -29,7 +31,7 @@ def panel_summary(panel: Panel, records: dict[str, Any]) -> dict[str, Any]:
         "sessions": panel.sessions.height,
         "energy_kwh": round(float(panel.sessions["energy_kwh"].sum()), 3),
         "first_hour": f"{first:%Y-%m-%dT%H:%MZ}",
-        "last_hour": f"{last:%Y-%m-%dT%H:%MZ}",
+        "last_hour": f"{last - HOUR:%Y-%m-%dT%H:%MZ}",
         "stations": panel.stations.height,
         "plugs": int(panel.stations["plugs"].sum()),
         "plugs_from": dict(panel.stations["plugs_from"].value_counts(sort=True).iter_rows()),
@@ -46,13 +48,15 @@ def panel_summary(panel: Panel, records: dict[str, Any]) -> dict[str, Any]:
 
 def _most_saturated(panel: Panel) -> pl.DataFrame:
     worst = panel.stations.sort("full_share", "station_id", descending=[True, False]).head(MOST)
-    return worst.select("station_id", "plugs", "plugs_from", "sessions", pl.col("full_share").round(4))
+    return worst.select(
+        "station_id", "plugs", "plugs_from", "sessions", pl.col("full_share").round(4), pl.col("lost_arrivals").round(1)
+    )
 
 
 def _worst_rows(panel: Panel) -> list[list[str]]:
     return [
-        [str(station)[:30], str(plugs), source, f"{sessions:,}", percent(full, 1)]
-        for station, plugs, source, sessions, full in _most_saturated(panel).iter_rows()
+        [short(str(station)), str(plugs), source, f"{sessions:,}", percent(full, 1), f"{lost:,.0f}"]
+        for station, plugs, source, sessions, full, lost in _most_saturated(panel).iter_rows()
     ]
 
 
@@ -66,18 +70,19 @@ def panel_page(panel: Panel, summary: dict[str, Any]) -> str:
         title="unmet: a demand panel",
         headline=f"About {lost:,.0f} drivers, {percent(lost / (seen + lost), 1)} of all, found every plug taken",
         lead=(
-            f"From {seen:,} sessions at {summary['stations']:,} stations, {first:%d %B %Y} to {last:%d %B %Y}. "
+            f"From {seen:,} sessions at {summary['stations']:,} stations, {first:%d %B %Y} to {last - HOUR:%d %B %Y}. "
             "Arrivals while a plug was free are all in the records; those while none was free are not, and are "
-            "estimated from the time for which each station was full. " + " ".join(panel.notes)
+            "estimated from the time for which each station was full; where drivers wait in line, that is too many. "
+            + " ".join(panel.notes)
         ),
         facts=(
             (f"{summary['energy_kwh'] / 1000:,.0f} MWh", "recorded"),
-            (percent(summary["mean_exposure"], 1), "of would-be arrivals seen, mean over regions and hours"),
-            (f"{summary['censored_hours_percent']:.1f} %", "of region-hours censored"),
+            (percent(seen / (seen + lost), 1), "of the arrivals at these stations are in the records"),
+            (f"{summary['censored_hours_percent']:.1f} %", "of region-hours lost a driver more likely than not"),
             (f"{summary['rows_set_aside']:,}", f"of {summary['rows_in']:,} rows set aside"),
         ),
         table=PageTable(
-            ("Most saturated stations", "plugs", "known from", "sessions", "time full"),
+            ("Most saturated stations", "plugs", "known from", "sessions", "time full", "drivers lost"),
             _worst_rows(panel),
             f"{summary['plugs_unsure_at_stations']} stations have a number of plugs that is inferred and not sure: "
             "they may have more, and then were full for less.",

@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -41,7 +42,7 @@ def report(title: str, summary: dict[str, Any], *, as_json: bool) -> None:
     table = Table(title=title, title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0))
     for name, value in summary.items():
         if value != {}:
-            table.add_row(name.replace("_", " "), str(value) if name == "seed" else _readable(value))
+            table.add_row(name.replace("_", " "), escape(str(value) if name == "seed" else _readable(value)))
     Console().print(table)
 
 
@@ -51,7 +52,7 @@ def report_grid(title: str, heads: list[str], rows: list[list[str]]) -> None:
     for i, head in enumerate(heads):
         table.add_column(head, justify="right" if i else "left", no_wrap=True)
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(escape, row))
     Console().print(table)
 
 
@@ -65,9 +66,10 @@ def report_set_aside(rejected: pl.DataFrame, most: int = 5) -> None:
         pl.col("reason").str.replace(r" on line \d+ of .*", " on an earlier line"),
         source=pl.col(source) if source else pl.lit("the file"),
     )
-    reasons = rows.group_by("source", "column", "reason", maintain_order=True).agg(pl.len(), pl.first("line", "value"))
-    for where, column, reason, count, line, value in reasons.sort("len", descending=True).head(most).rows():
-        say(f"  {count:,} x {column or 'the row'} {reason}, as in {where}, line {line}: {value!r}")
+    reasons = rows.group_by("column", "reason", maintain_order=True).agg(pl.len(), pl.first("source", "line", "value"))
+    for column, reason, count, where, line, value in reasons.sort("len", descending=True).head(most).rows():
+        shown = "" if value is None else f": {value!r}"
+        say(f"  {count:,} x {column or 'the row'} {reason}, as in {where}, line {line}{shown}")
     if reasons.height > most:
         say(f"  and {reasons.height - most} other reasons")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import plotly.graph_objects as go
 
-__all__ = ["FAINT", "LOST", "OBSERVED", "QUEUE_STYLE", "REGION_COLOURS", "TEXT", "layout", "percent"]
+__all__ = ["FAINT", "LOST", "OBSERVED", "QUEUE_STYLE", "REGION_COLOURS", "TEXT", "layout", "percent", "short"]
 
 TEXT = "#1f2933"
 FAINT = "#8a94a0"
@@ -28,6 +28,11 @@ _FONT = "Inter, 'Helvetica Neue', Arial, sans-serif"
 def percent(share: float, digits: int = 0) -> str:
     """A share as text, 0.05 as "5 %"."""
     return f"{100 * share:.{digits}f} %"
+
+
+def short(name: str, most: int = 28) -> str:
+    """A name that fits beside an axis."""
+    return name if len(name) <= most else f"{name[: most - 12]}…{name[-11:]}"
 
 
 def layout(figure: go.Figure, height: int = 420, *, legend_above: bool = True) -> go.Figure:

@@ -7,25 +7,19 @@ import polars as pl
 from plotly.subplots import make_subplots
 
 from unmet.simulation.queues import queue_named
-from unmet.study.censoring import Cell, CensoringStudy
+from unmet.study.censoring import CensoringStudy
 from unmet.views.figures.base import Figure
 from unmet.views.theme import LOST, OBSERVED, layout, percent
 
-__all__ = ["DEMAND_PROFILE", "fullest_cell"]
+__all__ = ["DEMAND_PROFILE"]
 
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-
-
-def fullest_cell(study: CensoringStudy) -> Cell:
-    """The cell that loses most: the one to look at closely."""
-    return max(study.cells, key=lambda cell: cell.lost_share_of_energy)
 
 
 def _draw(study: CensoringStudy) -> go.Figure:
     local = pl.col("ds").dt.convert_time_zone(study.city.time_zone)
     city = (
-        fullest_cell(study)
-        .panel.group_by("ds")
+        study.fullest.panel.group_by("ds")
         .agg(pl.col("y", "y_true").sum().round(6))
         .with_columns(hour=local.dt.hour(), weekday=local.dt.weekday(), day=local.dt.date())
     )
@@ -53,7 +47,7 @@ def _draw(study: CensoringStudy) -> go.Figure:
 
 
 def _caption(study: CensoringStudy) -> str:
-    cell = fullest_cell(study)
+    cell = study.fullest
     return (
         f"{queue_named(cell.queue).title}, {percent(cell.penetration)} electric: "
         f"{percent(cell.lost_share_of_energy, 1)} of the energy wanted is lost. Mean over "

@@ -9,7 +9,7 @@ import polars as pl
 from unmet.demand.panel import Panel
 from unmet.views.figures.base import Figure
 from unmet.views.figures.occupancy import DAYS
-from unmet.views.theme import layout
+from unmet.views.theme import layout, short
 
 __all__ = ["EXPOSURE_WEEK"]
 
@@ -26,14 +26,20 @@ def _draw(panel: Panel) -> go.Figure:
     z = rows.select(str(h) for h in range(168) if str(h) in wide.columns).to_numpy()
     figure = go.Figure(
         go.Heatmap(
-            z=(100 * z).round(1), x=np.arange(z.shape[1]), y=[str(n)[:28] for n in names], colorscale="Cividis",
-            zmin=float(np.nanmin(100 * z)) if z.size else 0, zmax=100, ygap=1,
-            hovertemplate="%{y}: %{z:.0f} % of arrivals seen<extra></extra>",
+            z=(100 * z).round(1), x=np.arange(z.shape[1]), y=np.arange(len(names)), colorscale="Cividis",
+            zmin=0, zmax=100, ygap=1, customdata=[[str(name)] * z.shape[1] for name in names],
+            hovertemplate="%{customdata}: %{z:.0f} % of arrivals seen<extra></extra>",
             colorbar={"title": "Exposure [%]", "ticksuffix": " %"},
         )
     )  # fmt: skip
     figure.update_xaxes(title="Hour of the week, local time", tickvals=np.arange(0, 168, 24), ticktext=list(DAYS))
-    figure.update_yaxes(title="Region", autorange="reversed", showgrid=False, type="category")
+    figure.update_yaxes(
+        title="Region",
+        autorange="reversed",
+        showgrid=False,
+        tickvals=np.arange(len(names)),
+        ticktext=[short(str(name)) for name in names],
+    )
     layout(figure, 190 + 22 * len(names), legend_above=False)
     return figure.update_layout(hovermode="closest", margin_l=150)
 

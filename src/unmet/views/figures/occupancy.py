@@ -11,7 +11,7 @@ from unmet.demand.booking import spread
 from unmet.demand.calendar import HOURS_A_WEEK, hour_of_week, hours_between
 from unmet.demand.panel import Panel
 from unmet.views.figures.base import Figure
-from unmet.views.theme import layout
+from unmet.views.theme import layout, short
 
 __all__ = ["OCCUPANCY", "SHOWN_STATIONS", "occupancy_by_week"]
 
@@ -50,18 +50,19 @@ def _shown(panel: Panel) -> pl.DataFrame:
 def _draw(panel: Panel) -> go.Figure:
     stations = _shown(panel)
     share = occupancy_by_week(panel, stations)
-    names = [f"{s[:28]} ({p})" for s, p in stations.select("station_id", "plugs").iter_rows()]
+    names = [f"{short(s)} ({p})" for s, p in stations.select("station_id", "plugs").iter_rows()]
+    rows = np.arange(len(names))
     labels = [f"{DAYS[h // 24]} {h % 24:02d}:00" for h in range(HOURS_A_WEEK)]
     figure = go.Figure(
         go.Heatmap(
-            z=(100 * share).round(1), x=np.arange(HOURS_A_WEEK), y=names, colorscale="Cividis", zmin=0, zmax=100,
-            customdata=np.broadcast_to(labels, share.shape), xgap=0, ygap=1,
-            hovertemplate="%{y}<br>%{customdata}: %{z:.0f} % of plugs taken<extra></extra>",
+            z=(100 * share).round(1), x=np.arange(HOURS_A_WEEK), y=rows, colorscale="Blues", zmin=0, zmax=100,
+            customdata=[[f"{name}<br>{label}" for label in labels] for name in stations["station_id"]], ygap=1,
+            hovertemplate="%{customdata}: %{z:.0f} % of plugs taken<extra></extra>",
             colorbar={"title": "Plugs taken [%]", "ticksuffix": " %"},
         )
     )  # fmt: skip
     figure.update_xaxes(title="Hour of the week, local time", tickvals=np.arange(0, 168, 24), ticktext=list(DAYS))
-    figure.update_yaxes(title="Station (plugs)", autorange="reversed", showgrid=False, type="category")
+    figure.update_yaxes(title="Station (plugs)", autorange="reversed", showgrid=False, tickvals=rows, ticktext=names)
     layout(figure, 170 + 19 * stations.height, legend_above=False)
     return figure.update_layout(hovermode="closest", margin_l=230)
 
@@ -70,7 +71,7 @@ def _caption(panel: Panel) -> str:
     shown = min(SHOWN_STATIONS, panel.stations.height)
     return (
         f"The {shown} most saturated of {panel.stations.height} stations, the worst on top. A car takes its plug until "
-        "its session ends, charging or idle. Rows that are bright for hours are where drivers go unseen."
+        "its session ends, charging or idle. Where a row is dark for hours, drivers go unseen."
     )
 
 

@@ -8,14 +8,13 @@ from unmet.simulation.queues import queue_named
 from unmet.study.censoring import CensoringStudy
 from unmet.study.paper import CENSORED_HOURS_BY_REGION_PERCENT, PENETRATIONS
 from unmet.views.figures.base import Figure
-from unmet.views.figures.demand_profile import fullest_cell
 from unmet.views.theme import FAINT, OBSERVED, layout, percent
 
 __all__ = ["REGION_BARS"]
 
 
 def _draw(study: CensoringStudy) -> go.Figure:
-    cell = fullest_cell(study)
+    cell = study.fullest
     figure = go.Figure()
     ours = sorted(zip(study.regions.centres["unique_id"], cell.censored_hours_percent_by_region, strict=True),
                   key=lambda pair: -pair[1])  # fmt: skip
@@ -39,7 +38,7 @@ def _draw(study: CensoringStudy) -> go.Figure:
 
 
 def _caption(study: CensoringStudy) -> str:
-    cell = fullest_cell(study)
+    cell = study.fullest
     censored = cell.censored_hours_percent_by_region
     paired = " Regions and the paper's clusters are other places, so they are paired by rank, not by name."
     return (

@@ -11,7 +11,6 @@ from plotly.subplots import make_subplots
 from unmet.simulation.queues import queue_named
 from unmet.study.censoring import CensoringStudy
 from unmet.views.figures.base import Figure
-from unmet.views.figures.demand_profile import fullest_cell
 from unmet.views.theme import LOST, OBSERVED, layout, percent
 
 __all__ = ["REGION_DEMAND"]
@@ -20,14 +19,14 @@ SHOWN = dt.timedelta(days=10)
 
 
 def _extremes(study: CensoringStudy) -> list[tuple[str, float]]:
-    censored = fullest_cell(study).censored_hours_percent_by_region
+    censored = study.fullest.censored_hours_percent_by_region
     order = sorted(range(len(censored)), key=censored.__getitem__)
     names = study.regions.centres["unique_id"]
     return [(names[i], censored[i]) for i in (order[-1], order[0])]
 
 
 def _draw(study: CensoringStudy) -> go.Figure:
-    panel = fullest_cell(study).panel
+    panel = study.fullest.panel
     titles = [f"Region {name}: {censored:.0f} % of hours censored" for name, censored in _extremes(study)]
     figure = make_subplots(rows=2, shared_xaxes=True, subplot_titles=titles, vertical_spacing=0.12)
     for row, (name, _) in enumerate(_extremes(study), start=1):
@@ -50,7 +49,7 @@ def _draw(study: CensoringStudy) -> go.Figure:
 
 
 def _caption(study: CensoringStudy) -> str:
-    cell = fullest_cell(study)
+    cell = study.fullest
     return (
         f"Hourly demand in the most and the least censored region, {queue_named(cell.queue).title.lower()} at "
         f"{percent(cell.penetration)}. The first {SHOWN.days} days are shown; drag the axis or zoom out for the rest."

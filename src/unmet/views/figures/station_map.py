@@ -11,7 +11,6 @@ from unmet.city.places import ORIGIN as CITY_CENTRE
 from unmet.geo import Projection, haversine_km
 from unmet.study.censoring import CensoringStudy
 from unmet.views.figures.base import Figure
-from unmet.views.figures.demand_profile import fullest_cell
 from unmet.views.theme import REGION_COLOURS, TEXT, layout, percent
 
 __all__ = ["STATION_MAP"]
@@ -23,7 +22,7 @@ COAST_REACH_KM = 40  # the coast is drawn where it is known: around Copenhagen
 def _draw(study: CensoringStudy) -> go.Figure:
     stations = study.city.stations.join(study.regions.of_station, on="station_id")
     origin = Projection.around(stations["lat"], stations["lon"])
-    cell = fullest_cell(study)
+    cell = study.fullest
     figure = go.Figure()
     if haversine_km(*origin, *CITY_CENTRE) < COAST_REACH_KM:
         for outline in LAND:
@@ -73,7 +72,7 @@ def _draw(study: CensoringStudy) -> go.Figure:
 
 
 def _caption(study: CensoringStudy) -> str:
-    cell = fullest_cell(study)
+    cell = study.fullest
     stations = study.city.stations
     synthetic = " The paper's stations were scraped from a map in 2021; these are synthetic."
     synthetic = synthetic if study.city.is_built_in else ""
