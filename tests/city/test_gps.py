@@ -414,7 +414,7 @@ def test_files_that_cannot_be_read_say_so(tmp_path: Path, content: bytes, messag
 
 
 def test_wrong_arguments_say_what_is_wrong(tmp_path: Path) -> None:
-    points = {"id": ["a"], "t": [0], "lat": [55.0], "lon": [12.0]}
+    points = {"id": ["a"], "t": [1_567_296_000], "lat": [55.0], "lon": [12.0]}
     for bad in (
         lambda: stitch_trips(tmp_path / "none.csv"),
         lambda: stitch_trips({"lat": [1.0]}),
@@ -489,7 +489,7 @@ def test_memory_is_that_of_a_batch_not_of_the_file(tmp_path: Path) -> None:
     """The peak of a process hardly rises from a file of 20 thousand points to one of 1.2 million."""
     for name, n in (("small", 20_000), ("large", 1_200_000)):
         at = pl.int_range(n, eager=True)
-        frame = pl.DataFrame({"vehicle_id": at % 50, "time": at // 50 * 20})
+        frame = pl.DataFrame({"vehicle_id": at % 50, "time": 1_567_296_000 + at // 50 * 20})
         frame = frame.with_columns(lat=55 + (at * 7919 % 1000) * 1e-7, lon=12 + (at * 104729 % 1000) * 1e-7)
         frame.write_csv(tmp_path / f"{name}.csv")
         frame.write_parquet(tmp_path / f"{name}.parquet")

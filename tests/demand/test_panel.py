@@ -112,6 +112,25 @@ def test_plugs_out_of_order_lower_capacity():
     assert two["exposure"][1] == 1
 
 
+def test_a_broken_plug_with_a_car_on_it_is_one_plug():
+    outage = sessions(("a", 1, 2, 0)).select("station_id", "start", "end").with_columns(plug_id=pl.lit("1"))
+    both = sessions(("a", 1, 2, 5), ("a", 5, 6, 5), plug_id=["1", "2"])
+    table = build_panel(both, stations("a", plugs=[2]), outages=outage).table
+    assert table["exposure"].head(3).to_list() == [1, 1, 1]
+
+
+def test_a_station_that_is_always_full_gives_a_bounded_guess_and_a_word():
+    rows = [("a", h, h + 1, 5) for h in range(24 * 14)]
+    panel = build_panel(sessions(*rows), stations("a"))
+    assert panel.exposure.lost.sum() < 25 * len(rows)
+    assert any("only a guess" in note for note in panel.notes)
+
+
+def test_a_station_silent_for_a_month_is_told_of():
+    panel = build_panel(sessions(("a", 1, 2, 5), ("a", 24 * 40, 24 * 40 + 1, 5)), stations("a"))
+    assert any("30 days or more" in note for note in panel.notes)
+
+
 def test_plugs_come_from_the_table_the_connectors_or_the_most_cars_at_once():
     rows = [
         ("table", 0, 9, 1),

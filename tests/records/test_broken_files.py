@@ -111,7 +111,6 @@ READABLE = {  # content, rows kept, rows set aside
         parquet(station_id=[1], start=["2018-01-02 10:00"], end=["2018-01-02 11:00"], energy_kwh=[None]),
         *(0, 1),
     ),
-    "Parquet of lists": (parquet(station_id=["A"], start=[[1]], end=[{"a": 1}], energy_kwh=[b"1"]), 0, 1),
 }
 
 
@@ -165,3 +164,10 @@ def test_random_bytes(tmp_path_factory, content):
     with contextlib.suppress(InputError):
         records = read_records([path])
         assert records.counts["rows_in"] == records.sessions.height + records.rejected.height
+
+
+def test_a_column_of_lists_is_refused(tmp_path):
+    path = tmp_path / "lists.parquet"
+    path.write_bytes(parquet(station_id=["A"], start=[[1]], end=["2018-01-02 11:00"], energy_kwh=[1]))
+    with pytest.raises(InputError, match="column start holds List"):
+        read_records([path])

@@ -19,13 +19,17 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "records.md"
 
 def loop(sessions: list[tuple[int, int, int]]) -> list[int]:
     """Ends, one session after the other, for sessions sorted by plug and start."""
-    ends = []
-    for i, (plug, start, end) in enumerate(sessions):
-        same = [(j, other[2]) for j, other in enumerate(sessions) if other[:2] == (plug, start)]
-        holder = max(same, key=lambda item: (item[1], item[0]))[0]
-        later = [other[1] for other in sessions if other[0] == plug and other[1] > start]
-        ends.append(min([end, *later]) if i == holder else start)
-    return ends
+    kept: list[list[int]] = []
+    for plug, start, end in sessions:
+        inside = [other for other in kept if other[0] == plug and other[2] >= end and other[1] <= start]
+        if inside:
+            kept.append([plug, start, start])
+            continue
+        for other in kept:
+            if other[0] == plug and other[2] > start:
+                other[2] = start
+        kept.append([plug, start, end])
+    return [end for _, _, end in kept]
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=25))

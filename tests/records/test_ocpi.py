@@ -17,7 +17,8 @@ from polars.testing import assert_frame_equal
 from unmet.errors import InputError
 from unmet.records.formats.base import LINE, OUTAGES, Head, Raw
 from unmet.records.formats.ocpi_cdrs import OCPI_CDRS
-from unmet.records.formats.ocpi_locations import OCPI_LOCATIONS, merge_outages
+from unmet.records.formats.ocpi_locations import OCPI_LOCATIONS
+from unmet.records.outages import merge_outages
 
 CDR: dict[str, Any] = {
     "country_code": "BE",

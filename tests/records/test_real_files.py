@@ -137,17 +137,16 @@ def test_totals_are_those_of_an_independent_count(shared_data, name):
 
 
 def one_car_at_a_time(rows: list[Row]) -> float:
-    """Seconds plugged in where each session ends when the next on its plug starts."""
+    """Seconds in which a plug is taken: the union of its sessions."""
     plugs: dict[tuple[str, str], list[tuple[dt.datetime, dt.datetime]]] = {}
     for _, station, plug, start, end, _ in rows:
         plugs.setdefault((station, plug), []).append((start, end))
     total = 0.0
     for sessions in plugs.values():
-        sessions.sort()
-        following = [start for start, _ in sessions[1:]] + [dt.datetime.max.replace(tzinfo=dt.UTC)]
-        total += sum(
-            (min(end, after) - start).total_seconds() for (start, end), after in zip(sessions, following, strict=True)
-        )
+        free = min(start for start, _ in sessions)
+        for start, end in sorted(sessions):
+            total += max((end - max(start, free)).total_seconds(), 0)
+            free = max(free, end)
     return total
 
 

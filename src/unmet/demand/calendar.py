@@ -48,6 +48,8 @@ def _holidays(country: str, days: pl.Series) -> list[dt.date]:
     import holidays
 
     code, _, part = country.partition("-")
+    if code.upper() not in holidays.list_supported_countries():
+        raise InputError(f"No holidays are known of {country!r}: give a code such as DK, or US-CA.")
     years = sorted(set(days.dt.year().to_list()))
     try:
         return list(holidays.country_holidays(code.upper(), subdiv=part.upper() or None, years=years))

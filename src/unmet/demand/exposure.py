@@ -11,13 +11,17 @@ from unmet.demand.calendar import HOURS_A_WEEK
 from unmet.demand.intensity import Intensity, fit_intensity
 from unmet.demand.occupancy import HOUR_MS, FullHours
 
-__all__ = ["CENSORED_FROM", "Exposure", "fit_exposure", "region_exposure"]
+__all__ = ["CENSORED_FROM", "LEAST_EXPOSED", "Exposure", "fit_exposure", "region_exposure"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 CENSORED_FROM = float(np.log(2))
 """Lost arrivals to be expected from which an hour counts as censored: one was lost more likely than not."""
+
+
+LEAST_EXPOSED = 0.05
+"""Share of its hours for which a station counts as exposed at least: what was lost beyond that cannot be known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,8 @@ def fit_exposure(station: Integers, hour: Integers, stations: int, full: FullHou
     hidden = np.bincount(
         full.station * HOURS_A_WEEK + hour_of_week[full.hour], full.full_ms / HOUR_MS, minlength=cells
     ).reshape(stations, HOURS_A_WEEK)
-    return Exposure(full, fit_intensity(seen.astype(float), hours - hidden.astype(float)), hour_of_week)
+    exposed = np.maximum(hours - hidden.astype(float), LEAST_EXPOSED * hours)
+    return Exposure(full, fit_intensity(seen.astype(float), exposed), hour_of_week)
 
 
 def region_exposure(exposure: Exposure, region: Integers, regions: int, plugs: Integers) -> tuple[Floats, Floats]:

@@ -12,9 +12,8 @@ from unmet.demand.booking import Booking
 from unmet.demand.market import Market
 from unmet.demand.panel import Panel, build_panel
 from unmet.errors import InputError
-from unmet.records.formats.ocpi_locations import merge_outages
 from unmet.records.mapping import mapping_from, read_mapping
-from unmet.records.outages import check_outages
+from unmet.records.outages import check_outages, merge_outages
 from unmet.records.sessions import Records, read_records
 from unmet.records.sql import read_sql
 

@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 
 from unmet.demand.booking import Booking, book, spread
 from unmet.demand.calendar import hour_of_week, hours_between, whole_days, with_calendar
-from unmet.demand.exposure import CENSORED_FROM, Exposure, fit_exposure, region_exposure
+from unmet.demand.exposure import CENSORED_FROM, LEAST_EXPOSED, Exposure, fit_exposure, region_exposure
 from unmet.demand.market import Market, full_market
 from unmet.demand.occupancy import HOUR_MS, Stays, full_hours, stays_by_station
 from unmet.demand.plugs import count_plugs
 from unmet.demand.regions import Regions, group_stations
 from unmet.errors import InputError
+from unmet.records.formats.base import OUTAGES
+from unmet.records.outages import merge_outages
 from unmet.zones import checked_zone
 
 __all__ = ["Panel", "build_panel"]
@@ -99,7 +101,7 @@ def build_panel(
     region = counted["station_id"].replace_strict(grouped.of_station["station_id"], of_station, return_dtype=pl.Int64)
     codes, plugs = region.to_numpy(writable=True), counted["plugs"].to_numpy(writable=True)
 
-    stays = _with_outages(station, start, end, outages, counted)
+    stays = _stays(kept, outages, counted)
     week = hour_of_week(hours, checked_zone(time_zone)).to_numpy(writable=True)
     full = full_hours(stays, plugs, first_ms, len(hours))
     exposure = fit_exposure(station, (start - first_ms) // HOUR_MS, own.height, full, week)
@@ -135,7 +137,7 @@ def build_panel(
         grouped,
         exposure,
         time_zone,
-        (said, *market.notes(stations, counted), *_gaps(kept, period)),
+        (said, *market.notes(stations, counted), *_gaps(kept, period), *_always_full(exposure, own.height, len(hours))),
     )
 
 
@@ -158,6 +160,18 @@ def _gaps(sessions: pl.DataFrame, period: tuple[dt.datetime, dt.datetime]) -> li
     ]
 
 
+def _always_full(exposure: Exposure, stations: int, hours: int) -> list[str]:
+    """A warning where stations were full nearly all the time: what they lost cannot be known."""
+    full = np.bincount(exposure.full.station, exposure.hidden, minlength=stations) / hours
+    number = int((full > 1 - LEAST_EXPOSED).sum())
+    if not number:
+        return []
+    return [
+        f"{number} stations were full for more than {100 * (1 - LEAST_EXPOSED):.0f} % of the time: what they lost is "
+        "only a guess."
+    ]
+
+
 def _edge(sessions: pl.DataFrame, at: dt.datetime) -> pl.DataFrame:
     stations = sessions.select(pl.col("station_id").unique(maintain_order=True))
     return stations.with_columns(start=pl.lit(at).cast(sessions.schema["start"]))
@@ -174,15 +188,16 @@ def _codes(sessions: pl.DataFrame, stations: pl.DataFrame) -> tuple[Integers, In
     return station.to_numpy(writable=True), start, end
 
 
-def _with_outages(
-    station: Integers, start: Integers, end: Integers, outages: pl.DataFrame | None, stations: pl.DataFrame
-) -> Stays:
-    """Stays at plugs; a plug out of order is taken like one with a car."""
+def _stays(sessions: pl.DataFrame, outages: pl.DataFrame | None, stations: pl.DataFrame) -> Stays:
+    """When plugs are taken, by a car or because they are out of order; a broken plug with a car on it is one plug."""
     if outages is not None and not outages.is_empty():
+        columns = list(OUTAGES)
         known = outages.join(stations.select("station_id"), on="station_id", how="semi")
-        parts = zip((station, start, end), _codes(known, stations), strict=True)
-        station, start, end = (np.concatenate(pair) for pair in parts)
-    return stays_by_station(station, start, end, stations.height)
+        missing = [pl.lit(None, pl.String).alias("plug_id")] if "plug_id" not in known.columns else []
+        plugs = [pl.lit(None, pl.String).alias("plug_id")] if "plug_id" not in sessions.columns else []
+        both = [sessions.with_columns(plugs).select(columns), known.with_columns(missing).select(columns)]
+        sessions = merge_outages(pl.concat(both))
+    return stays_by_station(*_codes(sessions, stations), stations.height)
 
 
 def _rate(exposure: Exposure, region: Integers, regions: int) -> NDArray[np.float64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,11 +37,11 @@ class Regions:
 def group_stations(stations: pl.DataFrame, how: str = "10") -> tuple[Regions, str]:
     """Regions by a number, `auto`, `station` or a GeoJSON file of areas; and a sentence that says what was done."""
     placed = stations.height > 0 and stations["lat"].is_not_null().all() and stations["lon"].is_not_null().all()
-    if how.isdigit() and int(how) < 1:
+    if how.isdecimal() and int(how) < 1:
         raise InputError(f"{how} regions make no sense: ask for at least one.")
     if how == "station":
         return station_regions(stations), "Every station is a region."
-    if how.isdigit() or how == "auto":
+    if how.isdecimal() or how == "auto":
         if not placed:
             return station_regions(stations), "Every station is a region, because not all have a position."
         if how == "auto":
@@ -80,7 +81,8 @@ def area_regions(stations: pl.DataFrame, path: Path) -> Regions:
     from shapely.geometry import shape
 
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        data = path.read_bytes()
+        document = json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)
         features = document["features"] if document["type"] == "FeatureCollection" else [document]
         areas = [(_area_name(feature, i), shape(feature["geometry"])) for i, feature in enumerate(features)]
         if not areas or any(area.geom_type not in ("Polygon", "MultiPolygon") for _, area in areas):

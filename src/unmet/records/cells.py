@@ -14,7 +14,8 @@ import polars as pl
 from unmet.errors import InputError
 from unmet.records.formats.base import LINE, REJECTED
 from unmet.records.mapping import Mapping
-from unmet.records.times import check_zone, join_cells, read_times, to_utc
+from unmet.records.times import join_cells, read_times, to_utc
+from unmet.zones import checked_zone
 
 __all__ = ["REASONS", "Typed", "check_columns", "type_cells"]
 
@@ -59,7 +60,7 @@ def type_cells(
     raw: pl.DataFrame, mapping: Mapping, name: str, now: dt.datetime, known_stations: Collection[str] | None = None
 ) -> Typed:
     """Judge the rows of one file; `raw` has LINE and the columns that `mapping` names."""
-    check_zone(mapping.time_zone)
+    checked_zone(mapping.time_zone)
     notes: list[str] = []
     start_cells, end_cells = (join_cells(raw, _columns(names)) for names in (mapping.start, mapping.end))
     start, end, charged, note = _read_clocks(raw, mapping, start_cells, end_cells)
@@ -138,6 +139,9 @@ def _read_clocks(
     return start, end, charged, note
 
 
+_UNITS = {"": 0.001, "k": 1.0, "m": 1000.0}  # of a cell that names its own unit, over kWh
+
+
 def _read_energy(cells: pl.Series, factor: float) -> tuple[pl.Series, str | None]:
     """Energies in kWh, and a sentence where commas had to be understood."""
     energy = cells.cast(pl.Float64, strict=False) if cells.dtype == pl.String or cells.dtype.is_numeric() else None
@@ -145,14 +149,16 @@ def _read_energy(cells: pl.Series, factor: float) -> tuple[pl.Series, str | None
     if energy is None:
         return pl.Series([None], dtype=pl.Float64).new_from_index(0, len(cells)), None
     if cells.dtype == pl.String and energy.null_count() > cells.null_count():
-        rest = cells.set(energy.is_not_null(), None).str.strip_chars().str.replace(r"(?i)\s*[km]?wh$", "")
+        rest = cells.set(energy.is_not_null(), None).str.strip_chars()
+        unit = rest.str.extract(r"(?i)([km]?)wh$").str.to_lowercase().replace_strict(_UNITS, default=1.0)
+        rest = rest.str.replace(r"(?i)\s*[km]?wh$", "")
         rest = rest.str.replace_all(r"[\s\x{a0}\x{202f}']", "")
         commas = rest.str.contains(",", literal=True)
         # The last of comma and point is the decimal mark; the others group digits.
         continental = rest.str.contains(r"^[^,]*,[^,.]*$")
         plain = rest.str.replace_all(".", "", literal=True).str.replace(",", ".", literal=True)
         plain = plain.zip_with(continental.fill_null(value=False), rest.str.replace_all(",", "", literal=True))
-        read = plain.cast(pl.Float64, strict=False)
+        read = plain.cast(pl.Float64, strict=False) * unit
         energy = energy.fill_null(read)
         lone = commas & continental & ~rest.str.contains(".", literal=True) & read.is_not_null()
         if lone.fill_null(value=False).any():

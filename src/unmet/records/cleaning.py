@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from unmet.compiled import compiled
 from unmet.records.formats.base import LINE
 
 __all__ = ["FILE", "Cleaned", "clean"]
@@ -154,8 +155,7 @@ def _repeats(same: pl.DataFrame) -> tuple[pl.DataFrame, int]:
 def _cut(frame: pl.DataFrame, station: pl.Series) -> tuple[pl.Series, int]:
     """Ends such that no two sessions share a plug, for sessions sorted by start; and how many ends moved.
 
-    A session ends at the latest when the next one on its plug starts. Of several with the same start, the longest has
-    the plug and the others end as they start.
+    A session ends at the latest when the next one on its plug starts. One that lies within another takes no time.
     """
     plugs = _codes(frame["plug_id"])
     rows = plugs.is_not_null().arg_true()
@@ -179,22 +179,16 @@ def _cut(frame: pl.DataFrame, station: pl.Series) -> tuple[pl.Series, int]:
     return pl.Series("end", ends), len(moved)
 
 
+@compiled("int64[::1](int64[::1], int64[::1], int64[::1])")
 def _one_at_a_time(plug: NDArray[np.int64], start: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Ends cut at the next start on the same plug; rows sorted by plug and start."""
-    same_plug = plug[1:] == plug[:-1]
-    limit = np.full(len(plug), _FAR)
-    limit[:-1][same_plug] = start[1:][same_plug]
-    cut: NDArray[np.int64] = np.minimum(end, limit)
-    tied = np.zeros(len(plug) + 1, dtype=bool)
-    tied[1:-1] = same_plug & (start[1:] == start[:-1])  # row i starts as row i - 1 does
-    rows = np.flatnonzero(tied[1:] | tied[:-1])
-    if len(rows):
-        first = np.flatnonzero(~tied[rows])  # of each run of rows with one plug and one start
-        last = np.append(first[1:], len(rows)) - 1
-        run = np.cumsum(~tied[rows]) - 1
-        ends = end[rows]
-        longest = np.where(ends == np.maximum.reduceat(ends, first)[run], rows, -1)
-        holder = np.maximum.reduceat(longest, first)
-        cut[rows] = start[rows]
-        cut[holder] = np.minimum(end[holder], limit[rows[last]])
+    """Ends such that a plug holds one car at a time; rows sorted by plug and start."""
+    cut = end.copy()
+    holder = 0
+    for i in range(1, len(plug)):
+        if plug[i] == plug[holder] and end[i] <= cut[holder]:
+            cut[i] = start[i]  # within the stay of another: a restart or a ghost, not a car of its own
+            continue
+        if plug[i] == plug[holder] and start[i] < cut[holder]:
+            cut[holder] = start[i]
+        holder = i
     return cut

@@ -6,9 +6,10 @@ from typing import Any
 
 import polars as pl
 
+from unmet.records.formats.base import OUTAGES
 from unmet.tables import Checked, Column, RowRule, Table, check
 
-__all__ = ["OUTAGE_TABLE", "check_outages"]
+__all__ = ["OUTAGE_TABLE", "check_outages", "merge_outages"]
 
 OUTAGE_TABLE = Table(
     "outages",
@@ -32,3 +33,22 @@ def check_outages(source: Any, stations: pl.Series) -> Checked:
     if "plug_id" not in kept.columns:
         kept = kept.with_columns(pl.lit(None, pl.String).alias("plug_id"))
     return Checked(kept.select("station_id", "plug_id", "start", "end"), checked.rejected, checked.filled)
+
+
+def merge_outages(outages: pl.DataFrame) -> pl.DataFrame:
+    """Outages (columns of OUTAGES) with those of one plug that overlap or touch made one, sorted by plug and time.
+
+    Rows of several files may be given together. Rows without a plug stay as they are, since they may be of different
+    plugs; periods without length are dropped.
+    """
+    plug = ["station_id", "plug_id"]
+    periods = outages.select(*OUTAGES).cast(pl.Schema(OUTAGES)).filter(pl.col("start") < pl.col("end"))
+    known = periods.filter(pl.col("plug_id").is_not_null()).sort(*plug, "start")
+    covered = pl.col("end").cum_max().shift().over(plug)  # until when an earlier outage lasts
+    merged = (
+        known.with_columns((pl.col("start") > covered).fill_null(value=True).cum_sum().alias("period"))
+        .group_by(*plug, "period")
+        .agg(pl.col("start").min(), pl.col("end").max())
+        .select(*OUTAGES)
+    )
+    return pl.concat([merged, periods.filter(pl.col("plug_id").is_null())]).sort(*plug, "start", "end")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,8 @@ from unmet.records.formats import format_named, recognise
 from unmet.records.formats.base import LINE, OUTAGES, REJECTED, Raw
 from unmet.records.formats.files import read_head
 from unmet.records.formats.generic import energy_factor, guess_mapping
-from unmet.records.formats.ocpi_locations import merge_outages
 from unmet.records.mapping import Mapping, mapping_from
+from unmet.records.outages import merge_outages
 from unmet.records.stations import check_stations
 from unmet.tables import UTC, Checked, as_frame
 
@@ -74,6 +74,7 @@ def read_records(
     pile = _Pile()
     for number, (name, source) in enumerate(sources):
         raw, used, columns = _read(source, format)
+        raw = _plain_columns(raw, name)
         pile.add(name, raw, used)
         if raw.sessions is None:
             continue
@@ -177,6 +178,16 @@ def _read(source: Path | pl.DataFrame, format: str) -> tuple[Raw, str, tuple[str
     else:
         used, head = format_named(format), read_head(source)
     return used.read(head), used.name, head.columns if head.kind == "csv" else ()
+
+
+def _plain_columns(raw: Raw, name: str) -> Raw:
+    """Categories as text; columns that are no cells at all are refused."""
+    if raw.sessions is None:
+        return raw
+    for column, dtype in raw.sessions.schema.items():
+        if dtype.is_nested() or dtype in (pl.Binary, pl.Object, pl.Duration):
+            raise InputError(f"{name}: column {column} holds {dtype}: give text, numbers or times.")
+    return replace(raw, sessions=raw.sessions.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String)))
 
 
 def _override(base: Mapping, chosen: dict[str, Any], columns: tuple[str, ...], name: str) -> Mapping:

@@ -46,6 +46,7 @@ STATIONS = Table(
         ),
     ),
 )
+_ONLY_ID = Table("stations", STATIONS.columns[:1])
 _TYPES = {"text": pl.String, "number": pl.Float64, "integer": pl.Int32, "time": pl.String}
 
 
@@ -64,6 +65,11 @@ def check_stations(source: Any) -> Checked:
         raise InputError(f"{name} has no column station_id: name the stations' ids so. Its columns are {there}.")
     rules = (RowRule("station_id", pl.col("station_id").is_first_distinct(), "is the id of an earlier station"),)
     checked = check(frame, STATIONS, rules)
+    # A station of which another cell cannot be used is still a station: it keeps its id, and the cell is listed.
+    rows = checked.rejected.filter(pl.col("column") != "station_id")["line"].cast(pl.Int64) - 1
+    again = check(frame.gather(rows) if hasattr(frame, "gather") else frame[rows.to_list()], _ONLY_ID).kept
+    again = again.filter(pl.col("station_id").is_first_distinct()).join(checked.kept, on="station_id", how="anti")
+    checked = Checked(pl.concat([checked.kept, again], how="diagonal"), checked.rejected)
     rejected = checked.rejected.with_columns(lines.gather(checked.rejected["line"] - 1).alias("line"))
     if odd is not None:
         rejected = pl.concat([odd, rejected]).sort("line")

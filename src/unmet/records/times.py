@@ -8,15 +8,15 @@ does not exist is read an hour later.
 
 from __future__ import annotations
 
-import zoneinfo
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
 from unmet.errors import InputError
+from unmet.zones import checked_zone
 
-__all__ = ["ZONES", "Clock", "check_zone", "join_cells", "read_times", "to_utc"]
+__all__ = ["ZONES", "Clock", "join_cells", "read_times", "to_utc"]
 
 _BY_HOURS = {  # east of Greenwich; of several meanings of an abbreviation, the one of Europe or North America
     0: "UTC GMT Z WET",
@@ -55,14 +55,6 @@ class Clock:
 
     utc: pl.Series  # Int64, null where unknown
     wall: pl.Series  # Int64, null where `utc` is known or nothing could be read
-
-
-def check_zone(name: str) -> None:
-    """Say so where there is no such time zone."""
-    try:
-        zoneinfo.ZoneInfo(name)
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-        raise InputError(f"There is no time zone {name!r}: give a name like Europe/London or UTC.") from None
 
 
 def join_cells(frame: pl.DataFrame, columns: Sequence[str]) -> pl.Series:
@@ -119,7 +111,7 @@ def _localise(wall: pl.Series, zone: str, *, later: bool) -> pl.Series:
     if minutes is not None:
         return wall - minutes * _MINUTE
     try:
-        check_zone(zone)
+        checked_zone(zone)
     except InputError:  # a cell, not an option: its rows are set aside
         return pl.Series(wall.name, [None], pl.Int64).new_from_index(0, len(wall))
     return _zoned(wall, zone, later=later).fill_null(_zoned(wall + _HOUR, zone, later=later))

@@ -6,6 +6,7 @@ A session's columns are the CDR's own, `cdr_location.id` for a field within a fi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -74,7 +75,8 @@ class _Cdr(Member):
 
 
 def _matches(head: Head) -> bool:
-    return head.kind == "json" and '"cdr_location"' in head.text
+    empty_page = re.search(r'^\s*(\[\s*\]|\{[^\[]*"data"\s*:\s*\[\s*\])', head.text)
+    return head.kind == "json" and ('"cdr_location"' in head.text or bool(empty_page))
 
 
 def _read(head: Head) -> Raw:

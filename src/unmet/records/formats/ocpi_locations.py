@@ -22,8 +22,9 @@ from unmet.records.formats.base import OUTAGES, Format, Head, Raw
 from unmet.records.formats.json_text import Member, Reject, problem, rejected_frame
 from unmet.records.formats.ocpi import Coordinates, Identifier, Time, ocpi_members, operator_code, utc_time
 from unmet.records.mapping import Mapping
+from unmet.records.outages import merge_outages
 
-__all__ = ["OCPI_LOCATIONS", "merge_outages"]
+__all__ = ["OCPI_LOCATIONS"]
 
 _NOT_THERE = frozenset({"REMOVED", "PLANNED"})
 _OUT = frozenset({"OUTOFORDER", "INOPERATIVE", "BLOCKED"}) | _NOT_THERE
@@ -184,25 +185,6 @@ def _station(location: _Location, plugs: dict[str, _Plug]) -> tuple[Any, ...]:
         (location.operator and location.operator.name) or operator_code(location.country_code, location.party_id),
         location.name,
     )
-
-
-def merge_outages(outages: pl.DataFrame) -> pl.DataFrame:
-    """Outages (columns of OUTAGES) with those of one plug that overlap or touch made one, sorted by plug and time.
-
-    Rows of several files may be given together. Rows without a plug stay as they are, since they may be of different
-    plugs; periods without length are dropped.
-    """
-    plug = ["station_id", "plug_id"]
-    periods = outages.select(*OUTAGES).cast(_OUTAGES).filter(pl.col("start") < pl.col("end"))
-    known = periods.filter(pl.col("plug_id").is_not_null()).sort(*plug, "start")
-    covered = pl.col("end").cum_max().shift().over(plug)  # until when an earlier outage lasts
-    merged = (
-        known.with_columns((pl.col("start") > covered).fill_null(value=True).cum_sum().alias("period"))
-        .group_by(*plug, "period")
-        .agg(pl.col("start").min(), pl.col("end").max())
-        .select(*OUTAGES)
-    )
-    return pl.concat([merged, periods.filter(pl.col("plug_id").is_null())]).sort(*plug, "start", "end")
 
 
 OCPI_LOCATIONS = Format("ocpi-locations", "OCPI 2.2.1 or 2.3.0 Locations", _matches, _read)

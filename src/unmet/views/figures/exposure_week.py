@@ -23,10 +23,11 @@ def _draw(panel: Panel) -> go.Figure:
     names = lowest["unique_id"].to_list()
     wide = mean.pivot("week", index="unique_id", values="exposure")
     rows = wide.join(lowest.select("unique_id"), on="unique_id", how="right", maintain_order="right")
-    z = rows.select(str(h) for h in range(168) if str(h) in wide.columns).to_numpy()
+    there = [h for h in range(168) if str(h) in wide.columns]
+    z = rows.select(str(h) for h in there).to_numpy()
     figure = go.Figure(
         go.Heatmap(
-            z=(100 * z).round(1), x=np.arange(z.shape[1]), y=np.arange(len(names)), colorscale="Cividis",
+            z=(100 * z).round(1), x=there, y=np.arange(len(names)), colorscale="Cividis",
             zmin=0, zmax=100, ygap=1, customdata=[[str(name)] * z.shape[1] for name in names],
             hovertemplate="%{customdata}: %{z:.0f} % of arrivals seen<extra></extra>",
             colorbar={"title": "Exposure [%]", "ticksuffix": " %"},
