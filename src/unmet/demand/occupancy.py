@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from unmet.compiled import compiled
 
-__all__ = ["HOUR_MS", "FullHours", "Stays", "full_hours", "peak_cars", "stays_by_station"]
+__all__ = ["HOUR_MS", "FullHours", "Stays", "full_hours", "longest_silence", "peak_cars", "stays_by_station"]
 
 HOUR_MS = 3_600_000
 NEVER = np.iinfo(np.int64).max
@@ -78,6 +78,20 @@ def peak_cars(stays: Stays) -> Peaks:
             elif there == cars[s]:
                 times[s] += 1
     return Peaks(cars, times)
+
+
+@compiled()
+def longest_silence(stays: Stays, first_ms: int, last_ms: int) -> Integers:
+    """The longest time in which nobody came to each station, 0 where nobody ever did."""
+    longest = np.zeros(len(stays.first) - 1, np.int64)
+    for s in range(len(longest)):
+        before = first_ms
+        for i in range(stays.first[s], stays.first[s + 1]):
+            longest[s] = max(longest[s], stays.start_ms[i] - before)
+            before = stays.start_ms[i]
+        if stays.first[s] < stays.first[s + 1]:
+            longest[s] = max(longest[s], last_ms - before)
+    return longest
 
 
 @compiled()

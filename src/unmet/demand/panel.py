@@ -13,7 +13,7 @@ from unmet.demand.booking import Booking, book, spread
 from unmet.demand.calendar import hour_of_week, hours_between, whole_days, with_calendar
 from unmet.demand.exposure import CENSORED_FROM, LEAST_EXPOSED, Exposure, fit_exposure, region_exposure
 from unmet.demand.market import Market, full_market
-from unmet.demand.occupancy import HOUR_MS, Stays, full_hours, stays_by_station
+from unmet.demand.occupancy import HOUR_MS, Stays, full_hours, longest_silence, stays_by_station
 from unmet.demand.plugs import count_plugs
 from unmet.demand.regions import Regions, group_stations
 from unmet.errors import InputError
@@ -95,13 +95,14 @@ def build_panel(
     hours = hours_between(*period)
     first_ms = int(period[0].timestamp() * 1000)
     station, start, end = _codes(kept, own)
-    counted = count_plugs(own, kept, stays_by_station(station, start, end, own.height))
+    cars = stays_by_station(station, start, end, own.height)
+    counted = count_plugs(own, kept, cars)
     grouped, said = group_stations(market.all_stations(stations, counted), regions)
     of_station = pl.Series(grouped.codes())
     region = counted["station_id"].replace_strict(grouped.of_station["station_id"], of_station, return_dtype=pl.Int64)
     codes, plugs = region.to_numpy(writable=True), counted["plugs"].to_numpy(writable=True)
 
-    stays = _stays(kept, outages, counted)
+    stays = cars if outages is None or outages.is_empty() else _with_outages(kept, outages, counted)
     week = hour_of_week(hours, checked_zone(time_zone)).to_numpy(writable=True)
     full = full_hours(stays, plugs, first_ms, len(hours))
     exposure = fit_exposure(station, (start - first_ms) // HOUR_MS, own.height, full, week)
@@ -137,27 +138,29 @@ def build_panel(
         grouped,
         exposure,
         time_zone,
-        (said, *market.notes(stations, counted), *_gaps(kept, period), *_always_full(exposure, own.height, len(hours))),
+        (
+            said,
+            *market.notes(stations, counted),
+            *_gaps(cars, own, first_ms, len(hours)),
+            *_always_full(exposure, own.height, len(hours)),
+        ),
     )
 
 
-def _gaps(sessions: pl.DataFrame, period: tuple[dt.datetime, dt.datetime]) -> list[str]:
+def _gaps(stays: Stays, stations: pl.DataFrame, first_ms: int, hours: int) -> list[str]:
     """A warning where stations are silent for weeks: they may have been closed, or records may be missing."""
-    edges = pl.concat([sessions.select("station_id", "start"), *(_edge(sessions, edge) for edge in period)])
-    silent = (
-        edges.sort("station_id", "start")
-        .with_columns(gap=pl.col("start").diff().over("station_id"))
-        .group_by("station_id")
-        .agg(pl.col("gap").max())
-        .filter(pl.col("gap") > SILENT)
-    )
-    if silent.is_empty():
+    days = longest_silence(stays, first_ms, first_ms + hours * HOUR_MS) / (24 * HOUR_MS)
+    silent = int((days >= SILENT_DAYS).sum())
+    if not silent:
         return []
-    longest = silent.sort("gap", "station_id", descending=[True, False]).row(0)
+    longest = int(days.argmax())
     return [
-        f"Of the stations with sessions, {silent.height} have none for {SILENT.days} days or more at a time (the "
-        f"longest: {longest[0]}, {longest[1].days} days). Those hours count as seen and without demand."
+        f"Of the stations with sessions, {silent} have none for {SILENT_DAYS} days or more at a time (the longest: "
+        f"{stations['station_id'][longest]}, {days[longest]:.0f} days). Those hours count as seen and without demand."
     ]
+
+
+SILENT_DAYS = 30
 
 
 def _always_full(exposure: Exposure, stations: int, hours: int) -> list[str]:
@@ -172,14 +175,6 @@ def _always_full(exposure: Exposure, stations: int, hours: int) -> list[str]:
     ]
 
 
-def _edge(sessions: pl.DataFrame, at: dt.datetime) -> pl.DataFrame:
-    stations = sessions.select(pl.col("station_id").unique(maintain_order=True))
-    return stations.with_columns(start=pl.lit(at).cast(sessions.schema["start"]))
-
-
-SILENT = dt.timedelta(days=30)
-
-
 def _codes(sessions: pl.DataFrame, stations: pl.DataFrame) -> tuple[Integers, Integers, Integers]:
     """Row of the station, start and end in ms of each session."""
     rows = pl.Series(np.arange(stations.height))
@@ -188,16 +183,15 @@ def _codes(sessions: pl.DataFrame, stations: pl.DataFrame) -> tuple[Integers, In
     return station.to_numpy(writable=True), start, end
 
 
-def _stays(sessions: pl.DataFrame, outages: pl.DataFrame | None, stations: pl.DataFrame) -> Stays:
+def _with_outages(sessions: pl.DataFrame, outages: pl.DataFrame, stations: pl.DataFrame) -> Stays:
     """When plugs are taken, by a car or because they are out of order; a broken plug with a car on it is one plug."""
-    if outages is not None and not outages.is_empty():
-        columns = list(OUTAGES)
-        known = outages.join(stations.select("station_id"), on="station_id", how="semi")
-        missing = [pl.lit(None, pl.String).alias("plug_id")] if "plug_id" not in known.columns else []
-        plugs = [pl.lit(None, pl.String).alias("plug_id")] if "plug_id" not in sessions.columns else []
-        both = [sessions.with_columns(plugs).select(columns), known.with_columns(missing).select(columns)]
-        sessions = merge_outages(pl.concat(both))
-    return stays_by_station(*_codes(sessions, stations), stations.height)
+    unknown = pl.lit(None, pl.String).alias("plug_id")
+    known = outages.join(stations.select("station_id"), on="station_id", how="semi")
+    both = [
+        (rows if "plug_id" in rows.columns else rows.with_columns(unknown)).select(list(OUTAGES))
+        for rows in (sessions, known)
+    ]
+    return stays_by_station(*_codes(merge_outages(pl.concat(both)), stations), stations.height)
 
 
 def _rate(exposure: Exposure, region: Integers, regions: int) -> NDArray[np.float64]:
