@@ -65,8 +65,8 @@ def test_mapping_by_option_by_file_and_from_a_database_give_the_same(run, tmp_pa
     plain = summary(run / "sessions.parquet", *base, "--out", tmp_path / "a")
     maps = ["--map", "start=Plug in", "--map", "end=Plug out", "--map", "energy_kwh=kWh"]
     mapped = summary(run / "mine.csv", *base, *maps, "--out", tmp_path / "b")
-    (tmp_path / "map.yaml").write_text("start: Plug in\nend: Plug out\nenergy_kwh: kWh\n")
-    by_file = summary(run / "mine.csv", *base, "--map-file", tmp_path / "map.yaml", "--out", tmp_path / "c")
+    assert (tmp_path / "b" / "mapping.yaml").read_text() == "start: Plug in\nend: Plug out\nenergy_kwh: kWh\n"
+    by_file = summary(run / "mine.csv", *base, "--map-file", tmp_path / "b" / "mapping.yaml", "--out", tmp_path / "c")
     query = "select id, place, a, b, wh from charges"
     columns = {
         "session_id": "id",

@@ -65,7 +65,8 @@ def panel_from_records(choices: PanelChoices) -> tuple[Panel, pl.DataFrame, dict
         outages=outages,
         market=market,
     )
-    return panel, pl.concat(rejected), _about(records, outages)
+    mapping = mapping_from(_mapping(choices), "--map").to_yaml() if _mapping(choices) else ""
+    return panel, pl.concat(rejected), _about(records, outages) | {"mapping": mapping}
 
 
 def _nothing_left(records: Records) -> str:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from unmet.demand.regions import Regions
 from unmet.errors import InputError
 
-__all__ = ["Market", "full_market"]
+__all__ = ["Market"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +73,3 @@ class Market:
 
 
 ASSUMED_PLUGS = 2
-
-
-def full_market() -> Market:
-    """A market with one operator only."""
-    return Market()

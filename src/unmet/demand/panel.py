@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from unmet.demand.booking import Booking, book, spread
 from unmet.demand.calendar import hour_of_week, hours_between, whole_days, with_calendar
 from unmet.demand.exposure import CENSORED_FROM, LEAST_EXPOSED, Exposure, fit_exposure, region_exposure
-from unmet.demand.market import Market, full_market
+from unmet.demand.market import Market
 from unmet.demand.occupancy import HOUR_MS, Stays, full_hours, longest_silence, stays_by_station
 from unmet.demand.plugs import count_plugs
 from unmet.demand.regions import Regions, group_stations
@@ -86,7 +86,7 @@ def build_panel(
     session ends, charging or idle. `outages` (`station_id, start, end`) take a plug each. `market` says which part of
     the demand this operator could have seen at all.
     """
-    market = market or full_market()
+    market = market or Market()
     own = market.own_stations(stations)
     kept = sessions.join(own.select("station_id"), on="station_id", how="semi", maintain_order="left")
     if kept.is_empty():

@@ -93,7 +93,10 @@ def panel_page(panel: Panel, summary: dict[str, Any]) -> str:
 
 def write_panel(panel: Panel, rejected: pl.DataFrame, records: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Write a panel into a folder: its tables, the rows that were set aside, the summary (given back) and the page."""
-    summary = panel_summary(panel, records)
+    mapping = records["mapping"]
+    if mapping:
+        (folder / "mapping.yaml").write_text(mapping, encoding="utf-8")
+    summary = panel_summary(panel, {name: value for name, value in records.items() if name != "mapping"})
     panel.table.write_parquet(folder / "panel.parquet")
     panel.stations.write_parquet(folder / "stations.parquet")
     panel.station_hours().write_parquet(folder / "station_hours.parquet")
