@@ -15,7 +15,7 @@ from unmet.demand.regions import Regions, kmeans_regions
 from unmet.demand.simulated import simulated_panel
 from unmet.simulation.scenario import Scenario
 from unmet.simulation.simulate import Itinerary, prepare, simulate
-from unmet.study.paper import CENSORED_HOURS_PERCENT, PENETRATIONS, QUEUES
+from unmet.study.paper import CENSORED_HOURS_BY_REGION_PERCENT, CENSORED_HOURS_PERCENT, PENETRATIONS, QUEUES
 
 __all__ = ["Cell", "CensoringStudy", "paper_percent", "run_censoring"]
 
@@ -87,6 +87,13 @@ class CensoringStudy:
     def paper_percent(self, queue: str, penetration: float) -> float | None:
         """The paper's censored hours city-wide, percent; none for a city that is not the built-in one."""
         return paper_percent(queue, penetration) if self.city.is_built_in else None
+
+    def paper_regions(self, cell: Cell) -> tuple[float, ...]:
+        """The paper's censored hours by cluster for a cell, percent; none for a city that is not the built-in one."""
+        known = cell.queue in CENSORED_HOURS_BY_REGION_PERCENT and cell.penetration in PENETRATIONS
+        if not (known and self.city.is_built_in):
+            return ()
+        return CENSORED_HOURS_BY_REGION_PERCENT[cell.queue][PENETRATIONS.index(cell.penetration)]
 
     def rows(self) -> list[dict[str, Any]]:
         """One row a cell, with the paper's number where there is one."""

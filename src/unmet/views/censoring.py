@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,10 @@ def _rows(study: CensoringStudy) -> list[tuple[str, list[tuple[str, str]]]]:
             pairs.append((ours, "" if paper is None else f"{paper:.1f}"))
         rows.append((queue_named(queue).title, pairs))
     return rows
+
+
+def _falling(shares: Sequence[float], most: int = 12) -> str:
+    return ", ".join(f"{share:.0f}" for share in sorted(shares, reverse=True)[:most]) + " %"
 
 
 def _beside(ours: str, paper: str) -> str:
@@ -92,6 +97,9 @@ def censoring_markdown(study: CensoringStudy) -> str:
     for row, censored in zip(study.regions.centres.rows(), cell.censored_hours_percent_by_region, strict=True):
         name, _, _, stations, plugs = row
         lines.append(f"| {name} | {stations} | {plugs} | {censored:.1f} |")
+    if paper := study.paper_regions(cell):
+        ours = _falling(cell.censored_hours_percent_by_region)
+        lines += ["", f"In falling order: {ours}; the paper's clusters: {_falling(paper)}."]
     lines += ["", f"unmet {__version__}, seed {study.seed}; written by `unmet study censoring`."]
     return "\n".join(lines) + "\n"
 
@@ -132,10 +140,9 @@ def print_censoring(study: CensoringStudy, out: Path, *, as_json: bool) -> None:
             for queue, (_, pairs) in zip(study.queues, _rows(study), strict=True)
         ],
     )
-    regions = sorted(cell.censored_hours_percent_by_region, reverse=True)
-    print(
-        f"By region, {cell.queue} at {percent(cell.penetration)}: " + ", ".join(f"{p:.0f}" for p in regions[:12]) + " %"
-    )
+    print(f"By region, {cell.queue} at {percent(cell.penetration)}: {_falling(cell.censored_hours_percent_by_region)}")
+    if paper := study.paper_regions(cell):
+        print(f"The paper's clusters: {_falling(paper)}")
     print(f"Energy lost there: {percent(cell.lost_share_of_energy, 1)} of {cell.true_kwh / 1000:,.0f} MWh wanted.")
     print(f"Figures and tables: {out / 'study.html'} (open it in a browser)")
     say(f"{len(study.cells)} simulations took {study.seconds:.1f} s.")

@@ -6,7 +6,6 @@ import plotly.graph_objects as go
 
 from unmet.simulation.queues import queue_named
 from unmet.study.censoring import CensoringStudy
-from unmet.study.paper import CENSORED_HOURS_BY_REGION_PERCENT, PENETRATIONS
 from unmet.views.figures.base import Figure
 from unmet.views.theme import FAINT, OBSERVED, layout, percent
 
@@ -24,8 +23,7 @@ def _draw(study: CensoringStudy) -> go.Figure:
         text=[f"{censored:.0f}" for _, censored in ours], textposition="outside",
         customdata=[name for name, _ in ours], hovertemplate="region %{customdata}: %{y:.1f} %",
     )  # fmt: skip
-    if study.city.is_built_in and cell.queue in CENSORED_HOURS_BY_REGION_PERCENT and cell.penetration in PENETRATIONS:
-        row = CENSORED_HOURS_BY_REGION_PERCENT[cell.queue][PENETRATIONS.index(cell.penetration)]
+    if row := study.paper_regions(cell):
         paper = sorted(enumerate(row), key=lambda pair: -pair[1])
         figure.add_bar(
             x=list(range(1, len(paper) + 1)), y=[censored for _, censored in paper], name="Paper", marker_color=FAINT,
