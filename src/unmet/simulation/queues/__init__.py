@@ -5,7 +5,7 @@ A new one is a file beside these with one compiled function, and a call of `regi
 
 from __future__ import annotations
 
-from unmet.errors import InputError
+from unmet.registry import Registry
 from unmet.simulation.queues.base import ADMIT, LOST, Driver, Plugs, Queue, Slot, free_plug, until_next_trip
 from unmet.simulation.queues.first_come import FIRST_COME
 from unmet.simulation.queues.gas_station import GAS_STATION
@@ -15,6 +15,7 @@ from unmet.simulation.queues.three_hour import THREE_HOUR
 __all__ = [
     "ADMIT",
     "LOST",
+    "QUEUES",
     "Driver",
     "Plugs",
     "Queue",
@@ -26,27 +27,8 @@ __all__ = [
     "until_next_trip",
 ]
 
-_QUEUES: dict[str, Queue] = {}
-
-
-def register(queue: Queue) -> Queue:
-    """Make a queue discipline known by its name."""
-    _QUEUES[queue.name] = queue
-    return queue
-
-
-def queue_named(name: str) -> Queue:
-    """The queue discipline of that name."""
-    try:
-        return _QUEUES[name]
-    except KeyError:
-        raise InputError(f"There is no queue named {name!r}: choose one of {', '.join(_QUEUES)}.") from None
-
-
-def queue_names() -> tuple[str, ...]:
-    """The names of all known queue disciplines."""
-    return tuple(_QUEUES)
-
+QUEUES: Registry[Queue] = Registry("queue")
+register, queue_named, queue_names = QUEUES.register, QUEUES.named, QUEUES.names
 
 for _queue in (GAS_STATION, THREE_HOUR, FIRST_COME, RESERVATION):
     register(_queue)

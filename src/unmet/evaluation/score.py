@@ -1,0 +1,76 @@
+"""Scores: forecasts against what came, overall, by region and by horizon."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from unmet.errors import InputError
+from unmet.evaluation.measures import bias_percent, covered, crps, interval_length, mean_of, tilted_loss
+from unmet.models.calibration import EDGES, pool_of
+from unmet.models.forecaster import quantile_column
+
+__all__ = ["by_horizon", "by_region", "score", "with_actual"]
+
+_ACTUAL, _SCALE = "__actual__", "__scale__"
+
+
+def with_actual(forecasts: pl.DataFrame, panel: pl.DataFrame, column: str, scale: dict[str, float]) -> pl.DataFrame:
+    """Forecasts (`unique_id, ds`, quantiles) with what came, and each region's scale [kWh]; hours without are left out."""
+    if column not in panel.columns:
+        raise InputError(
+            f"The panel has no column {column} to score against: its columns are {', '.join(panel.columns)}."
+        )
+    actual = panel.select("unique_id", pl.col("ds").cast(forecasts.schema["ds"]), pl.col(column).alias(_ACTUAL))
+    joined = forecasts.join(actual, on=["unique_id", "ds"], how="inner", maintain_order="left")
+    known = joined.filter(pl.col(_ACTUAL).is_not_null() & pl.col(_ACTUAL).is_not_nan())
+    if known.is_empty():
+        raise InputError("No hour that was forecast is in the panel: there is nothing to score.")
+    return known.with_columns(pl.col("unique_id").replace_strict(scale, return_dtype=pl.Float64).alias(_SCALE))
+
+
+def score(rows: pl.DataFrame, levels: Sequence[float]) -> dict[str, float]:
+    """The measures over all rows of `with_actual`.
+
+    `tilted_loss` is the paper's: in units of each region's scale, the mean over hours, summed over regions and levels;
+    `icp` and `mil` likewise in its unit, as means. The others are in kWh an hour of a region.
+    """
+    y = rows[_ACTUAL].to_numpy()
+    scale = rows[_SCALE].to_numpy()
+    quantiles = rows.select(quantile_column(level) for level in levels).to_numpy()
+    loss = tilted_loss(y, quantiles, levels).sum(axis=-1)
+    length = interval_length(quantiles)
+    regions = rows["unique_id"].n_unique()
+    return {
+        "hours": rows.height,
+        "tilted_loss": float(np.mean(loss / scale)) * regions,
+        "icp": float(covered(y, quantiles).mean()),
+        "mil": float(np.mean(length / scale)),
+        "crps": float(np.mean(crps(y, quantiles, levels) / scale)),
+        "bias_percent": bias_percent(y, mean_of(quantiles, levels)),
+        "tilted_loss_kwh": float(np.mean(loss)),
+        "mil_kwh": float(np.mean(length)),
+        "crps_kwh": float(np.mean(crps(y, quantiles, levels))),
+        "mean_kwh": float(np.mean(y)),
+    }
+
+
+def by_region(rows: pl.DataFrame, levels: Sequence[float]) -> list[dict[str, Any]]:
+    """The measures of each region."""
+    return [
+        {"unique_id": name} | score(part, levels) for (name,), part in rows.group_by("unique_id", maintain_order=True)
+    ]
+
+
+def by_horizon(rows: pl.DataFrame, levels: Sequence[float]) -> list[dict[str, Any]]:
+    """The measures of each pool of horizons, of rows with a column `horizon` [h]."""
+    pools = rows.with_columns(pool=pl.Series(pool_of(rows["horizon"].to_numpy())))
+    found = []
+    for (pool,), part in pools.group_by("pool", maintain_order=True):
+        index = int(str(pool))
+        last = int(part["horizon"].max())  # type: ignore[arg-type]
+        found.append({"from_hour": EDGES[index], "to_hour": last} | score(part, levels))
+    return sorted(found, key=lambda row: row["from_hour"])

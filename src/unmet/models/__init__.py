@@ -1,0 +1,1 @@
+"""Models: graph, backbones, likelihoods, training and the forecaster. Panel -> model -> forecast."""

@@ -1,0 +1,16 @@
+"""Backbones. A new one is a file beside these with one small class, and a call of `BACKBONES.register`."""
+
+from __future__ import annotations
+
+from unmet.models.backbones.base import Backbone, Inputs, Shape
+from unmet.models.backbones.lagged import LaggedLinear, Perceptron
+from unmet.models.backbones.seasonal import Seasonal
+from unmet.models.backbones.tgcn import TGCN
+from unmet.registry import Registry
+
+__all__ = ["BACKBONES", "Backbone", "Inputs", "Shape"]
+
+BACKBONES: Registry[type[Backbone]] = Registry("backbone")
+
+for _backbone in (TGCN, Perceptron, LaggedLinear, Seasonal):
+    BACKBONES.register(_backbone)

@@ -1,0 +1,24 @@
+"""The seasonal profile: what an hour of the week brought so far, whatever came before it."""
+
+from __future__ import annotations
+
+from torch import Tensor
+from torch.nn.functional import one_hot
+
+from unmet.demand.calendar import HOURS_A_WEEK
+from unmet.models.backbones.base import Backbone, Inputs
+
+__all__ = ["Seasonal"]
+
+
+class Seasonal(Backbone):
+    """The hour of the week as 168 ones and zeros, so that each region's head is a table of its week."""
+
+    name = "seasonal"
+    title = "Seasonal profile"
+    width = HOURS_A_WEEK
+
+    def forward(self, inputs: Inputs) -> Tensor:
+        """The hour of the week, the same for all regions."""
+        week = inputs.week[self.shape.lags - 1 :]
+        return one_hot(week, HOURS_A_WEEK).to(inputs.values.dtype)[:, :, None]

@@ -1,0 +1,75 @@
+"""Calibration: quantiles moved to where held-out hours say they belong, at every horizon.
+
+A quantile q of level p is moved by d times the width of its interval, d the level-p quantile of (truth - q) / width
+over held-out hours. Where the truth is only known to be larger than what was seen, that quantile is Kaplan and
+Meier's. Horizons are pooled from 1 hour to a week in steps that double.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["EDGES", "Calibration", "kaplan_meier_quantile"]
+
+Floats = NDArray[np.float64]
+
+EDGES = (1, 2, 4, 7, 13, 25, 49, 97)  # first horizon of each pool [h]
+LEAST_WIDTH = 0.01  # of a region's scale
+LEAST_HOURS = 100  # region-hours without which a pool takes the moves of the pool before it
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """How far to move each level at each pool of horizons, in widths of the interval."""
+
+    moves: Floats  # (pools, levels)
+
+    @classmethod
+    def none(cls, levels: int) -> Calibration:
+        """Leave quantiles as they are."""
+        return cls(np.zeros((len(EDGES), levels)))
+
+    def apply(self, quantiles: Floats, horizon: int | NDArray[np.int64] = 1) -> Floats:
+        """Moved quantiles, (..., levels); the horizon [h] is one for all, or one each, (...)."""
+        move = self.moves[pool_of(np.asarray(horizon))]
+        return np.sort(quantiles + move * _width(quantiles)[..., None], axis=-1)
+
+
+def pool_of(horizon: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The pool of each horizon [h]."""
+    return np.searchsorted(EDGES, horizon, side="right") - 1
+
+
+def moves_of(quantiles: Floats, lower: Floats, upper: Floats, levels: Sequence[float]) -> Floats:
+    """The moves that would have been right for these quantiles (cells, levels), given the bounds of the truth.
+
+    Demand that is known only from above or within an interval counts as its upper bound.
+    """
+    width = _width(quantiles)
+    censored = np.isinf(upper)
+    seen = np.where(censored, lower, upper)
+    moves = [kaplan_meier_quantile((seen - quantiles[:, i]) / width, censored, level) for i, level in enumerate(levels)]
+    return np.array(moves)
+
+
+def kaplan_meier_quantile(values: Floats, censored: NDArray[np.bool_], level: float) -> float:
+    """Quantile of values of which some are only known to be larger, by Kaplan and Meier's estimator.
+
+    Where so many are censored that the level is never reached, the largest known value, and at least 0.
+    """
+    order = np.lexsort((censored, values))
+    known = ~censored[order]
+    at_risk = np.arange(len(values), 0, -1)
+    reached = 1 - np.cumprod(np.where(known, 1 - 1 / at_risk, 1.0))
+    where = np.flatnonzero(known & (reached >= level - 1e-12))
+    if len(where):
+        return float(values[order][where[0]])
+    return max(0.0, float(values[order][known].max(initial=0.0)))
+
+
+def _width(quantiles: Floats) -> Floats:
+    return np.asarray(np.maximum(quantiles[..., -1] - quantiles[..., 0], LEAST_WIDTH))

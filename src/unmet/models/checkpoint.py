@@ -1,0 +1,67 @@
+"""Checkpoints: where trainings stand, in files that are whole or not there."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+
+from unmet.errors import InputError
+from unmet.models.training import State, Training
+from unmet.runs import atomic_file
+
+__all__ = ["claim", "read_state", "write_state"]
+
+if TYPE_CHECKING:
+    from unmet.models.seeds import Job
+
+PARTS = ("weights", "best", "moments")
+
+
+def write_state(path: Path, state: State) -> None:
+    """Write where a training stands."""
+    tensors = {
+        f"{part}/{name}": value.cpu().contiguous() for part in PARTS for name, value in getattr(state, part).items()
+    }
+    with atomic_file(path) as draft:
+        save_file(tensors, draft, {"numbers": json.dumps(state.numbers())})
+
+
+def read_state(path: Path) -> State:
+    """Read where a training stands; at its beginning, if there is no file."""
+    if not path.exists():
+        return State()
+    parts: dict[str, dict[str, torch.Tensor]] = {part: {} for part in PARTS}
+    try:
+        with safe_open(path, "pt") as file:
+            numbers = json.loads(file.metadata()["numbers"])
+            for key in file.keys():  # noqa: SIM118 (the file is not a mapping)
+                part, _, name = key.partition("/")
+                parts[part][name] = file.get_tensor(key)
+        numbers["losses"] = [(loss, validation) for loss, validation in numbers["losses"]]
+        return State(**numbers, weights=parts["weights"], best=parts["best"], moments=parts["moments"])
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError):
+        raise InputError(f"{path} is not a training to go on with: delete it and start anew.") from None
+
+
+def claim(folder: Path, job: Job, options: dict[str, Any]) -> None:
+    """Take a folder for the checkpoints of a job; refuse one that holds those of another panel or other options."""
+    digest = hashlib.sha256()
+    for part in job.task.data:
+        digest.update(np.ascontiguousarray(part.cpu().numpy()).tobytes())
+    kept = {name: asdict(value) if isinstance(value, Training) else value for name, value in options.items()}
+    kept.pop("workers")
+    digest.update(json.dumps(kept, sort_keys=True, default=str).encode())
+    digest.update(job.graph.data.tobytes())
+    mark = folder / "of"
+    if mark.exists() and mark.read_text(encoding="utf-8") != digest.hexdigest():
+        raise InputError(f"{folder} holds a training of another panel or with other options: start anew.")
+    folder.mkdir(parents=True, exist_ok=True)
+    mark.write_text(digest.hexdigest(), encoding="utf-8")

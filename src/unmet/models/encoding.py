@@ -1,0 +1,131 @@
+"""Encoding: series as the tensors that networks read, scaled by what the training part holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from unmet.demand.calendar import HOURS_A_WEEK
+from unmet.models.backbones.base import Inputs, Shape
+from unmet.models.likelihoods.base import Seen
+from unmet.models.series import Series
+
+__all__ = ["Data", "Encoding"]
+
+Floats = NDArray[np.float64]
+
+
+class Data(NamedTuple):
+    """A series as tensors, in units of each region's scale."""
+
+    values: Tensor  # (hours, nodes, features), what is known at each hour
+    week: Tensor  # (hours,), hour of the week of the hour to come
+    y: Tensor  # (hours, nodes), what is to be learned; 0 where missing
+    lower: Tensor  # (hours, nodes)
+    upper: Tensor  # (hours, nodes)
+    weight: Tensor  # (hours, nodes), 1 where there is something to learn, else 0
+
+    def inputs(self, starts: Tensor, length: int) -> Inputs:
+        """So many hours from each start, as a batch."""
+        hours = starts[None] + torch.arange(length, device=starts.device)[:, None]
+        return Inputs(self.values[hours], self.week[hours])
+
+    def seen(self, hours: Tensor) -> tuple[Seen, Tensor]:
+        """What was seen at these hours (hours, batch), and how much each counts; (hours, batch, nodes)."""
+        return Seen(self.y[hours], self.lower[hours], self.upper[hours]), self.weight[hours]
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """How series become tensors.
+
+    Features of an hour, in order: demand over the region's scale; if `marks_unknown`, whether that is known; then of
+    the hour to come, sine and cosine of its hour and weekday, and the extra columns, standardised.
+    """
+
+    scale: Floats  # (nodes,), largest observed demand of the training part [kWh]
+    marks_unknown: bool
+    profile: Floats  # (168, nodes), stands in for missing hours where unknown hours are not marked
+    extra_mean: Floats  # (columns,)
+    extra_spread: Floats
+    time_zone: str
+
+    @classmethod
+    def of(cls, series: Series, train_hours: int, time_zone: str, *, marks_unknown: bool) -> Encoding:
+        """Learn scales from the first hours of a series."""
+        demand, extras = series.demand[:train_hours], series.extras[:train_hours]
+        largest = np.where(np.isnan(demand), 0, demand).max(axis=0, initial=0)
+        scale = np.where(largest > 0, largest, 1.0)
+        week = series.week(time_zone)[:train_hours]
+        profile = np.tile(_mean(demand / scale, (0,)), (HOURS_A_WEEK, 1))
+        for hour in range(HOURS_A_WEEK):
+            rows = demand[week == hour] / scale
+            profile[hour] = np.where(np.isfinite(rows).any(axis=0), _mean(rows, (0,)), profile[hour])
+        mean = _mean(extras, (0, 1))
+        spread = np.sqrt(_mean((extras - mean) ** 2, (0, 1)))
+        return cls(scale, marks_unknown, profile, mean, np.where(spread > 0, spread, 1.0), time_zone)
+
+    def shape(self, lags: int) -> Shape:
+        """What a backbone must fit."""
+        past = 1 + self.marks_unknown
+        return Shape(len(self.scale), past + CALENDAR + len(self.extra_mean), past, lags)
+
+    def encode(self, series: Series, ahead: Floats | None = None) -> Data:
+        """The series as tensors, and some hours more of which only the extra columns `ahead` are known.
+
+        `ahead` has shape (hours, nodes, columns), and no columns where there are no extras.
+        """
+        more = np.empty((0, *series.extras.shape[1:])) if ahead is None else ahead
+        week = series.week(self.time_zone, len(more) + 1)
+        gap = np.full((len(more), len(series.names)), np.nan)
+        demand = np.concatenate([series.demand, gap]) / self.scale
+        known = np.isfinite(demand)
+        filled = np.where(known, demand, 0.0 if self.marks_unknown else self.profile[week[:-1]])
+        to_come = np.concatenate([series.extras, more, np.full((1, *series.extras.shape[1:]), np.nan)])[1:]
+        extras = (to_come - self.extra_mean) / self.extra_spread
+        past = [filled, known] if self.marks_unknown else [filled]
+        calendar = np.broadcast_to(_calendar(week[1:])[:, None], (*demand.shape, CALENDAR))
+        values = np.concatenate([np.stack(past, -1), calendar, np.nan_to_num(extras, nan=0.0)], -1)
+        target, lower, upper = (
+            np.concatenate([part, gap]) / self.scale for part in (series.target, series.lower, series.upper)
+        )
+        weight = np.isfinite(target)
+        return Data(
+            _float(values),
+            torch.from_numpy(week[1:].astype(np.int64)),
+            _float(np.where(weight, target, 0)),
+            _float(np.where(weight, lower, 0)),
+            _float(np.where(weight, upper, 0)),
+            _float(weight),
+        )
+
+    def blank(self, values: Tensor, origin: Tensor) -> Tensor:
+        """Values (hours, batch, nodes, features) of which demand is unknown from the hour `origin` (batch,) on."""
+        hour = torch.arange(len(values), device=values.device)[:, None]
+        seen = (hour < origin[None]).to(values.dtype)[:, :, None, None]
+        past = self.shape(1).past_features
+        return torch.cat([values[..., :past] * seen, values[..., past:]], -1)
+
+
+CALENDAR = 4
+
+
+def _calendar(week: NDArray[np.int64]) -> Floats:
+    hour, day = 2 * np.pi * (week % 24) / 24, 2 * np.pi * (week // 24) / 7
+    return np.stack([np.sin(hour), np.cos(hour), np.sin(day), np.cos(day)], -1)
+
+
+def _mean(values: Floats, axis: tuple[int, ...]) -> Floats:
+    """Mean of what is finite; 0 where nothing is."""
+    finite = np.isfinite(values)
+    total = np.where(finite, values, 0).sum(axis=axis)
+    return np.asarray(total / np.maximum(finite.sum(axis=axis), 1))
+
+
+def _float(values: NDArray[np.generic]) -> Tensor:
+    return torch.from_numpy(np.ascontiguousarray(values, np.float32))

@@ -1,0 +1,434 @@
+"""The forecaster: a backbone and a likelihood, fitted on a panel from several seeds, that forecasts true demand."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import polars as pl
+import torch
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from unmet.errors import InputError
+from unmet.models.backbones import BACKBONES
+from unmet.models.calibration import EDGES, LEAST_HOURS, Calibration, moves_of, pool_of
+from unmet.models.checkpoint import claim
+from unmet.models.encoding import Data, Encoding
+from unmet.models.graph import Graph, region_graph
+from unmet.models.likelihoods import LEVELS, LIKELIHOODS, Likelihood
+from unmet.models.network import Network
+from unmet.models.notes import panel_notes
+from unmet.models.prediction import from_origins, one_hour_ahead
+from unmet.models.seeds import Job, SeedProgress, one_thread, train_seeds
+from unmet.models.series import HOUR, Series, read_positions, read_series
+from unmet.models.training import Task, Training
+from unmet.runs import run_folder
+from unmet.zones import checked_zone
+
+__all__ = ["Forecaster", "Split", "quantile_column"]
+
+Floats = NDArray[np.float64]
+LEAST_TARGETS = 24  # hours to learn from
+ORIGINS = 48  # from which forecasts are calibrated, at most
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """When the parts of a panel end.
+
+    Hours before `train_end` are learned from, those up to `fit_end` say when to stop and calibrate, and those after it
+    no part of the model has seen.
+    """
+
+    first: dt.datetime
+    train_end: dt.datetime
+    fit_end: dt.datetime
+
+
+def quantile_column(level: float) -> str:
+    """The column of a quantile in a table of forecasts, as q0.05."""
+    return f"q{level:g}"
+
+
+class Forecaster(BaseEstimator):  # type: ignore[misc]
+    """Fit a backbone with a likelihood on a panel, and forecast true demand with intervals.
+
+    Args:
+        backbone: what turns past hours into features: tgcn, mlp, linear, seasonal, or one registered by you.
+        likelihood: what an observation says of true demand: gaussian, tobit, quantile, censored-quantile, or yours.
+        levels: of the quantiles to forecast.
+        seeds: trainings from different beginnings, of which forecasts are the mean.
+        seed: the first of them; the same seed gives the same model.
+        lags: hours that a forecast looks back.
+        horizon: hours that it can look ahead; 1 is the paper's model.
+        features: further numeric columns of the panel, known of an hour before it comes.
+        target: the column to learn; the true demand of a simulation gives an oracle.
+        shares: of the hours to learn from, and to stop and calibrate by; the rest is for tests.
+        training: how the networks are trained.
+        calibrate: move quantiles to where held-out hours say they belong.
+        floor: the least that a forecast may say [kWh]; none with `None`.
+        time_zone: of the calendar.
+        workers: trainings at once; without it, one a core.
+    """
+
+    def __init__(
+        self,
+        backbone: str = "tgcn",
+        likelihood: str = "censored-quantile",
+        *,
+        levels: Sequence[float] = LEVELS,
+        seeds: int = 10,
+        seed: int = 1,
+        lags: int = 168,
+        horizon: int = 168,
+        features: Sequence[str] = (),
+        target: str = "y",
+        shares: tuple[float, float] = (0.8, 0.1),
+        training: Training = Training(),  # noqa: B008 (it is frozen)
+        calibrate: bool = True,
+        floor: float | None = 0.0,
+        time_zone: str = "UTC",
+        workers: int | None = None,
+    ) -> None:
+        self.backbone = backbone
+        self.likelihood = likelihood
+        self.levels = levels
+        self.seeds = seeds
+        self.seed = seed
+        self.lags = lags
+        self.horizon = horizon
+        self.features = features
+        self.target = target
+        self.shares = shares
+        self.training = training
+        self.calibrate = calibrate
+        self.floor = floor
+        self.time_zone = time_zone
+        self.workers = workers
+
+    # Fitted: regions_, positions_, split_, encoding_, networks_, seeds_, losses_, calibration_, finished_, notes_
+
+    def fit(
+        self,
+        panel: Any,
+        positions: Any = None,
+        *,
+        checkpoints: Path | None = None,
+        on_progress: Callable[[list[SeedProgress]], None] | None = None,
+    ) -> Self:
+        """Fit on a panel (`unique_id, ds, y`, perhaps `censored, lower, upper`), any frame or a file.
+
+        `positions` (`unique_id, lat, lon`) tie near regions to each other; without them none are. Ctrl-C keeps the
+        best weights so far; with a folder of `checkpoints` a later call goes on from where this one ended.
+        """
+        likelihood, series = self._check(panel)
+        names = series.names
+        places = None if positions is None else read_positions(positions, names)
+        train_hours, fit_hours = self._split(series)
+        encoding = Encoding.of(series, train_hours, self.time_zone, marks_unknown=self.horizon > 1)
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        data = _to(encoding.encode(series), device)
+        task = Task(data, encoding, likelihood, self.lags, self.horizon, train_hours, fit_hours, self.training)
+        job = Job(task, BACKBONES.named(self.backbone), region_graph(places, len(names)), device)
+        self.seeds_ = tuple(range(self.seed, self.seed + self.seeds))
+        if checkpoints is not None:
+            claim(checkpoints, job, self.get_params())
+        workers = 1 if device == "cuda" else self.workers or _cores()
+        states, stopped = train_seeds(job, self.seeds_, workers, checkpoints, on_progress)
+
+        self.regions_, self.positions_, self.encoding_ = names, places, encoding
+        self.split_ = Split(series.first, series.first + train_hours * HOUR, series.first + fit_hours * HOUR)
+        self.losses_ = [state.losses for state in states]
+        self.finished_ = not stopped
+        self.set_weights([state.best for state in states])
+        self.calibration_ = Calibration.none(len(likelihood.levels))
+        if self.calibrate:
+            self.calibration_ = self._calibrate(data, likelihood, train_hours, fit_hours)
+        self.notes_ = panel_notes(series, likelihood, train_hours)
+        return self
+
+    def predict(self, panel: Any, since: dt.datetime | None = None, *, each: bool = False) -> pl.DataFrame:
+        """Forecasts one hour ahead for every past hour from `since` on that has enough hours before it.
+
+        Columns: `unique_id, ds`, the quantiles as `q0.05, q0.5, q0.95` [kWh]; with `each` also `seed`, one row a seed.
+        """
+        series = self._series(panel)
+        first = self.lags if since is None else max(self.lags, int(-((series.first - since) // HOUR)))
+        if first >= series.hours:
+            raise InputError(
+                f"No hour of the panel has {self.lags} hours before it"
+                + (f" and comes after {since:%Y-%m-%d %H:%M}" if since else "")
+                + ": give a longer panel."
+            )
+        data = _to(self.encoding_.encode(series), self._device())
+        with one_thread():
+            parts = [
+                one_hour_ahead(network, self._likelihood(), data, self.lags, first, series.hours)
+                for network in self.networks_
+            ]
+        times = series.times()[first:]
+        if each:
+            frames = [
+                self._frame(times, self._finish(part, 1)).with_columns(seed=pl.lit(seed, pl.Int64))
+                for seed, part in zip(self.seeds_, parts, strict=True)
+            ]
+            return pl.concat(frames)
+        return self._frame(times, self._finish(np.mean(parts, axis=0), 1))
+
+    def forecast(self, panel: Any, hours: int | None = None, future: Any = None) -> pl.DataFrame:
+        """Forecast the hours after the end of a panel.
+
+        `hours` is the model's horizon at most. `future` (`unique_id, ds` and the extra features) is needed if the
+        model reads such. Columns: `unique_id, ds, horizon` [h], the quantiles [kWh].
+        """
+        hours = self.horizon if hours is None else hours
+        self._may_look(hours)
+        series = self._series(panel, self.lags)
+        if series.hours < self.lags:
+            raise InputError(
+                f"A forecast needs the last {self.lags} hours; the panel has {series.hours}. Give a longer one."
+            )
+        data = _to(self.encoding_.encode(series, self._ahead(series, hours, future)), self._device())
+        origin = np.array([series.hours])
+        with one_thread():
+            mean = self._mean_from(data, origin, hours)[0]
+        times = series.times(hours)[-hours:]
+        steps = np.arange(1, hours + 1)
+        frame = self._frame(times, self._finish(mean, steps[:, None]))
+        horizon = pl.Series("horizon", np.tile(steps, len(series.names)))
+        return frame.insert_column(2, horizon)
+
+    def backtest(self, panel: Any, since: dt.datetime | None = None, every: int = 24) -> pl.DataFrame:
+        """Forecasts as they would have been made every so many hours from `since` on, each over the whole horizon.
+
+        Columns: `unique_id, ds, cutoff` (the first hour forecast), `horizon` [h], the quantiles [kWh]. `since` is by
+        default the end of what the model has seen.
+        """
+        series = self._series(panel)
+        first = int(((since or self.split_.fit_end) - series.first) / HOUR)
+        origins = np.arange(max(first, self.lags), series.hours - self.horizon + 1, every)
+        if not len(origins):
+            raise InputError(
+                f"The panel has no {self.horizon} hours after {since or self.split_.fit_end:%Y-%m-%d %H:%M} to look "
+                "back on: give a longer panel, or a model with a shorter horizon."
+            )
+        data = _to(self.encoding_.encode(series), self._device())
+        with one_thread():
+            mean = self._mean_from(data, origins, self.horizon)
+        steps = np.arange(1, self.horizon + 1)
+        done = self._finish(mean, steps[:, None])
+        times = series.times()
+        frames = [
+            self._frame(times[origin : origin + self.horizon], done[i]).with_columns(
+                cutoff=pl.lit(times[int(origin)]), horizon=pl.Series(np.tile(steps, len(series.names)))
+            )
+            for i, origin in enumerate(origins)
+        ]
+        return pl.concat(frames)
+
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
+        """Write the fitted model into a folder: weights as safetensors, all else as JSON."""
+        from unmet.models.storage import write_model
+
+        with run_folder(Path(folder), overwrite=overwrite) as draft:
+            write_model(self, draft)
+        return Path(folder)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Forecaster:
+        """Read a fitted model from a folder."""
+        from unmet.models.storage import load_model
+
+        return load_model(Path(folder))
+
+    def set_weights(self, weights: Sequence[dict[str, torch.Tensor]]) -> None:
+        """Take these weights for the networks, one set a seed. Regions, positions and encoding are there already."""
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        outputs = self._likelihood().outputs
+        self.networks_ = []
+        for values in weights:
+            graph = Graph(region_graph(self.positions_, len(self.regions_)))
+            backbone = BACKBONES.named(self.backbone)(self.encoding_.shape(self.lags), graph)
+            network = Network(backbone, outputs).to(device)
+            network.load_state_dict(values)
+            self.networks_.append(network)
+
+    def check_fitted(self) -> None:
+        """Raise a clear error if there is nothing fitted yet."""
+        if not hasattr(self, "networks_"):
+            raise InputError("The forecaster is not fitted yet: call fit first.")
+
+    def _check(self, panel: Any) -> tuple[Likelihood, Series]:
+        """The likelihood and the series, if all options make sense."""
+        likelihood = self._likelihood()
+        BACKBONES.named(self.backbone)
+        checked_zone(self.time_zone)
+        if self.seeds < 1 or self.lags < 1 or self.horizon < 1 or (self.workers is not None and self.workers < 1):
+            raise InputError("seeds, lags, horizon and workers must be at least 1.")
+        if self.horizon > 1 and self.training.by == "window":
+            raise InputError(
+                "Training by windows, as in the paper, looks one hour ahead: set horizon=1, or train by chunk."
+            )
+        train, stop = self.shares
+        if not (train > 0 and stop > 0 and train + stop <= 1):
+            raise InputError(f"Shares of {train:g} and {stop:g} make no sense: give two above 0 that sum to 1 at most.")
+        return likelihood, read_series(panel, target=self.target, extras=self.features)
+
+    def _split(self, series: Series) -> tuple[int, int]:
+        """Hours of the training part, and hours of it and the part that says when to stop."""
+        train_hours = int(series.hours * self.shares[0])
+        fit_hours = int(round(series.hours * sum(self.shares), 6))
+        least = self.lags + LEAST_TARGETS
+        if train_hours < least or fit_hours <= train_hours:
+            needed = max(int(np.ceil(least / self.shares[0])), int(np.ceil(LEAST_TARGETS / self.shares[1])))
+            raise InputError(
+                f"The panel covers {series.hours} hours, too few to learn from with {self.lags} hours to look back on: "
+                f"give {needed} hours or more, or fewer lags."
+            )
+        empty = ~np.isfinite(series.target[self.lags : train_hours]).any(axis=0)
+        if empty.any():
+            name = series.names[int(empty.argmax())]
+            raise InputError(
+                f"Region {name} has no usable hour to learn from between {series.first + self.lags * HOUR:%Y-%m-%d} "
+                f"and {series.first + train_hours * HOUR:%Y-%m-%d}: leave it out of the panel, or learn from a "
+                "larger share of it."
+            )
+        if not np.isfinite(series.target[train_hours:fit_hours]).any():
+            raise InputError(
+                f"The panel has no usable hour between {series.first + train_hours * HOUR:%Y-%m-%d} and "
+                f"{series.first + fit_hours * HOUR:%Y-%m-%d} to tell when to stop: give a longer panel."
+            )
+        return train_hours, fit_hours
+
+    def _calibrate(self, data: Data, likelihood: Likelihood, train_hours: int, fit_hours: int) -> Calibration:
+        """Moves that held-out hours ask for, one hour ahead and from origins spread over them."""
+        moves = Calibration.none(len(likelihood.levels)).moves.copy()
+        with one_thread():
+            ahead = np.mean(
+                [one_hour_ahead(n, likelihood, data, self.lags, train_hours, fit_hours) for n in self.networks_], axis=0
+            )
+            hours = np.arange(train_hours, fit_hours)
+            moves[:] = self._moves(data, likelihood, ahead, hours, moves[0])
+            reach = min(self.horizon, fit_hours - train_hours)
+            if reach > 1:
+                every = max(1, -(-(fit_hours - train_hours - 1) // ORIGINS))
+                origins = np.arange(train_hours, fit_hours, every)
+                hours_of = origins[:, None] + np.arange(reach)
+                # Origins late in the held-out part look beyond it: those hours are not counted.
+                beyond = self._mean_from(_longer(data, reach), origins, reach)
+                for pool in range(1, len(EDGES)):
+                    steps = np.flatnonzero(pool_of(np.arange(1, reach + 1)) == pool)
+                    inside = hours_of[:, steps] < fit_hours
+                    chosen = beyond[:, steps][inside]
+                    moves[pool] = self._moves(data, likelihood, chosen, hours_of[:, steps][inside], moves[pool - 1])
+        return Calibration(moves)
+
+    def _moves(
+        self, data: Data, likelihood: Likelihood, quantiles: Floats, hours: NDArray[np.int64], before: Floats
+    ) -> Floats:
+        """Moves for quantiles (hours, nodes, levels) of these hours; those of the pool before, where there are few."""
+        device = data.y.device
+        index = torch.from_numpy(hours).to(device)
+        known = data.weight[index].cpu().numpy().astype(bool)
+        if known.sum() < LEAST_HOURS:
+            return before
+        bounds = (data.lower, data.upper) if likelihood.aware else (data.y, data.y)
+        lower, upper = (part[index].double().cpu().numpy()[known] for part in bounds)
+        return moves_of(self._floored(quantiles)[known], lower, upper, likelihood.levels)
+
+    def _mean_from(self, data: Data, origins: NDArray[np.int64], hours: int) -> Floats:
+        likelihood = self._likelihood()
+        parts = [
+            from_origins(network, likelihood, data, self.encoding_, self.lags, origins, hours)
+            for network in self.networks_
+        ]
+        return np.asarray(np.mean(parts, axis=0))
+
+    def _finish(self, quantiles: Floats, horizon: int | NDArray[np.int64]) -> Floats:
+        """Scaled quantiles (..., nodes, levels) as they are told: calibrated, not below the floor, in kWh."""
+        calibrated = self._floored(self.calibration_.apply(self._floored(quantiles), horizon))
+        if not np.isfinite(calibrated).all():
+            raise InputError("The model gives values that are not numbers: fit it anew with a lower learning rate.")
+        return calibrated * self.encoding_.scale[:, None]
+
+    def _floored(self, quantiles: Floats) -> Floats:
+        if self.floor is None:
+            return quantiles
+        return np.maximum(quantiles, (self.floor / self.encoding_.scale)[:, None])
+
+    def _frame(self, times: pl.Series, quantiles: Floats) -> pl.DataFrame:
+        """Quantiles (hours, nodes, levels) as a table, region by region."""
+        names = pl.Series(self.regions_)
+        columns = {
+            quantile_column(level): quantiles[..., i].T.ravel() for i, level in enumerate(self._likelihood().levels)
+        }
+        keys = {
+            "unique_id": names.gather(np.repeat(np.arange(len(names)), len(times))),
+            "ds": pl.concat([times] * len(names)),
+        }
+        return pl.DataFrame(keys | columns)
+
+    def _ahead(self, series: Series, hours: int, future: Any) -> Floats:
+        """The extra features of the hours to come, (hours, nodes, columns)."""
+        if not self.features:
+            return np.empty((hours, len(series.names), 0))
+        if future is None:
+            raise InputError(
+                f"The model reads {', '.join(self.features)}: give these for the hours to come, as a table of "
+                "unique_id, ds and them."
+            )
+        frame = read_series(_with_y(future), extras=self.features, names=series.names)
+        begin = int((series.first + series.hours * HOUR - frame.first) / HOUR)
+        part = frame.extras[begin : begin + hours] if begin >= 0 else frame.extras[:0]
+        if len(part) < hours or not np.isfinite(part).all():
+            end = series.first + (series.hours + hours) * HOUR
+            raise InputError(
+                f"The features {', '.join(self.features)} are needed for every region and hour from "
+                f"{series.first + series.hours * HOUR:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M}: complete the table."
+            )
+        return part
+
+    def _may_look(self, hours: int) -> None:
+        self.check_fitted()
+        if hours < 1:
+            raise InputError(f"A forecast of {hours} hours makes no sense: ask for at least one.")
+        if hours > self.horizon:
+            raise InputError(
+                f"The model looks {self.horizon} hours ahead, not {hours}: ask for fewer, or fit with a longer horizon."
+            )
+
+    def _series(self, panel: Any, last_hours: int | None = None) -> Series:
+        self.check_fitted()
+        return read_series(panel, extras=self.features, names=self.regions_, last_hours=last_hours)
+
+    def _likelihood(self) -> Likelihood:
+        return LIKELIHOODS.named(self.likelihood)(self.levels)
+
+    def _device(self) -> str:
+        return str(next(self.networks_[0].parameters()).device)
+
+
+def _to(data: Data, device: str) -> Data:
+    return Data(*(part.to(device) for part in data))
+
+
+def _longer(data: Data, hours: int) -> Data:
+    """Data with its last hour repeated, so that an origin near its end can look ahead."""
+    return Data(*(torch.cat([part, part[-1:].expand(hours, *part.shape[1:])]) for part in data))
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _with_y(future: Any) -> pl.DataFrame:
+    from unmet.tables import as_frame
+
+    frame = as_frame(future) if not isinstance(future, str | Path) else pl.read_parquet(future)
+    return frame.with_columns(y=pl.lit(0.0)) if "y" not in frame.columns else frame

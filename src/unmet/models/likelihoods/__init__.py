@@ -1,0 +1,17 @@
+"""Likelihoods. A new one is a file beside these with one small class, and a call of `LIKELIHOODS.register`."""
+
+from __future__ import annotations
+
+from unmet.models.likelihoods.base import LEVELS, Likelihood, Seen
+from unmet.models.likelihoods.censored_quantile import CensoredQuantile
+from unmet.models.likelihoods.gaussian import Gaussian
+from unmet.models.likelihoods.quantile import Quantile
+from unmet.models.likelihoods.tobit import Tobit
+from unmet.registry import Registry
+
+__all__ = ["LEVELS", "LIKELIHOODS", "Likelihood", "Seen"]
+
+LIKELIHOODS: Registry[type[Likelihood]] = Registry("likelihood")
+
+for _likelihood in (Gaussian, Tobit, Quantile, CensoredQuantile):
+    LIKELIHOODS.register(_likelihood)

@@ -1,0 +1,61 @@
+"""What a likelihood is: a loss that says what an observation tells about true demand, and the quantiles it implies."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
+
+from torch import Tensor
+
+from unmet.errors import InputError
+
+__all__ = ["LEVELS", "Likelihood", "Seen", "tilted"]
+
+LEVELS = (0.05, 0.5, 0.95)
+
+
+class Seen(NamedTuple):
+    """What was seen of true demand, each of one shape, in units of each region's scale.
+
+    True demand lies in [lower, upper]. Both equal `y` where it is known; `upper` is infinite where demand is censored
+    on the right and `lower` is where it is censored on the left; both are finite and differ for an interval.
+    """
+
+    y: Tensor
+    lower: Tensor
+    upper: Tensor
+
+
+class Likelihood(ABC):
+    """A likelihood. A new one is a subclass with a name, a number of outputs, a loss and quantiles."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    aware: ClassVar[bool] = False  # whether it reads the bounds
+
+    def __init__(self, levels: Sequence[float] = LEVELS) -> None:
+        if not levels or sorted(set(levels)) != list(levels) or not (levels[0] > 0 and levels[-1] < 1):
+            shown = ", ".join(f"{level:g}" for level in levels) or "none"
+            raise InputError(f"Levels {shown} make no sense: give rising numbers between 0 and 1, as 0.05, 0.5, 0.95.")
+        self.levels = tuple(float(level) for level in levels)
+
+    @property
+    @abstractmethod
+    def outputs(self) -> int:
+        """How many numbers the network gives for each region and hour."""
+
+    @abstractmethod
+    def loss(self, outputs: Tensor, seen: Seen) -> Tensor:
+        """The loss of each observation, (...), given (..., outputs)."""
+
+    @abstractmethod
+    def quantiles(self, outputs: Tensor) -> Tensor:
+        """Quantiles of true demand at the levels, (..., levels), never crossing."""
+
+
+def tilted(residual: Tensor, level: Tensor) -> Tensor:
+    """Tilted loss rho_q(e) = max(q e, (q - 1) e) of residuals e at levels q."""
+    import torch
+
+    return torch.maximum(level * residual, (level - 1) * residual)

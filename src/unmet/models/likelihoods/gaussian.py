@@ -1,0 +1,51 @@
+"""Gaussian likelihood, which takes every observation for the truth."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+from torch.nn.functional import softplus
+
+from unmet.models.likelihoods.base import Likelihood, Seen
+
+__all__ = ["Gaussian", "log_density"]
+
+LEAST_SIGMA = 1e-3  # of a region's scale; keeps the density of a constant region finite
+_HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
+
+
+class Gaussian(Likelihood):
+    """y ~ N(mu, sigma^2), with mu the first output and sigma = softplus(second output) + 0.001.
+
+    Loss: -log phi(y | mu, sigma).
+    """
+
+    name = "gaussian"
+    title = "Gaussian"
+
+    @property
+    def outputs(self) -> int:
+        """Two: mean and spread."""
+        return 2
+
+    def mean_and_sigma(self, outputs: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and standard deviation, each (...)."""
+        return outputs[..., 0], softplus(outputs[..., 1]) + LEAST_SIGMA
+
+    def loss(self, outputs: Tensor, seen: Seen) -> Tensor:
+        """Negative log-density of what was seen."""
+        mean, sigma = self.mean_and_sigma(outputs)
+        return -log_density(seen.y, mean, sigma)
+
+    def quantiles(self, outputs: Tensor) -> Tensor:
+        """Mu + sigma Phi^-1(q)."""
+        mean, sigma = self.mean_and_sigma(outputs)
+        normal: Tensor = torch.special.ndtri(torch.tensor(self.levels, dtype=torch.float64)).to(mean)
+        return mean[..., None] + sigma[..., None] * normal
+
+
+def log_density(y: Tensor, mean: Tensor, sigma: Tensor) -> Tensor:
+    """Log of the Gaussian density."""
+    return -0.5 * ((y - mean) / sigma) ** 2 - torch.log(sigma) - _HALF_LOG_2PI

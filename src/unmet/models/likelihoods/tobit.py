@@ -1,0 +1,56 @@
+"""Tobit likelihood: Gaussian demand of which some hours are known only to lie within bounds."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.special import log_ndtr
+
+from unmet.models.likelihoods.base import Seen
+from unmet.models.likelihoods.gaussian import Gaussian, log_density
+
+__all__ = ["Tobit", "log_probability"]
+
+
+class Tobit(Gaussian):
+    """y* ~ N(mu, sigma^2), seen exactly or only to lie in [lower, upper].
+
+    Loss: -log phi(y) where seen exactly, -log(1 - Phi(lower)) on the right, -log Phi(upper) on the left, and
+    -log(Phi(upper) - Phi(lower)) within an interval. Each tail is computed by its logarithm, so that residuals of
+    forty sigma still have a loss and a gradient.
+    """
+
+    name = "tobit"
+    title = "Tobit"
+    aware = True
+
+    def loss(self, outputs: Tensor, seen: Seen) -> Tensor:
+        """Negative log-likelihood of what was seen."""
+        mean, sigma = self.mean_and_sigma(outputs)
+        known = seen.lower == seen.upper
+        exact = log_density(seen.y, mean, sigma)
+        # Where demand is known, any bounds will do: they must only keep the branch that is not taken finite.
+        low = _standardised(torch.where(known, -torch.inf, seen.lower), mean, sigma)
+        high = _standardised(torch.where(known, torch.inf, seen.upper), mean, sigma)
+        return -torch.where(known, exact, log_probability(low, high))
+
+
+def _standardised(bound: Tensor, mean: Tensor, sigma: Tensor) -> Tensor:
+    """(bound - mean) / sigma; an infinite bound stays infinite, and gives no gradient, where a quotient gives NaN."""
+    infinite = torch.isinf(bound)
+    return torch.where(infinite, bound, (torch.where(infinite, mean.detach(), bound) - mean) / sigma)
+
+
+def log_probability(low: Tensor, high: Tensor) -> Tensor:
+    """Log of Phi(high) - Phi(low) for low <= high, either of which may be infinite."""
+    # In the right tail both are near 1 and their difference is lost, so the interval is mirrored to the left tail.
+    mirror = low > -high
+    low, high = torch.where(mirror, -high, low), torch.where(mirror, -low, high)
+    open_below, open_above = low == -torch.inf, high == torch.inf
+    # Infinite bounds are replaced before the functions see them: infinity times a zero gradient is not a number.
+    finite_low = torch.where(open_below, torch.zeros_like(low), low)
+    finite_high = torch.where(open_above, torch.zeros_like(high), high)
+    top = torch.where(open_above, torch.zeros_like(high), log_ndtr(finite_high))
+    below = torch.where(open_below, torch.full_like(low, -1.0), log_ndtr(finite_low) - top)
+    narrow = torch.clamp(below, max=-torch.finfo(below.dtype).eps)
+    return torch.where(open_below, top, top + torch.log(-torch.expm1(narrow)))

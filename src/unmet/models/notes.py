@@ -1,0 +1,45 @@
+"""Notes: what a user should know of the panel that a model was fitted on."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from unmet.models.likelihoods.base import Likelihood
+from unmet.models.series import Series
+
+__all__ = ["panel_notes"]
+
+
+def panel_notes(series: Series, likelihood: Likelihood, train_hours: int) -> tuple[str, ...]:
+    """Sentences on rows that were set aside, missing hours, silent regions and censoring that cannot be mended."""
+    notes = []
+    if not series.set_aside.is_empty():
+        first = series.set_aside.row(0, named=True)
+        notes.append(
+            f"{series.set_aside.height:,} rows of the panel could not be used, as line {first['line']}: "
+            f"{first['column']} {first['reason']}. They count as missing."
+        )
+    demand = series.demand[:train_hours]
+    missing = int(np.isnan(series.demand).sum())
+    if missing:
+        notes.append(f"{missing:,} region-hours of {series.demand.size:,} are missing; nothing is learned from them.")
+    silent = [name for name, part in zip(series.names, demand.T, strict=True) if not np.nansum(part) > 0]
+    if silent:
+        notes.append(f"No demand was seen in {', '.join(silent[:5])} to learn from: forecasts there say little.")
+    censored = (series.lower != series.upper)[:train_hours] & np.isfinite(demand)
+    if censored.any():
+        always = [
+            name
+            for i, name in enumerate(series.names)
+            if censored[:, i].sum() == np.isfinite(demand[:, i]).sum() and name not in silent
+        ]
+        if not likelihood.aware:
+            notes.append(
+                f"{100 * censored.mean():.1f} % of the hours are censored; {likelihood.title.lower()} takes them for "
+                "the truth."
+            )
+        elif always:
+            notes.append(
+                f"Every hour of {', '.join(always[:5])} is censored: the records say only that demand is not less."
+            )
+    return tuple(notes)

@@ -1,0 +1,210 @@
+"""Seeds: the same training from different beginnings, side by side on the cores at hand.
+
+Each seed is trained by one thread, so that its result does not depend on how many are trained at once.
+"""
+
+from __future__ import annotations
+
+import pickle
+import signal
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from scipy import sparse
+
+from unmet.models.backbones.base import Backbone
+from unmet.models.checkpoint import read_state, write_state
+from unmet.models.graph import Graph
+from unmet.models.network import Network
+from unmet.models.training import Epoch, State, Task, train
+
+__all__ = ["Job", "SeedProgress", "build_network", "one_thread", "train_seeds"]
+
+CHECKPOINT_SECONDS = 10
+LOOK_SECONDS = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What is trained: a backbone on a graph, for a task."""
+
+    task: Task
+    backbone: type[Backbone]
+    graph: sparse.csr_array
+    device: str = "cpu"
+
+
+class SeedProgress(NamedTuple):
+    """How far one seed is."""
+
+    seed: int
+    epoch: int
+    loss: float
+    best: float  # validation loss
+    done: bool
+
+
+def build_network(job: Job, seed: int) -> Network:
+    """A network with weights drawn from a seed; torch's own random numbers are left as they were."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        backbone = job.backbone(job.task.encoding.shape(job.task.lags), Graph(job.graph))
+        return Network(backbone, job.task.likelihood.outputs).to(job.device)
+
+
+def train_seeds(
+    job: Job,
+    seeds: Sequence[int],
+    workers: int,
+    checkpoints: Path | None = None,
+    on_progress: Callable[[list[SeedProgress]], None] | None = None,
+) -> tuple[list[State], bool]:
+    """Train every seed; and say whether it was stopped before its end.
+
+    Ctrl-C ends all trainings after the epoch under way, with the best weights so far. With a folder of `checkpoints`
+    they go on from there, and keep it up to date.
+    """
+    with tempfile.TemporaryDirectory(prefix="unmet-") as folder:
+        board = _Board(Path(folder) / "board", len(seeds), create=True)
+
+        def tell() -> None:
+            if on_progress:
+                on_progress(board.progress(seeds))
+
+        with _stop_on_interrupt(board):
+            if workers == 1 or len(seeds) == 1:
+                states = [_train_one(job, seed, row, board, checkpoints, tell) for row, seed in enumerate(seeds)]
+            else:
+                states = _side_by_side(job, seeds, min(workers, len(seeds)), board, checkpoints, tell)
+        tell()
+        return states, board.stopped and not all(state.done for state in states)
+
+
+def _side_by_side(
+    job: Job,
+    seeds: Sequence[int],
+    workers: int,
+    board: _Board,
+    checkpoints: Path | None,
+    tell: Callable[[], None],
+) -> list[State]:
+    import cloudpickle
+    from loky import get_reusable_executor
+
+    stored = board.path.with_name("job")  # once for all seeds; classes from outside this package go along
+    stored.write_bytes(cloudpickle.dumps(job))
+    pool = get_reusable_executor(workers, timeout=60)
+    futures = [
+        pool.submit(_in_process, board.path, len(seeds), seed, row, checkpoints) for row, seed in enumerate(seeds)
+    ]
+    pending = set(futures)
+    try:
+        while pending:
+            _, pending = wait(pending, LOOK_SECONDS, FIRST_EXCEPTION)
+            tell()
+            if any(future.done() and future.exception() for future in futures):
+                board.stop()
+        return [future.result() for future in futures]
+    except BaseException:
+        board.stop()
+        raise
+
+
+def _in_process(path: Path, seeds: int, seed: int, row: int, checkpoints: Path | None) -> State:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears Ctrl-C, and the board tells
+    job: Job = pickle.loads(path.with_name("job").read_bytes())  # noqa: S301 (written by the parent just now)
+    return _train_one(job, seed, row, _Board(path, seeds), checkpoints, lambda: None)
+
+
+def _train_one(
+    job: Job, seed: int, row: int, board: _Board, checkpoints: Path | None, tell: Callable[[], None]
+) -> State:
+    path = checkpoints / f"seed-{seed}.safetensors" if checkpoints else None
+    state = read_state(path) if path else State()
+    written = time.monotonic()
+
+    def on_epoch(epoch: Epoch) -> bool:
+        board.write(row, epoch)
+        tell()
+        return not board.stopped and not (path and time.monotonic() - written > CHECKPOINT_SECONDS)
+
+    with one_thread():
+        network = build_network(job, seed)
+        if board.stopped and not state.epoch:  # never begun: what there is of it
+            state.best = network.state_dict()
+            return state
+        while True:
+            state = train(network, job.task, seed, state, on_epoch)
+            if path:
+                write_state(path, state)
+            written = time.monotonic()
+            if state.done or board.stopped:
+                break
+    board.finish(row)
+    return state
+
+
+class _Board:
+    """Where trainings in other processes tell how far they are, and read whether to stop: a small shared file."""
+
+    def __init__(self, path: Path, seeds: int, *, create: bool = False) -> None:
+        self.path = path
+        self.cells = np.memmap(path, np.float64, "w+" if create else "r+", shape=(seeds + 1, 4))
+
+    def write(self, row: int, epoch: Epoch) -> None:
+        self.cells[row, :3] = epoch.number, epoch.loss, epoch.best
+
+    def finish(self, row: int) -> None:
+        self.cells[row, 3] = 1
+
+    def progress(self, seeds: Sequence[int]) -> list[SeedProgress]:
+        return [
+            SeedProgress(seed, int(epoch), float(loss), float(best), bool(done))
+            for seed, (epoch, loss, best, done) in zip(seeds, self.cells[:-1], strict=True)
+        ]
+
+    def stop(self) -> None:
+        self.cells[-1, 0] = 1
+
+    @property
+    def stopped(self) -> bool:
+        return bool(self.cells[-1, 0])
+
+
+@contextmanager
+def _stop_on_interrupt(board: _Board) -> Iterator[None]:
+    """Ctrl-C asks the trainings to stop; a second one breaks off."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+
+    def ask(number: int, frame: object) -> None:
+        board.stop()
+        signal.signal(signal.SIGINT, before)
+
+    signal.signal(signal.SIGINT, ask)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Torch on one thread, so that sums have one order; more threads do not speed up networks this small."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -1,0 +1,195 @@
+"""Series: a panel as arrays of hours and regions, through the gate that every panel from outside passes."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from unmet.demand.calendar import hour_of_week, hours_between
+from unmet.errors import InputError
+from unmet.tables import Column, RowRule, Table, as_frame, check, read_frame
+
+__all__ = ["PANEL", "Series", "read_positions", "read_series"]
+
+Floats = NDArray[np.float64]
+HOUR = dt.timedelta(hours=1)
+
+PANEL = Table(
+    "panel",
+    (
+        Column("unique_id", "text", "", "region"),
+        Column("ds", "time", "", "hour, UTC"),
+        Column("y", "number", "kWh", "observed demand", least=0),
+        Column(
+            "censored",
+            "integer",
+            "",
+            "1: true demand is at least `lower`; -1: at most `upper`; 0: it is `y`",
+            required=False,
+            default=0,
+            least=-1,
+            most=1,
+        ),
+        Column("lower", "number", "kWh", "what true demand is at least in a censored hour, else `y`", required=False),
+        Column("upper", "number", "kWh", "what true demand is at most in a censored hour, else `y`", required=False),
+    ),
+)
+POSITIONS = Table(
+    "regions",
+    (
+        Column("unique_id", "text", "", "region"),
+        Column("lat", "number", "degree", "latitude of its centre", least=-90, most=90),
+        Column("lon", "number", "degree", "longitude of its centre", least=-180, most=180),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A panel as arrays of shape (hours, regions), with NaN where an hour of a region is missing."""
+
+    names: tuple[str, ...]
+    first: dt.datetime
+    demand: Floats  # observed, kWh
+    target: Floats  # what is to be learned: observed demand, or another column such as the true demand
+    lower: Floats  # true demand is at least this
+    upper: Floats  # and at most this
+    extras: Floats  # (hours, regions, columns)
+    set_aside: pl.DataFrame  # rows that could not be used
+
+    @property
+    def hours(self) -> int:
+        """Hours from the first to the last."""
+        return len(self.demand)
+
+    def times(self, ahead: int = 0) -> pl.Series:
+        """The hours, and some more after them."""
+        return hours_between(self.first, self.first + (self.hours + ahead) * HOUR)
+
+    def week(self, time_zone: str, ahead: int = 0) -> NDArray[np.int64]:
+        """Local hour of the week of each hour, and of some more after them."""
+        return hour_of_week(self.times(ahead), time_zone).to_numpy()
+
+
+def read_series(
+    panel: Any,
+    *,
+    target: str = "y",
+    extras: Sequence[str] = (),
+    names: Sequence[str] | None = None,
+    last_hours: int | None = None,
+) -> Series:
+    """Read a panel, any frame or a CSV or Parquet file; of its last hours only, if so many are asked for.
+
+    With `names` the panel must have just these regions. An hour that is missing, or has no usable `y`, is NaN.
+    """
+    if isinstance(panel, str | Path):
+        frame, odd = read_frame(Path(panel))
+        if not odd.is_empty():
+            raise InputError(f"{panel}, line {odd['line'][0]}: the row {odd['reason'][0]}. Mend the file.")
+    else:
+        frame = as_frame(panel)
+    wanted = [target] * (target != "y") + list(extras)
+    missing = [name for name in wanted if name not in frame.columns]
+    if missing:
+        raise InputError(f"The panel has no column {', '.join(missing)}: its columns are {', '.join(frame.columns)}.")
+    flags = [name for name, dtype in frame.schema.items() if dtype == pl.Boolean]
+    frame = frame.with_columns(pl.col(flags).cast(pl.Int8))
+    if last_hours is not None and isinstance(frame.schema.get("ds"), pl.Datetime) and not frame.is_empty():
+        last = pl.col("ds").max()
+        frame = frame.filter(pl.col("ds") > last - last_hours * HOUR)
+    more = tuple(Column(name, "number", "", "", required=False) for name in dict.fromkeys(wanted))
+    checked = check(frame, Table("panel", (*PANEL.columns, *more)), _RULES, sort=("unique_id", "ds"))
+    if checked.kept.is_empty():
+        raise InputError("The panel has no row that can be used: it needs unique_id, ds (a full hour) and y (kWh).")
+    return _arrays(checked.kept, checked.rejected, target, list(extras), names)
+
+
+_RULES = (
+    RowRule("ds", pl.col("ds") == pl.col("ds").dt.truncate("1h"), "is not a full hour"),
+    RowRule("ds", pl.struct("unique_id", "ds").is_first_distinct(), "is there twice for its region"),
+)
+
+
+def _arrays(
+    rows: pl.DataFrame, rejected: pl.DataFrame, target: str, extras: list[str], names: Sequence[str] | None
+) -> Series:
+    found = rows["unique_id"].unique().sort().to_list()
+    if names is not None and list(names) != found:
+        strange = sorted(set(found) ^ set(names))
+        raise InputError(
+            f"The panel has other regions than the model was fitted on ({', '.join(strange[:5])}): "
+            "give a panel of the same regions, or fit anew."
+        )
+    first, last = rows.select(a=pl.col("ds").min(), b=pl.col("ds").max()).row(0)
+    hours = int((last - first) / HOUR) + 1
+    if hours * len(found) > MOST_CELLS:
+        raise InputError(
+            f"The panel spans {hours:,} hours of {len(found):,} regions, from {first:%Y-%m-%d} to {last:%Y-%m-%d}: "
+            "more than fits into memory. Check its dates."
+        )
+    code = rows["unique_id"].replace_strict(found, range(len(found)), return_dtype=pl.Int64).to_numpy()
+    hour = ((rows["ds"] - first).dt.total_milliseconds() // 3_600_000).to_numpy()
+
+    def grid(values: NDArray[np.float64]) -> Floats:
+        made = np.full((hours, len(found)), np.nan)
+        made[hour, code] = values
+        return made
+
+    def column(name: str) -> NDArray[np.float64]:
+        return rows[name].cast(pl.Float64).fill_null(np.nan).to_numpy(writable=True)
+
+    y, truth = column("y"), column(target)
+    lower, upper = (truth, truth) if target != "y" else _bounds(rows, y)
+    return Series(
+        tuple(found),
+        first,
+        grid(y),
+        grid(truth),
+        grid(lower),
+        grid(upper),
+        np.stack([grid(column(name)) for name in extras], -1) if extras else np.empty((hours, len(found), 0)),
+        rejected,
+    )
+
+
+MOST_CELLS = 500_000_000
+
+
+def _bounds(rows: pl.DataFrame, y: Floats) -> tuple[Floats, Floats]:
+    """Between what true demand lies: [y, y] where it is known, [lower, inf) or (-inf, upper] or [lower, upper]."""
+    flag = rows["censored"].to_numpy()
+
+    def bound(name: str) -> Floats:
+        nothing = np.full(len(y), np.nan)
+        return rows[name].cast(pl.Float64).fill_null(np.nan).to_numpy() if name in rows.columns else nothing
+
+    low, high = bound("lower"), bound("upper")
+    own = np.where(flag == 1, np.where(np.isnan(low), y, low), np.where(np.isnan(low), -np.inf, low))
+    top = np.where(flag == -1, np.where(np.isnan(high), y, high), np.where(np.isnan(high), np.inf, high))
+    lower, upper = np.where(flag == 0, y, own), np.where(flag == 0, y, top)
+    wrong = np.flatnonzero(lower > upper)
+    if len(wrong):
+        row = rows.row(int(wrong[0]), named=True)
+        raise InputError(
+            f"The bounds of region {row['unique_id']} at {row['ds']:%Y-%m-%d %H:%M} are the wrong way round "
+            f"({lower[wrong[0]]:g} to {upper[wrong[0]]:g} kWh): `lower` must not exceed `upper`."
+        )
+    return lower, upper
+
+
+def read_positions(positions: Any, names: Sequence[str]) -> Floats:
+    """Latitude and longitude [degree] of the named regions, (regions, 2)."""
+    kept = check(positions, POSITIONS).kept
+    found = {name: (lat, lon) for name, lat, lon in kept.iter_rows()}
+    missing = [name for name in names if name not in found]
+    if missing:
+        raise InputError(f"Regions without a position: {', '.join(missing[:5])}. Give unique_id, lat and lon for all.")
+    return np.array([found[name] for name in names])

@@ -1,0 +1,115 @@
+"""Models on disk: weights as safetensors, all else as JSON; nothing is pickled."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from unmet import __version__
+from unmet.errors import InputError
+from unmet.models.calibration import Calibration
+from unmet.models.encoding import Encoding
+from unmet.models.forecaster import Forecaster, Split
+from unmet.models.training import Training
+from unmet.runs import write_json
+
+__all__ = ["FORMAT", "load_model", "write_model"]
+
+FORMAT = 1  # of what is written here; older ones stay readable
+
+
+def write_model(forecaster: Forecaster, folder: Path) -> None:
+    """Write a fitted forecaster into an existing folder: `model.json` and `weights.safetensors`."""
+    forecaster.check_fitted()
+    options = forecaster.get_params()
+    encoding = {name: _plain(value) for name, value in asdict(forecaster.encoding_).items()}
+    write_json(
+        folder / "model.json",
+        {
+            "format": FORMAT,
+            "unmet": __version__,
+            "options": options
+            | {
+                "training": asdict(options["training"]),
+                "levels": list(options["levels"]),
+                "features": list(options["features"]),
+                "shares": list(options["shares"]),
+            },
+            "regions": list(forecaster.regions_),
+            "positions": _plain(forecaster.positions_),
+            "seeds": list(forecaster.seeds_),
+            "split": {name: value.isoformat() for name, value in asdict(forecaster.split_).items()},
+            "encoding": encoding,
+            "calibration": _plain(forecaster.calibration_.moves),
+            "losses": forecaster.losses_,
+            "finished": forecaster.finished_,
+            "notes": list(forecaster.notes_),
+        },
+    )
+    weights = {
+        f"seed-{seed}/{name}": value.cpu().contiguous()
+        for seed, network in zip(forecaster.seeds_, forecaster.networks_, strict=True)
+        for name, value in network.state_dict().items()
+    }
+    save_file(weights, folder / "weights.safetensors")
+
+
+def load_model(folder: Path) -> Forecaster:
+    """Read a fitted forecaster from the folder of its model, or from a run folder that has it in `model/`."""
+    folder = folder / "model" if (folder / "model" / "model.json").is_file() else folder
+    if not (folder / "model.json").is_file():
+        raise InputError(f"There is no model at {folder}: give the folder that `unmet fit` wrote.")
+    try:
+        stored = json.loads((folder / "model.json").read_text(encoding="utf-8"))
+        if stored["format"] > FORMAT:
+            raise InputError(f"The model at {folder} was written by unmet {stored['unmet']}: install that version.")
+        weights = load_file(folder / "weights.safetensors")
+        return _forecaster(stored, weights)
+    except InputError:
+        raise
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
+        reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+        raise InputError(f"The model at {folder} is damaged ({reason}): fit it anew.") from None
+
+
+def _forecaster(stored: dict[str, Any], weights: dict[str, Any]) -> Forecaster:
+    options = stored["options"]
+    forecaster = Forecaster(
+        **options
+        | {
+            "training": Training(**options["training"]),
+            "levels": tuple(options["levels"]),
+            "features": tuple(options["features"]),
+            "shares": tuple(options["shares"]),
+        }
+    )
+    forecaster.regions_ = tuple(stored["regions"])
+    forecaster.positions_ = None if stored["positions"] is None else np.array(stored["positions"])
+    forecaster.seeds_ = tuple(stored["seeds"])
+    forecaster.split_ = Split(**{name: dt.datetime.fromisoformat(time) for name, time in stored["split"].items()})
+    encoding: dict[str, Any] = {
+        name: np.array(value) if isinstance(value, list) else value for name, value in stored["encoding"].items()
+    }
+    forecaster.encoding_ = Encoding(**encoding)
+    forecaster.calibration_ = Calibration(np.array(stored["calibration"]))
+    forecaster.losses_ = stored["losses"]
+    forecaster.finished_ = stored["finished"]
+    forecaster.notes_ = tuple(stored["notes"])
+    forecaster.set_weights(
+        [
+            {key.partition("/")[2]: value for key, value in weights.items() if key.startswith(f"seed-{seed}/")}
+            for seed in forecaster.seeds_
+        ]
+    )
+    return forecaster
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray) else value

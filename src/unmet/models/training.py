@@ -1,0 +1,251 @@
+"""Training of one network: by chunks, or by windows as in the paper.
+
+A window of `lags` hours has one target, so that a pass over all targets runs over every hour `lags` times. A chunk has
+`lags` hours of warm-up and then a target at each of the next hours: (lags + K) / K steps a target instead of `lags`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from unmet.errors import InputError
+from unmet.models.encoding import Data, Encoding
+from unmet.models.likelihoods.base import Likelihood
+from unmet.models.network import Network
+
+__all__ = ["CHUNK", "Epoch", "State", "Task", "Training", "train"]
+
+CHUNK = 168  # targets of a chunk
+STEPS_AN_EPOCH = 10  # gradient steps an epoch at most, where the batch is not given
+RISE = 20  # steps in which the learning rate rises from zero
+OPEN_SHARE = 0.7  # of the chunks that end in hours of unknown demand, where forecasts reach beyond one hour
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """How a network is trained."""
+
+    by: str = "chunk"  # or window
+    epochs: int = 80  # at most
+    learning_rate: float = 0.015
+    schedule: str = "cosine"  # down to a fiftieth over all epochs; or constant
+    batch: int | None = None  # chunks or windows a gradient step; without it, ten steps an epoch at most
+    patience: int = 20  # epochs without an improvement
+    least_improvement: float = 0.001  # of the validation loss, summed over regions
+    gradient_norm: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.by not in ("chunk", "window") or self.schedule not in ("cosine", "constant"):
+            raise InputError(f"Training by {self.by!r} with schedule {self.schedule!r} makes no sense: by is chunk or "
+                             "window, schedule cosine or constant.")  # fmt: skip
+        if self.epochs < 1 or self.patience < 1 or (self.batch is not None and self.batch < 1):
+            raise InputError("Training needs at least one epoch, one epoch of patience and one chunk or window a step.")
+        if not (self.learning_rate > 0 and self.gradient_norm > 0 and self.least_improvement >= 0):
+            raise InputError("Training needs a learning rate and a gradient norm above zero.")
+
+    @classmethod
+    def as_in_paper(cls) -> Training:
+        """Windows in batches of 256, Adam at 3e-4, at most 1000 epochs."""
+        return cls("window", 1000, 3e-4, "constant", 256, 20)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What all seeds of a fit have in common."""
+
+    data: Data
+    encoding: Encoding
+    likelihood: Likelihood
+    lags: int
+    horizon: int
+    train_hours: int  # the first so many hours are learned from,
+    fit_hours: int  # the hours from there to here say when to stop
+    training: Training
+
+
+class Epoch(NamedTuple):
+    """What an epoch came to. Losses are means over hours, summed over regions."""
+
+    number: int  # from 1
+    loss: float
+    validation: float
+    best: float
+
+
+@dataclass(slots=True)
+class State:
+    """Where a training stands, so that it can go on as if it had never stopped."""
+
+    epoch: int = 0
+    best_loss: float = math.inf
+    waited: int = 0
+    done: bool = False
+    losses: list[tuple[float, float]] = field(default_factory=list)  # of training and validation, by epoch
+    weights: dict[str, Tensor] = field(default_factory=dict)
+    best: dict[str, Tensor] = field(default_factory=dict)
+    moments: dict[str, Tensor] = field(default_factory=dict)  # of Adam
+
+    def numbers(self) -> dict[str, Any]:
+        """All but the tensors."""
+        return {
+            "epoch": self.epoch,
+            "best_loss": self.best_loss,
+            "waited": self.waited,
+            "done": self.done,
+            "losses": [list(pair) for pair in self.losses],
+        }
+
+
+def train(
+    network: Network, task: Task, seed: int, state: State | None = None, on_epoch: Callable[[Epoch], bool] | None = None
+) -> State:
+    """Train a network until it no longer improves; it ends with the best weights.
+
+    `on_epoch` hears of every epoch and says whether to go on. Each epoch draws from its own random numbers, so that a
+    training that goes on from a `state` ends as one that was never stopped.
+    """
+    state = state or State()
+    training = task.training
+    optimizer = torch.optim.Adam(network.parameters(), lr=training.learning_rate)
+    if state.weights:
+        network.load_state_dict(state.weights)
+        _restore(optimizer, network, state.moments)
+    while not state.done:
+        rng = np.random.default_rng([seed, state.epoch])
+        loss = _epoch(network, task, optimizer, rng, state.epoch)
+        validation = _validate(network, task)
+        state.epoch += 1
+        state.losses.append((loss, validation))
+        if not math.isfinite(validation):
+            raise InputError(
+                f"Training with seed {seed} broke down in epoch {state.epoch}: lower the learning rate "
+                f"(it is {training.learning_rate:g})."
+            )
+        state.waited = 0 if validation < state.best_loss - training.least_improvement else state.waited + 1
+        if validation < state.best_loss or not state.best:
+            state.best_loss, state.best = validation, _copy(network)
+        state.done = state.epoch >= training.epochs or state.waited >= training.patience
+        go_on = on_epoch is None or on_epoch(Epoch(state.epoch, loss, validation, state.best_loss))
+        if not go_on:
+            break
+    state.weights, state.moments = _copy(network), _moments(optimizer, network)
+    if state.best:
+        network.load_state_dict(state.best)
+    return state
+
+
+def _epoch(network: Network, task: Task, optimizer: torch.optim.Adam, rng: np.random.Generator, number: int) -> float:
+    """One pass over all targets of the training part."""
+    training = task.training
+    starts, length = _segments(task, task.lags, task.train_hours, rng)
+    batch = training.batch or math.ceil(len(starts) / STEPS_AN_EPOCH)
+    steps = math.ceil(len(starts) / batch)
+    total, weight = 0.0, 0.0
+    network.train()
+    for step in range(steps):
+        rate = training.learning_rate * _share_of_rate(training, number * steps + step, training.epochs * steps)
+        for group in optimizer.param_groups:
+            group["lr"] = rate
+        chosen = torch.from_numpy(starts[step * batch : (step + 1) * batch])
+        losses, counts = _losses(network, task, chosen, length, _origins(task, len(chosen), length, rng))
+        if counts == 0:
+            continue
+        optimizer.zero_grad()
+        torch.autograd.backward(losses / counts)
+        torch.nn.utils.clip_grad_norm_(network.parameters(), training.gradient_norm)
+        optimizer.step()
+        total, weight = total + float(losses.detach()), weight + counts
+    return total / max(weight, 1) * task.data.y.shape[1]
+
+
+def _share_of_rate(training: Training, step: int, steps: int) -> float:
+    if training.schedule == "constant":
+        return 1.0
+    return max(0.02, 0.5 * (1 + math.cos(math.pi * step / steps))) * min(1.0, (step + 1) / RISE)
+
+
+def _segments(task: Task, first: int, last: int, rng: np.random.Generator | None) -> tuple[NDArray[np.int64], int]:
+    """Hours at which segments begin whose targets are the hours from `first` to `last`, and their length.
+
+    With random numbers they come in random order, and chunks begin at a random hour of the week.
+    """
+    if task.training.by == "window":
+        targets = np.arange(first, last)
+        return (targets if rng is None else rng.permutation(targets)) - task.lags, task.lags
+    size = min(CHUNK, last - first)
+    offset = 0 if rng is None else int(rng.integers(size))
+    targets = np.unique(np.clip(np.arange(first - offset, last, size), first, last - size))
+    return (targets if rng is None else rng.permutation(targets)) - task.lags, task.lags + size - 1
+
+
+def _origins(task: Task, batch: int, length: int, rng: np.random.Generator) -> Tensor | None:
+    """From which hour of each segment on demand is unknown, so that the network learns to look further ahead."""
+    if task.horizon == 1:
+        return None
+    earliest = max(task.lags, length - task.horizon + 1)
+    opened = rng.integers(earliest, length + 1, batch)
+    return torch.from_numpy(np.where(rng.random(batch) < OPEN_SHARE, opened, length))
+
+
+def _losses(network: Network, task: Task, starts: Tensor, length: int, origins: Tensor | None) -> tuple[Tensor, float]:
+    """Summed loss over the targets of segments, and how many targets they have."""
+    starts = starts.to(task.data.values.device)
+    inputs = task.data.inputs(starts, length)
+    if origins is not None:
+        inputs = inputs._replace(values=task.encoding.blank(inputs.values, origins.to(starts.device)))
+    hours = starts[None] + torch.arange(task.lags, length + 1, device=starts.device)[:, None]
+    seen, weight = task.data.seen(hours)
+    return (task.likelihood.loss(network(inputs), seen) * weight).sum(), float(weight.sum())
+
+
+@torch.no_grad()
+def _validate(network: Network, task: Task) -> float:
+    """Validation loss: one hour ahead, and on top, where forecasts reach further, looking from each chunk's start."""
+    network.eval()
+    starts, length = _segments(task, task.train_hours, task.fit_hours, None)
+    views: list[Tensor | None] = [None]
+    if task.horizon > 1:
+        views.append(torch.full((len(starts),), max(task.lags, length - task.horizon + 1)))
+    total = 0.0
+    for origins in views:
+        parts = [
+            _losses(network, task, torch.from_numpy(starts[rows]), length, None if origins is None else origins[rows])
+            for rows in _batches(len(starts), task)
+        ]
+        weight = sum(count for _, count in parts)
+        total += float(sum(float(loss) for loss, _ in parts)) / max(weight, 1) * task.data.y.shape[1]
+    return total
+
+
+def _batches(number: int, task: Task) -> Iterator[slice]:
+    size = task.training.batch or max(1, 4096 // task.data.y.shape[1])
+    for begin in range(0, number, size):
+        yield slice(begin, begin + size)
+
+
+def _copy(network: Network) -> dict[str, Tensor]:
+    return {name: value.detach().clone() for name, value in network.state_dict().items()}
+
+
+def _moments(optimizer: torch.optim.Adam, network: Network) -> dict[str, Tensor]:
+    """Adam's state by the names of the parameters."""
+    return {
+        f"{name}:{kind}": value.detach().clone()
+        for name, parameter in network.named_parameters()
+        for kind, value in optimizer.state[parameter].items()
+    }
+
+
+def _restore(optimizer: torch.optim.Adam, network: Network, moments: dict[str, Tensor]) -> None:
+    for name, parameter in network.named_parameters():
+        found = {key.rpartition(":")[2]: value for key, value in moments.items() if key.rpartition(":")[0] == name}
+        if found:
+            optimizer.state[parameter] = {kind: value.clone() for kind, value in found.items()}
