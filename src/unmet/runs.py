@@ -13,7 +13,7 @@ from typing import Any
 
 from unmet.errors import InputError
 
-__all__ = ["MANIFEST", "atomic_file", "cache_folder", "run_folder", "write_json"]
+__all__ = ["MANIFEST", "atomic_file", "available_cores", "cache_folder", "run_folder", "write_json"]
 
 
 MANIFEST = ".unmet-run"  # lists what a run wrote, so that only that is ever replaced
@@ -98,6 +98,11 @@ def cache_folder() -> Path:
     import platformdirs
 
     return Path(os.environ.get("UNMET_CACHE") or platformdirs.user_cache_dir("unmet"))
+
+
+def available_cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def write_json(path: Path, value: Any) -> None:

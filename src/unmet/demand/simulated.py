@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from unmet.demand.booking import Booking, book, spread
 from unmet.demand.calendar import hours_between
-from unmet.demand.regions import Regions
+from unmet.demand.panel import build_panel
+from unmet.demand.regions import Regions, kmeans_regions
 from unmet.simulation.battery import TAPER_SHARE
 
-__all__ = ["simulated_panel", "with_truth"]
+__all__ = ["records_and_truth", "simulated_panel", "with_truth"]
 
 
 def simulated_panel(
@@ -65,6 +66,26 @@ def simulated_panel(
             "censored": gone.ravel() > 0,
         }
     )
+
+
+def records_and_truth(
+    sessions: pl.DataFrame,
+    arrivals: pl.DataFrame,
+    stations: pl.DataFrame,
+    period: tuple[dt.datetime, dt.datetime],
+    regions: int,
+    time_zone: str,
+) -> tuple[pl.DataFrame, Regions]:
+    """The panel of a simulation with the exposure that its records alone give, and the regions of both.
+
+    Columns are those of `simulated_panel`, and `exposure`, 1 in hours before the first and after the last session.
+    """
+    grouped = kmeans_regions(stations, regions)
+    truth = simulated_panel(arrivals, grouped, period)
+    seen = build_panel(sessions, stations, regions=str(regions), time_zone=time_zone).table
+    exposure = seen.select("unique_id", "ds", "exposure")
+    joined = truth.join(exposure, on=["unique_id", "ds"], how="left", maintain_order="left")
+    return joined.with_columns(pl.col("exposure").fill_null(1.0)), grouped
 
 
 def with_truth(panel: pl.DataFrame, truth: pl.DataFrame) -> pl.DataFrame:

@@ -34,7 +34,7 @@ def interval_length(quantiles: Floats) -> Floats:
 
 
 def crps(y: Floats, quantiles: Floats, levels: Sequence[float]) -> Floats:
-    """Continuous ranked probability score, as far as a few quantiles tell it: twice the mean tilted loss over levels."""
+    """Continuous ranked probability score as far as quantiles tell it: twice the mean tilted loss over levels."""
     return np.asarray(2 * tilted_loss(y, quantiles, levels).mean(axis=-1))
 
 

@@ -19,7 +19,7 @@ _ACTUAL, _SCALE = "__actual__", "__scale__"
 
 
 def with_actual(forecasts: pl.DataFrame, panel: pl.DataFrame, column: str, scale: dict[str, float]) -> pl.DataFrame:
-    """Forecasts (`unique_id, ds`, quantiles) with what came, and each region's scale [kWh]; hours without are left out."""
+    """Forecasts (`unique_id, ds`, quantiles) with what came and each region's scale [kWh], for the hours known."""
     if column not in panel.columns:
         raise InputError(
             f"The panel has no column {column} to score against: its columns are {', '.join(panel.columns)}."

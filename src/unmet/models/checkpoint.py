@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,11 +18,12 @@ from unmet.errors import InputError
 from unmet.models.training import State, Training
 from unmet.runs import atomic_file
 
-__all__ = ["claim", "read_state", "write_state"]
+__all__ = ["claim", "read_state", "training_folder", "write_state"]
 
 if TYPE_CHECKING:
     from unmet.models.seeds import Job
 
+MARK = "training-of"
 PARTS = ("weights", "best", "moments")
 
 
@@ -51,6 +53,25 @@ def read_state(path: Path) -> State:
         raise InputError(f"{path} is not a training to go on with: delete it and start anew.") from None
 
 
+def training_folder(out: Path, *, resume: bool, overwrite: bool) -> Path:
+    """The folder beside a run in which its trainings are kept until they are finished.
+
+    With `resume` it must be there, without it must not, unless `overwrite` starts anew.
+    """
+    folder = out.with_name(f"{out.name}.training")
+    if resume and not (folder / MARK).is_file():
+        raise InputError(f"There is no unfinished training at {folder}: leave out --resume.")
+    if not resume and folder.exists():
+        if not overwrite:
+            raise InputError(
+                f"There is an unfinished training at {folder}: go on with it (--resume), or start anew (--overwrite)."
+            )
+        if not (folder / MARK).is_file():
+            raise InputError(f"{folder} holds what no training of unmet wrote: name another folder with --out.")
+        shutil.rmtree(folder)
+    return folder
+
+
 def claim(folder: Path, job: Job, options: dict[str, Any]) -> None:
     """Take a folder for the checkpoints of a job; refuse one that holds those of another panel or other options."""
     digest = hashlib.sha256()
@@ -60,8 +81,11 @@ def claim(folder: Path, job: Job, options: dict[str, Any]) -> None:
     kept.pop("workers")
     digest.update(json.dumps(kept, sort_keys=True, default=str).encode())
     digest.update(job.graph.data.tobytes())
-    mark = folder / "of"
+    mark = folder / MARK
     if mark.exists() and mark.read_text(encoding="utf-8") != digest.hexdigest():
         raise InputError(f"{folder} holds a training of another panel or with other options: start anew.")
-    folder.mkdir(parents=True, exist_ok=True)
-    mark.write_text(digest.hexdigest(), encoding="utf-8")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        mark.write_text(digest.hexdigest(), encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"Cannot write checkpoints to {folder}: {error.strerror}. Name another folder.") from None

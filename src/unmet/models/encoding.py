@@ -68,7 +68,7 @@ class Encoding:
             profile[hour] = np.where(np.isfinite(rows).any(axis=0), _mean(rows, (0,)), profile[hour])
         mean = _mean(extras, (0, 1))
         spread = np.sqrt(_mean((extras - mean) ** 2, (0, 1)))
-        return cls(scale, marks_unknown, profile, mean, np.where(spread > 0, spread, 1.0), time_zone)
+        return cls(scale, marks_unknown, profile, mean, np.where(spread > 1e-9 * np.abs(mean), spread, 1.0), time_zone)
 
     def shape(self, lags: int) -> Shape:
         """What a backbone must fit."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +27,8 @@ from unmet.models.prediction import from_origins, one_hour_ahead
 from unmet.models.seeds import Job, SeedProgress, one_thread, train_seeds
 from unmet.models.series import HOUR, Series, read_positions, read_series
 from unmet.models.training import Task, Training
-from unmet.runs import run_folder
+from unmet.runs import available_cores, run_folder
+from unmet.tables import as_frame, read_frame
 from unmet.zones import checked_zone
 
 __all__ = ["Forecaster", "Split", "quantile_column"]
@@ -139,7 +139,7 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         self.seeds_ = tuple(range(self.seed, self.seed + self.seeds))
         if checkpoints is not None:
             claim(checkpoints, job, self.get_params())
-        workers = 1 if device == "cuda" else self.workers or _cores()
+        workers = 1 if device == "cuda" else self.workers or available_cores()
         states, stopped = train_seeds(job, self.seeds_, workers, checkpoints, on_progress)
 
         self.regions_, self.positions_, self.encoding_ = names, places, encoding
@@ -159,7 +159,7 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         Columns: `unique_id, ds`, the quantiles as `q0.05, q0.5, q0.95` [kWh]; with `each` also `seed`, one row a seed.
         """
         series = self._series(panel)
-        first = self.lags if since is None else max(self.lags, int(-((series.first - since) // HOUR)))
+        first = self.lags if since is None else max(self.lags, _hour_from(series, since))
         if first >= series.hours:
             raise InputError(
                 f"No hour of the panel has {self.lags} hours before it"
@@ -210,8 +210,10 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         Columns: `unique_id, ds, cutoff` (the first hour forecast), `horizon` [h], the quantiles [kWh]. `since` is by
         default the end of what the model has seen.
         """
+        if every < 1:
+            raise InputError(f"Forecasts every {every} hours make no sense: give at least one hour.")
         series = self._series(panel)
-        first = int(((since or self.split_.fit_end) - series.first) / HOUR)
+        first = _hour_from(series, since or self.split_.fit_end)
         origins = np.arange(max(first, self.lags), series.hours - self.horizon + 1, every)
         if not len(origins):
             raise InputError(
@@ -254,8 +256,9 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         self.networks_ = []
         for values in weights:
             graph = Graph(region_graph(self.positions_, len(self.regions_)))
-            backbone = BACKBONES.named(self.backbone)(self.encoding_.shape(self.lags), graph)
-            network = Network(backbone, outputs).to(device)
+            with torch.random.fork_rng(devices=[]):  # weights are drawn here only to be replaced
+                backbone = BACKBONES.named(self.backbone)(self.encoding_.shape(self.lags), graph)
+                network = Network(backbone, outputs).to(device)
             network.load_state_dict(values)
             self.networks_.append(network)
 
@@ -383,7 +386,7 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
                 f"The model reads {', '.join(self.features)}: give these for the hours to come, as a table of "
                 "unique_id, ds and them."
             )
-        frame = read_series(_with_y(future), extras=self.features, names=series.names)
+        frame = read_series(_with_y(future, self.features), extras=self.features, names=series.names)
         begin = int((series.first + series.hours * HOUR - frame.first) / HOUR)
         part = frame.extras[begin : begin + hours] if begin >= 0 else frame.extras[:0]
         if len(part) < hours or not np.isfinite(part).all():
@@ -423,12 +426,14 @@ def _longer(data: Data, hours: int) -> Data:
     return Data(*(torch.cat([part, part[-1:].expand(hours, *part.shape[1:])]) for part in data))
 
 
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def _hour_from(series: Series, since: dt.datetime) -> int:
+    """The first hour of a series that is not before a time; UTC where the time has no offset."""
+    aware = since if since.tzinfo else since.replace(tzinfo=dt.UTC)
+    return int(-((series.first - aware) // HOUR))
 
 
-def _with_y(future: Any) -> pl.DataFrame:
-    from unmet.tables import as_frame
-
-    frame = as_frame(future) if not isinstance(future, str | Path) else pl.read_parquet(future)
-    return frame.with_columns(y=pl.lit(0.0)) if "y" not in frame.columns else frame
+def _with_y(future: Any, features: Sequence[str]) -> pl.DataFrame:
+    """Features of hours to come as a panel; demand, if there are columns of it, is not read."""
+    frame = read_frame(Path(future))[0] if isinstance(future, str | Path) else as_frame(future)
+    kept = [name for name in frame.columns if name in features or name.lower() in ("unique_id", "ds")]
+    return frame.select(kept).with_columns(y=pl.lit(0.0))

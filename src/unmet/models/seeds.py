@@ -102,10 +102,11 @@ def _side_by_side(
 
     stored = board.path.with_name("job")  # once for all seeds; classes from outside this package go along
     stored.write_bytes(cloudpickle.dumps(job))
-    pool = get_reusable_executor(workers, timeout=60)
-    futures = [
-        pool.submit(_in_process, board.path, len(seeds), seed, row, checkpoints) for row, seed in enumerate(seeds)
-    ]
+    with _deaf_children():
+        pool = get_reusable_executor(workers, timeout=60)
+        futures = [
+            pool.submit(_in_process, board.path, len(seeds), seed, row, checkpoints) for row, seed in enumerate(seeds)
+        ]
     pending = set(futures)
     try:
         while pending:
@@ -193,6 +194,19 @@ def _stop_on_interrupt(board: _Board) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
     signal.signal(signal.SIGINT, ask)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _deaf_children() -> Iterator[None]:
+    """Processes begun here ignore Ctrl-C from their first moment on, while they still import torch."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         yield
     finally:

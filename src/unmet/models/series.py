@@ -73,6 +73,17 @@ class Series:
         """The hours, and some more after them."""
         return hours_between(self.first, self.first + (self.hours + ahead) * HOUR)
 
+    def table(self) -> pl.DataFrame:
+        """As a long table again: `unique_id, ds, demand, target`, one row a region and hour, NaN where missing."""
+        return pl.DataFrame(
+            {
+                "unique_id": pl.Series(self.names).gather(np.repeat(np.arange(len(self.names)), self.hours)),
+                "ds": pl.concat([self.times()] * len(self.names)),
+                "demand": self.demand.T.ravel(),
+                "target": self.target.T.ravel(),
+            }
+        )
+
     def week(self, time_zone: str, ahead: int = 0) -> NDArray[np.int64]:
         """Local hour of the week of each hour, and of some more after them."""
         return hour_of_week(self.times(ahead), time_zone).to_numpy()
@@ -100,12 +111,22 @@ def read_series(
     missing = [name for name in wanted if name not in frame.columns]
     if missing:
         raise InputError(f"The panel has no column {', '.join(missing)}: its columns are {', '.join(frame.columns)}.")
+    own = [name for name in extras if name in (column.name for column in PANEL.columns)]
+    if own:
+        raise InputError(f"{', '.join(own)} cannot be a feature: it is not known before its hour. Leave it out.")
     flags = [name for name, dtype in frame.schema.items() if dtype == pl.Boolean]
-    frame = frame.with_columns(pl.col(flags).cast(pl.Int8))
-    if last_hours is not None and isinstance(frame.schema.get("ds"), pl.Datetime) and not frame.is_empty():
+    # What is not a number is missing, and an infinite bound is none.
+    bounds = [name for name in ("lower", "upper") if name in frame.columns and frame.schema[name].is_float()]
+    frame = frame.with_columns(pl.col(flags).cast(pl.Int8), pl.col(pl.Float32, pl.Float64).fill_nan(None)).with_columns(
+        pl.when(pl.col(name).is_finite()).then(name).alias(name) for name in bounds
+    )
+    if last_hours is not None and "unique_id" in frame.columns and isinstance(frame.schema.get("ds"), pl.Datetime):
+        # A region that fell silent before these hours is still there, so that its last row is kept.
         last = pl.col("ds").max()
-        frame = frame.filter(pl.col("ds") > last - last_hours * HOUR)
-    more = tuple(Column(name, "number", "", "", required=False) for name in dict.fromkeys(wanted))
+        silent = last.over("unique_id").min()
+        frame = frame.filter(pl.col("ds") > pl.min_horizontal(last - last_hours * HOUR, silent - HOUR))
+    known = [column.name for column in PANEL.columns]
+    more = tuple(Column(name, "number", "", "", required=False) for name in dict.fromkeys(wanted) if name not in known)
     checked = check(frame, Table("panel", (*PANEL.columns, *more)), _RULES, sort=("unique_id", "ds"))
     if checked.kept.is_empty():
         raise InputError("The panel has no row that can be used: it needs unique_id, ds (a full hour) and y (kWh).")

@@ -74,7 +74,7 @@ def load_model(folder: Path) -> Forecaster:
         return _forecaster(stored, weights)
     except InputError:
         raise
-    except (OSError, SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
+    except (OSError, SafetensorError, AttributeError, KeyError, TypeError, ValueError, RuntimeError) as error:
         reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
         raise InputError(f"The model at {folder} is damaged ({reason}): fit it anew.") from None
 

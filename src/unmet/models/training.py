@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ from unmet.models.encoding import Data, Encoding
 from unmet.models.likelihoods.base import Likelihood
 from unmet.models.network import Network
 
-__all__ = ["CHUNK", "Epoch", "State", "Task", "Training", "train"]
+__all__ = ["CHUNK", "Epoch", "State", "Task", "Training", "train", "training_named"]
 
 CHUNK = 168  # targets of a chunk
 STEPS_AN_EPOCH = 10  # gradient steps an epoch at most, where the batch is not given
@@ -55,6 +55,14 @@ class Training:
     def as_in_paper(cls) -> Training:
         """Windows in batches of 256, Adam at 3e-4, at most 1000 epochs."""
         return cls("window", 1000, 3e-4, "constant", 256, 20)
+
+
+def training_named(name: str, epochs: int | None = None) -> Training:
+    """Training by chunk, the default, or as in the paper; with another number of epochs if one is given."""
+    known = {"chunk": Training(), "paper": Training.as_in_paper()}
+    if name not in known:
+        raise InputError(f"There is no training named {name!r}: choose one of {', '.join(known)}.")
+    return known[name] if epochs is None else replace(known[name], epochs=epochs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import polars as pl
 
 from unmet import __version__
 from unmet.demand.panel import Panel
+from unmet.demand.stored import write_regions
 from unmet.runs import write_json
 from unmet.views.figures import PANEL_FIGURES
 from unmet.views.page import PageTable, render_page
@@ -103,6 +104,7 @@ def write_panel(panel: Panel, rejected: pl.DataFrame, records: dict[str, Any], f
     if not rejected.is_empty():
         rejected.write_parquet(folder / "rejected.parquet")
     write_json(folder / "summary.json", summary)
+    write_regions(panel.regions, panel.time_zone, folder)
     (folder / "panel.html").write_text(panel_page(panel, summary), encoding="utf-8")
     return summary
 

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 from rich.console import Console
@@ -14,7 +14,11 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-__all__ = ["progress", "report", "report_grid", "report_set_aside", "say"]
+if TYPE_CHECKING:
+    from unmet.models.seeds import SeedProgress
+    from unmet.study.execute import Progress as StudyProgress
+
+__all__ = ["progress", "report", "report_grid", "report_set_aside", "say", "study_progress", "training_progress"]
 
 
 def say(text: str) -> None:
@@ -32,6 +36,49 @@ def progress(task: str, total: int | None = None) -> Iterator[Callable[[int], No
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task_id = bar.add_task(task, total=total)
         yield lambda done: bar.update(task_id, completed=done)
+
+
+@contextmanager
+def training_progress(seeds: int, epochs: int) -> Iterator[Callable[[list[SeedProgress]], None]]:
+    """Show how trainings go: epoch and loss of the one that moved last, and the time left at most."""
+    console = Console(stderr=True)
+    columns = [SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn()]
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(f"Training {seeds} seeds", total=seeds * epochs)
+
+        def show(trainings: list[SeedProgress]) -> None:
+            done = sum(epochs if training.done else training.epoch for training in trainings)
+            running = [training for training in trainings if training.epoch and not training.done]
+            text = f"Training {seeds} seeds, {sum(training.done for training in trainings)} done"
+            if running:
+                last = running[-1]
+                text += f"; seed {last.seed}: epoch {last.epoch}, loss {last.loss:.4f}, best {last.best:.4f}"
+            bar.update(task, completed=done, description=text)
+
+        yield show
+
+
+@contextmanager
+def study_progress(title: str) -> Iterator[Callable[[StudyProgress], None]]:
+    """Show how a study goes: runs done, failed and left, time left, and the best model so far."""
+    console = Console(stderr=True)
+    columns = [
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    ]
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(title, total=None)
+
+        def show(study: StudyProgress) -> None:
+            best = f"; best so far: {study.best[0]} ({study.best[1]:.3f})" if study.best else ""
+            failed = f", {len(study.failed)} failed" if study.failed else ""
+            text = f"{title}: {study.left} runs left{failed}{best}"
+            bar.update(task, total=study.total, completed=study.total - study.left, description=text)
+
+        yield show
 
 
 def report(title: str, summary: dict[str, Any], *, as_json: bool) -> None:

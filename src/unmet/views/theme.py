@@ -4,18 +4,40 @@ from __future__ import annotations
 
 import plotly.graph_objects as go
 
-__all__ = ["FAINT", "LOST", "OBSERVED", "QUEUE_STYLE", "REGION_COLOURS", "TEXT", "layout", "percent", "short"]
+__all__ = [
+    "FAINT",
+    "FORECAST",
+    "LOST",
+    "MODEL_STYLE",
+    "OBSERVED",
+    "QUEUE_STYLE",
+    "REGION_COLOURS",
+    "TEXT",
+    "layout",
+    "percent",
+    "short",
+]
 
 TEXT = "#1f2933"
 FAINT = "#8a94a0"
 OBSERVED = "#0072B2"
 LOST = "#D55E00"
+FORECAST = ("#009E73", "rgba(0, 158, 115, 0.22)")  # line, band
 
 QUEUE_STYLE: dict[str, tuple[str, str]] = {  # colour, marker
     "gas-station": ("#009E73", "diamond"),
     "three-hour": ("#E69F00", "square"),
     "first-come": ("#0072B2", "circle"),
     "reservation": ("#CC79A7", "triangle-up"),
+}
+
+MODEL_STYLE: dict[str, tuple[str, str]] = {  # colour, marker
+    "gaussian": ("#999999", "square"),
+    "tobit": ("#E69F00", "diamond"),
+    "quantile": ("#0072B2", "circle"),
+    "censored-quantile": ("#D55E00", "triangle-up"),
+    "exposure": ("#009E73", "star"),
+    "oracle": ("#1f2933", "x"),
 }
 
 REGION_COLOURS = (

@@ -35,7 +35,8 @@ class Likelihood(ABC):
     aware: ClassVar[bool] = False  # whether it reads the bounds
 
     def __init__(self, levels: Sequence[float] = LEVELS) -> None:
-        if not levels or sorted(set(levels)) != list(levels) or not (levels[0] > 0 and levels[-1] < 1):
+        levels = list(levels)
+        if not levels or sorted(set(levels)) != levels or not all(0 < level < 1 for level in levels):
             shown = ", ".join(f"{level:g}" for level in levels) or "none"
             raise InputError(f"Levels {shown} make no sense: give rising numbers between 0 and 1, as 0.05, 0.5, 0.95.")
         self.levels = tuple(float(level) for level in levels)

@@ -28,7 +28,7 @@ class Tobit(Gaussian):
         """Negative log-likelihood of what was seen."""
         mean, sigma = self.mean_and_sigma(outputs)
         known = seen.lower == seen.upper
-        exact = log_density(seen.y, mean, sigma)
+        exact = log_density(torch.where(known, seen.lower, seen.y), mean, sigma)
         # Where demand is known, any bounds will do: they must only keep the branch that is not taken finite.
         low = _standardised(torch.where(known, -torch.inf, seen.lower), mean, sigma)
         high = _standardised(torch.where(known, torch.inf, seen.upper), mean, sigma)

@@ -1,0 +1,58 @@
+"""Panels on disk: the folder that `unmet panel` or `unmet simulate` wrote, or a file of one's own."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from unmet.demand.regions import Regions
+from unmet.errors import InputError
+from unmet.runs import write_json
+from unmet.tables import read_frame
+
+__all__ = ["StoredPanel", "read_panel", "write_regions"]
+
+ABOUT = "panel.json"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPanel:
+    """A panel as it was stored, with the positions of its regions and its time zone where they are known."""
+
+    table: pl.DataFrame
+    regions: pl.DataFrame | None  # unique_id, lat, lon
+    time_zone: str | None
+
+
+def write_regions(regions: Regions, time_zone: str, folder: Path) -> None:
+    """Write what a panel's table does not hold beside it: where its regions are, and its time zone."""
+    regions.centres.write_parquet(folder / "regions.parquet")
+    write_json(folder / ABOUT, {"time_zone": time_zone})
+
+
+def read_panel(path: Path) -> StoredPanel:
+    """Read a panel from a folder or from a CSV or Parquet file (`unique_id, ds, y`, perhaps `censored`)."""
+    if not path.exists():
+        raise InputError(f"There is no panel at {path}: give a folder that `unmet panel` wrote, or a file.")
+    if path.is_file():
+        table, odd = read_frame(path)
+        if not odd.is_empty():
+            raise InputError(f"{path}, line {odd['line'][0]}: the row {odd['reason'][0]}. Mend the file.")
+        return StoredPanel(table, None, None)
+    if not (path / "panel.parquet").is_file():
+        raise InputError(f"{path} holds no panel.parquet: give a folder that `unmet panel` or `unmet simulate` wrote.")
+    table, _ = read_frame(path / "panel.parquet")
+    try:
+        regions = pl.read_parquet(path / "regions.parquet") if (path / "regions.parquet").is_file() else None
+        about = json.loads((path / ABOUT).read_text(encoding="utf-8")) if (path / ABOUT).is_file() else {}
+        zone = about.get("time_zone")
+    except (OSError, ValueError, AttributeError, pl.exceptions.PolarsError) as error:
+        raise InputError(
+            f"The panel at {path} is damaged ({str(error).splitlines()[0][:200]}): make it anew."
+        ) from None
+    if regions is not None and regions["lat"].null_count():
+        regions = None  # stations without positions: no region is near another
+    return StoredPanel(table, regions, zone)

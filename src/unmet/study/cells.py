@@ -1,0 +1,135 @@
+"""Cells: one model on one scene, run from several seeds. A run is named by the hash of all that determines it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import polars as pl
+
+from unmet import __version__
+from unmet.errors import InputError
+from unmet.evaluation.score import score, with_actual
+from unmet.models.backbones import BACKBONES
+from unmet.models.forecaster import Forecaster
+from unmet.models.likelihoods import LIKELIHOODS
+from unmet.models.training import Training
+from unmet.study.scenes import Scene
+
+__all__ = ["MEASURES", "ORACLE", "PAPER_MODELS", "Ran", "Run", "check_models", "perform", "plan"]
+
+ORACLE = "oracle"
+PAPER_MODELS = ("gaussian", "tobit", "quantile", "censored-quantile")
+FORMAT = 1  # raise it when the same options would give other results
+MEASURES = ("tilted_loss", "icp", "mil", "bias_percent", "crps", "tilted_loss_kwh", "icp_most_censored")
+LEVELS = (0.05, 0.5, 0.95)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One training: a model with a backbone, on a scene, from a seed."""
+
+    scene: str  # its fingerprint
+    labels: tuple[tuple[str, Any], ...]
+    model: str
+    backbone: str
+    seed: int
+    training: Training
+    keep_hours: bool = False  # whether the forecasts themselves are kept
+
+    @property
+    def key(self) -> str:
+        """The hash of all that determines the run."""
+        text = json.dumps(asdict(self) | {"format": FORMAT, "unmet": __version__}, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a run came to."""
+
+    row: dict[str, Any]  # labels, model, backbone, seed, measures
+    hours: pl.DataFrame | None  # forecasts one hour ahead of the test part, where they are kept
+    seconds: float
+
+
+def check_models(models: Sequence[str], backbones: Sequence[str]) -> None:
+    """Refuse names that nobody registered."""
+    for model in models:
+        if model != ORACLE:
+            LIKELIHOODS.named(model)
+    for backbone in backbones:
+        BACKBONES.named(backbone)
+    if not models or not backbones:
+        raise InputError("A study needs at least one model and one backbone.")
+
+
+def plan(
+    scenes: Sequence[Scene],
+    models: Sequence[str],
+    backbones: Sequence[str],
+    runs: int,
+    seed: int,
+    epochs: int | None = None,
+    *,
+    keep_hours: bool = False,
+) -> list[Run]:
+    """All runs of a study: seeds first, so that every cell has a result early on."""
+    check_models(models, backbones)
+    training = Training() if epochs is None else replace(Training(), epochs=epochs)
+    return [
+        Run(scene.fingerprint, tuple(scene.labels.items()), model, backbone, seed + number, training, keep_hours)
+        for number in range(runs)
+        for scene in scenes
+        for backbone in backbones
+        for model in models
+    ]
+
+
+def forecaster_of(run: Run, time_zone: str) -> Forecaster:
+    """The model of a run, as the paper has it: one hour ahead, quantiles as they come.
+
+    The oracle is the quantile model with the same inputs that learns from true demand.
+    """
+    oracle = run.model == ORACLE
+    return Forecaster(
+        run.backbone,
+        "quantile" if oracle else run.model,
+        levels=LEVELS,
+        seeds=1,
+        seed=run.seed,
+        horizon=1,
+        target="y_true" if oracle else "y",
+        training=run.training,
+        calibrate=False,
+        floor=None,
+        time_zone=time_zone,
+        workers=1,
+    )
+
+
+def perform(run: Run, scene: Scene) -> Ran:
+    """Train the model of a run, and score it on the true demand of the test part."""
+    begun = time.perf_counter()
+    model = forecaster_of(run, scene.time_zone)
+    model.fit(scene.panel, scene.positions)
+    ahead = model.predict(scene.panel, model.split_.fit_end)
+    scale = dict(zip(model.regions_, model.encoding_.scale.tolist(), strict=True))
+    rows = with_actual(ahead, scene.panel, "y_true", scale)
+    measured = score(rows, LEVELS)
+    worst = score(rows.filter(pl.col("unique_id") == scene.most_censored), LEVELS)
+    row = {
+        **dict(run.labels),
+        "model": run.model,
+        "backbone": run.backbone,
+        "seed": run.seed,
+        **{name: measured[name] for name in MEASURES if name in measured},
+        "icp_most_censored": worst["icp"],
+        "epochs": len(model.losses_[0]),
+    }
+    hours = ahead.with_columns(pl.lit(scene.most_censored).alias("most_censored")) if run.keep_hours else None
+    return Ran(row, hours, time.perf_counter() - begun)

@@ -1,0 +1,185 @@
+"""Running a study: on the cores of this machine, or on a Dask cluster; what is done stays done."""
+
+from __future__ import annotations
+
+import functools
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import cloudpickle
+
+from unmet.errors import InputError
+from unmet.runs import available_cores
+from unmet.study.cells import Ran, Run, perform
+from unmet.study.scenes import Scene
+from unmet.study.store import Store
+
+__all__ = ["Progress", "execute"]
+
+ATTEMPTS = 3  # to run something whose worker got lost
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far a study is."""
+
+    total: int
+    kept: int  # done before
+    done: int = 0  # done now
+    failed: dict[Run, str] = field(default_factory=dict)
+    seconds: float = 0.0  # of work done now
+    best: tuple[str, float] | None = None  # the model with the lowest tilted loss so far
+
+    @property
+    def left(self) -> int:
+        """Runs that are neither done nor failed."""
+        return self.total - self.kept - self.done - len(self.failed)
+
+
+class _Pool(Protocol):
+    """Where runs are performed."""
+
+    def outcomes(self, runs: Sequence[Run]) -> Iterator[tuple[Run, Ran | str]]:
+        """Perform runs, and give each with what it came to, or why it failed."""
+
+
+def execute(
+    runs: Sequence[Run],
+    scenes: Sequence[Scene],
+    store: Store,
+    *,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Progress:
+    """Perform the runs whose results are not in the store yet, and keep each as soon as it is done.
+
+    A run that fails is listed and not tried again in this call. Stopping at any moment loses only the runs under way.
+    """
+    missing = [run for run in runs if not store.has(run)]
+    progress = Progress(len(runs), len(runs) - len(missing))
+    by_print = {scene.fingerprint: scene for scene in scenes}
+    tell = on_progress or (lambda _: None)
+    tell(progress)
+    if not missing:
+        return progress
+    pool: _Pool = _Cluster(scheduler, by_print) if scheduler else _Cores(workers or available_cores(), by_print)
+    losses: dict[str, list[float]] = {}
+    for run, outcome in pool.outcomes(missing):
+        if isinstance(outcome, str):
+            progress.failed[run] = outcome
+        else:
+            store.write(run, outcome)
+            progress.done += 1
+            progress.seconds += outcome.seconds
+            losses.setdefault(run.model, []).append(outcome.row["tilted_loss"])
+            best = min(losses, key=lambda model: sum(losses[model]) / len(losses[model]))
+            progress.best = best, sum(losses[best]) / len(losses[best])
+        tell(progress)
+    return progress
+
+
+class _Cores:
+    """One single-threaded process a core. Scenes lie in files that each process reads once."""
+
+    def __init__(self, workers: int, scenes: dict[str, Scene]) -> None:
+        self.workers = workers
+        self.scenes = scenes
+
+    def outcomes(self, runs: Sequence[Run]) -> Iterator[tuple[Run, Ran | str]]:
+        if self.workers == 1:
+            for run in runs:
+                yield run, _attempt(run, self.scenes[run.scene])
+            return
+        with tempfile.TemporaryDirectory(prefix="unmet-") as name:
+            paths = {key: Path(name) / key for key in self.scenes}
+            for key, scene in self.scenes.items():
+                paths[key].write_bytes(cloudpickle.dumps(scene))
+            yield from self._in_processes(runs, paths)
+
+    def _in_processes(self, runs: Sequence[Run], paths: dict[str, Path]) -> Iterator[tuple[Run, Ran | str]]:
+        from loky import ProcessPoolExecutor
+        from loky.process_executor import BrokenProcessPool
+
+        left = dict.fromkeys(runs, 0)  # and how often each was tried
+        while left:
+            pool = ProcessPoolExecutor(self.workers)
+            # Few at a time, so that a lost worker takes few with it.
+            waiting = iter(list(left))
+            under_way: dict[Future[Ran | str], Run] = {}
+            try:
+                while True:
+                    while len(under_way) < self.workers and (run := next(waiting, None)) is not None:
+                        left[run] += 1
+                        under_way[pool.submit(_attempt_from, run, paths[run.scene])] = run
+                    if not under_way:
+                        break
+                    done, _ = wait(under_way, return_when=FIRST_COMPLETED)
+                    for future in done:
+                        run = under_way[future]
+                        outcome = future.result()
+                        del under_way[future], left[run]
+                        yield run, outcome
+            except BrokenProcessPool:
+                for run in under_way.values():
+                    if left.get(run, 0) >= ATTEMPTS:
+                        del left[run]
+                        yield run, f"its worker was lost {ATTEMPTS} times"
+            finally:
+                pool.shutdown(wait=False, kill_workers=True)
+
+
+class _Cluster:
+    """Workers of a Dask cluster, to which the scenes are sent."""
+
+    def __init__(self, scheduler: str, scenes: dict[str, Scene]) -> None:
+        try:
+            from distributed import Client
+        except ImportError:
+            raise InputError("A cluster needs Dask: install it with `pip install 'unmet[cluster]'`.") from None
+        try:
+            connect: Any = Client
+            self.client = connect(scheduler, timeout=CONNECT_SECONDS)
+        except (OSError, TimeoutError, ValueError) as error:
+            reason = str(error).splitlines()[0] if str(error) else "it does not answer"
+            raise InputError(f"There is no Dask scheduler at {scheduler} ({reason}): check the address.") from None
+        self.scenes = scenes
+
+    def outcomes(self, runs: Sequence[Run]) -> Iterator[tuple[Run, Ran | str]]:
+        from distributed import as_completed
+
+        used = {run.scene for run in runs}
+        with self.client:
+            sent = {key: self.client.scatter(self.scenes[key], broadcast=False, hash=False) for key in used}
+            futures = {
+                self.client.submit(_attempt, run, sent[run.scene], key=f"unmet-{run.key}", retries=ATTEMPTS): run
+                for run in runs
+            }
+            finished: Any = as_completed
+            for future in finished(futures):
+                run = futures[future]
+                yield run, str(future.exception()) if future.status == "error" else future.result()
+
+
+CONNECT_SECONDS = "10s"
+
+
+def _attempt_from(run: Run, path: Path) -> Ran | str:
+    return _attempt(run, _read_scene(path))
+
+
+def _attempt(run: Run, scene: Scene) -> Ran | str:
+    """A run's outcome, or why it failed: one failure must not end a study."""
+    try:
+        return perform(run, scene)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+
+@functools.lru_cache(maxsize=32)
+def _read_scene(path: Path) -> Any:
+    return cloudpickle.loads(path.read_bytes())

@@ -1,0 +1,119 @@
+"""Experiments: the paper's, each a grid of scenes, models and seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from unmet.city.build import City
+from unmet.study.cells import ORACLE, PAPER_MODELS, Run, plan
+from unmet.study.paper import MARKET_SHARES, PENETRATIONS, QUEUES
+from unmet.study.scenes import Scene, competition_scenes, total_scenes
+
+__all__ = ["PRESETS", "Choices", "Experiment", "application", "competition", "total"]
+
+PRESETS = {"quick": 2, "paper": 10}
+"""Runs a cell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What an experiment is made with."""
+
+    models: tuple[str, ...] = (*PAPER_MODELS, ORACLE)
+    backbones: tuple[str, ...] = ("tgcn",)
+    runs: int = 2
+    seed: int = 1
+    epochs: int | None = None
+    regions: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """A grid of cells, and what it shows."""
+
+    name: str
+    title: str
+    across: str  # the label that varies along the columns of its tables
+    about: str
+    scenes: tuple[Scene, ...]
+    runs: tuple[Run, ...]
+    built_in: bool  # whether the city is the one that the paper's numbers can stand beside
+
+
+def total(
+    city: City, choices: Choices, queues: Sequence[str] = QUEUES, penetrations: Sequence[float] = PENETRATIONS
+) -> Experiment:
+    """Tilted loss, ICP and MIL over queues, penetrations and models: the paper's Table 3 and figure of intervals."""
+    scenes = total_scenes(city, queues, penetrations, choices.regions, choices.seed)
+    return _experiment(
+        "total",
+        "Forecasting the demand of the whole city",
+        "penetration",
+        "Every model is trained on observed demand and told which hours were censored; all are scored on the true "
+        "demand of the last tenth of the hours, one hour ahead. The oracle is the quantile model with the same inputs, "
+        "trained on the true demand.",
+        scenes,
+        choices,
+        city,
+    )
+
+
+def competition(
+    city: City,
+    choices: Choices,
+    shares: Sequence[float] = MARKET_SHARES,
+    queue: str = "gas-station",
+    penetration: float = 0.05,
+) -> Experiment:
+    """One operator among competitors: the paper's Table 4.
+
+    The paper does not say under which queue. With gas stations hardly anything is lost but to competitors, and at a
+    share of 95 % its losses are those of its gas stations at 5 %.
+    """
+    scenes = competition_scenes(city, shares, queue, penetration, choices.regions, choices.seed)
+    return _experiment(
+        "competition",
+        "Forecasting all demand from one operator's records",
+        "share",
+        f"An operator owns a share of the stations ({queue}, {100 * penetration:g} % electric); demand at all others "
+        "is lost to it. Regions are those of the whole city, and the operator has at least one station in each. Losses "
+        "are in units of the largest demand that it saw in each region, so that they are larger where its share is "
+        "smaller.",
+        scenes,
+        choices,
+        city,
+    )
+
+
+def application(city: City, choices: Choices, queue: str = "first-come", penetration: float = 0.05) -> Experiment:
+    """What models say of the most censored region: the paper's figure on expansion planning."""
+    scenes = total_scenes(city, [queue], [penetration], choices.regions, choices.seed)
+    return _experiment(
+        "application",
+        "What the models say of the most censored region",
+        "penetration",
+        f"True, observed and predicted demand, {queue} at {100 * penetration:g} %. Predictions are one hour ahead, "
+        "means over the runs.",
+        scenes,
+        choices,
+        city,
+        keep_hours=True,
+    )
+
+
+def _experiment(
+    name: str,
+    title: str,
+    across: str,
+    about: str,
+    scenes: Sequence[Scene],
+    choices: Choices,
+    city: City,
+    *,
+    keep_hours: bool = False,
+) -> Experiment:
+    runs = plan(
+        scenes, choices.models, choices.backbones, choices.runs, choices.seed, choices.epochs, keep_hours=keep_hours
+    )
+    return Experiment(name, title, across, about, tuple(scenes), tuple(runs), city.is_built_in)

@@ -1,0 +1,130 @@
+"""Scenes: the panels that studies are run on, in which both observed and true demand are known."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from unmet.city.build import City
+from unmet.demand.market import Market
+from unmet.demand.panel import build_panel
+from unmet.demand.regions import Regions, kmeans_regions
+from unmet.demand.simulated import simulated_panel
+from unmet.simulation.scenario import Scenario
+from unmet.simulation.simulate import Itinerary, Outcome, prepare, simulate
+
+__all__ = ["Scene", "competition_scenes", "total_scenes"]
+
+WORKERS = 2  # scenes at a time; most of the work is done without the interpreter lock
+OWN, OTHER = "own", "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A panel with observed and true demand, and what it stands for."""
+
+    labels: dict[str, Any]  # queue, penetration, share: what its cells are called by
+    panel: pl.DataFrame  # unique_id, ds, y, y_true, arrivals, censored, exposure
+    positions: pl.DataFrame  # unique_id, lat, lon
+    time_zone: str
+    fingerprint: str = field(default="")
+
+    def __post_init__(self) -> None:
+        digest = hashlib.sha256(repr((sorted(self.labels.items()), self.time_zone)).encode())
+        for frame in (self.panel, self.positions):
+            digest.update(frame.hash_rows(seed=0).to_numpy().tobytes())
+        object.__setattr__(self, "fingerprint", digest.hexdigest())
+
+    @property
+    def lost_share(self) -> float:
+        """Share of true demand that was not observed."""
+        seen, true = self.panel.select(pl.col("y", "y_true").sum()).row(0)
+        return float(1 - seen / true) if true else 0.0
+
+    @property
+    def most_censored(self) -> str:
+        """The region with the most censored hours."""
+        shares = self.panel.group_by("unique_id").agg(pl.col("censored").mean()).sort("unique_id")
+        return str(shares["unique_id"][int(shares["censored"].arg_max() or 0)])
+
+
+def total_scenes(
+    city: City, queues: Sequence[str], penetrations: Sequence[float], regions: int = 10, seed: int = 1
+) -> list[Scene]:
+    """The whole city under every queue at every penetration, all its stations one operator's."""
+    grouped = kmeans_regions(city.stations, regions)
+
+    def scene(outcome: Outcome, scenario: Scenario) -> Scene:
+        panel = _panel(outcome, outcome.stations, grouped, city, None)
+        return _scene(panel, grouped, city, queue=scenario.queue, penetration=scenario.penetration)
+
+    scenarios = [Scenario(queue=q, penetration=p, seed=seed) for q in queues for p in penetrations]
+    return list(_played(prepare(city), scenarios, scene))
+
+
+def competition_scenes(
+    city: City, shares: Sequence[float], queue: str, penetration: float, regions: int = 10, seed: int = 1
+) -> list[Scene]:
+    """One operator among others: a share of the stations is its own, and all other demand is lost to competitors.
+
+    Stations are drawn at random; of every region at least one is its own. Those of a smaller share are its own at a
+    larger one too.
+    """
+    grouped = kmeans_regions(city.stations, regions)
+    scenario = Scenario(queue=queue, penetration=penetration, seed=seed)
+    outcome = simulate(prepare(city), scenario)
+    scenes = []
+    for share in shares:
+        own = _own_stations(grouped, share, seed)
+        operator = pl.when(pl.col("station_id").is_in(own)).then(pl.lit(OWN)).otherwise(pl.lit(OTHER))
+        stations = outcome.stations.with_columns(operator.alias("operator"))
+        panel = _panel(outcome, stations, grouped, city, Market(OWN))
+        scenes.append(_scene(panel, grouped, city, queue=queue, penetration=penetration, share=share))
+    return scenes
+
+
+def _own_stations(regions: Regions, share: float, seed: int) -> list[str]:
+    """The operator's own stations: the first of a random order, and the first of each region in that order."""
+    order = np.random.default_rng([seed, 7]).permutation(regions.of_station.height)
+    shuffled = regions.of_station[order]
+    needed = shuffled.group_by("unique_id", maintain_order=True).first()["station_id"].to_list()
+    number = max(round(share * shuffled.height), len(needed))
+    others = [name for name in shuffled["station_id"] if name not in set(needed)]
+    return needed + others[: number - len(needed)]
+
+
+def _panel(
+    outcome: Outcome, stations: pl.DataFrame, grouped: Regions, city: City, market: Market | None
+) -> pl.DataFrame:
+    """What the operator saw and what was wanted, by region and hour; `exposure` is what its records alone tell."""
+    arrivals = outcome.arrivals
+    if market is not None:
+        own = stations.filter(pl.col("operator") == OWN)["station_id"]
+        mine = pl.col("station_id").is_in(own.implode())
+        arrivals = arrivals.with_columns(
+            outcome=pl.when(mine).then("outcome").otherwise(pl.lit("lost").cast(arrivals.schema["outcome"]))
+        )
+    truth = simulated_panel(arrivals, grouped, city.period)
+    regions = str(grouped.centres.height)
+    seen = build_panel(outcome.sessions, stations, regions=regions, time_zone=city.time_zone, market=market).table
+    exposure = seen.select("unique_id", "ds", "exposure")
+    return truth.join(exposure, on=["unique_id", "ds"], how="left", maintain_order="left").with_columns(
+        pl.col("exposure").fill_null(1.0)
+    )
+
+
+def _scene(panel: pl.DataFrame, grouped: Regions, city: City, **labels: Any) -> Scene:
+    return Scene(labels, panel, grouped.centres.select("unique_id", "lat", "lon"), city.time_zone)
+
+
+def _played(
+    itinerary: Itinerary, scenarios: Sequence[Scenario], make: Callable[[Outcome, Scenario], Scene]
+) -> Iterator[Scene]:
+    with ThreadPoolExecutor(WORKERS) as pool:
+        yield from pool.map(lambda scenario: make(simulate(itinerary, scenario), scenario), scenarios)

@@ -1,0 +1,79 @@
+"""The store of a study: a folder in which every run is kept by its hash, whole or not at all."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import polars as pl
+from polars.exceptions import PolarsError
+
+from unmet.errors import InputError
+from unmet.runs import atomic_file
+from unmet.study.cells import Ran, Run
+
+__all__ = ["Store"]
+
+MARK = ".unmet-study"
+
+
+class Store:
+    """Results of a study: `runs/KEY.parquet`, one row each; `hours/KEY.parquet`, the forecasts, where they are kept.
+
+    How long a run took is in `seconds/KEY`, apart from the results, which the same study gives again byte for byte.
+    """
+
+    def __init__(self, folder: Path, *, overwrite: bool = False, read_only: bool = False) -> None:
+        self.folder = folder
+        mark = folder / MARK
+        if folder.exists() and not folder.is_dir():
+            raise InputError(f"{folder} is a file: name a folder with --out.")
+        if folder.exists() and any(folder.iterdir()) and not mark.is_file():
+            raise InputError(f"{folder} holds what no study wrote: name another folder with --out.")
+        if read_only:
+            return
+        if overwrite and folder.exists():
+            shutil.rmtree(folder)
+        try:
+            for part in ("runs", "hours", "seconds"):
+                (folder / part).mkdir(parents=True, exist_ok=True)
+            mark.touch()
+        except OSError as error:
+            raise InputError(f"Cannot write to {folder}: {error.strerror}. Name another folder with --out.") from None
+
+    def has(self, run: Run) -> bool:
+        """Whether the result of a run is here."""
+        return self._row(run).is_file()
+
+    def write(self, run: Run, ran: Ran) -> None:
+        """Keep the result of a run. The row comes last: where it is, all is."""
+        with atomic_file(self.folder / "seconds" / run.key) as draft:
+            draft.write_text(f"{ran.seconds:.3f}\n", encoding="utf-8")
+        if ran.hours is not None:
+            with atomic_file(self._hours(run)) as draft:
+                ran.hours.write_parquet(draft)
+        with atomic_file(self._row(run)) as draft:
+            pl.DataFrame([ran.row]).write_parquet(draft)
+
+    def rows(self, runs: list[Run]) -> pl.DataFrame:
+        """The rows of those runs that are here, in the order given."""
+        try:
+            frames = [pl.read_parquet(self._row(run)) for run in runs if self.has(run)]
+        except PolarsError:
+            raise InputError(f"A result in {self.folder / 'runs'} is damaged: start anew with --overwrite.") from None
+        return pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame()
+
+    def seconds(self, run: Run) -> float:
+        """How long a run took."""
+        path = self.folder / "seconds" / run.key
+        return float(path.read_text(encoding="utf-8")) if path.is_file() else float("nan")
+
+    def hours(self, run: Run) -> pl.DataFrame:
+        """The forecasts of a run that kept them."""
+        return pl.read_parquet(self._hours(run))
+
+    def _row(self, run: Run) -> Path:
+        return self.folder / "runs" / f"{run.key}.parquet"
+
+    def _hours(self, run: Run) -> Path:
+        return self.folder / "hours" / f"{run.key}.parquet"

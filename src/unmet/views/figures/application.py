@@ -1,0 +1,78 @@
+"""True, observed and predicted demand in the most censored region."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import plotly.graph_objects as go
+import polars as pl
+
+from unmet.views.figures.band import local_times
+from unmet.views.figures.base import Figure
+from unmet.views.study_report import StudyReport, model_title
+from unmet.views.theme import FAINT, MODEL_STYLE, TEXT, layout
+
+__all__ = ["APPLICATION"]
+
+SHOWN = dt.timedelta(days=7)
+
+
+def _hours(report: StudyReport) -> pl.DataFrame:
+    if report.hours is None:
+        raise ValueError("the study kept no forecasts")
+    return report.hours
+
+
+def _draw(report: StudyReport) -> go.Figure:
+    hours, zone = _hours(report), report.experiment.scenes[0].time_zone
+    figure = go.Figure()
+    models = [model for model in report.models() if model != "oracle"]
+    band = models[-1]
+    for model in models:
+        part = hours.filter(pl.col("model") == model).sort("ds")
+        times = local_times(part, zone)
+        colour = MODEL_STYLE.get(model, ("#444444", ""))[0]
+        if model == band:
+            for column, fill in (("q0.95", None), ("q0.05", "tonexty")):
+                figure.add_scatter(
+                    x=times, y=part[column].round(1).to_list(), line={"width": 0}, fill=fill, hoverinfo="skip",
+                    fillcolor=_faint(colour), name=f"90 % interval, {model_title(model).lower()}",
+                    showlegend=fill is not None,
+                )  # fmt: skip
+    for model in models:
+        part = hours.filter(pl.col("model") == model).sort("ds")
+        figure.add_scatter(
+            x=local_times(part, zone), y=part["q0.5"].round(1).to_list(), name=model_title(model),
+            line={"color": MODEL_STYLE.get(model, ("#444444", ""))[0], "width": 2}, hovertemplate="%{y:.0f} kWh",
+            visible=True if model in SHOWN_MODELS or model == band else "legendonly",
+        )  # fmt: skip
+    part = hours.filter(pl.col("model") == models[0]).sort("ds")
+    for name, column, colour, dash in (("Observed", "y", FAINT, "dot"), ("True", "y_true", TEXT, "solid")):
+        figure.add_scatter(
+            x=local_times(part, zone), y=part[column].round(1).to_list(), name=name, hovertemplate="%{y:.0f} kWh",
+            line={"color": colour, "width": 1.6, "dash": dash},
+        )  # fmt: skip
+    first = min(local_times(hours, zone))
+    figure.update_xaxes(title="Day, local time", range=[first, first + SHOWN], tickformat="%a\n%d %b")
+    figure.update_yaxes(title="Demand [kWh]", rangemode="tozero")
+    return layout(figure, 460)
+
+
+SHOWN_MODELS = ("quantile", "censored-quantile")
+
+
+def _faint(colour: str) -> str:
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red}, {green}, {blue}, 0.18)"
+
+
+def _caption(report: StudyReport) -> str:
+    region = _hours(report)["unique_id"][0]
+    return (
+        f"Region {region}, the most censored one: unseen hours, each forecast one hour ahead (medians, means over the "
+        f"runs). The first {SHOWN.days} days are shown; drag the axis for the rest, click names in the legend for more "
+        "models."
+    )
+
+
+APPLICATION = Figure("application", "True, observed and predicted demand", _draw, _caption)

@@ -1,0 +1,44 @@
+"""The hours to come, in the busiest regions."""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+import polars as pl
+from plotly.subplots import make_subplots
+
+from unmet.views.figures.band import Line, add_forecast, local_times
+from unmet.views.figures.base import Figure
+from unmet.views.model_report import ForecastReport
+from unmet.views.theme import OBSERVED, layout
+
+__all__ = ["FORECAST_FAN"]
+
+MOST = 4
+BEFORE = 48  # hours of the past to show
+
+
+def _draw(report: ForecastReport) -> go.Figure:
+    names = report.busiest()[:MOST]
+    zone = report.model.time_zone
+    figure = make_subplots(
+        rows=len(names), shared_xaxes=True, subplot_titles=[f"Region {name}" for name in names],
+        vertical_spacing=0.25 / len(names),
+    )  # fmt: skip
+    for row, name in enumerate(names, start=1):
+        part = report.forecast.filter(pl.col("unique_id") == name).sort("ds")
+        past = report.past.filter(pl.col("unique_id") == name).sort("ds").tail(BEFORE)
+        seen = Line("Observed so far", local_times(past, zone), past["demand"], OBSERVED)
+        add_forecast(figure, row, report.model, part, [seen])
+    figure.update_xaxes(tickformat="%a\n%d %b")
+    figure.update_xaxes(title="Day, local time", row=len(names), col=1)
+    return layout(figure, 90 + 210 * len(names)).update_layout(legend_y=1.0 + 0.1 / len(names), margin_t=80)
+
+
+def _caption(report: ForecastReport) -> str:
+    return (
+        f"Forecast of true demand in the {min(MOST, len(report.busiest()))} regions where most is expected, and the "
+        f"last {BEFORE} hours observed. All regions and hours are in forecast.parquet."
+    )
+
+
+FORECAST_FAN = Figure("forecast-fan", "The hours to come", _draw, _caption)

@@ -1,0 +1,56 @@
+"""Forecasts one hour ahead over unseen hours, beside what came."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import plotly.graph_objects as go
+import polars as pl
+from plotly.subplots import make_subplots
+
+from unmet.views.figures.band import Line, add_forecast, local_times
+from unmet.views.figures.base import Figure
+from unmet.views.model_report import ModelReport
+from unmet.views.theme import LOST, OBSERVED, layout
+
+__all__ = ["FORECAST_WEEK"]
+
+SHOWN = dt.timedelta(days=7)
+
+
+def _regions(report: ModelReport) -> list[str]:
+    """The region in which most was lost, or seen where the truth is not known; and the one with least."""
+    hours = report.unseen.hours
+    measure = (pl.col("y_true") - pl.col("y")).sum() if "y_true" in hours.columns else pl.col("y").sum()
+    order = hours.group_by("unique_id").agg(measure.alias("size")).sort("size", "unique_id", descending=[True, False])
+    names = order["unique_id"].to_list()
+    return names[:1] if len(names) == 1 else [names[0], names[-1]]
+
+
+def _draw(report: ModelReport) -> go.Figure:
+    model, hours = report.model, report.unseen.hours
+    names = _regions(report)
+    titles = [f"Region {name}" for name in names]
+    figure = make_subplots(rows=len(names), shared_xaxes=True, subplot_titles=titles, vertical_spacing=0.12)
+    for row, name in enumerate(names, start=1):
+        part = hours.filter(pl.col("unique_id") == name).sort("ds")
+        times = local_times(part, model.time_zone)
+        lines = [Line("Observed", times, part["y"], OBSERVED, "dot")]
+        if "y_true" in part.columns:
+            lines.append(Line("True", times, part["y_true"], LOST))
+        add_forecast(figure, row, model, part, lines)
+    first = min(local_times(hours, model.time_zone))
+    figure.update_xaxes(range=[first, first + SHOWN], tickformat="%a\n%d %b")
+    figure.update_xaxes(title="Day, local time", row=len(names), col=1)
+    return layout(figure, 300 * len(names)).update_layout(legend_y=1.07, margin_t=80)
+
+
+def _caption(report: ModelReport) -> str:
+    what = "demand was lost" if "y_true" in report.unseen.hours.columns else "was seen"
+    return (
+        f"Hours that the model has not seen, each forecast from the {report.model.lags} hours before it, in the "
+        f"regions in which most and least {what}. The first {SHOWN.days} days are shown; drag the axis for the rest."
+    )
+
+
+FORECAST_WEEK = Figure("forecast-week", "What was forecast, and what came", _draw, _caption)

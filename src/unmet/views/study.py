@@ -1,0 +1,281 @@
+"""A study as a page, as Markdown, as tables and in the terminal: ours, the paper's and what lies between."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from unmet import __version__
+from unmet.evaluation.measures import mean_of
+from unmet.runs import atomic_file
+from unmet.study.execute import Progress
+from unmet.study.experiments import Experiment
+from unmet.study.results import seconds_of, study_cells
+from unmet.study.store import Store
+from unmet.views.figures import APPLICATION_FIGURES, STUDY_FIGURES
+from unmet.views.page import PageTable, render_page
+from unmet.views.study_report import StudyReport, model_title
+from unmet.views.terminal import report_grid, say
+
+__all__ = ["print_plan", "print_study", "study_report", "write_study"]
+
+TYPICAL_SECONDS = 6.0  # of a training, where none has been timed yet
+
+
+def study_report(experiment: Experiment, store: Store, progress: Progress) -> StudyReport:
+    """The results of an experiment, as far as it has been run."""
+    runs = list(experiment.runs)
+    cells = study_cells(runs, store)
+    if not cells.is_empty() and not experiment.built_in:
+        paper = [name for name in cells.columns if name.startswith("paper_")]
+        cells = cells.with_columns(pl.lit(None, pl.Float64).alias(name) for name in paper)
+    kept = [run for run in runs if run.keep_hours and store.has(run)]
+    hours = _mean_hours(experiment, [(run.model, store.hours(run)) for run in kept]) if kept else None
+    failed = tuple(f"{_label(run.labels)} {run.model} seed {run.seed}: {why}" for run, why in progress.failed.items())
+    seconds = sum(store.seconds(run) for run in runs if store.has(run))
+    return StudyReport(experiment, cells, seconds, failed, hours)
+
+
+def _mean_hours(experiment: Experiment, parts: list[tuple[str, pl.DataFrame]]) -> pl.DataFrame:
+    """Forecasts of the most censored region, means over the runs of each model, with observed and true demand."""
+    scene = experiment.scenes[0]
+    frames = [
+        hours.filter(pl.col("unique_id") == scene.most_censored).with_columns(model=pl.lit(m)) for m, hours in parts
+    ]
+    quantiles = [name for name in frames[0].columns if name.startswith("q")]
+    mean = pl.concat(frames).group_by("model", "unique_id", "ds", maintain_order=True).agg(pl.col(quantiles).mean())
+    return mean.join(
+        scene.panel.select("unique_id", "ds", "y", "y_true"), on=["unique_id", "ds"], maintain_order="left"
+    )
+
+
+def write_study(report: StudyReport, folder: Path) -> None:
+    """Write the tables, the page and the Markdown of a study."""
+    with atomic_file(folder / "cells.parquet") as draft:
+        report.cells.write_parquet(draft)
+    if report.hours is not None:
+        with atomic_file(folder / "forecasts.parquet") as draft:
+            report.hours.write_parquet(draft)
+    with atomic_file(folder / "study.md") as draft:
+        draft.write_text(study_markdown(report), encoding="utf-8")
+    with atomic_file(folder / "study.html") as draft:
+        draft.write_text(_page(report), encoding="utf-8")
+
+
+def _headline(report: StudyReport) -> str:
+    closed = {model: report.closed(model) for model in report.models() if model not in ("quantile", "oracle")}
+    known = {model: value for model, value in closed.items() if value is not None}
+    if not known:
+        return report.experiment.title
+    best = max(known, key=known.__getitem__)
+    return (
+        f"{model_title(best)} closes {100 * known[best]:.0f} % of the gap between records and truth"
+        if known[best] > 0
+        else "No model closes any of the gap between records and truth"
+    )
+
+
+def _page(report: StudyReport) -> str:
+    experiment = report.experiment
+    runs = report.cells["runs"]
+    facts = [
+        (f"{100 * closed:.0f} %", f"of the gap closed by {model_title(model).lower()}, on average over judged cells")
+        for model in report.models()
+        if model not in ("quantile", "oracle") and (closed := report.closed(model)) is not None
+    ]
+    return render_page(
+        report,
+        APPLICATION_FIGURES if report.hours is not None else STUDY_FIGURES,
+        title=f"unmet: {experiment.title.lower()}",
+        headline=_headline(report),
+        lead=f"{experiment.about} {_between(int(runs.min() or 0), int(runs.max() or 0))} runs a cell.",  # type: ignore[arg-type]
+        facts=facts[:4],
+        table=_application_table(report) if report.hours is not None else _loss_table(report),
+        footer=f"unmet {__version__}. Trainings took {report.seconds / 60:.0f} minutes of one core in all.",
+    )  # fmt: skip
+
+
+def _between(least: int, most: int) -> str:
+    return str(most) if least == most else f"{least} to {most}"
+
+
+def _loss_table(report: StudyReport) -> PageTable:
+    heads = ("Tilted loss on true demand", *(report.column_name(value) for value in report.columns))
+    rows = []
+    for name, group in report.groups():
+        for model in report.models():
+            cells = [report.cell(group, model, value) for value in report.columns]
+            rows.append((f"{name}: {model_title(model).lower()}", *(_pair(cell) for cell in cells)))
+    note = "Large: this study. Small and grey: the paper's." if report.experiment.built_in else ""
+    return PageTable(heads, rows, note)
+
+
+def _application_table(report: StudyReport) -> PageTable:
+    return PageTable(
+        ("Energy in unseen hours of the most censored region", "kWh", "of the truth"),
+        [(name, f"{kwh:,.0f}", f"{100 * share:.0f} %") for name, kwh, share in _application_rows(report)],
+        "Models: the mean that their quantiles imply. What a model says beyond the observed is what to plan for.",
+    )
+
+
+def _application_rows(report: StudyReport) -> list[tuple[str, float, float]]:
+    if report.hours is None:
+        return []
+    first = report.hours.filter(pl.col("model") == report.models()[0])
+    true = float(first["y_true"].sum())
+    found = [("True", true), ("Observed", float(first["y"].sum()))]
+    for model in report.models():
+        part = report.hours.filter(pl.col("model") == model)
+        mean = mean_of(part.select("q0.05", "q0.5", "q0.95").to_numpy(), (0.05, 0.5, 0.95))
+        found.append((model_title(model), float(mean.sum())))
+    return [(name, kwh, kwh / true if true else math.nan) for name, kwh in found]
+
+
+def _pair(cell: dict[str, Any] | None) -> str | tuple[str, str]:
+    if cell is None:
+        return "-"
+    ours = f"{cell['tilted_loss']:.3f}"
+    return ours if cell["paper_tilted_loss"] is None else (ours, f"{cell['paper_tilted_loss']:.3f}")
+
+
+def study_markdown(report: StudyReport) -> str:
+    """The tables of a study: ours, the paper's, the difference, and the gap closed."""
+    experiment = report.experiment
+    lines = [f"# {experiment.title}", "", experiment.about, ""]
+    heads = [report.column_name(value) for value in report.columns]
+    if report.hours is not None:
+        lines += [
+            "| energy in unseen hours of the most censored region | kWh | of the truth |",
+            "| --- | ---: | ---: |",
+        ]
+        lines += [f"| {name} | {kwh:,.0f} | {100 * share:.1f} % |" for name, kwh, share in _application_rows(report)]
+        lines.append("")
+    for measure, title in _MEASURES:
+        lines += [f"## {title}", ""]
+        for name, group in report.groups():
+            lines += [f"| {name} | " + " | ".join(heads) + " |", "| --- |" + " ---: |" * len(heads)]
+            for model in report.models():
+                cells = [report.cell(group, model, value) for value in report.columns]
+                lines.append(f"| {model_title(model)} | " + " | ".join(_text(cell, measure) for cell in cells) + " |")
+                paper = f"paper_{measure}"
+                if any(cell and cell.get(paper) is not None for cell in cells):
+                    theirs = [_number(cell, paper) for cell in cells]
+                    apart = [_difference(cell, measure, paper) for cell in cells]
+                    lines.append("| the paper's | " + " | ".join(theirs) + " |")
+                    lines.append("| difference | " + " | ".join(apart) + " |")
+            lines.append("")
+    lines += [
+        "± is one standard deviation over runs. Gap closed is (quantile - model) / (quantile - oracle) of the mean "
+        "tilted losses; in brackets where that gap is under 5 % of the oracle's loss, so that it says little. p is of "
+        "a paired t-test of the model's tilted losses against the quantile model's with the same seeds.",
+        "",
+        f"unmet {__version__}; written by `unmet study {experiment.name}`.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+_MEASURES = (
+    ("tilted_loss", "Tilted loss on true demand"),
+    ("icp", "Share of true demand inside the 90 % interval (ICP)"),
+    ("icp_most_censored", "The same in the most censored region"),
+    ("mil", "Mean interval length (MIL)"),
+    ("bias_percent", "Bias of the energy forecast, % of true energy"),
+    ("gap_closed", "Gap closed"),
+    ("p_value", "p of the difference from the quantile model"),
+)
+
+
+def _text(cell: dict[str, Any] | None, measure: str) -> str:
+    if cell is None or cell[measure] is None or math.isnan(cell[measure]):
+        return "-"
+    if measure == "bias_percent":
+        return f"{cell[measure]:+.1f}"
+    if measure == "gap_closed":
+        return f"{cell[measure]:.2f}" if cell["judged"] else f"({cell[measure]:.2f})"
+    if measure == "p_value":
+        return "<0.001" if cell[measure] < 0.001 else f"{cell[measure]:.3f}"
+    spread = cell.get(f"{measure}_std")
+    return f"{cell[measure]:.3f}" + (f" ± {spread:.3f}" if spread is not None else "")
+
+
+def _number(cell: dict[str, Any] | None, name: str) -> str:
+    return "-" if cell is None or cell[name] is None else f"{cell[name]:.3f}"
+
+
+def _difference(cell: dict[str, Any] | None, ours: str, theirs: str) -> str:
+    return "-" if cell is None or cell[theirs] is None else f"{cell[ours] - cell[theirs]:+.3f}"
+
+
+def summary_cells(report: StudyReport, experiment: Experiment, store: Store) -> list[dict[str, Any]]:
+    """The cells for machines, with the seconds that each took."""
+    seconds = seconds_of(experiment.runs, store)
+    labels = [name for name, _ in experiment.runs[0].labels]
+    found = []
+    for cell in report.cells.iter_rows(named=True):
+        key = (*((name, cell[name]) for name in labels), cell["model"], cell["backbone"])
+        found.append({**cell, "seconds": round(seconds.get(key, 0.0), 3)})
+    return found
+
+
+def print_study(report: StudyReport, store: Store, out: Path, *, as_json: bool) -> None:
+    """The study in a terminal: tables for people, or one line of JSON."""
+    if as_json:
+        cells = summary_cells(report, report.experiment, store)
+        print(
+            json.dumps({"cells": cells, "failed": list(report.failed), "out": str(out)}, allow_nan=False, default=str)
+        )
+        return
+    for name, group in report.groups():
+        rows = []
+        for model in report.models():
+            terms = [_terminal(report.cell(group, model, value)) for value in report.columns]
+            rows.append([model_title(model), *terms])
+        heads = ["model", *(report.column_name(value) for value in report.columns)]
+        report_grid(f"{name}: tilted loss on true demand (the paper's; gap closed)", heads, rows)
+    for name, kwh, share in _application_rows(report):
+        print(f"{name}: {kwh:,.0f} kWh, {100 * share:.0f} % of the truth")
+    for line in report.failed:
+        say(f"Failed: {line}")
+    print(f"Figures and tables: {out / 'study.html'} (open it in a browser)")
+
+
+def _terminal(cell: dict[str, Any] | None) -> str:
+    if cell is None:
+        return "-"
+    inside = [f"{cell['paper_tilted_loss']:.3f}"] if cell["paper_tilted_loss"] is not None else []
+    if cell["gap_closed"] is not None and cell["model"] not in ("quantile", "oracle"):
+        inside.append(f"{cell['gap_closed']:.2f}")
+    return f"{cell['tilted_loss']:.3f}" + (f" ({'; '.join(inside)})" if inside else "")
+
+
+def print_plan(experiment: Experiment, store: Store, workers: int, *, as_json: bool) -> None:
+    """What a study would run, what of it is there already, and how long the rest will take."""
+    cells: dict[tuple[Any, ...], list[bool]] = {}
+    for run in experiment.runs:
+        cells.setdefault((run.labels, run.model, run.backbone), []).append(store.has(run))
+    timed = [store.seconds(run) for run in experiment.runs if store.has(run)]
+    each = sum(timed) / len(timed) if timed else TYPICAL_SECONDS
+    left = sum(not kept for flags in cells.values() for kept in flags)
+    estimate = left * each / workers
+    if as_json:
+        listed = [
+            {**dict(labels), "model": model, "backbone": backbone, "runs": len(flags), "kept": sum(flags)}
+            for (labels, model, backbone), flags in cells.items()
+        ]
+        print(json.dumps({"cells": listed, "runs_left": left, "estimated_seconds": round(estimate, 1)}))
+        return
+    rows = [
+        [f"{_label(labels)} {model} {backbone}", str(len(flags)), str(sum(flags))]
+        for (labels, model, backbone), flags in cells.items()
+    ]
+    report_grid(f"{experiment.title}: {len(cells)} cells", ["cell", "runs", "kept"], rows)
+    print(f"{left} runs are left: about {estimate / 60:.0f} minutes with {workers} at a time, at {each:.1f} s each.")
+
+
+def _label(labels: Sequence[tuple[str, Any]]) -> str:
+    return " ".join(f"{100 * value:g} %" if isinstance(value, float) else str(value) for _, value in labels)

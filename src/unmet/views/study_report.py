@@ -1,0 +1,68 @@
+"""What the pages of a study show: its cells, beside the paper's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from unmet.models.likelihoods import LIKELIHOODS
+from unmet.study.cells import ORACLE
+from unmet.study.experiments import Experiment
+from unmet.study.results import SCENE_LABELS
+from unmet.views.theme import percent
+
+__all__ = ["StudyReport", "model_title"]
+
+
+def model_title(model: str) -> str:
+    """A model's name for people."""
+    return "Oracle" if model == ORACLE else LIKELIHOODS.named(model).title
+
+
+@dataclass(frozen=True, slots=True)
+class StudyReport:
+    """The results of an experiment."""
+
+    experiment: Experiment
+    cells: pl.DataFrame
+    seconds: float  # of all trainings
+    failed: tuple[str, ...]
+    hours: pl.DataFrame | None = None  # forecasts, where they are kept: model, unique_id, ds, quantiles, y, y_true
+
+    @property
+    def columns(self) -> list[Any]:
+        """The values that vary along the columns of the tables."""
+        return self.cells[self.experiment.across].unique().sort().to_list()
+
+    def column_name(self, value: Any) -> str:
+        """A column's heading."""
+        return percent(value) if isinstance(value, float) else str(value)
+
+    def groups(self) -> Iterator[tuple[str, pl.DataFrame]]:
+        """The parts of the grid that are shown apart, by what they are called: queue, backbone, data set."""
+        labels = [name for name in (*SCENE_LABELS, "backbone") if name in self.cells.columns]
+        apart = [
+            name
+            for name in labels
+            if name != self.experiment.across and (name == "queue" or self.cells[name].n_unique() > 1)
+        ]
+        for key, part in self.cells.group_by(apart, maintain_order=True):
+            yield ", ".join(percent(v) if isinstance(v, float) else str(v) for v in key), part
+
+    def models(self) -> list[str]:
+        """The models, in the order in which they were asked for."""
+        return self.cells["model"].unique(maintain_order=True).to_list()
+
+    def cell(self, group: pl.DataFrame, model: str, column: Any) -> dict[str, Any] | None:
+        """One cell of a group, if it has been run."""
+        found = group.filter((pl.col("model") == model) & (pl.col(self.experiment.across) == column))
+        return found.row(0, named=True) if found.height else None
+
+    def closed(self, model: str) -> float | None:
+        """Gap closed by a model, on average over the cells that are judged."""
+        judged = self.cells.filter((pl.col("model") == model) & pl.col("judged").fill_null(value=False))
+        mean = judged["gap_closed"].mean()
+        return float(mean) if mean is not None else None  # type: ignore[arg-type]

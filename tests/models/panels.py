@@ -1,0 +1,63 @@
+"""Small panels and quick forecasters for the tests of models."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import numpy as np
+import polars as pl
+
+from unmet.models.backbones import BACKBONES
+from unmet.models.encoding import Encoding
+from unmet.models.forecaster import Forecaster
+from unmet.models.graph import region_graph
+from unmet.models.likelihoods import LIKELIHOODS
+from unmet.models.seeds import Job
+from unmet.models.series import read_series
+from unmet.models.training import Task, Training
+
+MONDAY = dt.datetime(2019, 9, 2, tzinfo=dt.UTC)
+HOUR = dt.timedelta(hours=1)
+LAGS = 24
+POSITIONS = {"unique_id": ["r0", "r1", "r2"], "lat": [55.60, 55.61, 55.64], "lon": [12.50, 12.52, 12.49]}
+
+
+def hours_from(first: dt.datetime, hours: int) -> pl.Series:
+    return pl.datetime_range(first, first + (hours - 1) * HOUR, "1h", time_zone="UTC", eager=True).alias("ds")
+
+
+def small_panel(regions: int = 3, hours: int = 400, seed: int = 0) -> pl.DataFrame:
+    """Demand with a daily wave and noise, `unique_id, ds, y`, with no hour missing or censored."""
+    rng = np.random.default_rng(seed)
+    wave = 1.2 + np.sin(np.arange(hours) * 2 * np.pi / 24)
+    rows = [
+        pl.DataFrame({"ds": hours_from(MONDAY, hours), "y": (5 + r) * wave * rng.gamma(8, 1 / 8, hours)})
+        for r in range(regions)
+    ]
+    return pl.concat(part.insert_column(0, pl.lit(f"r{r}").alias("unique_id")) for r, part in enumerate(rows))
+
+
+def capped(panel: pl.DataFrame, most: float) -> pl.DataFrame:
+    """The panel as it is seen where no region can serve more than `most` kWh in an hour; `truth` keeps the demand."""
+    return panel.with_columns(truth="y", censored=pl.col("y") >= most, y=pl.col("y").clip(upper_bound=most))
+
+
+def quick(backbone: str = "tgcn", likelihood: str = "censored-quantile", **options) -> Forecaster:
+    """A forecaster that is fitted in a moment."""
+    training = Training(epochs=options.pop("epochs", 2))
+    given = {"lags": LAGS, "horizon": 24, "seeds": 1, "workers": 1, "training": training} | options
+    return Forecaster(backbone, likelihood, **given)
+
+
+def small_job(
+    panel: pl.DataFrame | None = None,
+    backbone: str = "tgcn",
+    likelihood: str = "censored-quantile",
+    horizon: int = 24,
+    training: Training = Training(epochs=3),  # noqa: B008 (it is frozen)
+) -> Job:
+    """What `train` and `train_seeds` need: the first 320 hours to learn from, 40 more to stop by."""
+    series = read_series(small_panel() if panel is None else panel)
+    encoding = Encoding.of(series, 320, "UTC", marks_unknown=horizon > 1)
+    task = Task(encoding.encode(series), encoding, LIKELIHOODS.named(likelihood)(), LAGS, horizon, 320, 360, training)
+    return Job(task, BACKBONES.named(backbone), region_graph(None, len(series.names)))
