@@ -115,9 +115,12 @@ def read_series(
     if own:
         raise InputError(f"{', '.join(own)} cannot be a feature: it is not known before its hour. Leave it out.")
     flags = [name for name, dtype in frame.schema.items() if dtype == pl.Boolean]
+    texts = [name for name in ("censored", *wanted) if frame.schema.get(name) == pl.String]
+    truth = pl.col(texts).str.strip_chars().str.to_lowercase().replace({"true": "1", "false": "0"})
     # What is not a number is missing, and an infinite bound is none.
     bounds = [name for name in ("lower", "upper") if name in frame.columns and frame.schema[name].is_float()]
-    frame = frame.with_columns(pl.col(flags).cast(pl.Int8), pl.col(pl.Float32, pl.Float64).fill_nan(None)).with_columns(
+    numbers = pl.col(pl.Float32, pl.Float64).fill_nan(None)
+    frame = frame.with_columns(pl.col(flags).cast(pl.Int8), truth, numbers).with_columns(
         pl.when(pl.col(name).is_finite()).then(name).alias(name) for name in bounds
     )
     if last_hours is not None and "unique_id" in frame.columns and isinstance(frame.schema.get("ds"), pl.Datetime):

@@ -34,6 +34,7 @@ class Run:
     """One training: a model with a backbone, on a scene, from a seed."""
 
     scene: str  # its fingerprint
+    reads: str  # that of the further columns that the model reads
     labels: tuple[tuple[str, Any], ...]
     model: str
     backbone: str
@@ -81,13 +82,28 @@ def plan(
     """All runs of a study: seeds first, so that every cell has a result early on."""
     check_models(models, backbones)
     training = Training() if epochs is None else replace(Training(), epochs=epochs)
+    prints = [scene.fingerprint() for scene in scenes]
     return [
-        Run(scene.fingerprint, tuple(scene.labels.items()), model, backbone, seed + number, training, keep_hours)
+        Run(
+            mark,
+            _reads(scene, model),
+            tuple(scene.labels.items()),
+            model,
+            backbone,
+            seed + number,
+            training,
+            keep_hours,
+        )
         for number in range(runs)
-        for scene in scenes
+        for scene, mark in zip(scenes, prints, strict=True)
         for backbone in backbones
         for model in models
     ]
+
+
+def _reads(scene: Scene, model: str) -> str:
+    columns = () if model == ORACLE else LIKELIHOODS.named(model).reads
+    return scene.fingerprint(columns) if columns else ""
 
 
 def forecaster_of(run: Run, time_zone: str) -> Forecaster:

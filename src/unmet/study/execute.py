@@ -62,7 +62,7 @@ def execute(
     """
     missing = [run for run in runs if not store.has(run)]
     progress = Progress(len(runs), len(runs) - len(missing))
-    by_print = {scene.fingerprint: scene for scene in scenes}
+    by_print = {scene.fingerprint(): scene for scene in scenes}
     tell = on_progress or (lambda _: None)
     tell(progress)
     if not missing:

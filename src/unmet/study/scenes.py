@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -33,13 +33,17 @@ class Scene:
     panel: pl.DataFrame  # unique_id, ds, y, y_true, arrivals, censored, exposure
     positions: pl.DataFrame  # unique_id, lat, lon
     time_zone: str
-    fingerprint: str = field(default="")
 
-    def __post_init__(self) -> None:
-        digest = hashlib.sha256(repr((sorted(self.labels.items()), self.time_zone)).encode())
-        for frame in (self.panel, self.positions):
-            digest.update(frame.hash_rows(seed=0).to_numpy().tobytes())
-        object.__setattr__(self, "fingerprint", digest.hexdigest())
+    def fingerprint(self, columns: Sequence[str] = ()) -> str:
+        """A hash of what models are given, or of some columns of the panel."""
+        digest = hashlib.sha256(self.time_zone.encode())
+        parts = (
+            self.panel.select(columns) if columns else self.panel.select("unique_id", "ds", "y", "y_true", "censored")
+        )
+        for column in (*parts.get_columns(), *(self.positions.get_columns() if not columns else ())):
+            text = column.dtype == pl.String
+            digest.update("\n".join(column).encode() if text else column.to_physical().to_numpy().tobytes())
+        return digest.hexdigest()[:20]
 
     @property
     def lost_share(self) -> float:
@@ -73,8 +77,8 @@ def competition_scenes(
 ) -> list[Scene]:
     """One operator among others: a share of the stations is its own, and all other demand is lost to competitors.
 
-    Stations are drawn at random; of every region at least one is its own. Those of a smaller share are its own at a
-    larger one too.
+    In every region that share of the stations is drawn at random, and at least one. Those of a smaller share are its
+    own at a larger one too.
     """
     grouped = kmeans_regions(city.stations, regions)
     scenario = Scenario(queue=queue, penetration=penetration, seed=seed)
@@ -90,13 +94,12 @@ def competition_scenes(
 
 
 def _own_stations(regions: Regions, share: float, seed: int) -> list[str]:
-    """The operator's own stations: the first of a random order, and the first of each region in that order."""
+    """The operator's own stations: of each region the first in a random order."""
     order = np.random.default_rng([seed, 7]).permutation(regions.of_station.height)
-    shuffled = regions.of_station[order]
-    needed = shuffled.group_by("unique_id", maintain_order=True).first()["station_id"].to_list()
-    number = max(round(share * shuffled.height), len(needed))
-    others = [name for name in shuffled["station_id"] if name not in set(needed)]
-    return needed + others[: number - len(needed)]
+    own: list[str] = []
+    for _, part in regions.of_station[order].group_by("unique_id", maintain_order=True):
+        own += part["station_id"][: max(1, round(share * part.height))].to_list()
+    return own
 
 
 def _panel(

@@ -1,0 +1,264 @@
+"""Models and trainings on disk: what is read is what was written, and what is broken is told."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+import torch
+from polars.testing import assert_frame_equal
+
+from tests.models.panels import HOUR, MONDAY, POSITIONS, capped, quick, small_job, small_panel
+from unmet.errors import InputError
+from unmet.models import seeds as seeds_room
+from unmet.models.backbones import BACKBONES
+from unmet.models.checkpoint import read_state, write_state
+from unmet.models.forecaster import Forecaster
+from unmet.models.likelihoods import LIKELIHOODS
+from unmet.models.seeds import build_network, one_thread
+from unmet.models.storage import FORMAT
+from unmet.models.training import State, Training, train
+
+PANEL = capped(small_panel(), 8).drop("truth")
+
+
+@pytest.mark.parametrize("likelihood", LIKELIHOODS.names())
+@pytest.mark.parametrize("backbone", BACKBONES.names())
+def test_a_stored_model_forecasts_as_the_one_that_was_written(backbone, likelihood, tmp_path):
+    forecaster = quick(backbone, likelihood, epochs=1, seeds=2, levels=(0.1, 0.7)).fit(PANEL, POSITIONS)
+    loaded = Forecaster.load(forecaster.save(tmp_path / "model"))
+    assert_frame_equal(loaded.forecast(PANEL), forecaster.forecast(PANEL), check_exact=True)
+    assert_frame_equal(loaded.predict(PANEL, each=True), forecaster.predict(PANEL, each=True), check_exact=True)
+
+
+def test_a_stored_model_knows_all_it_knew(tmp_path):
+    panel = PANEL.with_columns(heat=pl.col("y") * 2).filter(pl.col("ds") != MONDAY + 3 * HOUR)
+    training = Training("window", 1, 0.01, "constant", 64, 3, 0.01, 2.0)
+    forecaster = quick(
+        "mlp", horizon=1, features=("heat",), training=training, floor=None, shares=(0.7, 0.2), time_zone="Asia/Tokyo"
+    ).fit(panel)
+    loaded = Forecaster.load(str(forecaster.save(str(tmp_path / "model"))))
+    assert loaded.get_params() == forecaster.get_params()
+    for name in ("regions_", "positions_", "split_", "seeds_", "finished_", "notes_"):
+        assert getattr(loaded, name) == getattr(forecaster, name)
+    assert [[tuple(pair) for pair in losses] for losses in loaded.losses_] == forecaster.losses_
+    again = Forecaster.load(loaded.save(tmp_path / "again"))
+    assert_frame_equal(again.predict(panel), forecaster.predict(panel), check_exact=True)
+
+
+def test_a_model_is_not_written_over_what_is_there(tmp_path):
+    forecaster = quick("seasonal").fit(PANEL)
+    forecaster.save(tmp_path / "model")
+    with pytest.raises(InputError, match="not empty"):
+        forecaster.save(tmp_path / "model")
+    forecaster.save(tmp_path / "model", overwrite=True)
+    with pytest.raises(InputError, match="call fit first"):
+        quick().save(tmp_path / "other")
+    assert not (tmp_path / "other").exists()
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return quick("linear").fit(PANEL).save(tmp_path_factory.mktemp("models") / "model")
+
+
+def damaged(model, folder, json_text=None, weights=None, **changes):
+    """A copy of a model with something changed."""
+    stored = json.loads((model / "model.json").read_text()) | changes
+    folder.mkdir()
+    (folder / "model.json").write_text(json.dumps(stored) if json_text is None else json_text)
+    whole = (model / "weights.safetensors").read_bytes()
+    if weights is not False:
+        (folder / "weights.safetensors").write_bytes(whole if weights is None else weights)
+    return folder
+
+
+def test_a_model_is_found_in_the_folder_of_its_run(model, tmp_path):
+    run = tmp_path / "run"
+    run.mkdir()
+    damaged(model, run / "model")
+    assert_frame_equal(Forecaster.load(run).forecast(PANEL), Forecaster.load(model).forecast(PANEL), check_exact=True)
+
+
+def test_a_model_that_is_not_there_or_broken_is_told(model, tmp_path):
+    whole = (model / "model.json").read_text()
+    weights = (model / "weights.safetensors").read_bytes()
+    stored = json.loads(whole)
+    other_weights = quick("mlp").fit(PANEL).save(tmp_path / "mlp") / "weights.safetensors"
+    wrong = {
+        "half": {"json_text": whole[: len(whole) // 2]},
+        "empty": {"json_text": ""},
+        "list": {"json_text": "[]"},
+        "binary": {"json_text": "\x00\x01"},
+        "no weights": {"weights": False},
+        "cut weights": {"weights": weights[: len(weights) // 2]},
+        "empty weights": {"weights": b""},
+        "other weights": {"weights": other_weights.read_bytes()},
+        "missing key": {"json_text": json.dumps({key: value for key, value in stored.items() if key != "encoding"})},
+        "split": {"split": []},
+        "options": {"options": None},
+        "option": {"options": stored["options"] | {"colour": 1}},
+        "regions": {"regions": ["r0"]},
+        "seeds": {"seeds": [1, 2]},
+    }
+    for name, changes in wrong.items():
+        with pytest.raises(InputError, match=r"is damaged \(.+\): fit it anew"):
+            Forecaster.load(damaged(model, tmp_path / name, **changes))
+    with pytest.raises(InputError, match="There is no model at"):
+        Forecaster.load(tmp_path / "nowhere")
+    with pytest.raises(InputError, match=r"written by unmet 99\.0: install that version"):
+        Forecaster.load(damaged(model, tmp_path / "newer", format=FORMAT + 1, unmet="99.0"))
+
+
+def trained(job, state=None, on_epoch=None):
+    with one_thread():
+        return train(build_network(job, 1), job.task, 1, state, on_epoch)
+
+
+def test_a_checkpoint_holds_all_that_a_training_is(tmp_path):
+    job = small_job(training=Training(epochs=4))
+    half = trained(job, on_epoch=lambda epoch: epoch.number < 2)
+    write_state(tmp_path / "seed", half)
+    back = read_state(tmp_path / "seed")
+    assert back.numbers() == half.numbers()
+    for part in ("weights", "best", "moments"):
+        ours, read = getattr(half, part), getattr(back, part)
+        assert ours
+        assert ours.keys() == read.keys()
+        assert all(torch.equal(ours[name], read[name]) for name in ours)
+    assert [file.name for file in tmp_path.iterdir()] == ["seed"]
+    end, undisturbed = trained(job, back), trained(job)
+    assert end.numbers() == undisturbed.numbers()
+    assert all(torch.equal(end.weights[name], undisturbed.weights[name]) for name in end.weights)
+
+
+def test_without_a_checkpoint_a_training_is_at_its_beginning(tmp_path):
+    assert read_state(tmp_path / "none").numbers() == State().numbers()
+
+
+def test_a_broken_checkpoint_is_told(tmp_path):
+    write_state(tmp_path / "seed", trained(small_job(training=Training(epochs=1))))
+    whole = (tmp_path / "seed").read_bytes()
+    for wrong in (b"", b"nothing", whole[: len(whole) // 2], whole[:100]):
+        (tmp_path / "seed").write_bytes(wrong)
+        with pytest.raises(InputError, match="delete it and start anew"):
+            read_state(tmp_path / "seed")
+
+
+def test_a_training_cut_into_checkpoints_ends_as_one_that_was_not(tmp_path, monkeypatch):
+    expected = quick(epochs=4, seeds=2).fit(PANEL)
+    monkeypatch.setattr(seeds_room, "CHECKPOINT_SECONDS", -1)  # after every epoch
+    written = []
+    monkeypatch.setattr(seeds_room, "write_state", lambda path, state: (written.append(1), write_state(path, state)))
+    cut = quick(epochs=4, seeds=2).fit(PANEL, checkpoints=tmp_path / "training")
+    assert len(written) == 8
+    assert cut.losses_ == expected.losses_
+    assert_frame_equal(cut.forecast(PANEL), expected.forecast(PANEL), check_exact=True)
+    monkeypatch.setattr(seeds_room, "train", lambda *args: train(*args[:4], lambda _: pytest.fail("an epoch more")))
+    again = quick(epochs=4, seeds=2).fit(PANEL, checkpoints=tmp_path / "training")
+    assert_frame_equal(again.forecast(PANEL), expected.forecast(PANEL), check_exact=True)
+
+
+def test_checkpoints_of_another_panel_or_other_options_are_refused(tmp_path):
+    quick("linear").fit(PANEL, POSITIONS, checkpoints=tmp_path / "training")
+    more = PANEL.with_columns(y=pl.col("y") + 1)
+    elsewhere = POSITIONS | {"lat": [50.0, 50.1, 50.2]}
+    for forecaster, panel, places in (
+        (quick("linear"), more, POSITIONS),
+        (quick("linear"), PANEL.drop("censored"), POSITIONS),
+        (quick("linear"), PANEL, elsewhere),
+        (quick("mlp"), PANEL, POSITIONS),
+        (quick("linear", "tobit"), PANEL, POSITIONS),
+        (quick("linear", epochs=3), PANEL, POSITIONS),
+        (quick("linear", seeds=2), PANEL, POSITIONS),
+        (quick("linear", levels=(0.5,)), PANEL, POSITIONS),
+    ):
+        with pytest.raises(InputError, match="of another panel or with other options"):
+            forecaster.fit(panel, places, checkpoints=tmp_path / "training")
+    quick("linear", workers=2).fit(PANEL, POSITIONS, checkpoints=tmp_path / "training")
+    next((tmp_path / "training").glob("seed-*")).write_bytes(b"broken")
+    with pytest.raises(InputError, match="delete it and start anew"):
+        quick("linear").fit(PANEL, POSITIONS, checkpoints=tmp_path / "training")
+    (tmp_path / "file").write_text("not a folder")
+    with pytest.raises(InputError, match="Name another folder"):
+        quick("linear").fit(PANEL, checkpoints=tmp_path / "file")
+
+
+FIT = """
+import sys
+from pathlib import Path
+import polars as pl
+from unmet.models.forecaster import Forecaster
+from unmet.models.training import Training
+
+folder, workers, least = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+panel = pl.read_parquet(folder / "panel.parquet")
+
+def tell(progress):
+    if all(part.epoch >= least for part in progress):
+        print("begun", flush=True)
+
+forecaster = Forecaster(
+    lags=24, horizon=24, seeds=2, workers=workers, training=Training(epochs=100_000, patience=100_000)
+)
+forecaster.fit(panel, checkpoints=folder / "training", on_progress=tell)
+print("finished", forecaster.finished_, min(len(losses) for losses in forecaster.losses_), flush=True)
+assert forecaster.forecast(panel).select(pl.all_horizontal(pl.col("^q.*$").is_finite()).all()).item()
+forecaster.save(folder / "model")
+"""
+
+
+def interrupted(folder, workers, least):
+    """Fit in a process of its own, press Ctrl-C as a terminal does once training has come so far; its last words."""
+    PANEL.write_parquet(folder / "panel.parquet")
+    command = [sys.executable, "-W", "error", "-c", FIT, str(folder), str(workers), str(least)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        try:
+            assert process.stdout.readline() == "begun\n", process.stderr.read()
+            os.killpg(process.pid, signal.SIGINT)
+            out, errors = process.communicate(timeout=60)
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+    assert process.returncode == 0, errors
+    assert errors == ""
+    return out.splitlines()[-1]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals to a group of processes are POSIX")
+@pytest.mark.parametrize("workers", [1, 2])
+def test_ctrl_c_keeps_the_best_so_far_and_a_later_call_goes_on(tmp_path, monkeypatch, workers):
+    words = interrupted(tmp_path, workers, 1)
+    assert words.startswith("finished False")
+    epochs = int(words.split()[-1])
+    assert epochs >= 1
+    early = Forecaster.load(tmp_path / "model")
+    assert not early.finished_
+    states = [read_state(path) for path in sorted((tmp_path / "training").glob("seed-*"))]
+    assert [len(losses) for losses in early.losses_] == [state.epoch for state in states]
+    # Going on takes up where it stopped: here until the next Ctrl-C, a few epochs later.
+    until = max(state.epoch for state in states) + 2
+
+    def tell(progress):
+        if max(part.epoch for part in progress) >= until:
+            signal.raise_signal(signal.SIGINT)
+
+    later = early.set_params(workers=1).fit(PANEL, checkpoints=tmp_path / "training", on_progress=tell)
+    assert not later.finished_
+    assert later.losses_[0][: states[0].epoch] == states[0].losses
+    assert len(later.losses_[0]) == until
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals to a group of processes are POSIX")
+def test_ctrl_c_before_the_first_epoch_gives_a_model_too(tmp_path):
+    assert interrupted(tmp_path, 2, 0).startswith("finished False")
+    assert Path(tmp_path / "model" / "model.json").is_file()
