@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import panel, simulation
+from benchmarks import panel, simulation, training
 from benchmarks.report import PAGE, write_page
 
-BENCHMARKS = (simulation, panel)
+BENCHMARKS = (simulation, panel, training)
 
 sections = []
 for benchmark in BENCHMARKS:

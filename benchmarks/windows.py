@@ -22,7 +22,7 @@ from unmet.study.censoring import run_censoring
 SEEDS = 3
 LEVELS = (0.05, 0.5, 0.95)
 WINDOWS = replace(Training(), by="window", batch=64, epochs=60)
-LIKELIHOODS = ("quantile", "censored-quantile")
+LIKELIHOODS = ("quantile",)
 
 
 def default_panel() -> tuple[pl.DataFrame, Regions]:

@@ -13,6 +13,7 @@ from unmet.city.build import build_city
 from unmet.city.gates import STATIONS, TRIPS
 from unmet.city.stations import DRAW, KINDS, synthetic_stations
 from unmet.city.trips import Habits
+from unmet.models.series import PANEL, POSITIONS
 from unmet.simulation import queues
 from unmet.simulation.scenario import Scenario
 from unmet.simulation.simulate import prepare, simulate
@@ -34,6 +35,8 @@ def test_columns_of_tables_are_those_of_the_gates():
     text = (ROOT / "docs" / "nomenclature.md").read_text(encoding="utf-8")
     assert TRIPS.to_markdown() in text
     assert STATIONS.to_markdown() in text
+    assert PANEL.to_markdown() in text
+    assert POSITIONS.to_markdown() in text
 
 
 def test_calibrated_values_are_the_ones_in_force():

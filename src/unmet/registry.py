@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import EntryPoint, entry_points
 from typing import Generic, Protocol, TypeVar
 
 from unmet.errors import InputError
@@ -18,11 +19,18 @@ Part = TypeVar("Part", bound=_Named)
 
 
 class Registry(Generic[Part]):
-    """Parts of one kind by their names, in the order in which they were registered."""
+    """Parts of one kind by their names, in the order in which they were registered.
 
-    def __init__(self, kind: str) -> None:
+    Installed packages bring further ones as entry points of a group, each named as the part that it loads to. They are
+    looked for when a name is asked for that nobody registered, and each is imported when its own name is.
+    """
+
+    def __init__(self, kind: str, group: str | None = None) -> None:
         self.kind = kind
+        self.group = group
         self._parts: dict[str, Part] = {}
+        self._brought: dict[str, EntryPoint] | None = None  # not looked for yet
+        self._loaded: dict[str, Part] = {}  # of those
 
     def register(self, part: Part) -> Part:
         """Make a part known by its name."""
@@ -31,13 +39,46 @@ class Registry(Generic[Part]):
 
     def named(self, name: str) -> Part:
         """The part of that name."""
-        try:
+        if name in self._parts:
             return self._parts[name]
-        except KeyError:
-            raise InputError(
-                f"There is no {self.kind} named {name!r}: choose one of {', '.join(self._parts)}."
-            ) from None
+        if name in self._announced():
+            self._loaded[name] = self._load(self._announced()[name])
+            return self.register(self._loaded[name])
+        raise InputError(f"There is no {self.kind} named {name!r}: choose one of {', '.join(self.names())}.")
 
     def names(self) -> tuple[str, ...]:
-        """The names of all known parts."""
+        """The names of all known parts; those that an installed package announces but cannot load are left out."""
+        for name in self._announced():
+            try:
+                self.named(name)
+            except InputError:
+                continue
         return tuple(self._parts)
+
+    def is_installed(self, name: str) -> bool:
+        """Whether the part of that name is one that an installed package brings, so that any process finds it."""
+        return self.named(name) is self._loaded.get(name)
+
+    def _announced(self) -> dict[str, EntryPoint]:
+        if self._brought is None:
+            self._brought = {}
+            for entry in entry_points(group=self.group) if self.group else ():
+                self._brought.setdefault(entry.name, entry)  # of two, the first on the path, as with modules
+        return self._brought
+
+    def _load(self, entry: EntryPoint) -> Part:
+        package = entry.dist.name if entry.dist else entry.module
+        try:
+            part: Part = entry.load()
+        except Exception as error:
+            reason = " ".join([f"{type(error).__name__}:", *str(error).splitlines()[:1]])
+            raise InputError(
+                f"The package {package} cannot load its {self.kind} {entry.name!r} ({reason}): mend the package, or "
+                "uninstall it."
+            ) from None
+        if getattr(part, "name", None) != entry.name:
+            raise InputError(
+                f"The package {package} brings a {self.kind} as {entry.name!r} whose own name is "
+                f"{getattr(part, 'name', None)!r}: give the entry point that name."
+            )
+        return part

@@ -19,6 +19,8 @@ from unmet.models.training import Task, Training
 MONDAY = dt.datetime(2019, 9, 2, tzinfo=dt.UTC)
 HOUR = dt.timedelta(hours=1)
 LAGS = 24
+PAPER = ("gaussian", "tobit", "quantile", "censored-quantile")  # likelihoods
+OURS = ("tgcn", "mlp", "linear", "seasonal")  # backbones
 POSITIONS = {"unique_id": ["r0", "r1", "r2"], "lat": [55.60, 55.61, 55.64], "lon": [12.50, 12.52, 12.49]}
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.models.panels import LAGS, small_job
+from tests.models.panels import LAGS, OURS, small_job
 from unmet.models.backbones import BACKBONES, Inputs, Shape
 from unmet.models.graph import Graph, adjacency, region_graph
 from unmet.models.network import Network
@@ -107,7 +107,7 @@ def test_the_seasonal_profile_is_a_table_of_the_week():
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("name", BACKBONES.names())
+@pytest.mark.parametrize("name", OURS)
 def test_a_chunk_gives_a_target_an_hour_and_begins_as_its_first_window_does(name):
     net, given = network(name), inputs()
     outputs = net(given)
@@ -127,7 +127,7 @@ def test_a_chunk_equals_its_windows_where_a_backbone_sees_only_its_lags(name):
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("name", BACKBONES.names())
+@pytest.mark.parametrize("name", OURS)
 def test_no_forecast_reads_what_comes_after_it(name):
     net, given = network(name), inputs()
     before = net(given)
@@ -143,7 +143,7 @@ def test_no_forecast_reads_what_comes_after_it(name):
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("name", BACKBONES.names())
+@pytest.mark.parametrize("name", OURS)
 def test_forecasts_from_an_origin_do_not_read_demand_from_there_on(name):
     job = small_job(backbone=name)
     data, encoding = job.task.data, job.task.encoding

@@ -40,6 +40,7 @@ hour_sets = st.lists(
 )
 
 
+@settings(max_examples=40)
 @given(hour_sets)
 def test_every_row_has_its_place_and_all_else_is_missing(cells):
     series = read_series(rows(*cells))

@@ -10,7 +10,7 @@ from polars.testing import assert_frame_equal
 from sklearn.base import clone
 from torch import nn
 
-from tests.models.panels import HOUR, LAGS, MONDAY, POSITIONS, capped, hours_from, quick, small_panel
+from tests.models.panels import HOUR, LAGS, MONDAY, OURS, PAPER, POSITIONS, capped, hours_from, quick, small_panel
 from unmet.errors import InputError
 from unmet.models.backbones import BACKBONES, Backbone
 from unmet.models.forecaster import Forecaster
@@ -116,7 +116,7 @@ def test_the_forecast_is_the_mean_over_seeds():
     assert_frame_equal(mean, forecaster.predict(PANEL), rel_tol=1e-6)
 
 
-@pytest.mark.parametrize("backbone", BACKBONES.names())
+@pytest.mark.parametrize("backbone", OURS)
 def test_the_first_hour_of_a_forecast_is_the_prediction_of_that_hour(backbone):
     forecaster = quick(backbone, "gaussian").fit(PANEL)
     hour = MONDAY + 390 * HOUR
@@ -150,7 +150,7 @@ def test_hours_beyond_the_horizon_are_refused(fitted, hours):
         fitted.forecast(PANEL, hours=hours)
 
 
-@pytest.mark.parametrize("likelihood", LIKELIHOODS.names())
+@pytest.mark.parametrize("likelihood", PAPER)
 @pytest.mark.parametrize("floor", [0.0, 4.0, None])
 def test_quantiles_rise_and_do_not_fall_below_the_floor(likelihood, floor):
     levels = (0.01, 0.25, 0.5, 0.75, 0.99)

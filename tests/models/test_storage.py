@@ -7,20 +7,18 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import polars as pl
 import pytest
 import torch
 from polars.testing import assert_frame_equal
+from sklearn.base import clone
 
-from tests.models.panels import HOUR, MONDAY, POSITIONS, capped, quick, small_job, small_panel
+from tests.models.panels import HOUR, MONDAY, OURS, PAPER, POSITIONS, capped, quick, small_job, small_panel
 from unmet.errors import InputError
 from unmet.models import seeds as seeds_room
-from unmet.models.backbones import BACKBONES
 from unmet.models.checkpoint import read_state, write_state
 from unmet.models.forecaster import Forecaster
-from unmet.models.likelihoods import LIKELIHOODS
 from unmet.models.seeds import build_network, one_thread
 from unmet.models.storage import FORMAT
 from unmet.models.training import State, Training, train
@@ -28,8 +26,8 @@ from unmet.models.training import State, Training, train
 PANEL = capped(small_panel(), 8).drop("truth")
 
 
-@pytest.mark.parametrize("likelihood", LIKELIHOODS.names())
-@pytest.mark.parametrize("backbone", BACKBONES.names())
+@pytest.mark.parametrize("likelihood", PAPER)
+@pytest.mark.parametrize("backbone", OURS)
 def test_a_stored_model_forecasts_as_the_one_that_was_written(backbone, likelihood, tmp_path):
     forecaster = quick(backbone, likelihood, epochs=1, seeds=2, levels=(0.1, 0.7)).fit(PANEL, POSITIONS)
     loaded = Forecaster.load(forecaster.save(tmp_path / "model"))
@@ -104,7 +102,6 @@ def test_a_model_that_is_not_there_or_broken_is_told(model, tmp_path):
         "split": {"split": []},
         "options": {"options": None},
         "option": {"options": stored["options"] | {"colour": 1}},
-        "regions": {"regions": ["r0"]},
         "seeds": {"seeds": [1, 2]},
     }
     for name, changes in wrong.items():
@@ -190,75 +187,70 @@ def test_checkpoints_of_another_panel_or_other_options_are_refused(tmp_path):
         quick("linear").fit(PANEL, checkpoints=tmp_path / "file")
 
 
+def test_ctrl_c_keeps_the_best_so_far_and_a_later_call_ends_as_if_nothing_had_been(tmp_path):
+    handler, asked = signal.getsignal(signal.SIGINT), []
+
+    def tell(progress):
+        if not asked and progress[0].epoch == 2:
+            asked.append(signal.raise_signal(signal.SIGINT))
+
+    early = quick(epochs=4, seeds=2).fit(PANEL, checkpoints=tmp_path / "training", on_progress=tell)
+    assert not early.finished_
+    assert early.seeds_ == (1,)  # the other one had not begun
+    assert [len(losses) for losses in early.losses_] == [2]
+    assert early.forecast(PANEL).select(pl.all_horizontal(pl.col("^q.*$").is_finite()).all()).item()
+    assert signal.getsignal(signal.SIGINT) is handler
+    later = clone(early).fit(PANEL, checkpoints=tmp_path / "training")
+    expected = quick(epochs=4, seeds=2).fit(PANEL)
+    assert later.finished_
+    assert later.losses_ == expected.losses_
+    assert_frame_equal(later.forecast(PANEL), expected.forecast(PANEL), check_exact=True)
+
+
 FIT = """
-import sys
+import os, signal, sys
 from pathlib import Path
 import polars as pl
 from unmet.models.forecaster import Forecaster
 from unmet.models.training import Training
 
-folder, workers, least = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+folder = Path(sys.argv[1])
 panel = pl.read_parquet(folder / "panel.parquet")
+training = Training(epochs=300, patience=300)
+forecaster = Forecaster("seasonal", lags=24, horizon=1, seeds=2, workers=2, training=training)
 
-def tell(progress):
-    if all(part.epoch >= least for part in progress):
-        print("begun", flush=True)
+def ctrl_c_at(least):
+    asked = []
 
-forecaster = Forecaster(
-    lags=24, horizon=24, seeds=2, workers=workers, training=Training(epochs=100_000, patience=100_000)
-)
-forecaster.fit(panel, checkpoints=folder / "training", on_progress=tell)
-print("finished", forecaster.finished_, min(len(losses) for losses in forecaster.losses_), flush=True)
-assert forecaster.forecast(panel).select(pl.all_horizontal(pl.col("^q.*$").is_finite()).all()).item()
+    def tell(progress):
+        if not asked and all(part.epoch >= least for part in progress):
+            asked.append(os.killpg(0, signal.SIGINT))  # to all processes, as a terminal does
+
+    return tell
+
+forecaster.fit(panel, on_progress=ctrl_c_at(0))  # while processes start
+assert not forecaster.finished_
+assert forecaster.forecast(panel).height == 3
+forecaster.fit(panel, checkpoints=folder / "training", on_progress=ctrl_c_at(1))
+assert not forecaster.finished_
 forecaster.save(folder / "model")
 """
 
 
-def interrupted(folder, workers, least):
-    """Fit in a process of its own, press Ctrl-C as a terminal does once training has come so far; its last words."""
-    PANEL.write_parquet(folder / "panel.parquet")
-    command = [sys.executable, "-W", "error", "-c", FIT, str(folder), str(workers), str(least)]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    ) as process:
-        try:
-            assert process.stdout.readline() == "begun\n", process.stderr.read()
-            os.killpg(process.pid, signal.SIGINT)
-            out, errors = process.communicate(timeout=60)
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-    assert process.returncode == 0, errors
-    assert errors == ""
-    return out.splitlines()[-1]
-
-
 @pytest.mark.skipif(os.name != "posix", reason="signals to a group of processes are POSIX")
-@pytest.mark.parametrize("workers", [1, 2])
-def test_ctrl_c_keeps_the_best_so_far_and_a_later_call_goes_on(tmp_path, monkeypatch, workers):
-    words = interrupted(tmp_path, workers, 1)
-    assert words.startswith("finished False")
-    epochs = int(words.split()[-1])
-    assert epochs >= 1
+def test_ctrl_c_reaches_trainings_side_by_side_and_a_later_call_finishes_them(tmp_path):
+    panel = PANEL.filter(pl.col("ds") < MONDAY + 200 * HOUR)
+    panel.write_parquet(tmp_path / "panel.parquet")
+    command = [sys.executable, "-W", "error", "-c", FIT, str(tmp_path)]
+    run = subprocess.run(command, capture_output=True, start_new_session=True, timeout=300, check=False)
+    assert (run.returncode, run.stderr) == (0, b"")
     early = Forecaster.load(tmp_path / "model")
-    assert not early.finished_
-    states = [read_state(path) for path in sorted((tmp_path / "training").glob("seed-*"))]
+    states = [read_state(tmp_path / "training" / f"seed-{seed}.safetensors") for seed in (1, 2)]
+    assert early.seeds_ == (1, 2)
     assert [len(losses) for losses in early.losses_] == [state.epoch for state in states]
-    # Going on takes up where it stopped: here until the next Ctrl-C, a few epochs later.
-    until = max(state.epoch for state in states) + 2
-
-    def tell(progress):
-        if max(part.epoch for part in progress) >= until:
-            signal.raise_signal(signal.SIGINT)
-
-    later = early.set_params(workers=1).fit(PANEL, checkpoints=tmp_path / "training", on_progress=tell)
-    assert not later.finished_
-    assert later.losses_[0][: states[0].epoch] == states[0].losses
-    assert len(later.losses_[0]) == until
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
-@pytest.mark.skipif(os.name != "posix", reason="signals to a group of processes are POSIX")
-def test_ctrl_c_before_the_first_epoch_gives_a_model_too(tmp_path):
-    assert interrupted(tmp_path, 2, 0).startswith("finished False")
-    assert Path(tmp_path / "model" / "model.json").is_file()
+    assert early.forecast(panel).select(pl.all_horizontal(pl.col("^q.*$").is_finite()).all()).item()
+    later = early.set_params(workers=1).fit(panel, checkpoints=tmp_path / "training")
+    assert later.finished_
+    for losses, state in zip(later.losses_, states, strict=True):
+        assert losses[: state.epoch] == state.losses
+        assert len(losses) == 300

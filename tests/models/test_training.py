@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from tests.models.panels import HOUR, LAGS, MONDAY, capped, small_job, small_panel
 from unmet.errors import InputError
+from unmet.models import training as room
 from unmet.models.seeds import build_network, one_thread, train_seeds
 from unmet.models.training import (
     CHUNK,
@@ -86,11 +87,26 @@ def test_unknown_hours_begin_within_the_horizon_before_the_end(lags, targets, ho
     assert _origins(replace(task, horizon=1), 5, length, np.random.default_rng(seed)) is None
 
 
-def test_chunks_begin_elsewhere_each_epoch():
-    task = small_job(small_panel(hours=900)).task
-    task = replace(task, train_hours=900)
-    begins = {tuple(sorted(_segments(task, LAGS, 900, np.random.default_rng([1, epoch]))[0])) for epoch in range(5)}
-    assert len(begins) == 5
+def test_chunks_begin_elsewhere_each_epoch(monkeypatch):
+    begins = []
+
+    def spy(task, first, last, rng):
+        found = _segments(task, first, last, rng)
+        begins.append(tuple(sorted(found[0])))
+        return found
+
+    monkeypatch.setattr(room, "_segments", spy)
+    trained(small_job(training=Training(epochs=6)))
+    learned, validated = begins[::2], begins[1::2]
+    assert len(learned) == len(set(learned)) == 6
+    assert len(set(validated)) == 1
+
+
+def test_weights_begin_as_the_seed_says():
+    job = small_job()
+    a, b, c = (dict(build_network(job, seed).state_dict()) for seed in (1, 1, 2))
+    assert same_weights(a, b)
+    assert [name for name in a if torch.equal(a[name], c[name])] == ["bias"]  # it begins at zero
 
 
 @torch.no_grad()

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
 
 import pytest
 
 from tests.simulation.cities import small_city
+from tests.views.browser import drawn, section
 from unmet.simulation.scenario import Scenario
 from unmet.study.censoring import run_censoring
 from unmet.views.censoring import censoring_markdown, censoring_page
@@ -62,16 +61,8 @@ def test_markdown_has_a_row_a_queue_and_a_row_a_region(study):
 
 
 def test_a_browser_draws_every_figure(page, tmp_path):
-    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if browser is None:
-        pytest.skip("there is no Chromium on this machine")
     path = tmp_path / "page.html"
     path.write_text(page, encoding="utf-8")
-    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
-             "--disable-component-update", "--disable-sync", f"--user-data-dir={tmp_path / 'profile'}",
-             "--virtual-time-budget=20000", "--enable-logging=stderr", "--dump-dom"]  # fmt: skip
-    done = subprocess.run([browser, *flags, path.as_uri()], capture_output=True, text=True, check=False, timeout=120)
+    shown = drawn(path, tmp_path / "profile")
     for figure in CENSORING_FIGURES:
-        section = done.stdout.split(f'id="{figure.name}"', 1)[1].split("</section>", 1)[0]
-        assert "main-svg" in section, figure.name
-    assert "Uncaught" not in done.stderr
+        assert "main-svg" in section(shown, figure.name), figure.name

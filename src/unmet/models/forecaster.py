@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,6 +20,7 @@ from unmet.models.calibration import EDGES, LEAST_HOURS, Calibration, moves_of, 
 from unmet.models.checkpoint import claim
 from unmet.models.encoding import Data, Encoding
 from unmet.models.graph import Graph, region_graph
+from unmet.models.imputation import Hidden, Redraw, Unseen, fit_unseen
 from unmet.models.likelihoods import LEVELS, LIKELIHOODS, Likelihood
 from unmet.models.network import Network
 from unmet.models.notes import panel_notes
@@ -133,14 +134,21 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         train_hours, fit_hours = self._split(series)
         encoding = Encoding.of(series, train_hours, self.time_zone, marks_unknown=self.horizon > 1)
         device = "cuda" if torch.cuda.is_available() else "cpu"
-        data = _to(encoding.encode(series), device)
-        task = Task(data, encoding, likelihood, self.lags, self.horizon, train_hours, fit_hours, self.training)
+        self.unseen_, redraw = None, None
+        if likelihood.imputes:
+            self.unseen_ = _fit_unseen(series, self.time_zone, train_hours)
+            redraw = Redraw(np.nan_to_num(series.demand), self._hidden(series), encoding.scale)
+        data = _to(encoding.encode(self._filled(series, redraw)), device)
+        task = Task(data, encoding, likelihood, self.lags, self.horizon, train_hours, fit_hours, self.training, redraw)
         job = Job(task, BACKBONES.named(self.backbone), region_graph(places, len(names)), device)
         self.seeds_ = tuple(range(self.seed, self.seed + self.seeds))
         if checkpoints is not None:
             claim(checkpoints, job, self.get_params())
         workers = 1 if device == "cuda" else self.workers or available_cores()
         states, stopped = train_seeds(job, self.seeds_, workers, checkpoints, on_progress)
+        # Seeds that Ctrl-C came before would only blur the forecasts of the others.
+        begun = [i for i, state in enumerate(states) if state.epoch] or range(len(states))
+        self.seeds_, states = tuple(self.seeds_[i] for i in begun), [states[i] for i in begun]
 
         self.regions_, self.positions_, self.encoding_ = names, places, encoding
         self.split_ = Split(series.first, series.first + train_hours * HOUR, series.first + fit_hours * HOUR)
@@ -166,7 +174,7 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
                 + (f" and comes after {since:%Y-%m-%d %H:%M}" if since else "")
                 + ": give a longer panel."
             )
-        data = _to(self.encoding_.encode(series), self._device())
+        data = _to(self.encoding_.encode(self._filled(series)), self._device())
         with one_thread():
             parts = [
                 one_hour_ahead(network, self._likelihood(), data, self.lags, first, series.hours)
@@ -194,7 +202,7 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
             raise InputError(
                 f"A forecast needs the last {self.lags} hours; the panel has {series.hours}. Give a longer one."
             )
-        data = _to(self.encoding_.encode(series, self._ahead(series, hours, future)), self._device())
+        data = _to(self.encoding_.encode(self._filled(series), self._ahead(series, hours, future)), self._device())
         origin = np.array([series.hours])
         with one_thread():
             mean = self._mean_from(data, origin, hours)[0]
@@ -220,7 +228,7 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
                 f"The panel has no {self.horizon} hours after {since or self.split_.fit_end:%Y-%m-%d %H:%M} to look "
                 "back on: give a longer panel, or a model with a shorter horizon."
             )
-        data = _to(self.encoding_.encode(series), self._device())
+        data = _to(self.encoding_.encode(self._filled(series)), self._device())
         with one_thread():
             mean = self._mean_from(data, origins, self.horizon)
         steps = np.arange(1, self.horizon + 1)
@@ -275,13 +283,11 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         if self.seeds < 1 or self.lags < 1 or self.horizon < 1 or (self.workers is not None and self.workers < 1):
             raise InputError("seeds, lags, horizon and workers must be at least 1.")
         if self.horizon > 1 and self.training.by == "window":
-            raise InputError(
-                "Training by windows, as in the paper, looks one hour ahead: set horizon=1, or train by chunk."
-            )
+            raise InputError("Training by windows looks one hour ahead: set the horizon to 1, or train by chunks.")
         train, stop = self.shares
         if not (train > 0 and stop > 0 and train + stop <= 1):
             raise InputError(f"Shares of {train:g} and {stop:g} make no sense: give two above 0 that sum to 1 at most.")
-        return likelihood, read_series(panel, target=self.target, extras=self.features)
+        return likelihood, read_series(panel, target=self.target, extras=self.features, reads=self._likelihood().reads)
 
     def _split(self, series: Series) -> tuple[int, int]:
         """Hours of the training part, and hours of it and the part that says when to stop."""
@@ -408,13 +414,45 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
 
     def _series(self, panel: Any, last_hours: int | None = None) -> Series:
         self.check_fitted()
-        return read_series(panel, extras=self.features, names=self.regions_, last_hours=last_hours)
+        return read_series(
+            panel,
+            extras=self.features,
+            reads=self._likelihood().reads,
+            names=self.regions_,
+            last_hours=last_hours,
+        )
+
+    def _hidden(self, series: Series) -> Hidden:
+        """What was not seen in each region-hour of a series, as a model that imputes it has it."""
+        if self.unseen_ is None:
+            raise InputError(f"A model with likelihood {self.likelihood} does not say what was not seen.")
+        return self.unseen_.hidden(series.reads[..., 0], series.reads[..., 1], series.week(self.time_zone))
+
+    def _filled(self, series: Series, redraw: Redraw | None = None) -> Series:
+        """The series with demand as the network reads it: filled up, where the likelihood imputes what was not seen.
+
+        With `redraw`, what is to be learned is a draw of true demand, always the same one.
+        """
+        if self.unseen_ is None:
+            return series
+        filled = series.demand + self._hidden(series).expected_kwh()
+        if redraw is None:
+            return replace(series, demand=filled)
+        drawn = np.where(np.isfinite(series.target), redraw(np.random.default_rng(0)) * redraw.scale, np.nan)
+        return replace(series, demand=filled, target=drawn, lower=drawn, upper=drawn)
 
     def _likelihood(self) -> Likelihood:
         return LIKELIHOODS.named(self.likelihood)(self.levels)
 
     def _device(self) -> str:
         return str(next(self.networks_[0].parameters()).device)
+
+
+def _fit_unseen(series: Series, time_zone: str, train_hours: int) -> Unseen:
+    part = slice(0, train_hours)
+    return fit_unseen(
+        series.demand[part], series.reads[part, :, 0], series.reads[part, :, 1], series.week(time_zone)[part]
+    )
 
 
 def _to(data: Data, device: str) -> Data:

@@ -16,7 +16,7 @@ from unmet.demand.calendar import hour_of_week, hours_between
 from unmet.errors import InputError
 from unmet.tables import Column, RowRule, Table, as_frame, check, read_frame
 
-__all__ = ["PANEL", "Series", "read_positions", "read_series"]
+__all__ = ["PANEL", "POSITIONS", "Series", "read_positions", "read_series"]
 
 Floats = NDArray[np.float64]
 HOUR = dt.timedelta(hours=1)
@@ -62,6 +62,7 @@ class Series:
     lower: Floats  # true demand is at least this
     upper: Floats  # and at most this
     extras: Floats  # (hours, regions, columns)
+    reads: Floats  # (hours, regions, columns), what else the likelihood reads
     set_aside: pl.DataFrame  # rows that could not be used
 
     @property
@@ -94,6 +95,7 @@ def read_series(
     *,
     target: str = "y",
     extras: Sequence[str] = (),
+    reads: Sequence[str] = (),
     names: Sequence[str] | None = None,
     last_hours: int | None = None,
 ) -> Series:
@@ -107,7 +109,7 @@ def read_series(
             raise InputError(f"{panel}, line {odd['line'][0]}: the row {odd['reason'][0]}. Mend the file.")
     else:
         frame = as_frame(panel)
-    wanted = [target] * (target != "y") + list(extras)
+    wanted = [target] * (target != "y") + [*extras, *reads]
     missing = [name for name in wanted if name not in frame.columns]
     if missing:
         raise InputError(f"The panel has no column {', '.join(missing)}: its columns are {', '.join(frame.columns)}.")
@@ -133,7 +135,7 @@ def read_series(
     checked = check(frame, Table("panel", (*PANEL.columns, *more)), _RULES, sort=("unique_id", "ds"))
     if checked.kept.is_empty():
         raise InputError("The panel has no row that can be used: it needs unique_id, ds (a full hour) and y (kWh).")
-    return _arrays(checked.kept, checked.rejected, target, list(extras), names)
+    return _arrays(checked.kept, checked.rejected, target, list(extras), list(reads), names)
 
 
 _RULES = (
@@ -143,7 +145,12 @@ _RULES = (
 
 
 def _arrays(
-    rows: pl.DataFrame, rejected: pl.DataFrame, target: str, extras: list[str], names: Sequence[str] | None
+    rows: pl.DataFrame,
+    rejected: pl.DataFrame,
+    target: str,
+    extras: list[str],
+    reads: list[str],
+    names: Sequence[str] | None,
 ) -> Series:
     found = rows["unique_id"].unique().sort().to_list()
     if names is not None and list(names) != found:
@@ -170,6 +177,9 @@ def _arrays(
     def column(name: str) -> NDArray[np.float64]:
         return rows[name].cast(pl.Float64).fill_null(np.nan).to_numpy(writable=True)
 
+    def stacked(columns: list[str]) -> Floats:
+        return np.stack([grid(column(name)) for name in columns], -1) if columns else np.empty((hours, len(found), 0))
+
     y, truth = column("y"), column(target)
     lower, upper = (truth, truth) if target != "y" else _bounds(rows, y)
     return Series(
@@ -179,7 +189,8 @@ def _arrays(
         grid(truth),
         grid(lower),
         grid(upper),
-        np.stack([grid(column(name)) for name in extras], -1) if extras else np.empty((hours, len(found), 0)),
+        stacked(extras),
+        stacked(reads),
         rejected,
     )
 

@@ -17,6 +17,7 @@ from unmet.errors import InputError
 from unmet.models.calibration import Calibration
 from unmet.models.encoding import Encoding
 from unmet.models.forecaster import Forecaster, Split
+from unmet.models.imputation import Unseen
 from unmet.models.training import Training
 from unmet.runs import write_json
 
@@ -47,6 +48,9 @@ def write_model(forecaster: Forecaster, folder: Path) -> None:
             "seeds": list(forecaster.seeds_),
             "split": {name: value.isoformat() for name, value in asdict(forecaster.split_).items()},
             "encoding": encoding,
+            "unseen": None
+            if forecaster.unseen_ is None
+            else {name: _plain(value) for name, value in asdict(forecaster.unseen_).items()},
             "calibration": _plain(forecaster.calibration_.moves),
             "losses": forecaster.losses_,
             "finished": forecaster.finished_,
@@ -98,6 +102,8 @@ def _forecaster(stored: dict[str, Any], weights: dict[str, Any]) -> Forecaster:
         name: np.array(value) if isinstance(value, list) else value for name, value in stored["encoding"].items()
     }
     forecaster.encoding_ = Encoding(**encoding)
+    unseen = stored.get("unseen")
+    forecaster.unseen_ = Unseen(**{name: np.array(value) for name, value in unseen.items()}) if unseen else None
     forecaster.calibration_ = Calibration(np.array(stored["calibration"]))
     forecaster.losses_ = stored["losses"]
     forecaster.finished_ = stored["finished"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import time
 from collections.abc import Sequence
@@ -41,11 +42,15 @@ class Run:
     seed: int
     training: Training
     keep_hours: bool = False  # whether the forecasts themselves are kept
+    outside: str = ""  # the hash of the sources of its parts from outside this package
 
     @property
     def key(self) -> str:
         """The hash of all that determines the run."""
-        text = json.dumps(asdict(self) | {"format": FORMAT, "unmet": __version__}, sort_keys=True)
+        values = asdict(self) | {"format": FORMAT, "unmet": __version__}
+        if not self.outside:
+            del values["outside"]
+        text = json.dumps(values, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 
@@ -83,7 +88,7 @@ def plan(
     check_models(models, backbones)
     training = Training() if epochs is None else replace(Training(), epochs=epochs)
     prints = [scene.fingerprint() for scene in scenes]
-    return [
+    planned = (
         Run(
             mark,
             _reads(scene, model),
@@ -93,17 +98,37 @@ def plan(
             seed + number,
             training,
             keep_hours,
+            _outside(model, backbone),
         )
         for number in range(runs)
         for scene, mark in zip(scenes, prints, strict=True)
         for backbone in backbones
         for model in models
-    ]
+    )
+    return list(dict.fromkeys(planned))  # a name given twice is one
 
 
 def _reads(scene: Scene, model: str) -> str:
     columns = () if model == ORACLE else LIKELIHOODS.named(model).reads
     return scene.fingerprint(columns) if columns else ""
+
+
+def _outside(model: str, backbone: str) -> str:
+    """A hash of the sources of parts from outside this package, of which its version says nothing."""
+    parts = [BACKBONES.named(backbone), *(() if model == ORACLE else (LIKELIHOODS.named(model),))]
+    bases = dict.fromkeys(base for part in parts for base in part.__mro__)
+    sources = [_source(base) for base in bases if base.__module__.split(".")[0] not in INSIDE]
+    return hashlib.sha256("\n".join(sources).encode()).hexdigest()[:20] if sources else ""
+
+
+def _source(part: type) -> str:
+    try:
+        return inspect.getsource(part)
+    except (OSError, TypeError):  # typed into a shell
+        return part.__qualname__
+
+
+INSIDE = ("unmet", "torch", "abc", "builtins")
 
 
 def forecaster_of(run: Run, time_zone: str) -> Forecaster:
@@ -133,6 +158,8 @@ def perform(run: Run, scene: Scene) -> Ran:
     begun = time.perf_counter()
     model = forecaster_of(run, scene.time_zone)
     model.fit(scene.panel, scene.positions)
+    if not model.finished_:  # by Ctrl-C: what half a training came to is no result
+        raise KeyboardInterrupt
     ahead = model.predict(scene.panel, model.split_.fit_end)
     scale = dict(zip(model.regions_, model.encoding_.scale.tolist(), strict=True))
     rows = with_actual(ahead, scene.panel, "y_true", scale)

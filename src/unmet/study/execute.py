@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import functools
+import logging
+import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+import threading
+import time
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-import cloudpickle
-
 from unmet.errors import InputError
 from unmet.runs import available_cores
 from unmet.study.cells import Ran, Run, perform
+from unmet.study.parcels import pack, unpack
 from unmet.study.scenes import Scene
 from unmet.study.store import Store
 
@@ -40,10 +43,13 @@ class Progress:
         return self.total - self.kept - self.done - len(self.failed)
 
 
+Outcomes = Generator[tuple[Run, Ran | str], None, None]
+
+
 class _Pool(Protocol):
     """Where runs are performed."""
 
-    def outcomes(self, runs: Sequence[Run]) -> Iterator[tuple[Run, Ran | str]]:
+    def outcomes(self, runs: Sequence[Run]) -> Outcomes:
         """Perform runs, and give each with what it came to, or why it failed."""
 
 
@@ -69,53 +75,55 @@ def execute(
         return progress
     pool: _Pool = _Cluster(scheduler, by_print) if scheduler else _Cores(workers or available_cores(), by_print)
     losses: dict[str, list[float]] = {}
-    for run, outcome in pool.outcomes(missing):
-        if isinstance(outcome, str):
-            progress.failed[run] = outcome
-        else:
-            store.write(run, outcome)
-            progress.done += 1
-            progress.seconds += outcome.seconds
-            losses.setdefault(run.model, []).append(outcome.row["tilted_loss"])
-            best = min(losses, key=lambda model: sum(losses[model]) / len(losses[model]))
-            progress.best = best, sum(losses[best]) / len(losses[best])
-        tell(progress)
+    with closing(pool.outcomes(missing)) as outcomes:
+        for run, outcome in outcomes:
+            if isinstance(outcome, str):
+                progress.failed[run] = outcome
+            else:
+                store.write(run, outcome)
+                progress.done += 1
+                progress.seconds += outcome.seconds
+                losses.setdefault(run.model, []).append(outcome.row["tilted_loss"])
+                best = min(losses, key=lambda model: sum(losses[model]) / len(losses[model]))
+                progress.best = best, sum(losses[best]) / len(losses[best])
+            tell(progress)
     return progress
 
 
 class _Cores:
-    """One single-threaded process a core. Scenes lie in files that each process reads once."""
+    """One single-threaded process a core. Scenes lie in files that each process reads."""
 
     def __init__(self, workers: int, scenes: dict[str, Scene]) -> None:
         self.workers = workers
         self.scenes = scenes
 
-    def outcomes(self, runs: Sequence[Run]) -> Iterator[tuple[Run, Ran | str]]:
+    def outcomes(self, runs: Sequence[Run]) -> Outcomes:
         if self.workers == 1:
             for run in runs:
                 yield run, _attempt(run, self.scenes[run.scene])
             return
         with tempfile.TemporaryDirectory(prefix="unmet-") as name:
-            paths = {key: Path(name) / key for key in self.scenes}
-            for key, scene in self.scenes.items():
-                paths[key].write_bytes(cloudpickle.dumps(scene))
+            paths = {key: Path(name) / key for key in {run.scene for run in runs}}
+            for key, path in paths.items():
+                path.write_bytes(pack(self.scenes[key], runs))
             yield from self._in_processes(runs, paths)
 
-    def _in_processes(self, runs: Sequence[Run], paths: dict[str, Path]) -> Iterator[tuple[Run, Ran | str]]:
+    def _in_processes(self, runs: Sequence[Run], paths: dict[str, Path]) -> Outcomes:
         from loky import ProcessPoolExecutor
         from loky.process_executor import BrokenProcessPool
 
         left = dict.fromkeys(runs, 0)  # and how often each was tried
         while left:
-            pool = ProcessPoolExecutor(self.workers)
-            # Few at a time, so that a lost worker takes few with it.
-            waiting = iter(list(left))
+            # Runs whose worker got lost are tried again one at a time, so that the one to blame takes no other with it.
+            again = [run for run, tries in left.items() if tries]
+            waiting, together = iter(again or list(left)), 1 if again else self.workers
+            pool = ProcessPoolExecutor(together, initializer=_end_with, initargs=(os.getpid(),))
             under_way: dict[Future[Ran | str], Run] = {}
             try:
                 while True:
-                    while len(under_way) < self.workers and (run := next(waiting, None)) is not None:
+                    while len(under_way) < together and (run := next(waiting, None)) is not None:
                         left[run] += 1
-                        under_way[pool.submit(_attempt_from, run, paths[run.scene])] = run
+                        under_way[pool.submit(_attempt, run, paths[run.scene])] = run
                     if not under_way:
                         break
                     done, _ = wait(under_way, return_when=FIRST_COMPLETED)
@@ -141,45 +149,63 @@ class _Cluster:
             from distributed import Client
         except ImportError:
             raise InputError("A cluster needs Dask: install it with `pip install 'unmet[cluster]'`.") from None
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what it logs of a lost scheduler are tracebacks
         try:
             connect: Any = Client
             self.client = connect(scheduler, timeout=CONNECT_SECONDS)
         except (OSError, TimeoutError, ValueError) as error:
             reason = str(error).splitlines()[0] if str(error) else "it does not answer"
             raise InputError(f"There is no Dask scheduler at {scheduler} ({reason}): check the address.") from None
+        self.scheduler = scheduler
         self.scenes = scenes
 
-    def outcomes(self, runs: Sequence[Run]) -> Iterator[tuple[Run, Ran | str]]:
+    def outcomes(self, runs: Sequence[Run]) -> Outcomes:
         from distributed import as_completed
 
         used = {run.scene for run in runs}
         with self.client:
-            sent = {key: self.client.scatter(self.scenes[key], broadcast=False, hash=False) for key in used}
+            # A parcel that gets lost with the worker that holds it is made again, which scattered data would not be.
+            sent = {key: self.client.submit(bytes, pack(self.scenes[key], runs), pure=False) for key in used}
             futures = {
                 self.client.submit(_attempt, run, sent[run.scene], key=f"unmet-{run.key}", retries=ATTEMPTS): run
                 for run in runs
             }
             finished: Any = as_completed
             for future in finished(futures):
-                run = futures[future]
-                yield run, str(future.exception()) if future.status == "error" else future.result()
+                try:
+                    outcome = str(future.exception()) if future.status == "error" else future.result()
+                except (OSError, CancelledError):
+                    raise InputError(
+                        f"The Dask scheduler at {self.scheduler} was lost: what is done is kept, and the same command "
+                        "goes on from there."
+                    ) from None
+                yield futures[future], outcome
 
 
 CONNECT_SECONDS = "10s"
 
 
-def _attempt_from(run: Run, path: Path) -> Ran | str:
-    return _attempt(run, _read_scene(path))
-
-
-def _attempt(run: Run, scene: Scene) -> Ran | str:
-    """A run's outcome, or why it failed: one failure must not end a study."""
+def _attempt(run: Run, given: Scene | bytes | Path) -> Ran | str:
+    """A run's outcome on a scene or a parcel, or why it failed: one failure must not end a study."""
     try:
-        return perform(run, scene)
+        packed = given.read_bytes() if isinstance(given, Path) else given
+        scene = unpack(packed) if isinstance(packed, bytes) else packed
+        with _ONE_AT_A_TIME:
+            return perform(run, scene)
     except Exception as error:
         return f"{type(error).__name__}: {error}"
 
 
-@functools.lru_cache(maxsize=32)
-def _read_scene(path: Path) -> Any:
-    return cloudpickle.loads(path.read_bytes())
+# Torch has one generator and one number of threads a process: threads of a Dask worker must take turns.
+_ONE_AT_A_TIME = threading.Lock()
+
+
+def _end_with(parent: int) -> None:
+    """End this process soon after its parent, whatever ended that."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from unmet.city.build import City
-from unmet.study.cells import ORACLE, PAPER_MODELS, Run, plan
+from unmet.study.cells import ORACLE, PAPER_MODELS, Run, check_models, plan
 from unmet.study.paper import MARKET_SHARES, PENETRATIONS, QUEUES
 from unmet.study.scenes import Scene, competition_scenes, total_scenes
 
@@ -26,6 +26,9 @@ class Choices:
     seed: int = 1
     epochs: int | None = None
     regions: int = 10
+
+    def __post_init__(self) -> None:
+        check_models(self.models, self.backbones)
 
 
 @dataclass(frozen=True, slots=True)

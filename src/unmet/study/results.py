@@ -62,8 +62,14 @@ def study_cells(runs: Sequence[Run], store: Store) -> pl.DataFrame:
                 "paper_mil": paper_value("mil", named),
             }
         )
-    return pl.DataFrame(cells, infer_schema_length=None)
+    return pl.DataFrame(cells, infer_schema_length=None, schema_overrides=MAY_BE_UNKNOWN)
 
+
+MAY_BE_UNKNOWN = {
+    **dict.fromkeys(("tilted_loss_std", "icp_std", "mil_std", "gap_closed", "p_value"), pl.Float64),
+    **dict.fromkeys(("paper_tilted_loss", "paper_icp", "paper_mil"), pl.Float64),
+    "judged": pl.Boolean,
+}
 
 JUDGED_FROM = 0.05  # of the oracle's loss
 
@@ -106,7 +112,9 @@ def _std(values: pl.Series) -> float | None:
 
 
 def _gap(unaware: float | None, model: float | None, oracle: float | None) -> float | None:
-    return None if unaware is None or model is None or oracle is None else gap_closed(unaware, model, oracle)
+    if unaware is None or model is None or oracle is None or unaware == oracle:
+        return None
+    return gap_closed(unaware, model, oracle)
 
 
 def _p_value(losses: dict[int, float], unaware: dict[int, float]) -> float | None:

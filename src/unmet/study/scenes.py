@@ -16,7 +16,8 @@ from unmet.demand.market import Market
 from unmet.demand.panel import build_panel
 from unmet.demand.regions import Regions, kmeans_regions
 from unmet.demand.simulated import simulated_panel
-from unmet.simulation.scenario import Scenario
+from unmet.errors import InputError
+from unmet.simulation.scenario import Scenario, scenario_from
 from unmet.simulation.simulate import Itinerary, Outcome, prepare, simulate
 
 __all__ = ["Scene", "competition_scenes", "total_scenes"]
@@ -68,7 +69,7 @@ def total_scenes(
         panel = _panel(outcome, outcome.stations, grouped, city, None)
         return _scene(panel, grouped, city, queue=scenario.queue, penetration=scenario.penetration)
 
-    scenarios = [Scenario(queue=q, penetration=p, seed=seed) for q in queues for p in penetrations]
+    scenarios = [_scenario(queue, penetration, seed) for queue in queues for penetration in penetrations]
     return list(_played(prepare(city), scenarios, scene))
 
 
@@ -80,8 +81,10 @@ def competition_scenes(
     In every region that share of the stations is drawn at random, and at least one. Those of a smaller share are its
     own at a larger one too.
     """
+    if wrong := [share for share in shares if not 0 < share <= 1]:
+        raise InputError(f"A market share of {wrong[0]:g} makes no sense: give one over 0 and up to 1, as 0.25.")
     grouped = kmeans_regions(city.stations, regions)
-    scenario = Scenario(queue=queue, penetration=penetration, seed=seed)
+    scenario = _scenario(queue, penetration, seed)
     outcome = simulate(prepare(city), scenario)
     scenes = []
     for share in shares:
@@ -120,6 +123,10 @@ def _panel(
     return truth.join(exposure, on=["unique_id", "ds"], how="left", maintain_order="left").with_columns(
         pl.col("exposure").fill_null(1.0)
     )
+
+
+def _scenario(queue: str, penetration: float, seed: int) -> Scenario:
+    return scenario_from({"queue": queue, "penetration": penetration, "seed": seed}, "The study")
 
 
 def _scene(panel: pl.DataFrame, grouped: Regions, city: City, **labels: Any) -> Scene:

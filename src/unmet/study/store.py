@@ -32,12 +32,13 @@ class Store:
             raise InputError(f"{folder} holds what no study wrote: name another folder with --out.")
         if read_only:
             return
-        if overwrite and folder.exists():
-            shutil.rmtree(folder)
         try:
+            folder.mkdir(parents=True, exist_ok=True)
+            mark.touch()  # first, so that a study stopped here can go on
             for part in ("runs", "hours", "seconds"):
-                (folder / part).mkdir(parents=True, exist_ok=True)
-            mark.touch()
+                if overwrite and (folder / part).exists():
+                    shutil.rmtree(folder / part)
+                (folder / part).mkdir(exist_ok=True)
         except OSError as error:
             raise InputError(f"Cannot write to {folder}: {error.strerror}. Name another folder with --out.") from None
 

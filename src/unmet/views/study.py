@@ -21,6 +21,7 @@ from unmet.views.figures import APPLICATION_FIGURES, STUDY_FIGURES
 from unmet.views.page import PageTable, render_page
 from unmet.views.study_report import StudyReport, model_title
 from unmet.views.terminal import report_grid, say
+from unmet.views.theme import percent
 
 __all__ = ["print_plan", "print_study", "study_report", "write_study"]
 
@@ -34,7 +35,8 @@ def study_report(experiment: Experiment, store: Store, progress: Progress) -> St
     if not cells.is_empty() and not experiment.built_in:
         paper = [name for name in cells.columns if name.startswith("paper_")]
         cells = cells.with_columns(pl.lit(None, pl.Float64).alias(name) for name in paper)
-    kept = [run for run in runs if run.keep_hours and store.has(run)]
+    # Forecasts of one backbone are shown, the first: means over several would be of no model.
+    kept = [run for run in runs if run.keep_hours and run.backbone == runs[0].backbone and store.has(run)]
     hours = _mean_hours(experiment, [(run.model, store.hours(run)) for run in kept]) if kept else None
     failed = tuple(f"{_label(run.labels)} {run.model} seed {run.seed}: {why}" for run, why in progress.failed.items())
     seconds = sum(store.seconds(run) for run in runs if store.has(run))
@@ -118,7 +120,7 @@ def _loss_table(report: StudyReport) -> PageTable:
 def _application_table(report: StudyReport) -> PageTable:
     return PageTable(
         ("Energy in unseen hours of the most censored region", "kWh", "of the truth"),
-        [(name, f"{kwh:,.0f}", f"{100 * share:.0f} %") for name, kwh, share in _application_rows(report)],
+        [(name, f"{kwh:,.0f}", _of_truth(share)) for name, kwh, share in _application_rows(report)],
         "Models: the mean that their quantiles imply. What a model says beyond the observed is what to plan for.",
     )
 
@@ -134,6 +136,10 @@ def _application_rows(report: StudyReport) -> list[tuple[str, float, float]]:
         mean = mean_of(part.select("q0.05", "q0.5", "q0.95").to_numpy(), (0.05, 0.5, 0.95))
         found.append((model_title(model), float(mean.sum())))
     return [(name, kwh, kwh / true if true else math.nan) for name, kwh in found]
+
+
+def _of_truth(share: float, digits: int = 0) -> str:
+    return "-" if math.isnan(share) else percent(share, digits)
 
 
 def _pair(cell: dict[str, Any] | None) -> str | tuple[str, str]:
@@ -153,7 +159,7 @@ def study_markdown(report: StudyReport) -> str:
             "| energy in unseen hours of the most censored region | kWh | of the truth |",
             "| --- | ---: | ---: |",
         ]
-        lines += [f"| {name} | {kwh:,.0f} | {100 * share:.1f} % |" for name, kwh, share in _application_rows(report)]
+        lines += [f"| {name} | {kwh:,.0f} | {_of_truth(share, 1)} |" for name, kwh, share in _application_rows(report)]
         lines.append("")
     for measure, title in _MEASURES:
         lines += [f"## {title}", ""]
@@ -218,8 +224,13 @@ def summary_cells(report: StudyReport, experiment: Experiment, store: Store) -> 
     found = []
     for cell in report.cells.iter_rows(named=True):
         key = (*((name, cell[name]) for name in labels), cell["model"], cell["backbone"])
-        found.append({**cell, "seconds": round(seconds.get(key, 0.0), 3)})
+        values = {**cell, "seconds": round(seconds.get(key, 0.0), 3)}
+        found.append({name: None if _is_nan(value) else value for name, value in values.items()})
     return found
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)
 
 
 def print_study(report: StudyReport, store: Store, out: Path, *, as_json: bool) -> None:
@@ -230,15 +241,16 @@ def print_study(report: StudyReport, store: Store, out: Path, *, as_json: bool) 
             json.dumps({"cells": cells, "failed": list(report.failed), "out": str(out)}, allow_nan=False, default=str)
         )
         return
+    print("Tilted loss on true demand (the paper's; gap closed)")
     for name, group in report.groups():
         rows = []
         for model in report.models():
             terms = [_terminal(report.cell(group, model, value)) for value in report.columns]
             rows.append([model_title(model), *terms])
         heads = ["model", *(report.column_name(value) for value in report.columns)]
-        report_grid(f"{name}: tilted loss on true demand (the paper's; gap closed)", heads, rows)
+        report_grid(name, heads, rows)
     for name, kwh, share in _application_rows(report):
-        print(f"{name}: {kwh:,.0f} kWh, {100 * share:.0f} % of the truth")
+        print(f"{name}: {kwh:,.0f} kWh, {_of_truth(share)} of the truth")
     for line in report.failed:
         say(f"Failed: {line}")
     print(f"Figures and tables: {out / 'study.html'} (open it in a browser)")

@@ -10,7 +10,7 @@ from unmet.registry import Registry
 
 __all__ = ["BACKBONES", "Backbone", "Inputs", "Shape"]
 
-BACKBONES: Registry[type[Backbone]] = Registry("backbone")
+BACKBONES: Registry[type[Backbone]] = Registry("backbone", "unmet.backbones")
 
 for _backbone in (TGCN, Perceptron, LaggedLinear, Seasonal):
     BACKBONES.register(_backbone)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from unmet.models.likelihoods.base import LEVELS, Likelihood, Seen
 from unmet.models.likelihoods.censored_quantile import CensoredQuantile
+from unmet.models.likelihoods.exposure import Exposure
 from unmet.models.likelihoods.gaussian import Gaussian
 from unmet.models.likelihoods.quantile import Quantile
 from unmet.models.likelihoods.tobit import Tobit
@@ -11,7 +12,7 @@ from unmet.registry import Registry
 
 __all__ = ["LEVELS", "LIKELIHOODS", "Likelihood", "Seen"]
 
-LIKELIHOODS: Registry[type[Likelihood]] = Registry("likelihood")
+LIKELIHOODS: Registry[type[Likelihood]] = Registry("likelihood", "unmet.likelihoods")
 
-for _likelihood in (Gaussian, Tobit, Quantile, CensoredQuantile):
+for _likelihood in (Gaussian, Tobit, Quantile, CensoredQuantile, Exposure):
     LIKELIHOODS.register(_likelihood)

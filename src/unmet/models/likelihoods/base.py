@@ -33,6 +33,7 @@ class Likelihood(ABC):
     name: ClassVar[str]
     title: ClassVar[str]
     aware: ClassVar[bool] = False  # whether it reads the bounds
+    imputes: ClassVar[bool] = False  # whether the part of demand that was not seen is drawn from the exposure
     reads: ClassVar[tuple[str, ...]] = ()  # further columns of the panel that it needs
 
     def __init__(self, levels: Sequence[float] = LEVELS) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
-from torch.special import log_ndtr
+from torch.special import erfcx, log_ndtr
 
 from unmet.models.likelihoods.base import Seen
 from unmet.models.likelihoods.gaussian import Gaussian, log_density
@@ -50,7 +52,15 @@ def log_probability(low: Tensor, high: Tensor) -> Tensor:
     # Infinite bounds are replaced before the functions see them: infinity times a zero gradient is not a number.
     finite_low = torch.where(open_below, torch.zeros_like(low), low)
     finite_high = torch.where(open_above, torch.zeros_like(high), high)
-    top = torch.where(open_above, torch.zeros_like(high), log_ndtr(finite_high))
-    below = torch.where(open_below, torch.full_like(low, -1.0), log_ndtr(finite_low) - top)
+    top = torch.where(open_above, torch.zeros_like(high), _log_below(finite_high))
+    below = torch.where(open_below, torch.full_like(low, -1.0), _log_below(finite_low) - top)
     narrow = torch.clamp(below, max=-torch.finfo(below.dtype).eps)
     return torch.where(open_below, top, top + torch.log(-torch.expm1(narrow)))
+
+
+def _log_below(z: Tensor) -> Tensor:
+    """Log of Phi(z), with phi / Phi as its gradient. Torch's own gradient is lost in single precision for large |z|."""
+    at = z.detach()
+    slope = math.sqrt(2 / math.pi) / erfcx(-at / math.sqrt(2))
+    below: Tensor = log_ndtr(at) + slope * (z - at)
+    return below

@@ -27,7 +27,7 @@ __all__ = [
     "until_next_trip",
 ]
 
-QUEUES: Registry[Queue] = Registry("queue")
+QUEUES: Registry[Queue] = Registry("queue", "unmet.queues")
 register, queue_named, queue_names = QUEUES.register, QUEUES.named, QUEUES.names
 
 for _queue in (GAS_STATION, THREE_HOUR, FIRST_COME, RESERVATION):

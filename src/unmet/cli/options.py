@@ -1,0 +1,53 @@
+"""Options that several verbs share, and the city that several of them begin with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from unmet.city.build import City
+
+BACKBONES = ("tgcn", "mlp", "linear", "seasonal")  # for help and completion, without slow imports
+LIKELIHOODS = ("exposure", "censored-quantile", "quantile", "tobit", "gaussian")
+QUEUES = ("gas-station", "three-hour", "first-come", "reservation")
+
+Seed = Annotated[int, typer.Option(min=0, help="Seed of every random choice: the same seed gives the same result.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the summary as JSON on standard output.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is at --out already.")]
+TripsFile = Annotated[
+    Path | None, typer.Option("--trips", help="Your own trips, CSV or Parquet. Default: the built-in city's.")
+]
+StationsFile = Annotated[
+    Path | None, typer.Option("--stations", help="Your own stations, CSV or Parquet. Default: the built-in city's.")
+]
+Cars = Annotated[
+    int | None,
+    typer.Option(min=1, help="Cars in the city, which a penetration is a share of. Default: 571,627 for the built-in "
+                 "trips, the vehicles in the file for your own."),
+]  # fmt: skip
+TimeZone = Annotated[str, typer.Option(help="Time zone of the city, for figures by hour of the day.")]
+PanelPath = Annotated[
+    Path, typer.Argument(metavar="PANEL", help="Folder that `unmet panel` or `unmet simulate` wrote, or a file.")
+]
+ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder that `unmet fit` wrote.")]
+
+
+def complete_queue(incomplete: str) -> list[str]:
+    """The queues whose names begin so."""
+    return [name for name in QUEUES if name.startswith(incomplete)]
+
+
+def make_city(trips: Path | None, stations: Path | None, cars: int | None, time_zone: str, seed: int) -> City:
+    """The city to work on, with what there is to say of it."""
+    from unmet.city.build import build_city
+    from unmet.views.terminal import progress, report_set_aside, say
+
+    with progress("Building the city"):
+        city = build_city(trips, stations, cars, time_zone, seed)
+    for note in city.notes():
+        say(note)
+    report_set_aside(city.rejected)
+    return city

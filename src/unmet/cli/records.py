@@ -1,0 +1,75 @@
+"""The verb on records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from unmet.cli.options import Json, Overwrite
+
+__all__ = ["panel"]
+
+
+def panel(
+    out: Annotated[Path, typer.Option(help="Folder to write to.")],
+    files: Annotated[
+        list[Path] | None, typer.Argument(metavar="FILES...", help="Session records, of any number and known format.")
+    ] = None,
+    stations: Annotated[Path | None, typer.Option(help="Table of stations: ids, positions, plugs.")] = None,
+    format_name: Annotated[
+        str, typer.Option("--format", help="Format of the files; auto finds it out for each.")
+    ] = "auto",
+    mapped: Annotated[
+        list[str] | None,
+        typer.Option("--map", metavar="NAME=COLUMN", help="Which column holds what, as start=ConnectionStart."),
+    ] = None,
+    map_file: Annotated[Path | None, typer.Option(help="The same as a YAML file.")] = None,
+    sql: Annotated[str | None, typer.Option(help="Database to read from: postgresql://... or sqlite:///file.")] = None,
+    query: Annotated[str | None, typer.Option(help="SQL that selects the sessions, with --sql.")] = None,
+    regions: Annotated[
+        str, typer.Option(help="Number of regions, auto, station (one each), or a GeoJSON file of areas.")
+    ] = "10",
+    time_zone: Annotated[
+        str | None, typer.Option(help="Local time zone, for the hours of the week. [that of the records, else UTC]")
+    ] = None,
+    country: Annotated[str | None, typer.Option(help="Country for holidays, as DK or US-CA.")] = None,
+    booking: Annotated[str, typer.Option(help="Book energy at arrival, or by delivery over the hours.")] = "arrival",
+    outages: Annotated[Path | None, typer.Option(help="Plugs out of order: station_id, start, end.")] = None,
+    operator: Annotated[
+        str | None, typer.Option(help="Whose records these are; --stations then has everybody's stations.")
+    ] = None,
+    share: Annotated[float | None, typer.Option(help="Market share of this operator, as 0.25.")] = None,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+) -> None:
+    """Make the demand panel of an operator's records: demand by region and hour, and how much of it was hidden."""
+    from unmet.demand.from_records import PanelChoices, panel_from_records
+    from unmet.runs import run_folder
+    from unmet.views.panel import print_panel, write_panel
+    from unmet.views.terminal import progress, report_set_aside
+
+    choices = PanelChoices(
+        files=tuple(files or ()),
+        stations=stations,
+        format=format_name,
+        mapped=tuple(mapped or ()),
+        map_file=map_file,
+        sql=sql,
+        query=query,
+        regions=regions,
+        time_zone=time_zone,
+        country=country,
+        booking=booking,
+        outages=outages,
+        operator=operator,
+        share=share,
+    )
+    with run_folder(out, overwrite=overwrite) as folder:
+        with progress("Reading records and counting plugs"):
+            made, rejected, about = panel_from_records(choices)
+        with progress("Writing tables and figures"):
+            summary = write_panel(made, rejected, about, folder)
+    report_set_aside(rejected)
+    print_panel(made, summary, out, as_json=as_json)

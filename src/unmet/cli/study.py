@@ -1,0 +1,309 @@
+"""Verbs that run the paper's experiments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from unmet.cli.options import (
+    BACKBONES,
+    Cars,
+    Json,
+    Overwrite,
+    Seed,
+    StationsFile,
+    TimeZone,
+    TripsFile,
+    complete_queue,
+    make_city,
+)
+from unmet.errors import InputError
+
+if TYPE_CHECKING:
+    from unmet.city.build import City
+    from unmet.study.censoring import CensoringStudy
+    from unmet.study.experiments import Choices, Experiment
+
+__all__ = ["app", "censoring_study"]
+
+app = typer.Typer(help="Run the paper's experiments, its numbers beside ours.", no_args_is_help=True)
+
+Models = Annotated[
+    str | None, typer.Option(help="Models, by commas. [gaussian,tobit,quantile,censored-quantile,oracle]")
+]
+Backbones = Annotated[str, typer.Option(help=f"Backbones, by commas, of {', '.join(BACKBONES)}.")]
+Preset = Annotated[str, typer.Option(help="quick (two runs a cell) or paper (ten).")]
+Runs = Annotated[int | None, typer.Option(min=1, help="Runs a cell. [the preset's]")]
+Epochs = Annotated[int | None, typer.Option(min=1, help="Epochs of a training at most. [80]")]
+Workers = Annotated[int | None, typer.Option(min=1, help="Trainings at once. [one a core]")]
+Scheduler = Annotated[str | None, typer.Option(help="Dask scheduler to run on, as tcp://host:8786.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="List the cells and the time they would take.")]
+StudyOverwrite = Annotated[bool, typer.Option("--overwrite", help="Start anew; else a study goes on where it ended.")]
+
+
+@app.command("censoring")
+def study_censoring(
+    out: Annotated[Path, typer.Option(help="Folder to write to.")] = Path("runs/censoring"),
+    regions: Annotated[int, typer.Option(min=1, help="Regions to group the stations into.")] = 10,
+    penetration: Annotated[
+        list[float] | None,
+        typer.Option(
+            help="Electric share of the city's cars; give it several times. [0.01 to 0.05; 0.2 to 1 for your own trips]"
+        ),
+    ] = None,
+    seed: Seed = 1,
+    trips: TripsFile = None,
+    stations: StationsFile = None,
+    cars: Cars = None,
+    time_zone: TimeZone = "Europe/Copenhagen",
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+) -> None:
+    """How much demand is lost under three queues and five penetrations, beside the paper's Table 1."""
+    shares = tuple(penetration or ((0.2, 0.4, 0.6, 0.8, 1.0) if trips and not cars else ()))
+    _run_censoring(make_city(trips, stations, cars, time_zone, seed), out, regions, seed, overwrite, as_json, shares)
+
+
+@app.command("total")
+def study_total(
+    out: Annotated[Path, typer.Option(help="Folder of the study; one that is there is gone on with.")] = Path(
+        "runs/total"
+    ),
+    queue: Annotated[list[str] | None, typer.Option(help="Queue; give it several times. [the paper's three]")] = None,
+    penetration: Annotated[
+        list[float] | None, typer.Option(help="Electric share of cars; give it several times. [0.01 to 0.05]")
+    ] = None,
+    models: Models = None,
+    backbones: Backbones = "tgcn",
+    preset: Preset = "quick",
+    runs: Runs = None,
+    seed: Seed = 1,
+    epochs: Epochs = None,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
+    trips: TripsFile = None,
+    stations: StationsFile = None,
+    cars: Cars = None,
+    dry_run: DryRun = False,
+    overwrite: StudyOverwrite = False,
+    as_json: Json = False,
+) -> None:
+    """Forecast the demand of the whole city with every model: the paper's Table 3, and the gap that each closes."""
+    from unmet.study.experiments import total
+    from unmet.study.paper import PENETRATIONS
+    from unmet.study.paper import QUEUES as PAPER_QUEUES
+
+    city = make_city(trips, stations, cars, "Europe/Copenhagen", seed)
+    shares = tuple(penetration or ((1.0,) if trips and not cars else PENETRATIONS))
+    choices = _choices(models, backbones, preset, runs, seed, epochs)
+    _run_study(
+        lambda: total(city, choices, tuple(queue or PAPER_QUEUES), shares),
+        out,
+        workers,
+        scheduler,
+        dry_run,
+        overwrite,
+        as_json,
+    )
+
+
+@app.command("competition")
+def study_competition(
+    out: Annotated[Path, typer.Option(help="Folder of the study; one that is there is gone on with.")] = Path(
+        "runs/competition"
+    ),
+    share: Annotated[
+        list[float] | None, typer.Option(help="Market share; give it several times. [0.1, 0.25, 0.5, 0.75, 0.95]")
+    ] = None,
+    queue: Annotated[str, typer.Option(autocompletion=complete_queue, help="Queue at all stations.")] = "gas-station",
+    penetration: Annotated[float | None, typer.Option(help="Electric share of cars. [0.05; 1 for your own]")] = None,
+    models: Models = None,
+    backbones: Backbones = "tgcn",
+    preset: Preset = "quick",
+    runs: Runs = None,
+    seed: Seed = 1,
+    epochs: Epochs = None,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
+    trips: TripsFile = None,
+    stations: StationsFile = None,
+    cars: Cars = None,
+    dry_run: DryRun = False,
+    overwrite: StudyOverwrite = False,
+    as_json: Json = False,
+) -> None:
+    """Forecast all demand from the records of one operator among others: the paper's Table 4."""
+    from unmet.study.experiments import competition
+    from unmet.study.paper import MARKET_SHARES
+
+    city = make_city(trips, stations, cars, "Europe/Copenhagen", seed)
+    electric = penetration or (1.0 if trips and not cars else 0.05)
+    choices = _choices(models, backbones, preset, runs, seed, epochs)
+    _run_study(
+        lambda: competition(city, choices, tuple(share or MARKET_SHARES), queue, electric),
+        out,
+        workers,
+        scheduler,
+        dry_run,
+        overwrite,
+        as_json,
+    )
+
+
+@app.command("application")
+def study_application(
+    out: Annotated[Path, typer.Option(help="Folder of the study; one that is there is gone on with.")] = Path(
+        "runs/application"
+    ),
+    queue: Annotated[str, typer.Option(autocompletion=complete_queue, help="Queue at all stations.")] = "first-come",
+    penetration: Annotated[float | None, typer.Option(help="Electric share of cars. [0.05; 1 for your own]")] = None,
+    models: Models = None,
+    backbones: Backbones = "tgcn",
+    preset: Preset = "quick",
+    runs: Runs = None,
+    seed: Seed = 1,
+    epochs: Epochs = None,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
+    trips: TripsFile = None,
+    stations: StationsFile = None,
+    cars: Cars = None,
+    dry_run: DryRun = False,
+    overwrite: StudyOverwrite = False,
+    as_json: Json = False,
+) -> None:
+    """What the models say of the most censored region: true, observed and predicted demand, with intervals."""
+    from unmet.study.experiments import application
+
+    city = make_city(trips, stations, cars, "Europe/Copenhagen", seed)
+    electric = penetration or (1.0 if trips and not cars else 0.05)
+    choices = _choices(models, backbones, preset, runs, seed, epochs)
+    _run_study(
+        lambda: application(city, choices, queue, electric), out, workers, scheduler, dry_run, overwrite, as_json
+    )
+
+
+@app.command("all")
+def study_all(
+    out: Annotated[Path, typer.Option(help="Folder to write the studies into, one folder each.")] = Path("runs/all"),
+    models: Models = None,
+    backbones: Backbones = "tgcn",
+    preset: Preset = "quick",
+    runs: Runs = None,
+    seed: Seed = 1,
+    epochs: Epochs = None,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
+    trips: TripsFile = None,
+    stations: StationsFile = None,
+    cars: Cars = None,
+    dry_run: DryRun = False,
+    overwrite: StudyOverwrite = False,
+    as_json: Json = False,
+) -> None:
+    """Every table and figure of the paper: censoring, total, competition and application."""
+    from unmet.study.experiments import application, competition, total
+    from unmet.study.paper import MARKET_SHARES, PENETRATIONS
+    from unmet.study.paper import QUEUES as PAPER_QUEUES
+
+    city = make_city(trips, stations, cars, "Europe/Copenhagen", seed)
+    own = bool(trips) and not cars
+    choices = _choices(models, backbones, preset, runs, seed, epochs)
+    if not dry_run:
+        # The table of censored hours is quick to make, and is made again.
+        _run_censoring(city, out / "censoring", 10, seed, True, as_json, (0.2, 0.4, 0.6, 0.8, 1.0) if own else ())
+    most = 1.0 if own else 0.05
+    for name, make in (
+        ("total", lambda: total(city, choices, PAPER_QUEUES, (most,) if own else PENETRATIONS)),
+        ("competition", lambda: competition(city, choices, MARKET_SHARES, penetration=most)),
+        ("application", lambda: application(city, choices, penetration=most)),
+    ):
+        _run_study(make, out / name, workers, scheduler, dry_run, overwrite, as_json)
+
+
+def _choices(
+    models: str | None, backbones: str, preset: str, runs: int | None, seed: int, epochs: int | None
+) -> Choices:
+    from unmet.study.experiments import PRESETS, Choices
+
+    if preset not in PRESETS:
+        raise InputError(f"There is no preset {preset!r}: choose one of {', '.join(PRESETS)}.")
+    base = Choices(
+        backbones=tuple(name.strip() for name in backbones.split(",") if name.strip()),
+        runs=runs or PRESETS[preset],
+        seed=seed,
+        epochs=epochs,
+    )
+    return replace(base, models=tuple(name.strip() for name in models.split(",") if name.strip())) if models else base
+
+
+def _run_study(
+    make: Callable[[], Experiment],
+    out: Path,
+    workers: int | None,
+    scheduler: str | None,
+    dry_run: bool,
+    overwrite: bool,
+    as_json: bool,
+) -> None:
+    from unmet.runs import available_cores
+    from unmet.study.execute import execute
+    from unmet.study.store import Store
+    from unmet.views.study import print_plan, print_study, study_report, write_study
+    from unmet.views.terminal import progress, say, study_progress
+
+    with progress("Playing the scenes"):
+        experiment = make()
+    store = Store(out, overwrite=overwrite and not dry_run, read_only=dry_run)
+    if dry_run:
+        print_plan(experiment, store, workers or available_cores(), as_json=as_json)
+        return
+    try:
+        with study_progress(experiment.title) as advance:
+            done = execute(
+                experiment.runs, experiment.scenes, store, workers=workers, scheduler=scheduler, on_progress=advance
+            )
+    except KeyboardInterrupt:
+        kept = sum(store.has(run) for run in experiment.runs)
+        say(f"Stopped: {kept} of {len(experiment.runs)} runs are kept. The same command goes on from there.")
+        raise typer.Exit(130) from None
+    report = study_report(experiment, store, done)
+    if report.cells.is_empty():
+        raise InputError(f"All runs of the study failed, as {report.failed[0]}")
+    with progress("Drawing the figures"):
+        write_study(report, out)
+    print_study(report, store, out, as_json=as_json)
+    if done.failed:
+        raise typer.Exit(1)
+
+
+def _run_censoring(
+    city: City, out: Path, regions: int, seed: int, overwrite: bool, as_json: bool, shares: tuple[float, ...] = ()
+) -> None:
+    from unmet.runs import run_folder
+    from unmet.views.censoring import print_censoring, write_censoring
+    from unmet.views.terminal import progress
+
+    with run_folder(out, overwrite=overwrite) as folder:
+        study = censoring_study(city, regions, seed, shares)
+        with progress("Drawing the figures"):
+            write_censoring(study, folder)
+    print_censoring(study, out, as_json=as_json)
+
+
+def censoring_study(city: City, regions: int, seed: int, shares: tuple[float, ...] = ()) -> CensoringStudy:
+    from unmet.simulation.scenario import Scenario
+    from unmet.study.censoring import run_censoring
+    from unmet.study.paper import PENETRATIONS
+    from unmet.study.paper import QUEUES as PAPER_QUEUES
+    from unmet.views.terminal import progress
+
+    penetrations = shares or PENETRATIONS
+    with progress("Playing queues and penetrations", len(PAPER_QUEUES) * len(penetrations)) as advance:
+        return run_censoring(
+            city, penetrations=penetrations, regions=regions, scenario=Scenario(seed=seed), on_cell=advance
+        )

@@ -1,0 +1,71 @@
+"""Parcels: a scene and the parts that only this process knows, as bytes for a worker in another process."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
+
+import cloudpickle
+
+from unmet.errors import InputError
+from unmet.models.backbones import BACKBONES
+from unmet.models.likelihoods import LIKELIHOODS
+from unmet.registry import Registry
+from unmet.study.cells import ORACLE, Run
+from unmet.study.scenes import Scene
+
+__all__ = ["pack", "unpack"]
+
+
+def pack(scene: Scene, runs: Sequence[Run]) -> bytes:
+    """A scene, and the backbones and likelihoods of runs that were registered by a call.
+
+    Such a class goes along with all that its module defines and it uses; other modules it must find where it arrives.
+    """
+    backbones = _only_here(BACKBONES, (run.backbone for run in runs))
+    likelihoods = _only_here(LIKELIHOODS, (run.model for run in runs if run.model != ORACLE))
+    parts = (*backbones.values(), *likelihoods.values())
+    with _by_value({sys.modules[part.__module__] for part in parts}):
+        try:
+            return bytes(cloudpickle.dumps((scene, *(list(found.values()) for found in (backbones, likelihoods)))))
+        except Exception as error:
+            raise InputError(
+                f"{', '.join([*backbones, *likelihoods])} cannot be sent to other processes ({error}): run with "
+                "--workers 1, or install the package that it is in with an entry point."
+            ) from None
+
+
+def unpack(parcel: bytes) -> Scene:
+    """The scene of a parcel; its parts are registered here."""
+    scene, backbones, likelihoods = cloudpickle.loads(parcel)
+    for backbone in backbones:
+        BACKBONES.register(backbone)
+    for likelihood in likelihoods:
+        LIKELIHOODS.register(likelihood)
+    return scene  # type: ignore[no-any-return]
+
+
+def _only_here(registry: Registry[Any], names: Iterable[str]) -> dict[str, type]:
+    """Those parts that no other process finds by itself: from outside this package, and of no installed one."""
+    found = {name: registry.named(name) for name in dict.fromkeys(names)}
+    return {
+        name: part
+        for name, part in found.items()
+        if not part.__module__.startswith("unmet.") and not registry.is_installed(name)
+    }
+
+
+@contextmanager
+def _by_value(modules: set[ModuleType]) -> Iterator[None]:
+    """Classes of these modules are sent whole, not by the name of their module."""
+    added = [module for module in modules if module.__name__ not in cloudpickle.list_registry_pickle_by_value()]
+    for module in added:
+        cloudpickle.register_pickle_by_value(module)
+    try:
+        yield
+    finally:
+        for module in added:
+            cloudpickle.unregister_pickle_by_value(module)

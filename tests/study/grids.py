@@ -1,0 +1,78 @@
+"""Small scenes and grids for the tests of studies; run as a script, it performs the grid into a folder."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from unmet.study.cells import Run, plan
+from unmet.study.execute import Progress, execute
+from unmet.study.results import study_cells
+from unmet.study.scenes import Scene
+from unmet.study.store import Store
+
+MONDAY = dt.datetime(2019, 9, 2, tzinfo=dt.UTC)
+MODELS = ("gaussian", "tobit", "quantile", "censored-quantile", "oracle")
+
+
+def small_scene(queue: str = "first-come", seed: int = 0, hours: int = 400, regions: int = 2) -> Scene:
+    """A daily wave of demand with noise in each region, of which no more than a cap is seen."""
+    rng = np.random.default_rng(seed)
+    ds = pl.datetime_range(MONDAY, MONDAY + dt.timedelta(hours=hours - 1), "1h", time_zone="UTC", eager=True)
+    wave = 1.2 + np.sin(np.arange(hours) * 2 * np.pi / 24)
+    parts = []
+    for region in range(regions):
+        true = (5 + region) * wave * rng.gamma(8, 1 / 8, hours)
+        seen = np.minimum(true, 10.0)
+        part = {
+            "unique_id": [f"r{region}"] * hours,
+            "ds": ds,
+            "y": seen,
+            "y_true": true,
+            "arrivals": rng.poisson(seen),
+            "censored": true > 10.0,
+            "exposure": np.where(true > 10.0, 0.7, 1.0),
+        }
+        parts.append(pl.DataFrame(part))
+    positions = pl.DataFrame(
+        {"unique_id": [f"r{r}" for r in range(regions)], "lat": [55.6] * regions, "lon": [12.5] * regions}
+    )
+    return Scene({"queue": queue, "penetration": 0.05}, pl.concat(parts), positions, "UTC")
+
+
+def small_grid(models: tuple[str, ...] = MODELS, runs: int = 2, epochs: int = 4) -> tuple[list[Scene], list[Run]]:
+    """Two scenes, each model with the linear backbone."""
+    scenes = [small_scene("first-come", 1), small_scene("gas-station", 2)]
+    return scenes, plan(scenes, models, ["linear"], runs, 1, epochs)
+
+
+def perform_grid(folder: Path, **options) -> Progress:
+    """Perform the small grid as a study does, and write its cells."""
+    scenes, runs = small_grid()
+    store = Store(folder)
+    progress = execute(runs, scenes, store, **options)
+    study_cells(runs, store).write_parquet(folder / "cells.parquet")
+    return progress
+
+
+def digests_of_runs(folder: Path) -> dict[str, str]:
+    """A hash of each result."""
+    return {file.name: _digest(file) for file in sorted((folder / "runs").glob("*.parquet"))}
+
+
+def digests(folder: Path) -> dict[str, str]:
+    """A hash of each result, and of the cells."""
+    return digests_of_runs(folder) | {"cells": _digest(folder / "cells.parquet")}
+
+
+def _digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+if __name__ == "__main__":
+    perform_grid(Path(sys.argv[1]), workers=int(sys.argv[2]))

@@ -1,0 +1,347 @@
+"""Runs are named by what determines them, kept whole or not at all, and put together into cells as by hand."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import signal
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+from loky.process_executor import BrokenProcessPool
+from scipy import stats
+
+from tests.study.grids import MODELS, digests, perform_grid, small_grid, small_scene
+from unmet.errors import InputError
+from unmet.models.likelihoods import LIKELIHOODS
+from unmet.models.likelihoods.quantile import Quantile
+from unmet.study import execute as executing
+from unmet.study.cells import PAPER_MODELS, Ran, Run, plan
+from unmet.study.execute import execute
+from unmet.study.paper import MARKET_SHARES, PENETRATIONS, QUEUES
+from unmet.study.results import paper_value, study_cells
+from unmet.study.scenes import Scene
+from unmet.study.store import Store
+
+SCENE = small_scene()
+
+
+def key_of(scene: Scene = SCENE, model="quantile", backbone="linear", seed=1, epochs=2, **options) -> str:
+    return plan([scene], [model], [backbone], 1, seed, epochs, **options)[0].key
+
+
+def changed(column: str, value, scene: Scene = SCENE) -> Scene:
+    """The scene with another first value in a column of its panel."""
+    row = pl.int_range(pl.len()) == 0
+    return replace(scene, panel=scene.panel.with_columns(pl.when(row).then(value).otherwise(column).alias(column)))
+
+
+class Reading(Quantile):
+    name = "reading"
+    title = "Quantile that reads a further column"
+    reads = ("exposure",)
+
+
+class Failing(Quantile):
+    name = "failing"
+    title = "Quantile that fails"
+
+    def loss(self, outputs, seen):
+        raise ArithmeticError("no loss today")
+
+
+OTHERWISE = {
+    "model": {"model": "tobit"},
+    "backbone": {"backbone": "seasonal"},
+    "seed": {"seed": 2},
+    "training": {"epochs": 3},
+    "what is kept": {"keep_hours": True},
+    "observed demand": {"scene": changed("y", 0.125)},
+    "true demand": {"scene": changed("y_true", 99.0)},
+    "censored hours": {"scene": changed("censored", pl.lit(not SCENE.panel["censored"][0]))},
+    "names of regions": {"scene": changed("unique_id", pl.lit("r9"))},
+    "positions": {"scene": replace(SCENE, positions=SCENE.positions.with_columns(lat=pl.lit(50.0)))},
+    "time zone": {"scene": replace(SCENE, time_zone="Europe/Copenhagen")},
+    "labels": {"scene": replace(SCENE, labels={"queue": "first-come", "penetration": 0.04})},
+}
+
+
+def test_a_run_is_named_by_all_that_determines_it():
+    keys = [key_of(), *(key_of(**options) for options in OTHERWISE.values())]
+    assert len(set(keys)) == len(keys)
+    assert key_of() == keys[0]
+
+
+def test_a_run_is_not_named_by_what_it_does_not_read(own_registries):
+    LIKELIHOODS.register(Reading)
+    exposed = changed("exposure", 0.25)
+    assert key_of(exposed) == key_of()
+    assert key_of(exposed, "oracle") == key_of(model="oracle")
+    assert key_of(exposed, "reading") != key_of(model="reading")
+    assert key_of(changed("arrivals", 7), "reading") == key_of(model="reading")
+    alone = [run.key for run in plan([SCENE], MODELS, ["linear"], 2, 1)]
+    for other in (small_scene("three-hour", 5), small_scene("three-hour", 6)):
+        beside = plan([other, SCENE], MODELS, ["linear"], 2, 1)
+        assert [run.key for run in beside if run.labels == tuple(SCENE.labels.items())] == alone
+
+
+def test_another_source_of_the_same_name_gives_another_run(own_registries):
+    def key(part: type[Quantile]) -> str:
+        LIKELIHOODS.register(part)
+        return key_of(model="mine")
+
+    class One(Quantile):
+        name = "mine"
+
+    class Other(Quantile):
+        name = "mine"
+        aware = True
+
+    class Child(Other):
+        name = "mine"
+
+    assert len({key(One), key(Other), key(Child)}) == 3
+    assert key(One) == key(One)
+    assert {run.outside for run in small_grid()[1]} == {""}
+
+
+def test_a_plan_is_the_whole_grid_with_every_cell_early():
+    scenes = [small_scene("first-come", 1), small_scene("gas-station", 2)]
+    backbones = ("linear", "seasonal")
+    runs = plan(scenes, MODELS, backbones, 3, 7)
+    cells = list(itertools.product((scene.labels["queue"] for scene in scenes), backbones, MODELS))
+    found = [(dict(run.labels)["queue"], run.backbone, run.model, run.seed) for run in runs]
+    assert sorted(found) == sorted((*cell, seed) for cell in cells for seed in (7, 8, 9))
+    assert len({run.key for run in runs}) == len(runs)
+    assert {cell[:3] for cell in found[: len(cells)]} == set(cells)
+    assert plan([*scenes, *scenes], [*MODELS, *MODELS], [*backbones, "linear"], 3, 7) == runs
+    with pytest.raises(InputError, match="no likelihood named 'oracel'"):
+        plan(scenes, ["oracel"], backbones, 1, 1)
+    with pytest.raises(InputError, match="at least one model"):
+        plan(scenes, MODELS, [], 1, 1)
+
+
+def ran(run: Run, loss: float = 1.0, **measures: float) -> Ran:
+    names = ("icp", "mil", "bias_percent", "crps", "tilted_loss_kwh", "icp_most_censored")
+    row = dict(run.labels) | {"model": run.model, "backbone": run.backbone, "seed": run.seed, "tilted_loss": loss}
+    return Ran(row | dict.fromkeys(names, 0.5) | measures, None, 2.0)
+
+
+def test_a_result_is_kept_whole_or_not_at_all(tmp_path, monkeypatch):
+    run, other = plan([SCENE], ["quantile"], ["linear"], 2, 1)
+    store = Store(tmp_path / "study")
+    store.write(other, ran(other))
+
+    def half(self, path):
+        path.write_bytes(b"PAR1 and then the power went")
+        raise OSError("no space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pl.DataFrame, "write_parquet", half)
+        with pytest.raises(OSError, match="no space"):
+            store.write(run, ran(run))
+    assert not store.has(run)
+    assert [file.name for file in (tmp_path / "study" / "runs").iterdir()] == [f"{other.key}.parquet"]
+    store.write(run, ran(run, 3.0))
+    assert store.rows([run, other])["tilted_loss"].to_list() == [3.0, 1.0]
+    assert store.seconds(run) == 2.0
+
+
+def test_a_store_leaves_alone_what_no_study_wrote(tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.md").write_text("years of work")
+    (tmp_path / "file").touch()
+    for overwrite in (False, True):
+        with pytest.raises(InputError, match="holds what no study wrote"):
+            Store(tmp_path / "mine", overwrite=overwrite)
+        with pytest.raises(InputError, match="is a file"):
+            Store(tmp_path / "file", overwrite=overwrite)
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.md"]
+    Store(tmp_path / "none", read_only=True)
+    assert not (tmp_path / "none").exists()
+
+
+def test_overwriting_forgets_results_and_nothing_else(tmp_path):
+    (run,) = plan([SCENE], ["quantile"], ["linear"], 1, 1)
+    Store(tmp_path).write(run, ran(run))
+    (tmp_path / "notes.md").write_text("mine")
+    assert Store(tmp_path).has(run)
+    assert not Store(tmp_path, overwrite=True).has(run)
+    assert (tmp_path / "notes.md").read_text() == "mine"
+
+
+def test_a_damaged_result_is_named(tmp_path):
+    (run,) = plan([SCENE], ["quantile"], ["linear"], 1, 1)
+    store = Store(tmp_path)
+    store.write(run, ran(run))
+    (tmp_path / "runs" / f"{run.key}.parquet").write_bytes(b"nothing")
+    with pytest.raises(InputError, match="damaged"):
+        store.rows([run])
+
+
+def test_cells_are_what_one_computes_by_hand(tmp_path):
+    models = ("quantile", "censored-quantile", "oracle")
+    runs = plan([SCENE, small_scene("gas-station", 3)], models, ["linear"], 5, 1)
+    rng = np.random.default_rng(0)
+    level = {"quantile": 2.0, "censored-quantile": 1.5, "oracle": 1.0}
+    losses = {run.key: level[run.model] + rng.normal(0, 0.1) for run in runs}
+    store = Store(tmp_path)
+    for run in runs:
+        store.write(run, ran(run, losses[run.key], icp=0.1 * run.seed, mil=run.seed, bias_percent=-run.seed))
+    cells = study_cells(runs, store)
+    assert cells.height == 6
+    for cell in cells.iter_rows(named=True):
+        queue = cell["queue"]
+        by_model = {
+            model: [losses[run.key] for run in runs if run.model == model and dict(run.labels)["queue"] == queue]
+            for model in models
+        }
+        own, unaware, oracle = by_model[cell["model"]], by_model["quantile"], by_model["oracle"]
+        assert cell["runs"] == 5
+        assert cell["tilted_loss"] == pytest.approx(np.mean(own))
+        assert cell["tilted_loss_std"] == pytest.approx(np.std(own, ddof=1))
+        assert cell["icp"] == pytest.approx(0.3)
+        assert cell["icp_std"] == pytest.approx(np.std([0.1, 0.2, 0.3, 0.4, 0.5], ddof=1))
+        assert cell["mil"] == pytest.approx(3.0)
+        assert cell["bias_percent"] == pytest.approx(-3.0)
+        gap = (np.mean(unaware) - np.mean(own)) / (np.mean(unaware) - np.mean(oracle))
+        assert cell["gap_closed"] == pytest.approx(gap)
+        if cell["model"] == "quantile":
+            assert cell["p_value"] is None
+        else:
+            assert cell["p_value"] == pytest.approx(stats.ttest_rel(own, unaware).pvalue)
+        assert cell["judged"]
+
+
+@pytest.mark.parametrize(("gap", "judged"), [(0.0499, False), (0.0501, True), (-0.2, False)])
+def test_a_gap_is_judged_from_5_percent_of_the_oracles_loss(tmp_path, gap, judged):
+    runs = plan([SCENE], ["quantile", "oracle"], ["linear"], 1, 1)
+    store = Store(tmp_path)
+    for run in runs:
+        store.write(run, ran(run, 2.0 if run.model == "oracle" else 2.0 * (1 + gap)))
+    assert study_cells(runs, store)["judged"].to_list() == [judged, judged]
+
+
+def test_what_cannot_be_said_of_a_cell_is_left_open(tmp_path):
+    runs = plan([SCENE], ["quantile", "censored-quantile", "oracle"], ["linear"], 2, 1)
+    store = Store(tmp_path)
+    store.write(runs[1], ran(runs[1], 1.0))
+    (alone,) = study_cells(runs, store).rows(named=True)
+    assert alone["runs"] == 1
+    assert all(alone[name] is None for name in ("tilted_loss_std", "gap_closed", "judged", "p_value"))
+    for run in runs:
+        store.write(run, ran(run, 1.0))
+    same = study_cells(runs, store)
+    assert same["gap_closed"].null_count() == same["p_value"].null_count() == 3
+    assert study_cells([], store).is_empty()
+
+
+def test_the_papers_numbers_are_the_published_ones(shared_data):
+    published = json.loads((shared_data.parent / "paper" / "tables.json").read_text())
+    cell = {"backbone": "tgcn"}
+    for queue, model, (i, penetration) in itertools.product(QUEUES, PAPER_MODELS, enumerate(PENETRATIONS)):
+        here = cell | {"queue": queue, "penetration": penetration, "model": model}
+        assert paper_value("tilted_loss", here) == published["tilted_loss_total"][queue][model][i][0]
+    names = {"tilted_loss": "TL", "icp": "ICP", "mil": "MIL"}
+    for measure, model, (i, share) in itertools.product(names, PAPER_MODELS, enumerate(MARKET_SHARES)):
+        here = cell | {"queue": "gas-station", "penetration": 0.05, "share": share, "model": model}
+        assert paper_value(measure, here) == published["competing_services"][names[measure]][model][i][0]
+
+
+def test_the_paper_says_nothing_of_other_cells():
+    known = {"backbone": "tgcn", "queue": "first-come", "penetration": 0.05, "model": "tobit"}
+    assert paper_value("tilted_loss", known) is not None
+    assert paper_value("icp", known) is None
+    for other in ({"backbone": "mlp"}, {"queue": "reservation"}, {"penetration": 0.06}, {"model": "oracle"},
+                  {"share": 0.3}, {"removed": 0.2}):  # fmt: skip
+        assert paper_value("tilted_loss", known | other) is None
+
+
+def test_a_run_that_fails_is_listed_and_ends_nothing(own_registries, tmp_path):
+    LIKELIHOODS.register(Failing)
+    scenes = [SCENE]
+    runs = plan(scenes, ["failing", "quantile"], ["linear"], 2, 1, 2)
+    store = Store(tmp_path)
+    progress = execute(runs, scenes, store, workers=1)
+    assert progress.failed == {run: "ArithmeticError: no loss today" for run in runs if run.model == "failing"}
+    assert (progress.done, progress.left, progress.kept) == (2, 0, 0)
+    assert study_cells(runs, store)["model"].to_list() == ["quantile"]
+    again = execute(runs, scenes, store, workers=1)
+    assert (again.kept, again.done, len(again.failed)) == (2, 0, 2)
+
+
+class Fragile(ThreadPoolExecutor):
+    """Threads in place of processes, which are all lost when one of them performs a run that kills its process."""
+
+    def __init__(self, workers: int, **_) -> None:
+        super().__init__(workers)
+        self.lost = threading.Event()
+
+    def submit(self, function, run, path):
+        return super().submit(self.perform, function, run, path)
+
+    def perform(self, function, run, path):
+        if run.model == "tobit":
+            self.lost.set()
+        if self.lost.wait(0.02):
+            raise BrokenProcessPool
+        return function(run, path)
+
+    def shutdown(self, wait=True, *, kill_workers=False):
+        super().shutdown(wait=wait)
+
+
+def test_a_run_that_kills_its_worker_takes_no_other_with_it(tmp_path, monkeypatch):
+    monkeypatch.setattr("loky.ProcessPoolExecutor", Fragile)
+    scenes, runs = small_grid(runs=1)
+    progress = execute(runs, scenes, Store(tmp_path), workers=3)
+    assert {run.model for run in progress.failed} == {"tobit"}
+    assert set(progress.failed.values()) == {"its worker was lost 3 times"}
+    assert progress.done == len(runs) - 2
+
+
+def test_a_study_goes_on_where_it_was_stopped(tmp_path, monkeypatch):
+    performed = []
+    monkeypatch.setattr(
+        executing, "perform", lambda run, scene, real=executing.perform: performed.append(run) or real(run, scene)
+    )
+
+    def stop(progress):
+        if progress.done == 3:
+            raise KeyboardInterrupt
+
+    perform_grid(tmp_path / "whole", workers=1)
+    everything = list(performed)
+    with pytest.raises(KeyboardInterrupt):
+        perform_grid(tmp_path / "study", workers=1, on_progress=stop)
+    kept = {file.stem for file in (tmp_path / "study" / "runs").iterdir()}
+    assert kept == {run.key for run in everything[:3]}
+    performed.clear()
+    progress = perform_grid(tmp_path / "study", workers=1)
+    assert performed == everything[3:]
+    assert (progress.kept, progress.done, progress.left) == (3, len(everything) - 3, 0)
+    assert digests(tmp_path / "study") == digests(tmp_path / "whole")
+
+
+def test_half_a_training_is_no_result(own_registries, tmp_path):
+    """Ctrl-C during a fit ends it early with what it has; a study must not keep that."""
+
+    class Interrupted(Quantile):
+        name = "interrupted"
+        times = itertools.count()
+
+        def loss(self, outputs, seen):
+            if next(self.times) == 0:
+                signal.raise_signal(signal.SIGINT)
+            return super().loss(outputs, seen)
+
+    LIKELIHOODS.register(Interrupted)
+    runs = plan([SCENE], ["quantile", "interrupted"], ["linear"], 1, 1, 4)
+    store = Store(tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        execute(runs, [SCENE], store, workers=1)
+    assert [store.has(run) for run in runs] == [True, False]

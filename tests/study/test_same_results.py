@@ -1,0 +1,128 @@
+"""A study gives the same bytes wherever it is performed, and whatever is killed meanwhile."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+from tests.study.grids import digests, perform_grid, small_grid
+from unmet.errors import InputError
+
+ROOT = Path(__file__).parents[2]
+RUNS = len(small_grid()[1])
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory) -> dict[str, str]:
+    """What one worker gives that is left alone."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    assert perform_grid(folder, workers=1).done == RUNS
+    return digests(folder)
+
+
+def kept(folder: Path) -> int:
+    return len(list((folder / "runs").glob("*.parquet")))
+
+
+def pool_processes(of: int) -> list[psutil.Process]:
+    return [child for child in psutil.Process(of).children() if "popen_loky" in " ".join(child.cmdline())]
+
+
+def wait_for(folder: Path, results: int, study: subprocess.Popen[bytes]) -> None:
+    """Until there are so many results, and a random moment longer."""
+    while kept(folder) < results and study.poll() is None:
+        time.sleep(0.002)
+    time.sleep(0.05 * np.random.default_rng().random())
+
+
+def test_a_study_is_killed_again_and_again(undisturbed, tmp_path):
+    """The whole study twice, then a worker of its pool, and then the whole again: its workers end with it."""
+    before = 0
+    for workers in (1, 1, 2):
+        command = [sys.executable, "-m", "tests.study.grids", str(tmp_path), str(workers)]
+        with subprocess.Popen(command, cwd=ROOT) as study:
+            wait_for(tmp_path, before + 2, study)
+            pool = pool_processes(study.pid)
+            assert len(pool) == (workers if workers > 1 else 0)
+            if pool:
+                pool[0].kill()
+                wait_for(tmp_path, kept(tmp_path) + 2, study)
+                pool += pool_processes(study.pid)
+            study.kill()
+        assert study.returncode == -signal.SIGKILL
+        assert before + 2 <= kept(tmp_path) < RUNS
+        before = kept(tmp_path)
+        assert not psutil.wait_procs(pool, timeout=30)[1], "workers outlive the study"
+    progress = perform_grid(tmp_path, workers=1)
+    assert (progress.kept, progress.done) == (before, RUNS - before)
+    assert digests(tmp_path) == undisturbed
+
+
+@dataclass
+class Cluster:
+    address: str
+    scheduler: subprocess.Popen[bytes]
+    workers: list[subprocess.Popen[bytes]]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory) -> Iterator[Cluster]:
+    """A Dask scheduler and two workers, one of them with two threads."""
+    folder = tmp_path_factory.mktemp("dask")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    address = f"tcp://127.0.0.1:{port}"
+    dask = [sys.executable, "-m", "dask"]
+    where = ["--host", "127.0.0.1", "--no-dashboard"]
+    commands = [
+        [*dask, "scheduler", *where, "--port", str(port), "--no-show"],
+        [*dask, "worker", address, *where, "--no-nanny", "--nthreads", "1"],
+        [*dask, "worker", address, *where, "--no-nanny", "--nthreads", "2"],
+    ]
+    processes = [
+        subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for command in commands
+    ]
+    yield Cluster(address, processes[0], processes[1:])
+    for process in reversed(processes):
+        process.kill()
+        process.wait()
+
+
+def test_a_dask_cluster_of_which_a_worker_is_killed(undisturbed, tmp_path, cluster):
+    from distributed import Client
+
+    with Client(cluster.address, timeout="60s") as client:
+        client.wait_for_workers(2, timeout=60)
+
+    def kill(progress):
+        if progress.done == 1:  # early, when what was sent to that worker may be nowhere else
+            cluster.workers[0].kill()
+
+    progress = perform_grid(tmp_path, scheduler=cluster.address, on_progress=kill)
+    assert cluster.workers[0].wait() == -signal.SIGKILL
+    assert (progress.done, progress.failed) == (RUNS, {})
+    assert digests(tmp_path) == undisturbed
+
+
+def test_a_dask_scheduler_that_is_lost_ends_the_study_with_a_sentence(undisturbed, tmp_path, cluster):
+    def kill(progress):
+        if progress.done == 4:
+            cluster.scheduler.kill()
+
+    with pytest.raises(InputError, match="was lost: what is done is kept"):
+        perform_grid(tmp_path, scheduler=cluster.address, on_progress=kill)
+    assert 4 <= kept(tmp_path) < RUNS
+    perform_grid(tmp_path, workers=1)
+    assert digests(tmp_path) == undisturbed

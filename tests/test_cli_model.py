@@ -1,0 +1,149 @@
+"""`unmet fit`, `forecast` and `evaluate` as a person or a script meets them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tests.models.panels import capped, small_panel
+from tests.test_cli import unmet
+
+QUICK = ("--seeds", 1, "--epochs", 2, "--lags", 24, "--horizon", 24)
+
+
+@pytest.fixture(scope="module")
+def panel(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("panel")
+    table = capped(small_panel(), 9.0).rename({"truth": "y_true"})
+    table.with_columns(arrivals=(pl.col("y") / 2).ceil(), exposure=0.9).write_parquet(folder / "panel.parquet")
+    places = {"unique_id": ["r0", "r1", "r2"], "lat": [55.60, 55.61, 55.64], "lon": [12.50, 12.52, 12.49]}
+    pl.DataFrame(places).write_parquet(folder / "regions.parquet")
+    (folder / "panel.json").write_text('{"time_zone": "Europe/Copenhagen"}')
+    return folder
+
+
+@pytest.fixture(scope="module")
+def model(panel, tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("fit") / "model"
+    done = unmet("fit", panel, "--out", out, *QUICK, "--json")
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+def test_fit_writes_a_model_its_measures_and_a_page(panel, model):
+    measures = json.loads((model / "metrics.json").read_text())
+    assert {"model.json", "weights.safetensors"} == {path.name for path in (model / "model").iterdir()}
+    assert measures["unseen"]["against"] == "y_true"
+    assert 0 <= measures["unseen"]["icp"] <= 1
+    assert [row["unique_id"] for row in measures["unseen"]["regions"]] == ["r0", "r1", "r2"]
+    assert "inside the 90 % interval" in (model / "report.html").read_text()
+    assert json.loads((model / "model" / "model.json").read_text())["options"]["time_zone"] == "Europe/Copenhagen"
+    assert not model.with_name("model.training").exists()
+
+
+def test_the_same_seed_gives_the_same_bytes(panel, model, tmp_path):
+    assert unmet("fit", panel, "--out", tmp_path / "again", *QUICK).returncode == 0
+    for name in ("model/weights.safetensors", "model/model.json", "metrics.json", "unseen.parquet"):
+        assert (tmp_path / "again" / name).read_bytes() == (model / name).read_bytes(), name
+
+
+def test_forecast_goes_on_where_the_panel_ends(panel, model, tmp_path):
+    done = unmet("forecast", model, panel, "--hours", 12, "--out", tmp_path / "f", "--json")
+    summary = json.loads(done.stdout)
+    made = pl.read_parquet(tmp_path / "f" / "forecast.parquet")
+    last = pl.read_parquet(panel / "panel.parquet")["ds"].max()
+    assert summary["hours"] == 12
+    assert made.height == 36
+    assert (made["ds"] > last).all()
+    assert made["horizon"].to_list() == list(range(1, 13)) * 3
+    assert np.isfinite(made.select(pl.col("^q.*$")).to_numpy()).all()
+    total = json.loads((tmp_path / "f" / "summary.json").read_text())
+    assert sum(row["kwh"] for row in total["by_region"]) == pytest.approx(summary["expected_kwh"], rel=1e-3)
+    assert "The hours to come" in (tmp_path / "f" / "forecast.html").read_text()
+
+
+def test_evaluate_gives_what_fit_said(panel, model, tmp_path):
+    done = unmet("evaluate", model, panel, "--out", tmp_path / "e", "--json")
+    said = json.loads((model / "metrics.json").read_text())["unseen"]
+    assert json.loads(done.stdout)["unseen"] == said
+
+
+@pytest.mark.parametrize("likelihood", ["exposure", "gaussian"])
+def test_other_likelihoods_and_backbones(panel, tmp_path, likelihood):
+    options = ("--likelihood", likelihood, "--backbone", "linear", "--level", 0.1, "--level", 0.5, "--level", 0.9)
+    done = unmet("fit", panel, "--out", tmp_path / "m", *QUICK, *options, "--test-share", 0)
+    assert done.returncode == 0, done.stderr
+    assert "No hours were left" in done.stderr
+    assert unmet("forecast", tmp_path / "m", panel, "--out", tmp_path / "f").returncode == 0
+    assert {"q0.1", "q0.5", "q0.9"} <= set(pl.read_parquet(tmp_path / "f" / "forecast.parquet").columns)
+
+
+def test_ctrl_c_keeps_the_best_so_far_and_resume_goes_on(panel, tmp_path):
+    options = [*map(str, QUICK[4:]), "--seeds", "2", "--workers", "2", "--epochs", "2000", "--backbone", "linear"]
+    command = [sys.executable, "-m", "unmet", "fit", str(panel), "--out", str(tmp_path / "m"), *options]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ)
+    until = time.monotonic() + 100
+    while not (tmp_path / "m.training" / "training-of").exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=100)
+    assert process.returncode == 0, said
+    assert "--resume goes on" in said
+    assert not json.loads((tmp_path / "m" / "model" / "model.json").read_text())["finished"]
+    refused = unmet("fit", panel, "--out", tmp_path / "m", *options)
+    assert refused.returncode == 2
+    assert "--resume" in refused.stderr
+    assert unmet("fit", panel, "--out", tmp_path / "m", *options, "--resume").returncode == 0
+    assert json.loads((tmp_path / "m" / "model" / "model.json").read_text())["finished"]
+    assert not (tmp_path / "m.training").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--backbone", "transformer"), "There is no backbone named 'transformer': choose one of"),
+        (("--likelihood", "poisson"), "There is no likelihood named 'poisson': choose one of"),
+        (("--level", 0.9, "--level", 0.1), "give rising numbers between 0 and 1"),
+        (("--feature", "weather"), "has no column weather"),
+        (("--lags", 5000), "give"),
+        (("--training", "slow"), "There is no training named 'slow'"),
+        (("--training", "paper", "--horizon", 24), "set the horizon to 1"),
+        (("--time-zone", "Mars/Olympus"), "Mars/Olympus"),
+        (("--resume",), "There is no unfinished training"),
+        (("--regions", "nowhere.csv"), "no file nowhere.csv"),
+    ],
+)
+def test_bad_options_give_a_sentence(panel, tmp_path, arguments, says):
+    done = unmet("fit", panel, "--out", tmp_path / "m", "--seeds", 1, "--epochs", 1, *arguments)
+    assert done.returncode == 2, done.stderr
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_bad_models_and_panels_give_a_sentence(panel, model, tmp_path):
+    other = small_panel(regions=2)
+    other.write_csv(tmp_path / "other.csv")
+    (tmp_path / "empty").mkdir()
+    for arguments, says in (
+        (("forecast", tmp_path / "empty", panel), "There is no model at"),
+        (("forecast", model, tmp_path / "nothing"), "There is no panel at"),
+        (("forecast", model, tmp_path / "empty"), "holds no panel.parquet"),
+        (("forecast", model, tmp_path / "other.csv"), "other regions than the model was fitted on"),
+        (("forecast", model, panel, "--hours", 25), "ask for fewer"),
+        (("evaluate", model, panel, "--since", "2030-01-01"), "The panel ends before 2030-01-01"),
+    ):
+        done = unmet(*arguments, "--out", tmp_path / "out")
+        assert done.returncode == 2, done.stderr
+        assert says in done.stderr
+        assert "Traceback" not in done.stderr
+        assert not (tmp_path / "out").exists()

@@ -1,0 +1,88 @@
+"""Pages of models and forecasts."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from tests.models.panels import capped, quick, small_panel
+from unmet.evaluation.evaluate import evaluate
+from unmet.models.series import read_series
+from unmet.views.figures import FORECAST_FIGURES, MODEL_FIGURES
+from unmet.views.model import write_evaluation, write_forecast
+from unmet.views.model_report import ForecastReport, ModelReport
+
+
+@pytest.fixture(scope="module")
+def panel():
+    return capped(small_panel(), 9.0).rename({"truth": "y_true"})
+
+
+@pytest.fixture(scope="module")
+def shown(panel):
+    model = quick("linear", seeds=2).fit(panel)
+    return ModelReport(model, evaluate(model, panel))
+
+
+@pytest.fixture(scope="module")
+def ahead(shown, panel):
+    return ForecastReport(shown.model, shown.model.forecast(panel), read_series(panel).table())
+
+
+def test_lines_of_the_test_week_are_what_came_and_what_was_forecast(shown):
+    figure = MODEL_FIGURES[0].draw(shown)
+    hours = shown.unseen.hours
+    lost = hours.group_by("unique_id").agg((pl.col("y_true") - pl.col("y")).sum()).sort("y_true", "unique_id")
+    worst = hours.filter(pl.col("unique_id") == lost["unique_id"][-1]).sort("ds")
+    drawn = {trace.name: list(trace.y) for trace in figure.data if trace.xaxis == "x" and trace.name}
+    assert drawn["True"] == worst["y_true"].round(1).to_list()
+    assert drawn["Observed"] == worst["y"].round(1).to_list()
+    assert drawn["Forecast (median)"] == worst["q0.5"].round(1).to_list()
+    assert drawn["90 % interval"] == worst["q0.05"].round(1).to_list()
+
+
+def test_bars_of_coverage_are_those_measured(shown):
+    (bars,) = MODEL_FIGURES[1].draw(shown).data
+    assert list(bars.y) == [round(100 * row["icp"], 1) for row in shown.unseen.horizons]
+    assert list(bars.x)[:3] == ["1", "2 to 3", "4 to 6"]
+
+
+def test_every_seed_has_its_lines_of_learning(shown):
+    traces = MODEL_FIGURES[2].draw(shown).data
+    assert len(traces) == 4
+    assert list(traces[1].y) == [round(validation, 5) for _, validation in shown.model.losses_[0]]
+
+
+def test_the_fan_shows_the_busiest_regions_and_hours_before_it(ahead):
+    figure = FORECAST_FIGURES[0].draw(ahead)
+    first = ahead.forecast.filter(pl.col("unique_id") == ahead.busiest()[0])
+    drawn = {trace.name: trace for trace in figure.data if trace.xaxis == "x" and trace.name}
+    assert list(drawn["Forecast (median)"].y) == first["q0.5"].round(1).to_list()
+    assert len(drawn["Observed so far"].y) == 48
+    assert max(drawn["Observed so far"].x) < min(drawn["Forecast (median)"].x)
+
+
+def test_totals_are_sums_of_the_mean_over_hours(ahead):
+    quantiles = ahead.forecast.with_columns(
+        mean=0.185 * pl.col("q0.05") + 0.63 * pl.col("q0.5") + 0.185 * pl.col("q0.95")
+    )
+    by_hand = dict(quantiles.group_by("unique_id").agg(pl.col("mean").sum()).iter_rows())
+    assert dict(ahead.totals().select("unique_id", "kwh").iter_rows()) == pytest.approx(by_hand)
+    assert ahead.totals()["kwh"].is_sorted(descending=True)
+
+
+def test_pages_say_the_answer_first_and_need_no_network(shown, ahead, tmp_path):
+    write_evaluation(shown, tmp_path)
+    summary = write_forecast(ahead, tmp_path)
+    report = (tmp_path / "report.html").read_text()
+    assert f"{100 * shown.unseen.overall['icp']:.0f} % of true demand lies inside the 90 % interval</h1>" in report
+    forecast = (tmp_path / "forecast.html").read_text()
+    assert f"<h1>{summary['expected_kwh'] / 1000:,.1f} MWh are wanted in the next 24 hours</h1>" in forecast
+    for page in (report, forecast):
+        assert "src=" not in page.split("</script>", 1)[1]
+
+
+def test_a_model_without_unseen_hours_has_a_page_too(panel, tmp_path):
+    model = quick("seasonal", shares=(0.9, 0.1)).fit(panel)
+    write_evaluation(ModelReport(model, None), tmp_path)
+    assert "No hours were left to test it on" in (tmp_path / "report.html").read_text()
