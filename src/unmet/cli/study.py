@@ -296,6 +296,7 @@ def _run_censoring(
 
 
 def censoring_study(city: City, regions: int, seed: int, shares: tuple[float, ...] = ()) -> CensoringStudy:
+    """Play the paper's queues and penetrations in a city."""
     from unmet.simulation.scenario import Scenario
     from unmet.study.censoring import run_censoring
     from unmet.study.paper import PENETRATIONS

@@ -1,0 +1,141 @@
+"""What was not seen: its distribution given what was, and models that learn from draws of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.models.panels import MONDAY, hours_from, quick
+from unmet.errors import InputError
+from unmet.evaluation.measures import mean_of
+from unmet.models.imputation import Hidden, Unseen, fit_unseen
+
+HOURS = 168 * 30
+WEEK = np.arange(HOURS) % 168
+
+
+def seen_city(shape: float, seed: int = 1, nodes: int = 3):
+    """Arrivals of a city that vary beyond Poisson by 1/shape, thinned by an exposure; energies are gamma."""
+    rng = np.random.default_rng(seed)
+    rate = np.outer(2 + np.sin(2 * np.pi * np.arange(168) / 24), np.arange(1, nodes + 1))
+    exposure = rng.choice([1.0, 0.6, 0.2], (HOURS, nodes), p=[0.5, 0.3, 0.2])
+    frailty = rng.gamma(shape, 1 / shape, (HOURS, nodes))
+    arrivals = rng.poisson(rate[WEEK] * frailty * exposure).astype(float)
+    lost = rng.poisson(rate[WEEK] * frailty * (1 - exposure)).astype(float)
+    demand = rng.gamma(np.maximum(arrivals * 4, 1e-9), 5.0) * (arrivals > 0)
+    return rate, exposure, arrivals, lost, demand
+
+
+@pytest.mark.parametrize("shape", [2.0, 20.0, 1e6])
+def test_rates_spread_and_energies_are_found_again(shape):
+    rate, exposure, arrivals, lost, demand = seen_city(shape)
+    unseen = fit_unseen(demand, arrivals, exposure, WEEK)
+    assert unseen.rate.sum() == pytest.approx(rate.sum(), rel=0.03)
+    if shape < 1e3:
+        assert np.median(unseen.shape) == pytest.approx(shape, rel=0.4)
+    else:
+        assert unseen.shape.min() > 100
+    assert unseen.session_kwh == pytest.approx(np.full((4, 3), 20.0), rel=0.05)
+    assert unseen.session_spread == pytest.approx(np.full((4, 3), 10.0), rel=0.1)
+    hidden = unseen.hidden(arrivals, exposure, WEEK)
+    assert hidden.arrivals.sum() == pytest.approx(lost.sum(), rel=0.03)
+
+
+def test_a_busy_hour_lost_more_where_hours_vary():
+    """The mean given the arrivals seen is the mean over all cities in which that many were seen."""
+    rng = np.random.default_rng(2)
+    shape, rate, exposure = 3.0, 6.0, 0.4
+    frailty = rng.gamma(shape, 1 / shape, 2_000_000)
+    seen, lost = rng.poisson(rate * exposure * frailty), rng.poisson(rate * (1 - exposure) * frailty)
+    unseen = Unseen(np.full((168, 1), rate), np.array([shape]), np.ones((4, 1)), np.ones((4, 1)))
+    for number in (0, 2, 5):
+        given_seen = lost[seen == number]
+        hidden = unseen.hidden(np.array([[float(number)]]), np.array([[exposure]]), np.array([0]))
+        assert hidden.arrivals[0, 0] == pytest.approx(given_seen.mean(), rel=0.02)
+        drawn = np.array([hidden.draw_arrivals(rng)[0, 0] for _ in range(20_000)])
+        assert drawn.mean() == pytest.approx(given_seen.mean(), rel=0.03)
+        assert drawn.var() == pytest.approx(given_seen.var(), rel=0.06)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.floats(0, 20), st.floats(0.5, 1e4), st.floats(1, 60), st.floats(0.5, 30), st.integers(0, 100))
+def test_draws_have_the_mean_that_is_expected(arrivals, shape, energy, spread, seed):
+    cells = 20_000
+    hidden = Hidden(*(np.full((cells, 1), value) for value in (arrivals, shape, energy, spread)))
+    drawn = hidden.draw(np.random.default_rng(seed))
+    variance = arrivals * (energy**2 + spread**2) + (arrivals * energy) ** 2 / shape
+    assert drawn.min() >= 0
+    assert drawn.mean() == pytest.approx(arrivals * energy, abs=6 * np.sqrt(variance / cells) + 1e-9)
+
+
+def test_nothing_is_hidden_from_an_hour_that_was_exposed():
+    _, exposure, arrivals, _, demand = seen_city(5.0)
+    unseen = fit_unseen(demand, arrivals, exposure, WEEK)
+    for whole in (np.ones_like(exposure), np.full_like(exposure, np.nan)):
+        hidden = unseen.hidden(arrivals, whole, WEEK)
+        assert hidden.expected_kwh().sum() == 0
+        assert hidden.draw(np.random.default_rng(0)).sum() == 0
+
+
+def test_missing_hours_tell_nothing_and_are_expected_from_the_rate():
+    rate, exposure, arrivals, _, demand = seen_city(1e6)
+    gap = slice(100, 900)
+    holed, counted = demand.copy(), arrivals.copy()
+    holed[gap], counted[gap] = np.nan, np.nan
+    unseen = fit_unseen(holed, counted, exposure, WEEK)
+    assert unseen.rate.sum() == pytest.approx(rate.sum(), rel=0.03)
+    hidden = unseen.hidden(counted, exposure, WEEK)
+    assert np.isfinite(hidden.arrivals).all()
+    assert hidden.arrivals[gap] == pytest.approx(((1 - exposure) * unseen.rate[WEEK])[gap], rel=1e-6)
+
+
+def test_a_panel_without_arrivals_gives_a_sentence():
+    zero = np.zeros((HOURS, 2))
+    with pytest.raises(InputError, match="No arrival was seen"):
+        fit_unseen(zero, zero, zero + 1, WEEK)
+
+
+@pytest.fixture(scope="module")
+def thinned() -> pl.DataFrame:
+    """Two regions whose busy hours are hidden by half; `y_true` is what was wanted."""
+    hours = 1000
+    rng = np.random.default_rng(3)
+    frames = []
+    for name, size in (("r0", 6.0), ("r1", 10.0)):
+        rate = size * (1.1 + np.sin(2 * np.pi * np.arange(hours) / 24))
+        exposure = np.where(np.arange(hours) % 24 < 12, 0.5, 1.0)
+        seen, lost = rng.poisson(rate * exposure), rng.poisson(rate * (1 - exposure))
+        y = np.array([rng.gamma(4, 5, n).sum() for n in seen])
+        more = np.array([rng.gamma(4, 5, n).sum() for n in lost])
+        columns = {"ds": hours_from(MONDAY, hours), "y": y, "y_true": y + more, "arrivals": seen, "exposure": exposure}
+        frames.append(pl.DataFrame({"unique_id": [name] * hours} | columns))
+    return pl.concat(frames)
+
+
+@pytest.mark.parametrize("backbone", ["linear", "mlp"])
+def test_a_model_that_imputes_finds_what_was_hidden(thinned, backbone):
+    bias = {}
+    for likelihood in ("quantile", "exposure"):
+        model = quick(backbone, likelihood, horizon=1, epochs=40).fit(thinned)
+        ahead = model.predict(thinned, model.split_.fit_end)
+        made = ahead.join(thinned.with_columns(pl.col("ds").cast(ahead.schema["ds"])), on=["unique_id", "ds"])
+        expected = mean_of(made.select("q0.05", "q0.5", "q0.95").to_numpy(), (0.05, 0.5, 0.95)).sum()
+        bias[likelihood] = expected / made["y_true"].sum() - 1
+    assert bias["quantile"] < -0.2
+    assert abs(bias["exposure"]) < 0.07
+
+
+def test_it_survives_saving_and_needs_its_columns(thinned, tmp_path):
+    from unmet import Forecaster
+
+    model = quick("linear", "exposure").fit(thinned)
+    again = Forecaster.load(model.save(tmp_path / "m"))
+    assert again.forecast(thinned).equals(model.forecast(thinned))
+    assert again.predict(thinned).equals(model.predict(thinned))
+    with pytest.raises(InputError, match="no column exposure"):
+        model.forecast(thinned.drop("exposure"))
+    with pytest.raises(InputError, match="no column arrivals"):
+        quick("linear", "exposure").fit(thinned.drop("arrivals"))
