@@ -18,6 +18,7 @@ from unmet.study.experiments import Experiment
 from unmet.study.results import seconds_of, study_cells
 from unmet.study.store import Store
 from unmet.views.figures import APPLICATION_FIGURES, STUDY_FIGURES
+from unmet.views.figures.study_gap import STUDY_GAP
 from unmet.views.page import PageTable, render_page
 from unmet.views.study_report import StudyReport, model_title
 from unmet.views.terminal import report_grid, say
@@ -69,36 +70,45 @@ def write_study(report: StudyReport, folder: Path) -> None:
         draft.write_text(_page(report), encoding="utf-8")
 
 
-def _headline(report: StudyReport) -> str:
+def _best(report: StudyReport) -> tuple[str, float] | None:
+    """The model that closes most of the gap on average, and how much; none where there is no gap to close."""
     closed = {model: report.closed(model) for model in report.models() if model not in ("quantile", "oracle")}
     known = {model: value for model, value in closed.items() if value is not None}
-    if not known:
+    best = max(known, key=known.__getitem__) if known else None
+    return (best, known[best]) if best else None
+
+
+def _headline(report: StudyReport) -> str:
+    best = _best(report)
+    if best is None:
         return report.experiment.title
-    best = max(known, key=known.__getitem__)
-    return (
-        f"{model_title(best)} closes {100 * known[best]:.0f} % of the gap between records and truth"
-        if known[best] > 0
-        else "No model closes any of the gap between records and truth"
-    )
+    if best[1] <= 0:
+        return "No model closes any of the gap between records and truth"
+    return f"{model_title(best[0])} closes {100 * best[1]:.0f} % of the gap between records and truth"
 
 
 def _page(report: StudyReport) -> str:
     experiment = report.experiment
     runs = report.cells["runs"]
+    best = _best(report)
+    cells = report.cells.select("judged", "backbone", *report.labels).unique()
     facts = [
-        (f"{100 * closed:.0f} %", f"of the gap closed by {model_title(model).lower()}, on average over judged cells")
-        for model in report.models()
-        if model not in ("quantile", "oracle") and (closed := report.closed(model)) is not None
+        *([(f"{100 * best[1]:.0f} %", f"of the gap closed by {model_title(best[0]).lower()}")] if best else []),
+        (f"{int(cells['judged'].sum())} of {cells.height}", "scenes have a gap of 5 % or more of the oracle's loss"),
+        (f"{report.cells['runs'].sum():,}", f"trainings, {report.seconds / 60:.0f} minutes of one core in all"),
     ]
+    figures = APPLICATION_FIGURES if report.hours is not None else STUDY_FIGURES
+    if not cells["judged"].any():
+        figures = tuple(figure for figure in figures if figure.name != STUDY_GAP.name)
     return render_page(
         report,
-        APPLICATION_FIGURES if report.hours is not None else STUDY_FIGURES,
+        figures,
         title=f"unmet: {experiment.title.lower()}",
         headline=_headline(report),
         lead=f"{experiment.about} {_between(int(runs.min() or 0), int(runs.max() or 0))} runs a cell.",  # type: ignore[arg-type]
-        facts=facts[:4],
+        facts=facts,
         table=_application_table(report) if report.hours is not None else _loss_table(report),
-        footer=f"unmet {__version__}. Trainings took {report.seconds / 60:.0f} minutes of one core in all.",
+        footer=f"unmet {__version__}.",
     )  # fmt: skip
 
 
@@ -202,7 +212,8 @@ def _text(cell: dict[str, Any] | None, measure: str) -> str:
     if measure == "bias_percent":
         return f"{cell[measure]:+.1f}"
     if measure == "gap_closed":
-        return f"{cell[measure]:.2f}" if cell["judged"] else f"({cell[measure]:.2f})"
+        shown = f"{cell[measure]:.2f}" if abs(cell[measure]) < 10 else "-"
+        return shown if cell["judged"] else f"({shown})"
     if measure == "p_value":
         return "<0.001" if cell[measure] < 0.001 else f"{cell[measure]:.3f}"
     spread = cell.get(f"{measure}_std")
@@ -260,7 +271,7 @@ def _terminal(cell: dict[str, Any] | None) -> str:
     if cell is None:
         return "-"
     inside = [f"{cell['paper_tilted_loss']:.3f}"] if cell["paper_tilted_loss"] is not None else []
-    if cell["gap_closed"] is not None and cell["model"] not in ("quantile", "oracle"):
+    if cell["judged"] and cell["model"] not in ("quantile", "oracle"):
         inside.append(f"{cell['gap_closed']:.2f}")
     return f"{cell['tilted_loss']:.3f}" + (f" ({'; '.join(inside)})" if inside else "")
 

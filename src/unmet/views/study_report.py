@@ -33,6 +33,11 @@ class StudyReport:
     hours: pl.DataFrame | None = None  # forecasts, where they are kept: model, unique_id, ds, quantiles, y, y_true
 
     @property
+    def labels(self) -> list[str]:
+        """What scenes are told apart by."""
+        return [name for name in SCENE_LABELS if name in self.cells.columns]
+
+    @property
     def columns(self) -> list[Any]:
         """The values that vary along the columns of the tables."""
         return self.cells[self.experiment.across].unique().sort().to_list()
@@ -43,10 +48,9 @@ class StudyReport:
 
     def groups(self) -> Iterator[tuple[str, pl.DataFrame]]:
         """The parts of the grid that are shown apart, by what they are called: queue, backbone, data set."""
-        labels = [name for name in (*SCENE_LABELS, "backbone") if name in self.cells.columns]
         apart = [
             name
-            for name in labels
+            for name in (*self.labels, "backbone")
             if name != self.experiment.across and (name == "queue" or self.cells[name].n_unique() > 1)
         ]
         for key, part in self.cells.group_by(apart, maintain_order=True):

@@ -18,7 +18,8 @@ from unmet.views.figures.occupancy import OCCUPANCY
 from unmet.views.figures.region_bars import REGION_BARS
 from unmet.views.figures.region_demand import REGION_DEMAND
 from unmet.views.figures.station_map import STATION_MAP
-from unmet.views.figures.study_lines import STUDY_GAP, STUDY_INTERVALS, STUDY_LOSS
+from unmet.views.figures.study_gap import STUDY_GAP
+from unmet.views.figures.study_lines import STUDY_INTERVALS, STUDY_LOSS
 
 __all__ = [
     "APPLICATION_FIGURES",

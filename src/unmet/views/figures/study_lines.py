@@ -12,7 +12,7 @@ from unmet.views.figures.base import Figure
 from unmet.views.study_report import StudyReport, model_title
 from unmet.views.theme import FAINT, MODEL_STYLE, layout
 
-__all__ = ["STUDY_GAP", "STUDY_INTERVALS", "STUDY_LOSS"]
+__all__ = ["STUDY_INTERVALS", "STUDY_LOSS"]
 
 
 def _lines(measures: list[tuple[str, str, float | None]]) -> Callable[[StudyReport], go.Figure]:
@@ -76,13 +76,6 @@ def _interval_caption(report: StudyReport) -> str:
     )
 
 
-def _gap_caption(report: StudyReport) -> str:
-    return (
-        "How much of the distance between the unaware quantile model (0) and one that has seen the truth (1) each "
-        "model closes. Where that distance is under 5 % of the oracle's loss, the number says little."
-    )
-
-
 STUDY_LOSS = Figure(
     "tilted-loss",
     "How far forecasts are from true demand",
@@ -94,7 +87,4 @@ STUDY_INTERVALS = Figure(
     "How often intervals are right, and how long they are",
     _lines([("icp_most_censored", "ICP", 0.9), ("mil", "MIL", None)]),
     _interval_caption,
-)
-STUDY_GAP = Figure(
-    "gap-closed", "How much of the gap is closed", _lines([("gap_closed", "Gap closed", 1.0)]), _gap_caption
 )

@@ -1,0 +1,49 @@
+"""How much of the gap between records and truth each model closes, in the cells that have one."""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+
+from unmet.views.figures.base import Figure
+from unmet.views.study_report import StudyReport, model_title
+from unmet.views.theme import FAINT, MODEL_STYLE, layout
+
+__all__ = ["STUDY_GAP"]
+
+LEAST, MOST = -1.0, 1.25  # beyond which bars are cut off; their numbers stand on them
+
+
+def _draw(report: StudyReport) -> go.Figure:
+    judged = [
+        (f"{name}, {report.column_name(column)}", group, column)
+        for name, group in report.groups()
+        for column in report.columns
+        if any(cell and cell["judged"] for model in report.models() if (cell := report.cell(group, model, column)))
+    ]
+    figure = go.Figure()
+    for model in report.models():
+        if model in ("quantile", "oracle"):
+            continue
+        cells = [report.cell(group, model, column) for _, group, column in judged]
+        values = [None if cell is None else cell["gap_closed"] for cell in cells]
+        figure.add_bar(
+            x=[name for name, _, _ in judged], y=[None if v is None else min(max(v, LEAST), MOST) for v in values],
+            name=model_title(model), marker_color=MODEL_STYLE.get(model, ("#444444", ""))[0],
+            text=["" if v is None else f"{v:.2f}" for v in values], textposition="outside", cliponaxis=False,
+            hovertemplate=f"{model_title(model)}: %{{text}}<extra></extra>",
+        )  # fmt: skip
+    figure.add_hline(1.0, line={"color": FAINT, "dash": "dash"})
+    figure.update_xaxes(title="Cell")
+    figure.update_yaxes(title="Gap closed", range=[LEAST - 0.15, MOST + 0.15])
+    return layout(figure, 420).update_layout(hovermode="closest")
+
+
+def _caption(report: StudyReport) -> str:
+    return (
+        "How much of the distance between the unaware quantile model (0) and one that has seen the truth (1, dashed) "
+        "each model closes. Cells in which that distance is under 5 % of the oracle's loss are left out: there is "
+        f"hardly anything to close. Bars are cut off at {LEAST:g} and {MOST:g}."
+    )
+
+
+STUDY_GAP = Figure("gap-closed", "How much of the gap is closed", _draw, _caption)
