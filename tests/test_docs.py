@@ -71,4 +71,4 @@ def test_the_queue_in_the_document_works():
         assert (arrivals.filter(pl.col("outcome") == "served")["soc"] <= 0.3).all()
         assert (arrivals["outcome"] == "lost").any()
     finally:
-        queues._QUEUES.pop("needy", None)
+        queues.QUEUES._parts.pop("needy", None)

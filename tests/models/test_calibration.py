@@ -11,7 +11,14 @@ from scipy.stats import norm
 from statsmodels.duration.survfunc import SurvfuncRight
 
 from tests.models.panels import quick, small_panel
-from unmet.models.calibration import EDGES, Calibration, kaplan_meier_quantile, moves_of, pool_of
+from unmet.models.calibration import (
+    EDGES,
+    Calibration,
+    kaplan_meier_quantile,
+    moves_of,
+    pool_of,
+    turnbull_quantile,
+)
 
 LEVELS = (0.05, 0.5, 0.95)
 values = st.lists(st.integers(-50, 50).map(float), min_size=1, max_size=60).map(np.array)
@@ -140,3 +147,34 @@ def test_a_forecaster_that_calibrates_covers_its_held_out_hours():
         )
         shares = [rows.select((pl.col("y") <= pl.col(f"q{level:g}")).mean()).item() for level in LEVELS]
         assert (shares == pytest.approx(list(LEVELS), abs=0.01)) is calibrate
+
+
+def test_turnbull_is_the_quantile_where_all_is_known_and_kaplan_meier_from_the_right():
+    rng = np.random.default_rng(4)
+    truth, ceiling = rng.normal(0, 1, 900), rng.normal(0.8, 1, 900)
+    for level in (0.1, 0.5, 0.7):
+        assert turnbull_quantile(truth, truth, level) == pytest.approx(np.quantile(truth, level), abs=0.05)
+        right = np.where(truth > ceiling, np.inf, truth)
+        by_hand = kaplan_meier_quantile(np.minimum(truth, ceiling), truth > ceiling, level)
+        assert turnbull_quantile(np.minimum(truth, ceiling), right, level) == pytest.approx(by_hand, abs=0.1)
+
+
+@pytest.mark.parametrize("level", [0.3, 0.5, 0.8])
+def test_turnbull_finds_the_truth_behind_left_and_interval_censoring(level):
+    rng = np.random.default_rng(5)
+    truth, floor = rng.normal(0, 1, 1000), rng.normal(-0.5, 1, 1000)
+    left = truth < floor
+    low, high = np.where(left, -np.inf, truth), np.where(left, floor, truth)
+    assert turnbull_quantile(low, high, level) == pytest.approx(norm.ppf(level), abs=0.15)
+    cell = np.floor(truth * 2) / 2
+    assert turnbull_quantile(cell, cell + 0.5, level) == pytest.approx(norm.ppf(level), abs=0.3)
+
+
+def test_left_censored_hours_do_not_lift_quantiles():
+    rng = np.random.default_rng(6)
+    truth = rng.normal(10, 2, 1000)
+    floor = rng.normal(10, 2, 1000)
+    left = truth < floor
+    quantiles = np.tile(norm.ppf([0.05, 0.5, 0.95], 10, 2), (1000, 1))
+    moves = moves_of(quantiles, np.where(left, -np.inf, truth), np.where(left, floor, truth), (0.05, 0.5, 0.95))
+    assert np.abs(moves[1:]).max() < 0.1

@@ -146,11 +146,11 @@ REFUSED = {
     "nothing to stop by": (PANEL.filter(~after(199) | after(226)), "give a longer panel"),
     "a date long ago": (
         pl.concat([PANEL, PANEL.head(1).with_columns(ds=pl.lit(dt.datetime(1950, 1, 1), pl.Datetime("us", "UTC")))]),
-        "leave it out of the panel, or learn from a larger share",
+        "check its dates",
     ),
     "a date far ahead": (
         pl.concat([PANEL, PANEL.head(1).with_columns(ds=pl.lit(dt.datetime(2150, 1, 1), pl.Datetime("us", "UTC")))]),
-        "to tell when to stop: give a longer panel",
+        "check its dates",
     ),
     "not a table": (np.ones(3), "give a Polars, pandas or PyArrow frame"),
     "no file": ("nowhere.parquet", "check the path"),

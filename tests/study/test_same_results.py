@@ -35,7 +35,10 @@ def kept(folder: Path) -> int:
 
 
 def pool_processes(of: int) -> list[psutil.Process]:
-    return [child for child in psutil.Process(of).children() if "popen_loky" in " ".join(child.cmdline())]
+    """The workers of a study that are alive."""
+    found = psutil.Process(of).children()
+    alive = [child for child in found if child.status() != psutil.STATUS_ZOMBIE]
+    return [child for child in alive if "popen_loky" in " ".join(child.as_dict(["cmdline"])["cmdline"] or ())]
 
 
 def wait_for(folder: Path, results: int, study: subprocess.Popen[bytes]) -> None:

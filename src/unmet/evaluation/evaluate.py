@@ -47,6 +47,7 @@ def evaluate(model: Forecaster, panel: pl.DataFrame, since: dt.datetime | None =
     """
     model.check_fitted()
     since = since or model.split_.fit_end
+    since = since if since.tzinfo else since.replace(tzinfo=dt.UTC)
     against = "y_true" if "y_true" in panel.columns else "y"
     actual = read_series(panel, target=against, names=model.regions_)
     if actual.first + dt.timedelta(hours=actual.hours) <= since:

@@ -43,10 +43,9 @@ def score(rows: pl.DataFrame, levels: Sequence[float]) -> dict[str, float]:
     quantiles = rows.select(quantile_column(level) for level in levels).to_numpy()
     loss = tilted_loss(y, quantiles, levels).sum(axis=-1)
     length = interval_length(quantiles)
-    regions = rows["unique_id"].n_unique()
     return {
         "hours": rows.height,
-        "tilted_loss": float(np.mean(loss / scale)) * regions,
+        "tilted_loss": _sum_of_means(loss / scale, rows["unique_id"]),
         "icp": float(covered(y, quantiles).mean()),
         "mil": float(np.mean(length / scale)),
         "crps": float(np.mean(crps(y, quantiles, levels) / scale)),
@@ -56,6 +55,12 @@ def score(rows: pl.DataFrame, levels: Sequence[float]) -> dict[str, float]:
         "crps_kwh": float(np.mean(crps(y, quantiles, levels))),
         "mean_kwh": float(np.mean(y)),
     }
+
+
+def _sum_of_means(values: np.ndarray[Any, np.dtype[np.float64]], regions: pl.Series) -> float:
+    """The mean of each region, summed over regions."""
+    means = pl.DataFrame({"region": regions, "value": values}).group_by("region", maintain_order=True).mean()
+    return float(means["value"].sum())
 
 
 def by_region(rows: pl.DataFrame, levels: Sequence[float]) -> list[dict[str, Any]]:

@@ -2,7 +2,8 @@
 
 A quantile q of level p is moved by d times the width of its interval, d the level-p quantile of (truth - q) / width
 over held-out hours. Where the truth is only known to be larger than what was seen, that quantile is Kaplan and
-Meier's. Horizons are pooled from 1 hour to a week in steps that double.
+Meier's; where it may be smaller, or lie within an interval, Turnbull's. Horizons are pooled from 1 hour to a week in
+steps that double.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["EDGES", "Calibration", "kaplan_meier_quantile"]
+__all__ = ["EDGES", "Calibration", "kaplan_meier_quantile", "moves_of", "pool_of", "turnbull_quantile"]
 
 Floats = NDArray[np.float64]
 
@@ -45,14 +46,14 @@ def pool_of(horizon: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def moves_of(quantiles: Floats, lower: Floats, upper: Floats, levels: Sequence[float]) -> Floats:
-    """The moves that would have been right for these quantiles (cells, levels), given the bounds of the truth.
-
-    Demand that is known only from above or within an interval counts as its upper bound.
-    """
+    """The moves that would have been right for these quantiles (cells, levels), given the bounds of the truth."""
     width = _width(quantiles)
-    censored = np.isinf(upper)
-    seen = np.where(censored, lower, upper)
-    moves = [kaplan_meier_quantile((seen - quantiles[:, i]) / width, censored, level) for i, level in enumerate(levels)]
+    beyond = np.isinf(upper)  # known only to be larger
+    from_right = bool((beyond | (lower == upper)).all())
+    moves = []
+    for i, level in enumerate(levels):
+        low, high = (lower - quantiles[:, i]) / width, (upper - quantiles[:, i]) / width
+        moves.append(kaplan_meier_quantile(low, beyond, level) if from_right else turnbull_quantile(low, high, level))
     return np.array(moves)
 
 
@@ -69,6 +70,29 @@ def kaplan_meier_quantile(values: Floats, censored: NDArray[np.bool_], level: fl
     if len(where):
         return float(values[order][where[0]])
     return max(0.0, float(values[order][known].max(initial=0.0)))
+
+
+def turnbull_quantile(lower: Floats, upper: Floats, level: float) -> float:
+    """Quantile of values of which each is only known to lie in [lower, upper], by Turnbull's estimator.
+
+    It is found by expectation and maximisation on a grid of points that lie between the bounds as these themselves do.
+    """
+    step = -(-len(lower) // MOST_VALUES)
+    lower, upper = lower[::step], upper[::step]
+    ends = np.concatenate([lower[np.isfinite(lower)], upper[np.isfinite(upper)]])
+    points = np.unique(np.quantile(ends, np.linspace(0, 1, POINTS)))
+    # A value that is known, or lies between two points, is put on the next one.
+    first = np.minimum(np.searchsorted(points, lower), len(points) - 1)
+    last = np.maximum(np.searchsorted(points, upper, side="right") - 1, first)
+    place = np.arange(len(points))
+    inside = ((place >= first[:, None]) & (place <= last[:, None])).astype(float)
+    mass = np.full(len(points), 1 / len(points))
+    for _ in range(ROUNDS):
+        mass = mass * (inside / (inside @ mass)[:, None]).mean(axis=0)
+    return float(points[min(int(np.searchsorted(np.cumsum(mass), level - 1e-9)), len(points) - 1)])
+
+
+MOST_VALUES, POINTS, ROUNDS = 1000, 200, 200
 
 
 def _width(quantiles: Floats) -> Floats:

@@ -166,6 +166,11 @@ def _arrays(
             f"The panel spans {hours:,} hours of {len(found):,} regions, from {first:%Y-%m-%d} to {last:%Y-%m-%d}: "
             "more than fits into memory. Check its dates."
         )
+    if rows.height < LEAST_FILLED * hours * len(found):
+        raise InputError(
+            f"The panel spans {hours:,} hours, from {first:%Y-%m-%d} to {last:%Y-%m-%d}, of which nearly all are "
+            "missing: check its dates."
+        )
     code = rows["unique_id"].replace_strict(found, range(len(found)), return_dtype=pl.Int64).to_numpy()
     hour = ((rows["ds"] - first).dt.total_milliseconds() // 3_600_000).to_numpy()
 
@@ -196,6 +201,7 @@ def _arrays(
 
 
 MOST_CELLS = 500_000_000
+LEAST_FILLED = 0.01  # of the cells of a panel; with fewer, a date is wrong
 
 
 def _bounds(rows: pl.DataFrame, y: Floats) -> tuple[Floats, Floats]:

@@ -105,7 +105,7 @@ def _forecaster(stored: dict[str, Any], weights: dict[str, Any]) -> Forecaster:
     unseen = stored.get("unseen")
     forecaster.unseen_ = Unseen(**{name: np.array(value) for name, value in unseen.items()}) if unseen else None
     forecaster.calibration_ = Calibration(np.array(stored["calibration"]))
-    forecaster.losses_ = stored["losses"]
+    forecaster.losses_ = [[(loss, held_out) for loss, held_out in losses] for losses in stored["losses"]]
     forecaster.finished_ = stored["finished"]
     forecaster.notes_ = tuple(stored["notes"])
     forecaster.set_weights(
