@@ -15,7 +15,7 @@ from unmet.cli import main
 from unmet.models.likelihoods import LIKELIHOODS
 from unmet.models.likelihoods.quantile import Quantile
 from unmet.study import execute as executing
-from unmet.views.figures import APPLICATION_FIGURES, STUDY_FIGURES
+from unmet.views.figures import APPLICATION_FIGURES
 
 FIELDS = {"queue", "penetration", "model", "backbone", "runs", "tilted_loss", "tilted_loss_std", "icp", "mil",
           "bias_percent", "gap_closed", "seconds"}  # fmt: skip
@@ -122,10 +122,9 @@ def test_all_of_the_paper_with_one_command(study, tmp_path):
     assert forecasts["unique_id"].n_unique() == 1
     code, dry, _ = study("all", *options, "--dry-run")
     assert [json.loads(line)["runs_left"] for line in dry.splitlines()] == [0, 0, 0]
-    for name, figures in (("total", STUDY_FIGURES), ("application", APPLICATION_FIGURES)):
-        page = drawn(tmp_path / name / "study.html", tmp_path / f"profile-{name}")
-        for figure in figures:
-            assert "main-svg" in section(page, figure.name), figure.name
+    page = drawn(tmp_path / "application" / "study.html", tmp_path / "profile")
+    for figure in APPLICATION_FIGURES:
+        assert "main-svg" in section(page, figure.name), figure.name
 
 
 class Failing(Quantile):

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from unmet.study.cells import Run, plan
+from unmet.study.cells import Ran, Run, plan
 from unmet.study.execute import Progress, execute
 from unmet.study.results import study_cells
 from unmet.study.scenes import Scene
@@ -49,6 +49,13 @@ def small_grid(models: tuple[str, ...] = MODELS, runs: int = 2, epochs: int = 4)
     """Two scenes, each model with the linear backbone."""
     scenes = [small_scene("first-come", 1), small_scene("gas-station", 2)]
     return scenes, plan(scenes, models, ["linear"], runs, 1, epochs)
+
+
+def made_up(run: Run, loss: float = 1.0, **measures: float) -> Ran:
+    """A result that nobody trained for."""
+    names = ("icp", "mil", "bias_percent", "crps", "tilted_loss_kwh", "icp_most_censored")
+    row = dict(run.labels) | {"model": run.model, "backbone": run.backbone, "seed": run.seed, "tilted_loss": loss}
+    return Ran(row | dict.fromkeys(names, 0.5) | measures, None, 2.0)
 
 
 def perform_grid(folder: Path, **options) -> Progress:

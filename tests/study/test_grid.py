@@ -15,12 +15,12 @@ import pytest
 from loky.process_executor import BrokenProcessPool
 from scipy import stats
 
-from tests.study.grids import MODELS, digests, perform_grid, small_grid, small_scene
+from tests.study.grids import MODELS, digests, made_up, perform_grid, small_grid, small_scene
 from unmet.errors import InputError
 from unmet.models.likelihoods import LIKELIHOODS
 from unmet.models.likelihoods.quantile import Quantile
 from unmet.study import execute as executing
-from unmet.study.cells import PAPER_MODELS, Ran, Run, plan
+from unmet.study.cells import PAPER_MODELS, plan
 from unmet.study.execute import execute
 from unmet.study.paper import MARKET_SHARES, PENETRATIONS, QUEUES
 from unmet.study.results import paper_value, study_cells
@@ -125,16 +125,10 @@ def test_a_plan_is_the_whole_grid_with_every_cell_early():
         plan(scenes, MODELS, [], 1, 1)
 
 
-def ran(run: Run, loss: float = 1.0, **measures: float) -> Ran:
-    names = ("icp", "mil", "bias_percent", "crps", "tilted_loss_kwh", "icp_most_censored")
-    row = dict(run.labels) | {"model": run.model, "backbone": run.backbone, "seed": run.seed, "tilted_loss": loss}
-    return Ran(row | dict.fromkeys(names, 0.5) | measures, None, 2.0)
-
-
 def test_a_result_is_kept_whole_or_not_at_all(tmp_path, monkeypatch):
     run, other = plan([SCENE], ["quantile"], ["linear"], 2, 1)
     store = Store(tmp_path / "study")
-    store.write(other, ran(other))
+    store.write(other, made_up(other))
 
     def half(self, path):
         path.write_bytes(b"PAR1 and then the power went")
@@ -143,10 +137,10 @@ def test_a_result_is_kept_whole_or_not_at_all(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(pl.DataFrame, "write_parquet", half)
         with pytest.raises(OSError, match="no space"):
-            store.write(run, ran(run))
+            store.write(run, made_up(run))
     assert not store.has(run)
     assert [file.name for file in (tmp_path / "study" / "runs").iterdir()] == [f"{other.key}.parquet"]
-    store.write(run, ran(run, 3.0))
+    store.write(run, made_up(run, 3.0))
     assert store.rows([run, other])["tilted_loss"].to_list() == [3.0, 1.0]
     assert store.seconds(run) == 2.0
 
@@ -167,7 +161,7 @@ def test_a_store_leaves_alone_what_no_study_wrote(tmp_path):
 
 def test_overwriting_forgets_results_and_nothing_else(tmp_path):
     (run,) = plan([SCENE], ["quantile"], ["linear"], 1, 1)
-    Store(tmp_path).write(run, ran(run))
+    Store(tmp_path).write(run, made_up(run))
     (tmp_path / "notes.md").write_text("mine")
     assert Store(tmp_path).has(run)
     assert not Store(tmp_path, overwrite=True).has(run)
@@ -177,7 +171,7 @@ def test_overwriting_forgets_results_and_nothing_else(tmp_path):
 def test_a_damaged_result_is_named(tmp_path):
     (run,) = plan([SCENE], ["quantile"], ["linear"], 1, 1)
     store = Store(tmp_path)
-    store.write(run, ran(run))
+    store.write(run, made_up(run))
     (tmp_path / "runs" / f"{run.key}.parquet").write_bytes(b"nothing")
     with pytest.raises(InputError, match="damaged"):
         store.rows([run])
@@ -191,7 +185,7 @@ def test_cells_are_what_one_computes_by_hand(tmp_path):
     losses = {run.key: level[run.model] + rng.normal(0, 0.1) for run in runs}
     store = Store(tmp_path)
     for run in runs:
-        store.write(run, ran(run, losses[run.key], icp=0.1 * run.seed, mil=run.seed, bias_percent=-run.seed))
+        store.write(run, made_up(run, losses[run.key], icp=0.1 * run.seed, mil=run.seed, bias_percent=-run.seed))
     cells = study_cells(runs, store)
     assert cells.height == 6
     for cell in cells.iter_rows(named=True):
@@ -222,19 +216,19 @@ def test_a_gap_is_judged_from_5_percent_of_the_oracles_loss(tmp_path, gap, judge
     runs = plan([SCENE], ["quantile", "oracle"], ["linear"], 1, 1)
     store = Store(tmp_path)
     for run in runs:
-        store.write(run, ran(run, 2.0 if run.model == "oracle" else 2.0 * (1 + gap)))
+        store.write(run, made_up(run, 2.0 if run.model == "oracle" else 2.0 * (1 + gap)))
     assert study_cells(runs, store)["judged"].to_list() == [judged, judged]
 
 
 def test_what_cannot_be_said_of_a_cell_is_left_open(tmp_path):
     runs = plan([SCENE], ["quantile", "censored-quantile", "oracle"], ["linear"], 2, 1)
     store = Store(tmp_path)
-    store.write(runs[1], ran(runs[1], 1.0))
+    store.write(runs[1], made_up(runs[1], 1.0))
     (alone,) = study_cells(runs, store).rows(named=True)
     assert alone["runs"] == 1
     assert all(alone[name] is None for name in ("tilted_loss_std", "gap_closed", "judged", "p_value"))
     for run in runs:
-        store.write(run, ran(run, 1.0))
+        store.write(run, made_up(run, 1.0))
     same = study_cells(runs, store)
     assert same["gap_closed"].null_count() == same["p_value"].null_count() == 3
     assert study_cells([], store).is_empty()

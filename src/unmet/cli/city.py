@@ -14,6 +14,7 @@ from unmet.cli.options import (
     Overwrite,
     Seed,
     StationsFile,
+    TimeZone,
     TripsFile,
     complete_queue,
     make_city,
@@ -112,10 +113,12 @@ def simulate(
     trips: TripsFile = None,
     stations: StationsFile = None,
     cars: Cars = None,
+    time_zone: TimeZone = "Europe/Copenhagen",
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Simulate a city of electric cars: every arrival at every station, served or lost."""
+    from unmet.demand.regions import kmeans_regions
     from unmet.demand.simulated import records_and_truth
     from unmet.demand.stored import write_regions
     from unmet.runs import run_folder
@@ -143,12 +146,13 @@ def simulate(
     }
     chosen = scenario_from(base | {k: v for k, v in given.items() if v is not None}, "The scenario")
     with run_folder(out, overwrite=overwrite) as folder:
-        city = make_city(trips, stations, cars, "Europe/Copenhagen", chosen.seed)
+        city = make_city(trips, stations, cars, time_zone, chosen.seed)
         with progress("Simulating"):
             outcome = play(prepare(city), chosen)
         write_run(folder, city, chosen, outcome, {"trips": trips, "stations": stations})
-        table, grouped = records_and_truth(
-            outcome.sessions, outcome.arrivals, outcome.stations, city.period, regions, city.time_zone
+        grouped = kmeans_regions(outcome.stations, regions)
+        table = records_and_truth(
+            outcome.sessions, outcome.arrivals, outcome.stations, grouped, city.period, city.time_zone
         )
         table.write_parquet(folder / "panel.parquet")
         write_regions(grouped, city.time_zone, folder)

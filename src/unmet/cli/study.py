@@ -88,6 +88,7 @@ def study_total(
     trips: TripsFile = None,
     stations: StationsFile = None,
     cars: Cars = None,
+    time_zone: TimeZone = "Europe/Copenhagen",
     dry_run: DryRun = False,
     overwrite: StudyOverwrite = False,
     as_json: Json = False,
@@ -97,7 +98,7 @@ def study_total(
     from unmet.study.paper import PENETRATIONS
     from unmet.study.paper import QUEUES as PAPER_QUEUES
 
-    city = make_city(trips, stations, cars, "Europe/Copenhagen", seed)
+    city = make_city(trips, stations, cars, time_zone, seed)
     shares = tuple(penetration or ((1.0,) if trips and not cars else PENETRATIONS))
     choices = _choices(models, backbones, preset, runs, seed, epochs)
     _run_study(
@@ -132,6 +133,7 @@ def study_competition(
     trips: TripsFile = None,
     stations: StationsFile = None,
     cars: Cars = None,
+    time_zone: TimeZone = "Europe/Copenhagen",
     dry_run: DryRun = False,
     overwrite: StudyOverwrite = False,
     as_json: Json = False,
@@ -140,8 +142,8 @@ def study_competition(
     from unmet.study.experiments import competition
     from unmet.study.paper import MARKET_SHARES
 
-    city = make_city(trips, stations, cars, "Europe/Copenhagen", seed)
-    electric = penetration or (1.0 if trips and not cars else 0.05)
+    city = make_city(trips, stations, cars, time_zone, seed)
+    electric = (1.0 if trips and not cars else 0.05) if penetration is None else penetration
     choices = _choices(models, backbones, preset, runs, seed, epochs)
     _run_study(
         lambda: competition(city, choices, tuple(share or MARKET_SHARES), queue, electric),
@@ -172,6 +174,7 @@ def study_application(
     trips: TripsFile = None,
     stations: StationsFile = None,
     cars: Cars = None,
+    time_zone: TimeZone = "Europe/Copenhagen",
     dry_run: DryRun = False,
     overwrite: StudyOverwrite = False,
     as_json: Json = False,
@@ -179,8 +182,8 @@ def study_application(
     """What the models say of the most censored region: true, observed and predicted demand, with intervals."""
     from unmet.study.experiments import application
 
-    city = make_city(trips, stations, cars, "Europe/Copenhagen", seed)
-    electric = penetration or (1.0 if trips and not cars else 0.05)
+    city = make_city(trips, stations, cars, time_zone, seed)
+    electric = (1.0 if trips and not cars else 0.05) if penetration is None else penetration
     choices = _choices(models, backbones, preset, runs, seed, epochs)
     _run_study(
         lambda: application(city, choices, queue, electric), out, workers, scheduler, dry_run, overwrite, as_json
@@ -201,6 +204,7 @@ def study_all(
     trips: TripsFile = None,
     stations: StationsFile = None,
     cars: Cars = None,
+    time_zone: TimeZone = "Europe/Copenhagen",
     dry_run: DryRun = False,
     overwrite: StudyOverwrite = False,
     as_json: Json = False,
@@ -210,19 +214,21 @@ def study_all(
     from unmet.study.paper import MARKET_SHARES, PENETRATIONS
     from unmet.study.paper import QUEUES as PAPER_QUEUES
 
-    city = make_city(trips, stations, cars, "Europe/Copenhagen", seed)
+    city = make_city(trips, stations, cars, time_zone, seed)
     own = bool(trips) and not cars
     choices = _choices(models, backbones, preset, runs, seed, epochs)
     if not dry_run:
         # The table of censored hours is quick to make, and is made again.
         _run_censoring(city, out / "censoring", 10, seed, True, as_json, (0.2, 0.4, 0.6, 0.8, 1.0) if own else ())
-    most = 1.0 if own else 0.05
+    most, failed = 1.0 if own else 0.05, False
     for name, make in (
         ("total", lambda: total(city, choices, PAPER_QUEUES, (most,) if own else PENETRATIONS)),
         ("competition", lambda: competition(city, choices, MARKET_SHARES, penetration=most)),
         ("application", lambda: application(city, choices, penetration=most)),
     ):
-        _run_study(make, out / name, workers, scheduler, dry_run, overwrite, as_json)
+        failed |= _performed(make, out / name, workers, scheduler, dry_run, overwrite, as_json)
+    if failed:
+        raise typer.Exit(1)
 
 
 def _choices(
@@ -241,7 +247,7 @@ def _choices(
     return replace(base, models=tuple(name.strip() for name in models.split(",") if name.strip())) if models else base
 
 
-def _run_study(
+def _performed(
     make: Callable[[], Experiment],
     out: Path,
     workers: int | None,
@@ -249,7 +255,8 @@ def _run_study(
     dry_run: bool,
     overwrite: bool,
     as_json: bool,
-) -> None:
+) -> bool:
+    """Run a study, write and print it; and say whether any of its runs failed."""
     from unmet.runs import available_cores
     from unmet.study.execute import execute
     from unmet.study.store import Store
@@ -261,7 +268,7 @@ def _run_study(
     store = Store(out, overwrite=overwrite and not dry_run, read_only=dry_run)
     if dry_run:
         print_plan(experiment, store, workers or available_cores(), as_json=as_json)
-        return
+        return False
     try:
         with study_progress(experiment.title) as advance:
             done = execute(
@@ -277,7 +284,19 @@ def _run_study(
     with progress("Drawing the figures"):
         write_study(report, out)
     print_study(report, store, out, as_json=as_json)
-    if done.failed:
+    return bool(done.failed)
+
+
+def _run_study(
+    make: Callable[[], Experiment],
+    out: Path,
+    workers: int | None,
+    scheduler: str | None,
+    dry_run: bool,
+    overwrite: bool,
+    as_json: bool,
+) -> None:
+    if _performed(make, out, workers, scheduler, dry_run, overwrite, as_json):
         raise typer.Exit(1)
 
 

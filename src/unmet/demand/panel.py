@@ -73,7 +73,7 @@ def build_panel(
     sessions: pl.DataFrame,
     stations: pl.DataFrame,
     *,
-    regions: str = "10",
+    regions: str | Regions = "10",
     time_zone: str = "UTC",
     country: str | None = None,
     booking: Booking = Booking.ARRIVAL,
@@ -97,7 +97,10 @@ def build_panel(
     station, start, end = _codes(kept, own)
     cars = stays_by_station(station, start, end, own.height)
     counted = count_plugs(own, kept, cars)
-    grouped, said = group_stations(market.all_stations(stations, counted), regions)
+    if isinstance(regions, Regions):
+        grouped, said = regions, f"Stations are in {regions.centres.height} given regions."
+    else:
+        grouped, said = group_stations(market.all_stations(stations, counted), regions)
     of_station = pl.Series(grouped.codes())
     region = counted["station_id"].replace_strict(grouped.of_station["station_id"], of_station, return_dtype=pl.Int64)
     codes, plugs = region.to_numpy(writable=True), counted["plugs"].to_numpy(writable=True)

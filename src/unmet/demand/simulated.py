@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from unmet.demand.booking import Booking, book, spread
 from unmet.demand.calendar import hours_between
+from unmet.demand.market import Market
 from unmet.demand.panel import build_panel
-from unmet.demand.regions import Regions, kmeans_regions
+from unmet.demand.regions import Regions
 from unmet.simulation.battery import TAPER_SHARE
 
 __all__ = ["records_and_truth", "simulated_panel", "with_truth"]
@@ -72,20 +73,22 @@ def records_and_truth(
     sessions: pl.DataFrame,
     arrivals: pl.DataFrame,
     stations: pl.DataFrame,
+    regions: Regions,
     period: tuple[dt.datetime, dt.datetime],
-    regions: int,
     time_zone: str,
-) -> tuple[pl.DataFrame, Regions]:
-    """The panel of a simulation with the exposure that its records alone give, and the regions of both.
+    market: Market | None = None,
+) -> pl.DataFrame:
+    """The panel of a simulation with the exposure that its records alone give.
 
-    Columns are those of `simulated_panel`, and `exposure`, 1 in hours before the first and after the last session.
+    Columns are those of `simulated_panel`, and `exposure`; in hours before the first and after the last session it is
+    the most that the region ever had.
     """
-    grouped = kmeans_regions(stations, regions)
-    truth = simulated_panel(arrivals, grouped, period)
-    seen = build_panel(sessions, stations, regions=str(regions), time_zone=time_zone).table
+    truth = simulated_panel(arrivals, regions, period)
+    seen = build_panel(sessions, stations, regions=regions, time_zone=time_zone, market=market).table
     exposure = seen.select("unique_id", "ds", "exposure")
     joined = truth.join(exposure, on=["unique_id", "ds"], how="left", maintain_order="left")
-    return joined.with_columns(pl.col("exposure").fill_null(1.0)), grouped
+    most = pl.col("exposure").max().over("unique_id")
+    return joined.with_columns(pl.col("exposure").fill_null(most).fill_null(1.0))
 
 
 def with_truth(panel: pl.DataFrame, truth: pl.DataFrame) -> pl.DataFrame:

@@ -53,6 +53,6 @@ def read_panel(path: Path) -> StoredPanel:
         raise InputError(
             f"The panel at {path} is damaged ({str(error).splitlines()[0][:200]}): make it anew."
         ) from None
-    if regions is not None and regions["lat"].null_count():
+    if regions is not None and ("lat" not in regions.columns or regions["lat"].null_count()):
         regions = None  # stations without positions: no region is near another
     return StoredPanel(table, regions, zone)

@@ -30,14 +30,18 @@ class Evaluation:
     hours: pl.DataFrame  # unique_id, ds, quantiles, y, y_true where it is known
 
     def summary(self) -> dict[str, Any]:
-        """For machines."""
+        """For machines; what is not a number is nothing."""
         return {
             "since": self.since.isoformat(),
             "against": self.against,
-            **self.overall,
-            "regions": self.regions,
-            "horizons": self.horizons,
+            **_told(self.overall),
+            "regions": [_told(row) for row in self.regions],
+            "horizons": [_told(row) for row in self.horizons],
         }
+
+
+def _told(measures: dict[str, Any]) -> dict[str, Any]:
+    return {name: None if value != value else value for name, value in measures.items()}
 
 
 def evaluate(model: Forecaster, panel: pl.DataFrame, since: dt.datetime | None = None) -> Evaluation:
@@ -59,7 +63,8 @@ def evaluate(model: Forecaster, panel: pl.DataFrame, since: dt.datetime | None =
     ahead = model.predict(panel, since)
     rows = with_actual(ahead, table, "target", scale)
     horizons: list[dict[str, Any]] = []
-    if model.horizon > 1 and actual.first + dt.timedelta(hours=actual.hours - model.horizon) >= since:
+    earliest = max(since, actual.first + dt.timedelta(hours=model.lags))
+    if model.horizon > 1 and actual.first + dt.timedelta(hours=actual.hours - model.horizon) >= earliest:
         backtest = model.backtest(panel, since, every=EVERY)
         horizons = by_horizon(with_actual(backtest, table, "target", scale), levels)
     shown = table.rename({"target": against}) if against == "y" else table.rename({"demand": "y", "target": "y_true"})

@@ -66,7 +66,7 @@ def training_folder(out: Path, *, resume: bool, overwrite: bool) -> Path:
             raise InputError(
                 f"There is an unfinished training at {folder}: go on with it (--resume), or start anew (--overwrite)."
             )
-        if not (folder / MARK).is_file():
+        if not (folder / MARK).is_file() and any(folder.iterdir()):
             raise InputError(f"{folder} holds what no training of unmet wrote: name another folder with --out.")
         shutil.rmtree(folder)
     return folder

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -37,6 +38,7 @@ __all__ = ["Forecaster", "Split", "quantile_column"]
 Floats = NDArray[np.float64]
 LEAST_TARGETS = 24  # hours to learn from
 ORIGINS = 48  # from which forecasts are calibrated, at most
+MOST_CELLS = 20_000_000  # region-hours of these forecasts, at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,8 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         self.time_zone = time_zone
         self.workers = workers
 
-    # Fitted: regions_, positions_, split_, encoding_, networks_, seeds_, losses_, calibration_, finished_, notes_
+    # Fitted: regions_, positions_, split_, encoding_, unseen_, networks_, seeds_, losses_, calibration_, finished_,
+    # notes_
 
     def fit(
         self,
@@ -284,6 +287,8 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
             raise InputError("seeds, lags, horizon and workers must be at least 1.")
         if self.horizon > 1 and self.training.by == "window":
             raise InputError("Training by windows looks one hour ahead: set the horizon to 1, or train by chunks.")
+        if likelihood.imputes and self.target != "y":
+            raise InputError(f"A model with likelihood {self.likelihood} learns from y, not from {self.target}.")
         train, stop = self.shares
         if not (train > 0 and stop > 0 and train + stop <= 1):
             raise InputError(f"Shares of {train:g} and {stop:g} make no sense: give two above 0 that sum to 1 at most.")
@@ -319,14 +324,18 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         """Moves that held-out hours ask for, one hour ahead and from origins spread over them."""
         moves = Calibration.none(len(likelihood.levels)).moves.copy()
         with one_thread():
-            ahead = np.mean(
-                [one_hour_ahead(n, likelihood, data, self.lags, train_hours, fit_hours) for n in self.networks_], axis=0
+            ahead = _mean(
+                one_hour_ahead(network, likelihood, data, self.lags, train_hours, fit_hours)
+                for network in self.networks_
             )
             hours = np.arange(train_hours, fit_hours)
             moves[:] = self._moves(data, likelihood, ahead, hours, moves[0])
             reach = min(self.horizon, fit_hours - train_hours)
             if reach > 1:
-                every = max(1, -(-(fit_hours - train_hours - 1) // ORIGINS))
+                number = max(4, min(ORIGINS, MOST_CELLS // (reach * len(self.regions_))))
+                every = max(1, -(-(fit_hours - train_hours - 1) // number))
+                while every > 1 and math.gcd(every, 24) > 1:  # origins at all hours of the day
+                    every += 1
                 origins = np.arange(train_hours, fit_hours, every)
                 hours_of = origins[:, None] + np.arange(reach)
                 # Origins late in the held-out part look beyond it: those hours are not counted.
@@ -353,11 +362,10 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
 
     def _mean_from(self, data: Data, origins: NDArray[np.int64], hours: int) -> Floats:
         likelihood = self._likelihood()
-        parts = [
+        return _mean(
             from_origins(network, likelihood, data, self.encoding_, self.lags, origins, hours)
             for network in self.networks_
-        ]
-        return np.asarray(np.mean(parts, axis=0))
+        )
 
     def _finish(self, quantiles: Floats, horizon: int | NDArray[np.int64]) -> Floats:
         """Scaled quantiles (..., nodes, levels) as they are told: calibrated, not below the floor, in kWh."""
@@ -453,6 +461,17 @@ def _fit_unseen(series: Series, time_zone: str, train_hours: int) -> Unseen:
     return fit_unseen(
         series.demand[part], series.reads[part, :, 0], series.reads[part, :, 1], series.week(time_zone)[part]
     )
+
+
+def _mean(parts: Iterable[Floats]) -> Floats:
+    """The mean of arrays of which only one is there at a time."""
+    total, number = None, 0
+    for part in parts:
+        total = part if total is None else total + part
+        number += 1
+    if total is None:
+        raise InputError("The forecaster has no network: fit it anew.")
+    return np.asarray(total / number)
 
 
 def _to(data: Data, device: str) -> Data:

@@ -99,7 +99,9 @@ def fit_unseen(demand: Floats, arrivals: Floats, exposure: Floats, week: Integer
     exposed = np.where(known & np.isfinite(exposure), exposure, np.where(known, 1.0, 0.0))
     seen = np.where(known, arrivals, 0.0)
     hours = _by_week(known.astype(float), week)
-    counts, exposed_hours = _by_week(seen, week), np.maximum(_by_week(exposed, week), LEAST_EXPOSED * hours)
+    # What a small market share hides is known, what full stations hide beyond that is not.
+    least = LEAST_EXPOSED * hours * exposed.max(axis=0, initial=0.0)
+    counts, exposed_hours = _by_week(seen, week), np.maximum(_by_week(exposed, week), least)
     if not counts.sum() > 0:
         raise InputError(
             "No arrival was seen in the part of the panel to learn from: nothing can be estimated from it."

@@ -33,12 +33,12 @@ def panel_notes(series: Series, likelihood: Likelihood, train_hours: int) -> tup
             for i, name in enumerate(series.names)
             if censored[:, i].sum() == np.isfinite(demand[:, i]).sum() and name not in silent
         ]
-        if not likelihood.aware:
+        if not (likelihood.aware or likelihood.imputes):
             notes.append(
                 f"{100 * censored.mean():.1f} % of the hours are censored; {likelihood.title.lower()} takes them for "
                 "the truth."
             )
-        elif always:
+        elif always and not likelihood.imputes:
             notes.append(
                 f"Every hour of {', '.join(always[:5])} is censored: the records say only that demand is not less."
             )

@@ -21,6 +21,7 @@ import numpy as np
 import torch
 from scipy import sparse
 
+from unmet.errors import InputError
 from unmet.models.backbones.base import Backbone
 from unmet.models.checkpoint import read_state, write_state
 from unmet.models.graph import Graph
@@ -99,6 +100,7 @@ def _side_by_side(
 ) -> list[State]:
     import cloudpickle
     from loky import get_reusable_executor
+    from loky.process_executor import BrokenProcessPool
 
     stored = board.path.with_name("job")  # once for all seeds; classes from outside this package go along
     stored.write_bytes(cloudpickle.dumps(job))
@@ -115,6 +117,10 @@ def _side_by_side(
             if any(future.done() and future.exception() for future in futures):
                 board.stop()
         return [future.result() for future in futures]
+    except BrokenProcessPool:
+        raise InputError(
+            "A process that trained a seed was lost, perhaps for want of memory: train fewer at once (workers)."
+        ) from None
     except BaseException:
         board.stop()
         raise

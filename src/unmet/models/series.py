@@ -41,6 +41,15 @@ PANEL = Table(
         Column("upper", "number", "kWh", "what true demand is at most in a censored hour, else `y`", required=False),
     ),
 )
+READS = {
+    "arrivals": Column("arrivals", "number", "", "arrivals seen", required=False, least=0),
+    "exposure": Column(
+        "exposure", "number", "", "share of arrivals that could be seen", required=False, least=0, most=1
+    ),
+}
+"""Columns that some likelihoods read."""
+
+AFTERWARDS = ("y_true", "lost")  # columns that nobody knows before their hour
 POSITIONS = Table(
     "regions",
     (
@@ -113,7 +122,9 @@ def read_series(
     missing = [name for name in wanted if name not in frame.columns]
     if missing:
         raise InputError(f"The panel has no column {', '.join(missing)}: its columns are {', '.join(frame.columns)}.")
-    own = [name for name in extras if name in (column.name for column in PANEL.columns)]
+    if target in ("unique_id", "ds"):
+        raise InputError(f"{target} cannot be learned: name a column of energies, as y or y_true.")
+    own = [name for name in extras if name in {*(column.name for column in PANEL.columns), *READS, *AFTERWARDS}]
     if own:
         raise InputError(f"{', '.join(own)} cannot be a feature: it is not known before its hour. Leave it out.")
     flags = [name for name, dtype in frame.schema.items() if dtype == pl.Boolean]
@@ -131,7 +142,11 @@ def read_series(
         silent = last.over("unique_id").min()
         frame = frame.filter(pl.col("ds") > pl.min_horizontal(last - last_hours * HOUR, silent - HOUR))
     known = [column.name for column in PANEL.columns]
-    more = tuple(Column(name, "number", "", "", required=False) for name in dict.fromkeys(wanted) if name not in known)
+    more = tuple(
+        READS.get(name, Column(name, "number", "", "", required=False))
+        for name in dict.fromkeys(wanted)
+        if name not in known
+    )
     checked = check(frame, Table("panel", (*PANEL.columns, *more)), _RULES, sort=("unique_id", "ds"))
     if checked.kept.is_empty():
         raise InputError("The panel has no row that can be used: it needs unique_id, ds (a full hour) and y (kWh).")

@@ -26,6 +26,7 @@ __all__ = ["CHUNK", "Epoch", "State", "Task", "Training", "train", "training_nam
 
 CHUNK = 168  # targets of a chunk
 STEPS_AN_EPOCH = 10  # gradient steps an epoch at most, where the batch is not given
+MOST_SEQUENCES = 8192  # regions times chunks a step at most, where the batch is not given, for want of memory
 RISE = 20  # steps in which the learning rate rises from zero
 OPEN_SHARE = 0.7  # of the chunks that end in hours of unknown demand, where forecasts reach beyond one hour
 
@@ -159,7 +160,8 @@ def _epoch(network: Network, task: Task, optimizer: torch.optim.Adam, rng: np.ra
         drawn = torch.from_numpy(task.redraw(rng).astype(np.float32)).to(task.data.y.device)
         task = replace(task, data=task.data._replace(y=drawn, lower=drawn, upper=drawn))
     starts, length = _segments(task, task.lags, task.train_hours, rng)
-    batch = training.batch or math.ceil(len(starts) / STEPS_AN_EPOCH)
+    most = max(1, MOST_SEQUENCES // task.data.y.shape[1])
+    batch = training.batch or min(math.ceil(len(starts) / STEPS_AN_EPOCH), most)
     steps = math.ceil(len(starts) / batch)
     total, weight = 0.0, 0.0
     network.train()

@@ -174,5 +174,4 @@ def perform(run: Run, scene: Scene) -> Ran:
         "icp_most_censored": worst["icp"],
         "epochs": len(model.losses_[0]),
     }
-    hours = ahead.with_columns(pl.lit(scene.most_censored).alias("most_censored")) if run.keep_hours else None
-    return Ran(row, hours, time.perf_counter() - begun)
+    return Ran(row, ahead if run.keep_hours else None, time.perf_counter() - begun)

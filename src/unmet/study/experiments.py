@@ -12,6 +12,9 @@ from unmet.study.scenes import Scene, competition_scenes, total_scenes
 
 __all__ = ["PRESETS", "Choices", "Experiment", "application", "competition", "total"]
 
+COMPETITION_SCENE = ("gas-station", 0.05)
+"""Queue and penetration of the experiment on competing services; the paper does not name them."""
+
 PRESETS = {"quick": 2, "paper": 10}
 """Runs a cell."""
 
@@ -66,8 +69,8 @@ def competition(
     city: City,
     choices: Choices,
     shares: Sequence[float] = MARKET_SHARES,
-    queue: str = "gas-station",
-    penetration: float = 0.05,
+    queue: str = COMPETITION_SCENE[0],
+    penetration: float = COMPETITION_SCENE[1],
 ) -> Experiment:
     """One operator among competitors: the paper's Table 4.
 

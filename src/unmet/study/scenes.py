@@ -13,9 +13,8 @@ import polars as pl
 
 from unmet.city.build import City
 from unmet.demand.market import Market
-from unmet.demand.panel import build_panel
 from unmet.demand.regions import Regions, kmeans_regions
-from unmet.demand.simulated import simulated_panel
+from unmet.demand.simulated import records_and_truth
 from unmet.errors import InputError
 from unmet.simulation.scenario import Scenario, scenario_from
 from unmet.simulation.simulate import Itinerary, Outcome, prepare, simulate
@@ -45,12 +44,6 @@ class Scene:
             text = column.dtype == pl.String
             digest.update("\n".join(column).encode() if text else column.to_physical().to_numpy().tobytes())
         return digest.hexdigest()[:20]
-
-    @property
-    def lost_share(self) -> float:
-        """Share of true demand that was not observed."""
-        seen, true = self.panel.select(pl.col("y", "y_true").sum()).row(0)
-        return float(1 - seen / true) if true else 0.0
 
     @property
     def most_censored(self) -> str:
@@ -116,13 +109,7 @@ def _panel(
         arrivals = arrivals.with_columns(
             outcome=pl.when(mine).then("outcome").otherwise(pl.lit("lost").cast(arrivals.schema["outcome"]))
         )
-    truth = simulated_panel(arrivals, grouped, city.period)
-    regions = str(grouped.centres.height)
-    seen = build_panel(outcome.sessions, stations, regions=regions, time_zone=city.time_zone, market=market).table
-    exposure = seen.select("unique_id", "ds", "exposure")
-    return truth.join(exposure, on=["unique_id", "ds"], how="left", maintain_order="left").with_columns(
-        pl.col("exposure").fill_null(1.0)
-    )
+    return records_and_truth(outcome.sessions, arrivals, stations, grouped, city.period, city.time_zone, market)
 
 
 def _scenario(queue: str, penetration: float, seed: int) -> Scenario:

@@ -44,7 +44,7 @@ class StudyReport:
 
     def column_name(self, value: Any) -> str:
         """A column's heading."""
-        return percent(value) if isinstance(value, float) else str(value)
+        return f"{100 * value:g} %" if isinstance(value, float) else str(value)
 
     def groups(self) -> Iterator[tuple[str, pl.DataFrame]]:
         """The parts of the grid that are shown apart, by what they are called: queue, backbone, data set."""

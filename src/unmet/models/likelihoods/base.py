@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
+import torch
 from torch import Tensor
 
 from unmet.errors import InputError
@@ -34,7 +35,7 @@ class Likelihood(ABC):
     title: ClassVar[str]
     aware: ClassVar[bool] = False  # whether it reads the bounds
     imputes: ClassVar[bool] = False  # whether the part of demand that was not seen is drawn from the exposure
-    reads: ClassVar[tuple[str, ...]] = ()  # further columns of the panel that it needs
+    reads: ClassVar[tuple[str, ...]] = ()  # columns of the panel that it imputes from
 
     def __init__(self, levels: Sequence[float] = LEVELS) -> None:
         levels = list(levels)
@@ -59,6 +60,4 @@ class Likelihood(ABC):
 
 def tilted(residual: Tensor, level: Tensor) -> Tensor:
     """Tilted loss rho_q(e) = max(q e, (q - 1) e) of residuals e at levels q."""
-    import torch
-
     return torch.maximum(level * residual, (level - 1) * residual)

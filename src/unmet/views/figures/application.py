@@ -7,6 +7,7 @@ import datetime as dt
 import plotly.graph_objects as go
 import polars as pl
 
+from unmet.study.cells import ORACLE
 from unmet.views.figures.band import local_times
 from unmet.views.figures.base import Figure
 from unmet.views.study_report import StudyReport, model_title
@@ -26,7 +27,7 @@ def _hours(report: StudyReport) -> pl.DataFrame:
 def _draw(report: StudyReport) -> go.Figure:
     hours, zone = _hours(report), report.experiment.scenes[0].time_zone
     figure = go.Figure()
-    models = [model for model in report.models() if model != "oracle"]
+    models = [model for model in report.models() if model != ORACLE] or report.models()
     band = models[-1]
     for model in models:
         part = hours.filter(pl.col("model") == model).sort("ds")

@@ -21,7 +21,11 @@ SHOWN = dt.timedelta(days=7)
 def _regions(report: ModelReport) -> list[str]:
     """The region in which most was lost, or seen where the truth is not known; and the one with least."""
     hours = report.unseen.hours
-    measure = (pl.col("y_true") - pl.col("y")).sum() if "y_true" in hours.columns else pl.col("y").sum()
+    measure = (
+        (pl.col("y_true") - pl.col("y")).fill_nan(0).sum()
+        if "y_true" in hours.columns
+        else pl.col("y").fill_nan(0).sum()
+    )
     order = hours.group_by("unique_id").agg(measure.alias("size")).sort("size", "unique_id", descending=[True, False])
     names = order["unique_id"].to_list()
     return names[:1] if len(names) == 1 else [names[0], names[-1]]

@@ -1,4 +1,4 @@
-"""A measure of each model along penetration or market share, with the paper's beside it."""
+"""Measures of each model along penetration or market share."""
 
 from __future__ import annotations
 
