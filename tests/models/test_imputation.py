@@ -139,3 +139,36 @@ def test_it_survives_saving_and_needs_its_columns(thinned, tmp_path):
         model.forecast(thinned.drop("exposure"))
     with pytest.raises(InputError, match="no column arrivals"):
         quick("linear", "exposure").fit(thinned.drop("arrivals"))
+
+
+@pytest.mark.parametrize(("column", "value"), [("exposure", 1.2), ("exposure", -0.1), ("arrivals", -1.0)])
+def test_rows_with_impossible_exposure_or_arrivals_are_set_aside(thinned, column, value):
+    broken = thinned.with_columns(
+        pl.when(pl.col("ds") == MONDAY).then(value).otherwise(column).cast(pl.Float64).alias(column)
+    )
+    model = quick("seasonal", "exposure").fit(broken)
+    assert any("2 rows of the panel could not be used" in note for note in model.notes_)
+
+
+def test_what_is_imputed_is_not_called_the_truth(thinned):
+    flagged = thinned.with_columns(censored=pl.col("exposure") < 1)
+    assert not quick("seasonal", "exposure").fit(flagged).notes_
+    assert "takes them for the truth" in quick("seasonal", "quantile").fit(flagged).notes_[0]
+
+
+def test_it_learns_from_records_alone(thinned):
+    with pytest.raises(InputError, match="learns from y, not from y_true"):
+        quick("seasonal", "exposure", target="y_true").fit(thinned)
+    for name in ("arrivals", "exposure", "y_true"):
+        with pytest.raises(InputError, match="not known before its hour"):
+            quick("seasonal", "quantile", features=(name,)).fit(thinned)
+
+
+@pytest.mark.parametrize("share", [0.3, 0.03, 0.005])
+def test_a_small_market_share_is_made_up_for(share):
+    rng = np.random.default_rng(8)
+    rate = np.full((168, 2), 40.0)
+    exposure = np.full((HOURS, 2), share)
+    arrivals = rng.poisson(rate[WEEK] * exposure).astype(float)
+    unseen = fit_unseen(20 * arrivals, arrivals, exposure, WEEK)
+    assert unseen.rate.mean() == pytest.approx(40.0, rel=0.05)

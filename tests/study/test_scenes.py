@@ -114,3 +114,17 @@ def test_what_makes_no_sense_is_refused():
     for share in (0.0, -0.1, 3.0, float("nan")):
         with pytest.raises(InputError, match="market share"):
             competition_scenes(CITY, [0.5, share], "first-come", 1.0)
+
+
+def test_exposure_is_that_of_the_region_it_stands_in():
+    """Where nothing is full, exposure is the operator's share of the plugs of each region, as the truth has them."""
+    regions = kmeans_regions(CITY.stations, REGIONS)
+    for scene in competition_scenes(CITY, [0.25, 0.5], "gas-station", 0.05, REGIONS):
+        own = _own_stations(regions, scene.labels["share"], 1)
+        located = CITY.stations.join(regions.of_station, on="station_id")
+        share = {
+            name: part.filter(pl.col("station_id").is_in(own))["plugs"].sum() / part["plugs"].sum()
+            for (name,), part in located.group_by("unique_id")
+        }
+        most = dict(scene.panel.group_by("unique_id").agg(pl.col("exposure").max()).iter_rows())
+        assert most == pytest.approx(share)

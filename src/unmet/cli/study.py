@@ -258,11 +258,14 @@ def _performed(
 ) -> bool:
     """Run a study, write and print it; and say whether any of its runs failed."""
     from unmet.runs import available_cores
-    from unmet.study.execute import execute
+    from unmet.study.execute import connected, execute
     from unmet.study.store import Store
     from unmet.views.study import print_plan, print_study, study_report, write_study
     from unmet.views.terminal import progress, say, study_progress
 
+    Store(out, read_only=True)  # refuses a folder that is not a study's, before any work is done
+    if scheduler and not dry_run:
+        connected(scheduler).close()
     with progress("Playing the scenes"):
         experiment = make()
     store = Store(out, overwrite=overwrite and not dry_run, read_only=dry_run)

@@ -21,7 +21,7 @@ from unmet.study.parcels import pack, unpack
 from unmet.study.scenes import Scene
 from unmet.study.store import Store
 
-__all__ = ["Progress", "execute"]
+__all__ = ["Progress", "connected", "execute"]
 
 ATTEMPTS = 3  # to run something whose worker got lost
 
@@ -141,21 +141,26 @@ class _Cores:
                 pool.shutdown(wait=False, kill_workers=True)
 
 
+def connected(scheduler: str) -> Any:
+    """A client of the Dask scheduler at an address."""
+    try:
+        from distributed import Client
+    except ImportError:
+        raise InputError("A cluster needs Dask: install it with `pip install 'unmet[cluster]'`.") from None
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what it logs of a lost scheduler are tracebacks
+    try:
+        connect: Any = Client
+        return connect(scheduler, timeout=CONNECT_SECONDS)
+    except (OSError, TimeoutError, ValueError) as error:
+        reason = str(error).splitlines()[0] if str(error) else "it does not answer"
+        raise InputError(f"There is no Dask scheduler at {scheduler} ({reason}): check the address.") from None
+
+
 class _Cluster:
     """Workers of a Dask cluster, to which the scenes are sent."""
 
     def __init__(self, scheduler: str, scenes: dict[str, Scene]) -> None:
-        try:
-            from distributed import Client
-        except ImportError:
-            raise InputError("A cluster needs Dask: install it with `pip install 'unmet[cluster]'`.") from None
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what it logs of a lost scheduler are tracebacks
-        try:
-            connect: Any = Client
-            self.client = connect(scheduler, timeout=CONNECT_SECONDS)
-        except (OSError, TimeoutError, ValueError) as error:
-            reason = str(error).splitlines()[0] if str(error) else "it does not answer"
-            raise InputError(f"There is no Dask scheduler at {scheduler} ({reason}): check the address.") from None
+        self.client = connected(scheduler)
         self.scheduler = scheduler
         self.scenes = scenes
 
