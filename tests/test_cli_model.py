@@ -96,7 +96,7 @@ def test_ctrl_c_keeps_the_best_so_far_and_resume_goes_on(panel, tmp_path):
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=100)
-    assert process.returncode == 0, said
+    assert process.returncode == 130, said
     assert "--resume goes on" in said
     assert not json.loads((tmp_path / "m" / "model" / "model.json").read_text())["finished"]
     refused = unmet("fit", panel, "--out", tmp_path / "m", *options)
@@ -128,6 +128,22 @@ def test_bad_options_give_a_sentence(panel, tmp_path, arguments, says):
     assert says in done.stderr
     assert "Traceback" not in done.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_rows_of_a_csv_that_cannot_be_used_are_listed_by_their_lines(tmp_path):
+    lines = small_panel().write_csv(None).splitlines()
+    lines[11] = lines[11].rsplit(",", 1)[0] + ",much"  # line 12 of the file
+    lines[20] += ",one,more"
+    lines[30] = lines[30].rsplit(",", 1)[0] + ",1e9"
+    (tmp_path / "mine.csv").write_text("\n".join(lines) + "\n")
+    done = unmet("fit", tmp_path / "mine.csv", "--out", tmp_path / "m", *QUICK, "--backbone", "seasonal")
+    assert done.returncode == 0, done.stderr
+    rejected = pl.read_parquet(tmp_path / "m" / "rejected.parquet")
+    assert rejected["line"].to_list() == [12, 21]
+    assert rejected["value"][0] == "much"
+    assert "2 rows were set aside" in done.stderr
+    assert "1,000,000,000 kWh in r0" in done.stderr
+    assert (tmp_path / "m" / "model" / "weights.safetensors").stat().st_mode & 0o044
 
 
 def test_bad_models_and_panels_give_a_sentence(panel, model, tmp_path):

@@ -170,7 +170,8 @@ def check(source: Any, table: Table, rules: Sequence[RowRule] = (), sort: Sequen
         frame, odd = read_frame(Path(source))
     else:
         name = f"The table of {table.name}"
-        frame, odd = _with_lines(as_frame(source), 1), _no_rejects()
+        frame, odd = as_frame(source), _no_rejects()
+        frame = frame if LINE in frame.columns else _with_lines(frame, 1)
     frame = _named(frame, table, name)
     columns = [column for column in table.columns if column.name in frame.columns]
     empty = {column.name: _empty(column.name, frame.schema[column.name]) for column in columns}

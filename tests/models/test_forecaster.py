@@ -269,7 +269,7 @@ def test_local_clocks_make_the_calendar():
         ({"shares": (0.9, 0.2)}, "sum to 1 at most"),
         ({"shares": (0, 0.2)}, "above 0"),
         ({"time_zone": "Mars/Base"}, "Europe/Copenhagen"),
-        ({"training": Training("window")}, "set horizon=1"),
+        ({"training": Training("window")}, "set the horizon to 1"),
         ({"features": ("heat",)}, "no column heat"),
         ({"target": "truth"}, "no column truth"),
     ],

@@ -50,6 +50,8 @@ def fit(
     """Fit a model of true demand on a panel. Ctrl-C keeps the best weights so far; --resume goes on."""
     import shutil
 
+    import polars as pl
+
     from unmet.demand.stored import read_panel
     from unmet.evaluation.evaluate import evaluate as score
     from unmet.models.checkpoint import training_folder
@@ -58,7 +60,7 @@ def fit(
     from unmet.runs import run_folder
     from unmet.views.model import print_model, write_fit
     from unmet.views.model_report import ModelReport
-    from unmet.views.terminal import progress, say, training_progress
+    from unmet.views.terminal import progress, report_set_aside, say, training_progress
 
     stored = read_panel(panel)
     model = Forecaster(
@@ -80,14 +82,18 @@ def fit(
     with run_folder(out, overwrite=overwrite or resume) as folder:
         with training_progress(seeds, model.training.epochs) as advance:
             model.fit(stored.table, regions or stored.regions, checkpoints=trainings, on_progress=advance)
+        if stored.rejected is not None:
+            model.set_aside_ = pl.concat([model.set_aside_, stored.rejected]).sort("line")
         with progress("Forecasting unseen hours and drawing the figures"):
             shown = ModelReport(model, score(model, stored.table) if test_share else None)
             write_fit(shown, folder)
+    report_set_aside(model.set_aside_)
     print_model(shown, out, as_json=as_json)
     if model.finished_:
         shutil.rmtree(trainings)
     else:
         say(f"Stopped: the best weights so far are kept. The same command with --resume goes on from {trainings}.")
+        raise typer.Exit(130)
 
 
 def forecast(

@@ -25,6 +25,7 @@ class StoredPanel:
     table: pl.DataFrame
     regions: pl.DataFrame | None  # unique_id, lat, lon
     time_zone: str | None
+    rejected: pl.DataFrame | None = None  # rows of the file that have no shape: line, column, value, reason
 
 
 def write_regions(regions: Regions, time_zone: str, folder: Path) -> None:
@@ -39,9 +40,7 @@ def read_panel(path: Path) -> StoredPanel:
         raise InputError(f"There is no panel at {path}: give a folder that `unmet panel` wrote, or a file.")
     if path.is_file():
         table, odd = read_frame(path)
-        if not odd.is_empty():
-            raise InputError(f"{path}, line {odd['line'][0]}: the row {odd['reason'][0]}. Mend the file.")
-        return StoredPanel(table, None, None)
+        return StoredPanel(table, None, None, odd)
     if not (path / "panel.parquet").is_file():
         raise InputError(f"{path} holds no panel.parquet: give a folder that `unmet panel` or `unmet simulate` wrote.")
     table, _ = read_frame(path / "panel.parquet")

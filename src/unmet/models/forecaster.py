@@ -64,7 +64,8 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
 
     Args:
         backbone: what turns past hours into features: tgcn, mlp, linear, seasonal, or one registered by you.
-        likelihood: what an observation says of true demand: gaussian, tobit, quantile, censored-quantile, or yours.
+        likelihood: what an observation says of true demand: gaussian, tobit, quantile,
+            censored-quantile, exposure, or yours.
         levels: of the quantiles to forecast.
         seeds: trainings from different beginnings, of which forecasts are the mean.
         seed: the first of them; the same seed gives the same model.
@@ -116,7 +117,7 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         self.workers = workers
 
     # Fitted: regions_, positions_, split_, encoding_, unseen_, networks_, seeds_, losses_, calibration_, finished_,
-    # notes_
+    # set_aside_ (rows of the panel that could not be used; not stored), notes_
 
     def fit(
         self,
@@ -161,7 +162,8 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         self.calibration_ = Calibration.none(len(likelihood.levels))
         if self.calibrate:
             self.calibration_ = self._calibrate(data, likelihood, train_hours, fit_hours)
-        self.notes_ = panel_notes(series, likelihood, train_hours)
+        self.set_aside_ = series.set_aside
+        self.notes_ = panel_notes(series, likelihood, train_hours, fit_hours, self.horizon)
         return self
 
     def predict(self, panel: Any, since: dt.datetime | None = None, *, each: bool = False) -> pl.DataFrame:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from unmet.models.likelihoods.base import Likelihood
-from unmet.models.series import Series
+from unmet.models.series import HOUR, Series
 
 __all__ = ["panel_notes"]
 
 
-def panel_notes(series: Series, likelihood: Likelihood, train_hours: int) -> tuple[str, ...]:
-    """Sentences on rows that were set aside, missing hours, silent regions and censoring that cannot be mended."""
+def panel_notes(
+    series: Series, likelihood: Likelihood, train_hours: int, fit_hours: int, horizon: int
+) -> tuple[str, ...]:
+    """Sentences on rows set aside, missing hours, absurd values, silent regions, censoring and horizons."""
     notes = []
     if not series.set_aside.is_empty():
         first = series.set_aside.row(0, named=True)
@@ -26,6 +28,13 @@ def panel_notes(series: Series, likelihood: Likelihood, train_hours: int) -> tup
     silent = [name for name, part in zip(series.names, demand.T, strict=True) if not np.nansum(part) > 0]
     if silent:
         notes.append(f"No demand was seen in {', '.join(silent[:5])} to learn from: forecasts there say little.")
+    notes += _absurd(series, train_hours)
+    held_out = fit_hours - train_hours
+    if horizon > held_out:
+        notes.append(
+            f"{held_out} hours were held out: forecasts further ahead are calibrated as those {held_out} hours ahead, "
+            "and how good they are is not known."
+        )
     censored = (series.lower != series.upper)[:train_hours] & np.isfinite(demand)
     if censored.any():
         always = [
@@ -43,3 +52,21 @@ def panel_notes(series: Series, likelihood: Likelihood, train_hours: int) -> tup
                 f"Every hour of {', '.join(always[:5])} is censored: the records say only that demand is not less."
             )
     return tuple(notes)
+
+
+def _absurd(series: Series, train_hours: int) -> list[str]:
+    """A warning where one hour dwarfs all others of its region, and with them the unit that they are measured in."""
+    notes = []
+    for i, name in enumerate(series.names):
+        demand = np.where(np.isfinite(series.demand[:train_hours, i]), series.demand[:train_hours, i], 0.0)
+        most, usual = float(demand.max(initial=0.0)), float(np.quantile(demand, 0.99)) if len(demand) else 0.0
+        if most > ABSURD * usual > 0:
+            when = series.first + int(demand.argmax()) * HOUR
+            notes.append(
+                f"{most:,.0f} kWh in {name} at {when:%Y-%m-%d %H:%M} UTC is {most / usual:,.0f} times the 99th "
+                "percentile of its hours: check it, since demand is measured by the largest."
+            )
+    return notes[:5]
+
+
+ABSURD = 30

@@ -208,15 +208,24 @@ def _stop_on_interrupt(board: _Board) -> Iterator[None]:
 
 @contextmanager
 def _deaf_children() -> Iterator[None]:
-    """Processes begun here ignore Ctrl-C from their first moment on, while they still import torch."""
-    if threading.current_thread() is not threading.main_thread():
+    """Processes begun here do not hear Ctrl-C from their first moment on, while they still import torch.
+
+    The signal is held back, not ignored: one that comes meanwhile reaches this process afterwards.
+    """
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    from multiprocessing import resource_tracker
+
+    from loky.backend import resource_tracker as loky_tracker
+
+    for tracker in (resource_tracker, loky_tracker):  # whose start would let the signal through again
+        tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager

@@ -112,10 +112,9 @@ def read_series(
 
     With `names` the panel must have just these regions. An hour that is missing, or has no usable `y`, is NaN.
     """
+    shapeless = None
     if isinstance(panel, str | Path):
-        frame, odd = read_frame(Path(panel))
-        if not odd.is_empty():
-            raise InputError(f"{panel}, line {odd['line'][0]}: the row {odd['reason'][0]}. Mend the file.")
+        frame, shapeless = read_frame(Path(panel))
     else:
         frame = as_frame(panel)
     wanted = [target] * (target != "y") + [*extras, *reads]
@@ -150,7 +149,8 @@ def read_series(
     checked = check(frame, Table("panel", (*PANEL.columns, *more)), _RULES, sort=("unique_id", "ds"))
     if checked.kept.is_empty():
         raise InputError("The panel has no row that can be used: it needs unique_id, ds (a full hour) and y (kWh).")
-    return _arrays(checked.kept, checked.rejected, target, list(extras), list(reads), names)
+    rejected = checked.rejected if shapeless is None else pl.concat([checked.rejected, shapeless]).sort("line")
+    return _arrays(checked.kept, rejected, target, list(extras), list(reads), names)
 
 
 _RULES = (
@@ -169,10 +169,13 @@ def _arrays(
 ) -> Series:
     found = rows["unique_id"].unique().sort().to_list()
     if names is not None and list(names) != found:
-        strange = sorted(set(found) ^ set(names))
+        strange, absent = (
+            ", ".join(sorted(a - b)[:5]) for a, b in ((set(found), set(names)), (set(names), set(found)))
+        )
+        sides = [f"{text} {what}" for text, what in ((strange, "is new"), (absent, "is missing")) if text]
         raise InputError(
-            f"The panel has other regions than the model was fitted on ({', '.join(strange[:5])}): "
-            "give a panel of the same regions, or fit anew."
+            f"The panel has other regions than the model was fitted on ({'; '.join(sides)}): give a panel of the same "
+            "regions, or fit anew."
         )
     first, last = rows.select(a=pl.col("ds").min(), b=pl.col("ds").max()).row(0)
     hours = int((last - first) / HOUR) + 1

@@ -63,6 +63,7 @@ def write_model(forecaster: Forecaster, folder: Path) -> None:
         for name, value in network.state_dict().items()
     }
     save_file(weights, folder / "weights.safetensors")
+    (folder / "weights.safetensors").chmod(0o644)  # as other files, and not for its writer alone
 
 
 def load_model(folder: Path) -> Forecaster:

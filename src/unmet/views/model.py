@@ -42,6 +42,8 @@ def write_fit(shown: ModelReport, folder: Path) -> None:
     """Write a fitted model into a run folder: the model, its measures and the page."""
     (folder / "model").mkdir()
     write_model(shown.model, folder / "model")
+    if not shown.model.set_aside_.is_empty():
+        shown.model.set_aside_.write_parquet(folder / "rejected.parquet")
     write_evaluation(shown, folder)
 
 
@@ -136,7 +138,7 @@ def print_model(shown: ModelReport, out: Path, *, as_json: bool) -> None:
         report_grid(f"Unseen hours, against {truth} demand", heads, rows)
     else:
         say("No hours were left to test the model on.")
-    print(f"Model and figures: {out / 'report.html'} (open it in a browser)")
+    print(f"Figures: {out / 'report.html'} (open it in a browser)")
 
 
 def _measures(row: dict[str, Any]) -> list[str]:

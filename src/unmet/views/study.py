@@ -123,7 +123,7 @@ def _loss_table(report: StudyReport) -> PageTable:
         for model in report.models():
             cells = [report.cell(group, model, value) for value in report.columns]
             rows.append((f"{name}: {model_title(model).lower()}", *(_pair(cell) for cell in cells)))
-    note = "Large: this study. Small and grey: the paper's." if report.experiment.built_in else ""
+    note = "Large: this study. Small and grey: the paper's, and the difference." if report.experiment.built_in else ""
     return PageTable(heads, rows, note)
 
 
@@ -156,7 +156,8 @@ def _pair(cell: dict[str, Any] | None) -> str | tuple[str, str]:
     if cell is None:
         return "-"
     ours = f"{cell['tilted_loss']:.3f}"
-    return ours if cell["paper_tilted_loss"] is None else (ours, f"{cell['paper_tilted_loss']:.3f}")
+    paper = cell["paper_tilted_loss"]
+    return ours if paper is None else (ours, f"{paper:.3f} ({cell['tilted_loss'] - paper:+.3f})")
 
 
 def study_markdown(report: StudyReport) -> str:
@@ -252,7 +253,15 @@ def print_study(report: StudyReport, store: Store, out: Path, *, as_json: bool) 
             json.dumps({"cells": cells, "failed": list(report.failed), "out": str(out)}, allow_nan=False, default=str)
         )
         return
-    print("Tilted loss on true demand (the paper's; gap closed)")
+    inside = [
+        text
+        for text, shown in (
+            ("the paper's", report.cells["paper_tilted_loss"].count() > 0),
+            ("gap closed", bool(report.cells["judged"].any())),
+        )
+        if shown
+    ]
+    print("Tilted loss on true demand" + (f" ({'; '.join(inside)})" if inside else ""))
     for name, group in report.groups():
         rows = []
         for model in report.models():
