@@ -64,8 +64,12 @@ def test_simulate_writes_a_run(files, tmp_path):
     assert done.returncode == 0, done.stderr
     summary = json.loads(done.stdout)
     written = {p.name for p in out.iterdir()}
-    tables = {f"{name}.parquet" for name in ("arrivals", "sessions", "stations", "vehicles")}
-    assert written == tables | {".unmet-run", "summary.json", "scenario.yaml"}
+    tables = {f"{name}.parquet" for name in ("arrivals", "sessions", "stations", "vehicles", "panel", "regions")}
+    assert written == tables | {".unmet-run", "summary.json", "scenario.yaml", "panel.json"}
+    panel = pl.read_parquet(out / "panel.parquet")
+    assert panel["y"].sum() == pytest.approx(summary["observed_kwh"], abs=1e-2)
+    assert panel["y_true"].sum() == pytest.approx(summary["true_kwh"], abs=1e-2)
+    assert panel["exposure"].is_between(0, 1).all()
     arrivals = pl.read_parquet(out / "arrivals.parquet")
     assert summary["arrivals"] == arrivals.height == summary["served"] + summary["lost"]
     assert summary["true_kwh"] == pytest.approx(arrivals["wanted_kwh"].sum(), abs=1e-3)

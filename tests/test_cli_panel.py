@@ -15,7 +15,13 @@ from unmet.simulation.simulate import prepare, simulate
 
 NEEDED = {"rows_in", "rows_kept", "rows_set_aside", "sessions", "energy_kwh", "stations", "plugs", "regions", "hours",
           "mean_exposure"}  # fmt: skip
-TABLES = {"panel.parquet", "stations.parquet", "station_hours.parquet", "summary.json", "panel.html", ".unmet-run"}
+TABLES = {
+    *(f"{name}.parquet" for name in ("panel", "stations", "station_hours", "regions")),
+    "panel.json",
+    "summary.json",
+    "panel.html",
+    ".unmet-run",
+}
 
 
 @pytest.fixture(scope="module")

@@ -87,7 +87,7 @@ def test_a_queue_from_outside_needs_one_function_and_one_registration():
     finally:
         from unmet.simulation import queues
 
-        del queues._QUEUES["closed"]
+        del queues.QUEUES._parts["closed"]
 
 
 @pytest.mark.parametrize("queue", ["gas-station", "three-hour", "first-come", "reservation"])

@@ -251,7 +251,7 @@ def test_the_paper_says_nothing_of_other_cells():
     assert paper_value("tilted_loss", known) is not None
     assert paper_value("icp", known) is None
     for other in ({"backbone": "mlp"}, {"queue": "reservation"}, {"penetration": 0.06}, {"model": "oracle"},
-                  {"share": 0.3}, {"removed": 0.2}):  # fmt: skip
+                  {"share": 0.3}, {"share": 0.5}):  # fmt: skip
         assert paper_value("tilted_loss", known | other) is None
 
 

@@ -100,7 +100,10 @@ def report_grid(title: str, heads: list[str], rows: list[list[str]]) -> None:
         table.add_column(head, justify="right" if i else "left", no_wrap=True)
     for row in rows:
         table.add_row(*map(escape, row))
-    Console().print(table)
+    console = Console()
+    # A number that is cut off says nothing: in a narrow terminal lines rather wrap.
+    needed = console.measure(table, options=console.options.update(width=1000)).maximum
+    Console(width=max(console.width, needed)).print(table)
 
 
 def report_set_aside(rejected: pl.DataFrame, most: int = 5) -> None:
