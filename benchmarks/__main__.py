@@ -1,22 +1,30 @@
-"""Run all benchmarks, print what they found, and keep it in docs/benchmarks.md."""
+"""Run benchmarks, print what they found, and keep it in docs/benchmarks.md.
+
+All of them, or only those named, as in `python -m benchmarks training`; the others' sections then stay as they are.
+"""
 
 from __future__ import annotations
 
 import sys
 
 from benchmarks import panel, simulation, training
-from benchmarks.report import PAGE, write_page
+from benchmarks.report import PAGE, Section, read_sections, write_page
 
-BENCHMARKS = (simulation, panel, training)
+BENCHMARKS = {"simulation": simulation, "panel": panel, "training": training}
 
-sections = []
-for benchmark in BENCHMARKS:
+chosen = sys.argv[1:] or list(BENCHMARKS)
+if unknown := [name for name in chosen if name not in BENCHMARKS]:
+    sys.exit(f"There is no benchmark {unknown[0]}: choose among {', '.join(BENCHMARKS)}.")
+sections, kept = read_sections(), True
+for name in chosen:
+    benchmark = BENCHMARKS[name]
     print(benchmark.TITLE)
     results = benchmark.run()
     for result in results:
         verdict = "kept" if result.kept else "BROKEN"
         print(f"  {result.what}: {result.measured} (promised: {result.promised}; {verdict})")
-    sections.append((benchmark.TITLE, benchmark.TEXT, results))
-write_page(sections)
+    sections[benchmark.TITLE] = Section(benchmark.TEXT, results).lines()
+    kept &= all(result.kept for result in results)
+write_page([(benchmark.TITLE, sections.get(benchmark.TITLE, [])) for benchmark in BENCHMARKS.values()])
 print(f"Written to {PAGE}")
-sys.exit(not all(result.kept for _, _, results in sections for result in results))
+sys.exit(not kept)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["PAGE", "Result", "write_page"]
+__all__ = ["PAGE", "Result", "Section", "read_sections", "write_page"]
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 
@@ -23,15 +23,33 @@ class Result:
     kept: bool
 
 
-def write_page(sections: Sequence[tuple[str, str, Sequence[Result]]], path: Path = PAGE) -> None:
-    """Write the page of results; a section is its title, its explanation and its lines."""
+@dataclass(frozen=True, slots=True)
+class Section:
+    """What one benchmark found, under its explanation."""
+
+    text: str
+    results: Sequence[Result]
+
+    def lines(self) -> list[str]:
+        """The section as lines of Markdown, without its title."""
+        rows = [f"| {r.what} | {r.measured} | {r.promised} | {'yes' if r.kept else 'NO'} |" for r in self.results]
+        return [self.text, "", "| what | measured | promised | kept |", "| --- | --- | --- | --- |", *rows]
+
+
+def read_sections(path: Path = PAGE) -> dict[str, list[str]]:
+    """The sections of the page as it is, by title."""
+    parts = path.read_text(encoding="utf-8").split("\n## ")[1:] if path.is_file() else []
+    return {part.split("\n", 1)[0]: part.split("\n", 1)[1].strip().split("\n") for part in parts}
+
+
+def write_page(sections: Sequence[tuple[str, list[str]]], path: Path = PAGE) -> None:
+    """Write the page of results; a section is its title and its lines."""
     lines = [
         "# Benchmarks",
         "",
         "Written by `make bench`. Times on shared machines vary, so what counts are ratios to a peer in the same run.",
         f"This run: Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores.",
     ]
-    for title, text, results in sections:
-        lines += ["", f"## {title}", "", text, "", "| what | measured | promised | kept |", "| --- | --- | --- | --- |"]
-        lines += [f"| {r.what} | {r.measured} | {r.promised} | {'yes' if r.kept else 'NO'} |" for r in results]
+    for title, text in sections:
+        lines += ["", f"## {title}", "", *text]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")

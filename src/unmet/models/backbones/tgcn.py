@@ -10,6 +10,8 @@ from unmet.models.graph import Graph
 
 __all__ = ["TGCN"]
 
+BLOCK = 64  # sequences that the LSTM runs over at once
+
 
 class TGCN(Backbone):
     """Two graph convolutions at every hour, and an LSTM over the hours that all regions share.
@@ -40,5 +42,8 @@ class TGCN(Backbone):
         """The LSTM's state after each hour that has `lags` hours up to it."""
         features = self.convolve(inputs.values)
         hours, batch, nodes, channels = features.shape
-        state: Tensor = self.lstm(features.reshape(hours, batch * nodes, channels))[0]
+        sequences = features.reshape(hours, batch * nodes, channels)
+        # Sequences do not touch each other. Blocks of them fit into the cache, so that many cost no more each than few.
+        blocks = torch.split(sequences, BLOCK, dim=1)
+        state = torch.cat([self.lstm(block)[0] for block in blocks], dim=1)
         return state[self.shape.lags - 1 :].reshape(-1, batch, nodes, self.width)
