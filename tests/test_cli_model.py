@@ -13,11 +13,21 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from typer.testing import CliRunner
 
 from tests.models.panels import capped, small_panel
 from tests.test_cli import unmet
+from unmet.cli import app
+from unmet.errors import InputError
 
 QUICK = ("--seeds", 1, "--epochs", 2, "--lags", 24, "--horizon", 24)
+
+
+def refused(*arguments: object) -> str:
+    """The sentence with which the command refuses, in this process: `main` prints it and gives exit code 2."""
+    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert isinstance(done.exception, InputError), done.exception
+    return str(done.exception)
 
 
 @pytest.fixture(scope="module")
@@ -123,10 +133,7 @@ def test_ctrl_c_keeps_the_best_so_far_and_resume_goes_on(panel, tmp_path):
     ],
 )
 def test_bad_options_give_a_sentence(panel, tmp_path, arguments, says):
-    done = unmet("fit", panel, "--out", tmp_path / "m", "--seeds", 1, "--epochs", 1, *arguments)
-    assert done.returncode == 2, done.stderr
-    assert says in done.stderr
-    assert "Traceback" not in done.stderr
+    assert says in refused("fit", panel, "--out", tmp_path / "m", "--seeds", 1, "--epochs", 1, *arguments)
     assert not list(tmp_path.iterdir())
 
 
@@ -158,8 +165,5 @@ def test_bad_models_and_panels_give_a_sentence(panel, model, tmp_path):
         (("forecast", model, panel, "--hours", 25), "ask for fewer"),
         (("evaluate", model, panel, "--since", "2030-01-01"), "The panel ends before 2030-01-01"),
     ):
-        done = unmet(*arguments, "--out", tmp_path / "out")
-        assert done.returncode == 2, done.stderr
-        assert says in done.stderr
-        assert "Traceback" not in done.stderr
+        assert says in refused(*arguments, "--out", tmp_path / "out")
         assert not (tmp_path / "out").exists()
