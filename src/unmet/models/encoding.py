@@ -39,6 +39,14 @@ class Data(NamedTuple):
         """What was seen at these hours (hours, batch), and how much each counts; (hours, batch, nodes)."""
         return Seen(self.y[hours], self.lower[hours], self.upper[hours]), self.weight[hours]
 
+    def longer(self, hours: int) -> Data:
+        """The last hour repeated so many times at the end, so that an origin near it can look ahead."""
+        return Data(*(torch.cat([part, part[-1:].expand(hours, *part.shape[1:])]) for part in self))
+
+    def to(self, device: str) -> Data:
+        """On a device."""
+        return Data(*(part.to(device) for part in self))
+
 
 @dataclass(frozen=True, slots=True)
 class Encoding:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-import math
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -18,28 +16,26 @@ from sklearn.base import BaseEstimator
 
 from unmet.errors import InputError
 from unmet.models.backbones import BACKBONES
-from unmet.models.calibration import EDGES, LEAST_HOURS, Calibration, moves_of, pool_of
+from unmet.models.calibrating import calibrate
+from unmet.models.calibration import Calibration
 from unmet.models.checkpoint import claim
-from unmet.models.encoding import Data, Encoding
+from unmet.models.encoding import Encoding
+from unmet.models.ensemble import Ensemble
 from unmet.models.graph import Graph, region_graph
 from unmet.models.imputation import Hidden, Redraw, Unseen, fit_unseen
 from unmet.models.likelihoods import LEVELS, LIKELIHOODS, Likelihood
 from unmet.models.network import Network
 from unmet.models.notes import panel_notes
-from unmet.models.prediction import from_origins, one_hour_ahead
-from unmet.models.seeds import Job, SeedProgress, one_thread, train_seeds
-from unmet.models.series import HOUR, Series, read_positions, read_series
+from unmet.models.seeds import Job, SeedProgress, train_seeds
+from unmet.models.series import HOUR, Series, read_ahead, read_positions, read_series
 from unmet.models.training import Task, Training
 from unmet.runs import available_cores, run_folder
-from unmet.tables import as_frame, read_frame
 from unmet.zones import checked_zone
 
 __all__ = ["Forecaster", "Split", "quantile_column"]
 
 Floats = NDArray[np.float64]
 LEAST_TARGETS = 24  # hours to learn from
-ORIGINS = 48  # from which forecasts are calibrated, at most
-MOST_CELLS = 20_000_000  # region-hours of these forecasts, at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +139,7 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         if likelihood.imputes:
             self.unseen_ = _fit_unseen(series, self.time_zone, train_hours)
             redraw = Redraw(np.nan_to_num(series.demand), self._hidden(series), encoding.scale)
-        data = _to(encoding.encode(self._filled(series, redraw)), device)
+        data = encoding.encode(self._filled(series, redraw)).to(device)
         task = Task(data, encoding, likelihood, self.lags, self.horizon, train_hours, fit_hours, self.training, redraw)
         job = Job(task, BACKBONES.named(self.backbone), region_graph(places, len(names)), device)
         self.seeds_ = tuple(range(self.seed, self.seed + self.seeds))
@@ -162,7 +158,9 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         self.set_weights([state.best for state in states])
         self.calibration_ = Calibration.none(len(likelihood.levels))
         if self.calibrate:
-            self.calibration_ = self._calibrate(data, likelihood, train_hours, fit_hours)
+            self.calibration_ = calibrate(
+                self._ensemble(self.networks_), data, train_hours, fit_hours, self.horizon, self._floored
+            )
         self.set_aside_ = series.set_aside
         self.notes_ = panel_notes(series, likelihood, train_hours, fit_hours, self.horizon)
         return self
@@ -173,27 +171,24 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         Columns: `unique_id, ds`, the quantiles as `q0.05, q0.5, q0.95` [kWh]; with `each` also `seed`, one row a seed.
         """
         series = self._series(panel)
-        first = self.lags if since is None else max(self.lags, _hour_from(series, since))
+        first = self.lags if since is None else max(self.lags, series.hour_from(since))
         if first >= series.hours:
             raise InputError(
                 f"No hour of the panel has {self.lags} hours before it"
                 + (f" and comes after {since:%Y-%m-%d %H:%M}" if since else "")
                 + ": give a longer panel."
             )
-        data = _to(self.encoding_.encode(self._filled(series)), self._device())
-        with one_thread():
-            parts = [
-                one_hour_ahead(network, self._likelihood(), data, self.lags, first, series.hours)
-                for network in self.networks_
-            ]
+        data = self.encoding_.encode(self._filled(series)).to(self._device())
         times = series.times()[first:]
-        if each:
-            frames = [
-                self._frame(times, self._finish(part, 1)).with_columns(seed=pl.lit(seed, pl.Int64))
-                for seed, part in zip(self.seeds_, parts, strict=True)
-            ]
-            return pl.concat(frames)
-        return self._frame(times, self._finish(np.mean(parts, axis=0), 1))
+
+        def table(networks: Sequence[Network]) -> pl.DataFrame:
+            quantiles = self._ensemble(networks).one_hour_ahead(data, first, series.hours)
+            return self._frame(times, self._finish(quantiles, 1))
+
+        if not each:
+            return table(self.networks_)
+        seeds = zip(self.seeds_, self.networks_, strict=True)
+        return pl.concat(table([network]).with_columns(seed=pl.lit(seed, pl.Int64)) for seed, network in seeds)
 
     def forecast(self, panel: Any, hours: int | None = None, future: Any = None) -> pl.DataFrame:
         """Forecast the hours after the end of a panel.
@@ -208,10 +203,9 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
             raise InputError(
                 f"A forecast needs the last {self.lags} hours; the panel has {series.hours}. Give a longer one."
             )
-        data = _to(self.encoding_.encode(self._filled(series), self._ahead(series, hours, future)), self._device())
-        origin = np.array([series.hours])
-        with one_thread():
-            mean = self._mean_from(data, origin, hours)[0]
+        ahead = read_ahead(future, self.features, series, hours)
+        data = self.encoding_.encode(self._filled(series), ahead).to(self._device())
+        mean = self._ensemble(self.networks_).from_origins(data, np.array([series.hours]), hours)[0]
         times = series.times(hours)[-hours:]
         steps = np.arange(1, hours + 1)
         frame = self._frame(times, self._finish(mean, steps[:, None]))
@@ -227,16 +221,15 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         if every < 1:
             raise InputError(f"Forecasts every {every} hours make no sense: give at least one hour.")
         series = self._series(panel)
-        first = _hour_from(series, since or self.split_.fit_end)
+        first = series.hour_from(since or self.split_.fit_end)
         origins = np.arange(max(first, self.lags), series.hours - self.horizon + 1, every)
         if not len(origins):
             raise InputError(
                 f"The panel has no {self.horizon} hours after {since or self.split_.fit_end:%Y-%m-%d %H:%M} to look "
                 "back on: give a longer panel, or a model with a shorter horizon."
             )
-        data = _to(self.encoding_.encode(self._filled(series)), self._device())
-        with one_thread():
-            mean = self._mean_from(data, origins, self.horizon)
+        data = self.encoding_.encode(self._filled(series)).to(self._device())
+        mean = self._ensemble(self.networks_).from_origins(data, origins, self.horizon)
         steps = np.arange(1, self.horizon + 1)
         done = self._finish(mean, steps[:, None])
         times = series.times()
@@ -323,57 +316,6 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
             )
         return train_hours, fit_hours
 
-    def _calibrate(self, data: Data, likelihood: Likelihood, train_hours: int, fit_hours: int) -> Calibration:
-        """Moves that held-out hours ask for, one hour ahead and from origins spread over them."""
-        moves = Calibration.none(len(likelihood.levels)).moves.copy()
-        with one_thread():
-            ahead = _mean(
-                one_hour_ahead(network, likelihood, data, self.lags, train_hours, fit_hours)
-                for network in self.networks_
-            )
-            hours = np.arange(train_hours, fit_hours)
-            moves[:] = self._moves(data, likelihood, ahead, hours, moves[0])
-            reach = min(self.horizon, fit_hours - train_hours)
-            if reach > 1:
-                number = max(4, min(ORIGINS, MOST_CELLS // (reach * len(self.regions_))))
-                every = max(1, -(-(fit_hours - train_hours - 1) // number))
-                while every > 1 and math.gcd(every, 24) > 1:  # origins at all hours of the day
-                    every += 1
-                origins = np.arange(train_hours, fit_hours, every)
-                hours_of = origins[:, None] + np.arange(reach)
-                # Origins late in the held-out part look beyond it: those hours are not counted.
-                beyond = self._mean_from(_longer(data, reach), origins, reach)
-                for pool in range(1, len(EDGES)):
-                    steps = np.flatnonzero(pool_of(np.arange(1, reach + 1)) == pool)
-                    inside = hours_of[:, steps] < fit_hours
-                    chosen = beyond[:, steps][inside]
-                    moves[pool] = self._moves(data, likelihood, chosen, hours_of[:, steps][inside], moves[pool - 1])
-        return Calibration(moves)
-
-    def _moves(
-        self, data: Data, likelihood: Likelihood, quantiles: Floats, hours: NDArray[np.int64], before: Floats
-    ) -> Floats:
-        """Moves for quantiles (hours, nodes, levels) of these hours; those of the pool before, where there are few."""
-        device = data.y.device
-        index = torch.from_numpy(hours).to(device)
-        known = data.weight[index].cpu().numpy().astype(bool)
-        if known.sum() < LEAST_HOURS:
-            return before
-        bounds = (data.lower, data.upper) if likelihood.aware else (data.y, data.y)
-        lower, upper = (part[index].double().cpu().numpy()[known] for part in bounds)
-        return moves_of(self._floored(quantiles)[known], lower, upper, likelihood.levels)
-
-    def _mean_from(self, data: Data, origins: NDArray[np.int64], hours: int) -> Floats:
-        likelihood = self._likelihood()
-
-        def of(network: Network) -> Floats:
-            return from_origins(network, likelihood, data, self.encoding_, self.lags, origins, hours)
-
-        with ThreadPoolExecutor(
-            available_cores()
-        ) as pool:  # one thread a network, which gives the same whatever number
-            return _mean(pool.map(of, self.networks_))
-
     def _finish(self, quantiles: Floats, horizon: int | NDArray[np.int64]) -> Floats:
         """Scaled quantiles (..., nodes, levels) as they are told: calibrated, not below the floor, in kWh."""
         calibrated = self._floored(self.calibration_.apply(self._floored(quantiles), horizon))
@@ -397,26 +339,6 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
             "ds": pl.concat([times] * len(names)),
         }
         return pl.DataFrame(keys | columns)
-
-    def _ahead(self, series: Series, hours: int, future: Any) -> Floats:
-        """The extra features of the hours to come, (hours, nodes, columns)."""
-        if not self.features:
-            return np.empty((hours, len(series.names), 0))
-        if future is None:
-            raise InputError(
-                f"The model reads {', '.join(self.features)}: give these for the hours to come, as a table of "
-                "unique_id, ds and them."
-            )
-        frame = read_series(_with_y(future, self.features), extras=self.features, names=series.names)
-        begin = int((series.first + series.hours * HOUR - frame.first) / HOUR)
-        part = frame.extras[begin : begin + hours] if begin >= 0 else frame.extras[:0]
-        if len(part) < hours or not np.isfinite(part).all():
-            end = series.first + (series.hours + hours) * HOUR
-            raise InputError(
-                f"The features {', '.join(self.features)} are needed for every region and hour from "
-                f"{series.first + series.hours * HOUR:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M}: complete the table."
-            )
-        return part
 
     def _may_look(self, hours: int) -> None:
         self.check_fitted()
@@ -456,6 +378,9 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         drawn = np.where(np.isfinite(series.target), redraw(np.random.default_rng(0)) * redraw.scale, np.nan)
         return replace(series, demand=filled, target=drawn, lower=drawn, upper=drawn)
 
+    def _ensemble(self, networks: Sequence[Network]) -> Ensemble:
+        return Ensemble(networks, self._likelihood(), self.encoding_, self.lags)
+
     def _likelihood(self) -> Likelihood:
         return LIKELIHOODS.named(self.likelihood)(self.levels)
 
@@ -468,36 +393,3 @@ def _fit_unseen(series: Series, time_zone: str, train_hours: int) -> Unseen:
     return fit_unseen(
         series.demand[part], series.reads[part, :, 0], series.reads[part, :, 1], series.week(time_zone)[part]
     )
-
-
-def _mean(parts: Iterable[Floats]) -> Floats:
-    """The mean of arrays of which only one is there at a time."""
-    total, number = None, 0
-    for part in parts:
-        total = part if total is None else total + part
-        number += 1
-    if total is None:
-        raise InputError("The forecaster has no network: fit it anew.")
-    return np.asarray(total / number)
-
-
-def _to(data: Data, device: str) -> Data:
-    return Data(*(part.to(device) for part in data))
-
-
-def _longer(data: Data, hours: int) -> Data:
-    """Data with its last hour repeated, so that an origin near its end can look ahead."""
-    return Data(*(torch.cat([part, part[-1:].expand(hours, *part.shape[1:])]) for part in data))
-
-
-def _hour_from(series: Series, since: dt.datetime) -> int:
-    """The first hour of a series that is not before a time; UTC where the time has no offset."""
-    aware = since if since.tzinfo else since.replace(tzinfo=dt.UTC)
-    return int(-((series.first - aware) // HOUR))
-
-
-def _with_y(future: Any, features: Sequence[str]) -> pl.DataFrame:
-    """Features of hours to come as a panel; demand, if there are columns of it, is not read."""
-    frame = read_frame(Path(future))[0] if isinstance(future, str | Path) else as_frame(future)
-    kept = [name for name in frame.columns if name in features or name.lower() in ("unique_id", "ds")]
-    return frame.select(kept).with_columns(y=pl.lit(0.0))

@@ -16,7 +16,7 @@ from unmet.demand.calendar import hour_of_week, hours_between
 from unmet.errors import InputError
 from unmet.tables import Column, RowRule, Table, as_frame, check, read_frame
 
-__all__ = ["PANEL", "POSITIONS", "Series", "read_positions", "read_series"]
+__all__ = ["PANEL", "POSITIONS", "Series", "read_ahead", "read_positions", "read_series"]
 
 Floats = NDArray[np.float64]
 HOUR = dt.timedelta(hours=1)
@@ -82,6 +82,11 @@ class Series:
     def times(self, ahead: int = 0) -> pl.Series:
         """The hours, and some more after them."""
         return hours_between(self.first, self.first + (self.hours + ahead) * HOUR)
+
+    def hour_from(self, since: dt.datetime) -> int:
+        """The first hour that is not before a time; UTC where the time has no offset."""
+        aware = since if since.tzinfo else since.replace(tzinfo=dt.UTC)
+        return int(-((self.first - aware) // HOUR))
 
     def table(self) -> pl.DataFrame:
         """As a long table again: `unique_id, ds, demand, target`, one row a region and hour, NaN where missing."""
@@ -252,3 +257,31 @@ def read_positions(positions: Any, names: Sequence[str]) -> Floats:
     if missing:
         raise InputError(f"Regions without a position: {', '.join(missing[:5])}. Give unique_id, lat and lon for all.")
     return np.array([found[name] for name in names])
+
+
+def read_ahead(future: Any, features: Sequence[str], past: Series, hours: int) -> Floats:
+    """The extra features of the hours after a series, (hours, regions, columns)."""
+    if not features:
+        return np.empty((hours, len(past.names), 0))
+    if future is None:
+        raise InputError(
+            f"The model reads {', '.join(features)}: give these for the hours to come, as a table of "
+            "unique_id, ds and them."
+        )
+    series = read_series(_with_y(future, features), extras=features, names=past.names)
+    first = past.first + past.hours * HOUR
+    begin = int((first - series.first) / HOUR)
+    part = series.extras[begin : begin + hours] if begin >= 0 else series.extras[:0]
+    if len(part) < hours or not np.isfinite(part).all():
+        raise InputError(
+            f"The features {', '.join(features)} are needed for every region and hour from "
+            f"{first:%Y-%m-%d %H:%M} to {first + hours * HOUR:%Y-%m-%d %H:%M}: complete the table."
+        )
+    return part
+
+
+def _with_y(future: Any, features: Sequence[str]) -> pl.DataFrame:
+    """Features of hours to come as a panel; demand, if there are columns of it, is not read."""
+    frame = read_frame(Path(future))[0] if isinstance(future, str | Path) else as_frame(future)
+    kept = [name for name in frame.columns if name in features or name.lower() in ("unique_id", "ds")]
+    return frame.select(kept).with_columns(y=pl.lit(0.0))

@@ -1,0 +1,67 @@
+"""Calibrating: the moves that held-out hours ask an ensemble for, one hour ahead and up to its horizon."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from unmet.models.calibration import EDGES, LEAST_HOURS, Calibration, moves_of, pool_of
+from unmet.models.encoding import Data
+from unmet.models.ensemble import Ensemble
+from unmet.models.likelihoods import Likelihood
+
+__all__ = ["calibrate"]
+
+Floats = NDArray[np.float64]
+ORIGINS = 48  # from which forecasts are calibrated, at most
+MOST_CELLS = 20_000_000  # region-hours of these forecasts, at most
+
+
+def calibrate(
+    ensemble: Ensemble, data: Data, first: int, last: int, horizon: int, floored: Callable[[Floats], Floats]
+) -> Calibration:
+    """Moves that the held-out hours from `first` to `last` ask for, pool by pool of horizons.
+
+    `floored` cuts quantiles (..., nodes, levels) off at the floor, as the forecasts will be.
+    """
+    likelihood = ensemble.likelihood
+    moves = Calibration.none(len(likelihood.levels)).moves
+    ahead = floored(ensemble.one_hour_ahead(data, first, last))
+    moves[:] = _moves(likelihood, data, ahead, np.arange(first, last), moves[0])
+    reach = min(horizon, last - first)
+    if reach == 1:
+        return Calibration(moves)
+    origins = _origins(first, last, reach, data.y.shape[1])
+    hours_of = origins[:, None] + np.arange(reach)
+    # Origins late in the held-out part look beyond it: those hours are not counted.
+    beyond = ensemble.from_origins(data.longer(reach), origins, reach)
+    for pool in range(1, len(EDGES)):
+        steps = np.flatnonzero(pool_of(np.arange(1, reach + 1)) == pool)
+        inside = hours_of[:, steps] < last
+        chosen = floored(beyond[:, steps][inside])
+        moves[pool] = _moves(likelihood, data, chosen, hours_of[:, steps][inside], moves[pool - 1])
+    return Calibration(moves)
+
+
+def _origins(first: int, last: int, reach: int, nodes: int) -> NDArray[np.int64]:
+    """Hours to forecast from, spread over the held-out part and over all hours of the day."""
+    number = max(4, min(ORIGINS, MOST_CELLS // (reach * nodes)))
+    every = max(1, -(-(last - first - 1) // number))
+    while every > 1 and math.gcd(every, 24) > 1:
+        every += 1
+    return np.arange(first, last, every)
+
+
+def _moves(likelihood: Likelihood, data: Data, quantiles: Floats, hours: NDArray[np.int64], before: Floats) -> Floats:
+    """Moves for quantiles (hours, nodes, levels) of these hours; those of the pool before, where there are few."""
+    index = torch.from_numpy(hours).to(data.y.device)
+    known = data.weight[index].cpu().numpy().astype(bool)
+    if known.sum() < LEAST_HOURS:
+        return before
+    bounds = (data.lower, data.upper) if likelihood.aware else (data.y, data.y)
+    lower, upper = (part[index].double().cpu().numpy()[known] for part in bounds)
+    return moves_of(quantiles[known], lower, upper, likelihood.levels)

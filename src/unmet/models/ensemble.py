@@ -1,0 +1,63 @@
+"""Ensembles: networks trained from different seeds, of which forecasts are the mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unmet.errors import InputError
+from unmet.models.encoding import Data, Encoding
+from unmet.models.likelihoods import Likelihood
+from unmet.models.network import Network
+from unmet.models.prediction import from_origins, one_hour_ahead
+from unmet.models.seeds import one_thread
+from unmet.runs import available_cores
+
+__all__ = ["Ensemble"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Ensemble:
+    """Networks, and what their outputs mean."""
+
+    networks: Sequence[Network]
+    likelihood: Likelihood
+    encoding: Encoding
+    lags: int
+
+    def one_hour_ahead(self, data: Data, first: int, last: int) -> Floats:
+        """Quantiles of the hours from `first` to `last`, each from the `lags` hours before it; (hours, nodes, levels).
+
+        They are scaled, as those of `from_origins`.
+        """
+        with one_thread():
+            return _mean(
+                one_hour_ahead(network, self.likelihood, data, self.lags, first, last) for network in self.networks
+            )
+
+    def from_origins(self, data: Data, origins: NDArray[np.int64], hours: int) -> Floats:
+        """Quantiles of the hours from each origin on; (origins, hours, nodes, levels)."""
+
+        def of(network: Network) -> Floats:
+            return from_origins(network, self.likelihood, data, self.encoding, self.lags, origins, hours)
+
+        # Each network is run by one thread, so that the number of cores does not change what it gives.
+        with one_thread(), ThreadPoolExecutor(available_cores()) as pool:
+            return _mean(pool.map(of, self.networks))
+
+
+def _mean(parts: Iterable[Floats]) -> Floats:
+    """The mean of arrays, summed one by one as they come."""
+    total, number = None, 0
+    for part in parts:
+        total = part if total is None else total + part
+        number += 1
+    if total is None:
+        raise InputError("The forecaster has no network: fit it anew.")
+    return np.asarray(total / number)
