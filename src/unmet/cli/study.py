@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -43,6 +43,16 @@ Workers = Annotated[int | None, typer.Option(min=1, help="Trainings at once. [on
 Scheduler = Annotated[str | None, typer.Option(help="Dask scheduler to run on, as tcp://host:8786.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="List the cells and the time they would take.")]
 StudyOverwrite = Annotated[bool, typer.Option("--overwrite", help="Start anew; else a study goes on where it ended.")]
+
+
+class _How(NamedTuple):
+    """How a study is run and told."""
+
+    workers: int | None
+    scheduler: str | None
+    dry_run: bool
+    overwrite: bool
+    as_json: bool
 
 
 @app.command("censoring")
@@ -101,15 +111,8 @@ def study_total(
     city = make_city(trips, stations, cars, time_zone, seed)
     shares = tuple(penetration or ((1.0,) if trips and not cars else PENETRATIONS))
     choices = _choices(models, backbones, preset, runs, seed, epochs)
-    _run_study(
-        lambda: total(city, choices, tuple(queue or PAPER_QUEUES), shares),
-        out,
-        workers,
-        scheduler,
-        dry_run,
-        overwrite,
-        as_json,
-    )
+    how = _How(workers, scheduler, dry_run, overwrite, as_json)
+    _run_studies({out: lambda: total(city, choices, tuple(queue or PAPER_QUEUES), shares)}, how)
 
 
 @app.command("competition")
@@ -145,15 +148,8 @@ def study_competition(
     city = make_city(trips, stations, cars, time_zone, seed)
     electric = (1.0 if trips and not cars else 0.05) if penetration is None else penetration
     choices = _choices(models, backbones, preset, runs, seed, epochs)
-    _run_study(
-        lambda: competition(city, choices, tuple(share or MARKET_SHARES), queue, electric),
-        out,
-        workers,
-        scheduler,
-        dry_run,
-        overwrite,
-        as_json,
-    )
+    how = _How(workers, scheduler, dry_run, overwrite, as_json)
+    _run_studies({out: lambda: competition(city, choices, tuple(share or MARKET_SHARES), queue, electric)}, how)
 
 
 @app.command("application")
@@ -185,9 +181,8 @@ def study_application(
     city = make_city(trips, stations, cars, time_zone, seed)
     electric = (1.0 if trips and not cars else 0.05) if penetration is None else penetration
     choices = _choices(models, backbones, preset, runs, seed, epochs)
-    _run_study(
-        lambda: application(city, choices, queue, electric), out, workers, scheduler, dry_run, overwrite, as_json
-    )
+    how = _How(workers, scheduler, dry_run, overwrite, as_json)
+    _run_studies({out: lambda: application(city, choices, queue, electric)}, how)
 
 
 @app.command("all")
@@ -220,15 +215,13 @@ def study_all(
     if not dry_run:
         # The table of censored hours is quick to make, and is made again.
         _run_censoring(city, out / "censoring", 10, seed, True, as_json, (0.2, 0.4, 0.6, 0.8, 1.0) if own else ())
-    most, failed = 1.0 if own else 0.05, False
-    for name, make in (
-        ("total", lambda: total(city, choices, PAPER_QUEUES, (most,) if own else PENETRATIONS)),
-        ("competition", lambda: competition(city, choices, MARKET_SHARES, penetration=most)),
-        ("application", lambda: application(city, choices, penetration=most)),
-    ):
-        failed |= _performed(make, out / name, workers, scheduler, dry_run, overwrite, as_json)
-    if failed:
-        raise typer.Exit(1)
+    most = 1.0 if own else 0.05
+    studies = {
+        out / "total": lambda: total(city, choices, PAPER_QUEUES, (most,) if own else PENETRATIONS),
+        out / "competition": lambda: competition(city, choices, MARKET_SHARES, penetration=most),
+        out / "application": lambda: application(city, choices, penetration=most),
+    }
+    _run_studies(studies, _How(workers, scheduler, dry_run, overwrite, as_json))
 
 
 def _choices(
@@ -247,16 +240,15 @@ def _choices(
     return replace(base, models=tuple(name.strip() for name in models.split(",") if name.strip())) if models else base
 
 
-def _performed(
-    make: Callable[[], Experiment],
-    out: Path,
-    workers: int | None,
-    scheduler: str | None,
-    dry_run: bool,
-    overwrite: bool,
-    as_json: bool,
-) -> bool:
-    """Run a study, write and print it; and say whether any of its runs failed."""
+def _run_studies(studies: Mapping[Path, Callable[[], Experiment]], how: _How) -> None:
+    """Run studies one after the other, each into its folder; exit with code 1 if any run of them failed."""
+    whole = [_run_study(make, out, how) for out, make in studies.items()]
+    if not all(whole):
+        raise typer.Exit(1)
+
+
+def _run_study(make: Callable[[], Experiment], out: Path, how: _How) -> bool:
+    """Run a study, write and print it; and say whether all of its runs came to a result."""
     from unmet.runs import available_cores
     from unmet.study.execute import connected, execute
     from unmet.study.store import Store
@@ -264,18 +256,23 @@ def _performed(
     from unmet.views.terminal import progress, say, study_progress
 
     Store(out, read_only=True)  # refuses a folder that is not a study's, before any work is done
-    if scheduler and not dry_run:
-        connected(scheduler).close()
+    if how.scheduler and not how.dry_run:
+        connected(how.scheduler).close()
     with progress("Playing the scenes"):
         experiment = make()
-    store = Store(out, overwrite=overwrite and not dry_run, read_only=dry_run)
-    if dry_run:
-        print_plan(experiment, store, workers or available_cores(), as_json=as_json)
-        return False
+    store = Store(out, overwrite=how.overwrite and not how.dry_run, read_only=how.dry_run)
+    if how.dry_run:
+        print_plan(experiment, store, how.workers or available_cores(), as_json=how.as_json)
+        return True
     try:
         with study_progress(experiment.title) as advance:
             done = execute(
-                experiment.runs, experiment.scenes, store, workers=workers, scheduler=scheduler, on_progress=advance
+                experiment.runs,
+                experiment.scenes,
+                store,
+                workers=how.workers,
+                scheduler=how.scheduler,
+                on_progress=advance,
             )
     except KeyboardInterrupt:
         kept = sum(store.has(run) for run in experiment.runs)
@@ -286,21 +283,8 @@ def _performed(
         raise InputError(f"All runs of the study failed, as {report.failed[0]}")
     with progress("Drawing the figures"):
         write_study(report, out)
-    print_study(report, store, out, as_json=as_json)
-    return bool(done.failed)
-
-
-def _run_study(
-    make: Callable[[], Experiment],
-    out: Path,
-    workers: int | None,
-    scheduler: str | None,
-    dry_run: bool,
-    overwrite: bool,
-    as_json: bool,
-) -> None:
-    if _performed(make, out, workers, scheduler, dry_run, overwrite, as_json):
-        raise typer.Exit(1)
+    print_study(report, store, out, as_json=how.as_json)
+    return not done.failed
 
 
 def _run_censoring(
