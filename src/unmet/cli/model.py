@@ -50,8 +50,6 @@ def fit(
     """Fit a model of true demand on a panel. Ctrl-C keeps the best weights so far; --resume goes on."""
     import shutil
 
-    import polars as pl
-
     from unmet.demand.stored import read_panel
     from unmet.evaluation.evaluate import evaluate as score
     from unmet.models.checkpoint import training_folder
@@ -81,9 +79,7 @@ def fit(
     trainings = training_folder(out, resume=resume, overwrite=overwrite)
     with run_folder(out, overwrite=overwrite or resume) as folder:
         with training_progress(seeds, model.training.epochs) as advance:
-            model.fit(stored.table, regions or stored.regions, checkpoints=trainings, on_progress=advance)
-        if stored.rejected is not None:
-            model.set_aside_ = pl.concat([model.set_aside_, stored.rejected]).sort("line")
+            model.fit(stored.source, regions or stored.regions, checkpoints=trainings, on_progress=advance)
         with progress("Forecasting unseen hours and drawing the figures"):
             shown = ModelReport(model, score(model, stored.table) if test_share else None)
             write_fit(shown, folder)

@@ -22,10 +22,10 @@ ABOUT = "panel.json"
 class StoredPanel:
     """A panel as it was stored, with the positions of its regions and its time zone where they are known."""
 
+    source: Path  # its file, rows that have no shape included
     table: pl.DataFrame
     regions: pl.DataFrame | None  # unique_id, lat, lon
     time_zone: str | None
-    rejected: pl.DataFrame | None = None  # rows of the file that have no shape: line, column, value, reason
 
 
 def write_regions(regions: Regions, time_zone: str, folder: Path) -> None:
@@ -39,11 +39,11 @@ def read_panel(path: Path) -> StoredPanel:
     if not path.exists():
         raise InputError(f"There is no panel at {path}: give a folder that `unmet panel` wrote, or a file.")
     if path.is_file():
-        table, odd = read_frame(path)
-        return StoredPanel(table, None, None, odd)
-    if not (path / "panel.parquet").is_file():
+        return StoredPanel(path, read_frame(path)[0], None, None)
+    source = path / "panel.parquet"
+    if not source.is_file():
         raise InputError(f"{path} holds no panel.parquet: give a folder that `unmet panel` or `unmet simulate` wrote.")
-    table, _ = read_frame(path / "panel.parquet")
+    table, _ = read_frame(source)
     try:
         regions = pl.read_parquet(path / "regions.parquet") if (path / "regions.parquet").is_file() else None
         about = json.loads((path / ABOUT).read_text(encoding="utf-8")) if (path / ABOUT).is_file() else {}
@@ -54,4 +54,4 @@ def read_panel(path: Path) -> StoredPanel:
         ) from None
     if regions is not None and ("lat" not in regions.columns or regions["lat"].null_count()):
         regions = None  # stations without positions: no region is near another
-    return StoredPanel(table, regions, zone)
+    return StoredPanel(source, table, regions, zone)
