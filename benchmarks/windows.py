@@ -15,12 +15,12 @@ from unmet.city.build import build_city
 from unmet.demand.regions import Regions
 from unmet.evaluation.score import score, with_actual
 from unmet.models.forecaster import Forecaster
+from unmet.models.likelihoods import LEVELS
 from unmet.models.training import Training
 from unmet.simulation.scenario import Scenario
 from unmet.study.censoring import run_censoring
 
 SEEDS = 3
-LEVELS = (0.05, 0.5, 0.95)
 WINDOWS = replace(Training(), by="window", batch=64, epochs=60)
 LIKELIHOODS = ("quantile",)
 

@@ -54,6 +54,7 @@ def fit(
     from unmet.evaluation.evaluate import evaluate as score
     from unmet.models.checkpoint import training_folder
     from unmet.models.forecaster import Forecaster
+    from unmet.models.likelihoods import LEVELS
     from unmet.models.training import training_named
     from unmet.runs import run_folder
     from unmet.views.model import print_model, write_fit
@@ -64,7 +65,7 @@ def fit(
     model = Forecaster(
         backbone,
         likelihood,
-        levels=tuple(level or (0.05, 0.5, 0.95)),
+        levels=tuple(level or LEVELS),
         seeds=seeds,
         seed=seed,
         lags=lags,

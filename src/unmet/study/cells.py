@@ -17,17 +17,17 @@ from unmet.errors import InputError
 from unmet.evaluation.score import score, with_actual
 from unmet.models.backbones import BACKBONES
 from unmet.models.forecaster import Forecaster
-from unmet.models.likelihoods import LIKELIHOODS
+from unmet.models.likelihoods import LEVELS, LIKELIHOODS
 from unmet.models.training import Training
 from unmet.study.scenes import Scene
 
-__all__ = ["MEASURES", "ORACLE", "PAPER_MODELS", "Ran", "Run", "check_models", "perform", "plan"]
+__all__ = ["MEASURES", "ORACLE", "PAPER_MODELS", "UNAWARE", "Ran", "Run", "check_models", "perform", "plan"]
 
 ORACLE = "oracle"
+UNAWARE = "quantile"  # the model whose distance to the oracle is the gap
 PAPER_MODELS = ("gaussian", "tobit", "quantile", "censored-quantile")
 FORMAT = 1  # raise it when the same options would give other results
 MEASURES = ("tilted_loss", "icp", "mil", "bias_percent", "crps", "tilted_loss_kwh", "icp_most_censored")
-LEVELS = (0.05, 0.5, 0.95)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ def forecaster_of(run: Run, time_zone: str) -> Forecaster:
     oracle = run.model == ORACLE
     return Forecaster(
         run.backbone,
-        "quantile" if oracle else run.model,
+        UNAWARE if oracle else run.model,
         levels=LEVELS,
         seeds=1,
         seed=run.seed,

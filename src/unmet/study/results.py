@@ -10,7 +10,7 @@ import polars as pl
 from scipy import stats
 
 from unmet.evaluation.measures import gap_closed
-from unmet.study.cells import ORACLE, Run
+from unmet.study.cells import ORACLE, UNAWARE, Run
 from unmet.study.experiments import COMPETITION_SCENE
 from unmet.study.paper import COMPETITION, MARKET_SHARES, PENETRATIONS, TILTED_LOSS
 from unmet.study.store import Store
@@ -18,7 +18,6 @@ from unmet.study.store import Store
 __all__ = ["SCENE_LABELS", "paper_value", "study_cells"]
 
 SCENE_LABELS = ("queue", "penetration", "share")
-UNAWARE = "quantile"
 
 
 def study_cells(runs: Sequence[Run], store: Store) -> pl.DataFrame:

@@ -12,7 +12,10 @@ import polars as pl
 
 from unmet import __version__
 from unmet.evaluation.measures import mean_of
+from unmet.models.forecaster import quantile_column
+from unmet.models.likelihoods import LEVELS
 from unmet.runs import atomic_file
+from unmet.study.cells import ORACLE, UNAWARE
 from unmet.study.execute import Progress
 from unmet.study.experiments import Experiment
 from unmet.study.results import seconds_of, study_cells
@@ -72,7 +75,7 @@ def write_study(report: StudyReport, folder: Path) -> None:
 
 def _best(report: StudyReport) -> tuple[str, float] | None:
     """The model that closes most of the gap on average, and how much; none where there is no gap to close."""
-    closed = {model: report.closed(model) for model in report.models() if model not in ("quantile", "oracle")}
+    closed = {model: report.closed(model) for model in report.models() if model not in (UNAWARE, ORACLE)}
     known = {model: value for model, value in closed.items() if value is not None}
     best = max(known, key=known.__getitem__) if known else None
     return (best, known[best]) if best else None
@@ -143,7 +146,7 @@ def _application_rows(report: StudyReport) -> list[tuple[str, float, float]]:
     found = [("True", true), ("Observed", float(first["y"].sum()))]
     for model in report.models():
         part = report.hours.filter(pl.col("model") == model)
-        mean = mean_of(part.select("q0.05", "q0.5", "q0.95").to_numpy(), (0.05, 0.5, 0.95))
+        mean = mean_of(part.select(map(quantile_column, LEVELS)).to_numpy(), LEVELS)
         found.append((model_title(model), float(mean.sum())))
     return [(name, kwh, kwh / true if true else math.nan) for name, kwh in found]
 
@@ -280,7 +283,7 @@ def _terminal(cell: dict[str, Any] | None) -> str:
     if cell is None:
         return "-"
     inside = [f"{cell['paper_tilted_loss']:.3f}"] if cell["paper_tilted_loss"] is not None else []
-    if cell["judged"] and cell["model"] not in ("quantile", "oracle"):
+    if cell["judged"] and cell["model"] not in (UNAWARE, ORACLE):
         inside.append(f"{cell['gap_closed']:.2f}")
     return f"{cell['tilted_loss']:.3f}" + (f" ({'; '.join(inside)})" if inside else "")
 

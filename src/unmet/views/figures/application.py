@@ -7,7 +7,7 @@ import datetime as dt
 import plotly.graph_objects as go
 import polars as pl
 
-from unmet.study.cells import ORACLE
+from unmet.study.cells import ORACLE, UNAWARE
 from unmet.views.figures.band import local_times
 from unmet.views.figures.base import Figure
 from unmet.views.study_report import StudyReport, model_title
@@ -59,7 +59,7 @@ def _draw(report: StudyReport) -> go.Figure:
     return layout(figure, 460)
 
 
-SHOWN_MODELS = ("quantile", "censored-quantile")
+SHOWN_MODELS = (UNAWARE, "censored-quantile")
 
 
 def _faint(colour: str) -> str:

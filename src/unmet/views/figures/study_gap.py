@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import plotly.graph_objects as go
 
+from unmet.study.cells import ORACLE, UNAWARE
 from unmet.views.figures.base import Figure
 from unmet.views.study_report import StudyReport, model_title
 from unmet.views.theme import FAINT, MODEL_STYLE, layout
@@ -22,7 +23,7 @@ def _draw(report: StudyReport) -> go.Figure:
     ]
     figure = go.Figure()
     for model in report.models():
-        if model in ("quantile", "oracle"):
+        if model in (UNAWARE, ORACLE):
             continue
         cells = [report.cell(group, model, column) for _, group, column in judged]
         values = [None if cell is None else cell["gap_closed"] for cell in cells]
