@@ -17,7 +17,7 @@ from unmet.demand.calendar import hour_of_week, hours_between, with_calendar
 from unmet.demand.market import Market
 from unmet.demand.panel import build_panel
 from unmet.demand.regions import group_stations
-from unmet.demand.simulated import simulated_panel, with_truth
+from unmet.demand.simulated import simulated_panel
 from unmet.errors import InputError
 from unmet.records.sessions import read_records
 from unmet.simulation.scenario import Scenario
@@ -67,12 +67,14 @@ def test_a_run_read_back_gives_the_panel_made_directly(tmp_path_factory, city, s
     assert back.station_hours().equals(direct.station_hours())
 
 
-def test_truth_can_be_put_beside_a_simulated_panel():
+def test_the_truth_of_a_simulation_is_at_least_what_its_records_show():
     from tests.simulation.cities import small_city
 
     outcome = simulate(prepare(small_city(3, 40, 20, 5, 1)), Scenario(penetration=1))
     panel = build_panel(outcome.sessions, outcome.stations, regions="2")
-    both = with_truth(panel.table, simulated_panel(outcome.arrivals, panel.regions, panel.period))
+    truth = simulated_panel(outcome.arrivals, panel.regions, panel.period)
+    both = panel.table.join(truth.select("unique_id", "ds", "y_true"), on=["unique_id", "ds"], how="left")
+    assert both["y_true"].null_count() == 0
     assert (both["y_true"] >= both["y"] - 1e-9).all()
     assert both["y_true"].sum() == pytest.approx(outcome.arrivals["wanted_kwh"].sum())
 

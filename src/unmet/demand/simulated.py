@@ -15,7 +15,7 @@ from unmet.demand.panel import build_panel
 from unmet.demand.regions import Regions
 from unmet.simulation.battery import TAPER_SHARE
 
-__all__ = ["records_and_truth", "simulated_panel", "with_truth"]
+__all__ = ["records_and_truth", "simulated_panel"]
 
 
 def simulated_panel(
@@ -89,12 +89,6 @@ def records_and_truth(
     joined = truth.join(exposure, on=["unique_id", "ds"], how="left", maintain_order="left")
     most = pl.col("exposure").max().over("unique_id")
     return joined.with_columns(pl.col("exposure").fill_null(most).fill_null(1.0))
-
-
-def with_truth(panel: pl.DataFrame, truth: pl.DataFrame) -> pl.DataFrame:
-    """A panel made from sessions with the true demand of a simulated panel beside it."""
-    key = ["unique_id", "ds"]
-    return panel.join(truth.select(*key, "y_true"), on=key, how="left", maintain_order="left")
 
 
 def _ms(rows: pl.DataFrame, column: str) -> NDArray[np.int64]:
