@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tests.models.panels import LAGS, OURS, small_job
-from unmet.models.backbones import BACKBONES, Inputs, Shape
+from unmet.models.backbones import BACKBONES, Backbone, Inputs, Shape
 from unmet.models.graph import Graph, adjacency, region_graph
 from unmet.models.network import Network
 
@@ -187,3 +187,12 @@ def test_the_tgcn_reads_near_regions():
     other[:, :, 0] += 1
     with torch.no_grad():
         assert (net(given._replace(values=other))[:, :, 1] != net(given)[:, :, 1]).any()
+
+
+def test_a_backbone_without_forward_is_refused():
+    class Nothing(Backbone):
+        name = "nothing"
+        width = 1
+
+    with pytest.raises(TypeError, match="forward"):
+        Nothing(Shape(NODES, FEATURES, PAST, LAGS), Graph(region_graph(None, NODES)))

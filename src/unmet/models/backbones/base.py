@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -29,7 +30,7 @@ class Inputs(NamedTuple):
     week: Tensor  # (hours, batch), hour of the week of the hour to come
 
 
-class Backbone(nn.Module):
+class Backbone(nn.Module, ABC):
     """A backbone. A new one is a subclass with a name and a width, and `forward`."""
 
     name: ClassVar[str]
@@ -41,10 +42,10 @@ class Backbone(nn.Module):
         self.shape = shape
         self.graph = graph
 
+    @abstractmethod
     def forward(self, inputs: Inputs) -> Tensor:
         """Features of the hours to come, (hours - lags + 1, batch, nodes or 1, width).
 
         Each may depend on the hours before it in `inputs`, on the last `lags` of them at least. The first is of the
         hour after the first `lags` hours.
         """
-        raise NotImplementedError
