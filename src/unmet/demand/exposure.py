@@ -1,4 +1,8 @@
-"""Exposure: the share of an hour's would-be arrivals that could be served and seen."""
+"""Exposure: the share of an hour's would-be arrivals that could be served and seen.
+
+An hour of a station in which no plug was free for a share f of the time hides f of its arrivals, but for those who wait
+until a plug is free, and those who are seen at another station or at another time instead.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unmet.demand.calendar import HOURS_A_WEEK
-from unmet.demand.intensity import Intensity, fit_intensity
-from unmet.demand.occupancy import HOUR_MS, FullHours
+from unmet.demand.intensity import Intensity, fit_intensity, rates_nearby
+from unmet.demand.levels import Levels, fit_levels
+from unmet.demand.occupancy import HOUR_MS, FullHours, Releases
 
-__all__ = ["CENSORED_FROM", "LEAST_EXPOSED", "Exposure", "fit_exposure", "region_exposure"]
+__all__ = [
+    "CENSORED_FROM",
+    "LEAST_EXPOSED",
+    "RETAKEN_MS",
+    "Exposure",
+    "Seen",
+    "fit_exposure",
+    "lost_spread",
+    "region_exposure",
+]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -19,62 +33,178 @@ Integers = NDArray[np.int64]
 CENSORED_FROM = float(np.log(2))
 """Lost arrivals to be expected from which an hour counts as censored: one was lost more likely than not."""
 
-
 LEAST_EXPOSED = 0.05
 """Share of its hours for which a station counts as exposed at least: what was lost beyond that cannot be known."""
+
+RETAKEN_MS = 60_000
+"""Who comes to a full station within this time after a plug got free was waiting for it, but for chance."""
+
+DAY = 24
+ROUNDS = 3  # of fitting intensities, levels and the share of those who wait in turn
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the records of stations show, from the first hour of a panel on."""
+
+    station: Integers  # of each arrival
+    hour: Integers  # of each arrival
+    full: FullHours
+    releases: Releases  # times in ms from the first hour on
+    opened: Integers  # (stations,) first day on which each was there
+    closed: Integers  # (stations,) the day after the last
+    plugs: Integers
+    km: Floats | None  # distances between stations, where positions are known
 
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
     """Exposure of every station-hour, and what it says about arrivals."""
 
-    full: FullHours  # station-hours that were full for a time: exposure 1 - full / hour; all others have 1
+    full: FullHours  # station-hours that were full for a time; all others have exposure 1
     intensity: Intensity
+    levels: Levels  # by station and day
+    open: NDArray[np.bool_]  # (stations, days)
     hour_of_week: Integers  # of each hour of the period, local
+    waiting: float  # share of the drivers who come to a full station and wait until they are served
+    spill: float  # share of the others who are seen at another station or time instead
 
     @property
     def hidden(self) -> Floats:
         """1 - exposure of the rows of `full`."""
-        return self.full.full_ms / HOUR_MS
+        return self.full.full_ms / HOUR_MS * (1 - self.waiting) * (1 - self.spill)
 
     @property
     def lost(self) -> Floats:
         """Arrivals to be expected in the hidden part of the rows of `full`."""
-        week = self.hour_of_week[self.full.hour]
-        return self.intensity.per_hour[self.full.station, week] * self.hidden
+        return self.rate(self.full.station, self.full.hour) * self.hidden
+
+    def rate(self, station: Integers, hour: Integers) -> Floats:
+        """Arrivals an hour that stations would have in hours of the period."""
+        day = hour // DAY
+        rate = self.intensity.per_hour[station, self.hour_of_week[hour]] * self.levels.level[station, day]
+        return np.where(self.open[station, day], rate, 0.0)
+
+    def mean_rate(self) -> Floats:
+        """Arrivals an hour of each station over the days on which it was there."""
+        _, kinds, kind = _kinds(self.hour_of_week)
+        a_day = self.intensity.per_hour[:, kinds].sum(axis=2)[:, kind] * self.levels.level
+        return np.asarray((a_day * self.open).sum(axis=1) / np.maximum(DAY * self.open.sum(axis=1), 1))
+
+    def region_rate(self, region: Integers, regions: int) -> Floats:
+        """Arrivals an hour at all stations of each region, (regions, hours)."""
+        days = len(self.hour_of_week) // DAY
+        total = np.zeros((regions, len(self.hour_of_week)))
+        level = self.levels.level * self.open
+        for s, r in enumerate(region):
+            total[r] += self.intensity.per_hour[s, self.hour_of_week] * np.repeat(level[s], DAY)[: DAY * days]
+        return total
 
 
-def fit_exposure(station: Integers, hour: Integers, stations: int, full: FullHours, hour_of_week: Integers) -> Exposure:
-    """Exposure and intensity from the arrivals seen (their stations and hours) and the hours that were full."""
-    cells = stations * HOURS_A_WEEK
-    seen = np.bincount(station * HOURS_A_WEEK + hour_of_week[hour], minlength=cells).reshape(stations, HOURS_A_WEEK)
-    hours = np.bincount(hour_of_week, minlength=HOURS_A_WEEK)
-    hidden = np.bincount(
-        full.station * HOURS_A_WEEK + hour_of_week[full.hour], full.full_ms / HOUR_MS, minlength=cells
-    ).reshape(stations, HOURS_A_WEEK)
-    exposed = np.maximum(hours - hidden.astype(float), LEAST_EXPOSED * hours)
-    return Exposure(full, fit_intensity(seen.astype(float), exposed), hour_of_week)
+def fit_exposure(seen: Seen, hour_of_week: Integers, waiting: float | None = None, spill: float = 0.0) -> Exposure:
+    """Exposure and intensity from the arrivals seen and the hours that were full.
+
+    `waiting` is estimated where it is not given: of the arrivals to be expected while a station is full, the share that
+    takes a plug at the very moment at which one gets free.
+    """
+    stations, hours = len(seen.plugs), len(hour_of_week)
+    days, kinds, kind = _kinds(hour_of_week)
+    day_index = np.arange(days)
+    there = (day_index >= seen.opened[:, None]) & (day_index < seen.closed[:, None])
+    counts = _Counts(seen.station, seen.hour, hour_of_week, stations, days)
+    full_share = seen.full.full_ms / HOUR_MS
+    inside = (seen.releases.at_ms >= 0) & (seen.releases.at_ms < hours * HOUR_MS)
+    releases = Releases(seen.releases.station[inside], seen.releases.at_ms[inside], seen.releases.retaken[inside])
+    release_hour = releases.at_ms // HOUR_MS
+    taken = _Counts(releases.station[releases.retaken], release_hour[releases.retaken], hour_of_week, stations, days)
+    levels = Levels(np.ones((stations, days)), np.ones((stations, days)), np.inf)
+    waits, by_chance = waiting or 0.0, 1.0
+    for _ in range(ROUNDS):
+        weekly, daily = (getattr(counts, name) - (1 - by_chance) * getattr(taken, name) for name in ("weekly", "daily"))
+        level = levels.level * there
+        of_kind = np.zeros((stations, len(kinds)))
+        np.add.at(of_kind.T, kind, level.T)
+        open_hours = np.zeros((stations, HOURS_A_WEEK))
+        for i, hours_of_week in enumerate(kinds):
+            np.add.at(open_hours.T, hours_of_week, of_kind[:, i])
+        full_day = seen.full.hour // DAY
+        hidden = np.zeros((stations, HOURS_A_WEEK))
+        np.add.at(
+            hidden,
+            (seen.full.station, hour_of_week[seen.full.hour]),
+            full_share * level[seen.full.station, full_day],
+        )
+        exposed = np.maximum(open_hours - hidden, LEAST_EXPOSED * open_hours)
+        nearby = rates_nearby(weekly.sum(axis=1), exposed.sum(axis=1), seen.plugs.astype(float), seen.km)
+        intensity = fit_intensity(weekly, exposed, nearby)
+        expected = intensity.per_hour[:, kinds].sum(axis=2)[:, kind] * there
+        at_full = intensity.per_hour[seen.full.station, hour_of_week[seen.full.hour]] * full_share
+        shown = expected.copy()
+        np.add.at(shown, (seen.full.station, full_day), -at_full)
+        levels = fit_levels(daily, np.maximum(shown, LEAST_EXPOSED * expected))
+        fitted = Exposure(seen.full, intensity, levels, there, hour_of_week, waits, spill)
+        if waiting is None:
+            waits, by_chance = _waiting(fitted, releases, release_hour)
+    return Exposure(seen.full, intensity, levels, there, hour_of_week, waits, spill)
+
+
+class _Counts:
+    """Arrivals by station and hour of the week, and by station and day."""
+
+    def __init__(self, station: Integers, hour: Integers, week: Integers, stations: int, days: int) -> None:
+        def count(bins: Integers, number: int) -> Floats:
+            return (
+                np.bincount(station * number + bins, minlength=stations * number)
+                .reshape(stations, number)
+                .astype(float)
+            )
+
+        self.weekly = count(week[hour], HOURS_A_WEEK)
+        self.daily = count(hour // DAY, days)
+
+
+def _kinds(hour_of_week: Integers) -> tuple[int, Integers, Integers]:
+    """Days, the kinds of days there are, (kinds, 24) hours of the week each, and the kind of each day."""
+    days = len(hour_of_week) // DAY
+    kinds, kind = np.unique(hour_of_week[: days * DAY].reshape(days, DAY), axis=0, return_inverse=True)
+    return days, kinds, kind.ravel()
+
+
+def _waiting(exposure: Exposure, releases: Releases, hour: Integers) -> tuple[float, float]:
+    """The share of those who come to a full station and wait, and the share of retaken plugs that are chance."""
+    rate = exposure.rate(releases.station, hour)
+    chance = float(-np.expm1(-rate * RETAKEN_MS / HOUR_MS).sum())
+    retaken = float(releases.retaken.sum())
+    full = exposure.rate(exposure.full.station, exposure.full.hour) * exposure.full.full_ms / HOUR_MS
+    if retaken <= chance or full.sum() <= 0:
+        return 0.0, 1.0
+    return float(min((retaken - chance) / full.sum(), 1.0)), chance / retaken
+
+
+def lost_spread(exposure: Exposure, region: Integers, regions: int) -> Floats:
+    """Standard deviation of the logarithm of what each region lost, by how unsure the rates of its stations are."""
+    intensity, rows = exposure.intensity, exposure.full
+    stations = len(region)
+    lost = np.zeros((stations, HOURS_A_WEEK))
+    np.add.at(lost, (rows.station, exposure.hour_of_week[rows.hour]), exposure.lost)
+    variance = (lost**2 / intensity.weight).sum(axis=1) + lost.sum(axis=1) ** 2 / intensity.weight_of_station
+    total = np.bincount(region, lost.sum(axis=1), minlength=regions)
+    return np.asarray(np.sqrt(np.bincount(region, variance, minlength=regions)) / np.where(total > 0, total, np.inf))
 
 
 def region_exposure(exposure: Exposure, region: Integers, regions: int, plugs: Integers) -> tuple[Floats, Floats]:
     """Exposure of each region and hour, and the arrivals that were probably lost there, both (regions, hours).
 
-    A region's exposure weighs its stations by the arrivals that each would have at that hour of the week; where nobody
-    ever came, by plugs.
+    A region's exposure weighs its stations by the arrivals that each would have at that hour; where nobody would come,
+    by plugs.
     """
     hours = len(exposure.hour_of_week)
-    weights = exposure.intensity.per_hour.copy()
-    arrivals = np.zeros((regions, HOURS_A_WEEK))
-    np.add.at(arrivals, region, weights)
-    quiet = arrivals <= 0
-    by_plugs = np.bincount(region, plugs, minlength=regions)
-    weights = np.where(quiet[region], plugs[:, None], weights)
-    total = np.where(quiet, by_plugs[:, None], arrivals)
-
     full = exposure.full
-    week = exposure.hour_of_week[full.hour]
+    total = exposure.region_rate(region, regions)
     cell = region[full.station] * hours + full.hour
-    share = weights[full.station, week] / np.maximum(total[region[full.station], week], 1e-12)
-    hidden = np.bincount(cell, share * exposure.hidden, minlength=regions * hours).reshape(regions, hours)
     lost = np.bincount(cell, exposure.lost, minlength=regions * hours).reshape(regions, hours)
+    by_plugs = np.bincount(region, plugs, minlength=regions)
+    closed = np.bincount(cell, plugs[full.station] * exposure.hidden, minlength=regions * hours).reshape(regions, hours)
+    quiet = total <= 0
+    hidden = np.where(quiet, closed / np.maximum(by_plugs, 1)[:, None], lost / np.where(quiet, 1.0, total))
     return np.clip(1 - hidden, 0, 1), np.asarray(lost, float)

@@ -1,35 +1,73 @@
-"""Market: which part of a city's demand one operator could have seen at all."""
+"""Market: which part of a city's demand one operator could have seen at all.
+
+Drivers do not choose stations by their plugs alone, so an operator's share of the plugs is a rough guess of its share
+of the drivers. Where positions are known, the rates of competitors' stations are estimated from those of the operator's
+own stations around them (`unmet.demand.kriging`), and the share of a region is its own rates over all.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from unmet.demand.kriging import krige
 from unmet.demand.regions import Regions
 from unmet.errors import InputError
+from unmet.geo import haversine_km
 
-__all__ = ["Market"]
+__all__ = ["Market", "Shares", "parse_share"]
+
+Floats = NDArray[np.float64]
+
+LEAST_KNOWN = 8  # own stations from which the rates of others are estimated
+DRAWS = 400  # of their rates
+
+
+class Shares(NamedTuple):
+    """An operator's share of the market in each region, and how unsure it is."""
+
+    share: Floats
+    spread: Floats  # standard deviation of its logarithm
+
+
+def parse_share(text: str) -> tuple[float, float]:
+    """A share, as 0.25, or a range that it lies in with 90 % certainty, as 0.2-0.3."""
+    parts = text.split("-")
+    try:
+        low, high = float(parts[0]), float(parts[-1])
+    except ValueError:
+        low, high = 0.0, 0.0
+    if len(parts) > 2 or not 0 < low <= high <= 1:
+        raise InputError(f"A market share of {text} makes no sense: give one over 0 and up to 1, as 0.25 or 0.2-0.3.")
+    return low, high
 
 
 @dataclass(frozen=True, slots=True)
 class Market:
-    """An operator's place in the market: a share of all plugs, known by operator or simply given.
+    """An operator's place in the market: a share known by operator, or simply given.
 
-    With `operator`, the stations table holds everybody's, and the share of a region is the operator's plugs over all
-    plugs there. With `share`, it is the same everywhere.
+    With `operator`, the stations table holds everybody's. With `share`, it is the same everywhere; a range of it is
+    one that it lies in with a probability of 90 %.
     """
 
     operator: str | None = None
-    share: float | None = None
+    share: float | tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
-        if self.share is not None and not 0 < self.share <= 1:
-            raise InputError(f"A market share of {self.share:g} makes no sense: give one over 0 and up to 1, as 0.25.")
+        if self.share is not None:
+            parse_share("-".join(f"{part:g}" for part in self._range))
         if self.operator is not None and self.share is not None:
             raise InputError("Give --operator or --share, not both: either says what the market share is.")
+
+    @property
+    def _range(self) -> tuple[float, float]:
+        if self.share is None:
+            return 1.0, 1.0
+        return self.share if isinstance(self.share, tuple) else (self.share, self.share)
 
     def own_stations(self, stations: pl.DataFrame) -> pl.DataFrame:
         """The operator's own stations."""
@@ -51,19 +89,63 @@ class Market:
         assumed = others.with_columns(pl.col("plugs").fill_null(ASSUMED_PLUGS).cast(pl.Int64))
         return pl.concat([own.select(others.columns), assumed])
 
-    def share_of_regions(self, regions: Regions, own: pl.DataFrame) -> NDArray[np.float64]:
-        """The operator's share of the market in each region."""
+    def share_of_regions(self, regions: Regions, everyone: pl.DataFrame, own: pl.DataFrame, rate: Floats) -> Shares:
+        """The operator's share of the market in each region, given the arrivals an hour at its own stations.
+
+        `everyone` holds all stations, the operator's `own` among them. Without positions, or with few own stations,
+        the share is that of the plugs.
+        """
+        number = regions.centres.height
         if self.operator is None:
-            return np.full(regions.centres.height, 1.0 if self.share is None else self.share)
-        located = own.join(regions.of_station, on="station_id")
-        mine = located.group_by("unique_id").agg(mine=pl.sum("plugs").cast(pl.Float64))
-        both = regions.centres.join(mine, on="unique_id", how="left", maintain_order="left")
-        return (both["mine"].fill_null(0) / both["plugs"]).to_numpy(writable=True)
+            low, high = np.log(self._range)
+            return Shares(np.full(number, np.exp((low + high) / 2)), np.full(number, (high - low) / (2 * Z_95)))
+        codes = pl.Series(regions.codes())
+        region = (
+            everyone["station_id"]
+            .replace_strict(regions.of_station["station_id"], codes, return_dtype=pl.Int64)
+            .to_numpy()
+        )
+        mine = everyone["station_id"].is_in(own["station_id"].implode()).to_numpy()
+        rates = np.zeros(everyone.height)
+        order = own["station_id"].to_list()
+        at = {name: i for i, name in enumerate(order)}
+        rates[mine] = [rate[at[name]] for name in everyone.filter(mine)["station_id"]]
+        plugs = everyone["plugs"].to_numpy().astype(float)
+        known = mine & (rates > 0)
+        placed = everyone["lat"].null_count() == 0 and everyone["lon"].null_count() == 0
+        if not placed or known.sum() < LEAST_KNOWN:
+            share = _ratio(np.where(mine, plugs, 0.0), plugs, region, number)
+            return Shares(share, np.where(share < 1, BY_PLUGS_SPREAD * np.sqrt(1 - share), 0.0))
+        return self._kriged(everyone, rates, known, mine, region, number, plugs)
+
+    def _kriged(
+        self,
+        everyone: pl.DataFrame,
+        rates: Floats,
+        known: NDArray[np.bool_],
+        mine: NDArray[np.bool_],
+        region: NDArray[np.int64],
+        number: int,
+        plugs: Floats,
+    ) -> Shares:
+        lat, lon = everyone["lat"].to_numpy(), everyone["lon"].to_numpy()
+        km = haversine_km(lat[:, None], lon[:, None], lat, lon)
+        fitted = krige(np.where(known, rates, 1.0), np.full(len(rates), COUNTING), known, km, plugs)
+        drawn = fitted.draws(DRAWS, np.random.default_rng(0))
+        logs = np.empty((DRAWS, number))
+        for i, row in enumerate(drawn):
+            all_rates = np.where(mine, rates, row)
+            logs[i] = np.log(np.maximum(_ratio(np.where(mine, rates, 0.0), all_rates, region, number), 1e-9))
+        # What is lost goes by 1 / share, so the share is the one whose inverse is right on average.
+        share = 1 / np.exp(-logs).mean(axis=0)
+        return Shares(np.where(share < 1e-8, 0.0, share), logs.std(axis=0))
 
     def notes(self, stations: pl.DataFrame, own: pl.DataFrame) -> list[str]:
         """What was assumed."""
         if self.share is not None:
-            return [f"This operator is taken to serve {100 * self.share:g} % of the market everywhere."]
+            low, high = (f"{100 * part:g}" for part in self._range)
+            said = low if low == high else f"{low} to {high}"
+            return [f"This operator is taken to serve {said} % of the market everywhere."]
         if self.operator is None:
             return []
         others = stations.join(own.select("station_id"), on="station_id", how="anti")
@@ -73,3 +155,11 @@ class Market:
 
 
 ASSUMED_PLUGS = 2
+Z_95 = 1.6449
+BY_PLUGS_SPREAD = 0.4  # of the logarithm of a small share that only plugs tell
+COUNTING = 0.005  # variance of the logarithm of a rate that is known
+
+
+def _ratio(own: Floats, every: Floats, region: NDArray[np.int64], regions: int) -> Floats:
+    total = np.bincount(region, every, minlength=regions)
+    return np.asarray(np.bincount(region, own, minlength=regions) / np.maximum(total, 1e-12))

@@ -12,7 +12,17 @@ from numpy.typing import NDArray
 
 from unmet.compiled import compiled
 
-__all__ = ["HOUR_MS", "FullHours", "Stays", "full_hours", "longest_silence", "peak_cars", "stays_by_station"]
+__all__ = [
+    "HOUR_MS",
+    "FullHours",
+    "Releases",
+    "Stays",
+    "full_hours",
+    "longest_silence",
+    "peak_cars",
+    "releases_from_full",
+    "stays_by_station",
+]
 
 HOUR_MS = 3_600_000
 NEVER = np.iinfo(np.int64).max
@@ -41,6 +51,14 @@ class Peaks(NamedTuple):
 
     cars: Integers
     times: Integers  # how often the peak was reached
+
+
+class Releases(NamedTuple):
+    """Moments at which a plug of a full station got free, and whether it was taken again at once."""
+
+    station: Integers
+    at_ms: Integers
+    retaken: NDArray[np.bool_]
 
 
 @compiled()
@@ -135,3 +153,26 @@ def full_hours(stays: Stays, plugs: Integers, first_ms: int, hours: int) -> Full
                     full_since = until
                 full_since = NEVER
     return FullHours(rows[:n, 0].copy(), rows[:n, 1].copy(), rows[:n, 2].copy())
+
+
+@compiled()
+def releases_from_full(stays: Stays, plugs: Integers, within_ms: int) -> Releases:
+    """Every departure from a full station, and whether somebody came within so many milliseconds."""
+    n = 0
+    for s in range(len(stays.first) - 1):
+        n += stays.first[s + 1] - stays.first[s]
+    station, at_ms, retaken = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.bool_)
+    n = 0
+    for s in range(len(stays.first) - 1):
+        come = gone = stays.first[s]
+        stop = stays.first[s + 1]
+        while gone < stop:
+            if come < stop and stays.start_ms[come] < stays.end_ms[gone]:
+                come += 1
+                continue
+            if come - gone >= plugs[s]:
+                station[n], at_ms[n] = s, stays.end_ms[gone]
+                retaken[n] = come < stop and stays.start_ms[come] <= stays.end_ms[gone] + within_ms
+                n += 1
+            gone += 1
+    return Releases(station[:n].copy(), at_ms[:n].copy(), retaken[:n].copy())

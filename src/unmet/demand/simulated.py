@@ -13,6 +13,7 @@ from unmet.demand.calendar import hours_between
 from unmet.demand.market import Market
 from unmet.demand.panel import build_panel
 from unmet.demand.regions import Regions
+from unmet.demand.unserved import Unserved
 from unmet.simulation.battery import TAPER_SHARE
 
 __all__ = ["records_and_truth", "simulated_panel"]
@@ -80,15 +81,18 @@ def records_and_truth(
 ) -> pl.DataFrame:
     """The panel of a simulation with the exposure that its records alone give.
 
-    Columns are those of `simulated_panel`, and `exposure`; in hours before the first and after the last session it is
-    the most that the region ever had.
+    Columns are those of `simulated_panel`, and `exposure, exposure_spread, lost_spread, session_kwh`; in hours before
+    the first and after the last session they are the most that the region ever had. A lost driver is booked as the
+    energy to 80 %, so that is what is estimated.
     """
     truth = simulated_panel(arrivals, regions, period)
-    seen = build_panel(sessions, stations, regions=regions, time_zone=time_zone, market=market).table
-    exposure = seen.select("unique_id", "ds", "exposure")
-    joined = truth.join(exposure, on=["unique_id", "ds"], how="left", maintain_order="left")
-    most = pl.col("exposure").max().over("unique_id")
-    return joined.with_columns(pl.col("exposure").fill_null(most).fill_null(1.0))
+    unserved = Unserved(energies="to-80")
+    seen = build_panel(sessions, stations, regions=regions, time_zone=time_zone, market=market, unserved=unserved).table
+    said = ("exposure", "exposure_spread", "lost_spread", "session_kwh")
+    joined = truth.join(
+        seen.select("unique_id", "ds", *said), on=["unique_id", "ds"], how="left", maintain_order="left"
+    )
+    return joined.with_columns(pl.col(said).fill_null(pl.col(said).max().over("unique_id")))
 
 
 def _ms(rows: pl.DataFrame, column: str) -> NDArray[np.int64]:

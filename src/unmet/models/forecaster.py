@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from unmet.errors import InputError
+from unmet.geo import haversine_km
 from unmet.models.backbones import BACKBONES
 from unmet.models.calibrating import calibrate
 from unmet.models.calibration import Calibration
@@ -22,7 +23,7 @@ from unmet.models.checkpoint import claim
 from unmet.models.encoding import Encoding
 from unmet.models.ensemble import Ensemble
 from unmet.models.graph import Graph, region_graph
-from unmet.models.imputation import Hidden, Redraw, Unseen, fit_unseen
+from unmet.models.imputation import Hidden, Redraw, Unseen, fit_unseen, records_of
 from unmet.models.likelihoods import LEVELS, LIKELIHOODS, Likelihood
 from unmet.models.network import Network
 from unmet.models.notes import panel_notes
@@ -36,6 +37,7 @@ __all__ = ["Forecaster", "Split", "quantile_column"]
 
 Floats = NDArray[np.float64]
 LEAST_TARGETS = 24  # hours to learn from
+MEMORIES_BACK = 3  # memories of the level that a forecast looks back
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +139,8 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         device = "cuda" if torch.cuda.is_available() else "cpu"
         self.unseen_, redraw = None, None
         if likelihood.imputes:
-            self.unseen_ = _fit_unseen(series, self.time_zone, train_hours)
-            redraw = Redraw(np.nan_to_num(series.demand), self._hidden(series), encoding.scale)
+            self.unseen_ = _fit_unseen(series, self.time_zone, train_hours, places)
+            redraw = Redraw(np.nan_to_num(series.demand), self.hidden(series), encoding.scale)
         data = encoding.encode(self._filled(series, redraw)).to(device)
         task = Task(data, encoding, likelihood, self.lags, self.horizon, train_hours, fit_hours, self.training, redraw)
         job = Job(task, BACKBONES.named(self.backbone), region_graph(places, len(names)), device)
@@ -170,7 +172,7 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
 
         Columns: `unique_id, ds`, the quantiles as `q0.05, q0.5, q0.95` [kWh]; with `each` also `seed`, one row a seed.
         """
-        series = self._series(panel)
+        series = self.series(panel)
         first = self.lags if since is None else max(self.lags, series.hour_from(since))
         if first >= series.hours:
             raise InputError(
@@ -198,7 +200,7 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         """
         hours = self.horizon if hours is None else hours
         self._may_look(hours)
-        series = self._series(panel, self.lags)
+        series = self.series(panel, self._looks_back())
         if series.hours < self.lags:
             raise InputError(
                 f"A forecast needs the last {self.lags} hours; the panel has {series.hours}. Give a longer one."
@@ -220,7 +222,7 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         """
         if every < 1:
             raise InputError(f"Forecasts every {every} hours make no sense: give at least one hour.")
-        series = self._series(panel)
+        series = self.series(panel)
         first = series.hour_from(since or self.split_.fit_end)
         origins = np.arange(max(first, self.lags), series.hours - self.horizon + 1, every)
         if not len(origins):
@@ -288,7 +290,8 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         train, stop = self.shares
         if not (train > 0 and stop > 0 and train + stop <= 1):
             raise InputError(f"Shares of {train:g} and {stop:g} make no sense: give two above 0 that sum to 1 at most.")
-        return likelihood, read_series(panel, target=self.target, extras=self.features, reads=self._likelihood().reads)
+        reads, may_read = likelihood.reads, likelihood.may_read
+        return likelihood, read_series(panel, target=self.target, extras=self.features, reads=reads, may_read=may_read)
 
     def _split(self, series: Series) -> tuple[int, int]:
         """Hours of the training part, and hours of it and the part that says when to stop."""
@@ -349,21 +352,32 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
                 f"The model looks {self.horizon} hours ahead, not {hours}: ask for fewer, or fit with a longer horizon."
             )
 
-    def _series(self, panel: Any, last_hours: int | None = None) -> Series:
+    def _looks_back(self) -> int:
+        """Hours that a forecast reads: the lags, and days before them that tell the level of the unseen part."""
+        if self.unseen_ is None or np.isinf(self.unseen_.memory):
+            return self.lags
+        return self.lags + 24 * int(MEMORIES_BACK * self.unseen_.memory)
+
+    def series(self, panel: Any, last_hours: int | None = None) -> Series:
+        """A panel of the model's regions as arrays; of its last hours only, if so many are asked for."""
         self.check_fitted()
         return read_series(
             panel,
             extras=self.features,
             reads=self._likelihood().reads,
+            may_read=self._likelihood().may_read,
             names=self.regions_,
             last_hours=last_hours,
         )
 
-    def _hidden(self, series: Series) -> Hidden:
+    def hidden(self, series: Series, *, by_days_before: bool = False) -> Hidden:
         """What was not seen in each region-hour of a series, as a model that imputes it has it."""
         if self.unseen_ is None:
-            raise InputError(f"A model with likelihood {self.likelihood} does not say what was not seen.")
-        return self.unseen_.hidden(series.reads[..., 0], series.reads[..., 1], series.week(self.time_zone))
+            raise InputError(
+                f"A model with likelihood {self.likelihood} does not say what was not seen: fit one with exposure."
+            )
+        records = records_of(series.reads)
+        return self.unseen_.hidden(records, series.week(self.time_zone), by_days_before=by_days_before)
 
     def _filled(self, series: Series, redraw: Redraw | None = None) -> Series:
         """The series with demand as the network reads it: filled up, where the likelihood imputes what was not seen.
@@ -372,7 +386,7 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         """
         if self.unseen_ is None:
             return series
-        filled = series.demand + self._hidden(series).expected_kwh()
+        filled = series.demand + self.hidden(series, by_days_before=True).expected_kwh()
         if redraw is None:
             return replace(series, demand=filled)
         drawn = np.where(np.isfinite(series.target), redraw(np.random.default_rng(0)) * redraw.scale, np.nan)
@@ -388,8 +402,7 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         return str(next(self.networks_[0].parameters()).device)
 
 
-def _fit_unseen(series: Series, time_zone: str, train_hours: int) -> Unseen:
+def _fit_unseen(series: Series, time_zone: str, train_hours: int, places: Floats | None) -> Unseen:
     part = slice(0, train_hours)
-    return fit_unseen(
-        series.demand[part], series.reads[part, :, 0], series.reads[part, :, 1], series.week(time_zone)[part]
-    )
+    km = None if places is None else haversine_km(*(places.T[:, :, None]), *places.T)
+    return fit_unseen(series.demand[part], records_of(series.reads[part]), series.week(time_zone)[part], km)

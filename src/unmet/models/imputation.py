@@ -1,31 +1,53 @@
 """Imputation: the part of demand that was not seen, drawn at random from what the exposure says of it.
 
-Arrivals in a region-hour are Poisson(g lambda_k), with k the hour of the week and g a gamma variable of mean 1 and
-variance 1/r that makes hours vary beyond Poisson where the data do. Those that could be seen are a share e of them, the
-exposure. So given n seen arrivals, g is gamma(r + n, r + lambda e), and the arrivals that were not seen are negative
-binomial with mean (1 - e) lambda (r + n) / (r + lambda e). Each wanted an energy drawn from those that were seen.
+Arrivals in a region-hour are Poisson(g lambda) with lambda = l_d lambda_k: k is the hour of the week, l_d the level of
+the day, which moves slowly, and g a gamma variable of mean 1 and variance 1/r that makes hours vary beyond Poisson
+where the data do. Those that could be seen are a share e of them, the exposure. So given n seen arrivals, g is
+gamma(r + n, r + lambda e), and the arrivals that were not seen are negative binomial with mean
+(1 - e) lambda (r + n) / (r + lambda e). Each wanted an energy drawn from those that were seen.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unmet.demand.calendar import HOURS_A_WEEK
-from unmet.demand.intensity import fit_intensity
+from unmet.demand.energies import BLOCK
+from unmet.demand.intensity import fit_intensity, rates_nearby
+from unmet.demand.levels import fit_levels, levels_around, levels_before
 from unmet.errors import InputError
 
-__all__ = ["Hidden", "Redraw", "Unseen", "fit_unseen"]
+__all__ = ["Hidden", "Records", "Redraw", "Unseen", "fit_unseen", "records_of"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+DAY = 24
 LEAST_EXPOSED = 0.05  # share of its hours for which a region counts as exposed at least when its rate is fitted
 MOST_SHAPE = 1e4  # r beyond which hours vary as Poisson's
-BLOCK = 6  # hours of the day that share a pool of energies
 POOL = 10.0  # sessions of the mean around it that each mean starts from
+ENERGIES = 64  # energies of a session that are drawn from
+LEAST_SINGLE = 100  # hours with one arrival from which those are read
+
+
+class Records(NamedTuple):
+    """What the records of a panel show in every region-hour, (hours, nodes), NaN where missing."""
+
+    arrivals: Floats  # seen
+    exposure: Floats
+    session_kwh: Floats  # energy that a driver who was not seen would have taken, where the panel says so
+    spread: Floats  # (nodes,), of the logarithm of the exposure: how unsure the market share is
+    lost_spread: Floats  # (nodes,), of the logarithm of what full stations lost: how unsure their rates are
+
+
+def records_of(reads: Floats) -> Records:
+    """Records from the columns that are read: arrivals, exposure, session_kwh, exposure_spread, lost_spread."""
+    unsure = np.where(np.isfinite(reads[..., 3:]), reads[..., 3:], 0.0).max(axis=0, initial=0.0)
+    return Records(reads[..., 0], reads[..., 1], reads[..., 2], unsure[:, 0], unsure[:, 1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,24 +57,39 @@ class Hidden:
     arrivals: Floats  # to be expected, given those seen
     shape: Floats  # r + n
     session_kwh: Floats  # mean energy of a session
-    session_spread: Floats  # and its standard deviation
+    energies: Floats  # (draws,) energies of single sessions by their mean
+    exposure: Floats
+    spread: Floats  # (nodes,)
 
     def expected_kwh(self) -> Floats:
         """Energy that was not seen, to be expected."""
         return self.arrivals * self.session_kwh
 
-    def draw_arrivals(self, rng: np.random.Generator) -> Floats:
-        """One draw of the arrivals that were not seen."""
+    def draw_arrivals(self, rng: np.random.Generator, *, one_market: bool = False) -> Floats:
+        """One draw of the arrivals that were not seen.
+
+        Where the market share is unsure, it is drawn for every hour, or with `one_market` once a region for all hours.
+        """
+        mean = self.arrivals
+        if self.spread.any():
+            # With the share s f instead of s, of lambda e seen arrivals (1 / f - e) lambda were not. E[1 / f] = 1.
+            size = self.spread.shape if one_market else mean.shape
+            inverse = np.exp(self.spread * rng.standard_normal(size) - self.spread**2 / 2)
+            hidden = 1 - self.exposure
+            mean = mean * np.maximum(inverse - self.exposure, 0.0) / np.where(hidden > 0, hidden, 1.0)
         frailty = rng.standard_gamma(self.shape) / self.shape
-        return rng.poisson(self.arrivals * frailty).astype(float)
+        return rng.poisson(mean * frailty).astype(float)
 
     def draw(self, rng: np.random.Generator) -> Floats:
         """One draw of the energy that was not seen [kWh]."""
-        arrivals = self.draw_arrivals(rng)
-        # Energies of single sessions are gamma distributed, so that those of several add up to one with more shape.
-        shape = (self.session_kwh / self.session_spread) ** 2
-        scale = self.session_spread**2 / self.session_kwh
-        return np.asarray(rng.standard_gamma(np.maximum(arrivals * shape, 1e-300)) * scale * (arrivals > 0))
+        return self.energy_of(self.draw_arrivals(rng), rng)
+
+    def energy_of(self, arrivals: Floats, rng: np.random.Generator) -> Floats:
+        """Energy [kWh] of so many arrivals, each drawn from those that were seen."""
+        number = arrivals.astype(np.int64).ravel()
+        each = self.energies[rng.integers(len(self.energies), size=int(number.sum()))]
+        total = np.bincount(np.repeat(np.arange(len(number)), number), each, minlength=len(number))
+        return total.reshape(arrivals.shape) * self.session_kwh
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,23 +98,41 @@ class Unseen:
 
     rate: Floats  # (168, nodes), arrivals an hour that want to charge
     shape: Floats  # (nodes,), r
+    memory: float  # days over which the level is measured; infinite: it never changes
     session_kwh: Floats  # (blocks of the day, nodes), mean energy of a session
-    session_spread: Floats  # (blocks, nodes), its standard deviation
+    energies: Floats  # (draws,) energies of single sessions by their mean
+    weight: Floats  # (168, nodes), arrivals that each rate rests on
+    own: Floats  # (168, nodes), the share of each rate that is counts of that very hour of the week
+    nearby: Floats  # (nodes,), the share of a region's mean that its neighbours lend
 
-    def hidden(self, arrivals: Floats, exposure: Floats, week: Integers) -> Hidden:
-        """What was not seen in hours with these arrivals seen and this exposure, (hours, nodes), NaN where missing."""
-        known = np.isfinite(arrivals)
-        exposed = np.where(np.isfinite(exposure), exposure, 1.0)
-        seen = np.where(known, arrivals, 0.0)
-        rate = self.rate[week]
+    def hidden(self, records: Records, week: Integers, *, by_days_before: bool = False) -> Hidden:
+        """What was not seen in these hours; by the level of the days before each alone, if so asked."""
+        known = np.isfinite(records.arrivals)
+        exposed = np.where(np.isfinite(records.exposure), records.exposure, 1.0)
+        seen = np.where(known, records.arrivals, 0.0)
+        rate = self.rate[week] * self.level(records, week, by_days_before=by_days_before)
         expected = np.where(known, rate * exposed, 0.0)
-        block = (week % 24) // BLOCK
+        usual = self.session_kwh[(week % DAY) // BLOCK]
         return Hidden(
             (1 - exposed) * rate * (self.shape + seen) / (self.shape + expected),
             self.shape + seen,
-            self.session_kwh[block],
-            self.session_spread[block],
+            np.where(np.isfinite(records.session_kwh), records.session_kwh, usual),
+            self.energies,
+            exposed,
+            records.spread,
         )
+
+    def level(self, records: Records, week: Integers, *, by_days_before: bool = False) -> Floats:
+        """How busy each hour's day was beside the usual week, (hours, nodes)."""
+        if np.isinf(self.memory):
+            return np.ones_like(records.arrivals)
+        known = np.isfinite(records.arrivals)
+        exposed = np.where(known & np.isfinite(records.exposure), records.exposure, known.astype(float))
+        seen, expected = (
+            _by_day(values) for values in (np.where(known, records.arrivals, 0.0), self.rate[week] * exposed)
+        )
+        level = (levels_before if by_days_before else levels_around)(seen.T, expected.T, self.memory).T
+        return np.repeat(level, DAY, axis=0)[: len(week)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,26 +148,54 @@ class Redraw:
         return np.asarray((self.demand + self.hidden.draw(rng)) / self.scale)
 
 
-def fit_unseen(demand: Floats, arrivals: Floats, exposure: Floats, week: Integers) -> Unseen:
-    """Learn rates and energies from demand [kWh], arrivals and exposure, each (hours, nodes), NaN where missing."""
-    known = np.isfinite(demand) & np.isfinite(arrivals)
-    exposed = np.where(known & np.isfinite(exposure), exposure, np.where(known, 1.0, 0.0))
-    seen = np.where(known, arrivals, 0.0)
-    hours = _by_week(known.astype(float), week)
-    # What a small market share hides is known, what full stations hide beyond that is not.
-    least = LEAST_EXPOSED * hours * exposed.max(axis=0, initial=0.0)
-    counts, exposed_hours = _by_week(seen, week), np.maximum(_by_week(exposed, week), least)
-    if not counts.sum() > 0:
+def fit_unseen(demand: Floats, records: Records, week: Integers, km: Floats | None = None) -> Unseen:
+    """Learn rates and energies from demand [kWh] and records, (hours, nodes), NaN where missing.
+
+    `km` are distances between regions, over which those that could hardly be seen borrow from others.
+    """
+    known = np.isfinite(demand) & np.isfinite(records.arrivals)
+    exposed = np.where(known & np.isfinite(records.exposure), records.exposure, np.where(known, 1.0, 0.0))
+    seen = np.where(known, records.arrivals, 0.0)
+    if not seen.sum() > 0:
         raise InputError(
             "No arrival was seen in the part of the panel to learn from: nothing can be estimated from it."
         )
-    rate = fit_intensity(counts.T, exposed_hours.T).per_hour.T
-    return Unseen(rate, _shape(seen, rate[week] * exposed, known), *_energies(demand, seen, known, week))
+    # What a small market share hides is known, what full stations hide beyond that is not.
+    least = LEAST_EXPOSED * _by_week(known.astype(float), week) * exposed.max(axis=0, initial=0.0)
+    counts, exposed_hours = _by_week(seen, week), np.maximum(_by_week(exposed, week), least)
+    nodes = demand.shape[1]
+    nearby = rates_nearby(counts.sum(axis=0), exposed_hours.sum(axis=0), np.ones(nodes), km)
+    fitted = fit_intensity(counts.T, exposed_hours.T, nearby)
+    rate = fitted.per_hour.T
+    levels = fit_levels(_by_day(seen).T, _by_day(rate[week] * exposed).T)
+    level = np.repeat(levels.level.T, DAY, axis=0)[: len(week)]
+    if np.isfinite(levels.memory):  # the usual week is that of a level of 1
+        fitted = fit_intensity(counts.T, np.maximum(_by_week(exposed * level, week), least).T, nearby)
+        rate = fitted.per_hour.T
+    session_kwh, spread = _energies(demand, seen, known, week)
+    return Unseen(
+        rate,
+        _shape(seen, rate[week] * level * exposed, known),
+        float(levels.memory),
+        session_kwh,
+        _single(demand, seen, known, spread),
+        fitted.prior + counts,
+        fitted.own.T,
+        fitted.nearby,
+    )
 
 
 def _by_week(values: Floats, week: Integers) -> Floats:
     total = np.zeros((HOURS_A_WEEK, values.shape[1]))
     np.add.at(total, week, values)
+    return total
+
+
+def _by_day(values: Floats) -> Floats:
+    """Sums over days of 24 hours from the first hour on, (days, nodes)."""
+    days = -(-len(values) // DAY)
+    total = np.zeros((days, values.shape[1]))
+    np.add.at(total, np.arange(len(values)) // DAY, values)
     return total
 
 
@@ -123,18 +206,35 @@ def _shape(seen: Floats, expected: Floats, known: NDArray[np.bool_]) -> Floats:
     return np.asarray(np.clip(squares / np.maximum(beyond, squares / MOST_SHAPE + 1e-12), 0.5, MOST_SHAPE))
 
 
-def _energies(demand: Floats, seen: Floats, known: NDArray[np.bool_], week: Integers) -> tuple[Floats, Floats]:
-    """Mean and spread of a session's energy by block of the day: demand of n sessions has mean n m, variance n s^2."""
-    block, blocks = (week % 24) // BLOCK, 24 // BLOCK
+def _energies(demand: Floats, seen: Floats, known: NDArray[np.bool_], week: Integers) -> tuple[Floats, float]:
+    """Mean energy of a session by block of the day and region, and its spread over all, relative to the mean.
+
+    Demand of n sessions has mean n m and variance n s^2.
+    """
+    block, blocks = (week % DAY) // BLOCK, DAY // BLOCK
     used = known & (seen > 0)
     energy, number = np.where(used, demand, 0.0), np.where(used, seen, 0.0)
-    overall = energy.sum() / max(number.sum(), 1.0)
+    overall = max(energy.sum() / max(number.sum(), 1.0), 1e-3)
     region = (energy.sum(axis=0) + POOL * overall) / (number.sum(axis=0) + POOL)
-    mean, variance = np.empty((blocks, demand.shape[1])), np.empty((blocks, demand.shape[1]))
+    mean = np.empty((blocks, demand.shape[1]))
     for i in range(blocks):
         rows = block == i
         mean[i] = (energy[rows].sum(axis=0) + POOL * region) / (number[rows].sum(axis=0) + POOL)
-        off = np.where(used[rows], (energy[rows] - number[rows] * mean[i]) ** 2 / np.maximum(number[rows], 1), 0.0)
-        variance[i] = (off.sum(axis=0) + POOL * mean[i] ** 2 / 4) / (used[rows].sum(axis=0) + POOL)
     mean = np.maximum(mean, 1e-3)
-    return mean, np.maximum(np.sqrt(variance), 0.05 * mean)
+    usual = mean[block]
+    off = np.where(used, (energy / usual - number) ** 2 / np.maximum(number, 1), 0.0).sum()
+    spread = float(np.sqrt((off + POOL / 4) / (used.sum() + POOL)))
+    return mean, float(np.clip(spread, 0.05, 3.0))
+
+
+def _single(demand: Floats, seen: Floats, known: NDArray[np.bool_], spread: float) -> Floats:
+    """Energies of single sessions by their mean: those of hours with one arrival, or of a gamma variable if few."""
+    alone = demand[known & (seen == 1) & (demand > 0)]
+    levels = (np.arange(ENERGIES) + 0.5) / ENERGIES
+    if len(alone) >= LEAST_SINGLE:
+        values = np.quantile(alone, levels)
+    else:
+        from scipy.stats import gamma
+
+        values = gamma.ppf(levels, 1 / spread**2)
+    return np.asarray(values / max(float(values.mean()), 1e-9))

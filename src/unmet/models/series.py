@@ -46,6 +46,32 @@ READS = {
     "exposure": Column(
         "exposure", "number", "", "share of arrivals that could be seen", required=False, least=0, most=1
     ),
+    "session_kwh": Column(
+        "session_kwh",
+        "number",
+        "kWh",
+        "energy that a driver who was not seen would have taken",
+        required=False,
+        least=0,
+    ),
+    "exposure_spread": Column(
+        "exposure_spread",
+        "number",
+        "",
+        "standard deviation of the logarithm of the exposure, one for all hours of a region",
+        required=False,
+        least=0,
+        most=5,
+    ),
+    "lost_spread": Column(
+        "lost_spread",
+        "number",
+        "",
+        "standard deviation of the logarithm of what full stations lost, one for all hours of a region",
+        required=False,
+        least=0,
+        most=5,
+    ),
 }
 """Columns that some likelihoods read."""
 
@@ -110,19 +136,21 @@ def read_series(
     target: str = "y",
     extras: Sequence[str] = (),
     reads: Sequence[str] = (),
+    may_read: Sequence[str] = (),
     names: Sequence[str] | None = None,
     last_hours: int | None = None,
 ) -> Series:
     """Read a panel, any frame or a CSV or Parquet file; of its last hours only, if so many are asked for.
 
-    With `names` the panel must have just these regions. An hour that is missing, or has no usable `y`, is NaN.
+    With `names` the panel must have just these regions. An hour that is missing, or has no usable `y`, is NaN, as are
+    the columns that it `may_read` and that are not there.
     """
     shapeless = None
     if isinstance(panel, str | Path):
         frame, shapeless = read_frame(Path(panel))
     else:
         frame = as_frame(panel)
-    wanted = [target] * (target != "y") + [*extras, *reads]
+    wanted = [target] * (target != "y") + [*extras, *reads, *(name for name in may_read if name in frame.columns)]
     missing = [name for name in wanted if name not in frame.columns]
     if missing:
         raise InputError(f"The panel has no column {', '.join(missing)}: its columns are {', '.join(frame.columns)}.")
@@ -155,7 +183,7 @@ def read_series(
     if checked.kept.is_empty():
         raise InputError("The panel has no row that can be used: it needs unique_id, ds (a full hour) and y (kWh).")
     rejected = checked.rejected if shapeless is None else pl.concat([checked.rejected, shapeless]).sort("line")
-    return _arrays(checked.kept, rejected, target, list(extras), list(reads), names)
+    return _arrays(checked.kept, rejected, target, list(extras), [*reads, *may_read], names)
 
 
 _RULES = (
@@ -203,6 +231,8 @@ def _arrays(
         return made
 
     def column(name: str) -> NDArray[np.float64]:
+        if name not in rows.columns:
+            return np.full(rows.height, np.nan)
         return rows[name].cast(pl.Float64).fill_null(np.nan).to_numpy(writable=True)
 
     def stacked(columns: list[str]) -> Floats:

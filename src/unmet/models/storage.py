@@ -23,7 +23,7 @@ from unmet.runs import write_json
 
 __all__ = ["FORMAT", "load_model", "write_model"]
 
-FORMAT = 1  # of what is written here; older ones stay readable
+FORMAT = 2  # of what is written here; older ones stay readable
 
 
 def write_model(forecaster: Forecaster, folder: Path) -> None:
@@ -48,9 +48,7 @@ def write_model(forecaster: Forecaster, folder: Path) -> None:
             "seeds": list(forecaster.seeds_),
             "split": {name: value.isoformat() for name, value in asdict(forecaster.split_).items()},
             "encoding": encoding,
-            "unseen": None
-            if forecaster.unseen_ is None
-            else {name: _plain(value) for name, value in asdict(forecaster.unseen_).items()},
+            "unseen": None if forecaster.unseen_ is None else _plain_unseen(forecaster.unseen_),
             "calibration": _plain(forecaster.calibration_.moves),
             "losses": forecaster.losses_,
             "finished": forecaster.finished_,
@@ -103,8 +101,7 @@ def _forecaster(stored: dict[str, Any], weights: dict[str, Any]) -> Forecaster:
         name: np.array(value) if isinstance(value, list) else value for name, value in stored["encoding"].items()
     }
     forecaster.encoding_ = Encoding(**encoding)
-    unseen = stored.get("unseen")
-    forecaster.unseen_ = Unseen(**{name: np.array(value) for name, value in unseen.items()}) if unseen else None
+    forecaster.unseen_ = _unseen(stored["unseen"]) if stored.get("unseen") else None
     forecaster.calibration_ = Calibration(np.array(stored["calibration"]))
     forecaster.losses_ = [[(loss, held_out) for loss, held_out in losses] for losses in stored["losses"]]
     forecaster.finished_ = stored["finished"]
@@ -120,3 +117,14 @@ def _forecaster(stored: dict[str, Any], weights: dict[str, Any]) -> Forecaster:
 
 def _plain(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def _plain_unseen(unseen: Unseen) -> dict[str, Any]:
+    """As JSON, which knows no infinite memory."""
+    values = {name: _plain(value) for name, value in asdict(unseen).items()}
+    return values | {"memory": unseen.memory if np.isfinite(unseen.memory) else None}
+
+
+def _unseen(values: dict[str, Any]) -> Unseen:
+    arrays: dict[str, Any] = {name: np.array(value) for name, value in values.items() if name != "memory"}
+    return Unseen(**arrays, memory=np.inf if values["memory"] is None else float(values["memory"]))

@@ -64,7 +64,9 @@ class Outcome:
     def sessions(self) -> pl.DataFrame:
         """What the operators would have recorded: the served arrivals."""
         served = self.arrivals.filter(pl.col("outcome") == "served").sort("start", "station_id", "session_id")
-        return served.select("session_id", "station_id", "start", "end", "energy_kwh", "plug_id", "vehicle_id")
+        return served.select(
+            "session_id", "station_id", "start", "charged", "end", "energy_kwh", "plug_id", "vehicle_id"
+        )
 
 
 def prepare(city: City) -> Itinerary:

@@ -18,11 +18,13 @@ from unmet.evaluation.score import score, with_actual
 from unmet.models.backbones import BACKBONES
 from unmet.models.forecaster import Forecaster
 from unmet.models.likelihoods import LEVELS, LIKELIHOODS
+from unmet.models.recover import recover
 from unmet.models.training import Training
 from unmet.study.scenes import Scene
 
-__all__ = ["MEASURES", "ORACLE", "PAPER_MODELS", "UNAWARE", "Ran", "Run", "check_models", "perform", "plan"]
+__all__ = ["AWARE", "MEASURES", "ORACLE", "PAPER_MODELS", "UNAWARE", "Ran", "Run", "check_models", "perform", "plan"]
 
+AWARE = "exposure"  # the model of this package
 ORACLE = "oracle"
 UNAWARE = "quantile"  # the model whose distance to the oracle is the gap
 PAPER_MODELS = ("gaussian", "tobit", "quantile", "censored-quantile")
@@ -102,6 +104,7 @@ def plan(
         )
         for number in range(runs)
         for scene, mark in zip(scenes, prints, strict=True)
+        if scene.run is None or scene.run == number
         for backbone in backbones
         for model in models
     )
@@ -109,7 +112,10 @@ def plan(
 
 
 def _reads(scene: Scene, model: str) -> str:
-    columns = () if model == ORACLE else LIKELIHOODS.named(model).reads
+    if model == ORACLE:
+        return ""
+    likelihood = LIKELIHOODS.named(model)
+    columns = (*likelihood.reads, *(name for name in likelihood.may_read if name in scene.panel.columns))
     return scene.fingerprint(columns) if columns else ""
 
 
@@ -153,6 +159,21 @@ def forecaster_of(run: Run, time_zone: str) -> Forecaster:
     )
 
 
+def _lost(model: Forecaster, scene: Scene) -> dict[str, float]:
+    """Energy lost in the test part as a model estimates it that says so, with its interval, and as it was [kWh]."""
+    if model.unseen_ is None:
+        return {}
+    first = model.split_.fit_end
+    lost = recover(model, scene.panel, since=first).total_kwh
+    truth = scene.panel.filter(pl.col("ds") >= first).select((pl.col("y_true") - pl.col("y")).sum()).item()
+    return {
+        "lost_kwh": float(lost.mean),
+        "lost_low": float(lost.low),
+        "lost_high": float(lost.high),
+        "lost_true": truth,
+    }
+
+
 def perform(run: Run, scene: Scene) -> Ran:
     """Train the model of a run, and score it on the true demand of the test part."""
     begun = time.perf_counter()
@@ -173,5 +194,6 @@ def perform(run: Run, scene: Scene) -> Ran:
         **{name: measured[name] for name in MEASURES if name in measured},
         "icp_most_censored": worst["icp"],
         "epochs": len(model.losses_[0]),
+        **_lost(model, scene),
     }
     return Ran(row, ahead if run.keep_hours else None, time.perf_counter() - begun)

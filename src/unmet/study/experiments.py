@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from unmet.city.build import City
-from unmet.study.cells import ORACLE, PAPER_MODELS, Run, check_models, plan
+from unmet.study.cells import AWARE, ORACLE, PAPER_MODELS, Run, check_models, plan
 from unmet.study.paper import MARKET_SHARES, PENETRATIONS, QUEUES
 from unmet.study.scenes import Scene, competition_scenes, total_scenes
 
@@ -23,7 +23,7 @@ PRESETS = {"quick": 2, "paper": 10}
 class Choices:
     """What an experiment is made with."""
 
-    models: tuple[str, ...] = (*PAPER_MODELS, ORACLE)
+    models: tuple[str, ...] = (*PAPER_MODELS, AWARE, ORACLE)
     backbones: tuple[str, ...] = ("tgcn",)
     runs: int = 2
     seed: int = 1
@@ -77,15 +77,15 @@ def competition(
     The paper does not say under which queue. With gas stations hardly anything is lost but to competitors, and at a
     share of 95 % its losses are those of its gas stations at 5 %.
     """
-    scenes = competition_scenes(city, shares, queue, penetration, choices.regions, choices.seed)
+    scenes = competition_scenes(city, shares, queue, penetration, choices.regions, choices.seed, choices.runs)
     return _experiment(
         "competition",
         "Forecasting all demand from one operator's records",
         "share",
         f"An operator owns a share of the stations ({queue}, {100 * penetration:g} % electric); demand at all others "
-        "is lost to it. Regions are those of the whole city, and the operator has at least one station in each. Losses "
-        "are in units of the largest demand that it saw in each region, so that they are larger where its share is "
-        "smaller.",
+        "is lost to it. Each run is another operator, with other stations. Regions are those of the whole city, and the "
+        "operator has at least one station in each. Losses are in units of the largest demand that it saw in each "
+        "region, so that they are larger where its share is smaller.",
         scenes,
         choices,
         city,

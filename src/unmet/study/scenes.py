@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ class Scene:
     panel: pl.DataFrame  # unique_id, ds, y, y_true, arrivals, censored, exposure
     positions: pl.DataFrame  # unique_id, lat, lon
     time_zone: str
+    run: int | None = None  # the number of the run that it is for; all are without it
 
     def fingerprint(self, columns: Sequence[str] = ()) -> str:
         """A hash of what models are given, or of some columns of the panel."""
@@ -67,12 +69,13 @@ def total_scenes(
 
 
 def competition_scenes(
-    city: City, shares: Sequence[float], queue: str, penetration: float, regions: int = 10, seed: int = 1
+    city: City, shares: Sequence[float], queue: str, penetration: float, regions: int = 10, seed: int = 1, runs: int = 1
 ) -> list[Scene]:
     """One operator among others: a share of the stations is its own, and all other demand is lost to competitors.
 
     In every region that share of the stations is drawn at random, and at least one. Those of a smaller share are its
-    own at a larger one too.
+    own at a larger one too. Every run has another operator: a single station can have a large part of its region's
+    demand, so that one draw of stations would say more of luck than of models.
     """
     if wrong := [share for share in shares if not 0 < share <= 1]:
         raise InputError(f"A market share of {wrong[0]:g} makes no sense: give one over 0 and up to 1, as 0.25.")
@@ -80,12 +83,13 @@ def competition_scenes(
     scenario = _scenario(queue, penetration, seed)
     outcome = simulate(prepare(city), scenario)
     scenes = []
-    for share in shares:
-        own = _own_stations(grouped, share, seed)
+    for run, share in itertools.product(range(runs), shares):
+        own = _own_stations(grouped, share, seed + run)
         operator = pl.when(pl.col("station_id").is_in(own)).then(pl.lit(OWN)).otherwise(pl.lit(OTHER))
         stations = outcome.stations.with_columns(operator.alias("operator"))
         panel = _panel(outcome, stations, grouped, city, Market(OWN))
-        scenes.append(_scene(panel, grouped, city, queue=queue, penetration=penetration, share=share))
+        made = _scene(panel, grouped, city, queue=queue, penetration=penetration, share=share)
+        scenes.append(replace(made, run=run))
     return scenes
 
 

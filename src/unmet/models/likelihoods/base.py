@@ -35,7 +35,8 @@ class Likelihood(ABC):
     title: ClassVar[str]
     aware: ClassVar[bool] = False  # whether it reads the bounds
     imputes: ClassVar[bool] = False  # whether the part of demand that was not seen is drawn from the exposure
-    reads: ClassVar[tuple[str, ...]] = ()  # columns of the panel that it imputes from
+    reads: ClassVar[tuple[str, ...]] = ()  # columns of the panel that it imputes from,
+    may_read: ClassVar[tuple[str, ...]] = ()  # and those that it reads where there are such
 
     def __init__(self, levels: Sequence[float] = LEVELS) -> None:
         levels = list(levels)

@@ -18,3 +18,4 @@ class Exposure(Quantile):
     title = "Exposure-aware"
     imputes = True
     reads = ("arrivals", "exposure")
+    may_read = ("session_kwh", "exposure_spread", "lost_spread")
