@@ -8,9 +8,10 @@ import json
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from tests.demand.records import MONDAY, sessions, stations, visits
 from tests.simulation.cities import cities
 from unmet.demand.booking import Booking
 from unmet.demand.calendar import hour_of_week, hours_between, with_calendar
@@ -23,32 +24,6 @@ from unmet.records.sessions import read_records
 from unmet.simulation.scenario import Scenario
 from unmet.simulation.simulate import prepare, simulate
 
-MONDAY = dt.datetime(2019, 9, 2, tzinfo=dt.UTC)
-
-
-def sessions(*rows, **columns):
-    """Rows of station, start and end in hours from Monday midnight, kWh."""
-    at = [(MONDAY + dt.timedelta(hours=a), MONDAY + dt.timedelta(hours=b)) for _, a, b, _ in rows]
-    frame = pl.DataFrame(
-        {
-            "session_id": [str(i) for i in range(len(rows))],
-            "station_id": [row[0] for row in rows],
-            "start": [a for a, _ in at],
-            "end": [b for _, b in at],
-            "energy_kwh": [float(row[3]) for row in rows],
-        }
-    ).with_columns(pl.col("start", "end").cast(pl.Datetime("ms", "UTC")))
-    return frame.with_columns(pl.Series(name, values, pl.String) for name, values in columns.items())
-
-
-def stations(*ids, **columns):
-    frame = pl.DataFrame(
-        {"station_id": ids, "lat": 55 + 0.01 * np.arange(len(ids)), "lon": 12 + 0.01 * np.arange(len(ids))}
-    )
-    given = {"power_kw": [22.0] * len(ids), "plugs": [1] * len(ids), "operator": [None] * len(ids)} | columns
-    return frame.with_columns(pl.Series(name, values) for name, values in given.items())
-
-
 @settings(max_examples=40)
 @given(cities, st.integers(0, 500), st.sampled_from(["first-come", "three-hour", "gas-station"]))
 def test_a_run_read_back_gives_the_panel_made_directly(tmp_path_factory, city, seed, queue):
@@ -60,7 +35,9 @@ def test_a_run_read_back_gives_the_panel_made_directly(tmp_path_factory, city, s
     outcome.stations.write_parquet(folder / "stations.parquet")
     read = read_records([folder / "sessions.parquet"], stations=folder / "stations.parquet")
     assert read.formats == {str(folder / "sessions.parquet"): "unmet"}
-    assert read.counts["rows_set_aside"] == 0
+    # A car may come to a plug twice within a second and take nothing: to a reader that is one session.
+    assert read.counts["rows_set_aside"] == outcome.sessions.drop("session_id").is_duplicated().sum() / 2
+    assume(read.counts["rows_set_aside"] == 0)
     direct = build_panel(outcome.sessions, outcome.stations, regions="3")
     back = build_panel(read.sessions, read.stations, regions="3")
     assert back.table.equals(direct.table)

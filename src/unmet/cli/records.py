@@ -40,7 +40,19 @@ def panel(
     operator: Annotated[
         str | None, typer.Option(help="Whose records these are; --stations then has everybody's stations.")
     ] = None,
-    share: Annotated[float | None, typer.Option(help="Market share of this operator, as 0.25.")] = None,
+    share: Annotated[
+        str | None, typer.Option(help="Market share of this operator, as 0.25, or a range that holds it, as 0.2-0.3.")
+    ] = None,
+    waiting: Annotated[
+        str,
+        typer.Option(help="Share of drivers at a full station who wait until served, 0 to 1; auto: by the records."),
+    ] = "auto",
+    spill: Annotated[
+        str, typer.Option(help="Share of the others who are seen at another station or another time, 0 to 1.")
+    ] = "0",
+    energy: Annotated[
+        str, typer.Option(help="What drivers who were not seen would have taken: seen (as others), or to-80 (to 80 %).")
+    ] = "seen",
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
@@ -65,6 +77,9 @@ def panel(
         outages=outages,
         operator=operator,
         share=share,
+        waiting=waiting,
+        spill=spill,
+        energy=energy,
     )
     with run_folder(out, overwrite=overwrite) as folder:
         with progress("Reading records and counting plugs"):

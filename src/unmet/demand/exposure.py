@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unmet.demand.calendar import HOURS_A_WEEK
+from unmet.demand.crowding import crowding
 from unmet.demand.intensity import Intensity, fit_intensity, rates_nearby
-from unmet.demand.levels import Levels, fit_levels
-from unmet.demand.occupancy import HOUR_MS, FullHours, Releases
+from unmet.demand.levels import Levels, fit_levels, no_levels
+from unmet.demand.occupancy import HOUR_MS, FullHours, Releases, Stays
 
 __all__ = [
     "CENSORED_FROM",
@@ -51,6 +52,8 @@ class Seen:
     hour: Integers  # of each arrival
     full: FullHours
     releases: Releases  # times in ms from the first hour on
+    stays: Stays
+    first_ms: int  # of the first hour
     opened: Integers  # (stations,) first day on which each was there
     closed: Integers  # (stations,) the day after the last
     plugs: Integers
@@ -66,13 +69,14 @@ class Exposure:
     levels: Levels  # by station and day
     open: NDArray[np.bool_]  # (stations, days)
     hour_of_week: Integers  # of each hour of the period, local
+    crowding: Floats  # (stations,), share of the usual arrivals that come when it is full
     waiting: float  # share of the drivers who come to a full station and wait until they are served
     spill: float  # share of the others who are seen at another station or time instead
 
     @property
     def hidden(self) -> Floats:
         """1 - exposure of the rows of `full`."""
-        return self.full.full_ms / HOUR_MS * (1 - self.waiting) * (1 - self.spill)
+        return self.full.full_ms / HOUR_MS * self.crowding[self.full.station] * (1 - self.waiting) * (1 - self.spill)
 
     @property
     def lost(self) -> Floats:
@@ -117,8 +121,9 @@ def fit_exposure(seen: Seen, hour_of_week: Integers, waiting: float | None = Non
     releases = Releases(seen.releases.station[inside], seen.releases.at_ms[inside], seen.releases.retaken[inside])
     release_hour = releases.at_ms // HOUR_MS
     taken = _Counts(releases.station[releases.retaken], release_hour[releases.retaken], hour_of_week, stations, days)
-    levels = Levels(np.ones((stations, days)), np.ones((stations, days)), np.inf)
+    levels = no_levels(stations, days)
     waits, by_chance = waiting or 0.0, 1.0
+    hides = 1 - waits  # where those who wait are not told from others, they are seen while a station is full
     for _ in range(ROUNDS):
         weekly, daily = (getattr(counts, name) - (1 - by_chance) * getattr(taken, name) for name in ("weekly", "daily"))
         level = levels.level * there
@@ -134,18 +139,21 @@ def fit_exposure(seen: Seen, hour_of_week: Integers, waiting: float | None = Non
             (seen.full.station, hour_of_week[seen.full.hour]),
             full_share * level[seen.full.station, full_day],
         )
-        exposed = np.maximum(open_hours - hidden, LEAST_EXPOSED * open_hours)
+        exposed = np.maximum(open_hours - hides * hidden, LEAST_EXPOSED * open_hours)
         nearby = rates_nearby(weekly.sum(axis=1), exposed.sum(axis=1), seen.plugs.astype(float), seen.km)
         intensity = fit_intensity(weekly, exposed, nearby)
         expected = intensity.per_hour[:, kinds].sum(axis=2)[:, kind] * there
         at_full = intensity.per_hour[seen.full.station, hour_of_week[seen.full.hour]] * full_share
         shown = expected.copy()
-        np.add.at(shown, (seen.full.station, full_day), -at_full)
+        np.add.at(shown, (seen.full.station, full_day), -hides * at_full)
         levels = fit_levels(daily, np.maximum(shown, LEAST_EXPOSED * expected))
-        fitted = Exposure(seen.full, intensity, levels, there, hour_of_week, waits, spill)
+        fitted = Exposure(seen.full, intensity, levels, there, hour_of_week, np.ones(stations), waits, spill)
         if waiting is None:
             waits, by_chance = _waiting(fitted, releases, release_hour)
-    return Exposure(seen.full, intensity, levels, there, hour_of_week, waits, spill)
+    crowded = crowding(
+        seen.stays, seen.plugs, seen.first_ms, hour_of_week, levels.by_others * there, intensity.per_hour
+    )
+    return Exposure(seen.full, intensity, levels, there, hour_of_week, crowded, waits, spill)
 
 
 class _Counts:

@@ -9,8 +9,9 @@ from typing import Any
 import polars as pl
 
 from unmet.demand.booking import Booking
-from unmet.demand.market import Market
+from unmet.demand.market import Market, parse_share
 from unmet.demand.panel import Panel, build_panel
+from unmet.demand.unserved import Unserved
 from unmet.errors import InputError
 from unmet.records.mapping import mapping_from, read_mapping
 from unmet.records.outages import check_outages, merge_outages
@@ -18,6 +19,8 @@ from unmet.records.sessions import Records, read_records
 from unmet.records.sql import read_sql
 
 __all__ = ["PanelChoices", "panel_from_records"]
+
+AUTO = "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,10 @@ class PanelChoices:
     booking: str = "arrival"
     outages: Path | None = None
     operator: str | None = None
-    share: float | None = None
+    share: str | None = None  # as 0.25 or 0.2-0.3
+    waiting: str = AUTO
+    spill: str = "0"
+    energy: str = "seen"
 
 
 def panel_from_records(choices: PanelChoices) -> tuple[Panel, pl.DataFrame, dict[str, Any]]:
@@ -46,7 +52,8 @@ def panel_from_records(choices: PanelChoices) -> tuple[Panel, pl.DataFrame, dict
         booking = Booking(choices.booking)
     except ValueError:
         raise InputError(f"--booking {choices.booking!r} makes no sense: give arrival or delivery.") from None
-    market = Market(choices.operator, choices.share)
+    market = Market(choices.operator, None if choices.share is None else parse_share(choices.share))
+    unserved = _unserved(choices)
     records = read_records(_sources(choices), choices.format, _mapping(choices), choices.stations)
     if records.sessions.is_empty():
         raise InputError(_nothing_left(records))
@@ -64,9 +71,26 @@ def panel_from_records(choices: PanelChoices) -> tuple[Panel, pl.DataFrame, dict
         booking=booking,
         outages=outages,
         market=market,
+        unserved=unserved,
     )
     mapping = mapping_from(_mapping(choices), "--map").to_yaml() if _mapping(choices) else ""
     return panel, pl.concat(rejected), _about(records, outages) | {"mapping": mapping}
+
+
+def _unserved(choices: PanelChoices) -> Unserved:
+    """What becomes of drivers who find no plug."""
+    waiting = None if choices.waiting == AUTO else _share("--waiting", choices.waiting, "auto, or ")
+    return Unserved(waiting, _share("--spill", choices.spill), choices.energy)
+
+
+def _share(option: str, text: str, other: str = "") -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise InputError(f"{option} {text!r} makes no sense: give {other}a share from 0 to 1, as 0.3.")
+    return value
 
 
 def _nothing_left(records: Records) -> str:

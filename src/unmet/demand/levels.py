@@ -2,6 +2,8 @@
 
 Demand grows, and seasons change. A level is the arrivals seen in days around a day over those that the usual week would
 have brought, days further away counting less. How much less is chosen so that the days around a day foretell it best.
+On top of that, days are busy or quiet each for itself, by a gamma variable of mean 1 and variance 1/r: what was seen of
+a day tells how busy the rest of it was.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
-__all__ = ["MEMORIES", "Levels", "fit_levels", "levels_around", "levels_before"]
+__all__ = ["MEMORIES", "MOST_SHAPE", "Levels", "fit_levels", "levels_around", "levels_before", "no_levels"]
 
 Floats = NDArray[np.float64]
 
@@ -20,6 +22,7 @@ MEMORIES = (np.inf, 180.0, 90.0, 45.0, 21.0, 10.0)
 """Days after which a day counts for 1/e; infinite: the level never changes."""
 
 PSEUDO = 5.0  # arrivals at the usual level that every day starts from
+LEAST_SHAPE, MOST_SHAPE = 0.5, 1e4
 CLEARLY = 2.0  # log-likelihood by which a shorter memory must be better, so that luck alone moves no level
 
 
@@ -27,30 +30,48 @@ class Levels(NamedTuple):
     """Levels of series (stations or regions) by day, and what they rest on."""
 
     level: Floats  # (series, days), about 1
+    by_others: Floats  # (series, days), from the days around each alone
     weight: Floats  # (series, days), arrivals that the level rests on
     memory: float  # days
+    shape: float  # r
 
 
 def fit_levels(seen: Floats, expected: Floats) -> Levels:
     """Levels from the arrivals seen and expected at level 1, each (series, days), by days before and after a day."""
     best = -np.inf
-    found = Levels(np.ones_like(seen), np.ones_like(seen), np.inf)
+    found = no_levels(*seen.shape)
     for memory in MEMORIES:
         around, around_expected = (_before(part, memory) + _after(part, memory) for part in (seen, expected))
         others = (PSEUDO + around) / (PSEUDO + around_expected)
         value = float((xlogy(seen, others) - others * expected).sum())
         if value > best + CLEARLY:
             best = value
-            found = Levels(levels_around(seen, expected, memory), PSEUDO + around + seen, memory)
+            shape = _shape(seen, others * expected)
+            by_others = others if np.isfinite(memory) else np.ones_like(seen)
+            level = levels_around(seen, expected, memory, shape)
+            found = Levels(level, by_others, PSEUDO + around + seen, memory, shape)
     return found
 
 
-def levels_around(seen: Floats, expected: Floats, memory: float) -> Floats:
+def no_levels(series: int, days: int) -> Levels:
+    """Levels of series that never change."""
+    one = np.ones((series, days))
+    return Levels(one, one, one, np.inf, MOST_SHAPE)
+
+
+def levels_around(seen: Floats, expected: Floats, memory: float, shape: float) -> Floats:
     """Levels of each day from the days before and after it and itself, (series, days)."""
-    if np.isinf(memory):
-        return np.ones_like(seen)
-    total, usual = (_before(part, memory) + _after(part, memory) + part for part in (seen, expected))
-    return np.asarray((PSEUDO + total) / (PSEUDO + usual))
+    smooth = np.ones_like(seen)
+    if np.isfinite(memory):
+        total, usual = (_before(part, memory) + _after(part, memory) + part for part in (seen, expected))
+        smooth = (PSEUDO + total) / (PSEUDO + usual)
+    return np.asarray(smooth * (shape + seen) / (shape + smooth * expected))
+
+
+def _shape(seen: Floats, expected: Floats) -> float:
+    """R by moments: counts of days vary by m + m^2 / r."""
+    beyond, squares = float(((seen - expected) ** 2 - expected).sum()), float((expected**2).sum())
+    return float(np.clip(squares / beyond, LEAST_SHAPE, MOST_SHAPE)) if beyond > 0 else MOST_SHAPE
 
 
 def levels_before(seen: Floats, expected: Floats, memory: float) -> Floats:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from unmet.demand.exposure import LEAST_EXPOSED, Exposure
 from unmet.demand.occupancy import HOUR_MS, Stays, longest_silence
+from unmet.demand.plugs import SHARED
 
 __all__ = ["panel_notes"]
 
@@ -29,6 +30,17 @@ def panel_notes(exposure: Exposure, stations: pl.DataFrame, stays: Stays, first_
         *_always_full(full),
         *_full_for_weeks(exposure, stations),
         *_unsure_plugs(exposure, stations),
+        *_shared(stations),
+    ]
+
+
+def _shared(stations: pl.DataFrame) -> list[str]:
+    number = stations.filter(pl.col("plugs_from") == SHARED).height
+    if not number:
+        return []
+    return [
+        f"{number} stations take fewer cars at once than they have plugs: hardly anybody comes while some are still "
+        "free, as where connectors share a charger. Those plugs do not count."
     ]
 
 

@@ -22,6 +22,7 @@ __all__ = [
     "peak_cars",
     "releases_from_full",
     "stays_by_station",
+    "time_by_cars",
 ]
 
 HOUR_MS = 3_600_000
@@ -176,3 +177,24 @@ def releases_from_full(stays: Stays, plugs: Integers, within_ms: int) -> Release
                 n += 1
             gone += 1
     return Releases(station[:n].copy(), at_ms[:n].copy(), retaken[:n].copy())
+
+
+@compiled()
+def time_by_cars(stays: Stays, most: int) -> tuple[NDArray[np.float64], Integers]:
+    """Hours with so many cars at each station, from its first arrival to its last, and arrivals then; up to `most`."""
+    stations = len(stays.first) - 1
+    hours, arrivals = np.zeros((stations, most + 1)), np.zeros((stations, most + 1), np.int64)
+    for s in range(stations):
+        gone = stays.first[s]
+        stop = stays.first[s + 1]
+        now = stays.start_ms[gone] if gone < stop else 0
+        for come in range(stays.first[s], stop):
+            while gone < come and stays.end_ms[gone] <= stays.start_ms[come]:
+                hours[s, min(come - gone, most)] += max(stays.end_ms[gone] - now, 0) / HOUR_MS
+                now = max(now, stays.end_ms[gone])
+                gone += 1
+            cars = min(come - gone, most)
+            hours[s, cars] += max(stays.start_ms[come] - now, 0) / HOUR_MS
+            now = max(now, stays.start_ms[come])
+            arrivals[s, cars] += 1
+    return hours, arrivals

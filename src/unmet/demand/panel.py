@@ -137,6 +137,8 @@ def build_panel(
         (start - first_ms) // HOUR_MS,
         full_hours(stays, plugs, first_ms, len(hours)),
         _since(releases_from_full(stays, plugs, RETAKEN_MS), first_ms),
+        stays,
+        first_ms,
         opened // DAY_MS,
         -(-closed // DAY_MS),
         plugs,

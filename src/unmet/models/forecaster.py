@@ -83,7 +83,7 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         backbone: str = "tgcn",
-        likelihood: str = "censored-quantile",
+        likelihood: str = "exposure",
         *,
         levels: Sequence[float] = LEVELS,
         seeds: int = 10,

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from unmet.demand.calendar import HOURS_A_WEEK
 from unmet.demand.energies import BLOCK
 from unmet.demand.intensity import fit_intensity, rates_nearby
-from unmet.demand.levels import fit_levels, levels_around, levels_before
+from unmet.demand.levels import MOST_SHAPE, fit_levels, levels_around, levels_before
 from unmet.errors import InputError
 
 __all__ = ["Hidden", "Records", "Redraw", "Unseen", "fit_unseen", "records_of"]
@@ -28,7 +28,6 @@ Integers = NDArray[np.int64]
 
 DAY = 24
 LEAST_EXPOSED = 0.05  # share of its hours for which a region counts as exposed at least when its rate is fitted
-MOST_SHAPE = 1e4  # r beyond which hours vary as Poisson's
 POOL = 10.0  # sessions of the mean around it that each mean starts from
 ENERGIES = 64  # energies of a session that are drawn from
 LEAST_SINGLE = 100  # hours with one arrival from which those are read
@@ -99,6 +98,7 @@ class Unseen:
     rate: Floats  # (168, nodes), arrivals an hour that want to charge
     shape: Floats  # (nodes,), r
     memory: float  # days over which the level is measured; infinite: it never changes
+    day_shape: float  # r of single days; large: they vary as Poisson's
     session_kwh: Floats  # (blocks of the day, nodes), mean energy of a session
     energies: Floats  # (draws,) energies of single sessions by their mean
     weight: Floats  # (168, nodes), arrivals that each rate rests on
@@ -124,15 +124,16 @@ class Unseen:
 
     def level(self, records: Records, week: Integers, *, by_days_before: bool = False) -> Floats:
         """How busy each hour's day was beside the usual week, (hours, nodes)."""
-        if np.isinf(self.memory):
-            return np.ones_like(records.arrivals)
         known = np.isfinite(records.arrivals)
         exposed = np.where(known & np.isfinite(records.exposure), records.exposure, known.astype(float))
         seen, expected = (
             _by_day(values) for values in (np.where(known, records.arrivals, 0.0), self.rate[week] * exposed)
         )
-        level = (levels_before if by_days_before else levels_around)(seen.T, expected.T, self.memory).T
-        return np.repeat(level, DAY, axis=0)[: len(week)]
+        if by_days_before:
+            level = levels_before(seen.T, expected.T, self.memory)
+        else:
+            level = levels_around(seen.T, expected.T, self.memory, self.day_shape)
+        return np.repeat(level.T, DAY, axis=0)[: len(week)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +170,7 @@ def fit_unseen(demand: Floats, records: Records, week: Integers, km: Floats | No
     rate = fitted.per_hour.T
     levels = fit_levels(_by_day(seen).T, _by_day(rate[week] * exposed).T)
     level = np.repeat(levels.level.T, DAY, axis=0)[: len(week)]
-    if np.isfinite(levels.memory):  # the usual week is that of a level of 1
+    if np.isfinite(levels.memory) or levels.shape < MOST_SHAPE:  # the usual week is that of a level of 1
         fitted = fit_intensity(counts.T, np.maximum(_by_week(exposed * level, week), least).T, nearby)
         rate = fitted.per_hour.T
     session_kwh, spread = _energies(demand, seen, known, week)
@@ -177,6 +178,7 @@ def fit_unseen(demand: Floats, records: Records, week: Integers, km: Floats | No
         rate,
         _shape(seen, rate[week] * level * exposed, known),
         float(levels.memory),
+        levels.shape,
         session_kwh,
         _single(demand, seen, known, spread),
         fitted.prior + counts,

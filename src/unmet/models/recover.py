@@ -33,6 +33,7 @@ class Recovery:
     """`unique_id, ds, observed_kwh, lost_kwh, true_kwh, arrivals, lost_arrivals, true_arrivals` and intervals;
     `from_data, from_calendar, from_neighbours`: what true_kwh rests on, which sum to 1."""
     weeks: pl.DataFrame  # unique_id (and all together), week (its Monday, local), the same sums
+    regions: pl.DataFrame  # unique_id, the same over all hours
     stations: pl.DataFrame  # station_id, unique_id, the same over all hours; empty where the panel has no stations
     total_kwh: Estimate  # lost in all hours and regions
     total_arrivals: Estimate
@@ -88,6 +89,7 @@ def recover(
     return Recovery(
         _hours(series, made, first),
         _week_table(series, first, mondays, group, arrivals, kwh, interval),
+        _region_table(series, first, arrivals, kwh, interval),
         pl.DataFrame() if placed is None else _station_table(made, station_hours, stations, series, first, interval),
         estimate(kwh.sum(axis=(1, 2)), interval),
         estimate(arrivals.sum(axis=(1, 2)), interval),
@@ -162,6 +164,19 @@ def _week_table(
             **_columns("kwh", estimate(whole(kwh), interval), seen[0]),
             "arrivals": seen[1].T.ravel(),
             **_columns("arrivals", estimate(whole(arrivals), interval), seen[1]),
+        }
+    )
+
+
+def _region_table(series: Series, first: int, arrivals: Floats, kwh: Floats, interval: float) -> pl.DataFrame:
+    energy, seen = (np.nan_to_num(values[first:]).sum(axis=0) for values in (series.demand, series.reads[..., 0]))
+    return pl.DataFrame(
+        {
+            "unique_id": list(series.names),
+            "observed_kwh": energy,
+            **_columns("kwh", estimate(kwh.sum(axis=1), interval), energy),
+            "arrivals": seen,
+            **_columns("arrivals", estimate(arrivals.sum(axis=1), interval), seen),
         }
     )
 

@@ -95,7 +95,8 @@ def recover_hours(
         sampler = _Sampler(unseen, records, hidden, level, week, group, columns)
         arrivals, energy = np.empty((2, draws, hours, sampler.nodes), np.float32)
         for i in range(draws):
-            arrivals[i], energy[i] = sampler.draw(np.random.default_rng([seed, i, begin]))
+            market = _market(records.spread, np.random.default_rng([seed, i, nodes]))
+            arrivals[i], energy[i] = sampler.draw(np.random.default_rng([seed, i, begin]), market[columns])
             drawn_arrivals[i, :, columns], drawn_kwh[i, :, columns] = (
                 _sums(values[i], group, groups) for values in (arrivals, energy)
             )
@@ -170,20 +171,26 @@ class _Sampler:
         if np.isfinite(unseen.memory):
             self.level_weight = np.maximum(expected * 2 * unseen.memory / 7, 1.0)
 
-    def draw(self, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """Arrivals and energy that were lost, (hours, nodes)."""
+    def draw(self, rng: np.random.Generator, inverse: Floats) -> tuple[Floats, Floats]:
+        """Arrivals and energy that were lost, (hours, nodes), given one over each region's share beside its mean."""
         usual = rng.standard_gamma(self.weight) / self.weight
         rate = self.rate * usual[self.week]
         if np.isfinite(self.level_weight).all():
             size = (self.groups, self.nodes)
             rate = rate * (rng.standard_gamma(self.level_weight, size) / self.level_weight)[self.group]
-        inverse = np.exp(self.spread * rng.standard_normal(self.nodes) - self.spread**2 / 2)
         stations = np.exp(self.lost_spread * rng.standard_normal(self.nodes) - self.lost_spread**2 / 2)
         unseen_share = np.maximum(inverse - self.exposure, 0.0) * (self.exposure < 1)
         mean = unseen_share * stations * rate * (self.shape + self.seen) / (self.shape + rate * self.could)
         shape = self.shape + self.seen
         arrivals = rng.poisson(mean * rng.standard_gamma(shape) / shape).astype(float)
         return arrivals, self.kwh.energy_of(arrivals, rng)
+
+
+def _market(spread: Floats, rng: np.random.Generator) -> Floats:
+    """One over the market share of each region, beside its mean: a share that is the same everywhere is one draw."""
+    one = len(spread) > 0 and bool((spread == spread[0]).all())
+    luck = np.full(len(spread), rng.standard_normal()) if one else rng.standard_normal(len(spread))
+    return np.asarray(np.exp(spread * luck - spread**2 / 2))
 
 
 def _sums(values: Floats, group: Integers, groups: int) -> Floats:

@@ -126,5 +126,11 @@ def _plain_unseen(unseen: Unseen) -> dict[str, Any]:
 
 
 def _unseen(values: dict[str, Any]) -> Unseen:
-    arrays: dict[str, Any] = {name: np.array(value) for name, value in values.items() if name != "memory"}
-    return Unseen(**arrays, memory=np.inf if values["memory"] is None else float(values["memory"]))
+    arrays: dict[str, Any] = {
+        name: np.array(value) for name, value in values.items() if name not in ("memory", "day_shape")
+    }
+    return Unseen(
+        **arrays,
+        memory=np.inf if values["memory"] is None else float(values["memory"]),
+        day_shape=float(values["day_shape"]),
+    )

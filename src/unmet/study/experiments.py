@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from unmet.city.build import City
+from unmet.records.sessions import Records
 from unmet.study.cells import AWARE, ORACLE, PAPER_MODELS, Run, check_models, plan
 from unmet.study.paper import MARKET_SHARES, PENETRATIONS, QUEUES
 from unmet.study.scenes import Scene, competition_scenes, total_scenes
+from unmet.study.thinning import REMOVED, thinning_scenes
 
-__all__ = ["PRESETS", "Choices", "Experiment", "application", "competition", "total"]
+__all__ = ["PRESETS", "Choices", "Experiment", "application", "competition", "thinning", "total"]
 
 COMPETITION_SCENE = ("gas-station", 0.05)
 """Queue and penetration of the experiment on competing services; the paper does not name them."""
@@ -61,7 +63,7 @@ def total(
         "trained on the true demand.",
         scenes,
         choices,
-        city,
+        built_in=city.is_built_in,
     )
 
 
@@ -83,12 +85,12 @@ def competition(
         "Forecasting all demand from one operator's records",
         "share",
         f"An operator owns a share of the stations ({queue}, {100 * penetration:g} % electric); demand at all others "
-        "is lost to it. Each run is another operator, with other stations. Regions are those of the whole city, and the "
-        "operator has at least one station in each. Losses are in units of the largest demand that it saw in each "
+        "is lost to it. Each run is another operator, with other stations. Regions are those of the whole city, and "
+        "the operator has at least one station in each. Losses are in units of the largest demand that it saw in each "
         "region, so that they are larger where its share is smaller.",
         scenes,
         choices,
-        city,
+        built_in=city.is_built_in,
     )
 
 
@@ -103,8 +105,33 @@ def application(city: City, choices: Choices, queue: str = "first-come", penetra
         "means over the runs.",
         scenes,
         choices,
-        city,
+        built_in=city.is_built_in,
         keep_hours=True,
+    )
+
+
+def thinning(
+    records: Records,
+    choices: Choices,
+    removed: Sequence[float] = REMOVED,
+    regions: str | None = None,
+    time_zone: str | None = None,
+) -> Experiment:
+    """Real records with plugs removed on paper: how well each model finds again what that turned away."""
+    zone = time_zone or records.time_zone
+    scenes, notes = thinning_scenes(
+        records.sessions, records.stations, zone, removed, regions or str(choices.regions), choices.seed
+    )
+    return _experiment(
+        "thinning",
+        "Finding again what was taken away from real records",
+        "removed",
+        "Plugs of real stations that were hardly ever full are removed on paper, and with them the sessions that would "
+        "have found none. The untouched records are the truth; the flag of censored hours is the one that an operator "
+        "would have. " + " ".join(notes),
+        scenes,
+        choices,
+        built_in=False,
     )
 
 
@@ -115,11 +142,11 @@ def _experiment(
     about: str,
     scenes: Sequence[Scene],
     choices: Choices,
-    city: City,
     *,
+    built_in: bool,
     keep_hours: bool = False,
 ) -> Experiment:
     runs = plan(
         scenes, choices.models, choices.backbones, choices.runs, choices.seed, choices.epochs, keep_hours=keep_hours
     )
-    return Experiment(name, title, across, about, tuple(scenes), tuple(runs), city.is_built_in)
+    return Experiment(name, title, across, about, tuple(scenes), tuple(runs), built_in)

@@ -17,7 +17,7 @@ from unmet.study.store import Store
 
 __all__ = ["SCENE_LABELS", "paper_value", "study_cells"]
 
-SCENE_LABELS = ("queue", "penetration", "share")
+SCENE_LABELS = ("queue", "penetration", "share", "removed")
 
 
 def study_cells(runs: Sequence[Run], store: Store) -> pl.DataFrame:
@@ -55,6 +55,7 @@ def study_cells(runs: Sequence[Run], store: Store) -> pl.DataFrame:
                 "bias_percent": part["bias_percent"].mean(),
                 "crps": part["crps"].mean(),
                 "tilted_loss_kwh": part["tilted_loss_kwh"].mean(),
+                **_lost(part),
                 "gap_closed": _gap(unaware, _mean(losses), oracle),
                 "judged": None if unaware is None or oracle is None else unaware - oracle >= JUDGED_FROM * oracle,
                 "p_value": _p_value(losses, peers[UNAWARE]) if named["model"] != UNAWARE else None,
@@ -66,7 +67,17 @@ def study_cells(runs: Sequence[Run], store: Store) -> pl.DataFrame:
     return pl.DataFrame(cells, infer_schema_length=None, schema_overrides=MAY_BE_UNKNOWN)
 
 
+def _lost(part: pl.DataFrame) -> dict[str, float | None]:
+    """Energy lost in the test part over the truth, and the share of runs whose interval holds it, if a model says."""
+    if "lost_kwh" not in part.columns or part["lost_kwh"].null_count() == part.height:
+        return {"lost_of_true": None, "lost_inside": None}
+    of_true = part.select(pl.col("lost_kwh").sum() / pl.col("lost_true").sum()).item()
+    inside = part.select(pl.col("lost_true").is_between("lost_low", "lost_high").mean()).item()
+    return {"lost_of_true": of_true, "lost_inside": inside}
+
+
 MAY_BE_UNKNOWN = {
+    **dict.fromkeys(("lost_of_true", "lost_inside"), pl.Float64),
     **dict.fromkeys(("tilted_loss_std", "icp_std", "mil_std", "gap_closed", "p_value"), pl.Float64),
     **dict.fromkeys(("paper_tilted_loss", "paper_icp", "paper_mil"), pl.Float64),
     "judged": pl.Boolean,

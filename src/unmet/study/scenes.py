@@ -32,7 +32,7 @@ class Scene:
 
     labels: dict[str, Any]  # queue, penetration, share: what its cells are called by
     panel: pl.DataFrame  # unique_id, ds, y, y_true, arrivals, censored, exposure
-    positions: pl.DataFrame  # unique_id, lat, lon
+    positions: pl.DataFrame | None  # unique_id, lat, lon; none where they are not known
     time_zone: str
     run: int | None = None  # the number of the run that it is for; all are without it
 
@@ -42,7 +42,8 @@ class Scene:
         parts = (
             self.panel.select(columns) if columns else self.panel.select("unique_id", "ds", "y", "y_true", "censored")
         )
-        for column in (*parts.get_columns(), *(self.positions.get_columns() if not columns else ())):
+        places = [] if columns or self.positions is None else self.positions.get_columns()
+        for column in (*parts.get_columns(), *places):
             text = column.dtype == pl.String
             digest.update("\n".join(column).encode() if text else column.to_physical().to_numpy().tobytes())
         return digest.hexdigest()[:20]

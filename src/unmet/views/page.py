@@ -13,11 +13,15 @@ __all__ = ["PageTable", "render_page"]
 
 @dataclass(frozen=True, slots=True)
 class PageTable:
-    """The table at the top of a page. A cell is text, or a pair of which the second is printed small and grey."""
+    """The table at the top of a page, or below its figures if it has a heading.
+
+    A cell is text, or a pair of which the second is printed small and grey.
+    """
 
     heads: Sequence[str]
     rows: Sequence[Sequence[str | tuple[str, str]]]
     note: str
+    heading: str = ""
 
 
 def render_page(

@@ -42,6 +42,9 @@ def panel_summary(panel: Panel, records: dict[str, Any]) -> dict[str, Any]:
         "mean_exposure": round(float(table["exposure"].mean() or 0.0), 6),  # type: ignore[arg-type]
         "censored_hours_percent": round(100 * float(table["censored"].mean() or 0.0), 3),  # type: ignore[arg-type]
         "arrivals_lost_at_full_stations": round(float(panel.exposure.lost.sum()), 1),
+        "energy_lost_at_full_stations_kwh": round(float(panel.stations["lost_kwh"].sum()), 1),
+        "waiting": round(panel.exposure.waiting, 4),
+        "spill": round(panel.exposure.spill, 4),
         "most_saturated": _most_saturated(panel).to_dicts(),
         "notes": list(panel.notes),
     }
@@ -50,15 +53,38 @@ def panel_summary(panel: Panel, records: dict[str, Any]) -> dict[str, Any]:
 def _most_saturated(panel: Panel) -> pl.DataFrame:
     worst = panel.stations.sort("full_share", "station_id", descending=[True, False]).head(MOST)
     return worst.select(
-        "station_id", "plugs", "plugs_from", "sessions", pl.col("full_share").round(4), pl.col("lost_arrivals").round(1)
+        "station_id",
+        "plugs",
+        "plugs_from",
+        "sessions",
+        pl.col("full_share").round(4),
+        pl.col("lost_arrivals", "lost_kwh").round(1),
     )
 
 
 def _worst_rows(panel: Panel) -> list[list[str]]:
     return [
-        [short(str(station)), str(plugs), source, f"{sessions:,}", percent(full, 1), f"{lost:,.0f}"]
-        for station, plugs, source, sessions, full, lost in _most_saturated(panel).iter_rows()
+        [
+            short(str(row["station_id"])),
+            str(row["plugs"]),
+            row["plugs_from"],
+            f"{row['sessions']:,}",
+            percent(row["full_share"], 1),
+            f"{row['lost_arrivals']:,.0f}",
+            f"{row['lost_kwh']:,.0f}",
+        ]
+        for row in _most_saturated(panel).iter_rows(named=True)
     ]
+
+
+def _spilled(panel: Panel) -> str:
+    """A sentence on drivers who are seen elsewhere, where there are any."""
+    if not panel.exposure.spill > 0:
+        return ""
+    return (
+        f" Of the drivers who find no plug and do not wait, {percent(panel.exposure.spill)} are taken to be seen at "
+        "another station or another time instead."
+    )
 
 
 def panel_page(panel: Panel, summary: dict[str, Any]) -> str:
@@ -73,8 +99,7 @@ def panel_page(panel: Panel, summary: dict[str, Any]) -> str:
         lead=(
             f"From {seen:,} sessions at {summary['stations']:,} stations, {first:%d %B %Y} to {last - HOUR:%d %B %Y}. "
             "Arrivals while a plug was free are all in the records; those while none was free are not, and are "
-            "estimated from the time for which each station was full; where drivers wait in line, that is too many. "
-            + " ".join(panel.notes)
+            f"estimated from the time for which each station was full. {' '.join(panel.notes)}{_spilled(panel)}"
         ),
         facts=(
             (f"{summary['energy_kwh'] / 1000:,.0f} MWh", "recorded"),
@@ -83,7 +108,7 @@ def panel_page(panel: Panel, summary: dict[str, Any]) -> str:
             (f"{summary['rows_set_aside']:,}", f"of {summary['rows_in']:,} rows set aside"),
         ),
         table=PageTable(
-            ("Most saturated stations", "plugs", "known from", "sessions", "time full", "drivers lost"),
+            ("Most saturated stations", "plugs", "known from", "sessions", "time full", "drivers lost", "lost, kWh"),
             _worst_rows(panel),
             f"{summary['plugs_unsure_at_stations']} stations have a number of plugs that is inferred and not sure: "
             "they may have more, and then were full for less.",
@@ -118,17 +143,8 @@ def print_panel(panel: Panel, summary: dict[str, Any], out: Path, *, as_json: bo
     shown = {k: v for k, v in summary.items() if k not in left_out}
     shown["formats"] = dict(Counter(summary["formats"].values()))
     report("Panel", shown | {"out": str(out)}, as_json=False)
-    rows = [
-        [
-            row["station_id"][:30],
-            str(row["plugs"]),
-            row["plugs_from"],
-            f"{row['sessions']:,}",
-            percent(row["full_share"], 1),
-        ]
-        for row in _most_saturated(panel).iter_rows(named=True)
-    ]
-    report_grid("Most saturated stations", ["station", "plugs", "known from", "sessions", "time full"], rows)
+    heads = ["station", "plugs", "known from", "sessions", "time full", "drivers lost", "lost, kWh"]
+    report_grid("Most saturated stations", heads, _worst_rows(panel))
     for note in (*summary["record_notes"], *panel.notes):
         say(note)
     print(f"Panel and figures: {out / 'panel.html'} (open it in a browser)")

@@ -13,6 +13,7 @@ __all__ = [
     "QUEUE_STYLE",
     "REGION_COLOURS",
     "TEXT",
+    "energy",
     "layout",
     "percent",
     "short",
@@ -50,6 +51,13 @@ _FONT = "Inter, 'Helvetica Neue', Arial, sans-serif"
 def percent(share: float, digits: int = 0) -> str:
     """A share as text, 0.05 as "5 %"."""
     return f"{100 * share:.{digits}f} %"
+
+
+def energy(kwh: float) -> str:
+    """An energy as text in the unit that suits it, 12345 as "12.3 MWh"."""
+    if abs(kwh) < 1000:
+        return f"{kwh:,.0f} kWh"
+    return f"{kwh / 1000:,.{0 if abs(kwh) >= 100_000 else 1}f} MWh"
 
 
 def short(name: str, most: int = 28) -> str:

@@ -15,6 +15,8 @@ from unmet.views.figures.forecast_fan import FORECAST_FAN
 from unmet.views.figures.forecast_week import FORECAST_WEEK
 from unmet.views.figures.learning import LEARNING
 from unmet.views.figures.occupancy import OCCUPANCY
+from unmet.views.figures.recovered_regions import RECOVERED_REGIONS
+from unmet.views.figures.recovered_weeks import RECOVERED_WEEKS
 from unmet.views.figures.region_bars import REGION_BARS
 from unmet.views.figures.region_demand import REGION_DEMAND
 from unmet.views.figures.station_map import STATION_MAP
@@ -27,6 +29,7 @@ __all__ = [
     "FORECAST_FIGURES",
     "MODEL_FIGURES",
     "PANEL_FIGURES",
+    "RECOVERY_FIGURES",
     "STUDY_FIGURES",
     "Figure",
 ]
@@ -50,6 +53,9 @@ MODEL_FIGURES: tuple[Figure, ...] = (FORECAST_WEEK, COVERAGE, LEARNING)
 
 FORECAST_FIGURES: tuple[Figure, ...] = (FORECAST_FAN,)
 """The figures of a forecast."""
+
+RECOVERY_FIGURES: tuple[Figure, ...] = (RECOVERED_WEEKS, RECOVERED_REGIONS)
+"""The figures of recovered demand; that of regions is left out where there is one alone."""
 
 STUDY_FIGURES: tuple[Figure, ...] = (STUDY_LOSS, STUDY_GAP, STUDY_INTERVALS)
 """The figures of a study of models."""

@@ -1,0 +1,125 @@
+"""Openings: stations and plugs that come and go are found, and those that are only quiet or taken are not."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.demand.records import MONDAY, sessions, stations, visits
+from unmet.demand.openings import DAY_MS, absent_plugs, openings
+from unmet.demand.panel import build_panel
+
+DAYS = 120
+
+
+def days_open(*units):
+    """First and last day of units, given as rows of start and end in days."""
+    unit = np.repeat(np.arange(len(units)), [len(rows) for rows in units])
+    start, end = (np.array([round(row[i] * DAY_MS) for rows in units for row in rows], np.int64) for i in (0, 1))
+    begin, until = openings(unit, start, end, len(units), DAYS * DAY_MS)
+    return list(zip(begin / DAY_MS, until / DAY_MS, strict=True))
+
+
+def busy(first, last, each=0.3):
+    return [(day, day + 0.1) for day in np.arange(first, last - 0.1, each)]
+
+
+def test_a_busy_unit_is_found_to_open_and_to_close():
+    always, late, early, between = days_open(busy(0, DAYS), busy(40, DAYS), busy(0, 80), busy(40, 80))
+    assert always == (0, DAYS)
+    assert late == (pytest.approx(40, abs=1), DAYS)
+    assert early == (0, pytest.approx(80, abs=1))
+    assert between == (pytest.approx(40, abs=1), pytest.approx(80, abs=1))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [(60 + i, 60.1 + i) for i in range(5)],
+        [(60, 60.1)],
+        [],
+        busy(10, DAYS),
+        [*busy(30, 50), *busy(65, DAYS)],
+        [*busy(0, 20), (20, 115)],
+        [(0, 100), *busy(100, DAYS)],
+    ],
+    ids=["few", "one", "none", "silent for days only", "silent as long before", "long stay", "long first stay"],
+)
+def test_a_quiet_or_taken_unit_is_not_called_closed(rows):
+    assert days_open(rows, busy(0, DAYS))[0] == (0, DAYS)
+
+
+@given(st.lists(st.lists(st.tuples(st.floats(0, DAYS - 1), st.floats(0, 30)), max_size=30), min_size=1, max_size=4))
+def test_every_session_is_in_the_time_in_which_its_unit_was_there(units):
+    units = [sorted((start, min(start + length, DAYS)) for start, length in rows) for rows in units]
+    for rows, (begin, end) in zip(units, days_open(*units), strict=True):
+        assert 0 <= begin < end <= DAYS
+        assert all(begin <= a + 1e-6 and b - 1e-6 <= end for a, b in rows)
+
+
+def gone(rows, plug_id, opened=0, closed=DAYS):
+    table = sessions(*rows) if plug_id is None else sessions(*rows, plug_id=plug_id)
+    edges = [np.array([day * DAY_MS]) for day in (opened, closed)]
+    found = absent_plugs(table, pl.Series(["a"]), *edges, MONDAY, DAYS * DAY_MS)
+    days = [(pl.col(name) - MONDAY).dt.total_seconds() / 86_400 for name in ("start", "end")]
+    return found.select("station_id", "plug_id", *days).rows()
+
+
+def of_plugs(**plugs):
+    """Sessions at one station, by plug: first and last day."""
+    rows = [(name, 24 * a, 24 * b) for name, days in plugs.items() for a, b in busy(*days)]
+    return [("a", start, end, 5.0) for _, start, end in rows], [name for name, _, _ in rows]
+
+
+def test_a_plug_that_came_later_or_went_is_out_of_order_without():
+    rows, names = of_plugs(one=(0, DAYS), two=(40, DAYS), three=(0, 80))
+    assert gone(rows, names) == [
+        ("a", "three", pytest.approx(80, abs=0.5), DAYS),
+        ("a", "two", 0, pytest.approx(40, abs=0.5)),
+    ]
+    assert gone(rows, None) == []
+
+
+def test_a_plug_is_absent_only_while_its_station_is_open():
+    rows, names = of_plugs(one=(30, 90), two=(50, 90), three=(30, 70))
+    assert gone(rows, names, 30, 90) == [
+        ("a", "three", pytest.approx(70, abs=0.5), 90),
+        ("a", "two", 30, pytest.approx(50, abs=0.5)),
+    ]
+    assert gone(*of_plugs(one=(30, 90)), 30, 90) == []
+
+
+def test_a_station_that_comes_midway_hides_nothing_before():
+    old, new = visits("a", 2, 2, 0, DAYS, 0.6, seed=1), visits("b", 2, 2, DAYS / 2, DAYS, 0.6, seed=1)
+    rows, plug_id = [*old.rows, *new.rows], [*old.plug_id, *new.plug_id]
+    known = stations("a", "b", plugs=[2, 2])
+    whole = build_panel(sessions(*rows, plug_id=plug_id), known, regions="1")
+    before = [row for row in old.rows if row[1] < 24 * DAYS / 2]
+    half = build_panel(sessions(*before), known.filter(pl.col("station_id") == "a"), regions="1")
+    early = pl.col("ds") < MONDAY + dt.timedelta(days=DAYS / 2)
+    first, second = (
+        dict(whole.station_hours().filter(part).group_by("station_id").agg(pl.col("lost_arrivals").sum()).iter_rows())
+        for part in (early, ~early)
+    )
+    assert first.get("b", 0.0) == 0
+    assert first["a"] == pytest.approx(half.station_hours()["lost_arrivals"].sum(), rel=0.1)
+    assert first["a"] == pytest.approx(sum(at < 24 * DAYS / 2 for at in old.lost), rel=0.15)
+    assert second["b"] == pytest.approx(len(new.lost), rel=0.15)
+    both, alone = whole.table.filter(early)["exposure"], half.table["exposure"]
+    assert (both - alone).abs().mean() < 0.01
+    assert any("1 stations opened or closed" in note for note in whole.notes)
+
+
+def test_a_plug_that_comes_midway_leaves_the_station_with_one_before():
+    one, two = visits("a", 1.5, 1, 0, 60, 0.5, seed=3), visits("a", 1.5, 2, 60, DAYS, 0.5, seed=4)
+    rows, plug_id = [*one.rows, *two.rows], [*one.plug_id, *two.plug_id]
+    panel = build_panel(sessions(*rows, plug_id=plug_id), stations("a", plugs=[2]))
+    first = panel.station_hours().filter(pl.col("ds") < MONDAY + dt.timedelta(days=60))
+    assert first["lost_arrivals"].sum() == pytest.approx(len(one.lost), rel=0.1)
+    assert panel.exposure.lost.sum() == pytest.approx(len(one.lost) + len(two.lost), rel=0.1)
+    assert any("Plugs were added or taken away 1 times" in note for note in panel.notes)
