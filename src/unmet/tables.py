@@ -9,18 +9,32 @@ from __future__ import annotations
 import csv
 import datetime as dt
 import gzip
+import io
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
 import polars as pl
 from polars.exceptions import PolarsError
 
 from unmet.errors import InputError
 
-__all__ = ["LINE", "UTC", "Checked", "Column", "RowRule", "Table", "as_frame", "check", "parse_time", "read_frame"]
+__all__ = [
+    "LINE",
+    "UTC",
+    "Checked",
+    "Column",
+    "RowRule",
+    "Table",
+    "as_frame",
+    "check",
+    "open_file",
+    "parse_time",
+    "read_frame",
+]
 
 LINE = "__line__"  # the line of the file a row came from
 UTC = pl.Datetime("ms", "UTC")
@@ -100,24 +114,41 @@ def as_frame(table: Any) -> pl.DataFrame:
     )
 
 
-def read_frame(path: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Read a CSV (also gzipped) or Parquet file: its rows with their line numbers, and the rows that have no shape.
+@contextmanager
+def open_file(path: Path) -> Iterator[BinaryIO | None]:
+    """The bytes of a CSV, unpacked where it is gzipped; nothing where the file is Parquet, to be read by its path.
 
-    Cells of a CSV stay text: the gate, not the reader, decides what they mean. Each line of it is a row.
+    A file that is not there, is empty or is not whole gives one sentence.
     """
     if not path.is_file():
         raise InputError(f"There is no file {path}: check the path.")
     try:
         with path.open("rb") as file:
             head = file.read(4)
-        if not head:
-            raise InputError(f"{path} is empty: give a CSV or Parquet file with a header.")
-        if head == b"PAR1":
-            return _with_lines(pl.read_parquet(path), 1), _no_rejects()
-        with gzip.open(path) if head[:2] == b"\x1f\x8b" else path.open("rb") as file:
-            text = file.read().decode("utf-8-sig")
+            file.seek(0)
+            if not head:
+                raise InputError(f"{path} is empty: give a CSV or Parquet file with a header.")
+            if head == b"PAR1":
+                yield None
+            elif head[:2] == b"\x1f\x8b":
+                with io.BufferedReader(gzip.open(file), 1 << 20) as unpacked:
+                    yield unpacked
+            else:
+                yield file
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"Cannot read {path}: {error}. Check that the file is whole.") from None
+
+
+def read_frame(path: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Read a CSV (also gzipped) or Parquet file: its rows with their line numbers, and the rows that have no shape.
+
+    Cells of a CSV stay text: the gate, not the reader, decides what they mean. Each line of it is a row.
+    """
+    try:
+        with open_file(path) as file:
+            if file is None:
+                return _with_lines(pl.read_parquet(path), 1), _no_rejects()
+            text = file.read().decode("utf-8-sig")
     except (PolarsError, UnicodeDecodeError) as error:
         reason = str(error).splitlines()[0][:200]
         raise InputError(f"{path} is neither a CSV in UTF-8 nor a Parquet file ({reason}).") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,12 @@ def write_trips(
     privacy_noise_m: tuple[float, float] | None,
     seed: int,
     overwrite: bool,
+    on_progress: Callable[[int], None] | None = None,
 ) -> tuple[dict[str, Any], pl.DataFrame]:
-    """Write trips to a Parquet or CSV file, and points that could not be used beside it; give summary and those."""
+    """Write trips to a Parquet or CSV file, and points that could not be used beside it; give summary and those.
+
+    `on_progress` is told the number of points read so far.
+    """
     if out.suffix not in (".parquet", ".csv"):
         raise InputError(f"{out} must end in .parquet or .csv, which says what to write.")
     if out.exists() and not overwrite:
@@ -36,7 +41,7 @@ def write_trips(
             raise InputError("The built-in trips have their privacy noise already: --privacy-noise goes with --gps.")
         trips, summary = built_in_trips(seed), {"source": "the built-in city"}
     else:
-        stitched = stitch_trips(gps, StitchRules(stop_minutes=stop_minutes), privacy_noise_m, seed)
+        stitched = stitch_trips(gps, StitchRules(stop_minutes=stop_minutes), privacy_noise_m, seed, on_progress)
         trips, rejected = stitched.trips, stitched.rejected
         summary = {
             "source": str(gps),

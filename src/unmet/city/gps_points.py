@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import csv
 import datetime as dt
-import gzip
-import io
-import zlib
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import polars as pl
 from polars.exceptions import PolarsError
 
 from unmet.errors import InputError
-from unmet.tables import Column, RowRule, Table, as_frame, check, parse_time
+from unmet.tables import Column, RowRule, Table, as_frame, check, open_file, parse_time
 
 __all__ = ["GPS_POINTS", "REJECTED", "PointBatch", "point_batches", "source_name", "usable_points"]
 
@@ -98,15 +95,10 @@ def point_batches(source: Any, rows: int) -> Iterator[PointBatch]:
         yield from _counted((frame.slice(i, rows) for i in range(0, frame.height, rows)), names)
         return
     path = Path(source)
-    if not path.is_file():
-        raise InputError(f"There is no file {path}: check the path.")
     try:
-        with path.open("rb") as file:
-            head = file.read(4)
-        if not head:
-            raise InputError(f"{path} is empty: give a CSV or Parquet file with a header.")
-        yield from _parquet_batches(path, rows) if head == b"PAR1" else _csv_batches(path, rows, head)
-    except (OSError, EOFError, zlib.error, PolarsError) as error:
+        with open_file(path) as file:
+            yield from _parquet_batches(path, rows) if file is None else _csv_batches(path, file, rows)
+    except PolarsError as error:
         raise InputError(f"Cannot read {path}: {error}. Check that the file is whole.") from None
 
 
@@ -139,23 +131,21 @@ def _counted(frames: Iterator[pl.DataFrame], names: dict[str, str]) -> Iterator[
         done += frame.height
 
 
-def _csv_batches(path: Path, rows: int, head: bytes) -> Iterator[PointBatch]:
-    zipped = head.startswith(b"\x1f\x8b")
-    with io.BufferedReader(gzip.open(path), 1 << 20) if zipped else path.open("rb") as file:
-        header = file.readline(100_000)
-        if b"\x00" in header:
-            raise InputError(f"{path} is a binary file: give a CSV or Parquet file.")
-        try:
-            text = header.decode("utf-8-sig")
-        except UnicodeDecodeError:
-            raise InputError(f"{path} is not text in UTF-8: save it as CSV in UTF-8, or give a Parquet file.") from None
-        separator = max(",;\t", key=text.count)
-        names = next(csv.reader([text], delimiter=separator), [])
-        wanted = _wanted(names, path)
-        done = 1
-        while lines := list(islice(file, rows)):
-            yield _csv_batch(lines, done + 1, separator, len(names), wanted)
-            done += len(lines)
+def _csv_batches(path: Path, file: BinaryIO, rows: int) -> Iterator[PointBatch]:
+    header = file.readline(100_000)
+    if b"\x00" in header:
+        raise InputError(f"{path} is a binary file: give a CSV or Parquet file.")
+    try:
+        text = header.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not text in UTF-8: save it as CSV in UTF-8, or give a Parquet file.") from None
+    separator = max(",;\t", key=text.count)
+    names = next(csv.reader([text], delimiter=separator), [])
+    wanted = _wanted(names, path)
+    done = 1
+    while lines := list(islice(file, rows)):
+        yield _csv_batch(lines, done + 1, separator, len(names), wanted)
+        done += len(lines)
 
 
 def _csv_batch(lines: list[bytes], first: int, separator: str, width: int, wanted: dict[str, int]) -> PointBatch:

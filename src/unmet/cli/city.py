@@ -76,9 +76,15 @@ def trips(
     from unmet.city.export import write_trips
     from unmet.views.terminal import progress, report, report_set_aside
 
-    with progress("Stitching GPS points" if gps else "Driving through the city"):
+    with progress("Stitching", parts="GPS points") if gps else progress("Driving through the city") as advance:
         summary, rejected = write_trips(
-            out, gps, stop_minutes=stop_minutes, privacy_noise_m=privacy_noise, seed=seed, overwrite=overwrite
+            out,
+            gps,
+            stop_minutes=stop_minutes,
+            privacy_noise_m=privacy_noise,
+            seed=seed,
+            overwrite=overwrite,
+            on_progress=advance,
         )
     report_set_aside(rejected)
     report("Trips", summary, as_json=as_json)

@@ -230,7 +230,7 @@ def _deaf_children() -> Iterator[None]:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Torch on one thread, so that sums have one order; more threads do not speed up networks this small."""
+    """Torch on one thread, so that sums have one order."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

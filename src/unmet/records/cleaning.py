@@ -19,7 +19,6 @@ from unmet.records.formats.base import LINE
 __all__ = ["FILE", "Cleaned", "clean"]
 
 FILE = "__file__"  # the number of the file a row came from
-_FAR = np.iinfo(np.int64).max
 _EMPTY: dict[str, pl.DataType] = {
     FILE: pl.UInt16(),
     LINE: pl.UInt32(),

@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from unmet.errors import InputError
+from unmet.errors import InputError, refusal
 
 __all__ = ["Mapping", "mapping_from", "read_mapping"]
 
@@ -54,12 +54,8 @@ def mapping_from(values: dict[str, Any], source: str, base: Mapping | None = Non
     try:
         return Mapping(**((base or Mapping()).model_dump() | values))
     except ValidationError as error:
-        first = error.errors()[0]
-        name = ".".join(str(part) for part in first["loc"])
-        if first["type"] == "extra_forbidden":
-            known = ", ".join(Mapping.model_fields)
-            raise InputError(f"{source} maps {name!r}, which is nothing that can be mapped: give {known}.") from None
-        raise InputError(f"{source}: {name} = {first['input']!r} makes no sense: {first['msg']}.") from None
+        known = ", ".join(Mapping.model_fields)
+        raise refusal(error, source, f"maps {{name}}, which is nothing that can be mapped: give {known}") from None
 
 
 def read_mapping(path: Path) -> Mapping:

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from unmet.errors import InputError
+from unmet.errors import InputError, refusal
 from unmet.simulation.queues import queue_named
 
 __all__ = ["BUILT_IN", "Curve", "Scenario", "TurnedAway", "read_scenario", "scenario_from"]
@@ -63,14 +63,9 @@ def scenario_from(values: dict[str, Any], source: str) -> Scenario:
     try:
         return Scenario(**values)
     except ValidationError as error:
-        first = error.errors()[0]
-        name = ".".join(str(part) for part in first["loc"])
-        if first["type"] == "extra_forbidden":
-            known = ", ".join(Scenario.model_fields)
-            raise InputError(f"{source} has no option {name!r}: the options are {known}.") from None
-        problem = first["msg"].removeprefix("Value error, ").replace("Input should be", "it should be").rstrip(".")
-        hint = " (0.05 is 5 %)" if name == "penetration" else ""
-        raise InputError(f"{source}: {name} = {first['input']!r} makes no sense: {problem}{hint}.") from None
+        known = ", ".join(Scenario.model_fields)
+        unknown = f"has no option {{name}}: the options are {known}"
+        raise refusal(error, source, unknown, {"penetration": " (0.05 is 5 %)"}) from None
 
 
 def read_scenario(path: Path) -> tuple[Scenario, dict[str, Any]]:

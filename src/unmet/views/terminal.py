@@ -27,11 +27,16 @@ def say(text: str) -> None:
 
 
 @contextmanager
-def progress(task: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
-    """Show that something is under way; call what is given with the number of parts done."""
+def progress(task: str, total: int | None = None, parts: str | None = None) -> Iterator[Callable[[int], None]]:
+    """Show that something is under way; call what is given with the number of parts done.
+
+    Without a total the number is shown alone, if `parts` says of what.
+    """
     columns = [SpinnerColumn(), TextColumn("{task.description}")]
     if total:
         columns += [BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
+    elif parts:
+        columns.append(TextColumn(f"{{task.completed:,.0f}} {parts}"))
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task_id = bar.add_task(task, total=total)
