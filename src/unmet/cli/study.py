@@ -185,6 +185,54 @@ def study_application(
     _run_studies({out: lambda: application(city, choices, queue, electric)}, how)
 
 
+@app.command("thinning")
+def study_thinning(
+    files: Annotated[list[Path], typer.Argument(metavar="FILES...", help="Session records of one operator.")],
+    stations: Annotated[Path | None, typer.Option(help="Table of stations: ids, positions, plugs.")] = None,
+    format_name: Annotated[
+        str, typer.Option("--format", help="Format of the files; auto finds it out for each.")
+    ] = "auto",
+    mapped: Annotated[
+        list[str] | None,
+        typer.Option("--map", metavar="NAME=COLUMN", help="Which column holds what, as start=ConnectionStart."),
+    ] = None,
+    map_file: Annotated[Path | None, typer.Option(help="The same as a YAML file.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder of the study; one that is there is gone on with.")] = Path(
+        "runs/thinning"
+    ),
+    removed: Annotated[
+        list[float] | None,
+        typer.Option(help="Share of the energy to turn away; give it several times. [0.1, 0.2, 0.35]"),
+    ] = None,
+    regions: Annotated[str, typer.Option(help="Number of regions, auto, station, or a GeoJSON file of areas.")] = "10",
+    time_zone: Annotated[str | None, typer.Option(help="Local time zone. [that of the records, else UTC]")] = None,
+    models: Models = None,
+    backbones: Backbones = "tgcn",
+    preset: Preset = "quick",
+    runs: Runs = None,
+    seed: Seed = 1,
+    epochs: Epochs = None,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
+    dry_run: DryRun = False,
+    overwrite: StudyOverwrite = False,
+    as_json: Json = False,
+) -> None:
+    """Remove plugs from real records on paper, and see how well each model finds again what that turned away."""
+    from unmet.demand.from_records import PanelChoices, chosen_records
+    from unmet.study.experiments import thinning
+    from unmet.study.thinning import REMOVED
+    from unmet.views.terminal import progress, report_set_aside
+
+    asked = PanelChoices(tuple(files), stations, format_name, tuple(mapped or ()), map_file)
+    with progress("Reading records"):
+        records = chosen_records(asked)
+    report_set_aside(records.rejected)
+    choices = _choices(models, backbones, preset, runs, seed, epochs)
+    how = _How(workers, scheduler, dry_run, overwrite, as_json)
+    _run_studies({out: lambda: thinning(records, choices, tuple(removed or REMOVED), regions, time_zone)}, how)
+
+
 @app.command("all")
 def study_all(
     out: Annotated[Path, typer.Option(help="Folder to write the studies into, one folder each.")] = Path("runs/all"),

@@ -18,7 +18,7 @@ from unmet.records.outages import check_outages, merge_outages
 from unmet.records.sessions import Records, read_records
 from unmet.records.sql import read_sql
 
-__all__ = ["PanelChoices", "panel_from_records"]
+__all__ = ["PanelChoices", "chosen_records", "panel_from_records"]
 
 AUTO = "auto"
 
@@ -54,9 +54,7 @@ def panel_from_records(choices: PanelChoices) -> tuple[Panel, pl.DataFrame, dict
         raise InputError(f"--booking {choices.booking!r} makes no sense: give arrival or delivery.") from None
     market = Market(choices.operator, None if choices.share is None else parse_share(choices.share))
     unserved = _unserved(choices)
-    records = read_records(_sources(choices), choices.format, _mapping(choices), choices.stations)
-    if records.sessions.is_empty():
-        raise InputError(_nothing_left(records))
+    records = chosen_records(choices)
     outages, rejected = records.outages, [records.rejected, records.rejected_stations]
     if choices.outages is not None:
         checked = check_outages(choices.outages, records.stations["station_id"])
@@ -91,6 +89,14 @@ def _share(option: str, text: str, other: str = "") -> float:
     if not 0 <= value <= 1:
         raise InputError(f"{option} {text!r} makes no sense: give {other}a share from 0 to 1, as 0.3.")
     return value
+
+
+def chosen_records(choices: PanelChoices) -> Records:
+    """The records that an analyst chose, read and checked."""
+    records = read_records(_sources(choices), choices.format, _mapping(choices), choices.stations)
+    if records.sessions.is_empty():
+        raise InputError(_nothing_left(records))
+    return records
 
 
 def _nothing_left(records: Records) -> str:

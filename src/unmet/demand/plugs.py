@@ -78,11 +78,14 @@ def count_plugs(stations: pl.DataFrame, sessions: pl.DataFrame, stays: Stays) ->
 def _takes(stays: Stays, plugs: NDArray[np.int64]) -> NDArray[np.int64]:
     """The number of cars with which hardly anybody comes any more, at most the number of plugs."""
     hours, arrivals = time_by_cars(stays, MOST_CARS)
+    free = np.arange(MOST_CARS + 1) < plugs[:, None]  # nobody can come to a station without a free plug
+    hours, arrivals = hours * free, arrivals * free
     takes = plugs.copy()
     for cars in range(MOST_CARS - 1, 0, -1):
-        before = arrivals[:, :cars].sum(axis=1) / np.maximum(hours[:, :cars].sum(axis=1), 1e-9)
+        known = arrivals[:, :cars].sum(axis=1)
+        before = known / np.maximum(hours[:, :cars].sum(axis=1), 1e-9)
         here = hours[:, cars:].sum(axis=1)
         came = arrivals[:, cars:].sum(axis=1)
-        full = (before * here >= LEAST_EXPECTED) & (came < LEFT * before * here)
+        full = (np.minimum(known, before * here) >= LEAST_EXPECTED) & (came < LEFT * before * here)
         takes = np.where(full & (cars < plugs), np.minimum(takes, cars), takes)
     return takes
