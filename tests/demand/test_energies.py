@@ -111,5 +111,6 @@ def test_the_mean_of_values_that_are_partly_open_is_the_area_under_kaplan_and_me
     reference = SurvfuncRight(value, ~still_open)
     times, alive = np.concatenate([[0.0], reference.surv_times]), np.concatenate([[1.0], reference.surv_prob])
     area = float((np.diff(np.append(times, value.max())) * alive).sum())
-    expected = area if alive[-1] <= MOST_OPEN else value.mean()
+    assume(abs(alive[-1] - MOST_OPEN) > 1e-9)
+    expected = area if alive[-1] < MOST_OPEN else value.mean()
     assert _restricted_mean(value, still_open) == pytest.approx(expected)

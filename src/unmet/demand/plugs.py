@@ -17,7 +17,7 @@ SURE_TIMES = 20
 SHARED = "cars that it takes at once"
 """Where the number of plugs is from at a station whose connectors share a charger."""
 MOST_CARS = 16  # up to which that is looked for
-LEFT = 0.1  # share of the usual arrivals below which a station counts as full
+LEFT = 0.2  # share of the usual arrivals below which a station counts as full
 LEAST_EXPECTED = 50.0  # arrivals that must be missing to say so
 
 
