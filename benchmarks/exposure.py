@@ -39,7 +39,7 @@ def main() -> None:
             f"| {city} | {truth['lost'].sum():,} of {outcome.arrivals.height:,} | {panel.exposure.lost.sum():,.0f} |"
         )
         if queue == "gas-station":
-            continue  # drivers wait there, which exposure does not know of
+            continue  # drivers wait there, and hardly any are lost
         for name, rule in RULES.items():
             flag = panel.table.select(rule).to_series().to_numpy()
             both = float(np.sum(flag & really))

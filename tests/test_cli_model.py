@@ -143,7 +143,8 @@ def test_rows_of_a_csv_that_cannot_be_used_are_listed_by_their_lines(tmp_path):
     lines[20] += ",one,more"
     lines[30] = lines[30].rsplit(",", 1)[0] + ",1e9"
     (tmp_path / "mine.csv").write_text("\n".join(lines) + "\n")
-    done = unmet("fit", tmp_path / "mine.csv", "--out", tmp_path / "m", *QUICK, "--backbone", "seasonal")
+    done = unmet("fit", tmp_path / "mine.csv", "--out", tmp_path / "m", *QUICK, "--backbone", "seasonal",
+                 "--likelihood", "quantile")  # fmt: skip
     assert done.returncode == 0, done.stderr
     rejected = pl.read_parquet(tmp_path / "m" / "rejected.parquet")
     assert rejected["line"].to_list() == [12, 21]
@@ -154,14 +155,16 @@ def test_rows_of_a_csv_that_cannot_be_used_are_listed_by_their_lines(tmp_path):
 
 
 def test_bad_models_and_panels_give_a_sentence(panel, model, tmp_path):
-    other = small_panel(regions=2)
-    other.write_csv(tmp_path / "other.csv")
+    small_panel().write_csv(tmp_path / "bare.csv")
+    small_panel(regions=2).with_columns(arrivals=1, exposure=1.0).write_csv(tmp_path / "other.csv")
     (tmp_path / "empty").mkdir()
     for arguments, says in (
         (("forecast", tmp_path / "empty", panel), "There is no model at"),
         (("forecast", model, tmp_path / "nothing"), "There is no panel at"),
         (("forecast", model, tmp_path / "empty"), "holds no panel.parquet"),
         (("forecast", model, tmp_path / "other.csv"), "other regions than the model was fitted on"),
+        (("forecast", model, tmp_path / "bare.csv"), "no column arrivals, exposure"),
+        (("fit", tmp_path / "bare.csv", *QUICK), "with --likelihood censored-quantile"),
         (("forecast", model, panel, "--hours", 25), "ask for fewer"),
         (("evaluate", model, panel, "--since", "2030-01-01"), "The panel ends before 2030-01-01"),
     ):

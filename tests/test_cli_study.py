@@ -60,7 +60,7 @@ def test_a_dry_run_lists_the_grid_and_writes_nothing(name, study, tmp_path):
     code, out, err = study(name, "--out", tmp_path / "s", "--dry-run", "--json", "--backbones", "linear,seasonal")
     assert code == 0, err
     said = json.loads(out)
-    assert len(said["cells"]) == EXPERIMENTS[name] * 5 * 2
+    assert len(said["cells"]) == EXPERIMENTS[name] * 6 * 2
     assert said["runs_left"] == 2 * len(said["cells"])
     assert said["estimated_seconds"] > 0
     label = "share" if name == "competition" else "penetration"

@@ -78,8 +78,8 @@ def test_a_share_is_nearer_the_truth_by_rates_than_by_plugs(seed):
 
 def test_who_owns_everything_has_the_whole_market_for_sure():
     table, rate, _, _ = smooth_city(1)
-    for part, given in ((table, rate), (table.head(3), rate[:3])):  # by rates, and by plugs
-        found, _ = shares(part, given, np.ones(len(given), bool), "2")
+    for part, rates in ((table, rate), (table.head(3), rate[:3])):  # by rates, and by plugs
+        found, _ = shares(part, rates, np.ones(len(rates), bool), "2")
         assert found.share == pytest.approx(1.0)
         assert (found.spread == 0).all()
     region = group_stations(table, "4")[0].codes()
@@ -119,7 +119,9 @@ def test_a_share_or_a_range_of_it_is_read_and_told():
     assert "20 to 30 % of the market" in unsure.notes[1]
 
 
-@pytest.mark.parametrize("text", ["", "much", "0", "1.2", "-0.2", "0.3-0.2", "0.2-0.3-0.4", "0-0.5", "0.5-2", "nan", "-"])
+@pytest.mark.parametrize(
+    "text", ["", "much", "0", "1.2", "-0.2", "0.3-0.2", "0.2-0.3-0.4", "0-0.5", "0.5-2", "nan", "-"]
+)
 def test_shares_that_make_no_sense_are_refused(text):
-    with pytest.raises(InputError, match="up to 1, as 0.25 or 0.2-0.3"):
+    with pytest.raises(InputError, match=r"up to 1, as 0\.25 or 0\.2-0\.3"):
         parse_share(text)

@@ -24,6 +24,7 @@ from unmet.records.sessions import read_records
 from unmet.simulation.scenario import Scenario
 from unmet.simulation.simulate import prepare, simulate
 
+
 @settings(max_examples=40)
 @given(cities, st.integers(0, 500), st.sampled_from(["first-come", "three-hour", "gas-station"]))
 def test_a_run_read_back_gives_the_panel_made_directly(tmp_path_factory, city, seed, queue):

@@ -6,16 +6,19 @@ import datetime as dt
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from unmet.models.backbones import BACKBONES
 from unmet.models.encoding import Encoding
 from unmet.models.forecaster import Forecaster
 from unmet.models.graph import region_graph
+from unmet.models.imputation import Records
 from unmet.models.likelihoods import LIKELIHOODS
 from unmet.models.seeds import Job
 from unmet.models.series import read_series
 from unmet.models.training import Task, Training
 
+Floats = NDArray[np.float64]
 MONDAY = dt.datetime(2019, 9, 2, tzinfo=dt.UTC)
 HOUR = dt.timedelta(hours=1)
 LAGS = 24
@@ -42,6 +45,27 @@ def small_panel(regions: int = 3, hours: int = 400, seed: int = 0) -> pl.DataFra
 def capped(panel: pl.DataFrame, most: float) -> pl.DataFrame:
     """The panel as it is seen where no region can serve more than `most` kWh in an hour; `truth` keeps the demand."""
     return panel.with_columns(truth="y", censored=pl.col("y") >= most, y=pl.col("y").clip(upper_bound=most))
+
+
+def thinned_panel(hours: int = 1000, seed: int = 3) -> pl.DataFrame:
+    """Two regions whose busy hours are hidden by half; `y_true` is what was wanted."""
+    rng = np.random.default_rng(seed)
+    frames = []
+    for name, size in (("r0", 6.0), ("r1", 10.0)):
+        rate = size * (1.1 + np.sin(2 * np.pi * np.arange(hours) / 24))
+        exposure = np.where(np.arange(hours) % 24 < 12, 0.5, 1.0)
+        seen, lost = rng.poisson(rate * exposure), rng.poisson(rate * (1 - exposure))
+        y = np.array([rng.gamma(4, 5, n).sum() for n in seen])
+        more = np.array([rng.gamma(4, 5, n).sum() for n in lost])
+        columns = {"ds": hours_from(MONDAY, hours), "y": y, "y_true": y + more, "arrivals": seen, "exposure": exposure}
+        frames.append(pl.DataFrame({"unique_id": [name] * hours} | columns))
+    return pl.concat(frames)
+
+
+def seen_records(arrivals: Floats, exposure: Floats, session_kwh: float = np.nan, spread: float = 0.0) -> Records:
+    """What was seen, (hours, regions), with one energy and one spread for all."""
+    nodes = arrivals.shape[1]
+    return Records(arrivals, exposure, np.full(arrivals.shape, session_kwh), np.full(nodes, spread), np.zeros(nodes))
 
 
 def quick(backbone: str = "tgcn", likelihood: str = "censored-quantile", **options) -> Forecaster:

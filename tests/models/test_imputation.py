@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.models.panels import MONDAY, hours_from, quick
+from tests.models.panels import MONDAY, quick, seen_records, thinned_panel
 from unmet.errors import InputError
 from unmet.evaluation.measures import mean_of
 from unmet.models.imputation import Hidden, Unseen, fit_unseen
@@ -32,15 +34,17 @@ def seen_city(shape: float, seed: int = 1, nodes: int = 3):
 @pytest.mark.parametrize("shape", [2.0, 20.0, 1e6])
 def test_rates_spread_and_energies_are_found_again(shape):
     rate, exposure, arrivals, lost, demand = seen_city(shape)
-    unseen = fit_unseen(demand, arrivals, exposure, WEEK)
+    unseen = fit_unseen(demand, seen_records(arrivals, exposure), WEEK)
     assert unseen.rate.sum() == pytest.approx(rate.sum(), rel=0.03)
     if shape < 1e3:
         assert np.median(unseen.shape) == pytest.approx(shape, rel=0.4)
     else:
         assert unseen.shape.min() > 100
     assert unseen.session_kwh == pytest.approx(np.full((4, 3), 20.0), rel=0.05)
-    assert unseen.session_spread == pytest.approx(np.full((4, 3), 10.0), rel=0.1)
-    hidden = unseen.hidden(arrivals, exposure, WEEK)
+    assert unseen.energies.mean() == pytest.approx(1)
+    assert unseen.energies.std() == pytest.approx(0.5, rel=0.1)
+    assert np.isinf(unseen.memory)
+    hidden = unseen.hidden(seen_records(arrivals, exposure), WEEK)
     assert hidden.arrivals.sum() == pytest.approx(lost.sum(), rel=0.03)
 
 
@@ -50,44 +54,78 @@ def test_a_busy_hour_lost_more_where_hours_vary():
     shape, rate, exposure = 3.0, 6.0, 0.4
     frailty = rng.gamma(shape, 1 / shape, 2_000_000)
     seen, lost = rng.poisson(rate * exposure * frailty), rng.poisson(rate * (1 - exposure) * frailty)
-    unseen = Unseen(np.full((168, 1), rate), np.array([shape]), np.ones((4, 1)), np.ones((4, 1)))
+    week, one = np.full((168, 1), rate), np.ones(1)
+    unseen = Unseen(
+        rate=week,
+        shape=shape * one,
+        memory=np.inf,
+        day_shape=1e9,
+        session_kwh=np.ones((4, 1)),
+        energies=one,
+        weight=week,
+        own=np.ones_like(week),
+        nearby=0 * one,
+    )
     for number in (0, 2, 5):
         given_seen = lost[seen == number]
-        hidden = unseen.hidden(np.array([[float(number)]]), np.array([[exposure]]), np.array([0]))
-        assert hidden.arrivals[0, 0] == pytest.approx(given_seen.mean(), rel=0.02)
-        drawn = np.array([hidden.draw_arrivals(rng)[0, 0] for _ in range(20_000)])
+        hidden = unseen.hidden(
+            seen_records(np.full((20_000, 1), float(number)), np.full((20_000, 1), exposure)),
+            np.zeros(20_000, np.int64),
+        )
+        assert hidden.arrivals.mean() == pytest.approx(given_seen.mean(), rel=0.02)
+        drawn = hidden.draw_arrivals(rng)
         assert drawn.mean() == pytest.approx(given_seen.mean(), rel=0.03)
         assert drawn.var() == pytest.approx(given_seen.var(), rel=0.06)
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.floats(0, 20), st.floats(0.5, 1e4), st.floats(1, 60), st.floats(0.5, 30), st.integers(0, 100))
+@given(st.floats(0, 20), st.floats(0.5, 1e4), st.floats(1, 60), st.floats(0.05, 2), st.integers(0, 100))
 def test_draws_have_the_mean_that_is_expected(arrivals, shape, energy, spread, seed):
     cells = 20_000
-    hidden = Hidden(*(np.full((cells, 1), value) for value in (arrivals, shape, energy, spread)))
+    single = np.random.default_rng(seed).gamma(1 / spread**2, spread**2, 64)
+    single /= single.mean()
+    whole = [np.full((cells, 1), value) for value in (arrivals, shape, energy)]
+    hidden = Hidden(*whole, single, np.full((cells, 1), 0.5), np.zeros(1))
     drawn = hidden.draw(np.random.default_rng(seed))
-    variance = arrivals * (energy**2 + spread**2) + (arrivals * energy) ** 2 / shape
+    variance = arrivals * energy**2 * (single**2).mean() + (arrivals * energy) ** 2 / shape
     assert drawn.min() >= 0
     assert drawn.mean() == pytest.approx(arrivals * energy, abs=6 * np.sqrt(variance / cells) + 1e-9)
+    assert hidden.expected_kwh().mean() == pytest.approx(arrivals * energy)
+
+
+@pytest.mark.parametrize("spread", [0.1, 0.3])
+def test_an_unsure_market_share_makes_draws_vary_around_the_same_mean(spread):
+    cells, exposure = 100_000, 0.2
+    whole = [np.full((cells, 1), value) for value in (8.0, 1e4, 20.0)]
+    hidden = Hidden(*whole, np.ones(1), np.full((cells, 1), exposure), np.array([spread]))
+    sure = replace(hidden, spread=np.zeros(1))
+    rng = np.random.default_rng(4)
+    drawn = hidden.draw_arrivals(rng)
+    assert drawn.mean() == pytest.approx(8.0, rel=0.02)
+    # by 1 / share, of which 1 - exposure of the mean was not seen
+    beyond = (8.0 / (1 - exposure)) ** 2 * (np.exp(spread**2) - 1)
+    assert drawn.var() == pytest.approx(sure.draw_arrivals(rng).var() + beyond, rel=0.03)
+    together = np.array([hidden.draw_arrivals(rng, one_market=True).mean() for _ in range(50)])
+    assert together.std() == pytest.approx(np.sqrt(beyond), rel=0.4)
 
 
 def test_nothing_is_hidden_from_an_hour_that_was_exposed():
     _, exposure, arrivals, _, demand = seen_city(5.0)
-    unseen = fit_unseen(demand, arrivals, exposure, WEEK)
+    unseen = fit_unseen(demand, seen_records(arrivals, exposure), WEEK)
     for whole in (np.ones_like(exposure), np.full_like(exposure, np.nan)):
-        hidden = unseen.hidden(arrivals, whole, WEEK)
+        hidden = unseen.hidden(seen_records(arrivals, whole), WEEK)
         assert hidden.expected_kwh().sum() == 0
         assert hidden.draw(np.random.default_rng(0)).sum() == 0
 
 
 def test_missing_hours_tell_nothing_and_are_expected_from_the_rate():
     rate, exposure, arrivals, _, demand = seen_city(1e6)
-    gap = slice(100, 900)
+    gap = slice(96, 912)  # whole days
     holed, counted = demand.copy(), arrivals.copy()
     holed[gap], counted[gap] = np.nan, np.nan
-    unseen = fit_unseen(holed, counted, exposure, WEEK)
+    unseen = fit_unseen(holed, seen_records(counted, exposure), WEEK)
     assert unseen.rate.sum() == pytest.approx(rate.sum(), rel=0.03)
-    hidden = unseen.hidden(counted, exposure, WEEK)
+    hidden = unseen.hidden(seen_records(counted, exposure), WEEK)
     assert np.isfinite(hidden.arrivals).all()
     assert hidden.arrivals[gap] == pytest.approx(((1 - exposure) * unseen.rate[WEEK])[gap], rel=1e-6)
 
@@ -95,24 +133,12 @@ def test_missing_hours_tell_nothing_and_are_expected_from_the_rate():
 def test_a_panel_without_arrivals_gives_a_sentence():
     zero = np.zeros((HOURS, 2))
     with pytest.raises(InputError, match="No arrival was seen"):
-        fit_unseen(zero, zero, zero + 1, WEEK)
+        fit_unseen(zero, seen_records(zero, zero + 1), WEEK)
 
 
 @pytest.fixture(scope="module")
 def thinned() -> pl.DataFrame:
-    """Two regions whose busy hours are hidden by half; `y_true` is what was wanted."""
-    hours = 1000
-    rng = np.random.default_rng(3)
-    frames = []
-    for name, size in (("r0", 6.0), ("r1", 10.0)):
-        rate = size * (1.1 + np.sin(2 * np.pi * np.arange(hours) / 24))
-        exposure = np.where(np.arange(hours) % 24 < 12, 0.5, 1.0)
-        seen, lost = rng.poisson(rate * exposure), rng.poisson(rate * (1 - exposure))
-        y = np.array([rng.gamma(4, 5, n).sum() for n in seen])
-        more = np.array([rng.gamma(4, 5, n).sum() for n in lost])
-        columns = {"ds": hours_from(MONDAY, hours), "y": y, "y_true": y + more, "arrivals": seen, "exposure": exposure}
-        frames.append(pl.DataFrame({"unique_id": [name] * hours} | columns))
-    return pl.concat(frames)
+    return thinned_panel()
 
 
 @pytest.mark.parametrize("backbone", ["linear", "mlp"])
@@ -170,5 +196,5 @@ def test_a_small_market_share_is_made_up_for(share):
     rate = np.full((168, 2), 40.0)
     exposure = np.full((HOURS, 2), share)
     arrivals = rng.poisson(rate[WEEK] * exposure).astype(float)
-    unseen = fit_unseen(20 * arrivals, arrivals, exposure, WEEK)
+    unseen = fit_unseen(20 * arrivals, seen_records(arrivals, exposure), WEEK)
     assert unseen.rate.mean() == pytest.approx(40.0, rel=0.05)

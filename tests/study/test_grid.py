@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import itertools
 import json
 import signal
@@ -15,12 +16,12 @@ import pytest
 from loky.process_executor import BrokenProcessPool
 from scipy import stats
 
-from tests.study.grids import MODELS, digests, made_up, perform_grid, small_grid, small_scene
+from tests.study.grids import MODELS, MONDAY, digests, made_up, perform_grid, small_grid, small_scene
 from unmet.errors import InputError
 from unmet.models.likelihoods import LIKELIHOODS
 from unmet.models.likelihoods.quantile import Quantile
 from unmet.study import execute as executing
-from unmet.study.cells import PAPER_MODELS, plan
+from unmet.study.cells import MEASURES, PAPER_MODELS, perform, plan
 from unmet.study.execute import execute
 from unmet.study.paper import MARKET_SHARES, PENETRATIONS, QUEUES
 from unmet.study.results import paper_value, study_cells
@@ -83,6 +84,9 @@ def test_a_run_is_not_named_by_what_it_does_not_read(own_registries):
     assert key_of(exposed, "oracle") == key_of(model="oracle")
     assert key_of(exposed, "reading") != key_of(model="reading")
     assert key_of(changed("arrivals", 7), "reading") == key_of(model="reading")
+    told = replace(SCENE, panel=SCENE.panel.with_columns(session_kwh=pl.lit(20.0)))
+    assert key_of(told) == key_of()
+    assert key_of(told, "exposure") != key_of(model="exposure")  # which reads it where it is there
     alone = [run.key for run in plan([SCENE], MODELS, ["linear"], 2, 1)]
     for other in (small_scene("three-hour", 5), small_scene("three-hour", 6)):
         beside = plan([other, SCENE], MODELS, ["linear"], 2, 1)
@@ -123,6 +127,41 @@ def test_a_plan_is_the_whole_grid_with_every_cell_early():
         plan(scenes, ["oracel"], backbones, 1, 1)
     with pytest.raises(InputError, match="at least one model"):
         plan(scenes, MODELS, [], 1, 1)
+
+
+def test_a_scene_for_one_run_is_in_no_other():
+    first, second, third = (replace(small_scene("gas-station", 4 + run), run=run) for run in range(3))
+    runs = plan([SCENE, first, second, third], ["quantile"], ["linear"], 2, 5)
+    expected = [(SCENE, 5), (first, 5), (SCENE, 6), (second, 6)]
+    assert [(run.scene, run.seed) for run in runs] == [(scene.fingerprint(), seed) for scene, seed in expected]
+
+
+def test_a_model_that_imputes_says_what_was_lost_in_the_test_part():
+    unaware, aware = (perform(run, SCENE).row for run in plan([SCENE], ["quantile", "exposure"], ["seasonal"], 1, 1, 1))
+    assert not any(name.startswith("lost") for name in unaware)
+    part = SCENE.panel.filter(pl.col("ds") >= MONDAY + dt.timedelta(hours=360))
+    assert aware["lost_true"] == pytest.approx((part["y_true"] - part["y"]).sum())
+    assert 0 < aware["lost_low"] < aware["lost_kwh"] < aware["lost_high"]
+    assert set(MEASURES) <= set(unaware)
+
+
+def test_cells_say_how_near_the_truth_what_was_lost_is(tmp_path):
+    runs = plan([SCENE], ["quantile", "exposure"], ["linear"], 4, 1)
+    store = Store(tmp_path)
+    for run in runs:
+        lost = {"lost_kwh": 90.0 + run.seed, "lost_low": 80.0, "lost_high": 95.0 + 4 * run.seed, "lost_true": 105.0}
+        store.write(run, made_up(run, **(lost if run.model == "exposure" else {})))
+    unaware, aware = study_cells(runs, store).rows(named=True)
+    assert (unaware["lost_of_true"], unaware["lost_inside"]) == (None, None)
+    assert aware["lost_of_true"] == pytest.approx(92.5 / 105)
+    assert aware["lost_inside"] == 0.5
+
+
+def test_of_nothing_lost_no_share_is_told(tmp_path):
+    (run,) = plan([SCENE], ["exposure"], ["linear"], 1, 1)
+    Store(tmp_path).write(run, made_up(run, lost_kwh=3.0, lost_low=0.0, lost_high=5.0, lost_true=0.0))
+    (cell,) = study_cells([run], Store(tmp_path)).rows(named=True)
+    assert (cell["lost_of_true"], cell["lost_inside"]) == (None, 1.0)
 
 
 def test_a_result_is_kept_whole_or_not_at_all(tmp_path, monkeypatch):

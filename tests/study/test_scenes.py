@@ -77,6 +77,26 @@ def test_a_smaller_share_sees_less_in_every_hour(competition):
     assert (np.diff(exposed) > 0).all()
 
 
+def test_every_run_has_an_operator_of_its_own(competition):
+    scenes = competition_scenes(CITY, [0.4, 1.0], "first-come", 1.0, REGIONS, runs=3)
+    assert [(scene.run, scene.labels["share"]) for scene in scenes] == [(r, s) for r in range(3) for s in (0.4, 1.0)]
+    assert len({scene.fingerprint() for scene in scenes if scene.labels["share"] == 0.4}) == 3
+    assert len({scene.fingerprint() for scene in scenes if scene.labels["share"] == 1.0}) == 1
+    assert scenes[0].panel.equals(competition[1].panel)
+    for scene in scenes:
+        assert scene.panel["y_true"].to_numpy() == pytest.approx(competition[-1].panel["y_true"].to_numpy())
+
+
+def test_a_scene_says_what_its_records_alone_tell(total, competition):
+    said = ("exposure", "exposure_spread", "lost_spread", "session_kwh")
+    for scene in (*total, *competition):
+        assert scene.panel.select(pl.col(said).is_finite().all()).row(0) == (True,) * 4
+        assert (scene.panel["session_kwh"] > 0).all()
+        unsure = scene.labels.get("share", 1.0) < 1
+        assert (scene.panel["exposure_spread"] > 0).any() == unsure
+    assert all(scene.run is None for scene in total)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_own_stations_are_nested_and_in_every_region(seed):
     grouped = kmeans_regions(CITY.stations, REGIONS)

@@ -64,7 +64,6 @@ def fit(
     from unmet.views.terminal import progress, report_set_aside, say, training_progress
 
     stored = read_panel(panel)
-    _check_columns(likelihood, stored.table.columns)
     model = Forecaster(
         backbone,
         likelihood,
@@ -94,19 +93,6 @@ def fit(
     else:
         say(f"Stopped: the best weights so far are kept. The same command with --resume goes on from {trainings}.")
         raise typer.Exit(130)
-
-
-def _check_columns(likelihood: str, columns: list[str]) -> None:
-    """Raise an error that says what to do if a panel lacks what the likelihood reads."""
-    from unmet.errors import InputError
-    from unmet.models.likelihoods import LIKELIHOODS
-
-    missing = [name for name in LIKELIHOODS.named(likelihood).reads if name not in columns]
-    if missing:
-        raise InputError(
-            f"The panel has no column {', '.join(missing)}, which a model with likelihood {likelihood} reads: make it "
-            "with `unmet panel`, or fit with --likelihood censored-quantile."
-        )
 
 
 def forecast(

@@ -139,7 +139,8 @@ def fit_exposure(seen: Seen, hour_of_week: Integers, waiting: float | None = Non
             (seen.full.station, hour_of_week[seen.full.hour]),
             full_share * level[seen.full.station, full_day],
         )
-        exposed = np.maximum(open_hours - hides * hidden, LEAST_EXPOSED * open_hours)
+        least = LEAST_EXPOSED * open_hours * (weekly.sum(axis=1) > 0)[:, None]
+        exposed = np.maximum(open_hours - hides * hidden, least)
         nearby = rates_nearby(weekly.sum(axis=1), exposed.sum(axis=1), seen.plugs.astype(float), seen.km)
         intensity = fit_intensity(weekly, exposed, nearby)
         expected = intensity.per_hour[:, kinds].sum(axis=2)[:, kind] * there

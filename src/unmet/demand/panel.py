@@ -130,7 +130,7 @@ def build_panel(
 
     opened, closed = openings(station, start - first_ms, end - first_ms, own.height, len(hours) * HOUR_MS)
     absent = absent_plugs(kept, counted["station_id"], opened, closed, period[0], len(hours) * HOUR_MS)
-    gone = absent if outages is None else pl.concat([outages.select(*OUTAGES).cast(pl.Schema(OUTAGES)), absent])
+    gone = absent if outages is None else pl.concat([_of_plugs(outages), absent])
     stays = cars if gone.is_empty() else _with_outages(kept, gone, counted)
     seen = Seen(
         station,
@@ -236,16 +236,17 @@ def _codes(sessions: pl.DataFrame, stations: pl.DataFrame) -> tuple[Integers, In
     return station.to_numpy(writable=True), start, end
 
 
+def _of_plugs(rows: pl.DataFrame) -> pl.DataFrame:
+    """Stays or outages with the columns of outages; those without a plug's name have none."""
+    if "plug_id" not in rows.columns:
+        rows = rows.with_columns(pl.lit(None, pl.String).alias("plug_id"))
+    return rows.select(list(OUTAGES)).cast(pl.Schema(OUTAGES))
+
+
 def _with_outages(sessions: pl.DataFrame, outages: pl.DataFrame, stations: pl.DataFrame) -> Stays:
     """When plugs are taken, by a car or because they are out of order; a broken plug with a car on it is one plug."""
-    unknown = pl.lit(None, pl.String).alias("plug_id")
     known = outages.join(stations.select("station_id"), on="station_id", how="semi")
-    both = [
-        (rows if "plug_id" in rows.columns else rows.with_columns(unknown))
-        .select(list(OUTAGES))
-        .cast(pl.Schema(OUTAGES))
-        for rows in (sessions, known)
-    ]
+    both = [_of_plugs(sessions), _of_plugs(known)]
     return stays_by_station(*_codes(merge_outages(pl.concat(both)), stations), stations.height)
 
 

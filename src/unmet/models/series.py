@@ -151,6 +151,12 @@ def read_series(
     else:
         frame = as_frame(panel)
     wanted = [target] * (target != "y") + [*extras, *reads, *(name for name in may_read if name in frame.columns)]
+    unseen = [name for name in reads if name not in frame.columns]
+    if unseen:
+        raise InputError(
+            f"The panel has no column {', '.join(unseen)}, which the likelihood reads: make it with `unmet panel`, or "
+            "fit with --likelihood censored-quantile."
+        )
     missing = [name for name in wanted if name not in frame.columns]
     if missing:
         raise InputError(f"The panel has no column {', '.join(missing)}: its columns are {', '.join(frame.columns)}.")
