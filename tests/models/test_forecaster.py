@@ -252,7 +252,7 @@ def test_a_short_tail_of_the_panel_is_enough_for_a_forecast(fitted):
 
 def test_local_clocks_make_the_calendar():
     zones = {zone: quick("seasonal", epochs=5, time_zone=zone).fit(PANEL) for zone in ("UTC", "Asia/Tokyo")}
-    weeks = {zone: f.encoding_.encode(f._series(PANEL)).week for zone, f in zones.items()}
+    weeks = {zone: f.encoding_.encode(f.series(PANEL)).week for zone, f in zones.items()}
     assert ((weeks["UTC"] + 9) % 168 == weeks["Asia/Tokyo"]).all()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import io
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -15,6 +16,7 @@ from tests.models.panels import MONDAY, hours_from, quick, seen_records, thinned
 from unmet.demand.market import Market
 from unmet.demand.panel import build_panel
 from unmet.errors import InputError
+from unmet.models.forecaster import Forecaster
 from unmet.models.imputation import fit_unseen
 from unmet.models.recover import ALL, recover
 from unmet.models.recovery import estimate, recover_hours
@@ -156,6 +158,15 @@ def test_the_same_seed_gives_the_same_bytes(model, panel):
     assert one.total_kwh == again.total_kwh
     assert parts == sorted(parts)
     assert parts[-1] == pytest.approx(1)
+
+
+def test_a_stored_model_recovers_the_same(model, panel, made, tmp_path):
+    again = Forecaster.load(model.save(tmp_path / "m"))
+    assert recover(again, panel).hours.equals(made.hours)
+    again.unseen_ = replace(again.unseen_, memory=21.0)
+    moving = recover(again, panel, draws=40).hours
+    assert recover(Forecaster.load(again.save(tmp_path / "n")), panel, draws=40).hours.equals(moving)
+    assert moving["lost_kwh"].sum() == pytest.approx(made.hours["lost_kwh"].sum(), rel=0.05)
 
 
 def test_only_hours_from_a_time_on_are_told(model, panel, made):

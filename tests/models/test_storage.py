@@ -217,7 +217,7 @@ from unmet.models.training import Training
 folder = Path(sys.argv[1])
 panel = pl.read_parquet(folder / "panel.parquet")
 training = Training(epochs=300, patience=300)
-forecaster = Forecaster("seasonal", lags=24, horizon=1, seeds=2, workers=2, training=training)
+forecaster = Forecaster("seasonal", "quantile", lags=24, horizon=1, seeds=2, workers=2, training=training)
 
 def ctrl_c_at(least):
     asked = []

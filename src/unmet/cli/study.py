@@ -30,10 +30,13 @@ if TYPE_CHECKING:
 
 __all__ = ["app", "censoring_study"]
 
-app = typer.Typer(help="Run the paper's experiments, its numbers beside ours.", no_args_is_help=True)
+app = typer.Typer(
+    help="Run the paper's experiments, its numbers beside ours, or test models on your own records.",
+    no_args_is_help=True,
+)
 
 Models = Annotated[
-    str | None, typer.Option(help="Models, by commas. [gaussian,tobit,quantile,censored-quantile,oracle]")
+    str | None, typer.Option(help="Models, by commas. [gaussian,tobit,quantile,censored-quantile,exposure,oracle]")
 ]
 Backbones = Annotated[str, typer.Option(help=f"Backbones, by commas, of {', '.join(BACKBONES)}.")]
 Preset = Annotated[str, typer.Option(help="quick (two runs a cell) or paper (ten).")]

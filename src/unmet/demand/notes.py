@@ -19,14 +19,16 @@ NOTABLE = 0.1  # share of drivers who wait from which that is told
 UNSURE_LOSS = 0.2  # share of all lost drivers at stations whose plugs are not sure from which that is told
 
 
-def panel_notes(exposure: Exposure, stations: pl.DataFrame, stays: Stays, first_ms: int, absent: int) -> list[str]:
+def panel_notes(
+    exposure: Exposure, stations: pl.DataFrame, stays: Stays, first_ms: int, absent: int, waiting: float | None
+) -> list[str]:
     """Sentences on what makes the estimate of lost drivers doubtful, and on what was found in the records."""
     hours = len(exposure.hour_of_week)
     full = np.bincount(exposure.full.station, exposure.full.full_ms / HOUR_MS, minlength=stations.height) / hours
     return [
         *_openings(exposure, absent),
         *_gaps(stays, stations, first_ms, hours),
-        *_waiting(exposure),
+        *_waiting(exposure, waiting),
         *_always_full(full),
         *_full_for_weeks(exposure, stations),
         *_unsure_plugs(exposure, stations),
@@ -68,8 +70,8 @@ def _gaps(stays: Stays, stations: pl.DataFrame, first_ms: int, hours: int) -> li
     ]
 
 
-def _waiting(exposure: Exposure) -> list[str]:
-    if exposure.waiting < NOTABLE:
+def _waiting(exposure: Exposure, asked: float | None) -> list[str]:
+    if asked is not None or exposure.waiting < NOTABLE:
         return []
     return [
         f"{100 * exposure.waiting:.0f} % of the drivers who come to a full station seem to wait until a plug is free: "

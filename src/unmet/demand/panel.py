@@ -184,7 +184,7 @@ def build_panel(
         (
             said,
             *market.notes(stations, counted),
-            *panel_notes(exposure, counted, cars, first_ms, absent.height),
+            *panel_notes(exposure, counted, cars, first_ms, absent.height, unserved.waiting),
         ),
     )
 

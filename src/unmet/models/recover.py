@@ -49,7 +49,7 @@ def recover(
     since: dt.datetime | None = None,
     interval: float = 0.9,
     draws: int = DRAWS,
-    seed: int = 0,
+    seed: int = 1,
     on_progress: Callable[[float], None] | None = None,
 ) -> Recovery:
     """Recover the demand of every hour of a panel from `since` on.

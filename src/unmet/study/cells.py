@@ -164,7 +164,7 @@ def _lost(model: Forecaster, scene: Scene) -> dict[str, float]:
     if model.unseen_ is None:
         return {}
     first = model.split_.fit_end
-    lost = recover(model, scene.panel, since=first).total_kwh
+    lost = recover(model, scene.panel, since=first, seed=0).total_kwh
     truth = scene.panel.filter(pl.col("ds") >= first).select((pl.col("y_true") - pl.col("y")).sum()).item()
     return {
         "lost_kwh": float(lost.mean),

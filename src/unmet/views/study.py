@@ -176,10 +176,13 @@ def study_markdown(report: StudyReport) -> str:
         lines += [f"| {name} | {kwh:,.0f} | {_of_truth(share, 1)} |" for name, kwh, share in _application_rows(report)]
         lines.append("")
     for measure, title in _MEASURES:
+        models = [model for model in report.models() if measure not in _SAID or report.says(model, measure)]
+        if not models:
+            continue
         lines += [f"## {title}", ""]
         for name, group in report.groups():
             lines += [f"| {name} | " + " | ".join(heads) + " |", "| --- |" + " ---: |" * len(heads)]
-            for model in report.models():
+            for model in models:
                 cells = [report.cell(group, model, value) for value in report.columns]
                 lines.append(f"| {model_title(model)} | " + " | ".join(_text(cell, measure) for cell in cells) + " |")
                 paper = f"paper_{measure}"
@@ -207,7 +210,10 @@ _MEASURES = (
     ("bias_percent", "Bias of the energy forecast, % of true energy"),
     ("gap_closed", "Gap closed"),
     ("p_value", "p of the difference from the quantile model"),
+    ("lost_of_true", "Energy lost in the test part: estimated, of the truth"),
+    ("lost_inside", "Share of runs whose 90 % interval holds the energy lost"),
 )
+_SAID = ("lost_of_true", "lost_inside")  # measures of models that say what was lost
 
 
 def _text(cell: dict[str, Any] | None, measure: str) -> str:
@@ -218,6 +224,8 @@ def _text(cell: dict[str, Any] | None, measure: str) -> str:
     if measure == "gap_closed":
         shown = f"{cell[measure]:.2f}" if abs(cell[measure]) < 10 else "-"
         return shown if cell["judged"] else f"({shown})"
+    if measure in _SAID:
+        return f"{cell[measure]:.2f}"
     if measure == "p_value":
         return "<0.001" if cell[measure] < 0.001 else f"{cell[measure]:.3f}"
     spread = cell.get(f"{measure}_std")

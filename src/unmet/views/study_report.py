@@ -53,6 +53,9 @@ class StudyReport:
             for name in (*self.labels, "backbone")
             if name != self.experiment.across and (name == "queue" or self.cells[name].n_unique() > 1)
         ]
+        if not apart:
+            yield self.experiment.across, self.cells
+            return
         for key, part in self.cells.group_by(apart, maintain_order=True):
             yield ", ".join(percent(v) if isinstance(v, float) else str(v) for v in key), part
 
@@ -64,6 +67,10 @@ class StudyReport:
         """One cell of a group, if it has been run."""
         found = group.filter((pl.col("model") == model) & (pl.col(self.experiment.across) == column))
         return found.row(0, named=True) if found.height else None
+
+    def says(self, model: str, measure: str) -> bool:
+        """Whether any cell of a model has a measure."""
+        return measure in self.cells.columns and self.cells.filter(pl.col("model") == model)[measure].count() > 0
 
     def closed(self, model: str) -> float | None:
         """Gap closed by a model, on average over the cells that are judged."""
