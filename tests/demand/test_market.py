@@ -7,7 +7,7 @@ import math
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.demand.records import sessions, stations
@@ -97,6 +97,7 @@ def test_a_share_by_plugs_is_unsure():
     assert 0 < found.spread[0] < 0.4
 
 
+@settings(max_examples=20)
 @given(st.floats(0.01, 1), st.floats(0.01, 1))
 def test_a_range_of_shares_holds_it_with_90_percent_certainty(one, other):
     low, high = sorted((round(one, 4), round(other, 4)))

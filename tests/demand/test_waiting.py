@@ -70,7 +70,10 @@ def test_a_simulated_queue_is_told_from_drivers_who_leave(crowded):
 def test_the_share_who_wait_is_found_and_lowers_what_was_lost(share):
     made = visits("a", 1, 2, 0, 90, 1.0, seed=1, waiting=share)
     table, known = sessions(*made.rows), stations("a", plugs=[2])
-    ours, none = (build_panel(table, known, unserved=Unserved(waiting)).exposure for waiting in (None, 0.0))
+    ours, none, told = (
+        build_panel(table, known, unserved=Unserved(waiting)).exposure for waiting in (None, 0.0, share)
+    )
+    assert told.lost.sum() == pytest.approx(len(made.lost), rel=0.3)
     assert ours.waiting == pytest.approx(share, abs=0.2)
     if share:
         assert abs(ours.lost.sum() - len(made.lost)) < 0.4 * abs(none.lost.sum() - len(made.lost))

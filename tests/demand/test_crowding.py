@@ -1,0 +1,68 @@
+"""Crowding: drivers who come less the fewer plugs are free, and connectors that share a charger."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.demand.records import sessions, stations, visits
+from unmet.demand.panel import build_panel
+from unmet.demand.plugs import SHARED
+
+PLUGS = 4
+
+
+def shy(station: str, beta: float, days: int = 40, seed: int = 0):
+    """Drivers of whom exp(beta x) come where a share x of the plugs is taken: sessions, and how many were lost."""
+    rng = np.random.default_rng([seed, *station.encode()])
+    free_at, rows, lost = np.zeros(PLUGS), [], 0
+    for at in np.sort(rng.uniform(0, 24 * days, rng.poisson(6 * 24 * days))):
+        taken = free_at > at
+        if rng.random() >= np.exp(beta * taken.mean()):
+            continue
+        if taken.all():
+            lost += 1
+            continue
+        plug = int(free_at.argmin())
+        free_at[plug] = at + rng.gamma(4, 1 / 4)
+        rows.append((station, at, free_at[plug], 10.0))
+    return rows, lost
+
+
+@pytest.mark.parametrize("beta", [0.0, -1.0, -2.0])
+def test_drivers_whom_a_crowd_keeps_away_are_not_lost(beta):
+    made = [shy(name, beta) for name in "ab"]
+    exposure = build_panel(
+        sessions(*(row for rows, _ in made for row in rows)), stations("a", "b", plugs=[PLUGS] * 2)
+    ).exposure
+    lost = sum(number for _, number in made)
+    assert exposure.lost.sum() == pytest.approx(lost, rel=0.15)
+    without = exposure.lost / exposure.crowding[exposure.full.station]
+    if beta:
+        assert without.sum() > 1.4 * lost
+    else:
+        assert exposure.crowding.min() > 0.95
+
+
+def test_no_station_is_taken_to_draw_more_drivers_when_it_is_full():
+    exposure = build_panel(sessions(*shy("a", 0.5)[0]), stations("a", plugs=[PLUGS])).exposure
+    assert exposure.crowding.tolist() == [1.0]
+
+
+def test_connectors_that_share_a_charger_are_as_many_as_the_cars_they_take():
+    rng = np.random.default_rng(3)
+    shared, apart = visits("a", 2, 2, 0, 30, 1.0, seed=3), visits("b", 2, 4, 0, 30, 1.0, seed=3)
+    plug_id = [f"a{i}" for i in rng.integers(0, 4, len(shared.rows))] + apart.plug_id
+    panel = build_panel(sessions(*shared.rows, *apart.rows, plug_id=plug_id), stations("a", "b", plugs=[4, 4]))
+    assert panel.stations["plugs"].to_list() == [2, 4]
+    assert panel.stations["plugs_from"].to_list() == [SHARED, "table of stations"]
+    assert panel.stations["plugs_sure"].all()
+    assert panel.stations["lost_arrivals"][0] == pytest.approx(len(shared.lost), rel=0.15)
+    assert panel.stations["lost_arrivals"][1] == pytest.approx(len(apart.lost), rel=0.3)
+    assert any("1 stations take fewer cars at once" in note for note in panel.notes)
+
+
+def test_a_station_with_few_sessions_keeps_its_plugs():
+    quiet = visits("a", 0.1, 2, 0, 30, 1.0, seed=4)
+    panel = build_panel(sessions(*quiet.rows), stations("a", plugs=[4]))
+    assert panel.stations.select("plugs", "plugs_from").row(0) == (4, "table of stations")
