@@ -71,7 +71,7 @@ def _lost(part: pl.DataFrame) -> dict[str, float | None]:
     """Energy lost in the test part over the truth, and the share of runs whose interval holds it, if a model says."""
     if "lost_kwh" not in part.columns or part["lost_kwh"].null_count() == part.height:
         return {"lost_of_true": None, "lost_inside": None}
-    lost, true = part["lost_kwh"].sum(), part["lost_true"].sum()
+    lost, true = (float(part[name].sum()) for name in ("lost_kwh", "lost_true"))
     of_true = lost / true if true > 0 else None
     inside = part.select(pl.col("lost_true").is_between("lost_low", "lost_high").mean()).item()
     return {"lost_of_true": of_true, "lost_inside": inside}

@@ -20,7 +20,7 @@ from unmet.demand.sites import merge_sites
 from unmet.errors import InputError
 from unmet.study.scenes import Scene
 
-__all__ = ["MOST_FULL", "REMOVED", "Thinned", "thin", "thinning_scenes", "turned_away"]
+__all__ = ["MOST_FULL", "NEAR", "REMOVED", "Thinned", "quiet_sites", "thin", "thinning_scenes"]
 
 Integers = NDArray[np.int64]
 
@@ -65,7 +65,7 @@ def thinning_scenes(
     """A scene for each share of the energy to turn away, and sentences on what was kept and what could not be had."""
     if wrong := [share for share in removed if not 0 < share < 1]:
         raise InputError(f"A share of {wrong[0]:g} to turn away makes no sense: give one between 0 and 1, as 0.2.")
-    quiet, kept = _quiet(sessions, stations, time_zone)
+    quiet, kept = quiet_sites(sessions, stations, time_zone)
     truth = build_panel(kept, quiet, regions=regions, time_zone=time_zone)
     notes = [
         f"{quiet.height} sites (stations beside each other) had two plugs or more, were open all the time and full "
@@ -117,7 +117,7 @@ def thin(sessions: pl.DataFrame, stations: pl.DataFrame, share: float, seed: int
     return Thinned(ordered.filter(~mask), table, sum(lost.values()) / whole)
 
 
-def _quiet(sessions: pl.DataFrame, stations: pl.DataFrame, time_zone: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+def quiet_sites(sessions: pl.DataFrame, stations: pl.DataFrame, time_zone: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Sites that can be thinned, with their plugs, and their sessions."""
     counted = build_panel(sessions, stations, regions="station", time_zone=time_zone).stations
     sessions, sites = merge_sites(sessions, counted.select(stations.columns))
