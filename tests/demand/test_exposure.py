@@ -78,7 +78,7 @@ def test_a_regions_exposure_is_the_mean_of_its_stations_weighted_by_arrivals(see
     exposure = np.ones((number, hours))
     exposure[full.station, full.hour] = 1 - fitted.hidden
     codes = panel.regions.codes()
-    ours, lost = region_exposure(fitted, codes, codes.max() + 1, plugs)
+    ours, lost, _ = region_exposure(fitted, codes, codes.max() + 1, plugs)
     assert ours.ravel() == pytest.approx(panel.table["exposure"].to_numpy())
     assert fitted.lost.sum() == pytest.approx(lost.sum())
     for r in range(codes.max() + 1):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.demand.records import sessions, stations, visits
-from unmet.demand.intensity import fit_intensity, rates_nearby
+from unmet.demand.intensity import fit_intensity, nearness, rates_nearby
 from unmet.demand.panel import build_panel
 
 WEEKS = 10.0
@@ -25,10 +25,10 @@ def test_a_station_that_was_always_full_borrows_from_its_neighbours():
     place = np.array([0.0, 1, 2, 3, 50, 51, 52])
     km = np.abs(place[:, None] - place)
     seen, exposed = seen_week([2.0, 2.0, 2.0, 2.0, 0.2, 0.2, 0.2], [1, 1, 1, 0, 1, 1, 1])
-    nearby = rates_nearby(seen.sum(axis=1), exposed.sum(axis=1), np.ones(7), km)
+    nearby = rates_nearby(seen.sum(axis=1), exposed.sum(axis=1), np.ones(7), nearness(7, km))
     assert nearby[3] == pytest.approx(2.0, rel=0.1)
     assert nearby[4:] == pytest.approx(np.full(3, 0.2), rel=0.2)
-    busier = rates_nearby(seen.sum(axis=1) * [10, 1, 1, 1, 1, 1, 1], exposed.sum(axis=1), np.ones(7), km)
+    busier = rates_nearby(seen.sum(axis=1) * [10, 1, 1, 1, 1, 1, 1], exposed.sum(axis=1), np.ones(7), nearness(7, km))
     assert busier[0] == pytest.approx(nearby[0], rel=0.05)  # it is not its own neighbour
     assert busier[1] > 2 * nearby[1]
     fitted = fit_intensity(seen, exposed, nearby)
@@ -41,7 +41,9 @@ def test_a_station_that_was_always_full_borrows_from_its_neighbours():
 
 def test_a_station_that_was_open_and_had_nobody_has_no_drivers():
     seen, exposed = seen_week([2.0, 2.0, 0.0], [1, 1, 1])
-    fitted = fit_intensity(seen, exposed, rates_nearby(seen.sum(axis=1), exposed.sum(axis=1), np.ones(3), None))
+    fitted = fit_intensity(
+        seen, exposed, rates_nearby(seen.sum(axis=1), exposed.sum(axis=1), np.ones(3), nearness(3, None))
+    )
     assert (fitted.per_hour[2] == 0).all()
     assert fitted.nearby[2] == 0
     assert fitted.per_hour[:2].mean() == pytest.approx(2.0, rel=0.1)

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.demand.records import MONDAY, sessions, stations, visits
+from unmet.demand.occupancy import stays_by_station
 from unmet.demand.openings import DAY_MS, absent_plugs, openings
 from unmet.demand.panel import build_panel
 
@@ -21,7 +22,7 @@ def days_open(*units):
     """First and last day of units, given as rows of start and end in days."""
     unit = np.repeat(np.arange(len(units)), [len(rows) for rows in units])
     start, end = (np.array([round(row[i] * DAY_MS) for rows in units for row in rows], np.int64) for i in (0, 1))
-    begin, until = openings(unit, start, end, len(units), DAYS * DAY_MS)
+    begin, until = openings(stays_by_station(unit, start, end, len(units)), 0, DAYS * DAY_MS)
     return list(zip(begin / DAY_MS, until / DAY_MS, strict=True))
 
 

@@ -40,18 +40,16 @@ def crowding(
     """
     hours, arrivals = _by_taken(stays, plugs, first_ms, hour_of_week, level)
     time, came = (hours * per_hour[..., None]).sum(axis=1), arrivals.sum(axis=1)
-    common, _ = _beta(time, came, 0.0, COMMON_SPREAD)
-    rows = [(time[s : s + 1], came[s : s + 1]) for s in range(len(plugs))]
-    alone = [_beta(*row, common, 2.0) for row in rows]
-    spread = _spread(np.array([beta for beta, _ in alone]) - common, np.array([variance for _, variance in alone]))
-    taken = np.arange(STEPS) / STEPS
-    share = np.ones(len(plugs))
-    for station, row in enumerate(rows):
-        if row[0].sum() > 0:
-            beta, variance = _beta(*row, common, spread)
-            usual = (row[0] * np.exp(beta * taken)).sum() / row[0].sum()
-            share[station] = np.exp(beta + variance / 2) / usual
-    return np.minimum(share, 1.0)
+    if not len(plugs):
+        return np.ones(0)
+    common = _betas(time, came, 0.0, COMMON_SPREAD, together=True)[0][0]
+    alone, unsure = _betas(time, came, common, 2.0)
+    spread = _spread(alone - common, unsure)
+    beta, variance = _betas(time, came, common, spread)
+    total = time.sum(axis=1)
+    usual = (time * np.exp(beta[:, None] * np.arange(STEPS) / STEPS)).sum(axis=1) / np.where(total > 0, total, 1.0)
+    share = np.exp(beta + variance / 2) / np.where(total > 0, usual, 1.0)
+    return np.where(total > 0, np.minimum(share, 1.0), 1.0)
 
 
 def _spread(off: Floats, variance: Floats) -> float:
@@ -61,22 +59,30 @@ def _spread(off: Floats, variance: Floats) -> float:
     return float(np.sqrt(np.clip(beyond, LEAST_SPREAD**2, MOST_SPREAD**2)))
 
 
-def _beta(time: Floats, came: Floats, prior: float, spread: float) -> tuple[float, float]:
-    """The most probable beta of cells (..., steps), given a normal prior (Newton's method), and its variance."""
+def _betas(time: Floats, came: Floats, prior: float, spread: float, *, together: bool = False) -> tuple[Floats, Floats]:
+    """The most probable beta of each station, (stations, steps), and its variance; or of all stations together.
+
+    The prior is normal, the method Newton's.
+    """
     taken = np.arange(STEPS) / STEPS
-    used = came.sum(axis=-1) > 0
-    time, came = time[used], came[used]
-    number, sums = came.sum(axis=-1), float((came * taken).sum())
-    beta, variance = prior, spread**2
+    number = came.sum(axis=1) * (time.sum(axis=1) > 0)
+    sums = (came * taken).sum(axis=1) * (number > 0)
+
+    def add(values: Floats) -> Floats:
+        return np.full(len(values), values.sum()) if together else values
+
+    beta, variance = np.full(len(time), prior), np.full(len(time), spread**2)
+    going = np.ones(len(time), bool)
     for _ in range(ROUNDS):
-        weight = time * np.exp(beta * taken)
-        weight /= np.maximum(weight.sum(axis=-1, keepdims=True), 1e-12)
-        mean = (weight * taken).sum(axis=-1)
-        within = (weight * taken**2).sum(axis=-1) - mean**2
-        variance = 1 / (float((number * within).sum()) + 1 / spread**2)
-        step = variance * (sums - float((number * mean).sum()) - (beta - prior) / spread**2)
-        beta += float(np.clip(step, -1.0, 1.0))
-        if abs(step) < 1e-6:
+        weight = time * np.exp(beta[:, None] * taken)
+        weight /= np.maximum(weight.sum(axis=1, keepdims=True), 1e-12)
+        mean = (weight * taken).sum(axis=1)
+        within = (weight * taken**2).sum(axis=1) - mean**2
+        variance = np.where(going, 1 / (add(number * within) + 1 / spread**2), variance)
+        step = variance * (add(sums) - add(number * mean) - (beta - prior) / spread**2)
+        beta = np.where(going, beta + np.clip(step, -1.0, 1.0), beta)
+        going &= np.abs(step) >= 1e-6
+        if not going.any():
             break
     return beta, variance
 
@@ -93,7 +99,7 @@ def _by_taken(
     for s in range(stations):
         come = gone = stays.first[s]
         stop = stays.first[s + 1]
-        now = first_ms
+        now, hour, edge = first_ms, 0, first_ms + HOUR_MS  # `edge` is where `hour` ends
         while now < last_ms:
             leaves = gone < stop and (come == stop or stays.end_ms[gone] <= stays.start_ms[come])
             then = last_ms
@@ -106,12 +112,14 @@ def _by_taken(
             if cars < plugs[s]:
                 begin, end = now, min(then, last_ms)
                 while begin < end:
-                    hour = (begin - first_ms) // HOUR_MS
-                    until = min(end, first_ms + (hour + 1) * HOUR_MS)
+                    while begin >= edge:
+                        hour, edge = hour + 1, edge + HOUR_MS
+                    until = min(end, edge)
                     time[s, hour_of_week[hour], step] += (until - begin) / HOUR_MS * level[s, hour // DAY]
                     begin = until
                 if not leaves and come < stop and first_ms <= then < last_ms:
-                    hour = (then - first_ms) // HOUR_MS
+                    while then >= edge:
+                        hour, edge = hour + 1, edge + HOUR_MS
                     if level[s, hour // DAY] > 0:
                         came[s, hour_of_week[hour], step] += 1
             now = max(now, then)

@@ -7,13 +7,15 @@ until a plug is free, and those who are seen at another station or at another ti
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unmet.demand.calendar import HOURS_A_WEEK
 from unmet.demand.crowding import crowding
-from unmet.demand.intensity import Intensity, fit_intensity, rates_nearby
+from unmet.demand.intensity import Intensity, fit_intensity, nearness, rates_nearby
 from unmet.demand.levels import Levels, fit_levels, no_levels
 from unmet.demand.occupancy import HOUR_MS, FullHours, Releases, Stays
 
@@ -60,7 +62,7 @@ class Seen:
     km: Floats | None  # distances between stations, where positions are known
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Exposure:
     """Exposure of every station-hour, and what it says about arrivals."""
 
@@ -73,12 +75,12 @@ class Exposure:
     waiting: float  # share of the drivers who come to a full station and wait until they are served
     spill: float  # share of the others who are seen at another station or time instead
 
-    @property
+    @cached_property
     def hidden(self) -> Floats:
         """1 - exposure of the rows of `full`."""
         return self.full.full_ms / HOUR_MS * self.crowding[self.full.station] * (1 - self.waiting) * (1 - self.spill)
 
-    @property
+    @cached_property
     def lost(self) -> Floats:
         """Arrivals to be expected in the hidden part of the rows of `full`."""
         return self.rate(self.full.station, self.full.hour) * self.hidden
@@ -122,6 +124,7 @@ def fit_exposure(seen: Seen, hour_of_week: Integers, waiting: float | None = Non
     release_hour = releases.at_ms // HOUR_MS
     taken = _Counts(releases.station[releases.retaken], release_hour[releases.retaken], hour_of_week, stations, days)
     levels = no_levels(stations, days)
+    near = nearness(stations, seen.km)
     waits, by_chance = waiting or 0.0, 1.0
     hides = 1 - waits  # where those who wait are not told from others, they are seen while a station is full
     for _ in range(ROUNDS):
@@ -141,7 +144,7 @@ def fit_exposure(seen: Seen, hour_of_week: Integers, waiting: float | None = Non
         )
         least = LEAST_EXPOSED * open_hours * (weekly.sum(axis=1) > 0)[:, None]
         exposed = np.maximum(open_hours - hides * hidden, least)
-        nearby = rates_nearby(weekly.sum(axis=1), exposed.sum(axis=1), seen.plugs.astype(float), seen.km)
+        nearby = rates_nearby(weekly.sum(axis=1), exposed.sum(axis=1), seen.plugs.astype(float), near)
         intensity = fit_intensity(weekly, exposed, nearby)
         expected = intensity.per_hour[:, kinds].sum(axis=2)[:, kind] * there
         at_full = intensity.per_hour[seen.full.station, hour_of_week[seen.full.hour]] * full_share
@@ -201,8 +204,16 @@ def lost_spread(exposure: Exposure, region: Integers, regions: int) -> Floats:
     return np.asarray(np.sqrt(np.bincount(region, variance, minlength=regions)) / np.where(total > 0, total, np.inf))
 
 
-def region_exposure(exposure: Exposure, region: Integers, regions: int, plugs: Integers) -> tuple[Floats, Floats]:
-    """Exposure of each region and hour, and the arrivals that were probably lost there, both (regions, hours).
+class Regional(NamedTuple):
+    """What the stations of each region say together, (regions, hours)."""
+
+    exposure: Floats
+    lost: Floats  # arrivals that were probably lost
+    rate: Floats  # arrivals an hour at all stations
+
+
+def region_exposure(exposure: Exposure, region: Integers, regions: int, plugs: Integers) -> Regional:
+    """Exposure of each region and hour, and its arrivals.
 
     A region's exposure weighs its stations by the arrivals that each would have at that hour; where nobody would come,
     by plugs.
@@ -216,4 +227,4 @@ def region_exposure(exposure: Exposure, region: Integers, regions: int, plugs: I
     closed = np.bincount(cell, plugs[full.station] * exposure.hidden, minlength=regions * hours).reshape(regions, hours)
     quiet = total <= 0
     hidden = np.where(quiet, closed / np.maximum(by_plugs, 1)[:, None], lost / np.where(quiet, 1.0, total))
-    return np.clip(1 - hidden, 0, 1), np.asarray(lost, float)
+    return Regional(np.clip(1 - hidden, 0, 1), np.asarray(lost, float), total)

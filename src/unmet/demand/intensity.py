@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Intensity", "fit_intensity", "rates_nearby"]
+__all__ = ["Intensity", "fit_intensity", "nearness", "rates_nearby"]
 
 Floats = NDArray[np.float64]
 
@@ -69,14 +69,18 @@ def fit_intensity(seen: Floats, exposed_hours: Floats, nearby: Floats | None = N
     return Intensity(per_hour, prior, own, lending, prior + seen, by_station + PSEUDO)
 
 
-def rates_nearby(seen: Floats, exposed_hours: Floats, plugs: Floats, km: Floats | None) -> Floats:
+def nearness(stations: int, km: Floats | None) -> Floats:
+    """How much each station counts for each other, by the distances between them; all alike without these."""
+    near = np.full((stations, stations), FAR) if km is None else np.exp(-km / NEAR_KM) + FAR
+    np.fill_diagonal(near, 0.0)
+    return near
+
+
+def rates_nearby(seen: Floats, exposed_hours: Floats, plugs: Floats, near: Floats) -> Floats:
     """Arrivals an hour that the others let expect of each station: their rate a plug, the nearer the more, x its plugs.
 
-    `seen` and `exposed_hours` are (stations,) totals, `km` the distances (stations, stations); without them all others
-    count alike.
+    `seen` and `exposed_hours` are (stations,) totals, `near` the nearness of stations, (stations, stations).
     """
-    near = np.full((len(seen), len(seen)), FAR) if km is None else np.exp(-km / NEAR_KM) + FAR
-    np.fill_diagonal(near, 0.0)
     arrivals, exposed = near @ seen, near @ (exposed_hours * plugs)
     overall = seen.sum() / max(float((exposed_hours * plugs).sum()), 1e-9)
     # A neighbourhood that was hardly seen itself says little: it starts from the mean of all.

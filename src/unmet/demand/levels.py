@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
+from unmet.compiled import compiled
+
 __all__ = ["MEMORIES", "MOST_SHAPE", "Levels", "fit_levels", "levels_around", "levels_before", "no_levels"]
 
 Floats = NDArray[np.float64]
@@ -38,19 +40,17 @@ class Levels(NamedTuple):
 
 def fit_levels(seen: Floats, expected: Floats) -> Levels:
     """Levels from the arrivals seen and expected at level 1, each (series, days), by days before and after a day."""
-    best = -np.inf
-    found = no_levels(*seen.shape)
+    best, chosen, around = -np.inf, np.inf, np.zeros_like(seen)
+    others = np.ones_like(seen)
     for memory in MEMORIES:
-        around, around_expected = (_before(part, memory) + _after(part, memory) for part in (seen, expected))
-        others = (PSEUDO + around) / (PSEUDO + around_expected)
-        value = float((xlogy(seen, others) - others * expected).sum())
+        nearby, nearby_expected = (_before(part, memory) + _after(part, memory) for part in (seen, expected))
+        level = (PSEUDO + nearby) / (PSEUDO + nearby_expected)
+        value = float((xlogy(seen, level) - level * expected).sum())
         if value > best + CLEARLY:
-            best = value
-            shape = _shape(seen, others * expected)
-            by_others = others if np.isfinite(memory) else np.ones_like(seen)
-            level = levels_around(seen, expected, memory, shape)
-            found = Levels(level, by_others, PSEUDO + around + seen, memory, shape)
-    return found
+            best, chosen, around, others = value, memory, nearby, level
+    shape = _shape(seen, others * expected)
+    by_others = others if np.isfinite(chosen) else np.ones_like(seen)
+    return Levels(levels_around(seen, expected, chosen, shape), by_others, PSEUDO + around + seen, chosen, shape)
 
 
 def no_levels(series: int, days: int) -> Levels:
@@ -83,9 +83,15 @@ def levels_before(seen: Floats, expected: Floats, memory: float) -> Floats:
 
 def _before(values: Floats, memory: float) -> Floats:
     """Sums over the days before each, discounted."""
-    total, keep = np.zeros_like(values, float), float(np.exp(-1 / memory))
-    for day in range(1, values.shape[1]):
-        total[:, day] = keep * (total[:, day - 1] + values[:, day - 1])
+    return _discounted(np.ascontiguousarray(values, float), float(np.exp(-1 / memory)))
+
+
+@compiled()
+def _discounted(values: Floats, keep: float) -> Floats:
+    total = np.zeros_like(values)
+    for series in range(values.shape[0]):
+        for day in range(1, values.shape[1]):
+            total[series, day] = keep * (total[series, day - 1] + values[series, day - 1])
     return total
 
 

@@ -128,7 +128,7 @@ def build_panel(
     names = grouped.centres["unique_id"]
     week = hour_of_week(hours, checked_zone(time_zone)).to_numpy(writable=True)
 
-    opened, closed = openings(station, start - first_ms, end - first_ms, own.height, len(hours) * HOUR_MS)
+    opened, closed = openings(cars, first_ms, first_ms + len(hours) * HOUR_MS)
     absent = absent_plugs(kept, counted["station_id"], opened, closed, period[0], len(hours) * HOUR_MS)
     gone = absent if outages is None else pl.concat([_of_plugs(outages), absent])
     stays = cars if gone.is_empty() else _with_outages(kept, gone, counted)
@@ -146,12 +146,11 @@ def build_panel(
     )
     exposure = fit_exposure(seen, week, unserved.waiting, unserved.spill)
     session_kwh = station_energies(station, week[seen.hour] % 24, kept, counted, unserved.energies)
-    seen_share, lost = region_exposure(exposure, codes, len(names), plugs)
+    regional = region_exposure(exposure, codes, len(names), plugs)
     shares = market.share_of_regions(grouped, everyone, counted, exposure.mean_rate())
-    rate = exposure.region_rate(codes, len(names))
     # Drivers who went to competitors: of a region without own plugs, all.
     share = shares.share[:, None]
-    elsewhere = np.where(share > 0, rate * (1 - share) / np.maximum(share, 1e-9), np.inf)
+    elsewhere = np.where(share > 0, regional.rate * (1 - share) / np.maximum(share, 1e-9), np.inf)
 
     frame = (len(names), first_ms, len(hours))
     energy = kept["energy_kwh"].to_numpy(writable=True)
@@ -166,11 +165,11 @@ def build_panel(
             "ds": pl.concat([hours] * len(names)),
             "y": y.ravel(),
             "arrivals": book(codes[station], start, np.ones(len(start)), *frame).ravel().astype(np.int64),
-            "censored": (lost + elsewhere >= CENSORED_FROM).ravel(),
-            "exposure": (seen_share * share).ravel(),
+            "censored": (regional.lost + elsewhere >= CENSORED_FROM).ravel(),
+            "exposure": (regional.exposure * share).ravel(),
             "exposure_spread": np.repeat(shares.spread, len(hours)),
             "lost_spread": np.repeat(lost_spread(exposure, codes, len(names)), len(hours)),
-            "session_kwh": _region_energies(exposure, session_kwh, codes, rate, elsewhere).ravel(),
+            "session_kwh": _region_energies(exposure, session_kwh, codes, regional.rate, elsewhere).ravel(),
         }
     )
     return Panel(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from unmet.demand.calendar import HOURS_A_WEEK
 from unmet.demand.energies import BLOCK
-from unmet.demand.intensity import fit_intensity, rates_nearby
+from unmet.demand.intensity import fit_intensity, nearness, rates_nearby
 from unmet.demand.levels import MOST_SHAPE, fit_levels, levels_around, levels_before
 from unmet.errors import InputError
 
@@ -165,7 +165,7 @@ def fit_unseen(demand: Floats, records: Records, week: Integers, km: Floats | No
     least = LEAST_EXPOSED * _by_week(known.astype(float), week) * exposed.max(axis=0, initial=0.0)
     counts, exposed_hours = _by_week(seen, week), np.maximum(_by_week(exposed, week), least)
     nodes = demand.shape[1]
-    nearby = rates_nearby(counts.sum(axis=0), exposed_hours.sum(axis=0), np.ones(nodes), km)
+    nearby = rates_nearby(counts.sum(axis=0), exposed_hours.sum(axis=0), np.ones(nodes), nearness(nodes, km))
     fitted = fit_intensity(counts.T, exposed_hours.T, nearby)
     rate = fitted.per_hour.T
     levels = fit_levels(_by_day(seen).T, _by_day(rate[week] * exposed).T)
