@@ -99,7 +99,7 @@ def _by_taken(
     for s in range(stations):
         come = gone = stays.first[s]
         stop = stays.first[s + 1]
-        now, hour, edge = first_ms, 0, first_ms + HOUR_MS  # `edge` is where `hour` ends
+        now = first_ms
         while now < last_ms:
             leaves = gone < stop and (come == stop or stays.end_ms[gone] <= stays.start_ms[come])
             then = last_ms
@@ -109,17 +109,15 @@ def _by_taken(
                 then = stays.start_ms[come]
             cars = come - gone
             step = STEPS * cars // max(plugs[s], 1)
-            if cars < plugs[s]:
+            if 0 <= cars < plugs[s]:
                 begin, end = now, min(then, last_ms)
                 while begin < end:
-                    while begin >= edge:
-                        hour, edge = hour + 1, edge + HOUR_MS
-                    until = min(end, edge)
+                    hour = (begin - first_ms) // HOUR_MS
+                    until = min(end, first_ms + (hour + 1) * HOUR_MS)
                     time[s, hour_of_week[hour], step] += (until - begin) / HOUR_MS * level[s, hour // DAY]
                     begin = until
                 if not leaves and come < stop and first_ms <= then < last_ms:
-                    while then >= edge:
-                        hour, edge = hour + 1, edge + HOUR_MS
+                    hour = (then - first_ms) // HOUR_MS
                     if level[s, hour // DAY] > 0:
                         came[s, hour_of_week[hour], step] += 1
             now = max(now, then)
