@@ -52,7 +52,7 @@ def test_a_station_that_was_open_and_had_nobody_has_no_drivers():
 def test_more_plugs_let_expect_more():
     seen, exposed = seen_week([1.0, 2.0, 4.0], [1, 1, 1])
     plugs = np.array([1.0, 2.0, 4.0])
-    nearby = rates_nearby(seen.sum(axis=1), exposed.sum(axis=1), plugs, None)
+    nearby = rates_nearby(seen.sum(axis=1), exposed.sum(axis=1), plugs, nearness(3, None))
     assert nearby / plugs == pytest.approx(np.ones(3), rel=0.1)
 
 
@@ -63,7 +63,8 @@ totals = st.lists(st.tuples(st.integers(0, 50), st.floats(0, 100), st.integers(1
 def test_rates_nearby_are_finite_and_not_below_zero(rows, placed):
     seen, exposed, plugs = (np.array(column, float) for column in zip(*rows, strict=True))
     place = np.arange(len(rows), dtype=float)
-    nearby = rates_nearby(seen, exposed, plugs, np.abs(place[:, None] - place) if placed else None)
+    near = nearness(len(seen), np.abs(place[:, None] - place) if placed else None)
+    nearby = rates_nearby(seen, exposed, plugs, near)
     assert np.isfinite(nearby).all()
     assert (nearby >= 0).all()
 
