@@ -11,6 +11,7 @@ from unmet.views.theme import FAINT, MODEL_STYLE, layout
 
 __all__ = ["STUDY_GAP"]
 
+NEAR_ONE = 0.8
 LEAST, MOST = -1.0, 1.25  # beyond which bars are cut off; their numbers stand on them
 
 
@@ -30,7 +31,10 @@ def _draw(report: StudyReport) -> go.Figure:
         figure.add_bar(
             x=[name for name, _, _ in judged], y=[None if v is None else min(max(v, LEAST), MOST) for v in values],
             name=model_title(model), marker_color=MODEL_STYLE.get(model, ("#444444", ""))[0],
-            text=["" if v is None else f"{v:.2f}" for v in values], textposition="outside", cliponaxis=False,
+            text=["" if v is None else f"{v:.2f}" for v in values], cliponaxis=False,
+            # The number of a bar that ends at the dashed line would be struck through by it.
+            textposition=["inside" if v is not None and NEAR_ONE < v < MOST else "outside" for v in values],
+            insidetextfont={"color": "white"}, textangle=0,
             hovertemplate=f"{model_title(model)}: %{{text}}<extra></extra>",
         )  # fmt: skip
     figure.add_hline(1.0, line={"color": FAINT, "dash": "dash"})
