@@ -17,6 +17,7 @@ import pytest
 
 from tests.study.grids import digests, perform_grid, small_grid
 from unmet.errors import InputError
+from unmet.study.store import Store
 
 ROOT = Path(__file__).parents[2]
 RUNS = len(small_grid()[1])
@@ -129,3 +130,11 @@ def test_a_dask_scheduler_that_is_lost_ends_the_study_with_a_sentence(undisturbe
     assert 4 <= kept(tmp_path) < RUNS
     perform_grid(tmp_path, workers=1)
     assert digests(tmp_path) == undisturbed
+
+
+def test_a_folder_holds_one_study(tmp_path):
+    Store(tmp_path / "s", name="total")
+    Store(tmp_path / "s", name="total")
+    Store(tmp_path / "s")
+    with pytest.raises(InputError, match="holds the study total, not application"):
+        Store(tmp_path / "s", name="application")

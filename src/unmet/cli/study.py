@@ -311,7 +311,7 @@ def _run_study(make: Callable[[], Experiment], out: Path, how: _How) -> bool:
         connected(how.scheduler).close()
     with progress("Playing the scenes"):
         experiment = make()
-    store = Store(out, overwrite=how.overwrite and not how.dry_run, read_only=how.dry_run)
+    store = Store(out, name=experiment.name, overwrite=how.overwrite and not how.dry_run, read_only=how.dry_run)
     if how.dry_run:
         print_plan(experiment, store, how.workers or available_cores(), as_json=how.as_json)
         return True

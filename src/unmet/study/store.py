@@ -23,18 +23,22 @@ class Store:
     How long a run took is in `seconds/KEY`, apart from the results, which the same study gives again byte for byte.
     """
 
-    def __init__(self, folder: Path, *, overwrite: bool = False, read_only: bool = False) -> None:
+    def __init__(self, folder: Path, *, name: str = "", overwrite: bool = False, read_only: bool = False) -> None:
+        """Open the folder of the study of a name, or make it."""
         self.folder = folder
         mark = folder / MARK
         if folder.exists() and not folder.is_dir():
             raise InputError(f"{folder} is a file: name a folder with --out.")
         if folder.exists() and any(folder.iterdir()) and not mark.is_file():
             raise InputError(f"{folder} holds what no study wrote: name another folder with --out.")
+        other = mark.read_text(encoding="utf-8").strip() if mark.is_file() else ""
+        if name and other and other != name:
+            raise InputError(f"{folder} holds the study {other}, not {name}: name another folder with --out.")
         if read_only:
             return
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            mark.touch()  # first, so that a study stopped here can go on
+            mark.write_text(name or other, encoding="utf-8")  # first, so that a study stopped here can go on
             for part in ("runs", "hours", "seconds"):
                 if overwrite and (folder / part).exists():
                     shutil.rmtree(folder / part)
