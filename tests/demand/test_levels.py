@@ -69,7 +69,7 @@ def test_the_level_by_the_days_before_follows_them():
 @given(counts, expectations)
 def test_levels_are_positive_and_finite(seen, expected):
     fitted = fit_levels(seen, expected)
-    for level in (fitted.level, fitted.weight, levels_before(seen, expected, 10.0)):
+    for level in (fitted.level, fitted.by_others, levels_before(seen, expected, 10.0)):
         assert level.shape == seen.shape
         assert np.isfinite(level).all()
         assert (level > 0).all()

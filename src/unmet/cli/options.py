@@ -29,6 +29,13 @@ Cars = Annotated[
                  "trips, the vehicles in the file for your own."),
 ]  # fmt: skip
 TimeZone = Annotated[str, typer.Option(help="Time zone of the city, for figures by hour of the day.")]
+StationsTable = Annotated[Path | None, typer.Option(help="Table of stations: ids, positions, plugs.")]
+FormatName = Annotated[str, typer.Option("--format", help="Format of the files; auto finds it out for each.")]
+Mapped = Annotated[
+    list[str] | None,
+    typer.Option("--map", metavar="NAME=COLUMN", help="Which column holds what, as start=ConnectionStart."),
+]
+MapFile = Annotated[Path | None, typer.Option(help="The same as a YAML file.")]
 PanelPath = Annotated[
     Path, typer.Argument(metavar="PANEL", help="Folder that `unmet panel` or `unmet simulate` wrote, or a file.")
 ]

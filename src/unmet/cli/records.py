@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from unmet.cli.options import Json, Overwrite
+from unmet.cli.options import FormatName, Json, MapFile, Mapped, Overwrite, StationsTable
 
 __all__ = ["panel"]
 
@@ -17,15 +17,10 @@ def panel(
     files: Annotated[
         list[Path] | None, typer.Argument(metavar="FILES...", help="Session records, of any number and known format.")
     ] = None,
-    stations: Annotated[Path | None, typer.Option(help="Table of stations: ids, positions, plugs.")] = None,
-    format_name: Annotated[
-        str, typer.Option("--format", help="Format of the files; auto finds it out for each.")
-    ] = "auto",
-    mapped: Annotated[
-        list[str] | None,
-        typer.Option("--map", metavar="NAME=COLUMN", help="Which column holds what, as start=ConnectionStart."),
-    ] = None,
-    map_file: Annotated[Path | None, typer.Option(help="The same as a YAML file.")] = None,
+    stations: StationsTable = None,
+    format_name: FormatName = "auto",
+    mapped: Mapped = None,
+    map_file: MapFile = None,
     sql: Annotated[str | None, typer.Option(help="Database to read from: postgresql://... or sqlite:///file.")] = None,
     query: Annotated[str | None, typer.Option(help="SQL that selects the sessions, with --sql.")] = None,
     regions: Annotated[

@@ -12,10 +12,14 @@ import typer
 from unmet.cli.options import (
     BACKBONES,
     Cars,
+    FormatName,
     Json,
+    MapFile,
+    Mapped,
     Overwrite,
     Seed,
     StationsFile,
+    StationsTable,
     TimeZone,
     TripsFile,
     complete_queue,
@@ -191,15 +195,10 @@ def study_application(
 @app.command("thinning")
 def study_thinning(
     files: Annotated[list[Path], typer.Argument(metavar="FILES...", help="Session records of one operator.")],
-    stations: Annotated[Path | None, typer.Option(help="Table of stations: ids, positions, plugs.")] = None,
-    format_name: Annotated[
-        str, typer.Option("--format", help="Format of the files; auto finds it out for each.")
-    ] = "auto",
-    mapped: Annotated[
-        list[str] | None,
-        typer.Option("--map", metavar="NAME=COLUMN", help="Which column holds what, as start=ConnectionStart."),
-    ] = None,
-    map_file: Annotated[Path | None, typer.Option(help="The same as a YAML file.")] = None,
+    stations: StationsTable = None,
+    format_name: FormatName = "auto",
+    mapped: Mapped = None,
+    map_file: MapFile = None,
     out: Annotated[Path, typer.Option(help="Folder of the study; one that is there is gone on with.")] = Path(
         "runs/thinning"
     ),

@@ -9,8 +9,9 @@ import polars as pl
 from unmet.errors import InputError
 from unmet.tables import UTC
 
-__all__ = ["HOURS_A_WEEK", "hour_of_week", "hours_between", "whole_days", "with_calendar"]
+__all__ = ["HOURS_A_DAY", "HOURS_A_WEEK", "hour_of_week", "hours_between", "whole_days", "with_calendar"]
 
+HOURS_A_DAY = 24
 HOURS_A_WEEK = 168
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unmet.compiled import compiled
-from unmet.demand.calendar import HOURS_A_WEEK
+from unmet.demand.calendar import HOURS_A_DAY, HOURS_A_WEEK
 from unmet.demand.occupancy import HOUR_MS, Stays
 
 __all__ = ["crowding"]
@@ -25,7 +25,6 @@ Integers = NDArray[np.int64]
 STEPS = 12  # of the share of plugs taken
 LEAST_SPREAD, MOST_SPREAD = 0.01, 1.0  # of beta among stations
 COMMON_SPREAD = 0.5  # of the beta that they have in common, around none
-DAY = 24
 ROUNDS = 40
 
 
@@ -35,13 +34,11 @@ def crowding(
     """Share of the usual arrivals that come to each station when it is full, at most 1.
 
     `level` is how busy each station is on each day, (stations, days), 0 where it is closed, `per_hour` the usual
-    arrivals, (stations, hours of week). Stations have betas around
-    a common one, as far apart as the data say; what is told is the mean over what each one's may be.
+    arrivals, (stations, hours of week). Stations have betas around a common one, as far apart as the data say; what is
+    told is the mean over what each one's may be.
     """
     hours, arrivals = _by_taken(stays, plugs, first_ms, hour_of_week, level)
     time, came = (hours * per_hour[..., None]).sum(axis=1), arrivals.sum(axis=1)
-    if not len(plugs):
-        return np.ones(0)
     common = _betas(time, came, 0.0, COMMON_SPREAD, together=True)[0][0]
     alone, unsure = _betas(time, came, common, 2.0)
     spread = _spread(alone - common, unsure)
@@ -114,11 +111,11 @@ def _by_taken(
                 while begin < end:
                     hour = (begin - first_ms) // HOUR_MS
                     until = min(end, first_ms + (hour + 1) * HOUR_MS)
-                    time[s, hour_of_week[hour], step] += (until - begin) / HOUR_MS * level[s, hour // DAY]
+                    time[s, hour_of_week[hour], step] += (until - begin) / HOUR_MS * level[s, hour // HOURS_A_DAY]
                     begin = until
                 if not leaves and come < stop and first_ms <= then < last_ms:
                     hour = (then - first_ms) // HOUR_MS
-                    if level[s, hour // DAY] > 0:
+                    if level[s, hour // HOURS_A_DAY] > 0:
                         came[s, hour_of_week[hour], step] += 1
             now = max(now, then)
             if leaves:

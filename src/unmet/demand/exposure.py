@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unmet.demand.calendar import HOURS_A_WEEK
+from unmet.demand.calendar import HOURS_A_DAY, HOURS_A_WEEK
 from unmet.demand.crowding import crowding
 from unmet.demand.intensity import Intensity, fit_intensity, nearness, rates_nearby
 from unmet.demand.levels import Levels, fit_levels, no_levels
@@ -42,7 +42,6 @@ LEAST_EXPOSED = 0.05
 RETAKEN_MS = 60_000
 """Who comes to a full station within this time after a plug got free was waiting for it, but for chance."""
 
-DAY = 24
 ROUNDS = 3  # of fitting intensities, levels and the share of those who wait in turn
 
 
@@ -87,7 +86,7 @@ class Exposure:
 
     def rate(self, station: Integers, hour: Integers) -> Floats:
         """Arrivals an hour that stations would have in hours of the period."""
-        day = hour // DAY
+        day = hour // HOURS_A_DAY
         rate = self.intensity.per_hour[station, self.hour_of_week[hour]] * self.levels.level[station, day]
         return np.where(self.open[station, day], rate, 0.0)
 
@@ -95,15 +94,14 @@ class Exposure:
         """Arrivals an hour of each station over the days on which it was there."""
         _, kinds, kind = _kinds(self.hour_of_week)
         a_day = self.intensity.per_hour[:, kinds].sum(axis=2)[:, kind] * self.levels.level
-        return np.asarray((a_day * self.open).sum(axis=1) / np.maximum(DAY * self.open.sum(axis=1), 1))
+        return np.asarray((a_day * self.open).sum(axis=1) / np.maximum(HOURS_A_DAY * self.open.sum(axis=1), 1))
 
     def region_rate(self, region: Integers, regions: int) -> Floats:
         """Arrivals an hour at all stations of each region, (regions, hours)."""
-        days = len(self.hour_of_week) // DAY
         total = np.zeros((regions, len(self.hour_of_week)))
         level = self.levels.level * self.open
         for s, r in enumerate(region):
-            total[r] += self.intensity.per_hour[s, self.hour_of_week] * np.repeat(level[s], DAY)[: DAY * days]
+            total[r] += self.intensity.per_hour[s, self.hour_of_week] * np.repeat(level[s], HOURS_A_DAY)
         return total
 
 
@@ -135,7 +133,7 @@ def fit_exposure(seen: Seen, hour_of_week: Integers, waiting: float | None = Non
         open_hours = np.zeros((stations, HOURS_A_WEEK))
         for i, hours_of_week in enumerate(kinds):
             np.add.at(open_hours.T, hours_of_week, of_kind[:, i])
-        full_day = seen.full.hour // DAY
+        full_day = seen.full.hour // HOURS_A_DAY
         hidden = np.zeros((stations, HOURS_A_WEEK))
         np.add.at(
             hidden,
@@ -172,13 +170,13 @@ class _Counts:
             )
 
         self.weekly = count(week[hour], HOURS_A_WEEK)
-        self.daily = count(hour // DAY, days)
+        self.daily = count(hour // HOURS_A_DAY, days)
 
 
 def _kinds(hour_of_week: Integers) -> tuple[int, Integers, Integers]:
     """Days, the kinds of days there are, (kinds, 24) hours of the week each, and the kind of each day."""
-    days = len(hour_of_week) // DAY
-    kinds, kind = np.unique(hour_of_week[: days * DAY].reshape(days, DAY), axis=0, return_inverse=True)
+    days = len(hour_of_week) // HOURS_A_DAY
+    kinds, kind = np.unique(hour_of_week[: days * HOURS_A_DAY].reshape(days, HOURS_A_DAY), axis=0, return_inverse=True)
     return days, kinds, kind.ravel()
 
 

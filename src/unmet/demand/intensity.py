@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Intensity", "fit_intensity", "nearness", "rates_nearby"]
+__all__ = ["Intensity", "fit_intensity", "gamma_shape", "nearness", "rates_nearby"]
 
 Floats = NDArray[np.float64]
 
@@ -59,14 +59,19 @@ def fit_intensity(seen: Floats, exposed_hours: Floats, nearby: Floats | None = N
     station = np.where((by_station > 0) | hidden, station, 0.0)
     mean = station[:, None] * shape
     expected = mean * exposed_hours
-    beyond = ((seen - expected) ** 2 - expected).sum()
-    prior = float(np.clip((expected**2).sum() / beyond, LEAST_PRIOR, MOST_PRIOR)) if beyond > 0 else MOST_PRIOR
+    prior = gamma_shape(seen, expected, LEAST_PRIOR, MOST_PRIOR)
     with np.errstate(divide="ignore", invalid="ignore"):
         per_hour = np.where(mean > 0, (prior + seen) / (prior / mean + exposed_hours), 0.0)
         own = np.where(mean > 0, exposed_hours / (prior / mean + exposed_hours), 1.0)
     lending = (PSEUDO / lent) / (at_all + PSEUDO / lent)
     lending = np.where(mean.sum(axis=1) > 0, lending, 0.0)
     return Intensity(per_hour, prior, own, lending, prior + seen, by_station + PSEUDO)
+
+
+def gamma_shape(seen: Floats, expected: Floats, least: float, most: float) -> float:
+    """R by moments, between two bounds: counts vary by m + m^2 / r, where their means vary by a gamma variable."""
+    beyond = ((seen - expected) ** 2 - expected).sum()
+    return float(np.clip((expected**2).sum() / beyond, least, most)) if beyond > 0 else most
 
 
 def nearness(stations: int, km: Floats | None) -> Floats:

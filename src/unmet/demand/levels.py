@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from unmet.compiled import compiled
+from unmet.demand.intensity import gamma_shape
 
 __all__ = ["MEMORIES", "MOST_SHAPE", "Levels", "fit_levels", "levels_around", "levels_before", "no_levels"]
 
@@ -33,30 +34,28 @@ class Levels(NamedTuple):
 
     level: Floats  # (series, days), about 1
     by_others: Floats  # (series, days), from the days around each alone
-    weight: Floats  # (series, days), arrivals that the level rests on
     memory: float  # days
     shape: float  # r
 
 
 def fit_levels(seen: Floats, expected: Floats) -> Levels:
     """Levels from the arrivals seen and expected at level 1, each (series, days), by days before and after a day."""
-    best, chosen, around = -np.inf, np.inf, np.zeros_like(seen)
-    others = np.ones_like(seen)
+    best, chosen, others = -np.inf, np.inf, np.ones_like(seen)
     for memory in MEMORIES:
         nearby, nearby_expected = (_before(part, memory) + _after(part, memory) for part in (seen, expected))
         level = (PSEUDO + nearby) / (PSEUDO + nearby_expected)
         value = float((xlogy(seen, level) - level * expected).sum())
         if value > best + CLEARLY:
-            best, chosen, around, others = value, memory, nearby, level
-    shape = _shape(seen, others * expected)
+            best, chosen, others = value, memory, level
+    shape = gamma_shape(seen, others * expected, LEAST_SHAPE, MOST_SHAPE)
     by_others = others if np.isfinite(chosen) else np.ones_like(seen)
-    return Levels(levels_around(seen, expected, chosen, shape), by_others, PSEUDO + around + seen, chosen, shape)
+    return Levels(levels_around(seen, expected, chosen, shape), by_others, chosen, shape)
 
 
 def no_levels(series: int, days: int) -> Levels:
     """Levels of series that never change."""
     one = np.ones((series, days))
-    return Levels(one, one, one, np.inf, MOST_SHAPE)
+    return Levels(one, one, np.inf, MOST_SHAPE)
 
 
 def levels_around(seen: Floats, expected: Floats, memory: float, shape: float) -> Floats:
@@ -66,12 +65,6 @@ def levels_around(seen: Floats, expected: Floats, memory: float, shape: float) -
         total, usual = (_before(part, memory) + _after(part, memory) + part for part in (seen, expected))
         smooth = (PSEUDO + total) / (PSEUDO + usual)
     return np.asarray(smooth * (shape + seen) / (shape + smooth * expected))
-
-
-def _shape(seen: Floats, expected: Floats) -> float:
-    """R by moments: counts of days vary by m + m^2 / r."""
-    beyond, squares = float(((seen - expected) ** 2 - expected).sum()), float((expected**2).sum())
-    return float(np.clip(squares / beyond, LEAST_SHAPE, MOST_SHAPE)) if beyond > 0 else MOST_SHAPE
 
 
 def levels_before(seen: Floats, expected: Floats, memory: float) -> Floats:

@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from unmet.demand.calendar import HOURS_A_DAY
 from unmet.demand.exposure import LEAST_EXPOSED, Exposure
 from unmet.demand.occupancy import HOUR_MS, Stays, longest_silence
 from unmet.demand.plugs import SHARED
@@ -14,7 +15,6 @@ __all__ = ["panel_notes"]
 
 SILENT_DAYS = 30
 FULL_DAYS = 14
-DAY = 24
 NOTABLE = 0.1  # share of drivers who wait from which that is told
 UNSURE_LOSS = 0.2  # share of all lost drivers at stations whose plugs are not sure from which that is told
 
@@ -94,7 +94,9 @@ def _full_for_weeks(exposure: Exposure, stations: pl.DataFrame) -> list[str]:
     """A warning where stations had no free plug for weeks on end: that part is borrowed from other times and places."""
     days = exposure.open.shape[1]
     full = np.zeros((stations.height, days))
-    np.add.at(full, (exposure.full.station, exposure.full.hour // DAY), exposure.full.full_ms / HOUR_MS / DAY)
+    np.add.at(
+        full, (exposure.full.station, exposure.full.hour // HOURS_A_DAY), exposure.full.full_ms / HOUR_MS / HOURS_A_DAY
+    )
     blind = (full > 1 - LEAST_EXPOSED) & exposure.open
     run, longest = np.zeros(stations.height), np.zeros(stations.height)
     for day in range(days):

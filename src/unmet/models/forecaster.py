@@ -140,7 +140,7 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         self.unseen_, redraw = None, None
         if likelihood.imputes:
             self.unseen_ = _fit_unseen(series, self.time_zone, train_hours, places)
-            redraw = Redraw(np.nan_to_num(series.demand), self.hidden(series), encoding.scale)
+            redraw = Redraw(np.nan_to_num(series.demand), self._hidden(self.unseen_, series), encoding.scale)
         data = encoding.encode(self._filled(series, redraw)).to(device)
         task = Task(data, encoding, likelihood, self.lags, self.horizon, train_hours, fit_hours, self.training, redraw)
         job = Job(task, BACKBONES.named(self.backbone), region_graph(places, len(names)), device)
@@ -370,14 +370,18 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
             last_hours=last_hours,
         )
 
-    def hidden(self, series: Series, *, by_days_before: bool = False) -> Hidden:
-        """What was not seen in each region-hour of a series, as a model that imputes it has it."""
+    def unseen(self) -> Unseen:
+        """What the panel said of arrivals that were not seen; an error where the likelihood does not read it."""
+        self.check_fitted()
         if self.unseen_ is None:
             raise InputError(
                 f"A model with likelihood {self.likelihood} does not say what was not seen: fit one with exposure."
             )
-        records = records_of(series.reads)
-        return self.unseen_.hidden(records, series.week(self.time_zone), by_days_before=by_days_before)
+        return self.unseen_
+
+    def _hidden(self, unseen: Unseen, series: Series, *, by_days_before: bool = False) -> Hidden:
+        """What was not seen in each region-hour of a series."""
+        return unseen.hidden(records_of(series.reads), series.week(self.time_zone), by_days_before=by_days_before)
 
     def _filled(self, series: Series, redraw: Redraw | None = None) -> Series:
         """The series with demand as the network reads it: filled up, where the likelihood imputes what was not seen.
@@ -386,7 +390,7 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         """
         if self.unseen_ is None:
             return series
-        filled = series.demand + self.hidden(series, by_days_before=True).expected_kwh()
+        filled = series.demand + self._hidden(self.unseen_, series, by_days_before=True).expected_kwh()
         if redraw is None:
             return replace(series, demand=filled)
         drawn = np.where(np.isfinite(series.target), redraw(np.random.default_rng(0)) * redraw.scale, np.nan)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unmet.demand.calendar import HOURS_A_WEEK
+from unmet.demand.calendar import HOURS_A_DAY, HOURS_A_WEEK
 from unmet.demand.energies import BLOCK
 from unmet.demand.intensity import fit_intensity, nearness, rates_nearby
 from unmet.demand.levels import MOST_SHAPE, fit_levels, levels_around, levels_before
@@ -26,7 +26,6 @@ __all__ = ["Hidden", "Records", "Redraw", "Unseen", "fit_unseen", "records_of"]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-DAY = 24
 LEAST_EXPOSED = 0.05  # share of its hours for which a region counts as exposed at least when its rate is fitted
 POOL = 10.0  # sessions of the mean around it that each mean starts from
 ENERGIES = 64  # energies of a session that are drawn from
@@ -112,7 +111,7 @@ class Unseen:
         seen = np.where(known, records.arrivals, 0.0)
         rate = self.rate[week] * self.level(records, week, by_days_before=by_days_before)
         expected = np.where(known, rate * exposed, 0.0)
-        usual = self.session_kwh[(week % DAY) // BLOCK]
+        usual = self.session_kwh[(week % HOURS_A_DAY) // BLOCK]
         return Hidden(
             (1 - exposed) * rate * (self.shape + seen) / (self.shape + expected),
             self.shape + seen,
@@ -133,7 +132,7 @@ class Unseen:
             level = levels_before(seen.T, expected.T, self.memory)
         else:
             level = levels_around(seen.T, expected.T, self.memory, self.day_shape)
-        return np.repeat(level.T, DAY, axis=0)[: len(week)]
+        return np.repeat(level.T, HOURS_A_DAY, axis=0)[: len(week)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +168,7 @@ def fit_unseen(demand: Floats, records: Records, week: Integers, km: Floats | No
     fitted = fit_intensity(counts.T, exposed_hours.T, nearby)
     rate = fitted.per_hour.T
     levels = fit_levels(_by_day(seen).T, _by_day(rate[week] * exposed).T)
-    level = np.repeat(levels.level.T, DAY, axis=0)[: len(week)]
+    level = np.repeat(levels.level.T, HOURS_A_DAY, axis=0)[: len(week)]
     if np.isfinite(levels.memory) or levels.shape < MOST_SHAPE:  # the usual week is that of a level of 1
         fitted = fit_intensity(counts.T, np.maximum(_by_week(exposed * level, week), least).T, nearby)
         rate = fitted.per_hour.T
@@ -195,9 +194,9 @@ def _by_week(values: Floats, week: Integers) -> Floats:
 
 def _by_day(values: Floats) -> Floats:
     """Sums over days of 24 hours from the first hour on, (days, nodes)."""
-    days = -(-len(values) // DAY)
+    days = -(-len(values) // HOURS_A_DAY)
     total = np.zeros((days, values.shape[1]))
-    np.add.at(total, np.arange(len(values)) // DAY, values)
+    np.add.at(total, np.arange(len(values)) // HOURS_A_DAY, values)
     return total
 
 
@@ -213,7 +212,7 @@ def _energies(demand: Floats, seen: Floats, known: NDArray[np.bool_], week: Inte
 
     Demand of n sessions has mean n m and variance n s^2.
     """
-    block, blocks = (week % DAY) // BLOCK, DAY // BLOCK
+    block, blocks = (week % HOURS_A_DAY) // BLOCK, HOURS_A_DAY // BLOCK
     used = known & (seen > 0)
     energy, number = np.where(used, demand, 0.0), np.where(used, seen, 0.0)
     overall = max(energy.sum() / max(number.sum(), 1.0), 1e-3)

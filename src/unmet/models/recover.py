@@ -61,11 +61,7 @@ def recover(
         raise InputError(f"An interval of {interval:g} makes no sense: give one between 0 and 1, as 0.9.")
     if draws < 20:
         raise InputError(f"{draws} draws are too few for an interval: ask for at least 20.")
-    series = model.series(panel)
-    if model.unseen_ is None:
-        raise InputError(
-            f"A model with likelihood {model.likelihood} does not say what was not seen: fit one with exposure."
-        )
+    unseen, series = model.unseen(), model.series(panel)
     first = 0 if since is None else max(0, series.hour_from(since))
     if first >= series.hours:
         raise InputError(f"The panel has no hour from {since:%Y-%m-%d %H:%M} on: give a longer one.")
@@ -74,7 +70,7 @@ def recover(
     groups = np.concatenate([np.full(first, len(mondays)), group])  # earlier hours tell levels, and are not told
     placed = None if station_hours is None or stations is None else _placed(series, first, station_hours, stations)
     made = recover_hours(
-        model.unseen_,
+        unseen,
         records_of(series.reads),
         week,
         groups,
