@@ -54,7 +54,7 @@ def test_one_command_writes_the_panel(run, tmp_path):
     assert set(said) >= NEEDED
     assert {p.name for p in (tmp_path / "p").iterdir()} == TABLES
     panel = pl.read_parquet(tmp_path / "p" / "panel.parquet")
-    assert panel.columns == ["unique_id", "ds", "y", "arrivals", "censored", "exposure", "exposure_spread",
+    assert panel.columns == ["unique_id", "ds", "y", "arrivals", "censored", "exposure", "turnout", "exposure_spread",
                              "lost_spread", "session_kwh", "hour", "weekday", "holiday"]  # fmt: skip
     assert panel.height == said["regions"] * said["hours"]
     assert panel["y"].sum() == pytest.approx(said["energy_kwh"], abs=0.01)

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from statsmodels.duration.survfunc import SurvfuncRight
 
 from tests.demand.records import MONDAY
-from unmet.demand.energies import MOST_OPEN, _restricted_mean, station_energies
+from unmet.demand.energies import BLOCK, MOST_OPEN, _restricted_mean, station_energies
 from unmet.errors import InputError
 from unmet.simulation.battery import energy_to_taper_kwh, hours_to_full, soc_after_charging
 
-BLOCKS = 4
+BLOCKS = 24 // BLOCK
 CAPACITY = 60.0
 
 
@@ -39,7 +39,8 @@ def test_stations_of_another_power_and_hours_of_another_kind_have_other_energies
     station, hour = rng.integers(0, 2, 4000), rng.integers(0, 24, 4000)
     mean = np.where(station == 0, 10.0, 40.0) * np.where(hour < 6, 2.0, 1.0)
     made = energies_of(station, mean * rng.gamma(4, 0.25, 4000), [11.0, 50.0], hour_of_day=hour)
-    assert made == pytest.approx(np.array([[20.0, 10, 10, 10], [80.0, 40, 40, 40]]), rel=0.1)
+    by_hour = np.where(np.arange(0, 24, BLOCK) < 6, 2.0, 1.0)
+    assert made == pytest.approx(np.array([10 * by_hour, 40 * by_hour]), rel=0.1)
 
 
 def test_a_station_without_sessions_takes_those_of_its_power():
@@ -84,8 +85,8 @@ def test_hours_of_the_day_have_energies_to_80_percent_of_their_own():
     energy, flowed, wanted = (values * np.where(night, 1.5, 1.0) for values in (energy, flowed, wanted))
     made = energies_of(np.zeros(4000), energy, [50.0], flowed, "to-80", np.where(night, 2, 14))
     assert made[0, 0] == pytest.approx(wanted[night].mean(), rel=0.05)
-    assert made[0, 2] == pytest.approx(wanted[~night].mean(), rel=0.05)
-    assert made[0, 1] == pytest.approx(wanted.mean(), rel=0.05)
+    assert made[0, 14 // BLOCK] == pytest.approx(wanted[~night].mean(), rel=0.05)
+    assert made[0, 9 // BLOCK] == pytest.approx(wanted.mean(), rel=0.05)
 
 
 def test_where_all_leave_at_full_power_it_is_what_they_took():

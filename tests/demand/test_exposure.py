@@ -75,17 +75,21 @@ def test_a_regions_exposure_is_the_mean_of_its_stations_weighted_by_arrivals(see
     assert (rate[~there] == 0).all()
     assert fitted.mean_rate() == pytest.approx(rate.sum(axis=1) / np.maximum(there.sum(axis=1), 1))
     assert (fitted.hidden <= (1 - share) ** 2 * full.full_ms / HOUR_MS + 1e-9).all()
-    exposure = np.ones((number, hours))
-    exposure[full.station, full.hour] = 1 - fitted.hidden
+    hidden, come = np.zeros((number, hours)), np.ones((number, hours))
+    hidden[full.station, full.hour] = fitted.hidden
+    come[full.station, full.hour] -= full.full_ms / HOUR_MS * (1 - fitted.crowding[full.station])
     codes = panel.regions.codes()
-    ours, lost, _ = region_exposure(fitted, codes, codes.max() + 1, plugs)
+    ours, turnout, lost, _ = region_exposure(fitted, codes, codes.max() + 1, plugs)
     assert ours.ravel() == pytest.approx(panel.table["exposure"].to_numpy())
     assert fitted.lost.sum() == pytest.approx(lost.sum())
     for r in range(codes.max() + 1):
         here = codes == r
         weight = np.where(rate[here].sum(axis=0) > 0, rate[here], plugs[here, None])
-        assert np.allclose(ours[r], (weight * exposure[here]).sum(axis=0) / weight.sum(axis=0))
-        assert np.allclose(lost[r], (rate[here] * (1 - exposure[here])).sum(axis=0))
+        usual, coming, unseen = ((weight * part).sum(axis=0) for part in (1, come[here], hidden[here]))
+        nobody = rate[here].sum(axis=0) == 0
+        assert np.allclose(turnout[r], np.where(nobody, 1, coming / usual))
+        assert np.allclose(ours[r], 1 - unseen / np.where(nobody, usual, coming))
+        assert np.allclose(lost[r], (rate * hidden)[here].sum(axis=0))
 
 
 def test_intensity_is_recovered_where_most_hours_are_hidden():

@@ -76,7 +76,7 @@ def test_one_station_worked_out_by_hand():
 def test_what_was_lost_is_told_by_region_by_station_and_by_hour():
     rows = [row for name in "abc" for row in visits(name, 1.0, 1, 0, 14, seed=2).rows]
     panel = build_panel(sessions(*rows), stations("a", "b", "c", "d"), regions="2", country="DK")
-    said = ["exposure", "exposure_spread", "lost_spread", "session_kwh"]
+    said = ["exposure", "turnout", "exposure_spread", "lost_spread", "session_kwh"]
     calendar = ["hour", "weekday", "holiday"]
     assert panel.table.columns == ["unique_id", "ds", "y", "arrivals", "censored", *said, *calendar]
     assert panel.table.select(pl.all_horizontal(pl.col(said).is_finite().all())).item()

@@ -64,9 +64,9 @@ def test_the_truth_stands_beside_what_the_records_alone_tell(crowded):
     table = records_and_truth(outcome.sessions, outcome.arrivals, city.stations, regions, longer, "UTC")
     truth = simulated_panel(outcome.arrivals, regions, longer)
     assert table.select(truth.columns).equals(truth)
-    said = ["exposure", "exposure_spread", "lost_spread", "session_kwh"]
+    said = ["exposure", "turnout", "exposure_spread", "lost_spread", "session_kwh"]
     assert table.columns == [*truth.columns, *said]
-    assert table.select(pl.col(said).is_finite().all()).row(0) == (True,) * 4
+    assert table.select(pl.col(said).is_finite().all()).row(0) == (True,) * 5
     outside = table.filter(~pl.col("ds").is_between(*city.period))
     assert outside.height >= 2 * 24
     assert (outside["exposure"] == 1).all()

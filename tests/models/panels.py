@@ -65,7 +65,8 @@ def thinned_panel(hours: int = 1000, seed: int = 3) -> pl.DataFrame:
 def seen_records(arrivals: Floats, exposure: Floats, session_kwh: float = np.nan, spread: float = 0.0) -> Records:
     """What was seen, (hours, regions), with one energy and one spread for all."""
     nodes = arrivals.shape[1]
-    return Records(arrivals, exposure, np.full(arrivals.shape, session_kwh), np.full(nodes, spread), np.zeros(nodes))
+    kwh = np.full(arrivals.shape, session_kwh)
+    return Records(arrivals, exposure, 1 - exposure, kwh, np.full(nodes, spread), np.zeros(nodes))
 
 
 def quick(backbone: str = "tgcn", likelihood: str = "censored-quantile", **options) -> Forecaster:

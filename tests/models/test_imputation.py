@@ -40,7 +40,7 @@ def test_rates_spread_and_energies_are_found_again(shape):
         assert np.median(unseen.shape) == pytest.approx(shape, rel=0.4)
     else:
         assert unseen.shape.min() > 100
-    assert unseen.session_kwh == pytest.approx(np.full((4, 3), 20.0), rel=0.05)
+    assert unseen.session_kwh == pytest.approx(np.full((8, 3), 20.0), rel=0.07)
     assert unseen.energies.mean() == pytest.approx(1)
     assert unseen.energies.std() == pytest.approx(0.5, rel=0.1)
     assert np.isinf(unseen.memory)
@@ -60,7 +60,7 @@ def test_a_busy_hour_lost_more_where_hours_vary():
         shape=shape * one,
         memory=np.inf,
         day_shape=1e9,
-        session_kwh=np.ones((4, 1)),
+        session_kwh=np.ones((8, 1)),
         energies=one,
         weight=week,
         own=np.ones_like(week),
@@ -85,7 +85,8 @@ def test_draws_have_the_mean_that_is_expected(arrivals, shape, energy, spread, s
     single = np.random.default_rng(seed).gamma(1 / spread**2, spread**2, 64)
     single /= single.mean()
     whole = [np.full((cells, 1), value) for value in (arrivals, shape, energy)]
-    hidden = Hidden(*whole, single, np.full((cells, 1), 0.5), np.zeros(1))
+    half = np.full((cells, 1), 0.5)
+    hidden = Hidden(*whole, single, half, half, np.zeros(1))
     drawn = hidden.draw(np.random.default_rng(seed))
     variance = arrivals * energy**2 * (single**2).mean() + (arrivals * energy) ** 2 / shape
     assert drawn.min() >= 0
@@ -97,7 +98,8 @@ def test_draws_have_the_mean_that_is_expected(arrivals, shape, energy, spread, s
 def test_an_unsure_market_share_makes_draws_vary_around_the_same_mean(spread):
     cells, exposure = 100_000, 0.2
     whole = [np.full((cells, 1), value) for value in (8.0, 1e4, 20.0)]
-    hidden = Hidden(*whole, np.ones(1), np.full((cells, 1), exposure), np.array([spread]))
+    seen = np.full((cells, 1), exposure)
+    hidden = Hidden(*whole, np.ones(1), seen, 1 - seen, np.array([spread]))
     sure = replace(hidden, spread=np.zeros(1))
     rng = np.random.default_rng(4)
     drawn = hidden.draw_arrivals(rng)

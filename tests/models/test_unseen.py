@@ -72,7 +72,8 @@ def test_energies_are_drawn_from_single_sessions():
     demand = 5.0 * (seen - large) + 45.0 * large
     records = seen_records(seen, np.full(seen.shape, 0.5))
     unseen = fit_unseen(demand, records, WEEK)
-    assert unseen.session_kwh == pytest.approx(np.full((4, 2), 15.0), rel=0.15)
+    assert unseen.session_kwh.mean(axis=0) == pytest.approx([15.0, 15.0], rel=0.1)
+    assert unseen.session_kwh == pytest.approx(np.full((8, 2), 15.0), rel=0.3)
     sizes = 15 * unseen.energies
     assert ((np.abs(sizes - 5) < 0.5) | (np.abs(sizes - 45) < 4)).mean() > 0.95
     assert (sizes > 25).mean() == pytest.approx(0.25, abs=0.05)
@@ -117,14 +118,35 @@ def test_a_region_that_could_not_be_seen_borrows_from_those_near_it():
 
 
 def test_columns_that_the_panel_does_not_have_say_nothing():
-    reads = np.full((24, 2, 5), np.nan)
+    reads = np.full((24, 2, 6), np.nan)
     reads[..., 0], reads[..., 1] = 3.0, 0.5
     plain = records_of(reads)
     assert (plain.spread == 0).all()
     assert (plain.lost_spread == 0).all()
     assert np.isnan(plain.session_kwh).all()
-    reads[3:, 1, 2:] = 20.0, 0.2, 0.1  # of the first hours nothing is known
+    assert (plain.exposure == 0.5).all()
+    assert (plain.unseen == 0.5).all()
+    reads[3:, 1, 2:] = 20.0, 0.2, 0.1, 0.6  # of the first hours nothing is known
     told = records_of(reads)
+    assert told.exposure[:, 1].tolist() == [0.5] * 3 + [0.3] * 21
+    assert told.unseen[:, 1].tolist() == [0.5] * 3 + [0.3] * 21
     assert told.spread.tolist() == [0, 0.2]
     assert told.lost_spread.tolist() == [0, 0.1]
     assert np.nanmean(told.session_kwh) == 20
+
+
+def test_drivers_whom_a_crowd_keeps_away_are_neither_seen_nor_lost():
+    rng = np.random.default_rng(6)
+    full = (rng.random((HOURS, 1)) < 0.5).astype(float)  # hours in which only half of the usual drivers come
+    turnout = 1 - 0.5 * full
+    exposure = np.where(full > 0, 0.2, 1.0)
+    come = 6 * WAVE[:, None] * turnout
+    seen, lost = rng.poisson(come * exposure).astype(float), rng.poisson(come * (1 - exposure))
+    reads = np.full((HOURS, 1, 6), np.nan)
+    reads[..., 0], reads[..., 1], reads[..., 5] = seen, exposure, turnout
+    unseen = fit_unseen(20 * seen, records_of(reads), WEEK)
+    assert unseen.rate.mean() == pytest.approx(6 * WAVE.mean(), rel=0.04)
+    assert unseen.hidden(records_of(reads), WEEK).arrivals.sum() == pytest.approx(lost.sum(), rel=0.05)
+    reads[..., 5] = np.nan
+    without = fit_unseen(20 * seen, records_of(reads), WEEK).hidden(records_of(reads), WEEK)
+    assert without.arrivals.sum() > 1.3 * lost.sum()

@@ -88,9 +88,9 @@ def test_every_run_has_an_operator_of_its_own(competition):
 
 
 def test_a_scene_says_what_its_records_alone_tell(total, competition):
-    said = ("exposure", "exposure_spread", "lost_spread", "session_kwh")
+    said = ("exposure", "turnout", "exposure_spread", "lost_spread", "session_kwh")
     for scene in (*total, *competition):
-        assert scene.panel.select(pl.col(said).is_finite().all()).row(0) == (True,) * 4
+        assert scene.panel.select(pl.col(said).is_finite().all()).row(0) == (True,) * 5
         assert (scene.panel["session_kwh"] > 0).all()
         unsure = scene.labels.get("share", 1.0) < 1
         assert (scene.panel["exposure_spread"] > 0).any() == unsure

@@ -108,7 +108,7 @@ def forecast(
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Forecast true demand for the hours after the end of a panel, with intervals."""
+    """Forecast true demand for the hours after the end of a panel, with intervals calibrated by its last weeks."""
     from unmet.demand.stored import read_panel
     from unmet.models.series import read_series
     from unmet.models.storage import load_model
@@ -119,7 +119,7 @@ def forecast(
 
     fitted, stored = load_model(model), read_panel(panel)
     with run_folder(out, overwrite=overwrite) as folder, progress("Forecasting"):
-        made = fitted.forecast(stored.table, hours, future)
+        made = fitted.recalibrate(stored.table).forecast(stored.table, hours, future)
         past = read_series(stored.table, names=fitted.regions_, last_hours=fitted.lags).table()
         summary = write_forecast(ForecastReport(fitted, made, past), folder)
     print_forecast(summary, out, as_json=as_json)

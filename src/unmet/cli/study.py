@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -208,6 +209,8 @@ def study_thinning(
     ] = None,
     regions: Annotated[str, typer.Option(help="Number of regions, auto, station, or a GeoJSON file of areas.")] = "10",
     time_zone: Annotated[str | None, typer.Option(help="Local time zone. [that of the records, else UTC]")] = None,
+    since: Annotated[datetime | None, typer.Option(help="First session to use, UTC. [the first]")] = None,
+    until: Annotated[datetime | None, typer.Option(help="Leave out sessions from then on, UTC. [none]")] = None,
     models: Models = None,
     backbones: Backbones = "tgcn",
     preset: Preset = "quick",
@@ -229,10 +232,12 @@ def study_thinning(
     asked = PanelChoices(tuple(files), stations, format_name, tuple(mapped or ()), map_file)
     with progress("Reading records"):
         records = chosen_records(asked)
-    report_set_aside(records.rejected)
+    report_set_aside(records.rejected, listed="by `unmet panel`")
     choices = _choices(models, backbones, preset, runs, seed, epochs)
     how = _How(workers, scheduler, dry_run, overwrite, as_json)
-    _run_studies({out: lambda: thinning(records, choices, tuple(removed or REMOVED), regions, time_zone)}, how)
+    first, last = (when.replace(tzinfo=UTC) if when else None for when in (since, until))
+    shares = tuple(removed or REMOVED)
+    _run_studies({out: lambda: thinning(records, choices, shares, regions, time_zone, first, last)}, how)
 
 
 @app.command("all")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from unmet.compiled import compiled
 from unmet.demand.calendar import HOURS_A_DAY, HOURS_A_WEEK
-from unmet.demand.occupancy import HOUR_MS, Stays
+from unmet.demand.occupancy import HOUR_MS, RETAKEN_MS, Stays
 
 __all__ = ["crowding"]
 
@@ -23,15 +23,17 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 STEPS = 12  # of the share of plugs taken
-LEAST_SPREAD, MOST_SPREAD = 0.01, 1.0  # of beta among stations
+SPREADS = np.geomspace(0.01, 1.5, 30)  # of beta among stations that are thought possible
+USUAL_SPREAD = 0.5  # which of them are likely before the data say more
 COMMON_SPREAD = 0.5  # of the beta that they have in common, around none
+WIDE = 5.0
 ROUNDS = 40
 
 
 def crowding(
     stays: Stays, plugs: Integers, first_ms: int, hour_of_week: Integers, level: Floats, per_hour: Floats
-) -> Floats:
-    """Share of the usual arrivals that come to each station when it is full, at most 1.
+) -> tuple[Floats, Floats]:
+    """Share of the usual arrivals that come to each station when it is full, at most 1, and its log-scale spread.
 
     `level` is how busy each station is on each day, (stations, days), 0 where it is closed, `per_hour` the usual
     arrivals, (stations, hours of week). Stations have betas around a common one, as far apart as the data say; what is
@@ -39,56 +41,68 @@ def crowding(
     """
     hours, arrivals = _by_taken(stays, plugs, first_ms, hour_of_week, level)
     time, came = (hours * per_hour[..., None]).sum(axis=1), arrivals.sum(axis=1)
-    common = _betas(time, came, 0.0, COMMON_SPREAD, together=True)[0][0]
-    alone, unsure = _betas(time, came, common, 2.0)
-    spread = _spread(alone - common, unsure)
-    beta, variance = _betas(time, came, common, spread)
-    total = time.sum(axis=1)
-    usual = (time * np.exp(beta[:, None] * np.arange(STEPS) / STEPS)).sum(axis=1) / np.where(total > 0, total, 1.0)
+    total, taken = time.sum(axis=1), np.arange(STEPS) / STEPS
+    beta, variance, likely = _pooled(*_betas(time, came))
+    usual = np.einsum("st,xst->xs", time, np.exp(beta[..., None] * taken)) / np.where(total > 0, total, 1.0)
     share = np.exp(beta + variance / 2) / np.where(total > 0, usual, 1.0)
-    return np.where(total > 0, np.minimum(share, 1.0), 1.0)
+    mean = likely @ beta
+    spread = np.sqrt(np.maximum(likely @ (variance + beta**2) - mean**2, 0.0))
+    room = 1 - (time @ taken) / np.where(total > 0, total, 1.0)  # from the usual share of plugs taken to all
+    return np.where(total > 0, np.minimum(likely @ share, 1.0), 1.0), np.where(total > 0, spread * room, 0.0)
 
 
-def _spread(off: Floats, variance: Floats) -> float:
-    """Standard deviation of beta among stations, by moments: estimates vary by it and by their own variance."""
-    weight = 1 / variance**2
-    beyond = float((weight * (off**2 - variance)).sum() / weight.sum()) if len(off) else 0.0
-    return float(np.sqrt(np.clip(beyond, LEAST_SPREAD**2, MOST_SPREAD**2)))
+def _pooled(alone: Floats, information: Floats) -> tuple[Floats, Floats, Floats]:
+    """Betas of stations around a common one, for each spread: means and variances, (spreads, stations).
+
+    `alone` is what each station says by itself, and `information` the inverse of its variance. Last come the
+    probabilities of the spreads, (spreads,).
+    """
+    spread = SPREADS[:, None]
+    borrowed = 1 / (1 + information * spread**2)
+    weight = information * borrowed
+    of_common = weight.sum(axis=1, keepdims=True) + 1 / COMMON_SPREAD**2
+    common = (weight * alone).sum(axis=1, keepdims=True) / of_common
+    deviance = (weight * alone**2 - np.log(borrowed)).sum(axis=1) + (np.log(of_common) - of_common * common**2)[:, 0]
+    log_likely = -(deviance + (SPREADS / USUAL_SPREAD) ** 2) / 2
+    likely = np.exp(log_likely - log_likely.max())
+    mean = (1 - borrowed) * alone + borrowed * common
+    return mean, borrowed * spread**2 + borrowed**2 / of_common, likely / likely.sum()
 
 
-def _betas(time: Floats, came: Floats, prior: float, spread: float, *, together: bool = False) -> tuple[Floats, Floats]:
-    """The most probable beta of each station, (stations, steps), and its variance; or of all stations together.
+def _betas(time: Floats, came: Floats) -> tuple[Floats, Floats]:
+    """Beta of each station by its own arrivals, (stations, steps), by Newton's method, and the inverse of its variance.
 
-    The prior is normal, the method Newton's.
+    A normal prior that is too wide to matter keeps it finite, and is taken out again.
     """
     taken = np.arange(STEPS) / STEPS
     number = came.sum(axis=1) * (time.sum(axis=1) > 0)
     sums = (came * taken).sum(axis=1) * (number > 0)
-
-    def add(values: Floats) -> Floats:
-        return np.full(len(values), values.sum()) if together else values
-
-    beta, variance = np.full(len(time), prior), np.full(len(time), spread**2)
+    beta, information = np.zeros(len(time)), np.zeros(len(time))
     going = np.ones(len(time), bool)
     for _ in range(ROUNDS):
         weight = time * np.exp(beta[:, None] * taken)
         weight /= np.maximum(weight.sum(axis=1, keepdims=True), 1e-12)
         mean = (weight * taken).sum(axis=1)
-        within = (weight * taken**2).sum(axis=1) - mean**2
-        variance = np.where(going, 1 / (add(number * within) + 1 / spread**2), variance)
-        step = variance * (add(sums) - add(number * mean) - (beta - prior) / spread**2)
+        within = np.maximum((weight * taken**2).sum(axis=1) - mean**2, 0.0)
+        information = np.where(going, number * within, information)
+        step = (sums - number * mean - beta / WIDE**2) / (information + 1 / WIDE**2)
         beta = np.where(going, beta + np.clip(step, -1.0, 1.0), beta)
         going &= np.abs(step) >= 1e-6
         if not going.any():
             break
-    return beta, variance
+    known = information > 1e-6
+    free = beta * (1 + 1 / WIDE**2 / np.where(known, information, 1.0))
+    return np.where(known, free, 0.0), np.where(known, information, 0.0)
 
 
 @compiled()
 def _by_taken(
     stays: Stays, plugs: Integers, first_ms: int, hour_of_week: Integers, level: Floats
 ) -> tuple[Floats, Floats]:
-    """Hours and arrivals by station, hour of the week and share of the plugs taken, while not all are."""
+    """Hours and arrivals by station, hour of the week and share of the plugs taken, while not all are.
+
+    The minutes after a plug of a full station got free are left out: who comes then may have waited.
+    """
     stations, hours = len(plugs), len(hour_of_week)
     last_ms = first_ms + hours * HOUR_MS
     time = np.zeros((stations, HOURS_A_WEEK, STEPS))
@@ -96,7 +110,7 @@ def _by_taken(
     for s in range(stations):
         come = gone = stays.first[s]
         stop = stays.first[s + 1]
-        now = first_ms
+        now = waited = first_ms
         while now < last_ms:
             leaves = gone < stop and (come == stop or stays.end_ms[gone] <= stays.start_ms[come])
             then = last_ms
@@ -107,19 +121,21 @@ def _by_taken(
             cars = come - gone
             step = STEPS * cars // max(plugs[s], 1)
             if 0 <= cars < plugs[s]:
-                begin, end = now, min(then, last_ms)
+                begin, end = max(now, waited), min(then, last_ms)
                 while begin < end:
                     hour = (begin - first_ms) // HOUR_MS
                     until = min(end, first_ms + (hour + 1) * HOUR_MS)
                     time[s, hour_of_week[hour], step] += (until - begin) / HOUR_MS * level[s, hour // HOURS_A_DAY]
                     begin = until
-                if not leaves and come < stop and first_ms <= then < last_ms:
+                if not leaves and come < stop and max(first_ms, waited) <= then < last_ms:
                     hour = (then - first_ms) // HOUR_MS
                     if level[s, hour // HOURS_A_DAY] > 0:
                         came[s, hour_of_week[hour], step] += 1
             now = max(now, then)
             if leaves:
                 gone += 1
+                if cars >= plugs[s]:
+                    waited = then + RETAKEN_MS
             elif come < stop:
                 come += 1
     return time, came

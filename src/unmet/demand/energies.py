@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 ENERGIES = ("seen", "to-80")
-BLOCK = 6  # hours of the day that have sessions in common
+BLOCK = 3  # hours of the day that have sessions in common
 POOL = 10.0  # sessions of the mean around it that each mean starts from
 AT_FULL_POWER = 0.98  # of the energy that full power would have given: the car left before 80 %
 

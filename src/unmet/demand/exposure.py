@@ -17,12 +17,11 @@ from unmet.demand.calendar import HOURS_A_DAY, HOURS_A_WEEK
 from unmet.demand.crowding import crowding
 from unmet.demand.intensity import Intensity, fit_intensity, nearness, rates_nearby
 from unmet.demand.levels import Levels, fit_levels, no_levels
-from unmet.demand.occupancy import HOUR_MS, FullHours, Releases, Stays
+from unmet.demand.occupancy import HOUR_MS, RETAKEN_MS, FullHours, Releases, Stays
 
 __all__ = [
     "CENSORED_FROM",
     "LEAST_EXPOSED",
-    "RETAKEN_MS",
     "Exposure",
     "Seen",
     "fit_exposure",
@@ -39,10 +38,9 @@ CENSORED_FROM = float(np.log(2))
 LEAST_EXPOSED = 0.05
 """Share of its hours for which a station counts as exposed at least: what was lost beyond that cannot be known."""
 
-RETAKEN_MS = 60_000
-"""Who comes to a full station within this time after a plug got free was waiting for it, but for chance."""
-
-ROUNDS = 3  # of fitting intensities, levels and the share of those who wait in turn
+LEAST_ROUNDS, MOST_ROUNDS = 3, 20  # of fitting intensities, levels and the share of those who wait in turn
+SETTLED = 0.01  # by which that share may still move in the last one
+MOST_CHANCE = 0.9  # that a plug is retaken by chance
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +69,7 @@ class Exposure:
     open: NDArray[np.bool_]  # (stations, days)
     hour_of_week: Integers  # of each hour of the period, local
     crowding: Floats  # (stations,), share of the usual arrivals that come when it is full
+    crowding_spread: Floats  # (stations,), standard deviation of its logarithm
     waiting: float  # share of the drivers who come to a full station and wait until they are served
     spill: float  # share of the others who are seen at another station or time instead
 
@@ -125,7 +124,7 @@ def fit_exposure(seen: Seen, hour_of_week: Integers, waiting: float | None = Non
     near = nearness(stations, seen.km)
     waits, by_chance = waiting or 0.0, 1.0
     hides = 1 - waits  # where those who wait are not told from others, they are seen while a station is full
-    for _ in range(ROUNDS):
+    for number in range(1, MOST_ROUNDS + 1):
         weekly, daily = (getattr(counts, name) - (1 - by_chance) * getattr(taken, name) for name in ("weekly", "daily"))
         level = levels.level * there
         of_kind = np.zeros((stations, len(kinds)))
@@ -149,13 +148,18 @@ def fit_exposure(seen: Seen, hour_of_week: Integers, waiting: float | None = Non
         shown = expected.copy()
         np.add.at(shown, (seen.full.station, full_day), -hides * at_full)
         levels = fit_levels(daily, np.maximum(shown, LEAST_EXPOSED * expected))
-        fitted = Exposure(seen.full, intensity, levels, there, hour_of_week, np.ones(stations), waits, spill)
+        fitted = Exposure(
+            seen.full, intensity, levels, there, hour_of_week, np.ones(stations), np.zeros(stations), waits, spill
+        )
+        before = waits
         if waiting is None:
             waits, by_chance = _waiting(fitted, releases, release_hour)
-    crowded = crowding(
+        if number >= LEAST_ROUNDS and abs(waits - before) < SETTLED:
+            break
+    crowded, unsure = crowding(
         seen.stays, seen.plugs, seen.first_ms, hour_of_week, levels.by_others * there, intensity.per_hour
     )
-    return Exposure(seen.full, intensity, levels, there, hour_of_week, crowded, waits, spill)
+    return Exposure(seen.full, intensity, levels, there, hour_of_week, crowded, unsure, waits, spill)
 
 
 class _Counts:
@@ -182,22 +186,27 @@ def _kinds(hour_of_week: Integers) -> tuple[int, Integers, Integers]:
 
 def _waiting(exposure: Exposure, releases: Releases, hour: Integers) -> tuple[float, float]:
     """The share of those who come to a full station and wait, and the share of retaken plugs that are chance."""
-    rate = exposure.rate(releases.station, hour)
-    chance = float(-np.expm1(-rate * RETAKEN_MS / HOUR_MS).sum())
+    chance = -np.expm1(-exposure.rate(releases.station, hour) * RETAKEN_MS / HOUR_MS)
+    chance = np.minimum(chance, MOST_CHANCE)
     retaken = float(releases.retaken.sum())
+    waited = float(((releases.retaken - chance) / (1 - chance)).sum())  # others take the plugs that these leave
     full = exposure.rate(exposure.full.station, exposure.full.hour) * exposure.full.full_ms / HOUR_MS
-    if retaken <= chance or full.sum() <= 0:
+    if waited <= 0 or full.sum() <= 0:
         return 0.0, 1.0
-    return float(min((retaken - chance) / full.sum(), 1.0)), chance / retaken
+    return float(min(waited / full.sum(), 1.0)), max(1 - waited / retaken, 0.0)
 
 
 def lost_spread(exposure: Exposure, region: Integers, regions: int) -> Floats:
-    """Standard deviation of the logarithm of what each region lost, by how unsure the rates of its stations are."""
+    """Standard deviation of the logarithm of what each region lost.
+
+    It says how unsure the rates of its stations are, and how many come while these are full.
+    """
     intensity, rows = exposure.intensity, exposure.full
     stations = len(region)
     lost = np.zeros((stations, HOURS_A_WEEK))
     np.add.at(lost, (rows.station, exposure.hour_of_week[rows.hour]), exposure.lost)
-    variance = (lost**2 / intensity.weight).sum(axis=1) + lost.sum(axis=1) ** 2 / intensity.weight_of_station
+    of_station = 1 / intensity.weight_of_station + exposure.crowding_spread**2
+    variance = (lost**2 / intensity.weight).sum(axis=1) + lost.sum(axis=1) ** 2 * of_station
     total = np.bincount(region, lost.sum(axis=1), minlength=regions)
     return np.asarray(np.sqrt(np.bincount(region, variance, minlength=regions)) / np.where(total > 0, total, np.inf))
 
@@ -206,23 +215,30 @@ class Regional(NamedTuple):
     """What the stations of each region say together, (regions, hours)."""
 
     exposure: Floats
+    turnout: Floats  # share of the usual arrivals that come, as full as the stations are
     lost: Floats  # arrivals that were probably lost
-    rate: Floats  # arrivals an hour at all stations
+    rate: Floats  # usual arrivals an hour at all stations
 
 
 def region_exposure(exposure: Exposure, region: Integers, regions: int, plugs: Integers) -> Regional:
     """Exposure of each region and hour, and its arrivals.
 
     A region's exposure weighs its stations by the arrivals that each would have at that hour; where nobody would come,
-    by plugs.
+    by plugs. Fewer come to stations that are full: exposure is the share of those who come.
     """
     hours = len(exposure.hour_of_week)
     full = exposure.full
     total = exposure.region_rate(region, regions)
     cell = region[full.station] * hours + full.hour
-    lost = np.bincount(cell, exposure.lost, minlength=regions * hours).reshape(regions, hours)
+    kept_away = exposure.rate(full.station, full.hour) * full.full_ms / HOUR_MS * (1 - exposure.crowding[full.station])
+    lost, away = (
+        np.bincount(cell, values, minlength=regions * hours).reshape(regions, hours)
+        for values in (exposure.lost, kept_away)
+    )
     by_plugs = np.bincount(region, plugs, minlength=regions)
     closed = np.bincount(cell, plugs[full.station] * exposure.hidden, minlength=regions * hours).reshape(regions, hours)
     quiet = total <= 0
-    hidden = np.where(quiet, closed / np.maximum(by_plugs, 1)[:, None], lost / np.where(quiet, 1.0, total))
-    return Regional(np.clip(1 - hidden, 0, 1), np.asarray(lost, float), total)
+    come = np.maximum(total - away, lost)
+    hidden = np.where(quiet, closed / np.maximum(by_plugs, 1)[:, None], lost / np.where(come > 0, come, 1.0))
+    turnout = np.where(quiet, 1.0, come / np.where(quiet, 1.0, total))
+    return Regional(np.clip(1 - hidden, 0, 1), np.asarray(turnout), np.asarray(lost, float), total)

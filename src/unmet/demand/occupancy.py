@@ -14,6 +14,7 @@ from unmet.compiled import compiled
 
 __all__ = [
     "HOUR_MS",
+    "RETAKEN_MS",
     "FullHours",
     "Releases",
     "Stays",
@@ -26,6 +27,12 @@ __all__ = [
 ]
 
 HOUR_MS = 3_600_000
+RETAKEN_MS = 300_000
+"""Who comes to a full station within this time after a plug got free was waiting for it, but for chance.
+
+On real records most are taken again after one to three minutes: one car leaves, and the next is driven there.
+"""
+
 NEVER = np.iinfo(np.int64).max
 
 Integers = NDArray[np.int64]

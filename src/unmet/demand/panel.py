@@ -12,10 +12,18 @@ from numpy.typing import NDArray
 from unmet.demand.booking import Booking, book, spread
 from unmet.demand.calendar import hour_of_week, hours_between, whole_days, with_calendar
 from unmet.demand.energies import BLOCK, station_energies
-from unmet.demand.exposure import CENSORED_FROM, RETAKEN_MS, Exposure, Seen, fit_exposure, lost_spread, region_exposure
+from unmet.demand.exposure import CENSORED_FROM, Exposure, Seen, fit_exposure, lost_spread, region_exposure
 from unmet.demand.market import Market
 from unmet.demand.notes import panel_notes
-from unmet.demand.occupancy import HOUR_MS, Releases, Stays, full_hours, releases_from_full, stays_by_station
+from unmet.demand.occupancy import (
+    HOUR_MS,
+    RETAKEN_MS,
+    Releases,
+    Stays,
+    full_hours,
+    releases_from_full,
+    stays_by_station,
+)
 from unmet.demand.openings import DAY_MS, absent_plugs, openings
 from unmet.demand.plugs import count_plugs
 from unmet.demand.regions import Regions, group_stations
@@ -26,7 +34,10 @@ from unmet.records.formats.base import OUTAGES
 from unmet.records.outages import merge_outages
 from unmet.zones import checked_zone
 
-__all__ = ["Panel", "build_panel"]
+__all__ = ["UNSEEN", "Panel", "build_panel"]
+
+UNSEEN = ("exposure", "turnout", "exposure_spread", "lost_spread", "session_kwh")
+"""Columns of a panel that say what was not seen."""
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -37,7 +48,7 @@ class Panel:
     """A demand panel, and what it was made from."""
 
     table: pl.DataFrame
-    """`unique_id, ds, y, arrivals, censored, exposure, exposure_spread, lost_spread, session_kwh, hour, weekday,
+    """`unique_id, ds, y, arrivals, censored`, what was not seen (`UNSEEN`), `hour, weekday,
     holiday`."""
     stations: pl.DataFrame
     """And `plugs, plugs_from, plugs_sure, unique_id, sessions, energy_kwh, full_share, lost_arrivals, lost_kwh`."""
@@ -150,6 +161,8 @@ def build_panel(
     shares = market.share_of_regions(grouped, everyone, counted, exposure.mean_rate())
     # Drivers who went to competitors: of a region without own plugs, all.
     share = shares.share[:, None]
+    turnout = regional.turnout
+    come = share * turnout + (1 - share)  # to stations of all operators
     elsewhere = np.where(share > 0, regional.rate * (1 - share) / np.maximum(share, 1e-9), np.inf)
 
     frame = (len(names), first_ms, len(hours))
@@ -166,7 +179,8 @@ def build_panel(
             "y": y.ravel(),
             "arrivals": book(codes[station], start, np.ones(len(start)), *frame).ravel().astype(np.int64),
             "censored": (regional.lost + elsewhere >= CENSORED_FROM).ravel(),
-            "exposure": (regional.exposure * share).ravel(),
+            "exposure": (share * turnout * regional.exposure / come).ravel(),
+            "turnout": come.ravel(),
             "exposure_spread": np.repeat(shares.spread, len(hours)),
             "lost_spread": np.repeat(lost_spread(exposure, codes, len(names)), len(hours)),
             "session_kwh": _region_energies(exposure, session_kwh, codes, regional.rate, elsewhere).ravel(),

@@ -33,7 +33,8 @@ def merge_sites(
     lat, lon = (stations[name].fill_null(0.0).to_numpy() for name in ("lat", "lon"))
     near = haversine_km(lat[:, None], lon[:, None], lat, lon) <= within_km
     power = np.log(_power(sessions, stations))
-    near &= ~(np.abs(power[:, None] - power) > np.log(ALIKE))  # one that is not known is like any
+    unknown = np.isnan(power)  # like each other, and like no other: one must not link a rapid charger to slow ones
+    near &= (np.abs(power[:, None] - power) <= np.log(ALIKE)) | (unknown[:, None] & unknown)
     near &= (placed[:, None] & placed) | np.eye(stations.height, dtype=bool)
     _, label = connected_components(csr_array(near.astype(np.int8)), directed=False)
     first = pl.Series(np.unique(label, return_index=True)[1])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import torch
@@ -14,24 +14,36 @@ from unmet.models.encoding import Data
 from unmet.models.ensemble import Ensemble
 from unmet.models.likelihoods import Likelihood
 
-__all__ = ["calibrate"]
+__all__ = ["LEAST_WINDOW", "WEEK", "blocks", "calibrate"]
 
 Floats = NDArray[np.float64]
 ORIGINS = 48  # from which forecasts are calibrated, at most
+WEEK = 168
+LEAST_WINDOW = 4 * WEEK  # hours before a block that calibrate it, as far as the model has not learned from them
 MOST_CELLS = 20_000_000  # region-hours of these forecasts, at most
 
 
 def calibrate(
-    ensemble: Ensemble, data: Data, first: int, last: int, horizon: int, floored: Callable[[Floats], Floats]
+    ensemble: Ensemble,
+    data: Data,
+    first: int,
+    last: int,
+    horizon: int,
+    floored: Callable[[Floats], Floats],
+    before: Calibration | None = None,
 ) -> Calibration:
     """Moves that the held-out hours from `first` to `last` ask for, pool by pool of horizons.
 
-    `floored` cuts quantiles (..., nodes, levels) off at the floor, as the forecasts will be.
+    `floored` cuts quantiles (..., nodes, levels) off at the floor, as the forecasts will be. Where these hours say too
+    little, moves are those of the calibration `before`.
     """
     likelihood = ensemble.likelihood
-    moves = Calibration.none(len(likelihood.levels)).moves
+    moves = (before or Calibration.none(len(likelihood.levels))).moves.copy()
     ahead = floored(ensemble.one_hour_ahead(data, first, last))
-    moves[:] = _moves(likelihood, data, ahead, np.arange(first, last), moves[0])
+    one = _moves(likelihood, data, ahead, np.arange(first, last), moves[0])
+    if before is None:
+        moves[:] = one
+    moves[0] = one
     reach = min(horizon, last - first)
     if reach == 1:
         return Calibration(moves)
@@ -43,8 +55,17 @@ def calibrate(
         steps = np.flatnonzero(pool_of(np.arange(1, reach + 1)) == pool)
         inside = hours_of[:, steps] < last
         chosen = floored(beyond[:, steps][inside])
-        moves[pool] = _moves(likelihood, data, chosen, hours_of[:, steps][inside], moves[pool - 1])
+        fallback = moves[pool - 1] if before is None else moves[pool]
+        moves[pool] = _moves(likelihood, data, chosen, hours_of[:, steps][inside], fallback)
     return Calibration(moves)
+
+
+def blocks(first: int, last: int, seen: int) -> Iterator[tuple[int, int]]:
+    """The hours from `first` to `last` in weeks from `seen` on; those before, which a model was fitted on, are one."""
+    while first < last:
+        end = min(last, seen if first < seen else first + WEEK - (first - seen) % WEEK)
+        yield first, end
+        first = end
 
 
 def _origins(first: int, last: int, reach: int, nodes: int) -> NDArray[np.int64]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -17,10 +17,10 @@ from sklearn.base import BaseEstimator
 from unmet.errors import InputError
 from unmet.geo import haversine_km
 from unmet.models.backbones import BACKBONES
-from unmet.models.calibrating import calibrate
+from unmet.models.calibrating import LEAST_WINDOW, WEEK, blocks, calibrate
 from unmet.models.calibration import Calibration
 from unmet.models.checkpoint import claim
-from unmet.models.encoding import Encoding
+from unmet.models.encoding import Data, Encoding
 from unmet.models.ensemble import Ensemble
 from unmet.models.graph import Graph, region_graph
 from unmet.models.imputation import Hidden, Redraw, Unseen, fit_unseen, records_of
@@ -140,7 +140,7 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         self.unseen_, redraw = None, None
         if likelihood.imputes:
             self.unseen_ = _fit_unseen(series, self.time_zone, train_hours, places)
-            redraw = Redraw(np.nan_to_num(series.demand), self._hidden(self.unseen_, series), encoding.scale)
+            redraw = self._redraw(self.unseen_, series, encoding.scale)
         data = encoding.encode(self._filled(series, redraw)).to(device)
         task = Task(data, encoding, likelihood, self.lags, self.horizon, train_hours, fit_hours, self.training, redraw)
         job = Job(task, BACKBONES.named(self.backbone), region_graph(places, len(names)), device)
@@ -170,7 +170,8 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
     def predict(self, panel: Any, since: dt.datetime | None = None, *, each: bool = False) -> pl.DataFrame:
         """Forecasts one hour ahead for every past hour from `since` on that has enough hours before it.
 
-        Columns: `unique_id, ds`, the quantiles as `q0.05, q0.5, q0.95` [kWh]; with `each` also `seed`, one row a seed.
+        Those after the end of what the model has seen are calibrated week by week, by the weeks before. Columns:
+        `unique_id, ds`, the quantiles as `q0.05, q0.5, q0.95` [kWh]; with `each` also `seed`, one row a seed.
         """
         series = self.series(panel)
         first = self.lags if since is None else max(self.lags, series.hour_from(since))
@@ -180,12 +181,14 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
                 + (f" and comes after {since:%Y-%m-%d %H:%M}" if since else "")
                 + ": give a longer panel."
             )
-        data = self.encoding_.encode(self._filled(series)).to(self._device())
+        data = self._encoded(series)
         times = series.times()[first:]
+        rolling = list(self._calibrations(series, data, first, 1))
 
         def table(networks: Sequence[Network]) -> pl.DataFrame:
             quantiles = self._ensemble(networks).one_hour_ahead(data, first, series.hours)
-            return self._frame(times, self._finish(quantiles, 1))
+            parts = [self._finish(quantiles[begin - first : end - first], 1, by) for begin, end, by in rolling]
+            return self._frame(times, np.concatenate(parts))
 
         if not each:
             return table(self.networks_)
@@ -217,8 +220,8 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
     def backtest(self, panel: Any, since: dt.datetime | None = None, every: int = 24) -> pl.DataFrame:
         """Forecasts as they would have been made every so many hours from `since` on, each over the whole horizon.
 
-        Columns: `unique_id, ds, cutoff` (the first hour forecast), `horizon` [h], the quantiles [kWh]. `since` is by
-        default the end of what the model has seen.
+        They are calibrated week by week, by the weeks before. Columns: `unique_id, ds, cutoff` (the first hour
+        forecast), `horizon` [h], the quantiles [kWh]. `since` is by default the end of what the model has seen.
         """
         if every < 1:
             raise InputError(f"Forecasts every {every} hours make no sense: give at least one hour.")
@@ -230,10 +233,13 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
                 f"The panel has no {self.horizon} hours after {since or self.split_.fit_end:%Y-%m-%d %H:%M} to look "
                 "back on: give a longer panel, or a model with a shorter horizon."
             )
-        data = self.encoding_.encode(self._filled(series)).to(self._device())
+        data = self._encoded(series)
         mean = self._ensemble(self.networks_).from_origins(data, origins, self.horizon)
         steps = np.arange(1, self.horizon + 1)
-        done = self._finish(mean, steps[:, None])
+        rolling = self._calibrations(series, data, int(origins[0]), self.horizon)
+        done = np.concatenate(
+            [self._finish(mean[(origins >= begin) & (origins < end)], steps[:, None], by) for begin, end, by in rolling]
+        )
         times = series.times()
         frames = [
             self._frame(times[origin : origin + self.horizon], done[i]).with_columns(
@@ -242,6 +248,12 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
             for i, origin in enumerate(origins)
         ]
         return pl.concat(frames)
+
+    def recalibrate(self, panel: Any) -> Self:
+        """Calibrate anew, by the last weeks of a panel as far as the model has not learned from them."""
+        series = self.series(panel)
+        self.calibration_ = self._calibration_before(series.hours, series, self._encoded(series), self.horizon)
+        return self
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
         """Write the fitted model into a folder: weights as safetensors, all else as JSON."""
@@ -319,9 +331,29 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
             )
         return train_hours, fit_hours
 
-    def _finish(self, quantiles: Floats, horizon: int | NDArray[np.int64]) -> Floats:
+    def _calibrations(
+        self, series: Series, data: Data, first: int, horizon: int
+    ) -> Iterator[tuple[int, int, Calibration]]:
+        """Blocks of hours from `first` to the end of a series, and how to calibrate each."""
+        seen = series.hour_from(self.split_.fit_end)
+        for begin, end in blocks(first, series.hours, seen):
+            yield begin, end, self._calibration_before(seen + (begin - seen) // WEEK * WEEK, series, data, horizon)
+
+    def _calibration_before(self, hour: int, series: Series, data: Data, horizon: int) -> Calibration:
+        """By the weeks before an hour, where the model has seen none of the last of these; else as it was."""
+        learned, seen = map(series.hour_from, (self.split_.train_end, self.split_.fit_end))
+        since = max(learned, hour - max(seen - learned, LEAST_WINDOW), self.lags)
+        if not self.calibrate or self.target != "y" or hour <= seen or since >= hour:
+            return self.calibration_
+        ensemble = self._ensemble(self.networks_)
+        return calibrate(ensemble, data, since, hour, horizon, self._floored, self.calibration_)
+
+    def _finish(
+        self, quantiles: Floats, horizon: int | NDArray[np.int64], calibration: Calibration | None = None
+    ) -> Floats:
         """Scaled quantiles (..., nodes, levels) as they are told: calibrated, not below the floor, in kWh."""
-        calibrated = self._floored(self.calibration_.apply(self._floored(quantiles), horizon))
+        by = calibration or self.calibration_
+        calibrated = self._floored(by.apply(self._floored(quantiles), horizon))
         if not np.isfinite(calibrated).all():
             raise InputError("The model gives values that are not numbers: fit it anew with a lower learning rate.")
         return calibrated * self.encoding_.scale[:, None]
@@ -382,6 +414,16 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
     def _hidden(self, unseen: Unseen, series: Series, *, by_days_before: bool = False) -> Hidden:
         """What was not seen in each region-hour of a series."""
         return unseen.hidden(records_of(series.reads), series.week(self.time_zone), by_days_before=by_days_before)
+
+    def _redraw(self, unseen: Unseen, series: Series, scale: Floats) -> Redraw:
+        """Draws of the true demand of a series."""
+        return Redraw(np.nan_to_num(series.demand), self._hidden(unseen, series), scale)
+
+    def _encoded(self, series: Series) -> Data:
+        """A series as the networks read it, and what its hours came to, as far as the likelihood knows it."""
+        unseen = self.unseen_
+        redraw = None if unseen is None else self._redraw(unseen, series, self.encoding_.scale)
+        return self.encoding_.encode(self._filled(series, redraw)).to(self._device())
 
     def _filled(self, series: Series, redraw: Redraw | None = None) -> Series:
         """The series with demand as the network reads it: filled up, where the likelihood imputes what was not seen.

@@ -21,7 +21,7 @@ from unmet.demand.intensity import fit_intensity, nearness, rates_nearby
 from unmet.demand.levels import MOST_SHAPE, fit_levels, levels_around, levels_before
 from unmet.errors import InputError
 
-__all__ = ["Hidden", "Records", "Redraw", "Unseen", "fit_unseen", "records_of"]
+__all__ = ["Hidden", "Records", "Redraw", "Unseen", "fit_unseen", "records_of", "unseen_in_market"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -36,16 +36,19 @@ class Records(NamedTuple):
     """What the records of a panel show in every region-hour, (hours, nodes), NaN where missing."""
 
     arrivals: Floats  # seen
-    exposure: Floats
+    exposure: Floats  # share of the usual arrivals that could be seen
+    unseen: Floats  # share of the usual arrivals that came, and could not
     session_kwh: Floats  # energy that a driver who was not seen would have taken, where the panel says so
     spread: Floats  # (nodes,), of the logarithm of the exposure: how unsure the market share is
     lost_spread: Floats  # (nodes,), of the logarithm of what full stations lost: how unsure their rates are
 
 
 def records_of(reads: Floats) -> Records:
-    """Records from the columns that are read: arrivals, exposure, session_kwh, exposure_spread, lost_spread."""
-    unsure = np.where(np.isfinite(reads[..., 3:]), reads[..., 3:], 0.0).max(axis=0, initial=0.0)
-    return Records(reads[..., 0], reads[..., 1], reads[..., 2], unsure[:, 0], unsure[:, 1])
+    """Records from the columns: arrivals, exposure, session_kwh, exposure_spread, lost_spread, turnout."""
+    arrivals, exposure, session_kwh, *unsure, turnout = np.moveaxis(reads, -1, 0)
+    come = np.where(np.isfinite(turnout), turnout, 1.0)
+    spread, lost_spread = (np.nan_to_num(values).max(axis=0, initial=0.0) for values in unsure)
+    return Records(arrivals, come * exposure, come * (1 - exposure), session_kwh, spread, lost_spread)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,8 @@ class Hidden:
     shape: Floats  # r + n
     session_kwh: Floats  # mean energy of a session
     energies: Floats  # (draws,) energies of single sessions by their mean
-    exposure: Floats
+    exposure: Floats  # share of the usual arrivals that could be seen
+    unseen: Floats  # and of those that could not
     spread: Floats  # (nodes,)
 
     def expected_kwh(self) -> Floats:
@@ -70,11 +74,10 @@ class Hidden:
         """
         mean = self.arrivals
         if self.spread.any():
-            # With the share s f instead of s, of lambda e seen arrivals (1 / f - e) lambda were not. E[1 / f] = 1.
             size = self.spread.shape if one_market else mean.shape
             inverse = np.exp(self.spread * rng.standard_normal(size) - self.spread**2 / 2)
-            hidden = 1 - self.exposure
-            mean = mean * np.maximum(inverse - self.exposure, 0.0) / np.where(hidden > 0, hidden, 1.0)
+            unseen = unseen_in_market(self.exposure, self.unseen, inverse)
+            mean = mean * unseen / np.where(self.unseen > 0, self.unseen, 1.0)
         frailty = rng.standard_gamma(self.shape) / self.shape
         return rng.poisson(mean * frailty).astype(float)
 
@@ -88,6 +91,14 @@ class Hidden:
         each = self.energies[rng.integers(len(self.energies), size=int(number.sum()))]
         total = np.bincount(np.repeat(np.arange(len(number)), number), each, minlength=len(number))
         return total.reshape(arrivals.shape) * self.session_kwh
+
+
+def unseen_in_market(exposure: Floats, unseen: Floats, inverse: Floats) -> Floats:
+    """The share of the usual arrivals that could not be seen, with a market share that is another one.
+
+    With s f instead of s, those who come are 1 / f times as many, of which as many are seen. E[1 / f] = 1.
+    """
+    return np.asarray(np.maximum(inverse * (exposure + unseen) - exposure, 0.0) * (unseen > 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,16 +119,18 @@ class Unseen:
         """What was not seen in these hours; by the level of the days before each alone, if so asked."""
         known = np.isfinite(records.arrivals)
         exposed = np.where(np.isfinite(records.exposure), records.exposure, 1.0)
+        unseen = np.where(np.isfinite(records.unseen), records.unseen, 0.0)
         seen = np.where(known, records.arrivals, 0.0)
         rate = self.rate[week] * self.level(records, week, by_days_before=by_days_before)
         expected = np.where(known, rate * exposed, 0.0)
         usual = self.session_kwh[(week % HOURS_A_DAY) // BLOCK]
         return Hidden(
-            (1 - exposed) * rate * (self.shape + seen) / (self.shape + expected),
+            unseen * rate * (self.shape + seen) / (self.shape + expected),
             self.shape + seen,
             np.where(np.isfinite(records.session_kwh), records.session_kwh, usual),
             self.energies,
             exposed,
+            unseen,
             records.spread,
         )
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unmet.models.imputation import Hidden, Records, Unseen
+from unmet.models.imputation import Hidden, Records, Unseen, unseen_in_market
 
 __all__ = ["DRAWS", "Estimate", "Recovered", "Stations", "estimate", "recover_hours"]
 
@@ -147,7 +147,7 @@ class _Sampler:
         columns: slice,
     ) -> None:
         self.week, self.group = week, group
-        self.exposure = hidden.exposure[:, columns]
+        self.exposure, self.unseen = hidden.exposure[:, columns], hidden.unseen[:, columns]
         known = np.isfinite(records.arrivals[:, columns])
         self.seen = np.where(known, records.arrivals[:, columns], 0.0)
         self.could = np.where(known, self.exposure, 0.0)
@@ -161,6 +161,7 @@ class _Sampler:
             hidden.session_kwh[:, columns],
             hidden.energies,
             self.exposure,
+            self.unseen,
             self.spread,
         )
         self.nodes = self.rate.shape[1]
@@ -179,7 +180,7 @@ class _Sampler:
             size = (self.groups, self.nodes)
             rate = rate * (rng.standard_gamma(self.level_weight, size) / self.level_weight)[self.group]
         stations = np.exp(self.lost_spread * rng.standard_normal(self.nodes) - self.lost_spread**2 / 2)
-        unseen_share = np.maximum(inverse - self.exposure, 0.0) * (self.exposure < 1)
+        unseen_share = unseen_in_market(self.exposure, self.unseen, inverse)
         mean = unseen_share * stations * rate * (self.shape + self.seen) / (self.shape + rate * self.could)
         shape = self.shape + self.seen
         arrivals = rng.poisson(mean * rng.standard_gamma(shape) / shape).astype(float)

@@ -46,6 +46,15 @@ READS = {
     "exposure": Column(
         "exposure", "number", "", "share of arrivals that could be seen", required=False, least=0, most=1
     ),
+    "turnout": Column(
+        "turnout",
+        "number",
+        "",
+        "share of the usual arrivals that come, as full as the stations are",
+        required=False,
+        least=0,
+        most=1,
+    ),
     "session_kwh": Column(
         "session_kwh",
         "number",

@@ -23,7 +23,7 @@ from unmet.runs import write_json
 
 __all__ = ["FORMAT", "load_model", "write_model"]
 
-FORMAT = 2  # of what is written here; older ones stay readable
+FORMAT = 3  # of what is written here; older ones stay readable, but for what they say of demand that was not seen
 
 
 def write_model(forecaster: Forecaster, folder: Path) -> None:
@@ -73,6 +73,11 @@ def load_model(folder: Path) -> Forecaster:
         stored = json.loads((folder / "model.json").read_text(encoding="utf-8"))
         if stored["format"] > FORMAT:
             raise InputError(f"The model at {folder} was written by unmet {stored['unmet']}: install that version.")
+        if stored["format"] < FORMAT and stored.get("unseen"):
+            raise InputError(
+                f"The model at {folder} was written by unmet {stored['unmet']}, which estimated demand that was not "
+                "seen in another way: fit it anew."
+            )
         weights = load_file(folder / "weights.safetensors")
         return _forecaster(stored, weights)
     except InputError:

@@ -84,11 +84,13 @@ def plan(
     seed: int,
     epochs: int | None = None,
     *,
+    training: Training = Training(),  # noqa: B008 (it is frozen)
     keep_hours: bool = False,
 ) -> list[Run]:
     """All runs of a study: seeds first, so that every cell has a result early on."""
     check_models(models, backbones)
-    training = Training() if epochs is None else replace(Training(), epochs=epochs)
+    if epochs is not None:
+        training = replace(training, epochs=epochs)
     prints = [scene.fingerprint() for scene in scenes]
     planned = (
         Run(

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+import polars as pl
 
 from unmet.city.build import City
+from unmet.errors import InputError
+from unmet.models.training import Training
 from unmet.records.sessions import Records
 from unmet.study.cells import AWARE, ORACLE, PAPER_MODELS, Run, check_models, plan
 from unmet.study.paper import MARKET_SHARES, PENETRATIONS, QUEUES
@@ -16,6 +21,9 @@ __all__ = ["PRESETS", "Choices", "Experiment", "application", "competition", "th
 
 COMPETITION_SCENE = ("gas-station", 0.05)
 """Queue and penetration of the experiment on competing services; the paper does not name them."""
+
+FINE = 1e-4
+"""Least improvement of an epoch on real records: an hour of a few stations is small beside the largest one."""
 
 PRESETS = {"quick": 2, "paper": 10}
 """Runs a cell."""
@@ -116,22 +124,35 @@ def thinning(
     removed: Sequence[float] = REMOVED,
     regions: str | None = None,
     time_zone: str | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
 ) -> Experiment:
-    """Real records with plugs removed on paper: how well each model finds again what that turned away."""
+    """Real records with plugs removed on paper: how well each model finds again what that turned away.
+
+    Sessions from `since` until `until` (UTC) are used, by default all.
+    """
     zone = time_zone or records.time_zone
+    sessions = records.sessions
+    if since is not None:
+        sessions = sessions.filter(pl.col("start") >= since)
+    if until is not None:
+        sessions = sessions.filter(pl.col("start") < until)
+    if sessions.is_empty():
+        raise InputError("There is no session in that time: give another --since or --until.")
     scenes, notes = thinning_scenes(
-        records.sessions, records.stations, zone, removed, regions or str(choices.regions), choices.seed
+        sessions, records.stations, zone, removed, regions or str(choices.regions), choices.seed, choices.runs
     )
     return _experiment(
         "thinning",
         "Finding again what was taken away from real records",
         "removed",
-        "Plugs of real stations that were hardly ever full are removed on paper, and with them the sessions that would "
-        "have found none. The untouched records are the truth; the flag of censored hours is the one that an operator "
-        "would have. " + " ".join(notes),
+        "Plugs of real stations that were hardly ever full are removed on paper, in each run others, and with them the "
+        "sessions that would have found none. The untouched records are the truth; the flag of censored hours is the "
+        "one that an operator would have. " + " ".join(notes),
         scenes,
         choices,
         built_in=False,
+        training=replace(Training(), least_improvement=FINE),
     )
 
 
@@ -144,9 +165,17 @@ def _experiment(
     choices: Choices,
     *,
     built_in: bool,
+    training: Training = Training(),  # noqa: B008 (it is frozen)
     keep_hours: bool = False,
 ) -> Experiment:
     runs = plan(
-        scenes, choices.models, choices.backbones, choices.runs, choices.seed, choices.epochs, keep_hours=keep_hours
+        scenes,
+        choices.models,
+        choices.backbones,
+        choices.runs,
+        choices.seed,
+        choices.epochs,
+        training=training,
+        keep_hours=keep_hours,
     )
     return Experiment(name, title, across, about, tuple(scenes), tuple(runs), built_in)

@@ -8,6 +8,7 @@ are the truth, and what is left of them is what an operator with fewer plugs wou
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unmet.compiled import compiled
-from unmet.demand.panel import Panel, build_panel
+from unmet.demand.panel import UNSEEN, Panel, build_panel
 from unmet.demand.sites import merge_sites
 from unmet.errors import InputError
 from unmet.study.scenes import Scene
@@ -28,8 +29,9 @@ REMOVED = (0.1, 0.2, 0.35)
 """Shares of the energy to turn away."""
 MOST_FULL = 0.02  # share of the time for which a station may have been full
 LEAST_OPEN = 0.95  # share of the days on which it must have been open: a site that opens late has nothing to learn from
+ORDERS = 50  # of removing plugs that are tried until one meets the share closely
+CLOSE = 0.01
 NEAR = 0.03  # how far from the share asked for a scene may be
-SAID = ("arrivals", "censored", "exposure", "exposure_spread", "lost_spread", "session_kwh")
 
 
 class Thinned(NamedTuple):
@@ -61,8 +63,12 @@ def thinning_scenes(
     removed: Sequence[float] = REMOVED,
     regions: str = "10",
     seed: int = 1,
+    runs: int = 1,
 ) -> tuple[list[Scene], list[str]]:
-    """A scene for each share of the energy to turn away, and sentences on what was kept and what could not be had."""
+    """Scenes for each share of the energy to turn away, and sentences on what was kept and what could not be had.
+
+    Every run removes other plugs: which ones are gone can matter as much as how many.
+    """
     if wrong := [share for share in removed if not 0 < share < 1]:
         raise InputError(f"A share of {wrong[0]:g} to turn away makes no sense: give one between 0 and 1, as 0.2.")
     quiet, kept = quiet_sites(sessions, stations, time_zone)
@@ -73,48 +79,69 @@ def thinning_scenes(
     ]
     scenes, plugs = [], int(quiet["plugs"].sum())
     for share in removed:
-        made = thin(kept, quiet, share, seed)
-        if abs(made.removed - share) > NEAR:
+        made = [thin(kept, quiet, share, seed + run) for run in range(runs)]
+        away = np.array([thinned.removed for thinned in made])
+        if np.abs(away - share).max() > NEAR:
             notes.append(
-                f"With plugs removed, {100 * made.removed:.0f} % of the energy is turned away where "
+                f"With plugs removed, {100 * away.max():.0f} % of the energy is turned away where "
                 f"{100 * share:g} % was asked for: that cell is left out."
             )
             continue
-        fewer = plugs - int(made.plugs["plugs"].sum())
+        fewer = plugs - np.array([int(thinned.plugs["plugs"].sum()) for thinned in made])
         notes.append(
-            f"{100 * share:g} %: {fewer} of {plugs} plugs removed, which turns away {100 * made.removed:.1f} % of the "
-            "energy."
+            f"{100 * share:g} %: {_range(fewer)} of {plugs} plugs removed, which turns away "
+            f"{_range(100 * away, '.1f')} % of the energy."
         )
-        scenes.append(_scene(made, quiet, truth, time_zone, share))
+        scenes += [
+            replace(_scene(thinned, quiet, truth, time_zone, share), run=run) for run, thinned in enumerate(made)
+        ]
     if not scenes:
         raise InputError("With plugs removed on paper no share asked for can be reached: " + notes[-1])
     return scenes, notes
 
 
+def _range(values: NDArray[Any], form: str = "d") -> str:
+    """The least and the most of some numbers, or the one that they all are."""
+    low, high = format(values.min(), form), format(values.max(), form)
+    return low if low == high else f"{low} to {high}"
+
+
 def thin(sessions: pl.DataFrame, stations: pl.DataFrame, share: float, seed: int = 1) -> Thinned:
-    """Remove plugs, at stations in random order and never the last, until that share of the energy is turned away."""
+    """Remove plugs, at stations in random order and never the last, until that share of the energy is turned away.
+
+    The first order is taken with which that share is met closely, or else the one that meets it best.
+    """
     ordered = sessions.sort("station_id", "start", maintain_order=True)
-    parts = {name: part for (name,), part in ordered.group_by("station_id", maintain_order=True)}
-    names = stations["station_id"].to_list()
-    plugs = dict(zip(names, stations["plugs"].to_list(), strict=True))
+    parts = {str(name): part for (name,), part in ordered.group_by("station_id", maintain_order=True)}
+    before = dict(zip(stations["station_id"].to_list(), stations["plugs"].to_list(), strict=True))
+    served = {name: _by_plugs(part, before[name]) for name, part in parts.items()}
+    energy = {name: part["energy_kwh"] for name, part in parts.items()}
+    lost = {name: [float(energy[name].filter(~kept).sum()) for kept in served[name]] for name in parts}
     whole = float(ordered["energy_kwh"].sum())
-    away: dict[str, NDArray[np.bool_]] = {}
-    lost = dict.fromkeys(names, 0.0)
+    turn = [name for name in parts for _ in range(before[name] - 1)]
     rng = np.random.default_rng([seed, 11])
-    turn = [name for name in names for _ in range(plugs[name] - 1) if name in parts]
-    for name in (turn[i] for i in rng.permutation(len(turn))):
-        part = parts[name]
-        start, end = (part[column].dt.epoch("ms").to_numpy() for column in ("start", "end"))
-        gone = turned_away(start.astype(np.int64), end.astype(np.int64), plugs[name] - 1)
-        energy = float(part["energy_kwh"].to_numpy()[gone].sum())
-        before = sum(lost.values()) / whole
-        after = before + (energy - lost[name]) / whole
-        if after - share > share - before:  # without it the share is nearer
-            continue
-        plugs[name], away[name], lost[name] = plugs[name] - 1, gone, energy
-    mask = np.concatenate([away.get(name, np.zeros(part.height, bool)) for name, part in parts.items()])
-    table = pl.DataFrame({"station_id": names, "plugs": [plugs[name] for name in names]})
-    return Thinned(ordered.filter(~mask), table, sum(lost.values()) / whole)
+    best, nearest = before, np.inf
+    for _ in range(ORDERS):
+        plugs, total = dict(before), 0.0
+        for name in (turn[i] for i in rng.permutation(len(turn))):
+            more = lost[name][plugs[name] - 2] - lost[name][plugs[name] - 1]
+            if abs(total + more - share * whole) <= abs(total - share * whole):  # that brings the share nearer
+                plugs[name] -= 1
+                total += more
+        if abs(total - share * whole) < nearest:
+            best, nearest = plugs, abs(total - share * whole)
+        if nearest <= CLOSE * whole:
+            break
+    kept = ordered.filter(pl.concat([served[name][best[name] - 1] for name in parts]))
+    table = pl.DataFrame({"station_id": list(before), "plugs": [best[name] for name in before]})
+    return Thinned(kept, table, 1 - float(kept["energy_kwh"].sum()) / whole)
+
+
+def _by_plugs(part: pl.DataFrame, plugs: int) -> list[pl.Series]:
+    """Which sessions of a station would have been served with 1, 2, ... plugs; with all of them, all."""
+    start, end = (part[column].dt.epoch("ms").to_numpy().astype(np.int64) for column in ("start", "end"))
+    fewer = [pl.Series(~turned_away(start, end, number)) for number in range(1, plugs)]
+    return [*fewer, pl.Series(np.ones(part.height, bool))]
 
 
 def quiet_sites(sessions: pl.DataFrame, stations: pl.DataFrame, time_zone: str) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -141,13 +168,16 @@ def _scene(made: Thinned, stations: pl.DataFrame, truth: Panel, time_zone: str, 
     panel = (
         truth.table.select("unique_id", "ds", y_true="y")
         .join(
-            seen.table.select("unique_id", "ds", "y", *SAID), on=["unique_id", "ds"], how="left", maintain_order="left"
+            seen.table.select("unique_id", "ds", "y", "arrivals", "censored", *UNSEEN),
+            on=["unique_id", "ds"],
+            how="left",
+            maintain_order="left",
         )
         .with_columns(
             pl.col("y").fill_null(0.0),
             pl.col("arrivals").fill_null(0),
             pl.col("censored").fill_null(value=False),
-            pl.col(SAID[2:]).fill_null(pl.col(SAID[2:]).max().over("unique_id")),
+            pl.col(UNSEEN).fill_null(pl.col(UNSEEN).max().over("unique_id")),
         )
     )
     centres = truth.regions.centres.select("unique_id", "lat", "lon")

@@ -111,11 +111,11 @@ def report_grid(title: str, heads: list[str], rows: list[list[str]]) -> None:
     Console(width=max(console.width, needed)).print(table)
 
 
-def report_set_aside(rejected: pl.DataFrame, most: int = 5) -> None:
-    """How many rows could not be used, and the commonest reasons."""
+def report_set_aside(rejected: pl.DataFrame, most: int = 5, listed: str = "in a file of rejected rows") -> None:
+    """How many rows could not be used, and the commonest reasons; where all are listed."""
     if rejected.is_empty():
         return
-    say(f"{rejected.height:,} rows were set aside; all are listed in a file of rejected rows:")
+    say(f"{rejected.height:,} rows were set aside; all are listed {listed}:")
     source = next((name for name in ("file", "table") if name in rejected.columns), None)
     rows = rejected.with_columns(
         pl.col("reason").str.replace(r" on line \d+ of .*", " on an earlier line"),

@@ -18,4 +18,4 @@ class Exposure(Quantile):
     title = "Exposure-aware"
     imputes = True
     reads = ("arrivals", "exposure")
-    may_read = ("session_kwh", "exposure_spread", "lost_spread")
+    may_read = ("session_kwh", "exposure_spread", "lost_spread", "turnout")
