@@ -44,6 +44,7 @@ def test_the_same_seed_removes_the_same_plugs(records):
 def test_the_truth_is_the_untouched_records(records):
     scenes, notes = thinning_scenes(*records, "UTC", (0.1, 0.2), "station")
     assert [scene.labels for scene in scenes] == [{"removed": 0.1}, {"removed": 0.2}]
+    assert all(scene.run == 0 and scene.tells_all for scene in scenes)
     assert "3 sites" in notes[0]
     for scene in scenes:
         panel = scene.panel
@@ -54,6 +55,24 @@ def test_the_truth_is_the_untouched_records(records):
         assert panel.select(pl.all().null_count()).row(0) == (0,) * panel.width
         hidden = panel.filter(pl.col("y") < pl.col("y_true") - 1e-9)
         assert hidden["exposure"].max() < 1
+
+
+def test_every_run_removes_other_plugs(records):
+    scenes, notes = thinning_scenes(*records, "UTC", (0.2,), "station", runs=4)
+    assert [scene.run for scene in scenes] == [0, 1, 2, 3]
+    assert len({scene.fingerprint() for scene in scenes}) > 1
+    assert len({scene.panel["y_true"].sum() for scene in scenes}) == 1
+    assert " to " in notes[1]
+
+
+def test_a_station_of_unknown_power_links_no_others(records):
+    lat = pl.Series([55.0, 55.0005, 55.001])
+    near = records[1].with_columns(lat=lat, lon=pl.lit(12.0), power_kw=pl.Series([50.0, None, 3.7]))
+    silent = records[0].filter(pl.col("station_id") != "b")
+    assert merge_sites(silent, near)[1].height == 3
+    assert merge_sites(silent, near.with_columns(power_kw=pl.Series([50.0, 50.0, 50.0])))[1].height == 1
+    nothing_known = near.with_columns(power_kw=pl.lit(None, pl.Float64))
+    assert merge_sites(silent.with_columns(energy_kwh=pl.lit(0.0)), nothing_known)[1].height == 1
 
 
 def test_stations_beside_each_other_are_one_site(records):
@@ -86,8 +105,11 @@ def test_the_verb_tests_models_on_files_of_ones_own(records, tmp_path):
     cells = pl.read_parquet(tmp_path / "out" / "cells.parquet")
     assert cells["model"].to_list() == ["quantile", "exposure", "oracle"]
     assert cells["removed"].to_list() == [0.2] * 3
-    assert cells["lost_of_true"].is_not_null().to_list() == [False, True, False]
+    for measure in ("lost_of_true", "lost_inside", "lost_all_of_true", "lost_all_inside"):
+        assert cells[measure].is_not_null().to_list() == [False, True, False]
+    assert cells["lost_all_of_true"][1] == pytest.approx(1, abs=0.25)
     text = (tmp_path / "out" / "study.md").read_text(encoding="utf-8")
     assert "| Exposure-aware |" in text
     assert "Energy lost in the test part" in text
+    assert "Energy lost in all hours" in text
     assert (tmp_path / "out" / "study.html").is_file()

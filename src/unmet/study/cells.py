@@ -69,7 +69,10 @@ def check_models(models: Sequence[str], backbones: Sequence[str]) -> None:
     """Refuse names that nobody registered."""
     for model in models:
         if model != ORACLE:
-            LIKELIHOODS.named(model)
+            try:
+                LIKELIHOODS.named(model)
+            except InputError as error:
+                raise InputError(f"{error} A study also knows the {ORACLE}.") from None
     for backbone in backbones:
         BACKBONES.named(backbone)
     if not models or not backbones:
@@ -162,18 +165,20 @@ def forecaster_of(run: Run, time_zone: str) -> Forecaster:
 
 
 def _lost(model: Forecaster, scene: Scene) -> dict[str, float]:
-    """Energy lost in the test part as a model estimates it that says so, with its interval, and as it was [kWh]."""
+    """Energy lost in the test part as a model estimates it that says so, with its interval, and as it was [kWh].
+
+    Those of all hours have `lost_all` before their names.
+    """
     if model.unseen_ is None:
         return {}
-    first = model.split_.fit_end
-    lost = recover(model, scene.panel, since=first, seed=0).total_kwh
-    truth = scene.panel.filter(pl.col("ds") >= first).select((pl.col("y_true") - pl.col("y")).sum()).item()
-    return {
-        "lost_kwh": float(lost.mean),
-        "lost_low": float(lost.low),
-        "lost_high": float(lost.high),
-        "lost_true": truth,
-    }
+    row: dict[str, float] = {}
+    for name, first in (("lost", model.split_.fit_end), *((("lost_all", None),) if scene.tells_all else ())):
+        lost = recover(model, scene.panel, since=first, seed=0).total_kwh
+        hours = scene.panel if first is None else scene.panel.filter(pl.col("ds") >= first)
+        truth = hours.select((pl.col("y_true") - pl.col("y")).sum()).item()
+        estimated = dict(zip(("kwh", "low", "high"), map(float, (lost.mean, lost.low, lost.high)), strict=True))
+        row |= {f"{name}_{key}": value for key, value in (estimated | {"true": truth}).items()}
+    return row
 
 
 def perform(run: Run, scene: Scene) -> Ran:

@@ -55,7 +55,8 @@ def study_cells(runs: Sequence[Run], store: Store) -> pl.DataFrame:
                 "bias_percent": part["bias_percent"].mean(),
                 "crps": part["crps"].mean(),
                 "tilted_loss_kwh": part["tilted_loss_kwh"].mean(),
-                **_lost(part),
+                **_lost(part, "lost"),
+                **_lost(part, "lost_all"),
                 "gap_closed": _gap(unaware, _mean(losses), oracle),
                 "judged": None if unaware is None or oracle is None else unaware - oracle >= JUDGED_FROM * oracle,
                 "p_value": _p_value(losses, peers[UNAWARE]) if named["model"] != UNAWARE else None,
@@ -67,18 +68,18 @@ def study_cells(runs: Sequence[Run], store: Store) -> pl.DataFrame:
     return pl.DataFrame(cells, infer_schema_length=None, schema_overrides=MAY_BE_UNKNOWN)
 
 
-def _lost(part: pl.DataFrame) -> dict[str, float | None]:
-    """Energy lost in the test part over the truth, and the share of runs whose interval holds it, if a model says."""
-    if "lost_kwh" not in part.columns or part["lost_kwh"].null_count() == part.height:
-        return {"lost_of_true": None, "lost_inside": None}
-    lost, true = (float(part[name].sum()) for name in ("lost_kwh", "lost_true"))
+def _lost(part: pl.DataFrame, name: str) -> dict[str, float | None]:
+    """Energy lost over the truth, and the share of runs whose interval holds it, if a model says it."""
+    if f"{name}_kwh" not in part.columns or part[f"{name}_kwh"].null_count() == part.height:
+        return {f"{name}_of_true": None, f"{name}_inside": None}
+    lost, true = (float(part[f"{name}_{column}"].sum()) for column in ("kwh", "true"))
     of_true = lost / true if true > 0 else None
-    inside = part.select(pl.col("lost_true").is_between("lost_low", "lost_high").mean()).item()
-    return {"lost_of_true": of_true, "lost_inside": inside}
+    inside = part.select(pl.col(f"{name}_true").is_between(f"{name}_low", f"{name}_high").mean()).item()
+    return {f"{name}_of_true": of_true, f"{name}_inside": inside}
 
 
 MAY_BE_UNKNOWN = {
-    **dict.fromkeys(("lost_of_true", "lost_inside"), pl.Float64),
+    **dict.fromkeys(("lost_of_true", "lost_inside", "lost_all_of_true", "lost_all_inside"), pl.Float64),
     **dict.fromkeys(("tilted_loss_std", "icp_std", "mil_std", "gap_closed", "p_value"), pl.Float64),
     **dict.fromkeys(("paper_tilted_loss", "paper_icp", "paper_mil"), pl.Float64),
     "judged": pl.Boolean,

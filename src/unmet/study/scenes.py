@@ -35,6 +35,7 @@ class Scene:
     positions: pl.DataFrame | None  # unique_id, lat, lon; none where they are not known
     time_zone: str
     run: int | None = None  # the number of the run that it is for; all are without it
+    tells_all: bool = False  # whether what was lost is told of all hours too, not only of the test part
 
     def fingerprint(self, columns: Sequence[str] = ()) -> str:
         """A hash of what models are given, or of some columns of the panel."""

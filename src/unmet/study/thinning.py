@@ -181,4 +181,4 @@ def _scene(made: Thinned, stations: pl.DataFrame, truth: Panel, time_zone: str, 
         )
     )
     centres = truth.regions.centres.select("unique_id", "lat", "lon")
-    return Scene(labels, panel, None if centres["lat"].null_count() else centres, time_zone)
+    return Scene(labels, panel, None if centres["lat"].null_count() else centres, time_zone, tells_all=True)

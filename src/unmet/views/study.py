@@ -212,8 +212,10 @@ _MEASURES = (
     ("p_value", "p of the difference from the quantile model"),
     ("lost_of_true", "Energy lost in the test part: estimated, of the truth"),
     ("lost_inside", "Share of runs whose 90 % interval holds the energy lost"),
+    ("lost_all_of_true", "Energy lost in all hours: estimated, of the truth"),
+    ("lost_all_inside", "Share of runs whose 90 % interval holds the energy lost in all hours"),
 )
-_SAID = ("lost_of_true", "lost_inside")  # measures of models that say what was lost
+_SAID = ("lost_of_true", "lost_inside", "lost_all_of_true", "lost_all_inside")  # of models that say what was lost
 
 
 def _text(cell: dict[str, Any] | None, measure: str) -> str:
