@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.demand.records import sessions, stations, visits
+from unmet.demand.crowding import STEPS, _by_taken
+from unmet.demand.occupancy import RETAKEN_MS, stays_by_station
 from unmet.demand.panel import build_panel
 from unmet.demand.plugs import SHARED
 
@@ -42,6 +47,46 @@ def test_drivers_whom_a_crowd_keeps_away_are_not_lost(beta):
         assert without.sum() > 1.4 * lost
     else:
         assert exposure.crowding.min() > 0.95
+
+
+def test_one_station_does_not_speak_for_those_that_cannot():
+    """A station with one plug is empty or full: what comes to it when it is full, others have to say."""
+    made = [shy("a", -2.0, days=80), *(shy(name, 0.0, days=20) for name in "bc")]
+    lonely = visits("z", 0.4, 1, 0, 40, 1.0, seed=5)
+    rows = [row for rows, _ in made for row in rows] + lonely.rows
+    panel = build_panel(sessions(*rows), stations(*"abcz", plugs=[PLUGS] * 3 + [1]))
+    share, spread = panel.exposure.crowding, panel.exposure.crowding_spread
+    assert share[0] < 0.4
+    assert share[1:3].min() > 0.85
+    assert share[3] > 0.7  # although the first has the most arrivals
+    assert spread[3] > 3 * spread[:3].max()
+    unsure = panel.table.group_by("unique_id").agg(pl.col("lost_spread").first())
+    assert unsure["lost_spread"].max() > 0.3  # that of the region of z
+
+
+@given(st.lists(st.tuples(st.integers(0, 170), st.integers(1, 60)), max_size=25), st.integers(1, 3))
+def test_time_and_arrivals_by_plugs_taken_equal_a_count_by_the_minute(rows, plugs):
+    """Without the minutes after a plug of a full station got free: who comes then may have waited."""
+    minute, minutes = 60_000, 180
+    start, length = np.array(rows, np.int64).reshape(-1, 2).T
+    end = start + length
+    stays = stays_by_station(np.zeros(len(start), np.int64), start * minute, end * minute, 1)
+    time, came = _by_taken(stays, np.array([plugs]), 0, np.zeros(3, np.int64), np.ones((1, 1)))
+    count_time, count_came, waited = np.zeros(STEPS), np.zeros(STEPS), 0
+    cars = 0
+    for now in range(minutes):
+        leaving = int((end == now).sum())
+        if leaving and cars >= plugs:
+            waited = now + RETAKEN_MS // minute
+        cars -= leaving
+        for _ in range(int((start == now).sum())):
+            if cars < plugs and now >= waited:
+                count_came[STEPS * cars // plugs] += 1
+            cars += 1
+        if cars < plugs and now >= waited:
+            count_time[STEPS * cars // plugs] += 1 / 60
+    assert time[0].sum(axis=0) == pytest.approx(count_time)
+    assert came[0].sum(axis=0).tolist() == count_came.tolist()
 
 
 def test_no_station_is_taken_to_draw_more_drivers_when_it_is_full():

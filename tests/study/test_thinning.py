@@ -113,3 +113,13 @@ def test_the_verb_tests_models_on_files_of_ones_own(records, tmp_path):
     assert "Energy lost in the test part" in text
     assert "Energy lost in all hours" in text
     assert (tmp_path / "out" / "study.html").is_file()
+    call[call.index("--out") + 1] = str(tmp_path / "part")
+    first = records[0]["start"].min()
+    half = first + (records[0]["start"].max() - first) / 2
+    part = CliRunner().invoke(app, [*call, "--until", f"{half:%Y-%m-%d}", "--json"])
+    assert part.exit_code == 0, part.output
+    kept = records[0].filter(pl.col("start") < half.replace(hour=0, minute=0, second=0, microsecond=0)).height
+    assert f"{kept:,} of {kept:,} sessions" in (tmp_path / "part" / "study.md").read_text(encoding="utf-8")
+    none = CliRunner().invoke(app, [*call, "--since", "2199-01-01"])
+    assert isinstance(none.exception, InputError)
+    assert "give another --since or --until" in str(none.exception)
