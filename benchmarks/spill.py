@@ -16,8 +16,10 @@ SHARES = (0.0, 0.3, 0.6)
 def main() -> None:
     """Print total true demand as estimated without and with the correction, over the truth, in simulated cities."""
     itinerary = prepare(build_city())
-    print("| city | turned away | unserved, of all energy | estimated, of the truth | with --spill |")
-    print("| --- | --- | ---: | ---: | ---: |")
+    print(
+        "| city | turned away | unserved, of all energy | estimated, of the truth | with --spill | with --spill auto |"
+    )
+    print("| --- | --- | ---: | ---: | ---: | ---: |")
     for queue in ("first-come", "three-hour"):
         for kind in (TurnedAway.DIVERT, TurnedAway.RETRY):
             for share in SHARES:
@@ -26,11 +28,12 @@ def main() -> None:
                 scenario = Scenario(queue=queue, penetration=0.05, turned_away=kind, turned_away_share=share)
                 outcome = simulate(itinerary, scenario)
                 true, unserved = true_energy(outcome.arrivals)
-                made = [estimated(outcome.sessions, outcome.stations, spill) / true for spill in (0.0, share)]
+                made = [estimated(outcome.sessions, outcome.stations, spill) / true for spill in (0.0, share, None)]
                 name = f"{100 * share:.0f} % {kind.value}" if share else "none tries again"
                 print(
-                    f"| {queue}, 5 % | {name} | {100 * unserved / true:.1f} % | {100 * (made[0] - 1):+.1f} % "
-                    f"| {100 * (made[1] - 1):+.1f} % |"
+                    f"| {queue}, 5 % | {name} | {100 * unserved / true:.1f} % | "
+                    + " | ".join(f"{100 * (of_true - 1):+.1f} %" for of_true in made)
+                    + " |"
                 )
 
 
@@ -43,7 +46,7 @@ def true_energy(arrivals: pl.DataFrame) -> tuple[float, float]:
     return float(served + unserved), float(unserved)
 
 
-def estimated(sessions: pl.DataFrame, stations: pl.DataFrame, spill: float) -> float:
+def estimated(sessions: pl.DataFrame, stations: pl.DataFrame, spill: float | None) -> float:
     """Energy seen and estimated to be lost [kWh]."""
     unserved = Unserved(spill=spill, energies="to-80")
     panel = build_panel(sessions, stations, time_zone="Europe/Copenhagen", unserved=unserved)

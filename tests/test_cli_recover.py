@@ -208,7 +208,7 @@ def test_a_model_that_needs_exposure_says_what_to_do_without_it(folder, refused,
     ("options", "says"),
     [
         (("--waiting", "some"), "give auto, or a share from 0 to 1"),
-        (("--spill", 1.2), "give a share from 0 to 1"),
+        (("--spill", 1.2), "give auto, or a share from 0 to 1"),
         (("--energy", "all"), "choose one of seen, to-80"),
         (("--share", "0.3-0.2"), "as 0.25 or 0.2-0.3"),
     ],

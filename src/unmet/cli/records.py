@@ -43,7 +43,10 @@ def panel(
         typer.Option(help="Share of drivers at a full station who wait until served, 0 to 1; auto: by the records."),
     ] = "auto",
     spill: Annotated[
-        str, typer.Option(help="Share of the others who are seen at another station or another time, 0 to 1.")
+        str,
+        typer.Option(
+            help="Share of the others who are seen at another station or time, 0 to 1; auto: as records tell."
+        ),
     ] = "0",
     energy: Annotated[
         str, typer.Option(help="What drivers who were not seen would have taken: seen (as others), or to-80 (to 80 %).")

@@ -6,7 +6,7 @@ until a plug is free, and those who are seen at another station or at another ti
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from unmet.demand.calendar import HOURS_A_DAY, HOURS_A_WEEK
 from unmet.demand.crowding import crowding
+from unmet.demand.diversion import moments_of_change, nearest_stations
 from unmet.demand.intensity import Intensity, fit_intensity, nearness, rates_nearby
 from unmet.demand.levels import Levels, fit_levels, no_levels
 from unmet.demand.occupancy import HOUR_MS, RETAKEN_MS, FullHours, Releases, Stays
@@ -104,11 +105,14 @@ class Exposure:
         return total
 
 
-def fit_exposure(seen: Seen, hour_of_week: Integers, waiting: float | None = None, spill: float = 0.0) -> Exposure:
+def fit_exposure(
+    seen: Seen, hour_of_week: Integers, waiting: float | None = None, spill: float | None = 0.0
+) -> Exposure:
     """Exposure and intensity from the arrivals seen and the hours that were full.
 
     `waiting` is estimated where it is not given: of the arrivals to be expected while a station is full, the share that
-    takes a plug at the very moment at which one gets free.
+    takes a plug at the very moment at which one gets free. So is `spill` where it is None: of the others, the share by
+    which arrivals at stations nearby rise.
     """
     stations, hours = len(seen.plugs), len(hour_of_week)
     days, kinds, kind = _kinds(hour_of_week)
@@ -149,7 +153,7 @@ def fit_exposure(seen: Seen, hour_of_week: Integers, waiting: float | None = Non
         np.add.at(shown, (seen.full.station, full_day), -hides * at_full)
         levels = fit_levels(daily, np.maximum(shown, LEAST_EXPOSED * expected))
         fitted = Exposure(
-            seen.full, intensity, levels, there, hour_of_week, np.ones(stations), np.zeros(stations), waits, spill
+            seen.full, intensity, levels, there, hour_of_week, np.ones(stations), np.zeros(stations), waits, 0.0
         )
         before = waits
         if waiting is None:
@@ -159,7 +163,8 @@ def fit_exposure(seen: Seen, hour_of_week: Integers, waiting: float | None = Non
     crowded, unsure = crowding(
         seen.stays, seen.plugs, seen.first_ms, hour_of_week, levels.by_others * there, intensity.per_hour
     )
-    return Exposure(seen.full, intensity, levels, there, hour_of_week, crowded, unsure, waits, spill)
+    fitted = replace(fitted, crowding=crowded, crowding_spread=unsure, waiting=waits)
+    return replace(fitted, spill=_diverted(fitted, seen) if spill is None else spill)
 
 
 class _Counts:
@@ -194,6 +199,16 @@ def _waiting(exposure: Exposure, releases: Releases, hour: Integers) -> tuple[fl
     if waited <= 0 or full.sum() <= 0:
         return 0.0, 1.0
     return float(min(waited / full.sum(), 1.0)), max(1 - waited / retaken, 0.0)
+
+
+def _diverted(exposure: Exposure, seen: Seen) -> float:
+    """The share of those who find a station full and do not wait that is seen at a station nearby."""
+    moments = moments_of_change(seen.stays, seen.plugs, nearest_stations(seen.km))
+    hour = (moments.at_ms - seen.first_ms) // HOUR_MS
+    inside = (hour >= 0) & (hour < len(exposure.hour_of_week))
+    station, hour, window = moments.station[inside], hour[inside], moments.window_ms[inside]
+    turned_away = exposure.rate(station, hour) * window / HOUR_MS * exposure.crowding[station] * (1 - exposure.waiting)
+    return float(np.clip(moments.more[inside].sum() / max(turned_away.sum(), 1e-9), 0.0, 1.0))
 
 
 def lost_spread(exposure: Exposure, region: Integers, regions: int) -> Floats:

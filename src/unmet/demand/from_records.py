@@ -77,17 +77,19 @@ def panel_from_records(choices: PanelChoices) -> tuple[Panel, pl.DataFrame, dict
 
 def _unserved(choices: PanelChoices) -> Unserved:
     """What becomes of drivers who find no plug."""
-    waiting = None if choices.waiting == AUTO else _share("--waiting", choices.waiting, "auto, or ")
-    return Unserved(waiting, _share("--spill", choices.spill), choices.energy)
+    return Unserved(_share("--waiting", choices.waiting), _share("--spill", choices.spill), choices.energy)
 
 
-def _share(option: str, text: str, other: str = "") -> float:
+def _share(option: str, text: str) -> float | None:
+    """A share, or None where the records are to tell it."""
+    if text == AUTO:
+        return None
     try:
         value = float(text)
     except ValueError:
         value = -1.0
     if not 0 <= value <= 1:
-        raise InputError(f"{option} {text!r} makes no sense: give {other}a share from 0 to 1, as 0.3.")
+        raise InputError(f"{option} {text!r} makes no sense: give auto, or a share from 0 to 1, as 0.3.")
     return value
 
 

@@ -15,7 +15,7 @@ class Unserved:
     """Drivers who find no plug: whether they wait, are seen elsewhere or later, and what they would have taken."""
 
     waiting: float | None = None  # share who wait until they are served; None: as the records tell
-    spill: float = 0.0  # share of the others who are seen at another station or another time instead
+    spill: float | None = 0.0  # share of the others who are seen at another station or time; None: as records tell
     energies: str = "seen"  # or to-80
 
     def __post_init__(self) -> None:
