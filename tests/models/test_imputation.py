@@ -59,7 +59,6 @@ def test_a_busy_hour_lost_more_where_hours_vary():
         rate=week,
         shape=shape * one,
         memory=np.inf,
-        day_shape=1e9,
         session_kwh=np.ones((8, 1)),
         energies=one,
         weight=week,

@@ -49,22 +49,6 @@ def test_by_the_days_before_nothing_is_known_of_later_ones():
     assert around[1][: 24 * 100].sum() > around[0][: 24 * 100].sum()
 
 
-def test_a_busy_day_lost_more():
-    rng = np.random.default_rng(2)
-    luck = rng.gamma(4, 1 / 4, (DAYS, 1)).repeat(24, axis=0)
-    exposure = np.where(np.arange(HOURS) % 24 < 12, 0.2, 1.0)[:, None] * np.ones(2)
-    rate = 3 * WAVE[:, None] * luck
-    seen, lost = (rng.poisson(rate * share).astype(float) for share in (exposure, 1 - exposure))
-    records = seen_records(seen, exposure)
-    unseen = fit_unseen(20 * seen, records, WEEK)
-    hidden = unseen.hidden(records, WEEK).arrivals
-    by_day = [values.reshape(DAYS, 24, 2).sum(axis=(1, 2)) for values in (hidden, lost)]
-    assert np.corrcoef(*by_day)[0, 1] > 0.9
-    assert by_day[0].sum() == pytest.approx(by_day[1].sum(), rel=0.05)
-    busy = by_day[1] > np.quantile(by_day[1], 0.8)
-    assert by_day[0][busy].sum() == pytest.approx(by_day[1][busy].sum(), rel=0.1)
-
-
 def test_energies_are_drawn_from_single_sessions():
     rng = np.random.default_rng(3)
     seen = rng.poisson(0.5, (HOURS, 2)).astype(float)

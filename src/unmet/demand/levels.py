@@ -2,8 +2,6 @@
 
 Demand grows, and seasons change. A level is the arrivals seen in days around a day over those that the usual week would
 have brought, days further away counting less. How much less is chosen so that the days around a day foretell it best.
-On top of that, days are busy or quiet each for itself, by a gamma variable of mean 1 and variance 1/r: what was seen of
-a day tells how busy the rest of it was.
 """
 
 from __future__ import annotations
@@ -15,9 +13,8 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from unmet.compiled import compiled
-from unmet.demand.intensity import gamma_shape
 
-__all__ = ["MEMORIES", "MOST_SHAPE", "Levels", "fit_levels", "levels_around", "levels_before", "no_levels"]
+__all__ = ["MEMORIES", "Levels", "fit_levels", "levels_around", "levels_before", "no_levels"]
 
 Floats = NDArray[np.float64]
 
@@ -25,7 +22,6 @@ MEMORIES = (np.inf, 180.0, 90.0, 45.0, 21.0, 10.0)
 """Days after which a day counts for 1/e; infinite: the level never changes."""
 
 PSEUDO = 5.0  # arrivals at the usual level that every day starts from
-LEAST_SHAPE, MOST_SHAPE = 0.5, 1e4
 CLEARLY = 2.0  # log-likelihood by which a shorter memory must be better, so that luck alone moves no level
 
 
@@ -35,7 +31,6 @@ class Levels(NamedTuple):
     level: Floats  # (series, days), about 1
     by_others: Floats  # (series, days), from the days around each alone
     memory: float  # days
-    shape: float  # r
 
 
 def fit_levels(seen: Floats, expected: Floats) -> Levels:
@@ -47,24 +42,22 @@ def fit_levels(seen: Floats, expected: Floats) -> Levels:
         value = float((xlogy(seen, level) - level * expected).sum())
         if value > best + CLEARLY:
             best, chosen, others = value, memory, level
-    shape = gamma_shape(seen, others * expected, LEAST_SHAPE, MOST_SHAPE)
     by_others = others if np.isfinite(chosen) else np.ones_like(seen)
-    return Levels(levels_around(seen, expected, chosen, shape), by_others, chosen, shape)
+    return Levels(levels_around(seen, expected, chosen), by_others, chosen)
 
 
 def no_levels(series: int, days: int) -> Levels:
     """Levels of series that never change."""
     one = np.ones((series, days))
-    return Levels(one, one, np.inf, MOST_SHAPE)
+    return Levels(one, one, np.inf)
 
 
-def levels_around(seen: Floats, expected: Floats, memory: float, shape: float) -> Floats:
+def levels_around(seen: Floats, expected: Floats, memory: float) -> Floats:
     """Levels of each day from the days before and after it and itself, (series, days)."""
-    smooth = np.ones_like(seen)
-    if np.isfinite(memory):
-        total, usual = (_before(part, memory) + _after(part, memory) + part for part in (seen, expected))
-        smooth = (PSEUDO + total) / (PSEUDO + usual)
-    return np.asarray(smooth * (shape + seen) / (shape + smooth * expected))
+    if np.isinf(memory):
+        return np.ones_like(seen)
+    total, usual = (_before(part, memory) + _after(part, memory) + part for part in (seen, expected))
+    return np.asarray((PSEUDO + total) / (PSEUDO + usual))
 
 
 def levels_before(seen: Floats, expected: Floats, memory: float) -> Floats:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from unmet.demand.calendar import HOURS_A_DAY, HOURS_A_WEEK
 from unmet.demand.energies import BLOCK
 from unmet.demand.intensity import fit_intensity, nearness, rates_nearby
-from unmet.demand.levels import MOST_SHAPE, fit_levels, levels_around, levels_before
+from unmet.demand.levels import fit_levels, levels_around, levels_before
 from unmet.errors import InputError
 
 __all__ = ["Hidden", "Records", "Redraw", "Unseen", "fit_unseen", "records_of", "unseen_in_market"]
@@ -28,6 +28,7 @@ Integers = NDArray[np.int64]
 
 LEAST_EXPOSED = 0.05  # share of its hours for which a region counts as exposed at least when its rate is fitted
 POOL = 10.0  # sessions of the mean around it that each mean starts from
+MOST_SHAPE = 1e4  # r of hours that vary as Poisson's
 ENERGIES = 64  # energies of a session that are drawn from
 LEAST_SINGLE = 100  # hours with one arrival from which those are read
 
@@ -108,7 +109,6 @@ class Unseen:
     rate: Floats  # (168, nodes), arrivals an hour that want to charge
     shape: Floats  # (nodes,), r
     memory: float  # days over which the level is measured; infinite: it never changes
-    day_shape: float  # r of single days; large: they vary as Poisson's
     session_kwh: Floats  # (blocks of the day, nodes), mean energy of a session
     energies: Floats  # (draws,) energies of single sessions by their mean
     weight: Floats  # (168, nodes), arrivals that each rate rests on
@@ -144,7 +144,7 @@ class Unseen:
         if by_days_before:
             level = levels_before(seen.T, expected.T, self.memory)
         else:
-            level = levels_around(seen.T, expected.T, self.memory, self.day_shape)
+            level = levels_around(seen.T, expected.T, self.memory)
         return np.repeat(level.T, HOURS_A_DAY, axis=0)[: len(week)]
 
 
@@ -182,7 +182,7 @@ def fit_unseen(demand: Floats, records: Records, week: Integers, km: Floats | No
     rate = fitted.per_hour.T
     levels = fit_levels(_by_day(seen).T, _by_day(rate[week] * exposed).T)
     level = np.repeat(levels.level.T, HOURS_A_DAY, axis=0)[: len(week)]
-    if np.isfinite(levels.memory) or levels.shape < MOST_SHAPE:  # the usual week is that of a level of 1
+    if np.isfinite(levels.memory):  # the usual week is that of a level of 1
         fitted = fit_intensity(counts.T, np.maximum(_by_week(exposed * level, week), least).T, nearby)
         rate = fitted.per_hour.T
     session_kwh, spread = _energies(demand, seen, known, week)
@@ -190,7 +190,6 @@ def fit_unseen(demand: Floats, records: Records, week: Integers, km: Floats | No
         rate,
         _shape(seen, rate[week] * level * exposed, known),
         float(levels.memory),
-        levels.shape,
         session_kwh,
         _single(demand, seen, known, spread),
         fitted.prior + counts,

@@ -131,11 +131,8 @@ def _plain_unseen(unseen: Unseen) -> dict[str, Any]:
 
 
 def _unseen(values: dict[str, Any]) -> Unseen:
-    arrays: dict[str, Any] = {
-        name: np.array(value) for name, value in values.items() if name not in ("memory", "day_shape")
-    }
+    arrays: dict[str, Any] = {name: np.array(value) for name, value in values.items() if name != "memory"}
     return Unseen(
         **arrays,
         memory=np.inf if values["memory"] is None else float(values["memory"]),
-        day_shape=float(values["day_shape"]),
     )
