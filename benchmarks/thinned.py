@@ -1,33 +1,49 @@
-"""Lost drivers as estimated from real records with plugs removed on paper: `python -m benchmarks.thinned FILES...`."""
+"""Lost drivers and energy estimated from real records with plugs removed: `python -m benchmarks.thinned FILES...`."""
 
 from __future__ import annotations
 
 import argparse
+from datetime import UTC, datetime
 from pathlib import Path
+
+import numpy as np
+import polars as pl
 
 from unmet.demand.panel import build_panel
 from unmet.records.sessions import read_records
 from unmet.study.thinning import NEAR, REMOVED, quiet_sites, thin
 
+DRAWS = 5  # of plugs to remove
+
 
 def main() -> None:
-    """Print one line: lost arrivals estimated over the truth, for each share of the energy that is turned away."""
+    """Print one line: for each share of the energy that is turned away, drivers and energy estimated over the truth."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", nargs="+", type=Path, help="session records of one operator")
     parser.add_argument("--stations", type=Path, help="table of stations")
+    parser.add_argument("--until", type=datetime.fromisoformat, help="leave out sessions from then on, UTC")
     asked = parser.parse_args()
     records = read_records(asked.files, stations=asked.stations)
-    sites, sessions = quiet_sites(records.sessions, records.stations, records.time_zone)
+    used = records.sessions
+    if asked.until is not None:
+        used = used.filter(pl.col("start") < asked.until.replace(tzinfo=UTC))
+    sites, sessions = quiet_sites(used, records.stations, records.time_zone)
     cells = []
     for share in REMOVED:
-        made = thin(sessions, sites, share)
-        if abs(made.removed - share) > NEAR:
-            cells.append("cannot be reached")
+        estimated, true = np.zeros(2), np.zeros(2)
+        for seed in range(1, DRAWS + 1):
+            made = thin(sessions, sites, share, seed)
+            if abs(made.removed - share) > NEAR:
+                break
+            fewer = sites.drop("plugs").join(made.plugs, on="station_id", how="left", maintain_order="left")
+            panel = build_panel(made.sessions, fewer, regions="station", time_zone=records.time_zone)
+            estimated += panel.stations.select(pl.col("lost_arrivals", "lost_kwh").sum()).row(0)
+            energy = sessions["energy_kwh"].sum() - made.sessions["energy_kwh"].sum()
+            true += (sessions.height - made.sessions.height, energy)
+        else:
+            cells.append(" / ".join(f"{value:.2f}" for value in estimated / true))
             continue
-        fewer = sites.drop("plugs").join(made.plugs, on="station_id", how="left", maintain_order="left")
-        panel = build_panel(made.sessions, fewer, regions="station", time_zone=records.time_zone)
-        lost = sessions.height - made.sessions.height
-        cells.append(f"{panel.stations['lost_arrivals'].sum() / lost:.2f}")
+        cells.append("cannot be reached")
     print(f"| {asked.files[0].name} ({sites.height}) | " + " | ".join(cells) + " |")
 
 

@@ -66,8 +66,9 @@ def total(
         "total",
         "Forecasting the demand of the whole city",
         "penetration",
-        "Every model is trained on observed demand and told which hours were censored; all are scored on the true "
-        "demand of the last tenth of the hours, one hour ahead. The oracle is the quantile model with the same inputs, "
+        "Every model is trained on observed demand. Aware ones are told which hours were censored, the exposure-aware "
+        "one how much of each could be seen. All are scored on the true demand of the last tenth of the hours, one "
+        "hour ahead. The oracle is the quantile model with the same inputs, "
         "trained on the true demand.",
         scenes,
         choices,
