@@ -17,20 +17,24 @@ from unmet.demand.plugs import SHARED
 PLUGS = 4
 
 
-def shy(station: str, beta: float, days: int = 40, seed: int = 0):
-    """Drivers of whom exp(beta x) come where a share x of the plugs is taken: sessions, and how many were lost."""
+def shy(station: str, beta: float, days: int = 40, seed: int = 0, waiting: float = 0.0):
+    """Drivers of whom exp(beta x) come where a share x of the plugs is taken: sessions, and how many were lost.
+
+    Of those who find none free, some wait for one.
+    """
     rng = np.random.default_rng([seed, *station.encode()])
     free_at, rows, lost = np.zeros(PLUGS), [], 0
     for at in np.sort(rng.uniform(0, 24 * days, rng.poisson(6 * 24 * days))):
         taken = free_at > at
         if rng.random() >= np.exp(beta * taken.mean()):
             continue
-        if taken.all():
+        if taken.all() and rng.random() >= waiting:
             lost += 1
             continue
         plug = int(free_at.argmin())
-        free_at[plug] = at + rng.gamma(4, 1 / 4)
-        rows.append((station, at, free_at[plug], 10.0))
+        start = max(at, free_at[plug] + 0.02)
+        free_at[plug] = start + rng.gamma(4, 1 / 4)
+        rows.append((station, start, free_at[plug], 10.0))
     return rows, lost
 
 
@@ -47,6 +51,15 @@ def test_drivers_whom_a_crowd_keeps_away_are_not_lost(beta):
         assert without.sum() > 1.4 * lost
     else:
         assert exposure.crowding.min() > 0.95
+
+
+@pytest.mark.parametrize(("beta", "waiting"), [(-1.0, 0.3), (-1.0, 0.5), (-2.0, 0.5)])
+def test_of_those_who_come_to_a_full_station_some_wait(beta, waiting):
+    made = [shy(name, beta, waiting=waiting) for name in "abcd"]
+    rows = [row for rows, _ in made for row in rows]
+    panel = build_panel(sessions(*rows), stations(*"abcd", plugs=[PLUGS] * 4))
+    assert panel.exposure.waiting == pytest.approx(waiting, abs=0.12)
+    assert panel.exposure.lost.sum() == pytest.approx(sum(number for _, number in made), rel=0.3)
 
 
 def test_one_station_does_not_speak_for_those_that_cannot():

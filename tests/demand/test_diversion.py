@@ -94,11 +94,12 @@ def test_moments_equal_a_count_by_the_minute(rows, plugs):
         begins = [m - 1 for m in range(1, len(full)) if full[m] and not full[m - 1]]
         stops = [m - 1 for m in range(1, len(full)) if full[m - 1] and not full[m]]
         others = start[station == nearest[s, 0]]
-        for begin, stop in zip(begins, stops, strict=True):
-            long = min(stop - begin, window)
-            for at, sign in ((begin, 1), (stop, -1)):
-                after = int(((others > at) & (others <= at + long)).sum())
-                before = int(((others >= at - long) & (others < at)).sum())
-                expected.append((s, at, long, sign * (after - before)))
+        moments = sorted([(at, 1) for at in begins] + [(at, -1) for at in stops])
+        for i, (at, sign) in enumerate(moments):
+            near = [abs(at - moments[j][0]) for j in (i - 1, i + 1) if 0 <= j < len(moments)]
+            long = min([window, *near])
+            after = int(((others > at) & (others <= at + long)).sum())
+            before = int(((others >= at - long) & (others < at)).sum())
+            expected.append((s, at, long, sign * (after - before)))
     ours = [(s, at // minute, long // minute, more) for s, at, long, more in zip(*found, strict=True)]
     assert sorted(ours) == sorted(expected)

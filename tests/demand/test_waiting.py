@@ -32,8 +32,9 @@ def test_releases_equal_a_count_at_every_end(rows, plugs, within):
         starts, ends = start[station == s], np.sort(end[station == s])
         for gone, now in enumerate(ends):
             if (starts < now).sum() - gone >= plugs[s]:
-                retaken = ((starts >= now) & (starts <= now + within)).any()
-                expected.append((s, now, retaken))
+                later = starts[starts >= now]
+                retaken = (later <= now + within).any()
+                expected.append((s, now, later.min(initial=10**9) if len(later) else now, retaken))
     assert list(zip(*(part.tolist() for part in found), strict=True)) == expected
 
 
@@ -53,6 +54,25 @@ def crowded():
     places = {"lat": 55 + 0.03 * rng.random(4), "lon": 12 + 0.05 * rng.random(4), "power_kw": [50.0] * 4}
     known = pl.DataFrame({"station_id": ["s0", "s1", "s2", "s3"]} | places | {"plugs": [1] * 4})
     return prepare(build_city(pl.DataFrame(rows, schema=columns, orient="row"), known))
+
+
+def test_at_a_busy_place_a_plug_that_is_soon_taken_again_says_nothing_of_waiting():
+    hub = visits("hub", 40.0, 36, 0, 20, 1.0, seed=1)
+    small = [visits(name, 1.0, 2, 0, 20, 1.0, seed=1) for name in "abcd"]
+    rows = [row for made in (hub, *small) for row in made.rows]
+    panel = build_panel(sessions(*rows), stations("hub", *"abcd", plugs=[36, 2, 2, 2, 2]), regions="1")
+    assert panel.exposure.waiting < 0.1
+    assert panel.stations["lost_arrivals"][0] == pytest.approx(len(hub.lost), rel=0.2)
+    assert panel.stations["lost_arrivals"][1:].sum() == pytest.approx(sum(len(made.lost) for made in small), rel=0.2)
+
+
+def test_who_waits_is_counted_in_the_hour_in_which_the_plug_is_taken():
+    """A shift ends just before noon, and the next one plugs in just after it."""
+    rows = [("a", 24.0 * day + hour, 24.0 * day + hour + 1.95, 10.0) for day in range(40) for hour in (8, 10.02, 12.01)]
+    exposure = build_panel(sessions(*rows), stations("a")).exposure
+    assert exposure.intensity.per_hour.min() >= 0
+    assert exposure.intensity.weight.min() > 0
+    assert exposure.lost.min(initial=0.0) >= 0
 
 
 def test_a_simulated_queue_is_told_from_drivers_who_leave(crowded):

@@ -27,13 +27,16 @@ SPREADS = np.geomspace(0.01, 1.5, 30)  # of beta among stations that are thought
 USUAL_SPREAD = 0.5  # which of them are likely before the data say more
 COMMON_SPREAD = 0.5  # of the beta that they have in common, around none
 WIDE = 5.0
+NODES = 9  # of the mean over what a station's beta may be
 ROUNDS = 40
 
 
 def crowding(
     stays: Stays, plugs: Integers, first_ms: int, hour_of_week: Integers, level: Floats, per_hour: Floats
-) -> tuple[Floats, Floats]:
-    """Share of the usual arrivals that come to each station when it is full, at most 1, and its log-scale spread.
+) -> tuple[Floats, Floats, Floats]:
+    """Share of the usual arrivals that come to each station when it is full, at most 1, and how unsure that is.
+
+    The other two are standard deviations of its logarithm: of each station by itself, and of what all have in common.
 
     `level` is how busy each station is on each day, (stations, days), 0 where it is closed, `per_hour` the usual
     arrivals, (stations, hours of week). Stations have betas around a common one, as far apart as the data say; what is
@@ -42,20 +45,21 @@ def crowding(
     hours, arrivals = _by_taken(stays, plugs, first_ms, hour_of_week, level)
     time, came = (hours * per_hour[..., None]).sum(axis=1), arrivals.sum(axis=1)
     total, taken = time.sum(axis=1), np.arange(STEPS) / STEPS
-    beta, variance, likely = _pooled(*_betas(time, came))
-    usual = np.einsum("st,xst->xs", time, np.exp(beta[..., None] * taken)) / np.where(total > 0, total, 1.0)
-    share = np.exp(beta + variance / 2) / np.where(total > 0, usual, 1.0)
-    mean = likely @ beta
-    spread = np.sqrt(np.maximum(likely @ (variance + beta**2) - mean**2, 0.0))
+    beta, own, common = _pooled(*_betas(time, came))
+    nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
+    possible = beta + nodes[:, None] * np.sqrt(own + common)
+    usual = np.einsum("st,nst->ns", time, np.exp(possible[..., None] * taken)) / np.where(total > 0, total, 1.0)
+    share = weights / weights.sum() @ (np.exp(possible) / np.where(total > 0, usual, 1.0))
     room = 1 - (time @ taken) / np.where(total > 0, total, 1.0)  # from the usual share of plugs taken to all
-    return np.where(total > 0, np.minimum(likely @ share, 1.0), 1.0), np.where(total > 0, spread * room, 0.0)
+    alone, together = (np.where(total > 0, np.sqrt(variance) * room, 0.0) for variance in (own, common))
+    return np.where(total > 0, np.minimum(share, 1.0), 1.0), alone, together
 
 
 def _pooled(alone: Floats, information: Floats) -> tuple[Floats, Floats, Floats]:
-    """Betas of stations around a common one, for each spread: means and variances, (spreads, stations).
+    """Betas of stations around a common one: their means, and variances of their own and of what they have in common.
 
-    `alone` is what each station says by itself, and `information` the inverse of its variance. Last come the
-    probabilities of the spreads, (spreads,).
+    `alone` is what each station says by itself, and `information` the inverse of its variance. How far stations are
+    apart is averaged over, by its likelihood.
     """
     spread = SPREADS[:, None]
     borrowed = 1 / (1 + information * spread**2)
@@ -63,10 +67,13 @@ def _pooled(alone: Floats, information: Floats) -> tuple[Floats, Floats, Floats]
     of_common = weight.sum(axis=1, keepdims=True) + 1 / COMMON_SPREAD**2
     common = (weight * alone).sum(axis=1, keepdims=True) / of_common
     deviance = (weight * alone**2 - np.log(borrowed)).sum(axis=1) + (np.log(of_common) - of_common * common**2)[:, 0]
-    log_likely = -(deviance + (SPREADS / USUAL_SPREAD) ** 2) / 2
+    log_likely = np.log(SPREADS) - (deviance + (SPREADS / USUAL_SPREAD) ** 2) / 2  # the grid is geometric
     likely = np.exp(log_likely - log_likely.max())
-    mean = (1 - borrowed) * alone + borrowed * common
-    return mean, borrowed * spread**2 + borrowed**2 / of_common, likely / likely.sum()
+    likely /= likely.sum()
+    means = (1 - borrowed) * alone + borrowed * common
+    mean = likely @ means
+    own = likely @ (borrowed * spread**2 + (means - mean) ** 2)
+    return mean, own, likely @ (borrowed**2 / of_common)
 
 
 def _betas(time: Floats, came: Floats) -> tuple[Floats, Floats]:

@@ -30,7 +30,7 @@ class Moments(NamedTuple):
 
     station: Integers
     at_ms: Integers
-    window_ms: Integers  # for which the station was full after, or before
+    window_ms: Integers  # for which the station was full on one side, and had a free plug on the other
     more: Integers  # arrivals at the stations around in that time, beyond those in as long a time on the other side
 
 
@@ -55,7 +55,7 @@ def moments_of_change(stays: Stays, plugs: Integers, nearest: Integers) -> Momen
     for s in range(len(plugs)):
         come = gone = stays.first[s]
         stop = stays.first[s + 1]
-        full_since = NEVER
+        full_since, own = NEVER, n
         while gone < stop:
             if come < stop and stays.start_ms[come] < stays.end_ms[gone]:
                 now = stays.start_ms[come]
@@ -67,14 +67,19 @@ def moments_of_change(stays: Stays, plugs: Integers, nearest: Integers) -> Momen
             if is_full and full_since == NEVER:
                 full_since = now
             elif not is_full and full_since != NEVER:
-                length = min(now - full_since, WINDOW_MS)
-                for i, moment in enumerate((full_since, now)):
-                    station[n], at_ms[n], window[n] = s, moment, length
-                    for other in nearest[s]:
-                        starts = stays.start_ms[stays.first[other] : stays.first[other + 1]]
-                        before = np.searchsorted(starts, moment) - np.searchsorted(starts, moment - length)
-                        after = np.searchsorted(starts, moment + length + 1) - np.searchsorted(starts, moment + 1)
-                        more[n] += after - before if i == 0 else before - after
-                    n += 1
+                at_ms[n], at_ms[n + 1] = full_since, now
+                n += 2
                 full_since = NEVER
+        for i in range(own, n):  # full and free spells take turns
+            length = WINDOW_MS
+            if i > own:
+                length = min(length, at_ms[i] - at_ms[i - 1])
+            if i + 1 < n:
+                length = min(length, at_ms[i + 1] - at_ms[i])
+            station[i], window[i] = s, length
+            for other in nearest[s]:
+                starts = stays.start_ms[stays.first[other] : stays.first[other + 1]]
+                before = np.searchsorted(starts, at_ms[i]) - np.searchsorted(starts, at_ms[i] - length)
+                after = np.searchsorted(starts, at_ms[i] + length + 1) - np.searchsorted(starts, at_ms[i] + 1)
+                more[i] += after - before if (i - own) % 2 == 0 else before - after
     return Moments(station[:n].copy(), at_ms[:n].copy(), window[:n].copy(), more[:n].copy())

@@ -41,7 +41,7 @@ LEAST_EXPOSED = 0.05
 
 LEAST_ROUNDS, MOST_ROUNDS = 3, 20  # of fitting intensities, levels and the share of those who wait in turn
 SETTLED = 0.01  # by which that share may still move in the last one
-MOST_CHANCE = 0.9  # that a plug is retaken by chance
+LEAST_TOLD = 0.1  # share of releases that are not retaken by chance, which tell of those who wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,8 @@ class Exposure:
     open: NDArray[np.bool_]  # (stations, days)
     hour_of_week: Integers  # of each hour of the period, local
     crowding: Floats  # (stations,), share of the usual arrivals that come when it is full
-    crowding_spread: Floats  # (stations,), standard deviation of its logarithm
+    crowding_spread: Floats  # (stations,), standard deviation of its logarithm, of each station by itself
+    common_spread: Floats  # (stations,), and of what all have in common
     waiting: float  # share of the drivers who come to a full station and wait until they are served
     spill: float  # share of the others who are seen at another station or time instead
 
@@ -121,15 +122,19 @@ def fit_exposure(
     counts = _Counts(seen.station, seen.hour, hour_of_week, stations, days)
     full_share = seen.full.full_ms / HOUR_MS
     inside = (seen.releases.at_ms >= 0) & (seen.releases.at_ms < hours * HOUR_MS)
-    releases = Releases(seen.releases.station[inside], seen.releases.at_ms[inside], seen.releases.retaken[inside])
-    release_hour = releases.at_ms // HOUR_MS
-    taken = _Counts(releases.station[releases.retaken], release_hour[releases.retaken], hour_of_week, stations, days)
+    releases = seen.releases.only(inside)
+    release_hour, last = releases.at_ms // HOUR_MS, hours - 1
+    taken_hour = np.minimum(releases.next_ms[releases.retaken] // HOUR_MS, last)
+    taken = _Counts(releases.station[releases.retaken], taken_hour, hour_of_week, stations, days)
     levels = no_levels(stations, days)
-    near = nearness(stations, seen.km)
+    near, none = nearness(stations, seen.km), np.zeros(stations)
     waits, by_chance = waiting or 0.0, 1.0
     hides = 1 - waits  # where those who wait are not told from others, they are seen while a station is full
     for number in range(1, MOST_ROUNDS + 1):
-        weekly, daily = (getattr(counts, name) - (1 - by_chance) * getattr(taken, name) for name in ("weekly", "daily"))
+        weekly, daily = (
+            np.maximum(getattr(counts, name) - (1 - by_chance) * getattr(taken, name), 0.0)
+            for name in ("weekly", "daily")
+        )
         level = levels.level * there
         of_kind = np.zeros((stations, len(kinds)))
         np.add.at(of_kind.T, kind, level.T)
@@ -152,18 +157,18 @@ def fit_exposure(
         shown = expected.copy()
         np.add.at(shown, (seen.full.station, full_day), -hides * at_full)
         levels = fit_levels(daily, np.maximum(shown, LEAST_EXPOSED * expected))
-        fitted = Exposure(
-            seen.full, intensity, levels, there, hour_of_week, np.ones(stations), np.zeros(stations), waits, 0.0
-        )
+        fitted = Exposure(seen.full, intensity, levels, there, hour_of_week, np.ones(stations), none, none, waits, 0.0)
         before = waits
         if waiting is None:
             waits, by_chance = _waiting(fitted, releases, release_hour)
         if number >= LEAST_ROUNDS and abs(waits - before) < SETTLED:
             break
-    crowded, unsure = crowding(
+    crowded, unsure, common = crowding(
         seen.stays, seen.plugs, seen.first_ms, hour_of_week, levels.by_others * there, intensity.per_hour
     )
-    fitted = replace(fitted, crowding=crowded, crowding_spread=unsure, waiting=waits)
+    fitted = replace(fitted, crowding=crowded, crowding_spread=unsure, common_spread=common, waiting=waits)
+    if waits > 0 and waiting is None:  # of those who come, who are fewer
+        fitted = replace(fitted, waiting=_waiting(fitted, releases, release_hour)[0])
     return replace(fitted, spill=_diverted(fitted, seen) if spill is None else spill)
 
 
@@ -191,14 +196,15 @@ def _kinds(hour_of_week: Integers) -> tuple[int, Integers, Integers]:
 
 def _waiting(exposure: Exposure, releases: Releases, hour: Integers) -> tuple[float, float]:
     """The share of those who come to a full station and wait, and the share of retaken plugs that are chance."""
-    chance = -np.expm1(-exposure.rate(releases.station, hour) * RETAKEN_MS / HOUR_MS)
-    chance = np.minimum(chance, MOST_CHANCE)
+    full, crowd = exposure.full, exposure.crowding
+    chance = -np.expm1(-exposure.rate(releases.station, hour) * crowd[releases.station] * RETAKEN_MS / HOUR_MS)
     retaken = float(releases.retaken.sum())
-    waited = float(((releases.retaken - chance) / (1 - chance)).sum())  # others take the plugs that these leave
-    full = exposure.rate(exposure.full.station, exposure.full.hour) * exposure.full.full_ms / HOUR_MS
-    if waited <= 0 or full.sum() <= 0:
+    # Others take the plugs that those who wait leave; where somebody comes anyhow, nothing is told.
+    waited = float(((releases.retaken - chance) / np.maximum(1 - chance, LEAST_TOLD)).sum())
+    come = float((exposure.rate(full.station, full.hour) * full.full_ms / HOUR_MS * crowd[full.station]).sum())
+    if waited <= 0 or come <= 0:
         return 0.0, 1.0
-    return float(min(waited / full.sum(), 1.0)), max(1 - waited / retaken, 0.0)
+    return min(waited / come, 1.0), max(1 - waited / retaken, 0.0)
 
 
 def _diverted(exposure: Exposure, seen: Seen) -> float:
@@ -221,9 +227,11 @@ def lost_spread(exposure: Exposure, region: Integers, regions: int) -> Floats:
     lost = np.zeros((stations, HOURS_A_WEEK))
     np.add.at(lost, (rows.station, exposure.hour_of_week[rows.hour]), exposure.lost)
     of_station = 1 / intensity.weight_of_station + exposure.crowding_spread**2
-    variance = (lost**2 / intensity.weight).sum(axis=1) + lost.sum(axis=1) ** 2 * of_station
+    alone = (lost**2 / intensity.weight).sum(axis=1) + lost.sum(axis=1) ** 2 * of_station
+    together = np.bincount(region, lost.sum(axis=1) * exposure.common_spread, minlength=regions)
     total = np.bincount(region, lost.sum(axis=1), minlength=regions)
-    return np.asarray(np.sqrt(np.bincount(region, variance, minlength=regions)) / np.where(total > 0, total, np.inf))
+    variance = np.bincount(region, alone, minlength=regions) + together**2
+    return np.asarray(np.sqrt(variance) / np.where(total > 0, total, np.inf))
 
 
 class Regional(NamedTuple):

@@ -66,7 +66,12 @@ class Releases(NamedTuple):
 
     station: Integers
     at_ms: Integers
+    next_ms: Integers  # when the next car came; the moment itself, where none came
     retaken: NDArray[np.bool_]
+
+    def only(self, chosen: NDArray[np.bool_]) -> Releases:
+        """Some of them."""
+        return Releases(self.station[chosen], self.at_ms[chosen], self.next_ms[chosen], self.retaken[chosen])
 
 
 @compiled()
@@ -169,7 +174,8 @@ def releases_from_full(stays: Stays, plugs: Integers, within_ms: int) -> Release
     n = 0
     for s in range(len(stays.first) - 1):
         n += stays.first[s + 1] - stays.first[s]
-    station, at_ms, retaken = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.bool_)
+    station, at_ms, next_ms = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+    retaken = np.empty(n, np.bool_)
     n = 0
     for s in range(len(stays.first) - 1):
         come = gone = stays.first[s]
@@ -180,10 +186,11 @@ def releases_from_full(stays: Stays, plugs: Integers, within_ms: int) -> Release
                 continue
             if come - gone >= plugs[s]:
                 station[n], at_ms[n] = s, stays.end_ms[gone]
-                retaken[n] = come < stop and stays.start_ms[come] <= stays.end_ms[gone] + within_ms
+                next_ms[n] = stays.start_ms[come] if come < stop else stays.end_ms[gone]
+                retaken[n] = come < stop and next_ms[n] <= stays.end_ms[gone] + within_ms
                 n += 1
             gone += 1
-    return Releases(station[:n].copy(), at_ms[:n].copy(), retaken[:n].copy())
+    return Releases(station[:n].copy(), at_ms[:n].copy(), next_ms[:n].copy(), retaken[:n].copy())
 
 
 @compiled()

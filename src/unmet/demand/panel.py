@@ -203,7 +203,7 @@ def build_panel(
 
 
 def _since(releases: Releases, first_ms: int) -> Releases:
-    return releases._replace(at_ms=releases.at_ms - first_ms)
+    return releases._replace(at_ms=releases.at_ms - first_ms, next_ms=releases.next_ms - first_ms)
 
 
 def _distances(stations: pl.DataFrame) -> Floats | None:

@@ -9,17 +9,18 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from unmet.demand.calendar import HOURS_A_WEEK
 from unmet.models.calibration import EDGES, LEAST_HOURS, Calibration, moves_of, pool_of
 from unmet.models.encoding import Data
 from unmet.models.ensemble import Ensemble
 from unmet.models.likelihoods import Likelihood
 
-__all__ = ["LEAST_WINDOW", "WEEK", "blocks", "calibrate"]
+__all__ = ["WEEK", "WINDOW", "blocks", "calibrate"]
 
 Floats = NDArray[np.float64]
 ORIGINS = 48  # from which forecasts are calibrated, at most
-WEEK = 168
-LEAST_WINDOW = 4 * WEEK  # hours before a block that calibrate it, as far as the model has not learned from them
+WEEK = HOURS_A_WEEK
+WINDOW = 4 * WEEK  # hours before a block that calibrate it, as far as the model has not learned from them
 MOST_CELLS = 20_000_000  # region-hours of these forecasts, at most
 
 

@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator
 from unmet.errors import InputError
 from unmet.geo import haversine_km
 from unmet.models.backbones import BACKBONES
-from unmet.models.calibrating import LEAST_WINDOW, WEEK, blocks, calibrate
+from unmet.models.calibrating import WEEK, WINDOW, blocks, calibrate
 from unmet.models.calibration import Calibration
 from unmet.models.checkpoint import claim
 from unmet.models.encoding import Data, Encoding
@@ -79,6 +79,8 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         time_zone: of the calendar.
         workers: trainings at once; without it, one a core.
     """
+
+    latest_: Calibration | None = None  # by `recalibrate`
 
     def __init__(
         self,
@@ -158,7 +160,7 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         self.losses_ = [state.losses for state in states]
         self.finished_ = not stopped
         self.set_weights([state.best for state in states])
-        self.calibration_ = Calibration.none(len(likelihood.levels))
+        self.calibration_, self.latest_ = Calibration.none(len(likelihood.levels)), None
         if self.calibrate:
             self.calibration_ = calibrate(
                 self._ensemble(self.networks_), data, train_hours, fit_hours, self.horizon, self._floored
@@ -213,7 +215,7 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         mean = self._ensemble(self.networks_).from_origins(data, np.array([series.hours]), hours)[0]
         times = series.times(hours)[-hours:]
         steps = np.arange(1, hours + 1)
-        frame = self._frame(times, self._finish(mean, steps[:, None]))
+        frame = self._frame(times, self._finish(mean, steps[:, None], self.latest_))
         horizon = pl.Series("horizon", np.tile(steps, len(series.names)))
         return frame.insert_column(2, horizon)
 
@@ -250,9 +252,12 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         return pl.concat(frames)
 
     def recalibrate(self, panel: Any) -> Self:
-        """Calibrate anew, by the last weeks of a panel as far as the model has not learned from them."""
+        """Calibrate what `forecast` tells by the last weeks of a panel, as far as the model has not learned from them.
+
+        What is told of the past stays as it is.
+        """
         series = self.series(panel)
-        self.calibration_ = self._calibration_before(series.hours, series, self._encoded(series), self.horizon)
+        self.latest_ = self._calibration_before(series.hours, series, self._encoded(series), self.horizon)
         return self
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
@@ -340,10 +345,10 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
             yield begin, end, self._calibration_before(seen + (begin - seen) // WEEK * WEEK, series, data, horizon)
 
     def _calibration_before(self, hour: int, series: Series, data: Data, horizon: int) -> Calibration:
-        """By the weeks before an hour, where the model has seen none of the last of these; else as it was."""
+        """By the weeks before an hour, if these are after the fit and one or more; else as the model was."""
         learned, seen = map(series.hour_from, (self.split_.train_end, self.split_.fit_end))
-        since = max(learned, hour - max(seen - learned, LEAST_WINDOW), self.lags)
-        if not self.calibrate or self.target != "y" or hour <= seen or since >= hour:
+        since = max(learned, hour - max(seen - learned, WINDOW), self.lags)
+        if not self.calibrate or self.target != "y" or hour <= seen or hour - since < WEEK:
             return self.calibration_
         ensemble = self._ensemble(self.networks_)
         return calibrate(ensemble, data, since, hour, horizon, self._floored, self.calibration_)
@@ -420,10 +425,16 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         return Redraw(np.nan_to_num(series.demand), self._hidden(unseen, series), scale)
 
     def _encoded(self, series: Series) -> Data:
-        """A series as the networks read it, and what its hours came to, as far as the likelihood knows it."""
-        unseen = self.unseen_
-        redraw = None if unseen is None else self._redraw(unseen, series, self.encoding_.scale)
-        return self.encoding_.encode(self._filled(series, redraw)).to(self._device())
+        """A series as the networks read it, and what its hours came to, as far as the likelihood knows it.
+
+        Where it imputes what was not seen, a draw of that is taken, by what was known at the time.
+        """
+        filled = self._filled(series)
+        if self.unseen_ is not None and self.calibrate:
+            hidden = self._hidden(self.unseen_, series, by_days_before=True)
+            drawn = series.target + hidden.draw_by_day(int(series.first.timestamp()) // 3600)
+            filled = replace(filled, target=drawn, lower=drawn, upper=drawn)
+        return self.encoding_.encode(filled).to(self._device())
 
     def _filled(self, series: Series, redraw: Redraw | None = None) -> Series:
         """The series with demand as the network reads it: filled up, where the likelihood imputes what was not seen.

@@ -9,7 +9,7 @@ gamma(r + n, r + lambda e), and the arrivals that were not seen are negative bin
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -68,15 +68,11 @@ class Hidden:
         """Energy that was not seen, to be expected."""
         return self.arrivals * self.session_kwh
 
-    def draw_arrivals(self, rng: np.random.Generator, *, one_market: bool = False) -> Floats:
-        """One draw of the arrivals that were not seen.
-
-        Where the market share is unsure, it is drawn for every hour, or with `one_market` once a region for all hours.
-        """
+    def draw_arrivals(self, rng: np.random.Generator) -> Floats:
+        """One draw of the arrivals that were not seen; where the market share is unsure, it is drawn for every hour."""
         mean = self.arrivals
         if self.spread.any():
-            size = self.spread.shape if one_market else mean.shape
-            inverse = np.exp(self.spread * rng.standard_normal(size) - self.spread**2 / 2)
+            inverse = np.exp(self.spread * rng.standard_normal(mean.shape) - self.spread**2 / 2)
             unseen = unseen_in_market(self.exposure, self.unseen, inverse)
             mean = mean * unseen / np.where(self.unseen > 0, self.unseen, 1.0)
         frailty = rng.standard_gamma(self.shape) / self.shape
@@ -85,6 +81,17 @@ class Hidden:
     def draw(self, rng: np.random.Generator) -> Floats:
         """One draw of the energy that was not seen [kWh]."""
         return self.energy_of(self.draw_arrivals(rng), rng)
+
+    def draw_by_day(self, first_hour: int) -> Floats:
+        """One draw, of every day by itself, so that none depends on later ones; `first_hour` counts from 1970."""
+        day = (first_hour + np.arange(len(self.arrivals))) // HOURS_A_DAY
+        parts = []
+        for number in np.unique(day):
+            of_day = day == number
+            names = ("arrivals", "shape", "session_kwh", "exposure", "unseen")
+            part = replace(self, **{name: getattr(self, name)[of_day] for name in names})
+            parts.append(part.draw(np.random.default_rng([0, int(number)])))
+        return np.concatenate(parts)
 
     def energy_of(self, arrivals: Floats, rng: np.random.Generator) -> Floats:
         """Energy [kWh] of so many arrivals, each drawn from those that were seen."""

@@ -197,9 +197,9 @@ def _placed(series: Series, first: int, station_hours: pl.DataFrame, stations: p
     total = np.zeros((series.hours, len(series.names)))
     np.add.at(total, (hour, node), lost)
     # Of a region in a market with others, only the part that its own stations lost is at them.
-    exposure = series.reads[..., 1]
-    most = np.nanmax(np.where(np.isfinite(exposure), exposure, 0.0), axis=0, initial=1e-9)
-    at_own = np.clip((most - exposure) / np.maximum(1 - exposure, 1e-9), 0.0, 1.0)
+    records = records_of(series.reads)
+    most = np.nanmax(np.where(np.isfinite(records.exposure), records.exposure, 0.0), axis=0, initial=1e-9)
+    at_own = np.clip(1 - (1 - most) / np.maximum(records.unseen, 1e-9), 0.0, 1.0)
     seen = station_hours.group_by("station_id").agg(pl.col("arrivals").sum())
     number = names.to_frame().join(seen, on="station_id", how="left", maintain_order="left")["arrivals"].fill_null(0)
     return Stations(

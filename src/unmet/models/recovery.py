@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from unmet.demand.calendar import HOURS_A_WEEK
 from unmet.models.imputation import Hidden, Records, Unseen, unseen_in_market
 
 __all__ = ["DRAWS", "Estimate", "Recovered", "Stations", "estimate", "recover_hours"]
@@ -167,7 +168,7 @@ class _Sampler:
         self.nodes = self.rate.shape[1]
         self.groups = int(group.max(initial=-1)) + 1
         # Arrivals that the level of a week rests on: those of one memory before it and one after.
-        expected = _sums(self.rate * self.could, group, self.groups).mean(axis=0)
+        expected = (self.rate * self.could).sum(axis=0) * HOURS_A_WEEK / max(len(week), 1)
         self.level_weight = np.full(self.nodes, np.inf)
         if np.isfinite(unseen.memory):
             self.level_weight = np.maximum(expected * 2 * unseen.memory / 7, 1.0)
