@@ -1,6 +1,6 @@
 """Sites: stations beside each other as one, because a driver who finds one of them taken takes the next.
 
-Who wants a rapid charger does not take a slow one, though, so only stations of about the same power are one site.
+Who wants a rapid charger does not take a slow one, though, so only stations of about the same power are linked.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ def merge_sites(
     placed = (stations["lat"].is_not_null() & stations["lon"].is_not_null()).to_numpy()
     lat, lon = (stations[name].fill_null(0.0).to_numpy() for name in ("lat", "lon"))
     near = haversine_km(lat[:, None], lon[:, None], lat, lon) <= within_km
-    power = np.log(_power(sessions, stations))
+    known = _power(sessions, stations)
+    power = np.log(np.where(known > 0, known, np.nan))
     unknown = np.isnan(power)  # like each other, and like no other: one must not link a rapid charger to slow ones
     near &= (np.abs(power[:, None] - power) <= np.log(ALIKE)) | (unknown[:, None] & unknown)
     near &= (placed[:, None] & placed) | np.eye(stations.height, dtype=bool)

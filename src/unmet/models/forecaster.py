@@ -173,7 +173,8 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         """Forecasts one hour ahead for every past hour from `since` on that has enough hours before it.
 
         Those after the end of what the model has seen are calibrated week by week, by the weeks before. Columns:
-        `unique_id, ds`, the quantiles as `q0.05, q0.5, q0.95` [kWh]; with `each` also `seed`, one row a seed.
+        `unique_id, ds`, the quantiles as `q0.05, q0.5, q0.95` [kWh]; with `each` also `seed`, one row a seed, all
+        calibrated as their mean is.
         """
         series = self.series(panel)
         first = self.lags if since is None else max(self.lags, series.hour_from(since))

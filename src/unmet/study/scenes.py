@@ -30,7 +30,7 @@ OWN, OTHER = "own", "other"
 class Scene:
     """A panel with observed and true demand, and what it stands for."""
 
-    labels: dict[str, Any]  # queue, penetration, share: what its cells are called by
+    labels: dict[str, Any]  # queue, penetration, share, removed: what its cells are called by
     panel: pl.DataFrame  # unique_id, ds, y, y_true, arrivals, censored, exposure
     positions: pl.DataFrame | None  # unique_id, lat, lon; none where they are not known
     time_zone: str

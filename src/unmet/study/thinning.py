@@ -118,6 +118,8 @@ def thin(sessions: pl.DataFrame, stations: pl.DataFrame, share: float, seed: int
     energy = {name: part["energy_kwh"] for name, part in parts.items()}
     lost = {name: [float(energy[name].filter(~kept).sum()) for kept in served[name]] for name in parts}
     whole = float(ordered["energy_kwh"].sum())
+    if not whole > 0:
+        raise InputError("The sessions of these sites have no energy: nothing can be turned away.")
     turn = [name for name in parts for _ in range(before[name] - 1)]
     rng = np.random.default_rng([seed, 11])
     best, nearest = before, np.inf
