@@ -349,3 +349,14 @@ def test_a_fault_in_a_process_of_its_own_reaches_the_user():
 def test_times_are_told_in_utc(fitted):
     assert fitted.forecast(PANEL.with_columns(pl.col("ds").dt.convert_time_zone("Asia/Tokyo")))["ds"][0] == END
     assert fitted.forecast(PANEL).schema["ds"] == pl.Datetime("ms", "UTC")
+
+
+def test_regions_of_the_same_names_elsewhere_are_refused():
+    names = sorted(PANEL["unique_id"].unique())
+    places = pl.DataFrame({"unique_id": names, "lat": [55.0, 55.1, 55.2], "lon": [12.0] * 3})
+    forecaster = quick("linear", "gaussian").fit(PANEL, places)
+    forecaster.check_places(places.with_columns(pl.col("lat") + 0.01))
+    forecaster.check_places(None)
+    forecaster.check_places(places.head(2))  # what is missing is told where the panel is read
+    with pytest.raises(InputError, match="of the panel lies 111 km from the one of that name"):
+        forecaster.check_places(places.with_columns(pl.col("lat") + 1))

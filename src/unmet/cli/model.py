@@ -118,6 +118,7 @@ def forecast(
     from unmet.views.terminal import progress
 
     fitted, stored = load_model(model), read_panel(panel)
+    fitted.check_places(stored.regions)
     with run_folder(out, overwrite=overwrite) as folder, progress("Forecasting"):
         made = fitted.recalibrate(stored.table).forecast(stored.table, hours, future)
         past = read_series(stored.table, names=fitted.regions_, last_hours=fitted.lags).table()
@@ -147,6 +148,7 @@ def evaluate(
     from unmet.views.terminal import progress
 
     fitted, stored = load_model(model), read_panel(panel)
+    fitted.check_places(stored.regions)
     with run_folder(out, overwrite=overwrite) as folder, progress("Forecasting unseen hours and drawing the figures"):
         shown = ModelReport(fitted, score(fitted, stored.table, since.replace(tzinfo=UTC) if since else None))
         write_evaluation(shown, folder)
@@ -174,6 +176,7 @@ def recover(
     from unmet.views.terminal import progress
 
     fitted, stored = load_model(model), read_panel(panel, with_stations=True)
+    fitted.check_places(stored.regions)
     with run_folder(out, overwrite=overwrite) as folder:
         with progress("Recovering lost demand", total=draws) as advance:
             made = recovered(

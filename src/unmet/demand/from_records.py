@@ -72,7 +72,8 @@ def panel_from_records(choices: PanelChoices) -> tuple[Panel, pl.DataFrame, dict
         unserved=unserved,
     )
     mapping = mapping_from(_mapping(choices), "--map").to_yaml() if _mapping(choices) else ""
-    return panel, pl.concat(rejected), _about(records, outages) | {"mapping": mapping}
+    about = _about(records, outages) | {"mapping": mapping, "time_zone": panel.time_zone}
+    return panel, pl.concat(rejected), about
 
 
 def _unserved(choices: PanelChoices) -> Unserved:
@@ -141,7 +142,6 @@ def _about(records: Records, outages: pl.DataFrame) -> dict[str, Any]:
         **{name: records.counts[name] for name in kept},
         "formats": records.formats,
         "quality": {name: count for name, count in records.counts.items() if name not in kept and count},
-        "time_zone": records.time_zone,
         "outages": outages.height,
         "record_notes": records.notes,
     }

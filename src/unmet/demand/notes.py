@@ -20,7 +20,13 @@ UNSURE_LOSS = 0.2  # share of all lost drivers at stations whose plugs are not s
 
 
 def panel_notes(
-    exposure: Exposure, stations: pl.DataFrame, stays: Stays, first_ms: int, absent: int, waiting: float | None
+    exposure: Exposure,
+    stations: pl.DataFrame,
+    stays: Stays,
+    first_ms: int,
+    absent: int,
+    waiting: float | None,
+    spill: float | None,
 ) -> list[str]:
     """Sentences on what makes the estimate of lost drivers doubtful, and on what was found in the records."""
     hours = len(exposure.hour_of_week)
@@ -29,10 +35,20 @@ def panel_notes(
         *_openings(exposure, absent),
         *_gaps(stays, stations, first_ms, hours),
         *_waiting(exposure, waiting),
+        *_diverted(exposure, spill),
         *_always_full(full),
         *_full_for_weeks(exposure, stations),
         *_unsure_plugs(exposure, stations),
         *_shared(stations),
+    ]
+
+
+def _diverted(exposure: Exposure, given: float | None) -> list[str]:
+    if given is not None:
+        return []
+    return [
+        f"{100 * exposure.spill:.0f} % of the drivers who find no plug and do not wait seem to go to a station nearby: "
+        "so much do arrivals there rise when a station fills up. They count as seen."
     ]
 
 

@@ -197,7 +197,7 @@ def build_panel(
         (
             said,
             *market.notes(stations, counted),
-            *panel_notes(exposure, counted, cars, first_ms, absent.height, unserved.waiting),
+            *panel_notes(exposure, counted, cars, first_ms, absent.height, unserved.waiting, unserved.spill),
         ),
     )
 

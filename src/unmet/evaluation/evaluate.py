@@ -56,7 +56,7 @@ def evaluate(model: Forecaster, panel: pl.DataFrame, since: dt.datetime | None =
     actual = read_series(panel, target=against, names=model.regions_)
     if actual.first + dt.timedelta(hours=actual.hours) <= since:
         raise InputError(f"The panel ends before {since:%Y-%m-%d %H:%M}, up to which the model was fitted: nothing is "
-                         "left to score it on. Give later records, or fit with a smaller share.")  # fmt: skip
+                         "left to score it on. Give later records, or fit with a larger --test-share.")  # fmt: skip
     table = actual.table()
     levels = model.levels
     scale = dict(zip(model.regions_, model.encoding_.scale.tolist(), strict=True))
@@ -67,6 +67,8 @@ def evaluate(model: Forecaster, panel: pl.DataFrame, since: dt.datetime | None =
     if model.horizon > 1 and actual.first + dt.timedelta(hours=actual.hours - model.horizon) >= earliest:
         backtest = model.backtest(panel, since, every=EVERY)
         horizons = by_horizon(with_actual(backtest, table, "target", scale), levels)
+        if horizons and horizons[0]["to_hour"] == 1:  # of which every hour is known, not only some
+            horizons[0] |= score(rows, levels)
     shown = table.rename({"target": against}) if against == "y" else table.rename({"demand": "y", "target": "y_true"})
     columns = [name for name in ("y", "y_true") if name in shown.columns]
     hours = ahead.join(shown.select("unique_id", "ds", *columns), on=["unique_id", "ds"], how="left")

@@ -38,6 +38,7 @@ __all__ = ["Forecaster", "Split", "quantile_column"]
 Floats = NDArray[np.float64]
 LEAST_TARGETS = 24  # hours to learn from
 MEMORIES_BACK = 3  # memories of the level that a forecast looks back
+MOST_KM = 5.0  # by which a region may move between the panel of the fit and a later one
 
 
 @dataclass(frozen=True, slots=True)
@@ -407,6 +408,20 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
             names=self.regions_,
             last_hours=last_hours,
         )
+
+    def check_places(self, regions: pl.DataFrame | None) -> None:
+        """Refuse regions (`unique_id, lat, lon`) of the same names that are elsewhere than those of the fit."""
+        self.check_fitted()
+        if regions is None or self.positions_ is None or not set(self.regions_) <= set(regions["unique_id"]):
+            return
+        there = read_positions(regions.filter(pl.col("unique_id").is_in(self.regions_)), self.regions_)
+        km = haversine_km(*there.T, *self.positions_.T)
+        if km.max(initial=0.0) > MOST_KM:
+            worst = int(km.argmax())
+            raise InputError(
+                f"Region {self.regions_[worst]} of the panel lies {km[worst]:,.0f} km from the one of that name which "
+                "the model was fitted on: fit a model on this panel, or make the panel with the model's regions."
+            )
 
     def unseen(self) -> Unseen:
         """What the panel said of arrivals that were not seen; an error where the likelihood does not read it."""

@@ -83,8 +83,8 @@ def thinning_scenes(
         away = np.array([thinned.removed for thinned in made])
         if np.abs(away - share).max() > NEAR:
             notes.append(
-                f"With plugs removed, {100 * away.max():.0f} % of the energy is turned away where "
-                f"{100 * share:g} % was asked for: that cell is left out."
+                f"{100 * share:g} %: {100 * away[np.abs(away - share).argmax()]:.0f} % of the energy is the nearest "
+                "that removing plugs turns away, so that this cell is left out."
             )
             continue
         fewer = plugs - np.array([int(thinned.plugs["plugs"].sum()) for thinned in made])
@@ -96,7 +96,7 @@ def thinning_scenes(
             replace(_scene(thinned, quiet, truth, time_zone, share), run=run) for run, thinned in enumerate(made)
         ]
     if not scenes:
-        raise InputError("With plugs removed on paper no share asked for can be reached: " + notes[-1])
+        raise InputError("With plugs removed on paper no share asked for can be reached: " + " ".join(notes[1:]))
     return scenes, notes
 
 

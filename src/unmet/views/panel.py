@@ -95,7 +95,7 @@ def panel_page(panel: Panel, summary: dict[str, Any]) -> str:
         panel,
         PANEL_FIGURES,
         title="unmet: a demand panel",
-        headline=f"About {lost:,.0f} drivers, {percent(lost / (seen + lost), 1)} of all, found every plug taken",
+        headline=f"About {lost:,.0f} drivers, {percent(lost / (seen + lost), 1)} of all, found no plug and were lost",
         lead=(
             f"From {seen:,} sessions at {summary['stations']:,} stations, {first:%d %B %Y} to {last - HOUR:%d %B %Y}. "
             "Arrivals while a plug was free are all in the records; those while none was free are not, and are "
@@ -111,7 +111,9 @@ def panel_page(panel: Panel, summary: dict[str, Any]) -> str:
             ("Most saturated stations", "plugs", "known from", "sessions", "time full", "drivers lost", "lost, kWh"),
             _worst_rows(panel),
             f"{summary['plugs_unsure_at_stations']} stations have a number of plugs that is inferred and not sure: "
-            "they may have more, and then were full for less.",
+            "they may have more, and then were full for less."
+            if summary["plugs_unsure_at_stations"]
+            else "",
         ),
         footer=f"unmet {__version__}.",
     )  # fmt: skip

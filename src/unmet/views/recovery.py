@@ -49,7 +49,8 @@ def _page(shown: RecoveryReport, summary: dict[str, Any]) -> str:
         lead=(
             f"In {regions} from {first:%d %B %Y} to {last:%d %B %Y}. Records hold the drivers who found a free plug. "
             "How many came while none was free, or went to others, is estimated from how busy the same hours were when "
-            f"they could be seen; intervals hold the truth with a probability of {percent(summary['interval'])}. "
+            f"they could be seen. Intervals hold the truth with a probability of {percent(summary['interval'])} where "
+            "drivers are as the estimate takes them to be; `unmet study thinning` tests that on your records. "
             + " ".join(summary["notes"])
         ),
         facts=(

@@ -108,7 +108,13 @@ def _page(report: StudyReport) -> str:
         figures,
         title=f"unmet: {experiment.title.lower()}",
         headline=_headline(report),
-        lead=f"{experiment.about} {_between(int(runs.min() or 0), int(runs.max() or 0))} runs a cell.",  # type: ignore[arg-type]
+        lead=" ".join(
+            [
+                experiment.about,
+                f"{_between(int(runs.min() or 0), int(runs.max() or 0))} runs a cell.",  # type: ignore[arg-type]
+                *_found_again(report),
+            ]
+        ),
         facts=facts,
         table=_application_table(report) if report.hours is not None else _loss_table(report),
         footer=f"unmet {__version__}.",
@@ -284,9 +290,26 @@ def print_study(report: StudyReport, store: Store, out: Path, *, as_json: bool) 
         report_grid(name, heads, rows)
     for name, kwh, share in _application_rows(report):
         print(f"{name}: {kwh:,.0f} kWh, {_of_truth(share)} of the truth")
+    print("".join(f"{line}\n" for line in _found_again(report)), end="")
     for line in report.failed:
         say(f"Failed: {line}")
     print(f"Figures and tables: {out / 'study.html'} (open it in a browser)")
+
+
+def _found_again(report: StudyReport) -> list[str]:
+    """Sentences on the energy that was lost in all hours, as models estimate it that say so."""
+    lines = []
+    for _, group in report.groups():
+        for model in report.models():
+            cells = [(value, report.cell(group, model, value)) for value in report.columns]
+            told = [
+                f"{cell['lost_all_of_true']:.2f} at {report.column_name(value)}"
+                for value, cell in cells
+                if cell is not None and cell["lost_all_of_true"] is not None
+            ]
+            if told:
+                lines.append(f"{model_title(model)}, energy lost in all hours, of the truth: {', '.join(told)}.")
+    return lines
 
 
 def _terminal(cell: dict[str, Any] | None) -> str:
