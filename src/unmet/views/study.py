@@ -131,7 +131,8 @@ def _loss_table(report: StudyReport) -> PageTable:
     for name, group in report.groups():
         for model in report.models():
             cells = [report.cell(group, model, value) for value in report.columns]
-            rows.append((f"{name}: {model_title(model).lower()}", *(_pair(cell) for cell in cells)))
+            title = model_title(model)
+            rows.append((title if name == report.experiment.across else f"{name}: {title.lower()}", *map(_pair, cells)))
     note = "Large: this study. Small and grey: the paper's, and the difference." if report.experiment.built_in else ""
     return PageTable(heads, rows, note)
 
