@@ -9,9 +9,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from unmet.demand.panel import build_panel
 from unmet.records.sessions import read_records
-from unmet.study.thinning import NEAR, REMOVED, quiet_sites, thin
+from unmet.study.thinning import NEAR, REMOVED, quiet_sites, sessions_between, thin, thinned_panel
 
 DRAWS = 5  # of plugs to remove
 
@@ -24,26 +23,22 @@ def main() -> None:
     parser.add_argument("--until", type=datetime.fromisoformat, help="leave out sessions from then on, UTC")
     asked = parser.parse_args()
     records = read_records(asked.files, stations=asked.stations)
-    used = records.sessions
-    if asked.until is not None:
-        used = used.filter(pl.col("start") < asked.until.replace(tzinfo=UTC))
+    until = None if asked.until is None else asked.until.replace(tzinfo=UTC)
+    used = sessions_between(records.sessions, None, until)
     sites, sessions = quiet_sites(used, records.stations, records.time_zone)
     cells = []
     for share in REMOVED:
+        draws = [thin(sessions, sites, share, seed) for seed in range(1, DRAWS + 1)]
+        if max(abs(made.removed - share) for made in draws) > NEAR:
+            cells.append("cannot be reached")
+            continue
         estimated, true = np.zeros(2), np.zeros(2)
-        for seed in range(1, DRAWS + 1):
-            made = thin(sessions, sites, share, seed)
-            if abs(made.removed - share) > NEAR:
-                break
-            fewer = sites.drop("plugs").join(made.plugs, on="station_id", how="left", maintain_order="left")
-            panel = build_panel(made.sessions, fewer, regions="station", time_zone=records.time_zone)
+        for made in draws:
+            panel = thinned_panel(made, sites, "station", records.time_zone)
             estimated += panel.stations.select(pl.col("lost_arrivals", "lost_kwh").sum()).row(0)
             energy = sessions["energy_kwh"].sum() - made.sessions["energy_kwh"].sum()
             true += (sessions.height - made.sessions.height, energy)
-        else:
-            cells.append(" / ".join(f"{value:.2f}" for value in estimated / true))
-            continue
-        cells.append("cannot be reached")
+        cells.append(" / ".join(f"{value:.2f}" for value in estimated / true))
     print(f"| {asked.files[0].name} ({sites.height}) | " + " | ".join(cells) + " |")
 
 

@@ -28,7 +28,6 @@ from unmet.views.theme import FAINT, FORECAST, LOST, OBSERVED, layout
 WIDTH = 1000
 IMAGES = Path(__file__).parent / "images"
 ZONE = "Europe/Copenhagen"
-DAY = dt.timedelta(days=1)
 
 
 def draw(name: str, figure: go.Figure, height: int) -> None:

@@ -59,7 +59,7 @@ def fit_intensity(seen: Floats, exposed_hours: Floats, nearby: Floats | None = N
     station = np.where((by_station > 0) | hidden, station, 0.0)
     mean = station[:, None] * shape
     expected = mean * exposed_hours
-    prior = gamma_shape(seen, expected, LEAST_PRIOR, MOST_PRIOR)
+    prior = float(gamma_shape(seen, expected, LEAST_PRIOR, MOST_PRIOR))
     with np.errstate(divide="ignore", invalid="ignore"):
         per_hour = np.where(mean > 0, (prior + seen) / (prior / mean + exposed_hours), 0.0)
         own = np.where(mean > 0, exposed_hours / (prior / mean + exposed_hours), 1.0)
@@ -68,10 +68,11 @@ def fit_intensity(seen: Floats, exposed_hours: Floats, nearby: Floats | None = N
     return Intensity(per_hour, prior, own, lending, prior + seen, by_station + PSEUDO)
 
 
-def gamma_shape(seen: Floats, expected: Floats, least: float, most: float) -> float:
+def gamma_shape(seen: Floats, expected: Floats, least: float, most: float, axis: int | None = None) -> Floats:
     """R by moments, between two bounds: counts vary by m + m^2 / r, where their means vary by a gamma variable."""
-    beyond = ((seen - expected) ** 2 - expected).sum()
-    return float(np.clip((expected**2).sum() / beyond, least, most)) if beyond > 0 else most
+    beyond = ((seen - expected) ** 2 - expected).sum(axis=axis)
+    more = beyond > 0
+    return np.clip(np.where(more, (expected**2).sum(axis=axis) / np.where(more, beyond, 1.0), most), least, most)
 
 
 def nearness(stations: int, km: Floats | None) -> Floats:

@@ -30,7 +30,7 @@ HOUR_MS = 3_600_000
 RETAKEN_MS = 300_000
 """Who comes to a full station within this time after a plug got free was waiting for it, but for chance.
 
-On real records most are taken again after one to three minutes: one car leaves, and the next is driven there.
+One car leaves, and the next has to be driven there and plugged in.
 """
 
 NEVER = np.iinfo(np.int64).max

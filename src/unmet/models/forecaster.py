@@ -143,7 +143,7 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         self.unseen_, redraw = None, None
         if likelihood.imputes:
             self.unseen_ = _fit_unseen(series, self.time_zone, train_hours, places)
-            redraw = self._redraw(self.unseen_, series, encoding.scale)
+            redraw = Redraw(np.nan_to_num(series.demand), self._hidden(self.unseen_, series), encoding.scale)
         data = encoding.encode(self._filled(series, redraw)).to(device)
         task = Task(data, encoding, likelihood, self.lags, self.horizon, train_hours, fit_hours, self.training, redraw)
         job = Job(task, BACKBONES.named(self.backbone), region_graph(places, len(names)), device)
@@ -435,10 +435,6 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
     def _hidden(self, unseen: Unseen, series: Series, *, by_days_before: bool = False) -> Hidden:
         """What was not seen in each region-hour of a series."""
         return unseen.hidden(records_of(series.reads), series.week(self.time_zone), by_days_before=by_days_before)
-
-    def _redraw(self, unseen: Unseen, series: Series, scale: Floats) -> Redraw:
-        """Draws of the true demand of a series."""
-        return Redraw(np.nan_to_num(series.demand), self._hidden(unseen, series), scale)
 
     def _encoded(self, series: Series) -> Data:
         """A series as the networks read it, and what its hours came to, as far as the likelihood knows it.

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from unmet.demand.calendar import HOURS_A_DAY, HOURS_A_WEEK
 from unmet.demand.energies import BLOCK
-from unmet.demand.intensity import fit_intensity, nearness, rates_nearby
+from unmet.demand.intensity import fit_intensity, gamma_shape, nearness, rates_nearby
 from unmet.demand.levels import fit_levels, levels_around, levels_before
 from unmet.errors import InputError
 
@@ -28,7 +28,7 @@ Integers = NDArray[np.int64]
 
 LEAST_EXPOSED = 0.05  # share of its hours for which a region counts as exposed at least when its rate is fitted
 POOL = 10.0  # sessions of the mean around it that each mean starts from
-MOST_SHAPE = 1e4  # r of hours that vary as Poisson's
+LEAST_SHAPE, MOST_SHAPE = 0.5, 1e4  # r of hours; the last is Poisson's
 ENERGIES = 64  # energies of a session that are drawn from
 LEAST_SINGLE = 100  # hours with one arrival from which those are read
 
@@ -195,7 +195,7 @@ def fit_unseen(demand: Floats, records: Records, week: Integers, km: Floats | No
     session_kwh, spread = _energies(demand, seen, known, week)
     return Unseen(
         rate,
-        _shape(seen, rate[week] * level * exposed, known),
+        gamma_shape(seen, rate[week] * level * exposed, LEAST_SHAPE, MOST_SHAPE, axis=0),
         float(levels.memory),
         session_kwh,
         _single(demand, seen, known, spread),
@@ -217,13 +217,6 @@ def _by_day(values: Floats) -> Floats:
     total = np.zeros((days, values.shape[1]))
     np.add.at(total, np.arange(len(values)) // HOURS_A_DAY, values)
     return total
-
-
-def _shape(seen: Floats, expected: Floats, known: NDArray[np.bool_]) -> Floats:
-    """R of each region by moments: counts vary by m + m^2 / r."""
-    beyond = np.where(known, (seen - expected) ** 2 - expected, 0.0).sum(axis=0)
-    squares = np.where(known, expected**2, 0.0).sum(axis=0)
-    return np.asarray(np.clip(squares / np.maximum(beyond, squares / MOST_SHAPE + 1e-12), 0.5, MOST_SHAPE))
 
 
 def _energies(demand: Floats, seen: Floats, known: NDArray[np.bool_], week: Integers) -> tuple[Floats, float]:

@@ -6,16 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-import polars as pl
-
 from unmet.city.build import City
-from unmet.errors import InputError
 from unmet.models.training import Training
 from unmet.records.sessions import Records
 from unmet.study.cells import AWARE, ORACLE, PAPER_MODELS, Run, check_models, plan
 from unmet.study.paper import MARKET_SHARES, PENETRATIONS, QUEUES
 from unmet.study.scenes import Scene, competition_scenes, total_scenes
-from unmet.study.thinning import REMOVED, thinning_scenes
+from unmet.study.thinning import REMOVED, sessions_between, thinning_scenes
 
 __all__ = ["PRESETS", "Choices", "Experiment", "application", "competition", "thinning", "total"]
 
@@ -133,16 +130,8 @@ def thinning(
     Sessions from `since` until `until` (UTC) are used, by default all.
     """
     zone = time_zone or records.time_zone
-    sessions = records.sessions
-    if since is not None:
-        sessions = sessions.filter(pl.col("start") >= since)
-    if until is not None:
-        sessions = sessions.filter(pl.col("start") < until)
-    if sessions.is_empty():
-        raise InputError("There is no session in that time: give another --since or --until.")
-    scenes, notes = thinning_scenes(
-        sessions, records.stations, zone, removed, regions or str(choices.regions), choices.seed, choices.runs
-    )
+    used, grouping = sessions_between(records.sessions, since, until), regions or str(choices.regions)
+    scenes, notes = thinning_scenes(used, records.stations, zone, removed, grouping, choices.seed, choices.runs)
     return _experiment(
         "thinning",
         "Finding again what was taken away from real records",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,11 +18,22 @@ from numpy.typing import NDArray
 
 from unmet.compiled import compiled
 from unmet.demand.panel import UNSEEN, Panel, build_panel
+from unmet.demand.regions import Regions
 from unmet.demand.sites import merge_sites
 from unmet.errors import InputError
 from unmet.study.scenes import Scene
 
-__all__ = ["MOST_FULL", "NEAR", "REMOVED", "Thinned", "quiet_sites", "thin", "thinning_scenes"]
+__all__ = [
+    "MOST_FULL",
+    "NEAR",
+    "REMOVED",
+    "Thinned",
+    "quiet_sites",
+    "sessions_between",
+    "thin",
+    "thinned_panel",
+    "thinning_scenes",
+]
 
 Integers = NDArray[np.int64]
 
@@ -106,6 +118,23 @@ def _range(values: NDArray[Any], form: str = "d") -> str:
     return low if low == high else f"{low} to {high}"
 
 
+def sessions_between(sessions: pl.DataFrame, since: datetime | None, until: datetime | None) -> pl.DataFrame:
+    """The sessions from one time until another, each of which may be left open."""
+    if since is not None:
+        sessions = sessions.filter(pl.col("start") >= since)
+    if until is not None:
+        sessions = sessions.filter(pl.col("start") < until)
+    if sessions.is_empty():
+        raise InputError("There is no session in that time: give another --since or --until.")
+    return sessions
+
+
+def thinned_panel(made: Thinned, stations: pl.DataFrame, regions: str | Regions, time_zone: str) -> Panel:
+    """The panel of what is left at stations with fewer plugs."""
+    fewer = stations.drop("plugs").join(made.plugs, on="station_id", how="left", maintain_order="left")
+    return build_panel(made.sessions, fewer, regions=regions, time_zone=time_zone)
+
+
 def thin(sessions: pl.DataFrame, stations: pl.DataFrame, share: float, seed: int = 1) -> Thinned:
     """Remove plugs, at stations in random order and never the last, until that share of the energy is turned away.
 
@@ -164,8 +193,7 @@ def quiet_sites(sessions: pl.DataFrame, stations: pl.DataFrame, time_zone: str) 
 
 
 def _scene(made: Thinned, stations: pl.DataFrame, truth: Panel, time_zone: str, share: float) -> Scene:
-    fewer = stations.drop("plugs").join(made.plugs, on="station_id", how="left", maintain_order="left")
-    seen = build_panel(made.sessions, fewer, regions=truth.regions, time_zone=time_zone)
+    seen = thinned_panel(made, stations, truth.regions, time_zone)
     labels: dict[str, Any] = {"removed": share}
     panel = (
         truth.table.select("unique_id", "ds", y_true="y")
