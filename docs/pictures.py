@@ -12,13 +12,10 @@ import plotly.graph_objects as go
 import polars as pl
 
 from unmet.city.build import build_city
-from unmet.demand.panel import Panel, build_panel
 from unmet.demand.regions import kmeans_regions
-from unmet.demand.simulated import records_and_truth
-from unmet.demand.unserved import Unserved
-from unmet.models.forecaster import Forecaster
-from unmet.models.recover import recover
-from unmet.models.training import Training
+from unmet.demand.simulated import simulated_panel
+from unmet.estimation.lost_demand import LostDemand
+from unmet.estimation.simulated import estimate_simulated
 from unmet.simulation.scenario import Scenario
 from unmet.simulation.simulate import Outcome, prepare, simulate
 from unmet.study.censoring import run_censoring
@@ -46,9 +43,10 @@ def draw(name: str, figure: go.Figure, height: int) -> None:
     print(out)
 
 
-def day_at_a_station(outcome: Outcome, panel: Panel) -> go.Figure:
-    """One day of the station with two plugs that lost the most drivers: plugs taken, drivers seen and lost."""
-    two = panel.stations.filter(pl.col("plugs") == 2).sort("lost_arrivals", descending=True)["station_id"][0]
+def day_at_a_station(outcome: Outcome, lost: LostDemand) -> go.Figure:
+    """One day of the station with two plugs that lost the most drivers: plugs taken, drivers recorded and lost."""
+    alone = lost.by_site().filter((pl.col("capacity") == 2) & (pl.col("stations") == 1))
+    two = alone.sort("lost_arrivals", descending=True)["site_id"][0]
     here = outcome.arrivals.filter(pl.col("station_id") == two).with_columns(
         local=pl.col("arrival").dt.convert_time_zone(ZONE)
     )
@@ -82,10 +80,10 @@ def day_at_a_station(outcome: Outcome, panel: Panel) -> go.Figure:
     return layout(figure)
 
 
-def lost_by_station(outcome: Outcome, panel: Panel) -> go.Figure:
+def lost_by_station(outcome: Outcome, lost: LostDemand) -> go.Figure:
     """Lost drivers of each station, as estimated and as they were."""
-    lost = outcome.arrivals.filter(pl.col("outcome") == "lost").group_by("station_id").agg(true=pl.len())
-    both = panel.stations.join(lost, on="station_id", how="left").with_columns(pl.col("true").fill_null(0))
+    truth = outcome.arrivals.filter(pl.col("outcome") == "lost").group_by("station_id").agg(true=pl.len())
+    both = lost.by_station().join(truth, on="station_id", how="left").with_columns(pl.col("true").fill_null(0))
     shown = both.filter((pl.col("true") > 0) | (pl.col("lost_arrivals") >= 0.5))
     most = float(max(shown["true"].max(), shown["lost_arrivals"].max())) * 1.3
     figure = go.Figure()
@@ -102,12 +100,11 @@ def lost_by_station(outcome: Outcome, panel: Panel) -> go.Figure:
     return layout(figure)
 
 
-def weeks_of_a_region(table: pl.DataFrame) -> go.Figure:
+def weeks_of_a_region(lost: LostDemand, table: pl.DataFrame) -> go.Figure:
     """Weekly demand of the region that lost the most: recorded, recovered and true."""
-    lost = table.group_by("unique_id").agg(lost=(pl.col("y_true") - pl.col("y")).sum())
-    worst = lost.sort("lost", descending=True)["unique_id"][0]
-    model = Forecaster("seasonal", "exposure", training=Training(epochs=1), seeds=1, time_zone=ZONE)
-    made = recover(model.fit(table.select(pl.exclude("y_true"))), table).weeks.filter(pl.col("unique_id") == worst)
+    gap = table.group_by("unique_id").agg(lost=(pl.col("y_true") - pl.col("y")).sum())
+    worst = gap.sort("lost", descending=True)["unique_id"][0]
+    made = lost.by_week().filter(pl.col("unique_id") == worst)
     local = pl.col("ds").dt.convert_time_zone(ZONE).dt.truncate("1w").dt.date()
     truth = table.filter(pl.col("unique_id") == worst).group_by(week=local).agg(pl.col("y_true").sum(), hours=pl.len())
     weeks = made.join(truth, on="week").filter(pl.col("hours") >= 167).sort("week")  # whole ones
@@ -137,14 +134,12 @@ def main() -> None:
     study = run_censoring(city, queues=["first-come"], penetrations=[0.05])
     draw("hidden-demand", REGION_DEMAND.draw(study), 560)
     outcome = simulate(prepare(city), Scenario(queue="first-come", penetration=0.05))
-    panel = build_panel(
-        outcome.sessions, outcome.stations, regions="10", time_zone=ZONE, unserved=Unserved(energies="to-80")
-    )
-    draw("day-at-a-station", day_at_a_station(outcome, panel), 360)
-    draw("lost-by-station", lost_by_station(outcome, panel), 520)
     regions = kmeans_regions(city.stations, 10)
-    table = records_and_truth(outcome.sessions, outcome.arrivals, outcome.stations, regions, city.period, ZONE)
-    draw("recovered-weeks", weeks_of_a_region(table), 460)
+    lost = estimate_simulated(outcome.sessions, outcome.stations, regions, ZONE)
+    draw("day-at-a-station", day_at_a_station(outcome, lost), 360)
+    draw("lost-by-station", lost_by_station(outcome, lost), 520)
+    table = simulated_panel(outcome.arrivals, regions, city.period)
+    draw("recovered-weeks", weeks_of_a_region(lost, table), 460)
 
 
 if __name__ == "__main__":

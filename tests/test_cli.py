@@ -70,6 +70,7 @@ def test_simulate_writes_a_run(files, tmp_path):
     assert panel["y"].sum() == pytest.approx(summary["observed_kwh"], abs=1e-2)
     assert panel["y_true"].sum() == pytest.approx(summary["true_kwh"], abs=1e-2)
     assert panel["exposure"].is_between(0, 1).all()
+    assert {"lost_kwh_before", "lost_draws"} <= set(panel.columns)
     arrivals = pl.read_parquet(out / "arrivals.parquet")
     assert summary["arrivals"] == arrivals.height == summary["served"] + summary["lost"]
     assert summary["true_kwh"] == pytest.approx(arrivals["wanted_kwh"].sum(), abs=1e-3)

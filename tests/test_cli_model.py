@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from tests.models.panels import capped, small_panel
+from tests.models.panels import capped, small_panel, with_lost
 from tests.test_cli import unmet
 from unmet.cli import app
 from unmet.errors import InputError
@@ -34,7 +34,7 @@ def refused(*arguments: object) -> str:
 def panel(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("panel")
     table = capped(small_panel(), 9.0).rename({"truth": "y_true"})
-    table.with_columns(arrivals=(pl.col("y") / 2).ceil(), exposure=0.9).write_parquet(folder / "panel.parquet")
+    with_lost(table).write_parquet(folder / "panel.parquet")
     places = {"unique_id": ["r0", "r1", "r2"], "lat": [55.60, 55.61, 55.64], "lon": [12.50, 12.52, 12.49]}
     pl.DataFrame(places).write_parquet(folder / "regions.parquet")
     (folder / "panel.json").write_text('{"time_zone": "Europe/Copenhagen"}')
@@ -156,14 +156,15 @@ def test_rows_of_a_csv_that_cannot_be_used_are_listed_by_their_lines(tmp_path):
 
 def test_bad_models_and_panels_give_a_sentence(panel, model, tmp_path):
     small_panel().write_csv(tmp_path / "bare.csv")
-    small_panel(regions=2).with_columns(arrivals=1, exposure=1.0).write_csv(tmp_path / "other.csv")
+    with_lost(small_panel(regions=2)).write_parquet(tmp_path / "other.parquet")
     (tmp_path / "empty").mkdir()
     for arguments, says in (
         (("forecast", tmp_path / "empty", panel), "There is no model at"),
         (("forecast", model, tmp_path / "nothing"), "There is no panel at"),
         (("forecast", model, tmp_path / "empty"), "holds no panel.parquet"),
-        (("forecast", model, tmp_path / "other.csv"), "other regions than the model was fitted on"),
-        (("forecast", model, tmp_path / "bare.csv"), "no column arrivals, exposure"),
+        (("forecast", model, tmp_path / "other.parquet"), "other regions than the model was fitted on"),
+        (("forecast", model, tmp_path / "bare.csv"), "no column lost_kwh_before, lost_draws"),
+        (("fit", tmp_path / "bare.csv", *QUICK), "make the panel with `unmet panel`"),
         (("fit", tmp_path / "bare.csv", *QUICK), "with --likelihood censored-quantile"),
         (("forecast", model, panel, "--hours", 25), "ask for fewer"),
         (("evaluate", model, panel, "--since", "2030-01-01"), "The panel ends before 2030-01-01"),

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import sys
+from pathlib import Path
 
 import polars as pl
 import pytest
+from typer.testing import CliRunner
 
-from tests.simulation.cities import small_city
-from tests.test_cli import unmet
-from unmet.simulation.scenario import Scenario
-from unmet.simulation.simulate import prepare, simulate
+from tests.small_network import STATIONS, records
+from unmet.cli import app, main
+from unmet.demand.panel import Panel
+from unmet.estimation.lost_demand import LostDemand
 
-NEEDED = {"rows_in", "rows_kept", "rows_set_aside", "sessions", "energy_kwh", "stations", "plugs", "regions", "hours",
-          "mean_exposure"}  # fmt: skip
-TABLES = {
-    *(f"{name}.parquet" for name in ("panel", "stations", "station_hours", "regions")),
+NEEDED = {"rows_in", "rows_kept", "rows_set_aside", "sessions", "energy_kwh", "stations", "sites", "regions",
+          "hours", "mean_exposure", "lost_kwh", "lost_arrivals", "seen_kwh", "self_check", "waiting", "spill",
+          "notes"}  # fmt: skip
+PARQUET = ("panel", "sessions", "stations", "sites", "regions", "everyone", "outages", "station_hours")
+FILES = {
+    *(f"{name}.parquet" for name in PARQUET),
+    "stations.csv",
+    "sites.csv",
     "panel.json",
     "summary.json",
     "panel.html",
@@ -24,99 +31,142 @@ TABLES = {
 }
 
 
+def run(*arguments: object) -> str:
+    done = CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "200"})
+    assert done.exit_code == 0, done.exception or done.output
+    return done.stdout
+
+
+def summary(*arguments: object) -> dict:
+    return json.loads(run("panel", *arguments, "--json"))
+
+
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("run")
-    outcome = simulate(prepare(small_city(2, 60, 20, 6, 2)), Scenario(penetration=1))
-    outcome.sessions.write_parquet(folder / "sessions.parquet")
-    outcome.stations.write_csv(folder / "stations.csv")
-    outcome.sessions.rename({"start": "Plug in", "end": "Plug out", "energy_kwh": "kWh"}).write_csv(folder / "mine.csv")
+def given(tmp_path_factory) -> Path:
+    """The same sessions as Parquet, as CSV with other names, and in a database."""
+    folder = tmp_path_factory.mktemp("given")
+    sessions = records()[0].with_row_index("session_id").with_columns(pl.col("session_id").cast(pl.String))
+    sessions.write_parquet(folder / "sessions.parquet")
+    STATIONS.write_csv(folder / "stations.csv")
+    sessions.rename({"start": "Plug in", "end": "Plug out", "energy_kwh": "kWh"}).write_csv(folder / "mine.csv")
     with sqlite3.connect(folder / "db.sqlite") as database:
-        database.execute("create table charges (id text, place text, a text, b text, wh real)")
-        rows = outcome.sessions.select(
-            "session_id", "station_id", pl.col("start", "end").cast(pl.String), pl.col("energy_kwh") * 1000
+        database.execute("create table charges (id text, place text, plug text, a text, b text, wh real)")
+        rows = sessions.select(
+            "session_id", "station_id", "plug_id", pl.col("start", "end").cast(pl.String), pl.col("energy_kwh") * 1000
         )
-        database.executemany("insert into charges values (?, ?, ?, ?, ?)", rows.rows())
+        database.executemany("insert into charges values (?, ?, ?, ?, ?, ?)", rows.rows())
     database.close()
     return folder
 
 
-def summary(*arguments: object):
-    done = unmet("panel", *arguments, "--json")
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+@pytest.fixture(scope="module")
+def base(given) -> list[object]:
+    return ["--stations", given / "stations.csv", "--regions", 2, "--time-zone", "Europe/Copenhagen"]
 
 
-def test_one_command_writes_the_panel(run, tmp_path):
-    said = summary(
-        run / "sessions.parquet", "--stations", run / "stations.csv", "--out", tmp_path / "p", "--regions", 3
-    )
-    assert set(said) >= NEEDED
-    assert {p.name for p in (tmp_path / "p").iterdir()} == TABLES
-    panel = pl.read_parquet(tmp_path / "p" / "panel.parquet")
-    assert panel.columns == ["unique_id", "ds", "y", "arrivals", "censored", "exposure", "turnout", "exposure_spread",
-                             "lost_spread", "session_kwh", "hour", "weekday", "holiday"]  # fmt: skip
-    assert panel.height == said["regions"] * said["hours"]
-    assert panel["y"].sum() == pytest.approx(said["energy_kwh"], abs=0.01)
-    assert len(said["most_saturated"]) == 6
-    again = summary(
-        run / "sessions.parquet", "--stations", run / "stations.csv", "--out", tmp_path / "q", "--regions", 3
-    )
-    assert again | {"out": ""} == said | {"out": ""}
-    for name in TABLES:
-        assert (tmp_path / "p" / name).read_bytes() == (tmp_path / "q" / name).read_bytes(), name
+@pytest.fixture(scope="module")
+def made(given, base) -> dict:
+    return summary(given / "sessions.parquet", *base, "--out", given / "panel")
 
 
-def test_mapping_by_option_by_file_and_from_a_database_give_the_same(run, tmp_path):
-    base = ["--stations", run / "stations.csv", "--regions", 2]
-    plain = summary(run / "sessions.parquet", *base, "--out", tmp_path / "a")
+def test_one_command_writes_the_panel(given, made):
+    assert set(made) >= NEEDED
+    assert {path.name for path in (given / "panel").iterdir()} == FILES
+    table = pl.read_parquet(given / "panel" / "panel.parquet")
+    assert {"unique_id", "ds", "y", "arrivals", "censored", "exposure", "lost_kwh", "lost_draws", "hour", "weekday",
+            "holiday"} <= set(table.columns)  # fmt: skip
+    assert table.height == made["regions"] * made["hours"]
+    assert table["y"].sum() == pytest.approx(made["energy_kwh"], abs=0.01)
+    assert table["lost_kwh"].sum() == pytest.approx(made["lost_kwh"]["mean"], rel=1e-3)
+    stations = pl.read_parquet(given / "panel" / "stations.parquet")
+    assert stations["lost_kwh"].sum() == pytest.approx(made["lost_kwh"]["mean"], rel=1e-3)
+    assert (made["stations"], made["sites"]) == (6, 5)
+    assert json.loads((given / "panel" / "summary.json").read_text()) == {k: v for k, v in made.items() if k != "out"}
+
+
+def test_csv_tables_are_the_parquet_tables(given, made):
+    for name in ("stations", "sites"):
+        parquet = pl.read_parquet(given / "panel" / f"{name}.parquet")
+        assert pl.read_csv(given / "panel" / f"{name}.csv", schema=parquet.schema).equals(parquet), name
+
+
+def test_the_same_records_give_the_same_bytes(given, base, made):
+    again = summary(given / "sessions.parquet", *base, "--out", given / "again")
+    assert again | {"out": ""} == made | {"out": ""}
+    for name in FILES:
+        assert (given / "again" / name).read_bytes() == (given / "panel" / name).read_bytes(), name
+
+
+def test_the_folder_is_a_panel_to_python(given, made):
+    panel = Panel.load(given / "panel")
+    assert panel.stations.columns[-1] == "energy_kwh"
+    assert "lost_kwh" not in panel.table.columns
+    said = LostDemand().fit(panel).summary()
+    assert said["lost_kwh"]["mean"] == pytest.approx(made["lost_kwh"]["mean"], abs=1e-3)
+
+
+def test_mapping_by_option_by_file_and_from_a_database_give_the_same(given, base, made):
     maps = ["--map", "start=Plug in", "--map", "end=Plug out", "--map", "energy_kwh=kWh"]
-    mapped = summary(run / "mine.csv", *base, *maps, "--out", tmp_path / "b")
-    assert (tmp_path / "b" / "mapping.yaml").read_text() == "start: Plug in\nend: Plug out\nenergy_kwh: kWh\n"
-    by_file = summary(run / "mine.csv", *base, "--map-file", tmp_path / "b" / "mapping.yaml", "--out", tmp_path / "c")
-    query = "select id, place, a, b, wh from charges"
-    columns = {
-        "session_id": "id",
-        "station_id": "place",
-        "start": "a",
-        "end": "b",
-        "energy_kwh": "wh",
-        "energy_factor": "0.001",
-    }
+    mapped = summary(given / "mine.csv", *base, *maps, "--out", given / "b")
+    assert (given / "b" / "mapping.yaml").read_text() == "start: Plug in\nend: Plug out\nenergy_kwh: kWh\n"
+    by_file = summary(given / "mine.csv", *base, "--map-file", given / "b" / "mapping.yaml", "--out", given / "c")
+    columns = {"session_id": "id", "station_id": "place", "plug_id": "plug", "start": "a", "end": "b",
+               "energy_kwh": "wh", "energy_factor": "0.001"}  # fmt: skip
     options = [part for name, column in columns.items() for part in ("--map", f"{name}={column}")]
-    stored = summary(
-        "--sql", f"sqlite:///{run / 'db.sqlite'}", "--query", query, *options, *base, "--out", tmp_path / "d"
-    )
+    database = ["--sql", f"sqlite:///{given / 'db.sqlite'}", "--query", "select id, place, plug, a, b, wh from charges"]
+    stored = summary(*database, *options, *base, "--out", given / "d")
     for other in (mapped, by_file, stored):
-        for name in NEEDED - {"mean_exposure", "energy_kwh"}:
-            assert other[name] == plain[name], name
-        assert other["energy_kwh"] == pytest.approx(plain["energy_kwh"])
-        assert other["mean_exposure"] == pytest.approx(plain["mean_exposure"], abs=1e-6)
+        for name in ("rows_in", "rows_kept", "rows_set_aside", "sessions", "stations", "sites", "regions", "hours"):
+            assert other[name] == made[name], name
+        assert other["energy_kwh"] == pytest.approx(made["energy_kwh"])
+        assert other["lost_kwh"]["mean"] == pytest.approx(made["lost_kwh"]["mean"], rel=1e-6)
 
 
-def test_people_get_a_table_and_what_was_set_aside(run, tmp_path):
+def test_people_get_a_table_and_what_was_set_aside(given, base, tmp_path, capsys, monkeypatch):
+    text = (given / "mine.csv").read_text().splitlines()
     broken = tmp_path / "broken.csv"
-    text = (run / "mine.csv").read_text().splitlines()
-    broken.write_text("\n".join([*text, text[-1], "x,s0,yesterday,today,1,,"]))
-    done = unmet(
-        "panel",
-        broken,
-        "--map",
-        "start=Plug in",
-        "--map",
-        "end=Plug out",
-        "--map",
-        "energy_kwh=kWh",
-        "--out",
-        tmp_path / "p",
-    )
-    assert done.returncode == 0, done.stderr
-    assert "Most saturated stations" in done.stdout
-    assert "2 rows were set aside" in done.stderr
-    assert "is the same session as on an earlier line" in done.stderr
+    broken.write_text("\n".join([*text, text[-1], "x,a,a0,yesterday,today,1"]))
+    maps = ["--map", "start=Plug in", "--map", "end=Plug out", "--map", "energy_kwh=kWh"]
+    arguments = ["unmet", "panel", broken, *base, *maps, "--out", tmp_path / "p"]
+    monkeypatch.setattr(sys, "argv", [str(argument) for argument in arguments])
+    monkeypatch.setenv("COLUMNS", "200")
+    with pytest.raises(SystemExit) as ended:
+        main()
+    said = capsys.readouterr()
+    assert not ended.value.code
+    assert "Sites that lost most" in said.out
+    assert "Town hall" in said.out
+    assert "2 rows were set aside" in said.err
+    assert "is the same session as on an earlier line" in said.err
     rejected = pl.read_parquet(tmp_path / "p" / "rejected.parquet")
     assert rejected.columns == ["file", "line", "column", "value", "reason"]
     assert rejected.height == 2
+
+
+def test_drivers_who_wait_or_charge_nearby_are_not_lost(given, base, made):
+    options = ["--waiting", 0.5, "--spill", "0.2"]
+    some = summary(given / "sessions.parquet", *base, *options, "--out", given / "waits")
+    assert (some["waiting"], some["spill"]) == (0.5, 0.2)
+    assert some["lost_arrivals"]["mean"] == pytest.approx(0.4 * made["lost_arrivals"]["mean"], rel=0.2)
+    page = (given / "waits" / "panel.html").read_text().replace("\N{NO-BREAK SPACE}", " ")
+    assert "(50 % of those who find a site full)" in page
+
+
+def test_what_competitors_serve_is_told_apart_from_the_loss(given, base, made):
+    shared = summary(given / "sessions.parquet", *base, "--share", "0.2-0.3", "--out", given / "shared")
+    assert shared["lost_kwh"] == made["lost_kwh"]
+    whole = shared["seen_kwh"] + shared["lost_kwh"]["mean"]
+    assert shared["elsewhere_kwh"] == pytest.approx(whole * (1 / 0.245 - 1), rel=0.15)
+    assert made["elsewhere_kwh"] == 0
+    assert shared["mean_exposure"] < 0.35 < made["mean_exposure"]
+    page, without = (
+        (given / name / "panel.html").read_text().replace("\N{NO-BREAK SPACE}", " ") for name in ("shared", "panel")
+    )
+    assert "20 to 30 % of the market" in page
+    assert "is expected to have gone to other operators" in page
+    assert "other operators" not in without
+    market = json.loads((given / "shared" / "panel.json").read_text())["market"]
+    assert market == {"operator": None, "share": [0.2, 0.3]}
 
 
 BAD = {
@@ -131,27 +181,35 @@ BAD = {
     "regions that make no sense": (["{sessions}", "--regions", "some"], "makes no sense"),
     "booking that makes no sense": (["{sessions}", "--booking", "later"], "arrival or delivery"),
     "share over one": (["{sessions}", "--share", "3"], "up to 1"),
+    "share the wrong way round": (["{sessions}", "--share", "0.3-0.2"], "as 0.25 or 0.2-0.3"),
     "unknown zone": (["{sessions}", "--time-zone", "Mars/North"], "no time zone"),
     "unknown country": (["{sessions}", "--country", "XX"], "No holidays"),
     "unknown operator": (["{sessions}", "--operator", "Nobody"], "operator"),
     "outages without a column": (["{sessions}", "--outages", "{mine}"], "no column"),
+    "waiting that is no share": (["{sessions}", "--waiting", "some"], "give auto, or a share from 0 to 1"),
+    "spill over one": (["{sessions}", "--spill", "1.2"], "give auto, or a share from 0 to 1"),
+    "unknown energy": (["{sessions}", "--energy", "all"], "choose one of seen, to-80"),
 }
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_input_is_one_sentence_and_exit_code_2(case, run, tmp_path):
+def test_bad_input_is_one_sentence_and_exit_code_2(case, given, tmp_path, capsys, monkeypatch):
     arguments, says = BAD[case]
-    names = {"sessions": run / "sessions.parquet", "mine": run / "mine.csv"}
-    done = unmet("panel", *(a.format(**names) for a in arguments), "--out", tmp_path / "p")
-    assert done.returncode == 2, done.stderr
-    assert says in done.stderr
-    assert "Traceback" not in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
+    names = {"sessions": given / "sessions.parquet", "mine": given / "mine.csv"}
+    command = ["unmet", "panel", *(a.format(**names) for a in arguments), "--out", str(tmp_path / "p")]
+    monkeypatch.setattr(sys, "argv", command)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    said = capsys.readouterr()
+    assert (ended.value.code, said.out) == (2, "")
+    assert says in said.err
+    assert len(said.err.strip().splitlines()) == 1
     assert list(tmp_path.iterdir()) == []
 
 
-def test_every_real_file_loads_by_one_command(shared_data, tmp_path):
-    for path in sorted((shared_data / "sessions").iterdir()):
-        said = summary(path, "--out", tmp_path / path.name)
-        assert said["rows_in"] == said["rows_kept"] + said["rows_set_aside"]
-        assert said["sessions"] == said["rows_kept"] > 1000
+@pytest.mark.parametrize("name", ["acn_caltech_2021-05.json.gz", "boulder_2018_2020.csv.gz"])
+def test_real_files_load_by_one_command(name, shared_data, tmp_path):
+    said = summary(shared_data / "sessions" / name, "--out", tmp_path / "p")
+    assert said["rows_in"] == said["rows_kept"] + said["rows_set_aside"]
+    assert said["sessions"] == said["rows_kept"] > 1000
+    assert 0 <= said["lost_kwh"]["low"] <= said["lost_kwh"]["mean"] <= said["lost_kwh"]["high"]

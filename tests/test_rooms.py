@@ -22,6 +22,7 @@ ORDER = [
     "simulation",
     "records",
     "demand",
+    "estimation",
     "models",
     "evaluation",
     "planning",

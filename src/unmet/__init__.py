@@ -5,14 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from unmet.demand.panel import Panel, build_panel
+    from unmet.estimation.lost_demand import LostDemand
     from unmet.models.forecaster import Forecaster
     from unmet.models.training import Training
+    from unmet.records.sessions import read_records
 
-__all__ = ["Forecaster", "Training", "__version__"]
+__all__ = ["Forecaster", "LostDemand", "Panel", "Training", "__version__", "build_panel", "read_records"]
 
 __version__ = "0.1.0"
 
-_LAZY = {"Forecaster": "unmet.models.forecaster", "Training": "unmet.models.training"}
+_LAZY = {
+    "Forecaster": "unmet.models.forecaster",
+    "LostDemand": "unmet.estimation.lost_demand",
+    "Panel": "unmet.demand.panel",
+    "Training": "unmet.models.training",
+    "build_panel": "unmet.demand.panel",
+    "read_records": "unmet.records.sessions",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["EARTH_RADIUS_KM", "Nearest", "Projection", "haversine_km", "nearest_stations"]
+__all__ = ["EARTH_RADIUS_KM", "Nearest", "Projection", "haversine_km", "nearest_stations", "unit_vectors"]
 
 EARTH_RADIUS_KM = 6371.0088
 
@@ -67,13 +67,14 @@ def nearest_stations(
     """
     from scipy.spatial import KDTree
 
-    stations = _unit_vectors(station_lat, station_lon)
+    stations = unit_vectors(station_lat, station_lon)
     k = min(k, len(stations))
-    found = KDTree(stations).query(_unit_vectors(lat, lon), k=np.arange(1, k + 1), workers=2)
+    found = KDTree(stations).query(unit_vectors(lat, lon), k=np.arange(1, k + 1), workers=2)
     chord, station = np.asarray(found[0], float), np.asarray(found[1], np.int64)
     return Nearest(station, 2 * EARTH_RADIUS_KM * np.arcsin(np.clip(chord / 2, 0, 1)))
 
 
-def _unit_vectors(lat: ArrayLike, lon: ArrayLike) -> Floats:
+def unit_vectors(lat: ArrayLike, lon: ArrayLike) -> Floats:
+    """Points [degree] on the unit sphere, (points, 3)."""
     phi, lam = np.radians(np.asarray(lat, float)), np.radians(np.asarray(lon, float))
     return np.column_stack([np.cos(phi) * np.cos(lam), np.cos(phi) * np.sin(lam), np.sin(phi)])

@@ -114,8 +114,9 @@ def test_a_share_or_a_range_of_it_is_read_and_told():
     assert parse_share("0.2-0.3") == (0.2, 0.3)
     rows = [("a", h, h + 0.5, 5) for h in range(20)]
     sure, unsure = (build_panel(sessions(*rows), stations("a"), market=Market(share=s)) for s in (0.25, (0.2, 0.3)))
-    assert (sure.table["exposure_spread"] == 0).all()
-    assert unsure.table["exposure_spread"].to_numpy() == pytest.approx(math.log(1.5) / (2 * Z_95))
+    for panel, spread in ((sure, 0.0), (unsure, math.log(1.5) / (2 * Z_95))):
+        found = panel.market.share_of_regions(panel.regions, panel.everyone, panel.stations, np.ones(1))
+        assert found.spread == pytest.approx(np.array([spread]), abs=1e-12)
     assert "25 % of the market" in sure.notes[1]
     assert "20 to 30 % of the market" in unsure.notes[1]
 

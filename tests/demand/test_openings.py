@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.demand.records import MONDAY, sessions, stations, visits
-from unmet.demand.occupancy import stays_by_station
 from unmet.demand.openings import DAY_MS, absent_plugs, openings
 from unmet.demand.panel import build_panel
+from unmet.demand.spells import group_visits
+from unmet.estimation.occupancy import observe
 
 DAYS = 120
 
@@ -22,7 +23,7 @@ def days_open(*units):
     """First and last day of units, given as rows of start and end in days."""
     unit = np.repeat(np.arange(len(units)), [len(rows) for rows in units])
     start, end = (np.array([round(row[i] * DAY_MS) for rows in units for row in rows], np.int64) for i in (0, 1))
-    begin, until = openings(stays_by_station(unit, start, end, len(units)), 0, DAYS * DAY_MS)
+    begin, until = openings(group_visits(unit, start, end, np.arange(len(unit)), len(units)), 0, DAYS * DAY_MS)
     return list(zip(begin / DAY_MS, until / DAY_MS, strict=True))
 
 
@@ -63,10 +64,9 @@ def test_every_session_is_in_the_time_in_which_its_unit_was_there(units):
         assert all(begin <= a + 1e-6 and b - 1e-6 <= end for a, b in rows)
 
 
-def gone(rows, plug_id, opened=0, closed=DAYS):
+def gone(rows, plug_id):
     table = sessions(*rows) if plug_id is None else sessions(*rows, plug_id=plug_id)
-    edges = [np.array([day * DAY_MS]) for day in (opened, closed)]
-    found = absent_plugs(table, pl.Series(["a"]), *edges, MONDAY, DAYS * DAY_MS)
+    found = absent_plugs(table, MONDAY, DAYS * DAY_MS)
     days = [(pl.col(name) - MONDAY).dt.total_seconds() / 86_400 for name in ("start", "end")]
     return found.select("station_id", "plug_id", *days).rows()
 
@@ -88,39 +88,31 @@ def test_a_plug_that_came_later_or_went_is_out_of_order_without():
 
 def test_a_plug_is_absent_only_while_its_station_is_open():
     rows, names = of_plugs(one=(30, 90), two=(50, 90), three=(30, 70))
-    assert gone(rows, names, 30, 90) == [
-        ("a", "three", pytest.approx(70, abs=0.5), 90),
-        ("a", "two", 30, pytest.approx(50, abs=0.5)),
+    assert gone(rows, names) == [
+        ("a", "three", pytest.approx(70, abs=0.5), pytest.approx(90, abs=0.5)),
+        ("a", "two", pytest.approx(30, abs=0.5), pytest.approx(50, abs=0.5)),
     ]
-    assert gone(*of_plugs(one=(30, 90)), 30, 90) == []
+    assert gone(*of_plugs(one=(30, 90))) == []
 
 
-def test_a_station_that_comes_midway_hides_nothing_before():
+def test_a_site_that_opens_midway_has_no_time_before():
     old, new = visits("a", 2, 2, 0, DAYS, 0.6, seed=1), visits("b", 2, 2, DAYS / 2, DAYS, 0.6, seed=1)
-    rows, plug_id = [*old.rows, *new.rows], [*old.plug_id, *new.plug_id]
-    known = stations("a", "b", plugs=[2, 2])
-    whole = build_panel(sessions(*rows, plug_id=plug_id), known, regions="1")
-    before = [row for row in old.rows if row[1] < 24 * DAYS / 2]
-    half = build_panel(sessions(*before), known.filter(pl.col("station_id") == "a"), regions="1")
-    early = pl.col("ds") < MONDAY + dt.timedelta(days=DAYS / 2)
-    first, second = (
-        dict(whole.station_hours().filter(part).group_by("station_id").agg(pl.col("lost_arrivals").sum()).iter_rows())
-        for part in (early, ~early)
-    )
-    assert first.get("b", 0.0) == 0
-    assert first["a"] == pytest.approx(half.station_hours()["lost_arrivals"].sum(), rel=0.1)
-    assert first["a"] == pytest.approx(sum(at < 24 * DAYS / 2 for at in old.lost), rel=0.15)
-    assert second["b"] == pytest.approx(len(new.lost), rel=0.15)
-    both, alone = whole.table.filter(early)["exposure"], half.table["exposure"]
-    assert (both - alone).abs().mean() < 0.01
-    assert any("1 stations opened or closed" in note for note in whole.notes)
+    panel = build_panel(sessions(*old.rows, *new.rows), stations("a", "b", plugs=[2, 2]), regions="1")
+    network = observe(panel)
+    days = (network.opened_ms - network.clock.first_ms) / DAY_MS
+    assert days[0] == pytest.approx(0, abs=0.2)  # the first session of all
+    assert days[1] == pytest.approx(DAYS / 2, abs=0.5)
+    spells = network.history.spells
+    assert spells.begin_ms[spells.first[1]] == network.opened_ms[1]
 
 
 def test_a_plug_that_comes_midway_leaves_the_station_with_one_before():
     one, two = visits("a", 1.5, 1, 0, 60, 0.5, seed=3), visits("a", 1.5, 2, 60, DAYS, 0.5, seed=4)
-    rows, plug_id = [*one.rows, *two.rows], [*one.plug_id, *two.plug_id]
-    panel = build_panel(sessions(*rows, plug_id=plug_id), stations("a", plugs=[2]))
-    first = panel.station_hours().filter(pl.col("ds") < MONDAY + dt.timedelta(days=60))
-    assert first["lost_arrivals"].sum() == pytest.approx(len(one.lost), rel=0.1)
-    assert panel.exposure.lost.sum() == pytest.approx(len(one.lost) + len(two.lost), rel=0.1)
-    assert any("Plugs were added or taken away 1 times" in note for note in panel.notes)
+    table = sessions(*one.rows, *two.rows, plug_id=[*one.plug_id, *two.plug_id])
+    panel = build_panel(table, stations("a", plugs=[2]))
+    assert panel.outages.height == 1
+    assert (panel.outages["end"][0] - MONDAY) / dt.timedelta(days=1) == pytest.approx(60, abs=1)
+    spells = observe(panel).history.spells
+    early = spells.end_ms < MONDAY.timestamp() * 1000 + 60 * DAY_MS
+    assert spells.taken[early].min() == 1  # the absent plug counts as taken
+    assert spells.taken[~early].min() == 0

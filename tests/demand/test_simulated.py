@@ -10,7 +10,7 @@ import pytest
 from tests.simulation.cities import small_city
 from unmet.demand.booking import Booking
 from unmet.demand.regions import kmeans_regions
-from unmet.demand.simulated import records_and_truth, simulated_panel
+from unmet.demand.simulated import simulated_panel
 from unmet.simulation.scenario import Scenario
 from unmet.simulation.simulate import prepare, simulate
 
@@ -55,22 +55,3 @@ def test_records_of_a_simulation_say_when_charging_ended(crowded):
         sessions.select((pl.col("start") <= pl.col("charged")) & (pl.col("charged") <= pl.col("end"))).to_series().all()
     )
     assert (sessions["charged"] < sessions["end"]).any()
-
-
-def test_the_truth_stands_beside_what_the_records_alone_tell(crowded):
-    city, outcome = crowded
-    regions = kmeans_regions(city.stations, 2)
-    longer = (city.period[0] - dt.timedelta(days=1), city.period[1] + dt.timedelta(days=1))
-    table = records_and_truth(outcome.sessions, outcome.arrivals, city.stations, regions, longer, "UTC")
-    truth = simulated_panel(outcome.arrivals, regions, longer)
-    assert table.select(truth.columns).equals(truth)
-    said = ["exposure", "turnout", "exposure_spread", "lost_spread", "session_kwh"]
-    assert table.columns == [*truth.columns, *said]
-    assert table.select(pl.col(said).is_finite().all()).row(0) == (True,) * 5
-    outside = table.filter(~pl.col("ds").is_between(*city.period))
-    assert outside.height >= 2 * 24
-    assert (outside["exposure"] == 1).all()
-    # A lost driver is booked as the energy to 80 %, and that is not what those who were served took.
-    wanted = outcome.arrivals.filter(pl.col("outcome") == "lost")["wanted_kwh"].mean()
-    assert table["session_kwh"].mean() == pytest.approx(wanted, rel=0.1)
-    assert outcome.sessions["energy_kwh"].mean() < 0.8 * wanted

@@ -12,7 +12,6 @@ from unmet.models.backbones import BACKBONES
 from unmet.models.encoding import Encoding
 from unmet.models.forecaster import Forecaster
 from unmet.models.graph import region_graph
-from unmet.models.imputation import Records
 from unmet.models.likelihoods import LIKELIHOODS
 from unmet.models.seeds import Job
 from unmet.models.series import read_series
@@ -47,26 +46,36 @@ def capped(panel: pl.DataFrame, most: float) -> pl.DataFrame:
     return panel.with_columns(truth="y", censored=pl.col("y") >= most, y=pl.col("y").clip(upper_bound=most))
 
 
-def thinned_panel(hours: int = 1000, seed: int = 3) -> pl.DataFrame:
-    """Two regions whose busy hours are hidden by half; `y_true` is what was wanted."""
+def lossy_panel(hours: int = 1000, seed: int = 3, draws: int = 32) -> pl.DataFrame:
+    """Two regions that lose half of their drivers in the first half of each day; `y_true` is what was wanted.
+
+    `lost_draws` are draws from the distribution that the lost energy has, and `lost_kwh_before` is its mean.
+    """
     rng = np.random.default_rng(seed)
     frames = []
     for name, size in (("r0", 6.0), ("r1", 10.0)):
         rate = size * (1.1 + np.sin(2 * np.pi * np.arange(hours) / 24))
-        exposure = np.where(np.arange(hours) % 24 < 12, 0.5, 1.0)
-        seen, lost = rng.poisson(rate * exposure), rng.poisson(rate * (1 - exposure))
-        y = np.array([rng.gamma(4, 5, n).sum() for n in seen])
-        more = np.array([rng.gamma(4, 5, n).sum() for n in lost])
-        columns = {"ds": hours_from(MONDAY, hours), "y": y, "y_true": y + more, "arrivals": seen, "exposure": exposure}
-        frames.append(pl.DataFrame({"unique_id": [name] * hours} | columns))
+        away = np.where(np.arange(hours) % 24 < 12, 0.5, 0.0)
+        y = energy_of(rng.poisson(rate * (1 - away)), rng)
+        lost = energy_of(rng.poisson(rate * away), rng)
+        drawn = energy_of(rng.poisson((rate * away)[:, None], (hours, draws)), rng).astype(np.float32)
+        columns = {"ds": hours_from(MONDAY, hours), "y": y, "y_true": y + lost, "lost_kwh_before": 20 * rate * away}
+        part = pl.DataFrame({"unique_id": [name] * hours} | columns)
+        frames.append(part.with_columns(pl.Series("lost_draws", drawn, dtype=pl.Array(pl.Float32, draws))))
     return pl.concat(frames)
 
 
-def seen_records(arrivals: Floats, exposure: Floats, session_kwh: float = np.nan, spread: float = 0.0) -> Records:
-    """What was seen, (hours, regions), with one energy and one spread for all."""
-    nodes = arrivals.shape[1]
-    kwh = np.full(arrivals.shape, session_kwh)
-    return Records(arrivals, exposure, 1 - exposure, kwh, np.full(nodes, spread), np.zeros(nodes))
+def with_lost(panel: pl.DataFrame, share: float = 0.1, draws: int = 8) -> pl.DataFrame:
+    """The panel with draws of lost energy that scatter around a share of what was observed."""
+    lost = share * panel["y"].to_numpy()
+    drawn = lost[:, None] * np.random.default_rng(0).gamma(4, 1 / 4, (panel.height, draws))
+    values = pl.Series("lost_draws", drawn.astype(np.float32), dtype=pl.Array(pl.Float32, draws))
+    return panel.with_columns(values, lost_kwh_before=pl.Series(lost))
+
+
+def energy_of(drivers: NDArray[np.int64], rng: np.random.Generator) -> Floats:
+    """Energy of so many drivers, each gamma(4) with a mean of 20 kWh."""
+    return rng.gamma(np.maximum(4.0 * drivers, 1e-9), 5.0) * (drivers > 0)
 
 
 def quick(backbone: str = "tgcn", likelihood: str = "censored-quantile", **options) -> Forecaster:

@@ -88,15 +88,22 @@ def test_nothing_changes_up_to_the_end_of_the_fit_and_in_the_week_after_it(model
 
 @pytest.mark.parametrize("likelihood", ["quantile", "exposure"])
 def test_no_hour_is_calibrated_by_itself_or_a_later_one(likelihood):
-    arrivals = np.random.default_rng(4).poisson(5, HOURS * REGIONS)
-    exposure = np.tile(np.where(np.arange(HOURS) % 24 < 8, 0.6, 1.0), REGIONS)
+    rng = np.random.default_rng(4)
+    lost = np.tile(np.where(np.arange(HOURS) % 24 < 8, 20.0, 0.0), REGIONS)
+    draws = rng.poisson(lost[:, None] / 10, (HOURS * REGIONS, 8)) * 10.0
     known = panel().with_columns(
-        arrivals=pl.Series(arrivals), y=pl.Series(10.0 * arrivals), exposure=pl.Series(exposure)
+        y=pl.Series(10.0 * rng.poisson(5, HOURS * REGIONS)),
+        lost_kwh_before=pl.Series(lost),
+        lost_draws=pl.Series(draws, dtype=pl.Array(pl.Float64, 8)),
     )
     model = quick("seasonal", likelihood, epochs=2, shares=(0.25, 0.25), horizon=24).fit(known)
     cut = FIRST + dt.timedelta(hours=CHANGE + 3 * WEEK)
     later = pl.col("ds") >= cut
-    other = known.with_columns(pl.when(later).then(0).otherwise(name).alias(name) for name in ("y", "arrivals"))
+    nothing = pl.lit(pl.Series([[0.0] * 8], dtype=pl.Array(pl.Float64, 8))).first()
+    other = known.with_columns(
+        pl.when(later).then(value).otherwise(name).alias(name)
+        for name, value in (("y", 0), ("lost_kwh_before", 0), ("lost_draws", nothing))
+    )
     shorter = known.filter(pl.col("ds") < cut + dt.timedelta(hours=48))
     for changed in (other, shorter):
         assert model.predict(known).filter(~later).equals(model.predict(changed).filter(~later))

@@ -17,11 +17,15 @@ from unmet.study.scenes import Scene
 from unmet.study.store import Store
 
 MONDAY = dt.datetime(2019, 9, 2, tzinfo=dt.UTC)
+DRAWS = 16
 MODELS = ("gaussian", "tobit", "quantile", "censored-quantile", "oracle")
 
 
 def small_scene(queue: str = "first-come", seed: int = 0, hours: int = 400, regions: int = 2) -> Scene:
-    """A daily wave of demand with noise in each region, of which no more than a cap is seen."""
+    """A daily wave of demand with noise in each region, of which no more than a cap is seen.
+
+    Draws of what was lost scatter around the truth.
+    """
     rng = np.random.default_rng(seed)
     ds = pl.datetime_range(MONDAY, MONDAY + dt.timedelta(hours=hours - 1), "1h", time_zone="UTC", eager=True)
     wave = 1.2 + np.sin(np.arange(hours) * 2 * np.pi / 24)
@@ -36,9 +40,11 @@ def small_scene(queue: str = "first-come", seed: int = 0, hours: int = 400, regi
             "y_true": true,
             "arrivals": rng.poisson(seen),
             "censored": true > 10.0,
-            "exposure": np.where(true > 10.0, 0.7, 1.0),
+            "lost_kwh_before": 0.9 * (true - seen),
         }
-        parts.append(pl.DataFrame(part))
+        draws = (true - seen)[:, None] * rng.gamma(10, 1 / 10, (1, DRAWS))
+        drawn = pl.Series("lost_draws", draws.astype(np.float32), dtype=pl.Array(pl.Float32, DRAWS))
+        parts.append(pl.DataFrame(part).with_columns(drawn))
     positions = pl.DataFrame(
         {"unique_id": [f"r{r}" for r in range(regions)], "lat": [55.6] * regions, "lon": [12.5] * regions}
     )

@@ -16,12 +16,12 @@ import pytest
 from loky.process_executor import BrokenProcessPool
 from scipy import stats
 
-from tests.study.grids import MODELS, MONDAY, digests, made_up, perform_grid, small_grid, small_scene
+from tests.study.grids import DRAWS, MODELS, MONDAY, digests, made_up, perform_grid, small_grid, small_scene
 from unmet.errors import InputError
 from unmet.models.likelihoods import LIKELIHOODS
 from unmet.models.likelihoods.quantile import Quantile
 from unmet.study import execute as executing
-from unmet.study.cells import MEASURES, PAPER_MODELS, perform, plan
+from unmet.study.cells import MEASURES, PAPER_MODELS, lost_energy, perform, plan
 from unmet.study.execute import execute
 from unmet.study.paper import MARKET_SHARES, PENETRATIONS, QUEUES
 from unmet.study.results import paper_value, study_cells
@@ -41,10 +41,10 @@ def changed(column: str, value, scene: Scene = SCENE) -> Scene:
     return replace(scene, panel=scene.panel.with_columns(pl.when(row).then(value).otherwise(column).alias(column)))
 
 
-class Reading(Quantile):
-    name = "reading"
-    title = "Quantile that reads a further column"
-    reads = ("exposure",)
+class Imputing(Quantile):
+    name = "imputing"
+    title = "Quantile that learns from draws"
+    imputes = True
 
 
 class Failing(Quantile):
@@ -78,15 +78,16 @@ def test_a_run_is_named_by_all_that_determines_it():
 
 
 def test_a_run_is_not_named_by_what_it_does_not_read(own_registries):
-    LIKELIHOODS.register(Reading)
-    exposed = changed("exposure", 0.25)
-    assert key_of(exposed) == key_of()
-    assert key_of(exposed, "oracle") == key_of(model="oracle")
-    assert key_of(exposed, "reading") != key_of(model="reading")
-    assert key_of(changed("arrivals", 7), "reading") == key_of(model="reading")
-    told = replace(SCENE, panel=SCENE.panel.with_columns(session_kwh=pl.lit(20.0)))
-    assert key_of(told) == key_of()
-    assert key_of(told, "exposure") != key_of(model="exposure")  # which reads it where it is there
+    LIKELIHOODS.register(Imputing)
+    other_draws = SCENE.panel["lost_draws"].to_numpy() + np.float32(1)
+    drawn = SCENE.panel.with_columns(pl.Series("lost_draws", other_draws, dtype=pl.Array(pl.Float32, DRAWS)))
+    for scene in (changed("lost_kwh_before", 0.25), replace(SCENE, panel=drawn)):
+        assert key_of(scene) == key_of()
+        assert key_of(scene, "oracle") == key_of(model="oracle")
+        assert key_of(scene, "imputing") != key_of(model="imputing")
+        assert key_of(scene, "exposure") != key_of(model="exposure")
+    for model in ("quantile", "imputing", "oracle"):
+        assert key_of(changed("arrivals", 7), model) == key_of(model=model)
     alone = [run.key for run in plan([SCENE], MODELS, ["linear"], 2, 1)]
     for other in (small_scene("three-hour", 5), small_scene("three-hour", 6)):
         beside = plan([other, SCENE], MODELS, ["linear"], 2, 1)
@@ -137,12 +138,47 @@ def test_a_scene_for_one_run_is_in_no_other():
 
 
 def test_a_model_that_imputes_says_what_was_lost_in_the_test_part():
-    unaware, aware = (perform(run, SCENE).row for run in plan([SCENE], ["quantile", "exposure"], ["seasonal"], 1, 1, 1))
+    told = replace(SCENE, tells_all=True)
+    unaware, aware, more = (
+        perform(run, scene).row
+        for scene, model in ((SCENE, "quantile"), (SCENE, "exposure"), (told, "exposure"))
+        for run in plan([scene], [model], ["seasonal"], 1, 1, 1)
+    )
     assert not any(name.startswith("lost") for name in unaware)
     part = SCENE.panel.filter(pl.col("ds") >= MONDAY + dt.timedelta(hours=360))
     assert aware["lost_true"] == pytest.approx((part["y_true"] - part["y"]).sum())
+    assert aware["lost_kwh"] == pytest.approx(part["lost_draws"].to_numpy().sum() / DRAWS, rel=1e-5)
     assert 0 < aware["lost_low"] < aware["lost_kwh"] < aware["lost_high"]
     assert set(MEASURES) <= set(unaware)
+    assert not any(name.startswith("lost_all") for name in aware)
+    assert more["lost_all_true"] == pytest.approx((SCENE.panel["y_true"] - SCENE.panel["y"]).sum())
+    assert more["lost_all_low"] > more["lost_low"] == aware["lost_low"]
+
+
+def test_intervals_of_sums_come_from_sums_of_whole_draws():
+    """Errors that all hours of a draw share do not average out; those of single hours do."""
+    rng = np.random.default_rng(3)
+    truth = pl.DataFrame({"y": 0.0, "y_true": np.full(400, 10.0)})
+    shared = 10 * np.exp(0.2 * rng.standard_normal((1, 32)) + np.zeros((400, 1)))
+    single = 10 * np.exp(0.2 * rng.standard_normal((400, 32)))
+    width = {}
+    for name, draws in (("shared", shared), ("single", single)):
+        made = lost_energy(truth.with_columns(lost_kwh_before=0.0, lost_draws=pl.Series(draws)))
+        assert made["true"] == 4000
+        assert made["kwh"] == pytest.approx(draws.sum(axis=0).mean(), rel=1e-5)
+        width[name] = made["high"] - made["low"]
+    assert width["shared"] > 10 * width["single"]
+
+
+def test_intervals_of_few_draws_hold_the_truth_as_often_as_they_say():
+    rng = np.random.default_rng(5)
+    inside = []
+    for _ in range(800):
+        draws, true = np.exp(rng.standard_normal((1, 32))), float(np.exp(rng.standard_normal()))
+        panel = pl.DataFrame({"y": [0.0], "y_true": [true], "lost_kwh_before": [0.0]})
+        made = lost_energy(panel.with_columns(lost_draws=pl.Series(draws)))
+        inside.append(made["low"] <= made["true"] <= made["high"])
+    assert np.mean(inside) == pytest.approx(0.9, abs=0.03)
 
 
 def test_cells_say_how_near_the_truth_what_was_lost_is(tmp_path):

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import datetime as dt
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 from tests.simulation.cities import small_city
+from unmet.demand.market import Market
 from unmet.demand.regions import kmeans_regions
 from unmet.errors import InputError
 from unmet.simulation.queues import queue_names
 from unmet.simulation.scenario import Scenario
 from unmet.simulation.simulate import prepare, simulate
-from unmet.study.scenes import Scene, _own_stations, competition_scenes, total_scenes
+from unmet.study.cells import forecaster_of, plan
+from unmet.study.scenes import Scene, _own_stations, competition_scenes, simulated_records, total_scenes, training_end
 
-CITY = small_city(4, 80, 40, 15, 2)
+CITY = small_city(4, 80, 60, 15, 2)
 SHARES = (0.1, 0.4, 0.7, 1.0)
 REGIONS = 4
 
@@ -71,10 +77,11 @@ def test_who_owns_all_stations_sees_what_the_city_sees(total, competition):
 def test_a_smaller_share_sees_less_in_every_hour(competition):
     assert [scene.labels["share"] for scene in competition] == list(SHARES)
     seen = np.array([scene.panel["y"].to_numpy() for scene in competition])
-    exposed = [scene.panel["exposure"].mean() for scene in competition]
+    elsewhere = [scene.panel["elsewhere_kwh"].sum() for scene in competition]
     assert (np.diff(seen, axis=0) >= -1e-9).all()
     assert (np.diff(seen.sum(axis=1)) > 0).all()
-    assert (np.diff(exposed) > 0).all()
+    assert (np.diff(elsewhere) < 0).all()
+    assert elsewhere[-1] == 0
 
 
 def test_every_run_has_an_operator_of_its_own(competition):
@@ -88,13 +95,49 @@ def test_every_run_has_an_operator_of_its_own(competition):
 
 
 def test_a_scene_says_what_its_records_alone_tell(total, competition):
-    said = ("exposure", "turnout", "exposure_spread", "lost_spread", "session_kwh")
     for scene in (*total, *competition):
-        assert scene.panel.select(pl.col(said).is_finite().all()).row(0) == (True,) * 5
-        assert (scene.panel["session_kwh"] > 0).all()
-        unsure = scene.labels.get("share", 1.0) < 1
-        assert (scene.panel["exposure_spread"] > 0).any() == unsure
+        panel, draws = scene.panel, scene.panel["lost_draws"].to_numpy()
+        assert panel.select(pl.all().null_count()).row(0) == (0,) * panel.width
+        assert draws.shape == (panel.height, 32)
+        assert (draws >= 0).all()
+        lost = (panel["lost_kwh"] + panel["elsewhere_kwh"]).to_numpy()
+        assert draws.mean() == pytest.approx(lost.mean(), rel=0.35)
+        assert ((panel["elsewhere_kwh"] > 0).any()) == (scene.labels.get("share", 1.0) < 1)
+        assert (panel["lost_kwh_before"] >= 0).all()
+        assert panel["lost_kwh_before"].sum() > 0
     assert all(scene.run is None for scene in total)
+
+
+def test_the_training_part_of_a_scene_is_that_of_its_models(total):
+    (run,) = plan(total[-1:], ["exposure"], ["seasonal"], 1, 1, 1)
+    model = forecaster_of(run, CITY.time_zone).set_params(lags=24).fit(total[-1].panel)
+    assert model.split_.train_end == training_end(CITY.period)
+
+
+def later_changed(arrivals: pl.DataFrame, since: dt.datetime) -> pl.DataFrame:
+    """The arrivals with every third one from a time on left out, and twice the energy of the others."""
+    later, third = pl.col("arrival") >= since, pl.int_range(pl.len()) % 3 == 0
+    return arrivals.filter(~(later & third)).with_columns(
+        energy_kwh=pl.col("energy_kwh") * pl.when(later).then(2.0).otherwise(1.0)
+    )
+
+
+@pytest.mark.parametrize("own", [None, 0.4])
+def test_a_study_knows_nothing_from_after_the_training_part(own):
+    """Whatever happens later: what models learn from, and the lags that they read by then, stay as they are."""
+    outcome = simulate(prepare(CITY), Scenario(queue="first-come", penetration=1.0))
+    grouped, until = kmeans_regions(CITY.stations, REGIONS), training_end(CITY.period)
+    stations, market = outcome.stations, None
+    if own is not None:
+        mine = pl.col("station_id").is_in(_own_stations(grouped, own, 1))
+        stations = stations.with_columns(operator=pl.when(mine).then(pl.lit("own")).otherwise(pl.lit("other")))
+        market = Market("own")
+    changed = replace(outcome, arrivals=later_changed(outcome.arrivals, until))
+    assert changed.sessions.height < outcome.sessions.height
+    panels = [simulated_records(played, stations, grouped, CITY, market) for played in (outcome, changed)]
+    before = [panel.filter(pl.col("ds") < until) for panel in panels]
+    assert before[0]["lost_kwh_before"].sum() > 0
+    assert_frame_equal(*before, check_exact=True)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -134,17 +177,3 @@ def test_what_makes_no_sense_is_refused():
     for share in (0.0, -0.1, 3.0, float("nan")):
         with pytest.raises(InputError, match="market share"):
             competition_scenes(CITY, [0.5, share], "first-come", 1.0)
-
-
-def test_exposure_is_that_of_the_region_it_stands_in():
-    """Where nothing is full, exposure is the operator's share of the plugs of each region, as the truth has them."""
-    regions = kmeans_regions(CITY.stations, REGIONS)
-    for scene in competition_scenes(CITY, [0.25, 0.5], "gas-station", 0.05, REGIONS):
-        own = _own_stations(regions, scene.labels["share"], 1)
-        located = CITY.stations.join(regions.of_station, on="station_id")
-        share = {
-            name: part.filter(pl.col("station_id").is_in(own))["plugs"].sum() / part["plugs"].sum()
-            for (name,), part in located.group_by("unique_id")
-        }
-        most = dict(scene.panel.group_by("unique_id").agg(pl.col("exposure").max()).iter_rows())
-        assert most == pytest.approx(share)

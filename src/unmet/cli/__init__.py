@@ -22,7 +22,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for _verb in (
-    city.demo, city.trips, city.simulate, records.panel, model.fit, model.forecast, model.evaluate, model.recover,
+    city.demo, city.trips, city.simulate, records.panel, records.recover, model.fit, model.forecast, model.evaluate,
 ):  # fmt: skip
     app.command()(_verb)
 app.add_typer(study.app, name="study")

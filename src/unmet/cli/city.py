@@ -125,13 +125,13 @@ def simulate(
 ) -> None:  # fmt: skip
     """Simulate a city of electric cars: every arrival at every station, served or lost."""
     from unmet.demand.regions import kmeans_regions
-    from unmet.demand.simulated import records_and_truth
     from unmet.demand.stored import write_regions
     from unmet.runs import run_folder
     from unmet.simulation.run import summarise, write_run
     from unmet.simulation.scenario import read_scenario, scenario_from
     from unmet.simulation.simulate import prepare
     from unmet.simulation.simulate import simulate as play
+    from unmet.study.scenes import simulated_records
     from unmet.views.terminal import progress, report
 
     read, city_of = read_scenario(scenario) if scenario else (None, {})
@@ -157,9 +157,8 @@ def simulate(
             outcome = play(prepare(city), chosen)
         write_run(folder, city, chosen, outcome, {"trips": trips, "stations": stations})
         grouped = kmeans_regions(outcome.stations, regions)
-        table = records_and_truth(
-            outcome.sessions, outcome.arrivals, outcome.stations, grouped, city.period, city.time_zone
-        )
+        with progress("Estimating lost demand from the records alone"):
+            table = simulated_records(outcome, outcome.stations, grouped, city)
         table.write_parquet(folder / "panel.parquet")
         write_regions(grouped, city.time_zone, folder)
         summary = summarise(city, chosen, outcome)

@@ -1,4 +1,4 @@
-"""Verbs on models: fit, forecast, evaluate and recover."""
+"""Verbs on models: fit, forecast and evaluate."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 
 from unmet.cli.options import BACKBONES, LIKELIHOODS, Json, ModelPath, Overwrite, PanelPath, Seed
 
-__all__ = ["evaluate", "fit", "forecast", "recover"]
+__all__ = ["evaluate", "fit", "forecast"]
 
 
 def fit(
@@ -19,8 +19,8 @@ def fit(
     backbone: Annotated[str, typer.Option(help=f"What reads the past hours: {', '.join(BACKBONES)}.")] = "tgcn",
     likelihood: Annotated[
         str,
-        typer.Option(help=f"What an hour of the records says of true demand: {', '.join(LIKELIHOODS)}. The first reads "
-                     "`arrivals` and `exposure` of the panel, the others do not."),
+        typer.Option(help=f"What an hour of the records says of true demand: {', '.join(LIKELIHOODS)}. The first "
+                     "learns from the draws of lost demand in a panel of `unmet panel`, the others do not."),
     ] = "exposure",
     seeds: Annotated[int, typer.Option(min=1, help="Trainings from different beginnings.")] = 10,
     seed: Seed = 1,
@@ -153,43 +153,3 @@ def evaluate(
         shown = ModelReport(fitted, score(fitted, stored.table, since.replace(tzinfo=UTC) if since else None))
         write_evaluation(shown, folder)
     print_model(shown, out, as_json=as_json)
-
-
-def recover(
-    model: ModelPath,
-    panel: PanelPath,
-    out: Annotated[Path, typer.Option(help="Folder to write to.")],
-    since: Annotated[datetime | None, typer.Option(help="First hour to recover, UTC. [that of the panel]")] = None,
-    interval: Annotated[float, typer.Option(help="Probability with which an interval holds the truth.")] = 0.9,
-    draws: Annotated[int, typer.Option(help="Random draws that the intervals are read from.")] = 200,
-    seed: Seed = 1,
-    overwrite: Overwrite = False,
-    as_json: Json = False,
-) -> None:
-    """Recover the true demand of past hours: what was seen, what was lost and where, with intervals."""
-    from unmet.demand.stored import read_panel
-    from unmet.models.recover import recover as recovered
-    from unmet.models.storage import load_model
-    from unmet.runs import run_folder
-    from unmet.views.recovery import print_recovery, write_recovery
-    from unmet.views.recovery_report import RecoveryReport
-    from unmet.views.terminal import progress
-
-    fitted, stored = load_model(model), read_panel(panel, with_stations=True)
-    fitted.check_places(stored.regions)
-    with run_folder(out, overwrite=overwrite) as folder:
-        with progress("Recovering lost demand", total=draws) as advance:
-            made = recovered(
-                fitted,
-                stored.table,
-                station_hours=stored.station_hours,
-                stations=stored.stations,
-                since=since,
-                interval=interval,
-                draws=draws,
-                seed=seed,
-                on_progress=lambda share: advance(round(share * draws)),
-            )
-        with progress("Writing tables and figures"):
-            summary = write_recovery(RecoveryReport(fitted, made, fitted.series(stored.table)), folder, seed)
-    print_recovery(summary, out, as_json=as_json)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
+
+from unmet.errors import InputError
 
 if TYPE_CHECKING:
     from unmet.city.build import City
@@ -40,6 +45,55 @@ PanelPath = Annotated[
     Path, typer.Argument(metavar="PANEL", help="Folder that `unmet panel` or `unmet simulate` wrote, or a file.")
 ]
 ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder that `unmet fit` wrote.")]
+Waiting = Annotated[
+    str, typer.Option(metavar="SHARE", help="Share of drivers at a full site who wait until served; auto: estimated.")
+]
+Spill = Annotated[
+    str, typer.Option(metavar="SHARE", help="Share of the others who are served at a site nearby; auto: estimated.")
+]
+Energy = Annotated[
+    str, typer.Option(help="What a lost driver would have taken: seen (as others there), or to-80 (up to 80 %).")
+]
+
+
+def with_options(options: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a verb all the options of `options`, whose result becomes the verb's first argument."""
+    shared = _parameters(options)
+
+    def add(verb: Callable[..., None]) -> Callable[..., None]:
+        _, *own = _parameters(verb).values()
+
+        @functools.wraps(verb)
+        def run(**given: Any) -> None:
+            verb(options(**{name: given.pop(name) for name in shared}), **given)
+
+        del run.__wrapped__  # else the verb's own signature would show through
+        together = [p.replace(kind=p.KEYWORD_ONLY) for p in (*shared.values(), *own)]
+        run.__signature__ = inspect.Signature(together)  # type: ignore[attr-defined]
+        run.__annotations__ = {p.name: p.annotation for p in together}
+        return run
+
+    return add
+
+
+def _parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    # PanelChoices is imported by type checkers alone, because its import is slow.
+    hints = get_type_hints(function, localns={"PanelChoices": Any}, include_extras=True)
+    found = inspect.signature(function).parameters
+    return {name: parameter.replace(annotation=hints[name]) for name, parameter in found.items()}
+
+
+def share_option(name: str, text: str) -> float | None:
+    """A share, or None if it is to be estimated."""
+    if text == "auto":
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise InputError(f"{name} {text!r} makes no sense: give auto, or a share from 0 to 1, as 0.3.")
+    return value
 
 
 def complete_queue(incomplete: str) -> list[str]:

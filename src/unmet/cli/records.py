@@ -1,21 +1,37 @@
-"""The verb on records."""
+"""Verbs on records: the panel, and the demand that the records do not show."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from unmet.cli.options import FormatName, Json, MapFile, Mapped, Overwrite, StationsTable
+from unmet.cli.options import (
+    Energy,
+    FormatName,
+    Json,
+    MapFile,
+    Mapped,
+    Overwrite,
+    Seed,
+    Spill,
+    StationsTable,
+    Waiting,
+    share_option,
+    with_options,
+)
 
-__all__ = ["panel"]
+if TYPE_CHECKING:
+    from unmet.demand.from_records import PanelChoices
+
+__all__ = ["panel", "recover"]
 
 
-def panel(
-    out: Annotated[Path, typer.Option(help="Folder to write to.")],
+def record_options(
     files: Annotated[
-        list[Path] | None, typer.Argument(metavar="FILES...", help="Session records, of any number and known format.")
+        list[Path] | None,
+        typer.Argument(metavar="FILES...", help="Session records, of any number and known format."),
     ] = None,
     stations: StationsTable = None,
     format_name: FormatName = "auto",
@@ -38,29 +54,11 @@ def panel(
     share: Annotated[
         str | None, typer.Option(help="Market share of this operator, as 0.25, or a range that holds it, as 0.2-0.3.")
     ] = None,
-    waiting: Annotated[
-        str,
-        typer.Option(help="Share of drivers at a full station who wait until served, 0 to 1; auto: by the records."),
-    ] = "auto",
-    spill: Annotated[
-        str,
-        typer.Option(
-            help="Share of the others who are seen at another station or time, 0 to 1; auto: as records tell."
-        ),
-    ] = "0",
-    energy: Annotated[
-        str, typer.Option(help="What drivers who were not seen would have taken: seen (as others), or to-80 (to 80 %).")
-    ] = "seen",
-    overwrite: Overwrite = False,
-    as_json: Json = False,
-) -> None:
-    """Make the demand panel of an operator's records: demand by region and hour, and how much of it was hidden."""
-    from unmet.demand.from_records import PanelChoices, panel_from_records
-    from unmet.runs import run_folder
-    from unmet.views.panel import print_panel, write_panel
-    from unmet.views.terminal import progress, report_set_aside
+) -> PanelChoices:
+    """The records that `panel` and `recover` read, and how."""
+    from unmet.demand.from_records import PanelChoices
 
-    choices = PanelChoices(
+    return PanelChoices(
         files=tuple(files or ()),
         stations=stations,
         format=format_name,
@@ -75,14 +73,112 @@ def panel(
         outages=outages,
         operator=operator,
         share=share,
-        waiting=waiting,
-        spill=spill,
-        energy=energy,
+    )
+
+
+@with_options(record_options)
+def panel(
+    choices: PanelChoices,
+    out: Annotated[Path, typer.Option(help="Folder to write to.")],
+    waiting: Waiting = "auto",
+    spill: Spill = "auto",
+    energy: Energy = "seen",
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+) -> None:
+    """Make the demand panel of an operator's records: demand by region and hour, and how much of it was lost."""
+    from unmet.demand.from_records import panel_from_records
+    from unmet.estimation.lost_demand import LostDemand
+    from unmet.runs import run_folder
+    from unmet.views.lost_report import LostReport
+    from unmet.views.panel import print_panel, write_panel_page
+    from unmet.views.terminal import progress, report_set_aside
+
+    estimator = LostDemand(
+        waiting=share_option("--waiting", waiting), spill=share_option("--spill", spill), energies=energy
     )
     with run_folder(out, overwrite=overwrite) as folder:
-        with progress("Reading records and counting plugs"):
+        with progress("Reading records"):
             made, rejected, about = panel_from_records(choices)
+        with progress("Estimating lost demand"):
+            report = LostReport.of(estimator.fit(made))
         with progress("Writing tables and figures"):
-            summary = write_panel(made, rejected, about, folder)
+            summary = write_panel_page(report, rejected, about, folder)
     report_set_aside(rejected)
-    print_panel(made, summary, out, as_json=as_json)
+    print_panel(report, summary, out, as_json=as_json)
+
+
+@with_options(record_options)
+def recover(
+    choices: PanelChoices,
+    out: Annotated[Path, typer.Option(help="Folder to write to.")],
+    interval: Annotated[float, typer.Option(help="Probability that an interval contains the truth.")] = 0.9,
+    draws: Annotated[int, typer.Option(help="Posterior draws that means and intervals come from.")] = 200,
+    seed: Seed = 1,
+    waiting: Waiting = "auto",
+    spill: Spill = "auto",
+    energy: Energy = "seen",
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+) -> None:
+    """Estimate lost demand: what the records do not show, where and when, with intervals.
+
+    FILES are session records, or one folder that `unmet panel` wrote.
+    """
+    from unmet.demand.from_records import panel_from_records
+    from unmet.demand.stored import load_panel
+    from unmet.estimation.lost_demand import LostDemand
+    from unmet.runs import run_folder
+    from unmet.views.lost_report import LostReport
+    from unmet.views.recovery import print_recovery, write_recovery
+    from unmet.views.terminal import progress, report_set_aside
+
+    estimator = LostDemand(
+        waiting=share_option("--waiting", waiting),
+        spill=share_option("--spill", spill),
+        energies=energy,
+        draws=draws,
+        interval=interval,
+        seed=seed,
+    )
+    folder_of_panel = panel_folder(choices)
+    with run_folder(out, overwrite=overwrite) as folder:
+        with progress("Reading records"):
+            if folder_of_panel is None:
+                made, rejected, about = panel_from_records(choices)
+            else:
+                made, rejected, about = load_panel(folder_of_panel), None, None
+        with progress("Estimating lost demand"):
+            report = LostReport.of(estimator.fit(made))
+        with progress("Writing tables and figures"):
+            summary = write_recovery(report, rejected, about, folder)
+    if rejected is not None:
+        report_set_aside(rejected)
+    print_recovery(report, summary, out, as_json=as_json)
+
+
+def panel_folder(choices: PanelChoices) -> Path | None:
+    """The folder of a panel, if that is what was given instead of records; it takes no options of records."""
+    from dataclasses import replace
+
+    from unmet.demand.from_records import PanelChoices
+    from unmet.demand.stored import holds_panel
+    from unmet.errors import InputError
+
+    panels = [path for path in choices.files if (path / "panel.parquet").is_file()]
+    if not panels:
+        return None
+    folder = panels[0]
+    if len(choices.files) > 1:
+        raise InputError(f"{folder} is a panel: give one panel, or any number of files of records.")
+    if not holds_panel(folder) and (folder / "arrivals.parquet").is_file():
+        raise InputError(
+            f"{folder} is a simulation: give its records, {folder / 'sessions.parquet'} and "
+            f"--stations {folder / 'stations.parquet'}."
+        )
+    if replace(choices, files=()) != PanelChoices():
+        raise InputError(
+            f"{folder} is a panel, which has its stations, regions and time zone: give the options of records to "
+            "`unmet panel`, or give the records instead."
+        )
+    return folder

@@ -88,9 +88,7 @@ def study_censoring(
 
 @app.command("total")
 def study_total(
-    out: Annotated[Path, typer.Option(help="Folder of the study; one that is there is gone on with.")] = Path(
-        "runs/total"
-    ),
+    out: Annotated[Path, typer.Option(help="Output folder. An existing study there is resumed.")] = Path("runs/total"),
     queue: Annotated[list[str] | None, typer.Option(help="Queue; give it several times. [the paper's three]")] = None,
     penetration: Annotated[
         list[float] | None, typer.Option(help="Electric share of cars; give it several times. [0.01 to 0.05]")
@@ -125,7 +123,7 @@ def study_total(
 
 @app.command("competition")
 def study_competition(
-    out: Annotated[Path, typer.Option(help="Folder of the study; one that is there is gone on with.")] = Path(
+    out: Annotated[Path, typer.Option(help="Output folder. An existing study there is resumed.")] = Path(
         "runs/competition"
     ),
     share: Annotated[
@@ -162,7 +160,7 @@ def study_competition(
 
 @app.command("application")
 def study_application(
-    out: Annotated[Path, typer.Option(help="Folder of the study; one that is there is gone on with.")] = Path(
+    out: Annotated[Path, typer.Option(help="Output folder. An existing study there is resumed.")] = Path(
         "runs/application"
     ),
     queue: Annotated[str, typer.Option(autocompletion=complete_queue, help="Queue at all stations.")] = "first-come",
@@ -200,7 +198,7 @@ def study_thinning(
     format_name: FormatName = "auto",
     mapped: Mapped = None,
     map_file: MapFile = None,
-    out: Annotated[Path, typer.Option(help="Folder of the study; one that is there is gone on with.")] = Path(
+    out: Annotated[Path, typer.Option(help="Output folder. An existing study there is resumed.")] = Path(
         "runs/thinning"
     ),
     removed: Annotated[

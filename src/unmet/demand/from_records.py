@@ -11,7 +11,6 @@ import polars as pl
 from unmet.demand.booking import Booking
 from unmet.demand.market import Market, parse_share
 from unmet.demand.panel import Panel, build_panel
-from unmet.demand.unserved import Unserved
 from unmet.errors import InputError
 from unmet.records.mapping import mapping_from, read_mapping
 from unmet.records.outages import check_outages, merge_outages
@@ -19,8 +18,6 @@ from unmet.records.sessions import Records, read_records
 from unmet.records.sql import read_sql
 
 __all__ = ["PanelChoices", "chosen_records", "panel_from_records"]
-
-AUTO = "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +38,6 @@ class PanelChoices:
     outages: Path | None = None
     operator: str | None = None
     share: str | None = None  # as 0.25 or 0.2-0.3
-    waiting: str = AUTO
-    spill: str = "0"
-    energy: str = "seen"
 
 
 def panel_from_records(choices: PanelChoices) -> tuple[Panel, pl.DataFrame, dict[str, Any]]:
@@ -53,7 +47,6 @@ def panel_from_records(choices: PanelChoices) -> tuple[Panel, pl.DataFrame, dict
     except ValueError:
         raise InputError(f"--booking {choices.booking!r} makes no sense: give arrival or delivery.") from None
     market = Market(choices.operator, None if choices.share is None else parse_share(choices.share))
-    unserved = _unserved(choices)
     records = chosen_records(choices)
     outages, rejected = records.outages, [records.rejected, records.rejected_stations]
     if choices.outages is not None:
@@ -69,29 +62,10 @@ def panel_from_records(choices: PanelChoices) -> tuple[Panel, pl.DataFrame, dict
         booking=booking,
         outages=outages,
         market=market,
-        unserved=unserved,
     )
     mapping = mapping_from(_mapping(choices), "--map").to_yaml() if _mapping(choices) else ""
     about = _about(records, outages) | {"mapping": mapping, "time_zone": panel.time_zone}
     return panel, pl.concat(rejected), about
-
-
-def _unserved(choices: PanelChoices) -> Unserved:
-    """What becomes of drivers who find no plug."""
-    return Unserved(_share("--waiting", choices.waiting), _share("--spill", choices.spill), choices.energy)
-
-
-def _share(option: str, text: str) -> float | None:
-    """A share, or None where the records are to tell it."""
-    if text == AUTO:
-        return None
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 1:
-        raise InputError(f"{option} {text!r} makes no sense: give auto, or a share from 0 to 1, as 0.3.")
-    return value
 
 
 def chosen_records(choices: PanelChoices) -> Records:

@@ -87,7 +87,8 @@ class Market:
             return own
         others = stations.join(own.select("station_id"), on="station_id", how="anti", maintain_order="left")
         assumed = others.with_columns(pl.col("plugs").fill_null(ASSUMED_PLUGS).cast(pl.Int64))
-        return pl.concat([own.select(others.columns), assumed])
+        counted = own.with_columns(plugs=pl.col("capacity").cast(pl.Int64))
+        return pl.concat([counted.select(others.columns), assumed])
 
     def share_of_regions(self, regions: Regions, everyone: pl.DataFrame, own: pl.DataFrame, rate: Floats) -> Shares:
         """The operator's share of the market in each region, given the arrivals an hour at its own stations.

@@ -17,6 +17,7 @@ from unmet.geo import Projection
 
 __all__ = ["Regions", "area_regions", "group_stations", "kmeans_regions", "station_regions"]
 
+MOST_UNPLACED = 500  # stations without positions that are regions of their own
 MOST_AUTO = 20  # regions tried by silhouette
 
 
@@ -42,12 +43,17 @@ def group_stations(stations: pl.DataFrame, how: str = "10") -> tuple[Regions, st
     if how == "station":
         return station_regions(stations), "Every station is a region."
     if how.isdecimal() or how == "auto":
+        if not placed and stations.height > MOST_UNPLACED:
+            said = f"{stations.height:,} stations form one region, because not all have a position: give positions."
+            return _regions(stations, pl.Series([UNPLACED] * stations.height)), said
         if not placed:
             return station_regions(stations), "Every station is a region, because not all have a position."
         if how == "auto":
             return _best_kmeans(stations)
         regions = kmeans_regions(stations, int(how))
-        return regions, f"{stations.height} stations are grouped into {regions.centres.height} regions by k-means."
+        grouped = "1 region" if regions.centres.height == 1 else f"{regions.centres.height} regions"
+        said = "1 station is" if stations.height == 1 else f"{stations.height:,} stations are"
+        return regions, f"{said} grouped into {grouped} by k-means."
     path = Path(how)
     if not path.is_file():
         raise InputError(f"--regions {how!r} makes no sense: give a number, auto, station, or a GeoJSON file of areas.")
@@ -96,6 +102,7 @@ def area_regions(stations: pl.DataFrame, path: Path) -> Regions:
 
 
 OUTSIDE = "outside"
+UNPLACED = "unplaced"
 
 
 def _area_name(feature: dict[str, Any], number: int) -> str:

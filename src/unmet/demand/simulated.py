@@ -10,13 +10,10 @@ from numpy.typing import NDArray
 
 from unmet.demand.booking import Booking, book, spread
 from unmet.demand.calendar import hours_between
-from unmet.demand.market import Market
-from unmet.demand.panel import UNSEEN, build_panel
 from unmet.demand.regions import Regions
-from unmet.demand.unserved import Unserved
 from unmet.simulation.battery import TAPER_SHARE
 
-__all__ = ["records_and_truth", "simulated_panel"]
+__all__ = ["simulated_panel"]
 
 
 def simulated_panel(
@@ -68,30 +65,6 @@ def simulated_panel(
             "censored": gone.ravel() > 0,
         }
     )
-
-
-def records_and_truth(
-    sessions: pl.DataFrame,
-    arrivals: pl.DataFrame,
-    stations: pl.DataFrame,
-    regions: Regions,
-    period: tuple[dt.datetime, dt.datetime],
-    time_zone: str,
-    market: Market | None = None,
-) -> pl.DataFrame:
-    """The panel of a simulation with the exposure that its records alone give.
-
-    Columns are those of `simulated_panel`, and what was not seen (`UNSEEN`); in hours before the first and after the
-    last session they are the most that the region ever had. A lost driver is booked as the energy to 80 %, so that is
-    what is estimated.
-    """
-    truth = simulated_panel(arrivals, regions, period)
-    unserved = Unserved(energies="to-80")
-    seen = build_panel(sessions, stations, regions=regions, time_zone=time_zone, market=market, unserved=unserved).table
-    joined = truth.join(
-        seen.select("unique_id", "ds", *UNSEEN), on=["unique_id", "ds"], how="left", maintain_order="left"
-    )
-    return joined.with_columns(pl.col(UNSEEN).fill_null(pl.col(UNSEEN).max().over("unique_id")))
 
 
 def _ms(rows: pl.DataFrame, column: str) -> NDArray[np.int64]:

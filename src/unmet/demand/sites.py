@@ -1,6 +1,7 @@
-"""Sites: stations beside each other as one, because a driver who finds one of them taken takes the next.
+"""Sites: stations side by side, which are one choice for a driver.
 
-Who wants a rapid charger does not take a slow one, though, so only stations of about the same power are linked.
+A driver who finds one of them taken uses the next. Whoever wants a rapid charger does not take a slow one, though, so
+only stations of similar power are joined.
 """
 
 from __future__ import annotations
@@ -8,50 +9,64 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
+from scipy.spatial import KDTree
 
-from unmet.geo import haversine_km
+from unmet.geo import EARTH_RADIUS_KM, unit_vectors
 
-__all__ = ["SITE_KM", "merge_sites"]
+__all__ = ["SITE_KM", "find_sites", "merge_sites"]
 
 SITE_KM = 0.1
-"""Distance up to which stations are one site."""
-ALIKE = 2.0  # times that the power of one may be that of another
-FAST_SESSIONS = 0.9  # quantile of the power of a station's sessions that is taken for its own, where that is not known
+"""Distance up to which stations are one site [km]."""
+ALIKE = 2.0  # ratio up to which powers are similar
+FAST_SESSIONS = 0.9  # quantile of the power of a station's sessions that stands in for its own, where that is unknown
 
 
-def merge_sites(
-    sessions: pl.DataFrame, stations: pl.DataFrame, within_km: float = SITE_KM
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Sessions and stations (`station_id, lat, lon, plugs`) by site, named by its first station; plugs are summed.
+def find_sites(stations: pl.DataFrame, sessions: pl.DataFrame, within_km: float = SITE_KM) -> pl.Series:
+    """The site of each station, named after its first station.
 
-    A station without a position is a site of its own. Where the power of a station is not known, its quickest sessions
-    tell it.
+    Args:
+        stations: `station_id, lat, lon`, perhaps `power_kw`. A station without a position is a site of its own.
+        sessions: `station_id, start, end, energy_kwh`, perhaps `charged`; they show the power where it is not listed.
+        within_km: distance up to which stations are neighbours.
     """
-    placed = (stations["lat"].is_not_null() & stations["lon"].is_not_null()).to_numpy()
-    lat, lon = (stations[name].fill_null(0.0).to_numpy() for name in ("lat", "lon"))
-    near = haversine_km(lat[:, None], lon[:, None], lat, lon) <= within_km
-    known = _power(sessions, stations)
-    power = np.log(np.where(known > 0, known, np.nan))
-    unknown = np.isnan(power)  # like each other, and like no other: one must not link a rapid charger to slow ones
-    near &= (np.abs(power[:, None] - power) <= np.log(ALIKE)) | (unknown[:, None] & unknown)
-    near &= (placed[:, None] & placed) | np.eye(stations.height, dtype=bool)
-    _, label = connected_components(csr_array(near.astype(np.int8)), directed=False)
-    first = pl.Series(np.unique(label, return_index=True)[1])
-    name = stations["station_id"].gather(first.gather(label))
-    powers = [pl.col("power_kw").mean()] if "power_kw" in stations.columns else []
-    merged = (
-        stations.with_columns(name.alias("station_id"))
-        .group_by("station_id", maintain_order=True)
-        .agg(pl.col("lat", "lon").mean(), pl.col("plugs").sum().cast(pl.Int64), *powers)
+    placed = np.flatnonzero((stations["lat"].is_not_null() & stations["lon"].is_not_null()).to_numpy())
+    links = np.empty((0, 2), np.int64)
+    if len(placed) > 1:
+        at = stations[placed]
+        tree = KDTree(unit_vectors(at["lat"].to_numpy(), at["lon"].to_numpy()))
+        near = tree.query_pairs(2 * np.sin(within_km / EARTH_RADIUS_KM / 2), output_type="ndarray")
+        links = placed[near] if len(near) else links
+    if len(links):
+        power = np.log(_power(stations, sessions))
+        first, second = power[links].T
+        unknown = np.isnan(first) & np.isnan(second)  # alike each other, and like no station of known power
+        links = links[unknown | (np.abs(first - second) <= np.log(ALIKE) + 1e-9)]
+    graph = coo_array((np.ones(len(links)), (links[:, 0], links[:, 1])), shape=(stations.height,) * 2)
+    _, label = connected_components(graph, directed=False)
+    first_of = pl.Series(np.unique(label, return_index=True)[1])
+    return stations["station_id"].gather(first_of.gather(label)).alias("site_id")
+
+
+def merge_sites(stations: pl.DataFrame) -> pl.DataFrame:
+    """Sites of stations with `site_id` and `capacity`: `site_id, name, lat, lon, capacity, capacity_sure, stations`."""
+    name = pl.coalesce("name", "station_id") if "name" in stations.columns else pl.col("station_id")
+    return (
+        stations.with_columns(name=name)
+        .group_by("site_id", maintain_order=True)
+        .agg(
+            pl.first("name"),
+            pl.col("lat", "lon").mean(),
+            pl.col("capacity").sum(),
+            pl.col("capacity_sure").product(),
+            stations=pl.len().cast(pl.Int64),
+        )
     )
-    renamed = sessions["station_id"].replace_strict(stations["station_id"], name, return_dtype=pl.String)
-    return sessions.with_columns(renamed.alias("station_id")).drop("plug_id", strict=False), merged
 
 
-def _power(sessions: pl.DataFrame, stations: pl.DataFrame) -> NDArray[np.float64]:
-    """Power of each station [kW], NaN where neither the table nor the sessions tell it."""
+def _power(stations: pl.DataFrame, sessions: pl.DataFrame) -> NDArray[np.float64]:
+    """Power of each station [kW], NaN where neither the table nor the sessions show it."""
     until = pl.coalesce("charged", "end") if "charged" in sessions.columns else pl.col("end")
     hours = (until - pl.col("start")).dt.total_milliseconds() / 3_600_000
     quick = (
@@ -60,5 +75,6 @@ def _power(sessions: pl.DataFrame, stations: pl.DataFrame) -> NDArray[np.float64
         .agg(quick=(pl.col("energy_kwh") / hours).quantile(FAST_SESSIONS))
     )
     known = stations.join(quick, on="station_id", how="left", maintain_order="left")
-    told = pl.coalesce("power_kw", "quick") if "power_kw" in stations.columns else pl.col("quick")
-    return known.select(told.cast(pl.Float64).fill_null(np.nan)).to_series().to_numpy()
+    power = pl.coalesce("power_kw", "quick") if "power_kw" in stations.columns else pl.col("quick")
+    value = known.select(power.cast(pl.Float64).fill_null(np.nan)).to_series().to_numpy()
+    return np.where(value > 0, value, np.nan)

@@ -1,44 +1,82 @@
-"""Panels on disk: the folder that `unmet panel` or `unmet simulate` wrote, or a file of one's own."""
+"""Panels on disk: the folder that `Panel.save` or `unmet panel` wrote, or a table of one's own.
+
+A full panel is a folder of Parquet tables and `panel.json`. `unmet panel` writes the estimate of lost demand into the
+same folder, as more columns of `panel.parquet`, `stations.parquet` and `sites.parquet`; `load_panel` leaves these out.
+"""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NoReturn
 
 import polars as pl
 
+from unmet.demand.market import Market
+from unmet.demand.panel import Panel
 from unmet.demand.regions import Regions
 from unmet.errors import InputError
-from unmet.runs import write_json
-from unmet.tables import read_frame
+from unmet.records.formats.base import OUTAGES
+from unmet.runs import run_folder, write_json
+from unmet.tables import UTC, read_frame
+from unmet.zones import checked_zone
 
-__all__ = ["StoredPanel", "read_panel", "write_regions"]
+__all__ = ["StoredPanel", "holds_panel", "load_panel", "read_panel", "save_panel", "write_panel", "write_regions"]
 
 ABOUT = "panel.json"
-STATIONS = pl.Schema({"station_id": pl.String(), "unique_id": pl.String()})
-STATION_HOURS = pl.Schema(
-    {
-        "station_id": pl.String(),
-        "ds": pl.Datetime("ms", "UTC"),
-        "arrivals": pl.Int64(),
-        "energy_kwh": pl.Float64(),
-        "lost_arrivals": pl.Float64(),
-        "lost_kwh": pl.Float64(),
+TEXT, NUMBER = pl.String(), pl.Float64()
+SCHEMAS: dict[str, dict[str, Any]] = {
+    "panel": {
+        "unique_id": TEXT, "ds": UTC, "y": NUMBER, "arrivals": pl.Int64(), "hour": pl.Int8(), "weekday": pl.Int8(),
+        "holiday": pl.Boolean(),
+    },
+    "sessions": {"station_id": TEXT, "start": UTC, "end": UTC, "energy_kwh": NUMBER},
+    "stations": {
+        "station_id": TEXT, "lat": NUMBER, "lon": NUMBER, "power_kw": NUMBER, "capacity": pl.Int64(),
+        "capacity_from": TEXT, "capacity_sure": NUMBER, "site_id": TEXT, "unique_id": TEXT, "sessions": pl.UInt32(),
+        "energy_kwh": NUMBER,
+    },
+    "sites": {
+        "site_id": TEXT, "name": TEXT, "lat": NUMBER, "lon": NUMBER, "capacity": pl.Int64(), "capacity_sure": NUMBER,
+        "stations": pl.Int64(),
+    },
+    "regions": {"unique_id": TEXT, "lat": NUMBER, "lon": NUMBER},
+    "everyone": {"station_id": TEXT, "lat": NUMBER, "lon": NUMBER, "unique_id": TEXT},
+    "outages": OUTAGES,
+}  # fmt: skip
+"""Columns that the tables of a full panel need; more are kept."""
+MEASURES = frozenset(
+    {"full_share", "observed_kwh", "arrivals"}
+    | {
+        f"{kind}_{unit}{end}"
+        for kind in ("lost", "true")
+        for unit in ("kwh", "arrivals")
+        for end in ("", "_low", "_high")
     }
 )
+"""Columns of `stations.parquet` and `sites.parquet` that an estimate adds."""
+LINKS = (
+    ("sessions", "station_id", "stations"),
+    ("stations", "unique_id", "regions"),
+    ("stations", "site_id", "sites"),
+    ("everyone", "unique_id", "regions"),
+    ("outages", "station_id", "stations"),
+    ("panel", "unique_id", "regions"),
+)
+"""Which column of which table names a row of which other table."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredPanel:
-    """A panel as it was stored, with the positions of its regions and its time zone where they are known."""
+    """The table of a panel, with the positions of its regions and its time zone where they are known."""
 
-    source: Path  # its file, rows that have no shape included
+    source: Path
+    """Its file."""
     table: pl.DataFrame
-    regions: pl.DataFrame | None  # unique_id, lat, lon
+    regions: pl.DataFrame | None
+    """`unique_id, lat, lon`."""
     time_zone: str | None
-    station_hours: pl.DataFrame | None = None  # station_id, ds, arrivals, energy_kwh, lost_arrivals, lost_kwh
-    stations: pl.DataFrame | None = None  # station_id, unique_id
 
 
 def write_regions(regions: Regions, time_zone: str, folder: Path) -> None:
@@ -47,11 +85,8 @@ def write_regions(regions: Regions, time_zone: str, folder: Path) -> None:
     write_json(folder / ABOUT, {"time_zone": time_zone})
 
 
-def read_panel(path: Path, *, with_stations: bool = False) -> StoredPanel:
-    """Read a panel from a folder or from a CSV or Parquet file (`unique_id, ds, y`, perhaps `censored`).
-
-    With `with_stations`, what is known of its stations is read too, where the folder says what each of them lost.
-    """
+def read_panel(path: Path) -> StoredPanel:
+    """Read the table of a panel from a folder, or from a CSV or Parquet file (`unique_id, ds, y`)."""
     if not path.exists():
         raise InputError(f"There is no panel at {path}: give a folder that `unmet panel` wrote, or a file.")
     if path.is_file():
@@ -64,22 +99,128 @@ def read_panel(path: Path, *, with_stations: bool = False) -> StoredPanel:
         regions = pl.read_parquet(path / "regions.parquet") if (path / "regions.parquet").is_file() else None
         about = json.loads((path / ABOUT).read_text(encoding="utf-8")) if (path / ABOUT).is_file() else {}
         zone = about.get("time_zone")
-        station_hours, stations = _stations(path) if with_stations else (None, None)
     except (OSError, ValueError, AttributeError, pl.exceptions.PolarsError) as error:
-        raise InputError(
-            f"The panel at {path} is damaged ({str(error).splitlines()[0][:200]}): make it anew."
-        ) from None
+        _damaged(path, str(error))
     if regions is not None and ("lat" not in regions.columns or regions["lat"].null_count()):
         regions = None  # stations without positions: no region is near another
-    return StoredPanel(source, table, regions, zone, station_hours, stations)
+    return StoredPanel(source, table, regions, zone)
 
 
-def _stations(path: Path) -> tuple[pl.DataFrame | None, pl.DataFrame | None]:
-    """The tables of station-hours and of stations, or none of both where one is missing or does not tell of losses."""
-    found = []
-    for name, schema in (("station_hours", STATION_HOURS), ("stations", STATIONS)):
-        file = path / f"{name}.parquet"
-        if not file.is_file() or not set(schema) <= set(pl.read_parquet_schema(file)):
-            return None, None
-        found.append(pl.read_parquet(file, columns=list(schema)).cast(schema))
-    return found[0], found[1]
+def holds_panel(path: Path) -> bool:
+    """Whether a folder holds a full panel, sessions included."""
+    return all((path / name).is_file() for name in (ABOUT, *(f"{table}.parquet" for table in SCHEMAS)))
+
+
+def save_panel(panel: Panel, folder: Path | str, *, overwrite: bool = False) -> None:
+    """Write a panel into a folder, whole or not at all.
+
+    Args:
+        panel: to be written.
+        folder: to write to; it must be new or empty.
+        overwrite: replace a folder that `unmet` wrote.
+    """
+    with run_folder(Path(folder), overwrite=overwrite) as draft:
+        write_panel(panel, draft)
+
+
+def write_panel(panel: Panel, folder: Path) -> None:
+    """Write the tables of a panel and `panel.json` into a folder that exists."""
+    tables = {
+        "panel": panel.table,
+        "sessions": panel.sessions,
+        "stations": panel.stations,
+        "sites": panel.sites,
+        "regions": panel.regions.centres,
+        "everyone": panel.everyone.join(
+            panel.regions.of_station, on="station_id", how="left", maintain_order="left", validate="1:1"
+        ),
+        "outages": panel.outages,
+    }
+    for name, table in tables.items():
+        table.write_parquet(folder / f"{name}.parquet")
+    share = panel.market.share
+    write_json(
+        folder / ABOUT,
+        {
+            "time_zone": panel.time_zone,
+            "country": panel.country,
+            "market": {"operator": panel.market.operator, "share": list(share) if isinstance(share, tuple) else share},
+            "notes": list(panel.notes),
+        },
+    )
+
+
+def load_panel(folder: Path | str) -> Panel:
+    """Read a panel from a folder that `Panel.save` or `unmet panel` wrote.
+
+    Raises:
+        InputError: the folder holds no full panel, or its files are damaged or do not belong together.
+    """
+    path = Path(folder)
+    if not path.is_dir():
+        raise InputError(f"There is no panel at {path}: give a folder that `unmet panel` or `Panel.save` wrote.")
+    missing = [name for name in (ABOUT, *(f"{table}.parquet" for table in SCHEMAS)) if not (path / name).is_file()]
+    if missing:
+        raise InputError(
+            f"{path} holds no full panel ({', '.join(missing[:3])} {'is' if len(missing) == 1 else 'are'} missing): "
+            "give a folder that `unmet panel` or `Panel.save` wrote, or the session records themselves."
+        )
+    tables = {name: _read_table(path, name, schema) for name, schema in SCHEMAS.items()}
+    _check_links(path, tables)
+    try:
+        about = json.loads((path / ABOUT).read_text(encoding="utf-8"))
+        zone, country, notes = about["time_zone"], about["country"], tuple(map(str, about["notes"]))
+        operator, share = about["market"]["operator"], about["market"]["share"]
+        market = Market(operator, tuple(share) if isinstance(share, list) else share)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        _damaged(path, f"{ABOUT} is not as it was written")
+    everyone = tables["everyone"]
+    return Panel(
+        tables["panel"].select(list(SCHEMAS["panel"])),
+        tables["sessions"],
+        tables["stations"].drop(MEASURES, strict=False),
+        tables["sites"].drop(MEASURES, strict=False),
+        Regions(everyone.select("station_id", "unique_id"), tables["regions"]),
+        everyone.drop("unique_id"),
+        tables["outages"],
+        market,
+        checked_zone(zone),
+        country,
+        notes,
+    )
+
+
+def _read_table(path: Path, name: str, schema: dict[str, Any]) -> pl.DataFrame:
+    """One table, with the columns and types that it needs, and no empty cells where none may be."""
+    file = f"{name}.parquet"
+    try:
+        table = pl.read_parquet(path / file)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        _damaged(path, f"{file} cannot be read: {error}")
+    for column, dtype in schema.items():
+        if column not in table.columns:
+            _damaged(path, f"{file} has no column {column}")
+        if table.schema[column] != dtype:
+            _damaged(path, f"column {column} of {file} holds {table.schema[column]}, not {dtype}")
+        if column not in ("lat", "lon", "power_kw", "plug_id", "name") and table[column].null_count():
+            _damaged(path, f"column {column} of {file} has empty cells")
+    return table
+
+
+def _check_links(path: Path, tables: dict[str, pl.DataFrame]) -> None:
+    """Tables belong together: what one names is in the other, and every region has every hour once."""
+    for name, key, other in LINKS:
+        unknown = tables[name].join(tables[other], on=key, how="anti")
+        if not unknown.is_empty():
+            _damaged(path, f"{name}.parquet has {unknown[key][0]!r}, which is not in {other}.parquet")
+    hours = tables["panel"].select("unique_id", "ds")
+    first, last = hours.select(first=pl.col("ds").min(), last=pl.col("ds").max()).row(0)
+    if first is None or tables["sessions"].is_empty():
+        _damaged(path, "it is empty")
+    expected = tables["regions"].height * (int((last - first).total_seconds()) // 3600 + 1)
+    if hours.height != expected or hours.is_duplicated().any():
+        _damaged(path, "panel.parquet does not have every hour of every region once")
+
+
+def _damaged(path: Path, problem: str) -> NoReturn:
+    raise InputError(f"The panel at {path} is damaged ({problem.splitlines()[0][:200].rstrip('.')}): make it anew.")

@@ -77,6 +77,8 @@ def claim(folder: Path, job: Job, options: dict[str, Any]) -> None:
     digest = hashlib.sha256()
     for part in job.task.data:
         digest.update(np.ascontiguousarray(part.cpu().numpy()).tobytes())
+    if job.task.true_demand is not None:
+        digest.update(job.task.true_demand.lost.tobytes())
     kept = {name: asdict(value) if isinstance(value, Training) else value for name, value in options.items()}
     kept.pop("workers")
     digest.update(json.dumps(kept, sort_keys=True, default=str).encode())

@@ -20,10 +20,10 @@ from unmet.models.backbones import BACKBONES
 from unmet.models.calibrating import WEEK, WINDOW, blocks, calibrate
 from unmet.models.calibration import Calibration
 from unmet.models.checkpoint import claim
+from unmet.models.draws import TrueDemand, draw_by_day
 from unmet.models.encoding import Data, Encoding
 from unmet.models.ensemble import Ensemble
 from unmet.models.graph import Graph, region_graph
-from unmet.models.imputation import Hidden, Redraw, Unseen, fit_unseen, records_of
 from unmet.models.likelihoods import LEVELS, LIKELIHOODS, Likelihood
 from unmet.models.network import Network
 from unmet.models.notes import panel_notes
@@ -37,7 +37,6 @@ __all__ = ["Forecaster", "Split", "quantile_column"]
 
 Floats = NDArray[np.float64]
 LEAST_TARGETS = 24  # hours to learn from
-MEMORIES_BACK = 3  # memories of the level that a forecast looks back
 MOST_KM = 5.0  # by which a region may move between the panel of the fit and a later one
 
 
@@ -118,7 +117,7 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         self.time_zone = time_zone
         self.workers = workers
 
-    # Fitted: regions_, positions_, split_, encoding_, unseen_, networks_, seeds_, losses_, calibration_, finished_,
+    # Fitted: regions_, positions_, split_, encoding_, networks_, seeds_, losses_, calibration_, finished_,
     # set_aside_ (rows of the panel that could not be used; not stored), notes_
 
     def fit(
@@ -140,12 +139,11 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         train_hours, fit_hours = self._split(series)
         encoding = Encoding.of(series, train_hours, self.time_zone, marks_unknown=self.horizon > 1)
         device = "cuda" if torch.cuda.is_available() else "cpu"
-        self.unseen_, redraw = None, None
-        if likelihood.imputes:
-            self.unseen_ = _fit_unseen(series, self.time_zone, train_hours, places)
-            redraw = Redraw(np.nan_to_num(series.demand), self._hidden(self.unseen_, series), encoding.scale)
-        data = encoding.encode(self._filled(series, redraw)).to(device)
-        task = Task(data, encoding, likelihood, self.lags, self.horizon, train_hours, fit_hours, self.training, redraw)
+        drawn = None
+        if series.lost_draws is not None:
+            drawn = TrueDemand(np.nan_to_num(series.demand), series.lost_draws, encoding.scale)
+        data = encoding.encode(_with_lost(series)).to(device)
+        task = Task(data, encoding, likelihood, self.lags, self.horizon, train_hours, fit_hours, self.training, drawn)
         job = Job(task, BACKBONES.named(self.backbone), region_graph(places, len(names)), device)
         self.seeds_ = tuple(range(self.seed, self.seed + self.seeds))
         if checkpoints is not None:
@@ -207,13 +205,13 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         """
         hours = self.horizon if hours is None else hours
         self._may_look(hours)
-        series = self.series(panel, self._looks_back())
+        series = self.series(panel, self.lags)
         if series.hours < self.lags:
             raise InputError(
                 f"A forecast needs the last {self.lags} hours; the panel has {series.hours}. Give a longer one."
             )
         ahead = read_ahead(future, self.features, series, hours)
-        data = self.encoding_.encode(self._filled(series), ahead).to(self._device())
+        data = self.encoding_.encode(_with_lost(series), ahead).to(self._device())
         mean = self._ensemble(self.networks_).from_origins(data, np.array([series.hours]), hours)[0]
         times = series.times(hours)[-hours:]
         steps = np.arange(1, hours + 1)
@@ -309,8 +307,8 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         train, stop = self.shares
         if not (train > 0 and stop > 0 and train + stop <= 1):
             raise InputError(f"Shares of {train:g} and {stop:g} make no sense: give two above 0 that sum to 1 at most.")
-        reads, may_read = likelihood.reads, likelihood.may_read
-        return likelihood, read_series(panel, target=self.target, extras=self.features, reads=reads, may_read=may_read)
+        series = read_series(panel, target=self.target, extras=self.features, with_lost=likelihood.imputes)
+        return likelihood, series
 
     def _split(self, series: Series) -> tuple[int, int]:
         """Hours of the training part, and hours of it and the part that says when to stop."""
@@ -391,20 +389,13 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
                 f"The model looks {self.horizon} hours ahead, not {hours}: ask for fewer, or fit with a longer horizon."
             )
 
-    def _looks_back(self) -> int:
-        """Hours that a forecast reads: the lags, and days before them that tell the level of the unseen part."""
-        if self.unseen_ is None or np.isinf(self.unseen_.memory):
-            return self.lags
-        return self.lags + 24 * int(MEMORIES_BACK * self.unseen_.memory)
-
     def series(self, panel: Any, last_hours: int | None = None) -> Series:
         """A panel of the model's regions as arrays; of its last hours only, if so many are asked for."""
         self.check_fitted()
         return read_series(
             panel,
             extras=self.features,
-            reads=self._likelihood().reads,
-            may_read=self._likelihood().may_read,
+            with_lost=self._likelihood().imputes,
             names=self.regions_,
             last_hours=last_hours,
         )
@@ -423,43 +414,9 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
                 "the model was fitted on: fit a model on this panel, or make the panel with the model's regions."
             )
 
-    def unseen(self) -> Unseen:
-        """What the panel said of arrivals that were not seen; an error where the likelihood does not read it."""
-        self.check_fitted()
-        if self.unseen_ is None:
-            raise InputError(
-                f"A model with likelihood {self.likelihood} does not say what was not seen: fit one with exposure."
-            )
-        return self.unseen_
-
-    def _hidden(self, unseen: Unseen, series: Series, *, by_days_before: bool = False) -> Hidden:
-        """What was not seen in each region-hour of a series."""
-        return unseen.hidden(records_of(series.reads), series.week(self.time_zone), by_days_before=by_days_before)
-
     def _encoded(self, series: Series) -> Data:
-        """A series as the networks read it, and what its hours came to, as far as the likelihood knows it.
-
-        Where it imputes what was not seen, a draw of that is taken, by what was known at the time.
-        """
-        filled = self._filled(series)
-        if self.unseen_ is not None and self.calibrate:
-            hidden = self._hidden(self.unseen_, series, by_days_before=True)
-            drawn = series.target + hidden.draw_by_day(int(series.first.timestamp()) // 3600)
-            filled = replace(filled, target=drawn, lower=drawn, upper=drawn)
-        return self.encoding_.encode(filled).to(self._device())
-
-    def _filled(self, series: Series, redraw: Redraw | None = None) -> Series:
-        """The series with demand as the network reads it: filled up, where the likelihood imputes what was not seen.
-
-        With `redraw`, what is to be learned is a draw of true demand, always the same one.
-        """
-        if self.unseen_ is None:
-            return series
-        filled = series.demand + self._hidden(self.unseen_, series, by_days_before=True).expected_kwh()
-        if redraw is None:
-            return replace(series, demand=filled)
-        drawn = np.where(np.isfinite(series.target), redraw(np.random.default_rng(0)) * redraw.scale, np.nan)
-        return replace(series, demand=filled, target=drawn, lower=drawn, upper=drawn)
+        """A series as the networks read it, and what its hours came to, as far as the likelihood knows it."""
+        return self.encoding_.encode(_with_lost(series)).to(self._device())
 
     def _ensemble(self, networks: Sequence[Network]) -> Ensemble:
         return Ensemble(networks, self._likelihood(), self.encoding_, self.lags)
@@ -471,7 +428,12 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         return str(next(self.networks_[0].parameters()).device)
 
 
-def _fit_unseen(series: Series, time_zone: str, train_hours: int, places: Floats | None) -> Unseen:
-    part = slice(0, train_hours)
-    km = None if places is None else haversine_km(*(places.T[:, :, None]), *places.T)
-    return fit_unseen(series.demand[part], records_of(series.reads[part]), series.week(time_zone)[part], km)
+def _with_lost(series: Series) -> Series:
+    """The series with lost energy added, where it is read.
+
+    Lags are filled up by what was expected before their day; what is to be learned or calibrated by is one draw.
+    """
+    if series.lost_before is None or series.lost_draws is None:
+        return series
+    drawn = series.target + draw_by_day(series.lost_draws, int(series.first.timestamp()) // 3600)
+    return replace(series, demand=series.demand + series.lost_before, target=drawn, lower=drawn, upper=drawn)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from unmet.demand.calendar import hour_of_week, hours_between
 from unmet.errors import InputError
+from unmet.models.draws import BEFORE, DRAWS, read_draws
 from unmet.tables import Column, RowRule, Table, as_frame, check, read_frame
 
 __all__ = ["PANEL", "POSITIONS", "Series", "read_ahead", "read_positions", "read_series"]
@@ -41,50 +42,18 @@ PANEL = Table(
         Column("upper", "number", "kWh", "what true demand is at most in a censored hour, else `y`", required=False),
     ),
 )
-READS = {
-    "arrivals": Column("arrivals", "number", "", "arrivals seen", required=False, least=0),
-    "exposure": Column(
-        "exposure", "number", "", "share of arrivals that could be seen", required=False, least=0, most=1
-    ),
-    "turnout": Column(
-        "turnout",
-        "number",
-        "",
-        "share of the usual arrivals that come, as full as the stations are",
-        required=False,
-        least=0,
-        most=1,
-    ),
-    "session_kwh": Column(
-        "session_kwh",
-        "number",
-        "kWh",
-        "energy that a driver who was not seen would have taken",
-        required=False,
-        least=0,
-    ),
-    "exposure_spread": Column(
-        "exposure_spread",
-        "number",
-        "",
-        "standard deviation of the logarithm of the exposure, one for all hours of a region",
-        required=False,
-        least=0,
-        most=5,
-    ),
-    "lost_spread": Column(
-        "lost_spread",
-        "number",
-        "",
-        "standard deviation of the logarithm of what full stations lost, one for all hours of a region",
-        required=False,
-        least=0,
-        most=5,
-    ),
-}
-"""Columns that some likelihoods read."""
-
-AFTERWARDS = ("y_true", "lost")  # columns that nobody knows before their hour
+LOST_BEFORE = Column(
+    BEFORE,
+    "number",
+    "kWh",
+    "energy expected to be lost, by what was known before that day",
+    required=False,
+    least=0,
+)
+AFTERWARDS = (
+    "y_true", "lost", "arrivals", "exposure", "lost_arrivals", "lost_kwh", "elsewhere_kwh", BEFORE, DRAWS,
+)  # fmt: skip
+"""Columns that nobody knows before their hour."""
 POSITIONS = Table(
     "regions",
     (
@@ -106,8 +75,9 @@ class Series:
     lower: Floats  # true demand is at least this
     upper: Floats  # and at most this
     extras: Floats  # (hours, regions, columns)
-    reads: Floats  # (hours, regions, columns), what else the likelihood reads
     set_aside: pl.DataFrame  # rows that could not be used
+    lost_before: Floats | None = None  # expected lost energy by what was known before the day [kWh]
+    lost_draws: NDArray[np.float32] | None = None  # (hours, regions, draws), of lost energy [kWh]
 
     @property
     def hours(self) -> int:
@@ -144,36 +114,58 @@ def read_series(
     *,
     target: str = "y",
     extras: Sequence[str] = (),
-    reads: Sequence[str] = (),
-    may_read: Sequence[str] = (),
+    with_lost: bool = False,
     names: Sequence[str] | None = None,
     last_hours: int | None = None,
 ) -> Series:
     """Read a panel, any frame or a CSV or Parquet file; of its last hours only, if so many are asked for.
 
-    With `names` the panel must have just these regions. An hour that is missing, or has no usable `y`, is NaN, as are
-    the columns that it `may_read` and that are not there.
+    Args:
+        panel: `unique_id, ds, y`, and perhaps more.
+        target: the column to learn.
+        extras: further columns that are known of an hour before it comes.
+        with_lost: whether to read `lost_kwh_before` and `lost_draws`; 0 where they are missing.
+        names: the regions that the panel must have, just these.
+        last_hours: how many.
+
+    Returns:
+        Arrays of hours and regions. An hour that is missing, or has no usable `y`, is NaN.
     """
     shapeless = None
     if isinstance(panel, str | Path):
         frame, shapeless = read_frame(Path(panel))
     else:
         frame = as_frame(panel)
-    wanted = [target] * (target != "y") + [*extras, *reads, *(name for name in may_read if name in frame.columns)]
-    unseen = [name for name in reads if name not in frame.columns]
-    if unseen:
-        raise InputError(
-            f"The panel has no column {', '.join(unseen)}, which the likelihood reads: make it with `unmet panel`, or "
-            "fit with --likelihood censored-quantile."
-        )
-    missing = [name for name in wanted if name not in frame.columns]
+    wanted = [target] * (target != "y") + [*extras, *([BEFORE] if with_lost else [])]
+    missing = [name for name in wanted if name not in frame.columns and name != BEFORE]
     if missing:
         raise InputError(f"The panel has no column {', '.join(missing)}: its columns are {', '.join(frame.columns)}.")
     if target in ("unique_id", "ds"):
         raise InputError(f"{target} cannot be learned: name a column of energies, as y or y_true.")
-    own = [name for name in extras if name in {*(column.name for column in PANEL.columns), *READS, *AFTERWARDS}]
+    own = [name for name in extras if name in {*(column.name for column in PANEL.columns), *AFTERWARDS}]
     if own:
         raise InputError(f"{', '.join(own)} cannot be a feature: it is not known before its hour. Leave it out.")
+    frame = _cleaned(frame, wanted, last_hours)
+    draws = None
+    if with_lost:
+        draws = read_draws(frame)
+        frame = frame.drop(DRAWS).with_columns(pl.int_range(pl.len()).alias(ROW))
+        wanted.append(ROW)
+    known = [column.name for column in PANEL.columns]
+    more = tuple(
+        LOST_BEFORE if name == BEFORE else Column(name, "number", "", "", required=False)
+        for name in dict.fromkeys(wanted)
+        if name not in known
+    )
+    checked = check(frame, Table("panel", (*PANEL.columns, *more)), _RULES, sort=("unique_id", "ds"))
+    if checked.kept.is_empty():
+        raise InputError("The panel has no row that can be used: it needs unique_id, ds (a full hour) and y (kWh).")
+    rejected = checked.rejected if shapeless is None else pl.concat([checked.rejected, shapeless]).sort("line")
+    return _arrays(checked.kept, rejected, target, list(extras), draws, names)
+
+
+def _cleaned(frame: pl.DataFrame, wanted: Sequence[str], last_hours: int | None) -> pl.DataFrame:
+    """Flags as numbers, what is not a number as missing, and the last hours only if so many are asked for."""
     flags = [name for name, dtype in frame.schema.items() if dtype == pl.Boolean]
     texts = [name for name in ("censored", *wanted) if frame.schema.get(name) == pl.String]
     truth = pl.col(texts).str.strip_chars().str.to_lowercase().replace({"true": "1", "false": "0"})
@@ -188,19 +180,10 @@ def read_series(
         last = pl.col("ds").max()
         silent = last.over("unique_id").min()
         frame = frame.filter(pl.col("ds") > pl.min_horizontal(last - last_hours * HOUR, silent - HOUR))
-    known = [column.name for column in PANEL.columns]
-    more = tuple(
-        READS.get(name, Column(name, "number", "", "", required=False))
-        for name in dict.fromkeys(wanted)
-        if name not in known
-    )
-    checked = check(frame, Table("panel", (*PANEL.columns, *more)), _RULES, sort=("unique_id", "ds"))
-    if checked.kept.is_empty():
-        raise InputError("The panel has no row that can be used: it needs unique_id, ds (a full hour) and y (kWh).")
-    rejected = checked.rejected if shapeless is None else pl.concat([checked.rejected, shapeless]).sort("line")
-    return _arrays(checked.kept, rejected, target, list(extras), [*reads, *may_read], names)
+    return frame
 
 
+ROW = "__row__"  # of the panel, by which its draws are found again
 _RULES = (
     RowRule("ds", pl.col("ds") == pl.col("ds").dt.truncate("1h"), "is not a full hour"),
     RowRule("ds", pl.struct("unique_id", "ds").is_first_distinct(), "is there twice for its region"),
@@ -212,7 +195,7 @@ def _arrays(
     rejected: pl.DataFrame,
     target: str,
     extras: list[str],
-    reads: list[str],
+    draws: NDArray[np.float32] | None,
     names: Sequence[str] | None,
 ) -> Series:
     found = rows["unique_id"].unique().sort().to_list()
@@ -253,6 +236,11 @@ def _arrays(
     def stacked(columns: list[str]) -> Floats:
         return np.stack([grid(column(name)) for name in columns], -1) if columns else np.empty((hours, len(found), 0))
 
+    def placed(values: NDArray[np.float32]) -> NDArray[np.float32]:
+        made = np.zeros((hours, len(found), values.shape[1]), np.float32)
+        made[hour, code] = values[rows[ROW].cast(pl.Int64).to_numpy()]
+        return made
+
     y, truth = column("y"), column(target)
     lower, upper = (truth, truth) if target != "y" else _bounds(rows, y)
     return Series(
@@ -263,8 +251,9 @@ def _arrays(
         grid(lower),
         grid(upper),
         stacked(extras),
-        stacked(reads),
         rejected,
+        None if draws is None else np.nan_to_num(grid(column(BEFORE))),
+        None if draws is None else placed(draws),
     )
 
 

@@ -17,13 +17,12 @@ from unmet.errors import InputError
 from unmet.models.calibration import Calibration
 from unmet.models.encoding import Encoding
 from unmet.models.forecaster import Forecaster, Split
-from unmet.models.imputation import Unseen
 from unmet.models.training import Training
 from unmet.runs import write_json
 
 __all__ = ["FORMAT", "load_model", "write_model"]
 
-FORMAT = 3  # of what is written here; older ones stay readable, but for what they say of demand that was not seen
+FORMAT = 4  # of what is written here; older ones stay readable, but for those with an estimate of lost demand inside
 
 
 def write_model(forecaster: Forecaster, folder: Path) -> None:
@@ -48,7 +47,6 @@ def write_model(forecaster: Forecaster, folder: Path) -> None:
             "seeds": list(forecaster.seeds_),
             "split": {name: value.isoformat() for name, value in asdict(forecaster.split_).items()},
             "encoding": encoding,
-            "unseen": None if forecaster.unseen_ is None else _plain_unseen(forecaster.unseen_),
             "calibration": _plain(forecaster.calibration_.moves),
             "losses": forecaster.losses_,
             "finished": forecaster.finished_,
@@ -75,8 +73,8 @@ def load_model(folder: Path) -> Forecaster:
             raise InputError(f"The model at {folder} was written by unmet {stored['unmet']}: install that version.")
         if stored["format"] < FORMAT and stored.get("unseen"):
             raise InputError(
-                f"The model at {folder} was written by unmet {stored['unmet']}, which estimated demand that was not "
-                "seen in another way: fit it anew."
+                f"The model at {folder} was written by unmet {stored['unmet']}, which estimated lost demand in another "
+                "way: make the panel with `unmet panel`, and fit the model anew with `unmet fit`."
             )
         weights = load_file(folder / "weights.safetensors")
         return _forecaster(stored, weights)
@@ -106,7 +104,6 @@ def _forecaster(stored: dict[str, Any], weights: dict[str, Any]) -> Forecaster:
         name: np.array(value) if isinstance(value, list) else value for name, value in stored["encoding"].items()
     }
     forecaster.encoding_ = Encoding(**encoding)
-    forecaster.unseen_ = _unseen(stored["unseen"]) if stored.get("unseen") else None
     forecaster.calibration_ = Calibration(np.array(stored["calibration"]))
     forecaster.losses_ = [[(loss, held_out) for loss, held_out in losses] for losses in stored["losses"]]
     forecaster.finished_ = stored["finished"]
@@ -122,17 +119,3 @@ def _forecaster(stored: dict[str, Any], weights: dict[str, Any]) -> Forecaster:
 
 def _plain(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.ndarray) else value
-
-
-def _plain_unseen(unseen: Unseen) -> dict[str, Any]:
-    """As JSON, which knows no infinite memory."""
-    values = {name: _plain(value) for name, value in asdict(unseen).items()}
-    return values | {"memory": unseen.memory if np.isfinite(unseen.memory) else None}
-
-
-def _unseen(values: dict[str, Any]) -> Unseen:
-    arrays: dict[str, Any] = {name: np.array(value) for name, value in values.items() if name != "memory"}
-    return Unseen(
-        **arrays,
-        memory=np.inf if values["memory"] is None else float(values["memory"]),
-    )

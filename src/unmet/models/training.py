@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from unmet.errors import InputError
+from unmet.models.draws import TrueDemand
 from unmet.models.encoding import Data, Encoding
-from unmet.models.imputation import Redraw
 from unmet.models.likelihoods.base import Likelihood
 from unmet.models.network import Network
 
@@ -79,7 +79,7 @@ class Task:
     train_hours: int  # the first so many hours are learned from,
     fit_hours: int  # the hours from there to here say when to stop
     training: Training
-    redraw: Redraw | None = None  # what is to be learned, drawn anew at every epoch
+    true_demand: TrueDemand | None = None  # what is to be learned, drawn anew at every epoch
 
 
 class Epoch(NamedTuple):
@@ -156,8 +156,9 @@ def train(
 def _epoch(network: Network, task: Task, optimizer: torch.optim.Adam, rng: np.random.Generator, number: int) -> float:
     """One pass over all targets of the training part."""
     training = task.training
-    if task.redraw is not None:
-        drawn = torch.from_numpy(task.redraw(rng).astype(np.float32)).to(task.data.y.device)
+    if task.true_demand is not None:
+        # From random numbers of their own, so that chunks come in the same order as with any other likelihood.
+        drawn = torch.from_numpy(task.true_demand.draw(rng.spawn(1)[0]).astype(np.float32)).to(task.data.y.device)
         task = replace(task, data=task.data._replace(y=drawn, lower=drawn, upper=drawn))
     starts, length = _segments(task, task.lags, task.train_hours, rng)
     most = max(1, MOST_SEQUENCES // task.data.y.shape[1])

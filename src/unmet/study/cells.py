@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 import inspect
 import json
@@ -10,19 +11,23 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from unmet import __version__
 from unmet.errors import InputError
 from unmet.evaluation.score import score, with_actual
 from unmet.models.backbones import BACKBONES
+from unmet.models.draws import BEFORE, DRAWS, read_draws
 from unmet.models.forecaster import Forecaster
 from unmet.models.likelihoods import LEVELS, LIKELIHOODS
-from unmet.models.recover import recover
 from unmet.models.training import Training
 from unmet.study.scenes import Scene
 
-__all__ = ["AWARE", "MEASURES", "ORACLE", "PAPER_MODELS", "UNAWARE", "Ran", "Run", "check_models", "perform", "plan"]
+__all__ = [
+    "AWARE", "MEASURES", "ORACLE", "PAPER_MODELS", "UNAWARE", "Ran", "Run", "check_models", "lost_energy", "perform",
+    "plan",
+]  # fmt: skip
 
 AWARE = "exposure"  # the model of this package
 ORACLE = "oracle"
@@ -117,11 +122,9 @@ def plan(
 
 
 def _reads(scene: Scene, model: str) -> str:
-    if model == ORACLE:
+    if model == ORACLE or not LIKELIHOODS.named(model).imputes:
         return ""
-    likelihood = LIKELIHOODS.named(model)
-    columns = (*likelihood.reads, *(name for name in likelihood.may_read if name in scene.panel.columns))
-    return scene.fingerprint(columns) if columns else ""
+    return scene.fingerprint((BEFORE, DRAWS))
 
 
 def _outside(model: str, backbone: str) -> str:
@@ -164,21 +167,29 @@ def forecaster_of(run: Run, time_zone: str) -> Forecaster:
     )
 
 
-def _lost(model: Forecaster, scene: Scene) -> dict[str, float]:
-    """Energy lost in the test part as a model estimates it that says so, with its interval, and as it was [kWh].
+def lost_energy(panel: pl.DataFrame, since: dt.datetime | None = None, interval: float = 0.9) -> dict[str, float]:
+    """Energy lost in the hours from `since` on [kWh]: `kwh, low, high` by the draws of a panel, and `true`.
 
-    Those of all hours have `lost_all` before their names.
+    Draw i of every region-hour belongs to the same draw of all that hours share, so that sums are taken draw by draw.
+    Quantiles are at p (n + 1) of n draws in order, so that an interval of few draws is not too short on average.
     """
-    if model.unseen_ is None:
+    hours = panel if since is None else panel.filter(pl.col("ds") >= since)
+    draws = read_draws(hours).sum(axis=0, dtype=np.float64)
+    low, high = np.quantile(draws, ((1 - interval) / 2, (1 + interval) / 2), method="weibull")
+    true = hours.select((pl.col("y_true") - pl.col("y")).sum()).item()
+    return {"kwh": float(draws.mean()), "low": float(low), "high": float(high), "true": float(true)}
+
+
+def _lost(model: Forecaster, scene: Scene) -> dict[str, float]:
+    """Energy lost in the test part, of a model that learns from draws of it; that of all hours as `lost_all`."""
+    if not LIKELIHOODS.named(model.likelihood).imputes:
         return {}
-    row: dict[str, float] = {}
-    for name, first in (("lost", model.split_.fit_end), *((("lost_all", None),) if scene.tells_all else ())):
-        lost = recover(model, scene.panel, since=first, seed=0).total_kwh
-        hours = scene.panel if first is None else scene.panel.filter(pl.col("ds") >= first)
-        truth = hours.select((pl.col("y_true") - pl.col("y")).sum()).item()
-        estimated = dict(zip(("kwh", "low", "high"), map(float, (lost.mean, lost.low, lost.high)), strict=True))
-        row |= {f"{name}_{key}": value for key, value in (estimated | {"true": truth}).items()}
-    return row
+    parts = {"lost": model.split_.fit_end} | ({"lost_all": None} if scene.tells_all else {})
+    return {
+        f"{name}_{key}": value
+        for name, since in parts.items()
+        for key, value in lost_energy(scene.panel, since).items()
+    }
 
 
 def perform(run: Run, scene: Scene) -> Ran:

@@ -63,10 +63,10 @@ def total(
         "total",
         "Forecasting the demand of the whole city",
         "penetration",
-        "Every model is trained on observed demand. Aware ones are told which hours were censored, the exposure-aware "
-        "one how much of each could be seen. All are scored on the true demand of the last tenth of the hours, one "
-        "hour ahead. The oracle is the quantile model with the same inputs, "
-        "trained on the true demand.",
+        "Every model is trained on observed demand. Aware ones are told which hours were censored; the exposure-aware "
+        "one learns from draws of lost demand, estimated from the records of the training part alone. All are scored "
+        "on the true demand of the last tenth of the hours, one hour ahead. The oracle is the quantile model with the "
+        "same inputs, trained on the true demand.",
         scenes,
         choices,
         built_in=city.is_built_in,
@@ -138,7 +138,8 @@ def thinning(
         "removed",
         "Plugs of real stations that were hardly ever full are removed on paper, in each run others, and with them the "
         "sessions that would have found none. The untouched records are the truth; the flag of censored hours is the "
-        "one that an operator would have. " + " ".join(notes),
+        "one that an operator would have. What models learn of it is estimated from what is left in the training "
+        "part alone. " + " ".join(notes),
         scenes,
         choices,
         built_in=False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 import itertools
 from collections.abc import Callable, Iterator, Sequence
@@ -15,15 +16,18 @@ import polars as pl
 from unmet.city.build import City
 from unmet.demand.market import Market
 from unmet.demand.regions import Regions, kmeans_regions
-from unmet.demand.simulated import records_and_truth
 from unmet.errors import InputError
+from unmet.estimation.simulated import records_and_truth
 from unmet.simulation.scenario import Scenario, scenario_from
 from unmet.simulation.simulate import Itinerary, Outcome, prepare, simulate
 
-__all__ = ["Scene", "competition_scenes", "total_scenes"]
+__all__ = [
+    "Scene", "competition_scenes", "simulated_records", "total_scenes", "training_end", "without_hindsight",
+]  # fmt: skip
 
 WORKERS = 2  # scenes at a time; most of the work is done without the interpreter lock
 OWN, OTHER = "own", "other"
+TRAINING_SHARE = 0.8  # of the hours, which models learn from
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +35,9 @@ class Scene:
     """A panel with observed and true demand, and what it stands for."""
 
     labels: dict[str, Any]  # queue, penetration, share, removed: what its cells are called by
-    panel: pl.DataFrame  # unique_id, ds, y, y_true, arrivals, censored, exposure
+    panel: pl.DataFrame
+    """`unique_id, ds, y, y_true, arrivals, censored, exposure`, and what `LostDemand` says of the records:
+    `lost_kwh, elsewhere_kwh, lost_kwh_before, lost_draws`, learned from the training part alone."""
     positions: pl.DataFrame | None  # unique_id, lat, lon; none where they are not known
     time_zone: str
     run: int | None = None  # the number of the run that it is for; all are without it
@@ -45,8 +51,9 @@ class Scene:
         )
         places = [] if columns or self.positions is None else self.positions.get_columns()
         for column in (*parts.get_columns(), *places):
+            flat = column.explode() if column.dtype.is_nested() else column
             text = column.dtype == pl.String
-            digest.update("\n".join(column).encode() if text else column.to_physical().to_numpy().tobytes())
+            digest.update("\n".join(flat).encode() if text else flat.to_physical().to_numpy().tobytes())
         return digest.hexdigest()[:20]
 
     @property
@@ -56,6 +63,12 @@ class Scene:
         return str(shares["unique_id"][int(shares["censored"].arg_max() or 0)])
 
 
+def training_end(period: tuple[dt.datetime, dt.datetime]) -> dt.datetime:
+    """The first hour of a period that models do not learn from."""
+    hours = int((period[1] - period[0]).total_seconds() // 3600)
+    return period[0] + dt.timedelta(hours=int(hours * TRAINING_SHARE))
+
+
 def total_scenes(
     city: City, queues: Sequence[str], penetrations: Sequence[float], regions: int = 10, seed: int = 1
 ) -> list[Scene]:
@@ -63,7 +76,7 @@ def total_scenes(
     grouped = kmeans_regions(city.stations, regions)
 
     def scene(outcome: Outcome, scenario: Scenario) -> Scene:
-        panel = _panel(outcome, outcome.stations, grouped, city, None)
+        panel = simulated_records(outcome, outcome.stations, grouped, city)
         return _scene(panel, grouped, city, queue=scenario.queue, penetration=scenario.penetration)
 
     scenarios = [_scenario(queue, penetration, seed) for queue in queues for penetration in penetrations]
@@ -89,7 +102,7 @@ def competition_scenes(
         own = _own_stations(grouped, share, seed + run)
         operator = pl.when(pl.col("station_id").is_in(own)).then(pl.lit(OWN)).otherwise(pl.lit(OTHER))
         stations = outcome.stations.with_columns(operator.alias("operator"))
-        panel = _panel(outcome, stations, grouped, city, Market(OWN))
+        panel = simulated_records(outcome, stations, grouped, city, Market(OWN))
         made = _scene(panel, grouped, city, queue=queue, penetration=penetration, share=share)
         scenes.append(replace(made, run=run))
     return scenes
@@ -104,10 +117,10 @@ def _own_stations(regions: Regions, share: float, seed: int) -> list[str]:
     return own
 
 
-def _panel(
-    outcome: Outcome, stations: pl.DataFrame, grouped: Regions, city: City, market: Market | None
+def simulated_records(
+    outcome: Outcome, stations: pl.DataFrame, grouped: Regions, city: City, market: Market | None = None
 ) -> pl.DataFrame:
-    """What the operator saw and what was wanted, by region and hour; `exposure` is what its records alone tell."""
+    """What the operator saw and what was wanted, by region and hour, and what its records alone say of the latter."""
     arrivals = outcome.arrivals
     if market is not None:
         own = stations.filter(pl.col("operator") == OWN)["station_id"]
@@ -115,7 +128,28 @@ def _panel(
         arrivals = arrivals.with_columns(
             outcome=pl.when(mine).then("outcome").otherwise(pl.lit("lost").cast(arrivals.schema["outcome"]))
         )
-    return records_and_truth(outcome.sessions, arrivals, stations, grouped, city.period, city.time_zone, market)
+    until = training_end(city.period)
+
+    def estimated(sessions: pl.DataFrame) -> pl.DataFrame:
+        return records_and_truth(sessions, arrivals, stations, grouped, city.period, city.time_zone, market, until)
+
+    return without_hindsight(outcome.sessions, until, estimated)
+
+
+def without_hindsight(
+    sessions: pl.DataFrame, until: dt.datetime, estimated: Callable[[pl.DataFrame], pl.DataFrame]
+) -> pl.DataFrame:
+    """A panel whose training part is estimated from a panel that ends there, and knows nothing of later sessions.
+
+    Args:
+        sessions: of the whole period.
+        until: end of the training part.
+        estimated: makes a panel's table (`unique_id, ds` and more) from sessions.
+    """
+    whole = estimated(sessions)
+    early = estimated(sessions.filter(pl.col("start") < until))
+    parts = [early.filter(pl.col("ds") < until), whole.filter(pl.col("ds") >= until)]
+    return pl.concat(parts).sort("unique_id", "ds", maintain_order=True)
 
 
 def _scenario(queue: str, penetration: float, seed: int) -> Scenario:

@@ -17,11 +17,15 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unmet.compiled import compiled
-from unmet.demand.panel import UNSEEN, Panel, build_panel
+from unmet.demand.occupancy import HOUR_MS
+from unmet.demand.panel import Panel, build_panel
 from unmet.demand.regions import Regions
-from unmet.demand.sites import merge_sites
+from unmet.demand.spells import FULL
 from unmet.errors import InputError
-from unmet.study.scenes import Scene
+from unmet.estimation.lost_demand import LostDemand
+from unmet.estimation.occupancy import observe
+from unmet.estimation.simulated import UNSEEN
+from unmet.study.scenes import Scene, training_end, without_hindsight
 
 __all__ = [
     "MOST_FULL",
@@ -176,39 +180,75 @@ def _by_plugs(part: pl.DataFrame, plugs: int) -> list[pl.Series]:
 
 
 def quiet_sites(sessions: pl.DataFrame, stations: pl.DataFrame, time_zone: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Sites that can be thinned, with their plugs, and their sessions."""
-    counted = build_panel(sessions, stations, regions="station", time_zone=time_zone).stations
-    sessions, sites = merge_sites(sessions, counted.select(stations.columns))
-    panel = build_panel(sessions, sites, regions="station", time_zone=time_zone)
-    always = pl.Series(panel.exposure.open.mean(axis=1) >= LEAST_OPEN)
-    enough = (pl.col("full_share") < MOST_FULL) & (pl.col("plugs") > 1) & (pl.col("sessions") > 0)
-    quiet = panel.stations.filter(enough & always)
+    """Sites that can be thinned, as stations whose plugs are the site's capacity, and their sessions.
+
+    A site must take two cars or more, be full for less than `MOST_FULL` of the time, and be open on at least
+    `LEAST_OPEN` of the days: otherwise its own records are not the truth, or there is nothing to learn from.
+    """
+    panel = _panel_of_sites(sessions, stations, time_zone)
+    full, is_open = _shares(panel)
+    enough = (panel.sites["capacity"] > 1) & (panel.stations["sessions"] > 0)
+    quiet = panel.stations.filter(enough & pl.Series((full < MOST_FULL) & (is_open >= LEAST_OPEN)))
     if quiet.is_empty():
         raise InputError(
             f"No site with two plugs or more was open all the time and full for less than {100 * MOST_FULL:g} % of it: "
             "there is no truth in these records to test against."
         )
+    # With fewer plugs, cars would stand at others than they did: names of plugs say nothing any more.
+    sessions = panel.sessions.drop("plug_id", strict=False)
     kept = sessions.join(quiet.select("station_id"), on="station_id", how="semi", maintain_order="left")
-    return quiet.select(sites.columns), kept
+    return quiet.select("station_id", "name", "lat", "lon", "power_kw", plugs="capacity"), kept
+
+
+def _panel_of_sites(sessions: pl.DataFrame, stations: pl.DataFrame, time_zone: str) -> Panel:
+    """A panel in which every site is one station. Sites can move together as they are merged, so that is repeated."""
+    while True:
+        panel = build_panel(sessions, stations, regions="station", time_zone=time_zone)
+        if panel.sites.height == panel.stations.height:
+            return panel
+        power = panel.stations.group_by("site_id").agg(pl.col("power_kw").max())
+        stations = panel.sites.join(power, on="site_id", maintain_order="left").select(
+            "name", "lat", "lon", "power_kw", station_id="site_id", plugs="capacity"
+        )
+        site = panel.stations.select("station_id", "site_id")
+        merged = panel.sessions.join(site, on="station_id", maintain_order="left")
+        if "plug_id" in merged.columns:  # plugs of two stations may have the same name
+            merged = merged.with_columns(plug_id=pl.col("station_id") + " " + pl.col("plug_id"))
+        sessions = merged.drop("station_id").rename({"site_id": "station_id"})
+
+
+def _shares(panel: Panel) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """For which share of its open time each site was full, and for which share of the period it was open."""
+    network = observe(panel)
+    spells = network.history.spells
+    site = np.repeat(np.arange(network.sites), np.diff(spells.first))
+    length = (spells.end_ms - spells.begin_ms).astype(np.float64)
+    full = np.bincount(site, length * (spells.state == FULL), minlength=network.sites)
+    open_ms = (network.closed_ms - network.opened_ms).astype(np.float64)
+    return full / np.maximum(open_ms, 1.0), open_ms / (panel.hours * HOUR_MS)
 
 
 def _scene(made: Thinned, stations: pl.DataFrame, truth: Panel, time_zone: str, share: float) -> Scene:
-    seen = thinned_panel(made, stations, truth.regions, time_zone)
-    labels: dict[str, Any] = {"removed": share}
-    panel = (
-        truth.table.select("unique_id", "ds", y_true="y")
-        .join(
-            seen.table.select("unique_id", "ds", "y", "arrivals", "censored", *UNSEEN),
-            on=["unique_id", "ds"],
-            how="left",
-            maintain_order="left",
-        )
-        .with_columns(
-            pl.col("y").fill_null(0.0),
-            pl.col("arrivals").fill_null(0),
-            pl.col("censored").fill_null(value=False),
-            pl.col(UNSEEN).fill_null(pl.col(UNSEEN).max().over("unique_id")),
-        )
+    until = training_end(truth.period)
+
+    def estimated(sessions: pl.DataFrame) -> pl.DataFrame:
+        left = thinned_panel(made._replace(sessions=sessions), stations, truth.regions, time_zone)
+        return LostDemand().fit(left, until).panel_table()
+
+    seen = without_hindsight(made.sessions, until, estimated)
+    columns = [name for name in UNSEEN if name in seen.columns]
+    joined = truth.table.select("unique_id", "ds", y_true="y").join(
+        seen.select("unique_id", "ds", "y", "arrivals", "censored", *columns),
+        on=["unique_id", "ds"],
+        how="left",
+        maintain_order="left",
+    )
+    # Before the first session that is left, and after the last, nobody was there and nothing was full.
+    panel = joined.with_columns(
+        pl.col("censored").fill_null(value=False),
+        pl.col("exposure").fill_null(1.0),
+        pl.col("y", "arrivals", "lost_kwh", "elsewhere_kwh", "lost_kwh_before").fill_null(0),
     )
     centres = truth.regions.centres.select("unique_id", "lat", "lon")
-    return Scene(labels, panel, None if centres["lat"].null_count() else centres, time_zone, tells_all=True)
+    positions = None if centres["lat"].null_count() else centres
+    return Scene({"removed": share}, panel, positions, time_zone, tells_all=True)

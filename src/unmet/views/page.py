@@ -2,26 +2,54 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
+from markupsafe import Markup, escape
+
 from unmet.views.figures.base import Figure
 
-__all__ = ["PageTable", "render_page"]
+__all__ = ["PageBar", "PageSection", "PageTable", "render_page"]
+
+
+@dataclass(frozen=True, slots=True)
+class PageBar:
+    """A cell with a mark on a band, in per cent of the cell's width; a mark over 100 is an arrow at the end."""
+
+    at: float
+    low: float
+    high: float
+
+
+Cell = str | tuple[str, str] | PageBar
+"""Text, a pair of which the second is printed small and grey, or a bar."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageTable:
-    """The table at the top of a page, or below its figures if it has a heading.
-
-    A cell is text, or a pair of which the second is printed small and grey.
-    """
+    """The table at the top of a page, or below its figures if it has a heading."""
 
     heads: Sequence[str]
-    rows: Sequence[Sequence[str | tuple[str, str]]]
+    rows: Sequence[Sequence[Cell]]
     note: str
     heading: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PageSection:
+    """A part of a page that is no figure: paragraphs, a table, then a list."""
+
+    name: str
+    heading: str
+    paragraphs: Sequence[str] = ()
+    table: PageTable | None = None
+    items: Sequence[str] = ()
+    half: bool = False
+    """Beside another, where the window is wide enough."""
+    tall: bool = False
+    """Beside two others, if it is half."""
 
 
 def render_page(
@@ -32,22 +60,40 @@ def render_page(
     headline: str,
     lead: str,
     facts: Sequence[tuple[str, str]],
-    table: PageTable,
     footer: str,
+    table: PageTable | None = None,
+    warning: str = "",
+    before: Sequence[PageSection] = (),
+    after: Sequence[PageSection] = (),
 ) -> str:
-    """One page: the answer, the numbers, then the figures of `result`."""
+    """One page: the answer, the numbers, then the figures of `result`.
+
+    Args:
+        result: what the figures draw.
+        figures: in their order.
+        title: of the window.
+        headline: the answer in one sentence.
+        lead: what it is based on.
+        facts: numbers, each with what it means.
+        footer: where the page comes from.
+        table: at the top, or below the figures if it has a heading.
+        warning: a sentence that must be read before the headline.
+        before: sections between the facts and the figures.
+        after: sections below the figures.
+    """
     from jinja2 import Environment
     from plotly.offline import get_plotlyjs
 
     # Autoescape is on: names of stations and files come from outside.
-    template = Environment(autoescape=True).from_string(
-        files("unmet.views").joinpath("page.html.j2").read_text(encoding="utf-8")
-    )
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["prose"] = _prose
+    template = environment.from_string(files("unmet.views").joinpath("page.html.j2").read_text(encoding="utf-8"))
     drawn = [
         {
             "name": figure.name,
             "title": figure.title,
             "caption": figure.caption(result),
+            "wide": figure.wide,
             "html": figure.draw(result).to_html(
                 full_html=False,
                 include_plotlyjs=False,
@@ -63,7 +109,16 @@ def render_page(
         lead=lead,
         facts=facts,
         table=table,
+        warning=warning,
+        before=before,
+        after=after,
         figures=drawn,
         footer=footer,
-        plotly_js=get_plotlyjs(),
+        plotly_js=get_plotlyjs() if figures else "",
     )
+
+
+def _prose(text: str) -> Markup:
+    """Text for reading: units stay on the line of their number, and what is typed on a command line is set as code."""
+    kept = re.sub(r"(?<=\d) (%|kWh|MWh)", "\N{NO-BREAK SPACE}\\1", str(escape(text)))
+    return Markup(re.sub(r"`([^`]+)`|(?<![\w-])(--[a-z][a-z-]*)", r"<code>\1\2</code>", kept))  # noqa: S704

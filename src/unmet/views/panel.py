@@ -1,8 +1,7 @@
-"""A demand panel as a page, as a folder of tables and as a table for the terminal."""
+"""A demand panel as a page, as a folder of tables and as tables for the terminal."""
 
 from __future__ import annotations
 
-import datetime as dt
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -10,143 +9,91 @@ from typing import Any
 import polars as pl
 
 from unmet import __version__
-from unmet.demand.panel import Panel
-from unmet.demand.stored import write_regions
+from unmet.demand.stored import MEASURES, write_panel
 from unmet.runs import write_json
 from unmet.views.figures import PANEL_FIGURES
-from unmet.views.page import PageTable, render_page
-from unmet.views.terminal import report, report_grid, say
-from unmet.views.theme import percent, short
+from unmet.views.first_screen import first_screen, method
+from unmet.views.lost_report import LostReport
+from unmet.views.page import render_page
+from unmet.views.recovery import print_lost, provenance
+from unmet.views.terminal import report as print_summary
+from unmet.views.terminal import say
 
-__all__ = ["panel_page", "panel_summary", "print_panel", "write_panel"]
-
-MOST = 10
-HOUR = dt.timedelta(hours=1)
+__all__ = ["panel_page", "panel_summary", "print_panel", "write_panel_page"]
 
 
-def panel_summary(panel: Panel, records: dict[str, Any]) -> dict[str, Any]:
-    """What the panel holds, for machines; `records` says what became of the rows that were read."""
-    first, last = panel.period
-    table = panel.table
-    return records | {
-        "sessions": panel.sessions.height,
-        "energy_kwh": round(float(panel.sessions["energy_kwh"].sum()), 3),
-        "first_hour": f"{first:%Y-%m-%dT%H:%MZ}",
-        "last_hour": f"{last - HOUR:%Y-%m-%dT%H:%MZ}",
-        "stations": panel.stations.height,
-        "plugs": int(panel.stations["plugs"].sum()),
-        "plugs_from": dict(panel.stations["plugs_from"].value_counts(sort=True).iter_rows()),
-        "plugs_unsure_at_stations": int((~panel.stations["plugs_sure"]).sum()),
-        "regions": panel.regions.centres.height,
-        "hours": table["ds"].n_unique(),
-        "mean_exposure": round(float(table["exposure"].mean() or 0.0), 6),  # type: ignore[arg-type]
-        "censored_hours_percent": round(100 * float(table["censored"].mean() or 0.0), 3),  # type: ignore[arg-type]
-        "arrivals_lost_at_full_stations": round(float(panel.exposure.lost.sum()), 1),
-        "energy_lost_at_full_stations_kwh": round(float(panel.stations["lost_kwh"].sum()), 1),
-        "waiting": round(panel.exposure.waiting, 4),
-        "spill": round(panel.exposure.spill, 4),
-        "most_saturated": _most_saturated(panel).to_dicts(),
-        "notes": list(panel.notes),
+def panel_summary(report: LostReport, records: dict[str, Any]) -> dict[str, Any]:
+    """What the panel holds and what it lost, for machines; `records` says what became of the rows that were read."""
+    table, stations = report.table, report.panel.stations
+    return {
+        **{name: value for name, value in records.items() if name != "mapping"},
+        "sessions": report.panel.sessions.height,
+        "energy_kwh": round(float(report.panel.sessions["energy_kwh"].sum()), 3),
+        "capacity": int(stations["capacity"].sum()),
+        "capacity_from": dict(stations["capacity_from"].value_counts(sort=True).iter_rows()),
+        "mean_exposure": round(float(table["exposure"].to_numpy().mean()), 6),
+        "censored_hours_percent": round(100 * float(table["censored"].to_numpy().mean()), 3),
+        **report.for_machines(),
     }
 
 
-def _most_saturated(panel: Panel) -> pl.DataFrame:
-    worst = panel.stations.sort("full_share", "station_id", descending=[True, False]).head(MOST)
-    return worst.select(
-        "station_id",
-        "plugs",
-        "plugs_from",
-        "sessions",
-        pl.col("full_share").round(4),
-        pl.col("lost_arrivals", "lost_kwh").round(1),
-    )
-
-
-def _worst_rows(panel: Panel) -> list[list[str]]:
-    return [
-        [
-            short(str(row["station_id"])),
-            str(row["plugs"]),
-            row["plugs_from"],
-            f"{row['sessions']:,}",
-            percent(row["full_share"], 1),
-            f"{row['lost_arrivals']:,.0f}",
-            f"{row['lost_kwh']:,.0f}",
-        ]
-        for row in _most_saturated(panel).iter_rows(named=True)
-    ]
-
-
-def _spilled(panel: Panel) -> str:
-    """A sentence on drivers who are seen elsewhere, where there are any."""
-    if not panel.exposure.spill > 0:
-        return ""
-    return (
-        f" Of the drivers who find no plug and do not wait, {percent(panel.exposure.spill)} are taken to be seen at "
-        "another station or another time instead."
-    )
-
-
-def panel_page(panel: Panel, summary: dict[str, Any]) -> str:
+def panel_page(report: LostReport, records: dict[str, Any]) -> str:
     """The panel as a self-contained HTML page."""
-    lost, seen = summary["arrivals_lost_at_full_stations"], summary["sessions"]
-    first, last = panel.period
     return render_page(
-        panel,
+        report,
         PANEL_FIGURES,
         title="unmet: a demand panel",
-        headline=f"About {lost:,.0f} drivers, {percent(lost / (seen + lost), 1)} of all, found no plug and were lost",
-        lead=(
-            f"From {seen:,} sessions at {summary['stations']:,} stations, {first:%d %B %Y} to {last - HOUR:%d %B %Y}. "
-            "Arrivals while a plug was free are all in the records; those while none was free are not, and are "
-            f"estimated from the time for which each station was full. {' '.join(panel.notes)}{_spilled(panel)}"
-        ),
-        facts=(
-            (f"{summary['energy_kwh'] / 1000:,.0f} MWh", "recorded"),
-            (percent(seen / (seen + lost), 1), "of the arrivals at these stations are in the records"),
-            (f"{summary['censored_hours_percent']:.1f} %", "of region-hours lost a driver more likely than not"),
-            (f"{summary['rows_set_aside']:,}", f"of {summary['rows_in']:,} rows set aside"),
-        ),
-        table=PageTable(
-            ("Most saturated stations", "plugs", "known from", "sessions", "time full", "drivers lost", "lost, kWh"),
-            _worst_rows(panel),
-            f"{summary['plugs_unsure_at_stations']} stations have a number of plugs that is inferred and not sure: "
-            "they may have more, and then were full for less."
-            if summary["plugs_unsure_at_stations"]
-            else "",
-        ),
-        footer=f"unmet {__version__}.",
-    )  # fmt: skip
+        footer=f"unmet {__version__}, seed {report.summary['seed']}.",
+        after=[method(report), provenance(report, records)],
+        **first_screen(report),
+    )
 
 
-def write_panel(panel: Panel, rejected: pl.DataFrame, records: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Write a panel into a folder: its tables, the rows that were set aside, the summary (given back) and the page."""
-    mapping = records["mapping"]
-    if mapping:
-        (folder / "mapping.yaml").write_text(mapping, encoding="utf-8")
-    summary = panel_summary(panel, {name: value for name, value in records.items() if name != "mapping"})
-    panel.table.write_parquet(folder / "panel.parquet")
-    panel.stations.write_parquet(folder / "stations.parquet")
-    panel.station_hours().write_parquet(folder / "station_hours.parquet")
+def write_panel_page(
+    report: LostReport, rejected: pl.DataFrame, records: dict[str, Any], folder: Path
+) -> dict[str, Any]:
+    """Write a panel and its lost demand into a folder that exists: tables, the page and the summary, which is returned.
+
+    Args:
+        report: of the estimator fitted to the panel.
+        rejected: rows of the records that were set aside.
+        records: what became of the rows that were read.
+        folder: to write to.
+    """
+    write_panel(report.panel, folder)
+    measured = report.stations.select("station_id", *(name for name in report.stations.columns if name in MEASURES))
+    stations = report.panel.stations.select(pl.exclude(MEASURES)).join(
+        measured, on="station_id", how="left", maintain_order="left", validate="1:1"
+    )
+    stations.write_parquet(folder / "stations.parquet")
+    stations.select(pl.exclude(pl.List, pl.Struct, pl.Array)).write_csv(folder / "stations.csv")
+    report.sites.write_parquet(folder / "sites.parquet")
+    report.sites.write_csv(folder / "sites.csv")
+    report.table.write_parquet(folder / "panel.parquet")
+    report.lost.station_hours().write_parquet(folder / "station_hours.parquet")
     if not rejected.is_empty():
         rejected.write_parquet(folder / "rejected.parquet")
+    if records["mapping"]:
+        (folder / "mapping.yaml").write_text(records["mapping"], encoding="utf-8")
+    summary = panel_summary(report, records)
     write_json(folder / "summary.json", summary)
-    write_regions(panel.regions, panel.time_zone, folder)
-    (folder / "panel.html").write_text(panel_page(panel, summary), encoding="utf-8")
+    (folder / "panel.html").write_text(panel_page(report, records), encoding="utf-8")
     return summary
 
 
-def print_panel(panel: Panel, summary: dict[str, Any], out: Path, *, as_json: bool) -> None:
+def print_panel(report: LostReport, summary: dict[str, Any], out: Path, *, as_json: bool) -> None:
     """The summary of a panel: tables for people, or one line of JSON."""
     if as_json:
-        report("", summary | {"out": str(out)}, as_json=True)
+        print_summary("", summary | {"out": str(out)}, as_json=True)
         return
-    left_out = {"most_saturated", "notes", "record_notes"}
-    shown = {k: v for k, v in summary.items() if k not in left_out}
-    shown["formats"] = dict(Counter(summary["formats"].values()))
-    report("Panel", shown | {"out": str(out)}, as_json=False)
-    heads = ["station", "plugs", "known from", "sessions", "time full", "drivers lost", "lost, kWh"]
-    report_grid("Most saturated stations", heads, _worst_rows(panel))
-    for note in (*summary["record_notes"], *panel.notes):
+    names = (
+        "rows_in", "rows_kept", "rows_set_aside", "formats", "quality", "outages", "time_zone", "sessions",
+        "energy_kwh", "first_hour", "last_hour", "stations", "sites", "regions", "capacity", "capacity_from",
+        "mean_exposure", "censored_hours_percent",
+    )  # fmt: skip
+    shown = {name: summary[name] for name in names} | {"formats": dict(Counter(summary["formats"].values()))}
+    print_summary("Panel", shown | {"out": str(out)}, as_json=False)
+    print_lost(report)
+    for note in (*summary["record_notes"], *report.notes()):
         say(note)
     print(f"Panel and figures: {out / 'panel.html'} (open it in a browser)")

@@ -1,150 +1,147 @@
-"""Recovered demand as a page, as a folder of tables and as tables for the terminal."""
+"""Lost demand as a page, as a folder of tables and as tables for the terminal."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from unmet import __version__
 from unmet.runs import write_json
 from unmet.views.figures import RECOVERY_FIGURES
 from unmet.views.figures.recovered_regions import RECOVERED_REGIONS
-from unmet.views.page import PageTable, render_page
-from unmet.views.recovery_report import RecoveryReport
-from unmet.views.terminal import report, report_grid, say
-from unmet.views.theme import energy, percent, short
+from unmet.views.figures.site_map import SITE_MAP, has_positions
+from unmet.views.first_screen import first_screen, method, site_rows
+from unmet.views.lost_report import LostReport
+from unmet.views.page import PageSection, render_page
+from unmet.views.terminal import report as print_summary
+from unmet.views.terminal import report_grid, say
+from unmet.views.theme import about, count, energy, percent
 
-__all__ = ["print_recovery", "write_recovery"]
-
-MOST_ROWS = 20
-AT_STATIONS = 0.95  # share of the lost energy at stations below which it is told where the rest is
+__all__ = ["print_lost", "print_recovery", "provenance", "recovery_page", "write_recovery"]
 
 
-def write_recovery(shown: RecoveryReport, folder: Path, seed: int) -> dict[str, Any]:
-    """Write recovered demand into a folder: its tables, the summary (given back) and the page."""
-    made, summary = shown.recovery, shown.summary() | {"seed": seed}
-    made.hours.write_parquet(folder / "hours.parquet")
-    made.weeks.write_parquet(folder / "weeks.parquet")
-    made.regions.write_parquet(folder / "regions.parquet")
-    if not made.stations.is_empty():
-        made.stations.write_parquet(folder / "stations.parquet")
+def write_recovery(
+    report: LostReport, rejected: pl.DataFrame | None, records: dict[str, Any] | None, folder: Path
+) -> dict[str, Any]:
+    """Write lost demand into a folder: tables, the page and the summary, which is returned.
+
+    Args:
+        report: of a fitted estimator.
+        rejected: rows of the records that were set aside; None for a panel that was made before.
+        records: what became of the rows that were read; None likewise.
+        folder: that exists.
+    """
+    tables = {
+        "stations": report.stations,
+        "sites": report.sites,
+        "weeks": report.weeks,
+        "regions": report.regions,
+        "sensitivity": report.sensitivity,
+    }
+    for name, table in tables.items():
+        table.write_parquet(folder / f"{name}.parquet")
+        table.write_csv(folder / f"{name}.csv")
+    report.lost.by_hour().write_parquet(folder / "hours.parquet")
+    if rejected is not None and not rejected.is_empty():
+        rejected.write_parquet(folder / "rejected.parquet")
+    kept = {name: value for name, value in (records or {}).items() if name != "mapping"}
+    summary = report.for_machines() | {"records": kept or None}
     write_json(folder / "summary.json", summary)
-    (folder / "recovery.html").write_text(_page(shown, summary), encoding="utf-8")
+    (folder / "recovery.html").write_text(recovery_page(report, records), encoding="utf-8")
     return summary
 
 
-def _page(shown: RecoveryReport, summary: dict[str, Any]) -> str:
-    first, last = shown.recovery.hours["ds"].sort()[0], shown.recovery.hours["ds"].sort()[-1]
-    low, high = (100 * summary[f"lost_share_{end}"] for end in ("low", "high"))
-    regions = "1 region" if summary["regions"] == 1 else f"{summary['regions']:,} regions"
-    headline = (
-        f"{energy(summary['lost_kwh'])} of charging demand ({percent(summary['lost_share'], 1)}, between {low:.1f} and "
-        f"{high:.1f} %) went unseen"
-    )
+def recovery_page(report: LostReport, records: dict[str, Any] | None = None) -> str:
+    """Lost demand as a self-contained HTML page."""
+    left_out = set()
+    if report.summary["regions"] == 1:
+        left_out.add(RECOVERED_REGIONS.name)
+    if not has_positions(report):
+        left_out.add(SITE_MAP.name)
     return render_page(
-        shown,
-        [figure for figure in RECOVERY_FIGURES if summary["regions"] > 1 or figure.name != RECOVERED_REGIONS.name],
-        title="unmet: recovered demand",
-        headline=headline if summary["lost_kwh"] > 0 else "No charging demand went unseen",
-        lead=(
-            f"In {regions} from {first:%d %B %Y} to {last:%d %B %Y}. Records hold the drivers who found a free plug. "
-            "How many came while none was free, or went to others, is estimated from how busy the same hours were when "
-            f"they could be seen. Intervals hold the truth with a probability of {percent(summary['interval'])} where "
-            "drivers are as the estimate takes them to be; `unmet study thinning` tests that on your records. "
-            + " ".join(summary["notes"])
-        ),
-        facts=(
-            (energy(summary["observed_kwh"]), "in the records"),
-            (energy(summary["lost_kwh"]), f"lost, {_between(summary, 'lost_kwh', energy)}"),
-            (
-                f"{summary['lost_arrivals']:,.0f}",
-                f"drivers were not seen, {_between(summary, 'lost_arrivals', _number)}",
-            ),
-            (
-                percent(summary["lost_from_calendar"] + summary["lost_from_neighbours"]),
-                f"of the lost energy is borrowed: {percent(summary['lost_from_calendar'])} from other hours of "
-                f"the week, {percent(summary['lost_from_neighbours'])} from neighbours",
-            ),
-        ),
-        table=_table(shown),
-        footer=f"unmet {__version__}, seed {summary['seed']}.",
+        report,
+        [figure for figure in RECOVERY_FIGURES if figure.name not in left_out],
+        title="unmet: lost demand",
+        footer=f"unmet {__version__}, seed {report.summary['seed']}.",
+        after=[method(report), provenance(report, records)],
+        **first_screen(report),
     )
 
 
-def _table(shown: RecoveryReport) -> PageTable:
-    """Stations that lost most, or regions where nothing is known of stations."""
-    at_stations = not shown.recovery.stations.is_empty()
-    table = shown.stations() if at_stations else shown.regions()
-    rows: list[list[str | tuple[str, str]]] = [
-        [
-            *([short(str(row["station_id"]))] if at_stations else []),
-            short(str(row["unique_id"])),
-            _number(row["observed_kwh"]),
-            (_number(row["lost_kwh"]), _between(row, "lost_kwh", _number)),
-            (percent(row["lost_share"], 1), f"{100 * row['lost_share_low']:.1f} to {100 * row['lost_share_high']:.1f}"),
-        ]
-        for row in table.head(MOST_ROWS).iter_rows(named=True)
-    ]
-    heads = [*(["Station", "region"] if at_stations else ["Region"]), "seen, kWh", "lost, kWh", "lost, of all wanted"]
-    file = "stations.parquet" if at_stations else "regions.parquet"
-    left = table.height - len(rows)
-    note = f"{left:,} more are in {file}." if left else f"All are in {file}."
-    if not at_stations:
-        note += " What stations lost is told for a panel that was made from records."
-    elif table["lost_kwh"].sum() < AT_STATIONS * float(shown.recovery.total_kwh.mean):
-        note += " Drivers who went to competitors are not among those that stations lost."
-    return PageTable(heads, rows, note, "Stations that lost most" if at_stations else "Regions in numbers")
+def provenance(report: LostReport, records: dict[str, Any] | None) -> PageSection:
+    """What the page was made from."""
+    lost, panel = report.lost, report.panel
+    items = []
+    if records is not None:
+        files = ", ".join(f"{Path(name).name} ({form})" for name, form in records["formats"].items())
+        items.append(f"Files: {files}.")
+        items.append(
+            f"Rows: {records['rows_in']:,} read, {records['rows_kept']:,} kept, {records['rows_set_aside']:,} set aside"
+            f"{' (rejected.parquet says why)' if records['rows_set_aside'] else ''}."
+        )
+        items += [str(note) for note in records["record_notes"]]
+    else:
+        items.append("Read from a panel that was made before.")
+    given = {"waiting": lost.waiting, "spill": lost.spill}
+    said = ", ".join(f"{name} {'estimated' if value is None else f'set to {value:g}'}" for name, value in given.items())
+    items.append(
+        f"Options: {said}, energies {lost.energies}, {lost.draws} draws, seed {lost.seed}, {percent(lost.interval)} "
+        f"ranges; local time is {panel.time_zone}{f', holidays of {panel.country}' if panel.country else ''}."
+    )
+    return PageSection("provenance", "What it was made from", items=items)
 
 
-def _number(value: float) -> str:
-    return f"{value:,.0f}"
-
-
-def _between(row: dict[str, Any], name: str, form: Any) -> str:
-    return f"{form(row[f'{name}_low'])} to {form(row[f'{name}_high'])}"
-
-
-def print_recovery(summary: dict[str, Any], out: Path, *, as_json: bool) -> None:
-    """The summary of recovered demand: tables for people, or one line of JSON."""
+def print_recovery(report: LostReport, summary: dict[str, Any], out: Path, *, as_json: bool) -> None:
+    """The summary of lost demand: tables for people, or one line of JSON."""
     if as_json:
-        report("", summary | {"out": str(out)}, as_json=True)
+        print_summary("", summary | {"out": str(out)}, as_json=True)
         return
-    rows = [["observed", _number(summary["observed_kwh"]), "", _number(summary["observed_arrivals"]), ""]]
-    rows += [
-        [
-            name,
-            *(
-                text
-                for unit in ("kwh", "arrivals")
-                for text in (_number(summary[f"{name}_{unit}"]), _between(summary, f"{name}_{unit}", _number))
-            ),
-        ]
-        for name in ("lost", "true")
-    ]
-    sure = percent(summary["interval"])
+    print_lost(report)
+    table = report.sensitivity
     report_grid(
-        f"Recovered demand, {summary['hours']:,} hours of {summary['regions']:,} regions",
-        ["", "energy, kWh", f"{sure} interval", "arrivals", f"{sure} interval"],
-        rows,
+        "If other assumptions hold",
+        ["", "lost energy", "lost drivers"],
+        [[name, energy(kwh), f"{drivers:,.0f}"] for name, kwh, drivers in table.iter_rows()],
     )
-    low, high = (100 * summary[f"lost_share_{end}"] for end in ("low", "high"))
-    report(
+    for note in ((summary["records"] or {}).get("record_notes", [])) + report.notes():
+        say(note)
+    print(f"Lost demand and figures: {out / 'recovery.html'} (open it in a browser)")
+
+
+def print_lost(report: LostReport) -> None:
+    """The answer and the sites that lost most, in a terminal; a warning comes first."""
+    summary = report.summary
+    if warning := report.warning():
+        say(warning)
+    sure = percent(report.interval)
+    check = summary["self_check"]
+    kwh, drivers = about(**summary["lost_kwh"]), about(**summary["lost_arrivals"])
+    report_grid(
+        f"Lost demand, {summary['hours']:,} hours at {count(summary['sites'], 'site')}",
+        ["", "energy, kWh", f"{sure} interval", "drivers", f"{sure} interval"],
+        [
+            ["recorded", f"{summary['seen_kwh']:,.0f}", "", f"{summary['seen_arrivals']:,}", ""],
+            ["lost", *kwh, *drivers],
+        ],
+    )
+    share, low, high = (100 * value for value in report.lost_share())
+    print_summary(
         "",
         {
-            "lost, of true energy": f"{percent(summary['lost_share'], 1)} ({low:.1f} to {high:.1f} %)",
-            "of it borrowed from other hours": percent(summary["lost_from_calendar"], 1),
-            "of it borrowed from neighbours": percent(summary["lost_from_neighbours"], 1),
+            "lost, of all energy wanted": f"{share:.1f} % ({low:.1f} to {high:.1f} %)",
+            "self-check (1 is perfect)": "not possible"
+            if check is None
+            else f"{check['ratio']:.2f} ({check['low']:.2f} to {check['high']:.2f})",
+            "wait until served": percent(summary["waiting"], 1),
+            "charge nearby instead": percent(summary["spill"], 1),
         },
         as_json=False,
     )
-    for key, title in (("regions", "Regions that lost most"), ("stations", "Stations that lost most")):
-        if told := summary[f"{key}_most_lost"]:
-            report_grid(title, ["", "lost, kWh", f"{sure} interval", "of true energy"], [_worst(row) for row in told])
-    for note in summary["notes"]:
-        say(note)
-    print(f"Recovered demand and figures: {out / 'recovery.html'} (open it in a browser)")
-
-
-def _worst(row: dict[str, Any]) -> list[str]:
-    name = str(row.get("station_id", row.get("unique_id")))[:30]
-    return [name, _number(row["lost_kwh"]), _between(row, "lost_kwh", _number), percent(row["lost_share"], 1)]
+    if rows := site_rows(report):
+        report_grid(
+            "Sites that lost most",
+            ["", "lost, kWh", f"{sure} interval", "drivers", f"{sure} interval", "time full", "cars at once"],
+            [[row["name"], *row["kwh"], *row["drivers"], row["full"], row["capacity"]] for row in rows],
+        )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import plotly.graph_objects as go
 
 __all__ = [
@@ -13,7 +15,11 @@ __all__ = [
     "QUEUE_STYLE",
     "REGION_COLOURS",
     "TEXT",
+    "about",
+    "about_energy",
+    "count",
     "energy",
+    "energy_unit",
     "layout",
     "percent",
     "short",
@@ -60,13 +66,56 @@ def energy(kwh: float) -> str:
     return f"{kwh / 1000:,.{0 if abs(kwh) >= 100_000 else 1}f} MWh"
 
 
+def about(mean: float, low: float, high: float) -> tuple[str, str]:
+    """A number and its interval as text, with no more digits than the interval allows.
+
+    Example:
+        >>> about(2964.8, 1283.9, 5568.8)
+        ('3,000', '1,300 to 5,600')
+    """
+    digits = 2 if high - low > 0.2 * mean else 3
+    value, least, most = (_significant(number, digits) for number in (mean, low, high))
+    return value, f"{least} to {most}"
+
+
+def about_energy(mean: float, low: float, high: float) -> tuple[str, str]:
+    """An energy and its interval as text, in the unit that suits the mean.
+
+    Example:
+        >>> about_energy(20689.0, 8903.5, 38806.3)
+        ('21 MWh', '8.9 to 39 MWh')
+    """
+    unit, size = energy_unit(mean)
+    value, span = about(mean / size, low / size, high / size)
+    return f"{value} {unit}", f"{span} {unit}"
+
+
+def energy_unit(most_kwh: float) -> tuple[str, float]:
+    """The unit that suits energies of up to so many kWh, and its size [kWh]."""
+    return ("MWh", 1000.0) if most_kwh >= 10_000 else ("kWh", 1.0)
+
+
+def _significant(value: float, digits: int) -> str:
+    """A number rounded to so many digits, 1283.9 as "1,300"; below 0.05 it is 0."""
+    if abs(value) < 0.05:
+        return "0"
+    places = digits - 1 - math.floor(math.log10(abs(value)))
+    rounded = round(value, places)
+    return f"{rounded:,.{max(0, min(places, 1))}f}".removesuffix(".0")
+
+
+def count(number: int, one: str) -> str:
+    """A number of things as text, 1 and "site" as "1 site"."""
+    return f"{number:,} {one if number == 1 else one + 's'}"
+
+
 def short(name: str, most: int = 28) -> str:
     """A name that fits beside an axis."""
     return name if len(name) <= most else f"{name[: most - 12]}…{name[-11:]}"
 
 
 def layout(figure: go.Figure, height: int = 420, *, legend_above: bool = True) -> go.Figure:
-    """The figure in the house's dress."""
+    """Apply the unmet theme to a figure."""
     figure.update_layout(
         template="plotly_white",
         height=height,

@@ -34,9 +34,7 @@ class Likelihood(ABC):
     name: ClassVar[str]
     title: ClassVar[str]
     aware: ClassVar[bool] = False  # whether it reads the bounds
-    imputes: ClassVar[bool] = False  # whether the part of demand that was not seen is drawn from the exposure
-    reads: ClassVar[tuple[str, ...]] = ()  # columns of the panel that it imputes from,
-    may_read: ClassVar[tuple[str, ...]] = ()  # and those that it reads where there are such
+    imputes: ClassVar[bool] = False  # whether it learns observed demand plus draws of what was lost
 
     def __init__(self, levels: Sequence[float] = LEVELS) -> None:
         levels = list(levels)

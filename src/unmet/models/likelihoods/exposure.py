@@ -1,4 +1,4 @@
-"""Exposure: quantile regression on what was seen and a random draw of what was not."""
+"""Exposure: quantile regression on what was observed and a random draw of what was lost."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ __all__ = ["Exposure"]
 class Exposure(Quantile):
     """One output f_q a level. Loss: the sum over levels of rho_q(y + L - f_q), with L drawn anew at every epoch.
 
-    L is the demand that was not seen in the hour, given the arrivals seen and the exposure (`unmet.models.imputation`).
-    Demand of the hours before, which the network reads, is filled up by its expectation.
+    L is the energy lost in the hour, one of the posterior draws that `unmet.LostDemand` wrote into the panel
+    (`lost_draws`). Demand of the hours before, which the network reads, is filled up by the expectation of L, as it
+    was known before that day (`lost_kwh_before`). See `unmet.models.draws`.
     """
 
     name = "exposure"
     title = "Exposure-aware"
     imputes = True
-    reads = ("arrivals", "exposure")
-    may_read = ("session_kwh", "exposure_spread", "lost_spread", "turnout")

@@ -1,27 +1,23 @@
-"""Figures. A new one is a file beside these that defines a `Figure`, and its name in a list here."""
+"""Figures. A new one is a file beside these that defines a `Figure`, and its name in a list here.
+
+A list imports its figures when it is first asked for, so that a page without models does not wait for torch.
+"""
 
 from __future__ import annotations
 
-from unmet.views.figures.application import APPLICATION
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from unmet.views.figures.base import Figure
-from unmet.views.figures.censored_hours import CENSORED_HOURS
-from unmet.views.figures.charging_curves import CHARGING_CURVES
-from unmet.views.figures.coverage import COVERAGE
-from unmet.views.figures.daily_energy import DAILY_ENERGY
-from unmet.views.figures.daily_trips import DAILY_TRIPS
-from unmet.views.figures.demand_profile import DEMAND_PROFILE
-from unmet.views.figures.exposure_week import EXPOSURE_WEEK
-from unmet.views.figures.forecast_fan import FORECAST_FAN
-from unmet.views.figures.forecast_week import FORECAST_WEEK
-from unmet.views.figures.learning import LEARNING
-from unmet.views.figures.occupancy import OCCUPANCY
-from unmet.views.figures.recovered_regions import RECOVERED_REGIONS
-from unmet.views.figures.recovered_weeks import RECOVERED_WEEKS
-from unmet.views.figures.region_bars import REGION_BARS
-from unmet.views.figures.region_demand import REGION_DEMAND
-from unmet.views.figures.station_map import STATION_MAP
-from unmet.views.figures.study_gap import STUDY_GAP
-from unmet.views.figures.study_lines import STUDY_INTERVALS, STUDY_LOSS
+
+if TYPE_CHECKING:
+    APPLICATION_FIGURES: tuple[Figure, ...]
+    CENSORING_FIGURES: tuple[Figure, ...]
+    FORECAST_FIGURES: tuple[Figure, ...]
+    MODEL_FIGURES: tuple[Figure, ...]
+    PANEL_FIGURES: tuple[Figure, ...]
+    RECOVERY_FIGURES: tuple[Figure, ...]
+    STUDY_FIGURES: tuple[Figure, ...]
 
 __all__ = [
     "APPLICATION_FIGURES",
@@ -34,31 +30,39 @@ __all__ = [
     "Figure",
 ]
 
-CENSORING_FIGURES: tuple[Figure, ...] = (
-    CENSORED_HOURS,
-    REGION_BARS,
-    DEMAND_PROFILE,
-    REGION_DEMAND,
-    STATION_MAP,
-    DAILY_TRIPS,
-    CHARGING_CURVES,
-)
-"""The figures of the censoring study, in the order in which they answer questions."""
+_FIGURES: dict[str, tuple[str, ...]] = {
+    # The censoring study, in the order in which its figures answer questions
+    "CENSORING_FIGURES": (
+        "censored_hours.CENSORED_HOURS",
+        "region_bars.REGION_BARS",
+        "demand_profile.DEMAND_PROFILE",
+        "region_demand.REGION_DEMAND",
+        "station_map.STATION_MAP",
+        "daily_trips.DAILY_TRIPS",
+        "charging_curves.CHARGING_CURVES",
+    ),
+    # A demand panel
+    "PANEL_FIGURES": ("occupancy.OCCUPANCY", "exposure_week.EXPOSURE_WEEK", "daily_energy.DAILY_ENERGY"),
+    # A fitted model; figures of unseen hours are left out where there are none
+    "MODEL_FIGURES": ("forecast_week.FORECAST_WEEK", "coverage.COVERAGE", "learning.LEARNING"),
+    # A forecast
+    "FORECAST_FIGURES": ("forecast_fan.FORECAST_FAN",),
+    # Recovered demand; a figure that would show nothing is left out
+    "RECOVERY_FIGURES": (
+        "recovered_weeks.RECOVERED_WEEKS",
+        "recovered_regions.RECOVERED_REGIONS",
+        "site_map.SITE_MAP",
+    ),
+    # A study of models
+    "STUDY_FIGURES": ("study_lines.STUDY_LOSS", "study_gap.STUDY_GAP", "study_lines.STUDY_INTERVALS"),
+    # What models say about one region
+    "APPLICATION_FIGURES": ("application.APPLICATION",),
+}
 
-PANEL_FIGURES: tuple[Figure, ...] = (OCCUPANCY, EXPOSURE_WEEK, DAILY_ENERGY)
-"""The figures of a demand panel."""
 
-MODEL_FIGURES: tuple[Figure, ...] = (FORECAST_WEEK, COVERAGE, LEARNING)
-"""The figures of a fitted model; those of unseen hours are left out where there are none."""
-
-FORECAST_FIGURES: tuple[Figure, ...] = (FORECAST_FAN,)
-"""The figures of a forecast."""
-
-RECOVERY_FIGURES: tuple[Figure, ...] = (RECOVERED_WEEKS, RECOVERED_REGIONS)
-"""The figures of recovered demand; that of regions is left out where there is one alone."""
-
-STUDY_FIGURES: tuple[Figure, ...] = (STUDY_LOSS, STUDY_GAP, STUDY_INTERVALS)
-"""The figures of a study of models."""
-
-APPLICATION_FIGURES: tuple[Figure, ...] = (APPLICATION,)
-"""The figures of what models say of one region."""
+def __getattr__(name: str) -> tuple[Figure, ...]:
+    """The list of figures of that name."""
+    if name not in _FIGURES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    paths = (path.split(".") for path in _FIGURES[name])
+    return tuple(getattr(import_module(f"{__name__}.{module}"), figure) for module, figure in paths)

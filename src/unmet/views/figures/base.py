@@ -19,3 +19,5 @@ class Figure:
     title: str
     draw: Callable[[Any], go.Figure]
     caption: Callable[[Any], str]
+    wide: bool = False
+    """Too dense for a narrow window: it scrolls there instead of shrinking."""

@@ -6,9 +6,9 @@ import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 
-from unmet.demand.panel import Panel
 from unmet.views.figures.base import Figure
 from unmet.views.figures.occupancy import DAYS
+from unmet.views.lost_report import LostReport
 from unmet.views.theme import layout, short
 
 __all__ = ["EXPOSURE_WEEK"]
@@ -16,9 +16,9 @@ __all__ = ["EXPOSURE_WEEK"]
 SHOWN_REGIONS = 40
 
 
-def _draw(panel: Panel) -> go.Figure:
+def _draw(report: LostReport) -> go.Figure:
     week = ((pl.col("weekday").cast(pl.Int64) - 1) * 24 + pl.col("hour")).alias("week")
-    mean = panel.table.group_by("unique_id", week).agg(pl.col("exposure").mean())
+    mean = report.table.group_by("unique_id", week).agg(pl.col("exposure").mean())
     lowest = mean.group_by("unique_id").agg(pl.col("exposure").mean()).sort("exposure", "unique_id").head(SHOWN_REGIONS)
     names = lowest["unique_id"].to_list()
     wide = mean.pivot("week", index="unique_id", values="exposure")
@@ -29,8 +29,8 @@ def _draw(panel: Panel) -> go.Figure:
         go.Heatmap(
             z=(100 * z).round(1), x=there, y=np.arange(len(names)), colorscale="Cividis",
             zmin=0, zmax=100, ygap=1, customdata=[[str(name)] * z.shape[1] for name in names],
-            hovertemplate="%{customdata}: %{z:.0f} % of arrivals seen<extra></extra>",
-            colorbar={"title": "Exposure [%]", "ticksuffix": " %"},
+            hovertemplate="%{customdata}: %{z:.0f} % of arrivals recorded<extra></extra>",
+            colorbar={"title": {"text": "Recorded [%]", "side": "right"}, "ticksuffix": " %"},
         )
     )  # fmt: skip
     figure.update_xaxes(title="Hour of the week, local time", tickvals=np.arange(0, 168, 24), ticktext=list(DAYS))
@@ -45,11 +45,11 @@ def _draw(panel: Panel) -> go.Figure:
     return figure.update_layout(hovermode="closest", margin_l=150)
 
 
-def _caption(panel: Panel) -> str:
+def _caption(report: LostReport) -> str:
     return (
-        "Exposure is the share of would-be arrivals that could be served and seen. "
-        f"Over all regions and hours it is {100 * float(panel.table['exposure'].to_numpy().mean()):.1f} %."
+        "Exposure: of all drivers who wanted to charge, the share that could be served and recorded. "
+        f"Over all regions and hours it is {100 * float(report.table['exposure'].to_numpy().mean()):.1f} %."
     )
 
 
-EXPOSURE_WEEK = Figure("exposure", "How much of the demand was seen", _draw, _caption)
+EXPOSURE_WEEK = Figure("exposure", "How much of the demand was recorded", _draw, _caption, wide=True)

@@ -1,4 +1,4 @@
-"""Occupancy by hour of the week, a row a station."""
+"""Occupancy by hour of the week, one row per site."""
 
 from __future__ import annotations
 
@@ -11,68 +11,77 @@ from unmet.demand.booking import spread
 from unmet.demand.calendar import HOURS_A_WEEK, hour_of_week, hours_between
 from unmet.demand.panel import Panel
 from unmet.views.figures.base import Figure
+from unmet.views.lost_report import LostReport
 from unmet.views.theme import layout, short
 
-__all__ = ["OCCUPANCY", "SHOWN_STATIONS", "occupancy_by_week"]
+__all__ = ["DAYS", "OCCUPANCY", "SHOWN_SITES", "occupancy_by_week"]
 
-SHOWN_STATIONS = 40
+SHOWN_SITES = 40
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
-def occupancy_by_week(panel: Panel, stations: pl.DataFrame) -> NDArray[np.float64]:
-    """Share of a station's plugs that are taken, (stations, hours of the local week)."""
+def occupancy_by_week(panel: Panel, sites: pl.DataFrame) -> NDArray[np.float64]:
+    """Share of a site's capacity that is taken, (sites, hours of the local week).
+
+    `sites` has `site_id` and `capacity`.
+    """
     first, last = panel.period
     hours = hours_between(first, last)
-    own = panel.sessions.join(stations.select("station_id"), on="station_id", how="semi")
-    rows = pl.Series(np.arange(stations.height))
-    station = own["station_id"].replace_strict(stations["station_id"], rows, return_dtype=pl.Int64)
+    site_of = panel.stations.select("station_id", "site_id").join(sites.select("site_id"), on="site_id", how="semi")
+    own = panel.sessions.join(site_of, on="station_id", maintain_order="left")
+    rows = pl.Series(np.arange(sites.height))
+    site = own["site_id"].replace_strict(sites["site_id"], rows, return_dtype=pl.Int64)
     start, end = (own[name].dt.epoch("ms").to_numpy(writable=True) for name in ("start", "end"))
     car_hours = spread(
-        station.to_numpy(writable=True),
+        site.to_numpy(writable=True),
         start,
         end,
         (end - start) / 3.6e6,
-        stations.height,
+        sites.height,
         int(first.timestamp() * 1000),
         len(hours),
     )
     week = hour_of_week(hours, panel.time_zone).to_numpy()
-    taken = np.zeros((stations.height, HOURS_A_WEEK))
+    taken = np.zeros((sites.height, HOURS_A_WEEK))
     np.add.at(taken.T, week, car_hours.T)
-    days = np.bincount(week, minlength=HOURS_A_WEEK).clip(1)
-    return np.asarray(taken / days / stations["plugs"].to_numpy()[:, None], float)
+    weeks = np.bincount(week, minlength=HOURS_A_WEEK).clip(1)
+    return np.asarray(taken / weeks / sites["capacity"].to_numpy()[:, None], float)
 
 
-def _shown(panel: Panel) -> pl.DataFrame:
-    return panel.stations.sort("full_share", "station_id", descending=[True, False]).head(SHOWN_STATIONS)
+def _shown(report: LostReport) -> pl.DataFrame:
+    return report.ranked_sites().head(SHOWN_SITES)
 
 
-def _draw(panel: Panel) -> go.Figure:
-    stations = _shown(panel)
-    share = occupancy_by_week(panel, stations)
-    names = [f"{short(s)} ({p})" for s, p in stations.select("station_id", "plugs").iter_rows()]
+def _draw(report: LostReport) -> go.Figure:
+    sites = _shown(report)
+    share = occupancy_by_week(report.panel, sites)
+    names = [f"{short(str(name))} ({capacity})" for name, capacity in sites.select("label", "capacity").iter_rows()]
     rows = np.arange(len(names))
     labels = [f"{DAYS[h // 24]} {h % 24:02d}:00" for h in range(HOURS_A_WEEK)]
     figure = go.Figure(
         go.Heatmap(
             z=(100 * share).round(1), x=np.arange(HOURS_A_WEEK), y=rows, colorscale="Blues", zmin=0, zmax=100,
-            customdata=[[f"{name}<br>{label}" for label in labels] for name in stations["station_id"]], ygap=1,
+            customdata=[[f"{name}<br>{label}" for label in labels] for name in names], ygap=1,
             hovertemplate="%{customdata}: %{z:.0f} % of plugs taken<extra></extra>",
-            colorbar={"title": "Plugs taken [%]", "ticksuffix": " %"},
+            colorbar={"title": {"text": "Plugs taken [%]", "side": "right"}, "ticksuffix": " %"},
         )
     )  # fmt: skip
     figure.update_xaxes(title="Hour of the week, local time", tickvals=np.arange(0, 168, 24), ticktext=list(DAYS))
-    figure.update_yaxes(title="Station (plugs)", autorange="reversed", showgrid=False, tickvals=rows, ticktext=names)
-    layout(figure, 170 + 19 * stations.height, legend_above=False)
-    return figure.update_layout(hovermode="closest", margin_l=230)
+    figure.update_yaxes(
+        title="Site (cars at once)", autorange="reversed", showgrid=False, tickvals=rows, ticktext=names,
+        tickfont={"size": 12},
+    )  # fmt: skip
+    layout(figure, 170 + 19 * sites.height, legend_above=False)
+    return figure.update_layout(hovermode="closest", margin_l=60 + 7 * max(map(len, names)))
 
 
-def _caption(panel: Panel) -> str:
-    shown = min(SHOWN_STATIONS, panel.stations.height)
+def _caption(report: LostReport) -> str:
+    shown, number = min(SHOWN_SITES, report.sites.height), report.sites.height
+    which = f"The {shown} of {number} sites that lost most" if shown < number else "All sites"
     return (
-        f"The {shown} most saturated of {panel.stations.height} stations, the worst on top. A car takes its plug until "
-        "its session ends, charging or idle. Where a row is dark for hours, drivers go unseen."
+        f"{which}, the greatest loss on top. A car takes its plug until its session ends, charging or idle. Where a "
+        "row is dark for hours, drivers are turned away."
     )
 
 
-OCCUPANCY = Figure("occupancy", "When plugs are taken", _draw, _caption)
+OCCUPANCY = Figure("occupancy", "When plugs are taken", _draw, _caption, wide=True)

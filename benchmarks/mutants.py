@@ -1,0 +1,174 @@
+"""Mutants: alter the estimator's formulas one at a time, and count those that the tests catch.
+
+`python -m benchmarks.mutants` reads the mutants from `mutants.toml`: a file of the package, a text that occurs in it
+exactly once, and what stands there instead. Each one is applied to a copy of the sources, and the tests of the rooms
+`demand` and `estimation` are run until one fails: first the files that should catch it, then the others. Words given on
+the command line choose mutants by a part of their description or file. Results are written to docs/results/mutants.md.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Queue
+
+__all__ = ["Mutant", "read_mutants"]
+
+ROOT = Path(__file__).parents[1]
+LIST = Path(__file__).with_suffix(".toml")
+PAGE = ROOT / "docs" / "results" / "mutants.md"
+TESTS = ("tests/estimation", "tests/demand")
+WARM_UP = ("tests/estimation/test_sums.py", "tests/estimation/test_exposed.py")  # enough to compile most of the code
+PROCESSES = 2
+LEAST_CAUGHT = 0.9
+FOUND, FAILED, INTERRUPTED = 0, 1, 2  # exit codes of pytest
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One altered formula."""
+
+    what: str
+    file: str  # below src/unmet
+    old: str
+    new: str
+    tests: tuple[str, ...]  # files that should catch it, below tests
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What happened to a mutant."""
+
+    mutant: Mutant
+    caught_by: str | None
+
+
+def read_mutants() -> list[Mutant]:
+    """The list of mutants, each of whose texts must occur exactly once."""
+    rows = tomllib.loads(LIST.read_text(encoding="utf-8"))["mutant"]
+    mutants = [Mutant(row["what"], row["file"], row["old"], row["new"], tuple(row["tests"])) for row in rows]
+    for mutant in mutants:
+        number = _source(ROOT, mutant).read_text(encoding="utf-8").count(mutant.old)
+        if number != 1:
+            sys.exit(f"{mutant.file}: {mutant.old!r} occurs {number} times instead of once. Update mutants.toml.")
+        missing = [name for name in mutant.tests if not (ROOT / "tests" / name).is_file()]
+        if missing or mutant.old == mutant.new:
+            sys.exit(
+                f"{mutant.what}: there is no tests/{missing[0]}." if missing else f"{mutant.what}: nothing changes."
+            )
+    return mutants
+
+
+def _source(root: Path, mutant: Mutant) -> Path:
+    return root / "src" / "unmet" / mutant.file
+
+
+def _copy(folder: Path) -> Path:
+    """A copy of sources and tests in which mutants can live."""
+    for name in ("src", "tests"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy2(ROOT / "pyproject.toml", folder / "pyproject.toml")
+    return folder
+
+
+@contextmanager
+def _applied(mutant: Mutant, copy: Path) -> Iterator[Path]:
+    """Apply a mutant to a copy; gives the folder of compiled code to use.
+
+    Numba compiles a file again if it has changed. Every mutant gets a copy of the folder of the unaltered sources, so
+    that all other files are compiled only once.
+    """
+    path, own = _source(copy, mutant), copy / "cache-of-mutant"
+    text, status = path.read_text(encoding="utf-8"), path.stat()
+    shutil.copytree(copy / "cache", own)
+    try:
+        path.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
+        yield own
+    finally:
+        path.write_text(text, encoding="utf-8")
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))  # compiled code of unaltered files stays valid
+        shutil.rmtree(own)
+
+
+def _run(copy: Path, cache: Path, *tests: str) -> tuple[int, str]:
+    """Run tests against a copy until one fails: exit code, and the name of the test or the end of the output."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", *tests]
+    setting = {"PYTHONPATH": str(copy / "src"), "NUMBA_CACHE_DIR": str(cache), "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run(command, cwd=copy, env=os.environ | setting, capture_output=True, text=True, check=False)
+    named = re.search(r"^(?:FAILED|ERROR) tests/(\S+)", done.stdout, re.MULTILINE)
+    return done.returncode, named.group(1) if named else done.stdout[-2000:] + done.stderr[-2000:]
+
+
+def _judge(mutant: Mutant, copies: Queue[Path]) -> Outcome:
+    """Run the tests of a mutant, those that should catch it first."""
+    copy, caught = copies.get(), None
+    try:
+        with _applied(mutant, copy) as cache:
+            first = [f"tests/{name}" for name in mutant.tests]
+            rest = [*TESTS, *(f"--ignore={name}" for name in first)]
+            for tests in (first, rest):
+                code, said = _run(copy, cache, *tests)
+                if code not in {FOUND, FAILED, INTERRUPTED}:
+                    raise RuntimeError(f"The tests of {mutant.what!r} could not be run: {said}")
+                if code != FOUND:
+                    caught = said
+                    break
+    finally:
+        copies.put(copy)
+    print(f"{'caught  ' if caught else 'SURVIVED'} {mutant.what}" + (f" ({caught})" if caught else ""), flush=True)
+    return Outcome(mutant, caught)
+
+
+def _write_page(outcomes: list[Outcome]) -> None:
+    caught = sum(outcome.caught_by is not None for outcome in outcomes)
+    lines = [
+        "# Mutants of the estimator",
+        "",
+        "Written by `python -m benchmarks.mutants`: formulas of the estimator are altered one at a time, and the tests",
+        f"of `demand` and `estimation` catch {caught} of {len(outcomes)}.",
+        "",
+        "| altered | in | caught by |",
+        "| --- | --- | --- |",
+    ]
+    for outcome in outcomes:
+        by = f"`{outcome.caught_by}`" if outcome.caught_by else "**nothing**"
+        lines.append(f"| {outcome.mutant.what} | `{outcome.mutant.file}` | {by} |")
+    PAGE.parent.mkdir(parents=True, exist_ok=True)
+    PAGE.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def main() -> None:
+    """Judge all mutants, or those whose description or file holds a word that was given."""
+    every = read_mutants()
+    words = sys.argv[1:]
+    chosen = [each for each in every if not words or any(word in f"{each.file} {each.what}" for word in words)]
+    copies: Queue[Path] = Queue()
+    with tempfile.TemporaryDirectory() as temporary:
+        for number in range(PROCESSES):
+            copies.put(_copy(Path(temporary) / str(number)))
+        with ThreadPoolExecutor(PROCESSES) as pool:
+            started = [(copy, TESTS if number == 0 else WARM_UP) for number, copy in enumerate(copies.queue)]
+            for code, said in pool.map(lambda each: _run(each[0], each[0] / "cache", *each[1]), started):
+                if code != FOUND:
+                    sys.exit(f"The tests fail without any mutant, so they can judge none: {said}")
+            outcomes = list(pool.map(lambda mutant: _judge(mutant, copies), chosen))
+    caught = sum(outcome.caught_by is not None for outcome in outcomes)
+    print(f"{caught} of {len(outcomes)} mutants caught")
+    if len(chosen) == len(every):
+        _write_page(outcomes)
+        print(f"Written to {PAGE}")
+    sys.exit(caught < LEAST_CAUGHT * len(outcomes))
+
+
+if __name__ == "__main__":
+    main()

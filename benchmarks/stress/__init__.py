@@ -1,0 +1,1 @@
+"""Stress bank: simulated networks whose lost demand is known, independent of the package's own city."""

@@ -1,0 +1,68 @@
+"""Run the stress bank: `python -m benchmarks.stress [--seeds 5] [--cases base,heavy] [--workers 2]`.
+
+Every case is simulated with several seeds, and its lost demand estimated from the records alone. A run of all cases
+writes docs/results/lost-stress.md; a run of some prints its page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+from benchmarks.stress.arrivals import Case
+from benchmarks.stress.cases import CASES
+from benchmarks.stress.measure import Run, measure
+from benchmarks.stress.report import page
+
+PAGE = Path(__file__).parents[2] / "docs" / "results" / "lost-stress.md"
+
+
+def main() -> None:
+    """Run what was asked for, show progress, and write or print the page."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.stress", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=5, help="networks of every case")
+    parser.add_argument("--cases", help="names of cases, with commas between them; all if not given")
+    parser.add_argument("--workers", type=int, default=2, help="processes")
+    asked = parser.parse_args()
+    cases = _cases(asked.cases)
+    jobs = [(case, seed) for case in cases for seed in range(1, asked.seeds + 1)]
+    runs: list[Run] = []
+    with ProcessPoolExecutor(asked.workers) as pool:
+        for run in pool.map(measure, *zip(*jobs, strict=True)):
+            runs.append(run)
+            _show(run, len(runs), len(jobs))
+    everything = page(cases, runs, f"python -m benchmarks.stress --seeds {asked.seeds}")
+    if len(cases) < len(CASES):
+        print(everything)
+        return
+    PAGE.write_text(everything, encoding="utf-8")
+    print(f"Written to {PAGE}")
+
+
+def _cases(names: str | None) -> list[Case]:
+    """The cases of these names, or all."""
+    if names is None:
+        return list(CASES)
+    known = {case.name: case for case in CASES}
+    if unknown := [name for name in names.split(",") if name not in known]:
+        sys.exit(f"There is no case {unknown[0]}: choose among {', '.join(known)}.")
+    return [known[name] for name in names.split(",")]
+
+
+def _show(run: Run, done: int, of: int) -> None:
+    """One line of progress."""
+    print(
+        f"[{done}/{of}] {run.case} {run.seed}: energy {run.kwh:.2f} ({run.kwh_low:.2f}-{run.kwh_high:.2f}) "
+        f"{'inside' if run.inside else 'OUTSIDE'}, drivers {run.drivers:.2f}, weeks "
+        f"{run.weeks_inside}/{run.weeks}, self-check {run.self_check:.2f}, waiting {run.waiting:.2f}, "
+        f"spill {run.spill:.2f}, plain {run.plain:.2f}{', warns' if run.warns else ''} [{run.components}] "
+        f"{run.seconds:.1f} s",
+        file=sys.stderr,
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,365 @@
+"""Lost demand in real records with plugs removed on paper: `python -m benchmarks.towns [--town Dundee] [--fit]`.
+
+Sites that were almost never full have a record of nearly all their arrivals. With plugs removed on paper, some of these
+arrivals would have been turned away: the estimator reads what is left, and the original records are the truth. What
+other towns teach (`unmet.estimation.towns`) is always learned without the town under test. A run of all towns writes
+docs/results/towns.md; `--fit` instead measures each town without the correction for other towns' errors, and prints
+the lines of `TOWN_RESULTS`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import fill
+
+import numpy as np
+import polars as pl
+
+from benchmarks.stress.measure import plain_count
+from unmet.demand.panel import build_panel
+from unmet.errors import InputError
+from unmet.estimation.crowding import BETAS, Crowding
+from unmet.estimation.lost_demand import LostDemand
+from unmet.estimation.towns import TownPrior, prior_without
+from unmet.records.sessions import read_records
+from unmet.study.thinning import NEAR, REMOVED, Thinned, quiet_sites, sessions_between, thin
+
+DATA = Path(__file__).parents[2] / "shared" / "data"
+PAGE = Path(__file__).parents[1] / "docs" / "results" / "towns.md"
+
+SMALL = 0.05  # share of the energy to turn away where plugs are too few for distinct draws of larger ones
+TRIES = 10  # seeds per draw asked for, until draws are distinct
+LEAST_LOST = 20  # drivers that a draw must turn away to be an experiment
+VAGUE = TownPrior(no_crowding=0.5, crowding=-1.5, crowding_spread=2.0, site_spread=0.7, bias=0.0, bias_spread=1e-6)
+"""Prior under which the response of a town to occupancy is measured: hardly any."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Records of one town that are thinned on their own."""
+
+    town: str
+    part: str  # which of the town's records, where there are several
+    files: str  # pattern
+    stations: str | None = None
+    until: dt.datetime | None = None
+
+
+SOURCES = (
+    Source("Dundee", "", "dundee_*", "dundee_locations.csv"),
+    # From March 2020 on, the pandemic emptied the car parks.
+    Source("Boulder", "", "boulder_*", "boulder_locations.csv", dt.datetime(2020, 3, 1, tzinfo=dt.UTC)),
+    Source("Caltech", "May-Aug 2019", "acn_caltech_2019-05*"),
+    Source("Caltech", "Sep-Dec 2019", "acn_caltech_2019-09*"),
+    Source("Caltech", "May 2021", "acn_caltech_2021*"),
+    Source("Lugano", "", "lugano_*", "lugano_colonnine.csv"),
+    Source("Paris", "", "belib_*"),
+    Source("JPL", "", "acn_jpl_*"),
+    Source("SAP", "", "sap_france_*"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """What the estimator makes of one way to remove plugs. Ratios are estimates over the truth."""
+
+    town: str
+    part: str
+    sites: int
+    share: float  # of the energy that was to be turned away
+    lost: int  # drivers turned away
+    kwh: float
+    drivers: float
+    high: float  # upper end of the interval of lost energy over its mean
+    low: float  # its mean over the lower end
+    inside: bool
+    plain: float
+    self_check: float
+    waiting: float
+    spill: float
+    no_response: float  # probability that arrivals do not respond to occupancy
+    beta: float  # mean response of the sites, if they respond
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a town has to show: the mean or the median draw within a range."""
+
+    what: str
+    low: float
+    high: float
+
+
+ASKED = {
+    "Dundee": Asked("mean", 0.85, 1.2),
+    "Caltech": Asked("mean", 0.8, 1.3),
+    "Boulder": Asked("median", 0.7, 1.35),
+    "Lugano": Asked("median", 0.7, 1.35),
+    "Paris": Asked("median", 0.7, 1.35),
+}
+LEAST_INSIDE, WIDEST = 0.75, 2.0
+
+
+def experiments(source: Source, draws: int) -> Iterator[tuple[pl.DataFrame, pl.DataFrame, str, float, Thinned]]:
+    """Quiet sites, their sessions, the time zone, the share asked for and the thinned records of all distinct draws."""
+    files = sorted((DATA / "sessions").glob(source.files))
+    table = None if source.stations is None else DATA / "stations" / source.stations
+    records = read_records(files, stations=table)
+    used = sessions_between(records.sessions, None, source.until)
+    sites, sessions = quiet_sites(used, records.stations, records.time_zone)
+    seen: set[tuple[int, ...]] = set()
+    for share in (*REMOVED, SMALL):
+        found = 0
+        if share == SMALL and len(seen) >= draws:
+            return
+        for seed in range(1, TRIES * draws + 1):
+            made = thin(sessions, sites, share, seed)
+            plugs = tuple(made.plugs["plugs"].to_list())
+            enough = sessions.height - made.sessions.height >= LEAST_LOST
+            if plugs in seen or abs(made.removed - share) > NEAR or not enough:
+                continue
+            seen.add(plugs)
+            yield sites, sessions, records.time_zone, share, made
+            found += 1
+            if found == draws:
+                break
+
+
+def measure(source: Source, draws: int, prior: TownPrior) -> list[Draw]:
+    """Estimate the lost demand of every distinct draw; none where no site qualifies."""
+    if not DATA.is_dir():
+        sys.exit(f"There are no records to thin: {DATA} is missing.")
+    found = []
+    try:
+        for sites, sessions, time_zone, share, made in experiments(source, draws):
+            fewer = sites.drop("plugs").join(made.plugs, on="station_id", how="left", maintain_order="left")
+            panel = build_panel(made.sessions, fewer, regions="10", time_zone=time_zone)
+            lost = LostDemand(prior=prior).fit(panel)
+            found.append(_draw(source, sites.height, share, sessions, made, lost))
+    except InputError as error:
+        print(f"{source.town} {source.part}: {error}", file=sys.stderr)
+    return found
+
+
+def _draw(source: Source, sites: int, share: float, sessions: pl.DataFrame, made: Thinned, lost: LostDemand) -> Draw:
+    """Compare an estimate with the records that were taken away."""
+    told = lost.summary()
+    true_kwh = float(sessions["energy_kwh"].sum()) - float(made.sessions["energy_kwh"].sum())
+    true = sessions.height - made.sessions.height
+    kwh, check, crowding = told["lost_kwh"], told["self_check"], lost.rates_.crowding
+    draw = Draw(
+        town=source.town,
+        part=source.part,
+        sites=sites,
+        share=share,
+        lost=true,
+        kwh=kwh["mean"] / true_kwh,
+        drivers=told["lost_arrivals"]["mean"] / true,
+        high=kwh["high"] / kwh["mean"],
+        low=kwh["mean"] / max(kwh["low"], 1e-9),
+        inside=bool(kwh["low"] <= true_kwh <= kwh["high"]),
+        plain=plain_count(lost) / true_kwh,
+        self_check=np.nan if check is None else check["ratio"],
+        waiting=told["waiting"],
+        spill=told["spill"],
+        no_response=1.0 if crowding is None else crowding.none,
+        beta=_mean_response(crowding),
+    )
+    _show(draw, told["components"])
+    return draw
+
+
+def _show(draw: Draw, components: Sequence[str]) -> None:
+    """One line of progress."""
+    print(
+        f"{draw.town} {draw.part} {100 * draw.share:g} %: energy {draw.kwh:.2f} "
+        f"({draw.kwh / draw.low:.2f}-{draw.kwh * draw.high:.2f}) {'inside' if draw.inside else 'OUTSIDE'}, "
+        f"drivers {draw.drivers:.2f} of {draw.lost}, self-check {draw.self_check:.2f}, waiting {draw.waiting:.2f}, "
+        f"spill {draw.spill:.2f}, plain {draw.plain:.2f}, no response {draw.no_response:.2f}, beta {draw.beta:.2f}, "
+        f"{'; '.join(components)}",
+        file=sys.stderr,
+        flush=True,
+    )
+
+
+def _mean_response(crowding: Crowding | None) -> float:
+    """Mean of beta over sites, given that the network responds; 0 if that is ruled out."""
+    if crowding is None or not crowding.weight[1:].sum() > 0:
+        return 0.0
+    weight = crowding.weight[1:] / crowding.weight[1:].sum()
+    return float(np.einsum("h,hsb,b->s", weight, crowding.site[1:], BETAS).mean())
+
+
+def fit(sources: Sequence[Source], draws: int, pool: ProcessPoolExecutor) -> list[str]:
+    """The lines of `TOWN_RESULTS`: how each town responds to occupancy, and how far off the estimate is there."""
+    neutral = [prior_without(source.town)._replace(bias=0.0, bias_spread=1e-6) for source in sources]
+    ratios = _flat(pool.map(measure, sources, [draws] * len(sources), neutral))
+    betas = _flat(pool.map(measure, sources, [draws] * len(sources), [VAGUE] * len(sources)))
+    lines = []
+    for town in sorted({draw.town for draw in ratios}):
+        log_ratio = -np.mean([np.log(draw.drivers) for draw in ratios if draw.town == town])
+        own = [draw for draw in betas if draw.town == town]
+        responds = np.mean([draw.no_response for draw in own]) < 0.5
+        beta = np.mean([draw.beta for draw in own]) if responds else 0.0
+        lines.append(f'    Town("{town}", {beta:.2f}, {log_ratio:.2f}),')
+    return lines
+
+
+def _flat(parts: Iterator[list[Draw]]) -> list[Draw]:
+    return [draw for part in parts for draw in part]
+
+
+def page(draws: Sequence[Draw], command: str) -> str:
+    """The results as Markdown."""
+    towns = [name for name in dict.fromkeys(source.town for source in SOURCES) if any(d.town == name for d in draws)]
+    return "\n".join(
+        [
+            "# Lost demand in thinned real records",
+            "",
+            fill(f"Written by `{command}`. {INTRODUCTION}", 120),
+            "",
+            *_criteria(draws, towns),
+            "",
+            "## By town",
+            "",
+            fill(COLUMNS, 120),
+            "",
+            "| town | sites | draws | mean | median | range | drivers | inside | high / mean | mean / low | self-check "
+            "| waiting | spill | plain |",
+            "| --- | ---: | ---: | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+            *(_line(town, [draw for draw in draws if draw.town == town]) for town in towns),
+            "",
+            "## By part of the records and share of the energy turned away",
+            "",
+            "| town | turned away | draws | lost drivers | estimate / truth | inside | self-check | no response "
+            "| plain |",
+            "| --- | ---: | ---: | ---: | --- | ---: | ---: | ---: | ---: |",
+            *_cells(draws),
+            "",
+        ]
+    )
+
+
+INTRODUCTION = """Public records of sites that had two plugs or more, were open on 95 % of the days and full for less
+than 2 % of the time. Plugs are removed on paper until about 10, 20 or 35 % of the energy is turned away, in distinct
+random ways (draws); the original records are the truth. Where there are fewer distinct draws than asked for, those of
+5 % are added; the criteria are given without and with them. The estimator reads what is left, with its default settings
+and a prior that was learned without the town under test. Nobody waits, diverts or returns in thinned records, so
+waiting and spill should be about 0: an estimate that is right thanks to a false waiting share would show there. Draws
+of one town share their drivers: a town is one experiment, however many draws there are."""
+COLUMNS = """Lost energy as estimated over the truth: mean, median and range over distinct draws; the same ratio of
+drivers; draws whose 90 % interval contains the truth; ends of the interval over its mean (median draw, and the widest
+in brackets); self-check, waiting and spill as estimated (means); and the ratio of a plain count at every site: arrivals
+per hour with a free plug, times the hours without one."""
+
+
+def _line(town: str, draws: Sequence[Draw]) -> str:
+    """One town."""
+    ratios, high, low = (np.array([getattr(draw, what) for draw in draws]) for what in ("kwh", "high", "low"))
+    parts = {draw.part: draw.sites for draw in draws}
+    return (
+        f"| {town} | {sum(parts.values()) if len(parts) == 1 else f'{len(parts)} x 1'} | {len(draws)} "
+        f"| {ratios.mean():.2f} | {np.median(ratios):.2f} | {ratios.min():.2f}-{ratios.max():.2f} "
+        f"| {_mean(draws, 'drivers'):.2f} | {sum(draw.inside for draw in draws)} "
+        f"| {np.median(high):.2f} ({high.max():.2f}) | {np.median(low):.2f} ({low.max():.2f}) "
+        f"| {_mean(draws, 'self_check'):.2f} | {_mean(draws, 'waiting'):.2f} | {_mean(draws, 'spill'):.2f} "
+        f"| {_mean(draws, 'plain'):.2f} |"
+    )
+
+
+def _mean(draws: Sequence[Draw], what: str) -> float:
+    """Mean over draws, NaN where nothing is known."""
+    values = np.array([getattr(draw, what) for draw in draws], float)
+    return float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")
+
+
+def _cells(draws: Sequence[Draw]) -> list[str]:
+    """Lines by part and share."""
+    lines = []
+    for town, part, share in dict.fromkeys((draw.town, draw.part, draw.share) for draw in draws):
+        own = [draw for draw in draws if (draw.town, draw.part, draw.share) == (town, part, share)]
+        ratios = [draw.kwh for draw in own]
+        lines.append(
+            f"| {f'{town} {part}'.strip()} | {100 * share:g} % | {len(own)} "
+            f"| {min(draw.lost for draw in own)}-{max(draw.lost for draw in own)} "
+            f"| {np.mean(ratios):.2f} ({min(ratios):.2f}-{max(ratios):.2f}) | {sum(draw.inside for draw in own)} "
+            f"| {_mean(own, 'self_check'):.2f} | {_mean(own, 'no_response'):.2f} "
+            f"| {_mean(own, 'plain'):.2f} |"
+        )
+    return lines
+
+
+def _criteria(draws: Sequence[Draw], towns: Sequence[str]) -> list[str]:
+    """What was asked for, and whether it is met, with the shares of energy that were asked for and with all."""
+    usual = [draw for draw in draws if draw.share != SMALL]
+    lines = [line for town in towns for line in _of_town(town, usual)]
+    lines += [_coverage("all draws together", usual)]
+    for what, text in (("high", "upper end over mean"), ("low", "mean over lower end")):
+        widths = np.array([getattr(draw, what) for draw in usual])
+        found = (
+            f"median {np.median(widths):.2f}, widest {widths.max():.2f}; {(widths <= WIDEST).sum()} of {len(widths)}"
+        )
+        asked = f"intervals span at most a factor of {WIDEST:g}: {text}"
+        lines.append((asked, f"{found} draws", bool((widths <= WIDEST).all())))
+    more = [town for town in towns if any(draw.town == town and draw.share == SMALL for draw in draws)]
+    for town in more:
+        lines += [(f"with draws of 5 % as well: {asked}", found, met) for asked, found, met in _of_town(town, draws)]
+    return ["| asked for | found | met |", "| --- | --- | --- |"] + [
+        f"| {asked} | {found} | {'yes' if met else 'NO'} |" for asked, found, met in lines
+    ]
+
+
+def _of_town(town: str, draws: Sequence[Draw]) -> list[tuple[str, str, bool]]:
+    """Criteria of one town."""
+    own = [draw for draw in draws if draw.town == town]
+    if not own:
+        return []
+    lines = [_coverage(town, own)]
+    if town in ASKED:
+        asked, ratios = ASKED[town], [draw.kwh for draw in own]
+        value = float(np.mean(ratios) if asked.what == "mean" else np.median(ratios))
+        text = f"{town}: {asked.what} draw within {asked.low:g}-{asked.high:g}"
+        lines.insert(0, (text, f"{value:.3f} of {len(own)}", asked.low <= value <= asked.high))
+    return lines
+
+
+def _coverage(name: str, draws: Sequence[Draw]) -> tuple[str, str, bool]:
+    """Whether enough intervals contain the truth."""
+    inside = sum(draw.inside for draw in draws)
+    text = f"{name}: intervals contain the truth in {100 * LEAST_INSIDE:.0f} % of draws"
+    return text, f"{inside} of {len(draws)}", inside >= LEAST_INSIDE * len(draws)
+
+
+def main() -> None:
+    """Measure what was asked for, and write or print it."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.towns", description=__doc__)
+    parser.add_argument("--town", help="only this one; all if not given")
+    parser.add_argument("--draws", type=int, default=6, help="distinct ways to remove plugs per share of the energy")
+    parser.add_argument("--fit", action="store_true", help="measure the towns for the prior instead")
+    parser.add_argument("--workers", type=int, default=2, help="processes")
+    asked = parser.parse_args()
+    chosen = [source for source in SOURCES if asked.town in (None, source.town, source.town.lower())]
+    if not chosen:
+        sys.exit(f"There is no town {asked.town}: choose among {', '.join(dict.fromkeys(s.town for s in SOURCES))}.")
+    with ProcessPoolExecutor(asked.workers) as pool:
+        if asked.fit:
+            print("\n".join(fit(chosen, asked.draws, pool)))
+            return
+        priors = [prior_without(source.town) for source in chosen]
+        draws = _flat(pool.map(measure, chosen, [asked.draws] * len(chosen), priors))
+    everything = page(draws, f"python -m benchmarks.towns --draws {asked.draws}")
+    if asked.town is not None:
+        print(everything)
+        return
+    PAGE.write_text(everything, encoding="utf-8")
+    print(f"Written to {PAGE}")
+
+
+if __name__ == "__main__":
+    main()

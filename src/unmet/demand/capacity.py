@@ -1,0 +1,166 @@
+"""Capacity: how many cars a station can charge at once, where that is known from, and how sure it is.
+
+A table of stations lists plugs, but connectors may share a charger, tables have errors, and records overlap by minutes.
+Capacity c is therefore inferred from what happens while c cars are there. Either the station is full and nobody can
+come, or it has a free plug and drivers keep coming, perhaps fewer of them. With m arrivals expected for that time at
+the usual rate, those observed are Poisson with mean
+
+    OVERLAPS * m   if c is the capacity,        KEEP_COMING * m   if it is higher,
+
+and the odds of the two hypotheses follow from Bayes' rule. The capacity is not below the number of cars that stayed
+side by side for longer than clocks are wrong, unless that is a rare exception: a rapid charger has a second outlet that
+few cars can use.
+
+Assumption: the arrival rate depends on the hour of the week alone while capacity is inferred; the estimator refines it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from unmet.compiled import compiled
+from unmet.demand.calendar import HOURS_A_WEEK
+from unmet.demand.occupancy import HOUR_MS
+from unmet.demand.spells import Arrivals, Spells, Visits, sweep
+
+__all__ = ["infer_capacity"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+OVERLAPS = 0.03  # arrivals at a full station: clocks that are a little wrong
+KEEP_COMING = 0.4  # arrivals at a crowded station over usual ones, the least seen at stations known to have free plugs
+LISTED_WRONG = 0.1  # prior probability that a listed number of plugs is not the capacity
+UNLISTED_FULL = 0.5  # prior probability that the most cars seen at once are all that a station takes
+CLEARLY = 0.9  # posterior probability from which a listed number is overruled
+SELDOM = 0.1  # share of the time with so many cars in which there are more, up to which these are exceptions
+LASTING_MS = 600_000  # for which cars must have been side by side to count
+
+
+def infer_capacity(
+    stations: pl.DataFrame, sessions: pl.DataFrame, visits: Visits, hour_of_week: Integers, first_ms: int
+) -> pl.DataFrame:
+    """The stations with the columns `capacity`, `capacity_from` and `capacity_sure`.
+
+    Args:
+        stations: `station_id`, `plugs` (may be null).
+        sessions: `station_id`, perhaps `plug_id`.
+        visits: of the cars to each station, in the order of the table.
+        hour_of_week: local hour of the week of every hour of the period.
+        first_ms: beginning of the period.
+
+    Returns:
+        `capacity_from` is one of listed, connectors, most cars at once, fewer than listed, more than listed, unknown.
+        `capacity_sure` is the probability that the station is full when so many cars are there.
+    """
+    number = stations.height
+    last_ms = first_ms + len(hour_of_week) * HOUR_MS
+    endless = np.full(number, np.iinfo(np.int64).max)
+    used = np.diff(visits.first) > 0
+    opened, closed = np.full(number, first_ms), np.full(number, last_ms)
+    opened[used] = np.maximum(visits.start_ms[visits.first[:-1][used]], first_ms)
+    closed[used] = np.minimum(visits.end_ms[visits.first[1:][used] - 1], last_ms)
+    history = sweep(visits, endless, opened, closed)  # before it opened, nobody came to a station
+    listed, source = _listed(stations, sessions)
+    lasting = _lasting_peak(history.spells)
+    most = max(int(lasting.max(initial=1)), int(listed.max(initial=1)))
+    usual = _usual_arrivals(history.spells, history.arrivals, hour_of_week, first_ms, most)
+    came = np.zeros((number, most + 1))
+    np.add.at(came, (history.arrivals.site, np.minimum(history.arrivals.taken, most)), 1.0)
+    peak = np.array([_usual_peak(int(cars), *of) for cars, *of in zip(lasting, usual, came, strict=True)])
+    capacity, sure, known_from = np.maximum(listed, 1), np.ones(number), list(source)
+    for s in range(number):
+        if listed[s] == 0:
+            capacity[s] = max(peak[s], 1)
+            known_from[s] = "most cars at once" if peak[s] else "unknown"
+            sure[s] = _probability_full(capacity[s], usual[s], came[s], UNLISTED_FULL)
+        elif peak[s] > listed[s]:
+            capacity[s], known_from[s] = peak[s], "more than listed"
+            sure[s] = _probability_full(peak[s], usual[s], came[s], UNLISTED_FULL)
+        else:
+            for fewer in range(max(int(peak[s]), 1), int(listed[s])):
+                probability = _probability_full(fewer, usual[s], came[s], LISTED_WRONG / listed[s])
+                if probability > CLEARLY:
+                    capacity[s], known_from[s], sure[s] = fewer, "fewer than listed", probability
+                    break
+    return stations.with_columns(
+        capacity=pl.Series(capacity, dtype=pl.Int64),
+        capacity_from=pl.Series(known_from, dtype=pl.String),
+        capacity_sure=pl.Series(sure, dtype=pl.Float64),
+    )
+
+
+def _listed(stations: pl.DataFrame, sessions: pl.DataFrame) -> tuple[Integers, list[str]]:
+    """Plugs of the table, else connectors where every session of a station names one; 0 where neither is known."""
+    plugs = stations["plugs"].cast(pl.Int64) if "plugs" in stations.columns else pl.Series([None] * stations.height)
+    plugs = plugs.cast(pl.Int64)
+    connectors = pl.Series([None] * stations.height, dtype=pl.Int64)
+    if "plug_id" in sessions.columns:
+        named = sessions.group_by("station_id").agg(
+            n=pl.when(pl.col("plug_id").null_count() == 0).then(pl.col("plug_id").n_unique()).cast(pl.Int64)
+        )
+        connectors = stations.select("station_id").join(named, on="station_id", how="left", maintain_order="left")["n"]
+    source = ["listed" if known else "connectors" for known in plugs.is_not_null()]
+    return plugs.fill_null(connectors).fill_null(0).to_numpy().astype(np.int64), source
+
+
+def _probability_full(capacity: int, usual: Floats, came: Floats, prior: float) -> float:
+    """Posterior probability that a station takes no more cars than `capacity`.
+
+    `usual` are arrivals predicted per unit of rate by number of cars, `came` those observed. The rate is that of the
+    time with fewer cars.
+    """
+    at = int(capacity)
+    below = usual[:at].sum()
+    if below <= 0:
+        return prior
+    expected = usual[at:].sum() * came[:at].sum() / below
+    observed = came[at:].sum()
+    log_odds = observed * np.log(OVERLAPS / KEEP_COMING) - (OVERLAPS - KEEP_COMING) * expected
+    return float(1 / (1 + np.exp(-np.clip(log_odds, -50, 50)) * (1 - prior) / prior))
+
+
+def _usual_peak(peak: int, usual: Floats, came: Floats) -> int:
+    """The most cars side by side, less those that seldom were while hardly anybody came once the others were there."""
+    while (
+        peak > 1
+        and usual[peak:].sum() <= SELDOM * usual[peak - 1 :].sum()
+        and _probability_full(peak - 1, usual, came, LISTED_WRONG / peak) > CLEARLY
+    ):
+        peak -= 1
+    return peak
+
+
+@compiled()
+def _lasting_peak(spells: Spells) -> Integers:
+    """The most cars that were side by side for a while at each station."""
+    peak = np.zeros(len(spells.first) - 1, np.int64)
+    for s in range(len(peak)):
+        for i in range(spells.first[s], spells.first[s + 1]):
+            if spells.taken[i] > peak[s] and spells.end_ms[i] - spells.begin_ms[i] >= LASTING_MS:
+                peak[s] = spells.taken[i]
+    return peak
+
+
+def _usual_arrivals(spells: Spells, arrivals: Arrivals, hour_of_week: Integers, first_ms: int, most: int) -> Floats:
+    """Arrivals that the network's mean week predicts, by station and number of cars, for a station of level 1."""
+    hour = hour_of_week[np.clip((arrivals.at_ms - first_ms) // HOUR_MS, 0, len(hour_of_week) - 1)]
+    shape = np.bincount(hour, minlength=HOURS_A_WEEK) + 1.0
+    open_hours = np.bincount(hour_of_week, minlength=HOURS_A_WEEK)
+    return _by_cars(spells, hour_of_week, shape / np.maximum(open_hours, 1), first_ms, most)
+
+
+@compiled()
+def _by_cars(spells: Spells, hour_of_week: Integers, shape: Floats, first_ms: int, most: int) -> Floats:
+    total = np.zeros((len(spells.first) - 1, most + 1))
+    for s in range(len(total)):
+        for i in range(spells.first[s], spells.first[s + 1]):
+            at, stop = spells.begin_ms[i] - first_ms, spells.end_ms[i] - first_ms
+            while at < stop:
+                hour = at // HOUR_MS
+                until = min(stop, (hour + 1) * HOUR_MS)
+                total[s, min(spells.taken[i], most)] += (until - at) / HOUR_MS * shape[hour_of_week[hour]]
+                at = until
+    return total

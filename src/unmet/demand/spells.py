@@ -1,0 +1,164 @@
+"""Spells: the history of every site, cut into periods in which nothing changes. The one sweep over all visits.
+
+Arrivals while a plug is free are recorded, arrivals while none is free are lost. In every spell the number of taken
+plugs is constant, and the site is in one of three states:
+
+- `FREE`: a plug is free. Arrivals are observed.
+- `FULL`: no plug is free. Arrivals are lost.
+- `RELEASED`: a plug is free, but the site was full less than `RELEASED_MS` ago. Whoever arrives now may have waited, so
+  neither the time nor the arrival is used to learn arrival rates.
+
+The state depends on the past alone. The likelihood of the arrivals in `FREE` time is therefore valid even though a site
+is full *because* many drivers came (Andersen, Borgan, Gill and Keiding, *Statistical Models Based on Counting
+Processes*, 1993, chapter III).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unmet.compiled import compiled
+
+__all__ = [
+    "FREE",
+    "FULL",
+    "RELEASED",
+    "RELEASED_MS",
+    "Arrivals",
+    "History",
+    "Spells",
+    "Visits",
+    "group_visits",
+    "sweep",
+]
+
+Integers = NDArray[np.int64]
+
+FREE, RELEASED, FULL = 0, 1, 2
+
+RELEASED_MS = 300_000
+"""Time after a plug of a full site is released in which the next arrival may have been waiting for it."""
+
+LONG_AGO = np.iinfo(np.int64).min
+
+
+class Visits(NamedTuple):
+    """Visits to sites, grouped by site: those of site s have the positions first[s], ..., first[s + 1] - 1.
+
+    Starts and ends are sorted each on their own, which is all that counting cars needs.
+    """
+
+    first: Integers  # (sites + 1,)
+    start_ms: Integers
+    row: Integers  # of the session that starts, -1 for a plug that is out of order
+    end_ms: Integers
+
+
+class Spells(NamedTuple):
+    """Spells of all sites in order of time; those of site s have the positions first[s], ..., first[s + 1] - 1."""
+
+    first: Integers  # (sites + 1,)
+    begin_ms: Integers
+    end_ms: Integers
+    taken: NDArray[np.int32]  # plugs in use or out of order
+    state: NDArray[np.int8]
+
+
+class Arrivals(NamedTuple):
+    """What every recorded arrival found, by site and time."""
+
+    site: Integers
+    at_ms: Integers
+    row: Integers  # of its session
+    taken: NDArray[np.int32]  # plugs, before it
+    state: NDArray[np.int8]
+
+
+class History(NamedTuple):
+    """All that the estimator reads about the past of the sites."""
+
+    spells: Spells
+    arrivals: Arrivals
+
+
+@compiled()
+def group_visits(site: Integers, start_ms: Integers, end_ms: Integers, row: Integers, sites: int) -> Visits:
+    """Group visits by site."""
+    first = np.zeros(sites + 1, np.int64)
+    for s in site:
+        first[s + 1] += 1
+    first = np.cumsum(first)
+    place = first[:-1].copy()
+    starts, ends, rows = np.empty(len(site), np.int64), np.empty(len(site), np.int64), np.empty(len(site), np.int64)
+    for i in range(len(site)):
+        at = place[site[i]]
+        # A visit without length takes a millisecond: ends are sorted apart, and none may come before its own start.
+        starts[at], ends[at], rows[at] = start_ms[i], max(end_ms[i], start_ms[i] + 1), row[i]
+        place[site[i]] += 1
+    for s in range(sites):
+        part = slice(first[s], first[s + 1])
+        order = np.argsort(starts[part], kind="mergesort")
+        starts[part], rows[part] = starts[part][order], rows[part][order]
+        ends[part].sort()
+    return Visits(first, starts, rows, ends)
+
+
+@compiled()
+def sweep(visits: Visits, capacity: Integers, opened_ms: Integers, closed_ms: Integers) -> History:
+    """Walk through the visits of every site once.
+
+    Args:
+        visits: of cars, and of outages, which take a plug but are no arrivals.
+        capacity: cars that each site charges at once, (sites,).
+        opened_ms: when the records of each site begin, (sites,).
+        closed_ms: when they end.
+
+    Returns:
+        Spells between opening and closing, and the state that each arrival found. Where one car leaves as another
+        comes, it leaves first.
+    """
+    sites, visitors = len(capacity), len(visits.start_ms)
+    begin, end = np.empty(3 * visitors + sites, np.int64), np.empty(3 * visitors + sites, np.int64)
+    taken, state = np.empty(3 * visitors + sites, np.int32), np.empty(3 * visitors + sites, np.int8)
+    found_taken, found_state = np.empty(visitors, np.int32), np.empty(visitors, np.int8)
+    first, arrived, n = np.zeros(sites + 1, np.int64), np.zeros(visitors, np.bool_), 0
+    site = np.empty(visitors, np.int64)
+    for s in range(sites):
+        come = gone = visits.first[s]
+        stop = visits.first[s + 1]
+        now, released = opened_ms[s], LONG_AGO
+        while now < closed_ms[s]:
+            leaves = gone < come and (come == stop or visits.end_ms[gone] <= visits.start_ms[come])
+            then = closed_ms[s]
+            if leaves:
+                then = visits.end_ms[gone]
+            elif come < stop:
+                then = visits.start_ms[come]
+            cars, until = come - gone, min(then, closed_ms[s])
+            if now < min(released, until) and cars < capacity[s]:
+                begin[n], end[n], taken[n], state[n] = now, min(released, until), cars, RELEASED
+                now = end[n]
+                n += 1
+            if now < until:
+                begin[n], end[n], taken[n] = now, until, cars
+                state[n] = FULL if cars >= capacity[s] else FREE
+                now = until
+                n += 1
+            if leaves:
+                gone += 1
+                if cars == capacity[s]:
+                    released = then + RELEASED_MS
+            elif come < stop:
+                if visits.row[come] >= 0 and opened_ms[s] <= then < closed_ms[s]:
+                    arrived[come], site[come], found_taken[come] = True, s, cars
+                    found_state[come] = FULL if cars >= capacity[s] else (RELEASED if then < released else FREE)
+                come += 1
+        first[s + 1] = n
+    spells = Spells(first, begin[:n].copy(), end[:n].copy(), taken[:n].copy(), state[:n].copy())
+    arrivals = Arrivals(
+        site[arrived], visits.start_ms[arrived], visits.row[arrived], found_taken[arrived], found_state[arrived]
+    )
+    return History(spells, arrivals)

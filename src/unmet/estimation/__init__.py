@@ -1,0 +1,1 @@
+"""Estimation: from a panel to posterior draws of lost demand, without torch."""

@@ -1,0 +1,57 @@
+"""The clock of the estimator: quarter hours of a period, with their place in the local week and their local day."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+__all__ = ["BINS_AN_HOUR", "BINS_A_DAY", "BINS_A_WEEK", "BIN_MS", "Clock", "make_clock"]
+
+Integers = NDArray[np.int64]
+
+BIN_MS = 900_000
+"""Length of a bin. Arrival rates change so fast in the morning that hours are too coarse: a site that is full for the
+second half of an hour hides more than half of its arrivals."""
+BINS_AN_HOUR, BINS_A_DAY, BINS_A_WEEK = 4, 96, 672
+
+
+class Clock(NamedTuple):
+    """Quarter hours from the beginning of a period."""
+
+    first_ms: int
+    week: NDArray[np.int32]  # (bins,), place in the local week, 0 for Monday 00:00
+    day: NDArray[np.int32]  # (bins,), local day, 0 for the first
+    week_of_day: NDArray[
+        np.float64
+    ]  # (days, bins of the week), how often each day has each bin: 1, or 0 or 2 where clocks change
+
+    @property
+    def days(self) -> int:
+        """Local days that the period touches."""
+        return len(self.week_of_day)
+
+    @property
+    def hours(self) -> int:
+        """Hours of the period."""
+        return len(self.week) // BINS_AN_HOUR
+
+    @property
+    def last_ms(self) -> int:
+        """End of the period."""
+        return self.first_ms + len(self.week) * BIN_MS
+
+
+def make_clock(first_ms: int, hours: int, time_zone: str) -> Clock:
+    """The clock of so many hours from `first_ms` on, by the clocks of a time zone."""
+    at = pl.Series(first_ms + BIN_MS * np.arange(BINS_AN_HOUR * hours)).cast(pl.Datetime("ms", "UTC"))
+    local = at.dt.convert_time_zone(time_zone)
+    quarter = local.dt.hour().cast(pl.Int32) * BINS_AN_HOUR + local.dt.minute().cast(pl.Int32) // 15
+    week = ((local.dt.weekday().cast(pl.Int32) - 1) * BINS_A_DAY + quarter).to_numpy()
+    date = local.dt.date().to_physical().to_numpy()
+    day = (date - date[0]).astype(np.int32)
+    week_of_day = np.zeros((int(day[-1]) + 1, BINS_A_WEEK))
+    np.add.at(week_of_day, (day, week), 1.0)
+    return Clock(first_ms, week.astype(np.int32), day, week_of_day)

@@ -1,0 +1,187 @@
+"""Crowding: how the arrival rate responds to the plugs that are already taken.
+
+Drivers see on their phones how busy a site is, and the pool of cars that may come is used up by those already there.
+With n of c plugs taken, the arrival rate of site s is multiplied by
+
+    response[s, n] = exp(beta[s] x),      x = n / (c + POOL_PLUGS),
+
+so that one more car matters less at a large site than at a small one. At a full site n = c, and response[s, c] is the
+part of the usual arrivals that still come, and are lost.
+
+Busy days must not look like crowding: they fill plugs and bring arrivals. The rate of a site-day is therefore
+multiplied by a gamma variable of mean 1 and shape a, which is integrated out. With n arrivals, of which the i-th finds
+the crowd x_i, and m(beta) expected, the marginal likelihood of the day is
+
+    exp(beta sum of x_i) * Gamma(a + n) / Gamma(a) * a^a / (a + level m(beta))^(a + n) * level^n,
+
+and the site's level, with a weak gamma prior around its fitted rate, is set to its best value for every beta.
+Sites vary around the network, beta[s] ~ N(common, spread), truncated at 0, and what is common to the network has the
+prior of `unmet.estimation.towns`: either nothing at all (the arrivals of the network do not respond), or a value as in
+other towns.
+
+Assumption: what a site's own high occupancy does not show is like other sites, and other towns.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from unmet.compiled import compiled
+from unmet.estimation.parallel import over_sites
+from unmet.estimation.towns import TownPrior
+
+__all__ = ["BETAS", "STEPS", "Crowding", "crowd", "fit_crowding", "log_likelihoods", "step_of_taken", "strength"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+STEPS = 12
+"""Numbers of taken plugs that are told apart at large sites."""
+POOL_PLUGS = 2.0
+"""Chosen among 0, 2 and 4 on thinned public records, where 2 is best for small and large sites together."""
+TYPICAL = 0.7
+"""Typical -log(response at a full site) in the towns of `unmet.estimation.towns` whose arrivals respond."""
+BETAS = np.arange(-6.0, 0.01, 0.1875)
+"""Values of beta that are compared. A positive one would be a rush that the weekly profile misses, not crowding."""
+COMMON = np.arange(-4.0, 0.01, 0.125)  # values of what sites have in common
+SPREADS = np.array([0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0])  # standard deviations between sites
+LEVEL_ROUNDS = 40
+PRIOR_ARRIVALS = 3.0
+"""Arrivals that the level of a site starts from, so that a site which was hardly exposed keeps its fitted rate."""
+
+
+class Crowding(NamedTuple):
+    """Posterior of beta for every site."""
+
+    site: Floats  # (hypotheses, sites, betas), posterior of each site's beta under each hypothesis on the network
+    weight: Floats  # (hypotheses,), posterior probability of the hypotheses; the first: no response at all
+    level: Floats  # (sites, betas), factor on the weekly rate that fits the site's arrivals best under each beta
+
+    @property
+    def beta(self) -> Floats:
+        """Posterior mean of beta, (sites,)."""
+        return np.asarray(np.einsum("h,hsb,b->s", self.weight, self.site, BETAS))
+
+    @property
+    def none(self) -> float:
+        """Posterior probability that arrivals do not respond to occupancy."""
+        return float(self.weight[0])
+
+
+def strength(crowding: Crowding, capacity: Integers, weight: Floats) -> Floats:
+    """How strongly arrivals respond to full sites under each hypothesis, relative to other towns, at most 1.
+
+    It is the mean of -log(response at a full site) over sites, weighted by the drivers they turn away, over `TYPICAL`.
+    """
+    full = -BETAS * crowd(capacity)[:, -1:]
+    share = weight / max(float(weight.sum()), 1e-12)
+    return np.asarray(np.minimum(np.einsum("hsb,sb,s->h", crowding.site, full, share) / TYPICAL, 1.0))
+
+
+def step_of_taken(capacity: Integers) -> Integers:
+    """The step that each number of taken plugs falls into, (sites, largest capacity + 1)."""
+    taken = np.arange(int(capacity.max(initial=1)) + 1)
+    size = np.maximum(capacity, 1)[:, None]
+    return np.minimum(np.where(size > STEPS, STEPS * taken // size, taken), STEPS)
+
+
+def crowd(capacity: Integers) -> Floats:
+    """How crowded a site is at each step of occupancy, x = n / (c + POOL_PLUGS), (sites, steps + 1); the last: full."""
+    size = np.maximum(capacity, 1)[:, None].astype(float)
+    step = np.arange(STEPS + 1)
+    middle = np.minimum((step + 0.5) / STEPS * size - 0.5, size)  # of the numbers of plugs in a step of a large site
+    taken = np.where(size > STEPS, np.where(step == STEPS, size, middle), np.minimum(step, size))
+    return np.asarray(taken / (size + POOL_PLUGS))
+
+
+def fit_crowding(likelihood: Floats, level: Floats, prior: TownPrior) -> Crowding:
+    """Posterior of beta from the log likelihoods of sites, (sites, betas)."""
+    relative = np.exp(likelihood - likelihood.max(axis=1, keepdims=True))
+    nothing = np.zeros(len(BETAS))
+    nothing[np.abs(BETAS).argmin()] = 1.0
+    shapes, prior_weight = [nothing], [np.log(prior.no_crowding)]
+    normal = -(((COMMON - prior.crowding) / prior.crowding_spread) ** 2) / 2
+    normal -= np.log(np.exp(normal).sum())
+    spread = -((SPREADS / prior.site_spread) ** 2) / 2
+    spread -= np.log(np.exp(spread).sum())
+    for i, common in enumerate(COMMON):
+        for k, sigma in enumerate(SPREADS):
+            shape = np.exp(-(((BETAS - common) / sigma) ** 2) / 2)
+            shapes.append(shape / shape.sum())
+            prior_weight.append(np.log(1 - prior.no_crowding) + normal[i] + spread[k])
+    table = np.array(shapes)  # (hypotheses, betas)
+    evidence = np.maximum(relative @ table.T, 1e-300)  # (sites, hypotheses)
+    log_weight = np.log(evidence).sum(axis=0) + np.array(prior_weight)
+    weight = np.exp(log_weight - log_weight.max())
+    weight /= weight.sum()
+    kept = np.concatenate([[0], 1 + np.flatnonzero(weight[1:] > 1e-4)])
+    site = relative[None] * table[kept][:, None, :]
+    site /= np.maximum(site.sum(axis=2, keepdims=True), 1e-300)
+    return Crowding(site, weight[kept] / weight[kept].sum(), level)
+
+
+def log_likelihoods(expected: Floats, count: Floats, found: Floats, x: Floats, shape: float) -> tuple[Floats, Floats]:
+    """Log marginal likelihood of every site and beta, and the site's best level under each, both (sites, betas).
+
+    Args:
+        expected: arrivals predicted for exposed time, (sites, days, steps).
+        count: arrivals observed, (sites, days).
+        found: sum over arrivals of how crowded the site was, (sites,).
+        x: how crowded a site is at each step, (sites, steps).
+        shape: of the gamma effects of site-days; infinite for none.
+    """
+    log_gamma = gammaln(shape + np.arange(int(count.max(initial=0)) + 1)) if np.isfinite(shape) else np.zeros(1)
+    parts = over_sites(_log_likelihoods, len(count), expected, count, found, x, BETAS, shape, log_gamma)
+    values, levels = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return values, levels
+
+
+@compiled()
+def _log_likelihoods(
+    expected: Floats,
+    count: Floats,
+    found: Floats,
+    x: Floats,
+    betas: Floats,
+    shape: float,
+    log_gamma: Floats,
+    begin: int,
+    end: int,
+) -> tuple[Floats, Floats]:
+    _, days, steps = expected.shape
+    values, levels = np.zeros((end - begin, len(betas))), np.ones((end - begin, len(betas)))
+    poisson = np.isinf(shape)
+    for s in range(begin, end):
+        total = count[s].sum()
+        for j in range(len(betas)):
+            factor, mean = np.exp(betas[j] * x[s]), np.zeros(days)
+            for d in range(days):
+                for n in range(steps):
+                    mean[d] += expected[s, d, n] * factor[n]
+            whole = mean.sum()
+            if whole <= 0:
+                continue
+            level = (total + PRIOR_ARRIVALS) / (whole + PRIOR_ARRIVALS)
+            for _ in range(0 if poisson else LEVEL_ROUNDS):
+                pull = 0.0
+                for d in range(days):
+                    pull += (shape + count[s, d]) * mean[d] / (shape + level * mean[d])
+                better = (total + PRIOR_ARRIVALS) / (pull + PRIOR_ARRIVALS)
+                settled = abs(better - level) <= 1e-6 * level
+                level = better
+                if settled:
+                    break
+            value = betas[j] * found[s] + (total + PRIOR_ARRIVALS) * np.log(level) - PRIOR_ARRIVALS * level
+            if poisson:
+                value -= level * whole
+            else:
+                for d in range(days):
+                    n = count[s, d]
+                    value += log_gamma[int(n)] - log_gamma[0] - n * np.log(shape)
+                    value -= (shape + n) * np.log1p(level * mean[d] / shape)
+            values[s - begin, j], levels[s - begin, j] = value, level
+    return values, levels

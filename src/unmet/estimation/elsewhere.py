@@ -1,0 +1,104 @@
+"""Elsewhere: demand in a market with other operators, of which this operator's records show a share.
+
+With a share s of a region's market, an operator whose stations would see m arrivals in an hour competes with others
+that see m (1 - s) / s. The share is uncertain, log s ~ N, and is drawn once per draw for all hours of a region; its
+inverse is right on average.
+
+Assumption: within a region, drivers choose operators in the same proportion at all times.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unmet.compiled import compiled
+from unmet.demand.market import Shares
+from unmet.demand.spells import FULL, Spells
+from unmet.estimation.clock import BIN_MS, BINS_AN_HOUR, Clock
+
+__all__ = ["Parts", "draw_elsewhere", "expected_elsewhere", "own_arrivals"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+class Parts(NamedTuple):
+    """How the arrivals of sites belong to regions; site s has the positions first[s], ..., first[s + 1] - 1."""
+
+    first: Integers  # (sites + 1,)
+    region: Integers
+    share: Floats  # of the site's arrivals
+
+
+@compiled()
+def own_arrivals(
+    spells: Spells,
+    clock: Clock,
+    rate: Floats,
+    level: Floats,
+    response: Floats,
+    at_full: Floats,
+    parts: Parts,
+    regions: int,
+) -> Floats:
+    """Arrivals expected at the operator's own sites, served or lost, (regions, hours).
+
+    Args:
+        spells: of all sites.
+        clock: of the period.
+        rate: arrivals per hour, (sites, bins of the week).
+        level: how busy each site is on each day, (sites, days).
+        response: factor of the rate by number of taken plugs, (sites, most + 1).
+        at_full: the same while a site is full, (sites,).
+        parts: which region the sites belong to.
+        regions: their number.
+    """
+    total = np.zeros((regions, len(clock.week) // BINS_AN_HOUR))
+    most = response.shape[1] - 1
+    for s in range(len(rate)):
+        for i in range(spells.first[s], spells.first[s + 1]):
+            weight = at_full[s] if spells.state[i] == FULL else response[s, min(spells.taken[i], most)]
+            at, stop = spells.begin_ms[i] - clock.first_ms, spells.end_ms[i] - clock.first_ms
+            while at < stop:
+                bin_ = at // BIN_MS
+                until = min(stop, (bin_ + 1) * BIN_MS)
+                hourly = rate[s, clock.week[bin_]] * level[s, clock.day[bin_]] * weight
+                value = (until - at) / BIN_MS * 0.25 * hourly
+                for k in range(parts.first[s], parts.first[s + 1]):
+                    total[parts.region[k], bin_ // BINS_AN_HOUR] += value * parts.share[k]
+                at = until
+    return total
+
+
+def expected_elsewhere(own: Floats, shares: Shares) -> Floats:
+    """Arrivals expected at other operators' stations, (regions, hours); 0 where this operator has no share."""
+    known = shares.share > 0
+    ratio = np.where(known, 1 / np.where(known, shares.share, 1.0) - 1, 0.0)
+    return np.asarray(own * ratio[:, None])
+
+
+def draw_elsewhere(
+    own: Floats, shares: Shares, kwh: Floats, variation: float, draws: int, rng: np.random.Generator
+) -> Floats:
+    """Draws of the energy that other operators served or lost [kWh], (regions, hours, draws).
+
+    Args:
+        own: arrivals expected at own sites, (regions, hours).
+        shares: of the market.
+        kwh: mean energy of a driver, (regions, hours).
+        variation: coefficient of variation of a driver's energy.
+        draws: their number.
+        rng: random numbers.
+    """
+    known = shares.share > 0
+    inverse = np.exp(
+        shares.spread[:, None] * rng.standard_normal((len(known), draws)) - shares.spread[:, None] ** 2 / 2
+    )
+    ratio = np.where(known[:, None], np.maximum(inverse / np.where(known, shares.share, 1.0)[:, None] - 1, 0.0), 0.0)
+    arrivals = rng.poisson(own[..., None] * ratio[:, None, :]).astype(float)
+    shape = 1 / max(variation, 0.05) ** 2
+    drawn = rng.standard_gamma(np.maximum(arrivals * shape, 1e-9)) / shape
+    return np.asarray(drawn * kwh[..., None] * (arrivals > 0))

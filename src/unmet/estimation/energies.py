@@ -1,0 +1,102 @@
+"""Energies: what a driver who was not seen would have taken, as the seen ones tell.
+
+By default that is the mean of the sessions at stations of the same power, at that time of the day, and of the station
+itself as far as it has sessions. The paper books a lost driver as the energy to 80 % instead: `to-80` computes it from
+each session's energy, its power and the time in which energy flowed. A battery charges at full power to 80 % and at a
+quarter of it above; of one that left at full power, 80 % is known to be more (Kaplan-Meier).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from unmet.errors import InputError
+from unmet.simulation.battery import TAPER_SHARE
+
+__all__ = ["BLOCK", "ENERGIES", "energy_variation", "station_energies"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+ENERGIES = ("seen", "to-80")
+BLOCK = 3  # hours of the day that have sessions in common
+POOL = 10.0  # sessions of the mean around it that each mean starts from
+AT_FULL_POWER = 0.98  # of the energy that full power would have given: the car left before 80 %
+
+
+def station_energies(
+    station: Integers, hour_of_day: Integers, sessions: pl.DataFrame, stations: pl.DataFrame, energies: str = "seen"
+) -> Floats:
+    """Mean energy [kWh] of a driver who was not seen, (stations, blocks of the day)."""
+    if energies not in ENERGIES:
+        raise InputError(f"There are no energies {energies!r}: choose one of {', '.join(ENERGIES)}.")
+    block, blocks = hour_of_day // BLOCK, 24 // BLOCK
+    energy = sessions["energy_kwh"].to_numpy()
+    if energies == "to-80":
+        mean = _mean_to_80(energy, station, block, sessions, stations)
+        return np.broadcast_to(mean, (stations.height, blocks)).copy()
+    power = stations["power_kw"] if "power_kw" in stations.columns else pl.Series([None] * stations.height)
+    classes = power.cast(pl.Float64).fill_null(0.0).rank("dense").to_numpy().astype(np.int64) - 1
+    of_class, number = classes[station], int(classes.max(initial=0)) + 1
+    overall = float(energy.mean()) if len(energy) else 0.0
+    by_class = _mean(of_class * blocks + block, energy, number * blocks, overall).reshape(number, blocks)
+    around = by_class[classes].ravel()
+    return _mean(station * blocks + block, energy, stations.height * blocks, around).reshape(-1, blocks)
+
+
+def _mean(cell: Integers, energy: Floats, cells: int, around: Floats | float) -> Floats:
+    total, number = np.bincount(cell, energy, minlength=cells), np.bincount(cell, minlength=cells)
+    return np.asarray((total + POOL * around) / (number + POOL))
+
+
+def _mean_to_80(
+    energy: Floats, station: Integers, block: Integers, sessions: pl.DataFrame, stations: pl.DataFrame
+) -> Floats:
+    """Mean energy to 80 % by block of the day."""
+    if "power_kw" not in stations.columns or stations["power_kw"].null_count() == stations.height:
+        raise InputError("Energies to 80 % need `power_kw` in the table of stations: give it with --stations.")
+    power = stations["power_kw"].cast(pl.Float64).to_numpy()[station]
+    ended = sessions["charged"].fill_null(sessions["end"]) if "charged" in sessions.columns else sessions["end"]
+    hours = (ended - sessions["start"]).dt.total_milliseconds().to_numpy() / 3_600_000
+    could = power * hours
+    left = energy >= AT_FULL_POWER * could  # before 80 %
+    reached = np.clip((energy - TAPER_SHARE * could) / (1 - TAPER_SHARE), 0.0, energy)
+    value = np.where(left, energy, reached)
+    known = np.isfinite(value)
+    overall = _restricted_mean(value[known], left[known])
+    means = np.full(24 // BLOCK, overall)
+    for i in range(len(means)):
+        part = known & (block == i)
+        if part.sum() >= LEAST_SESSIONS:
+            means[i] = _restricted_mean(value[part], left[part])
+    return means
+
+
+LEAST_SESSIONS = 200
+MOST_OPEN = 0.2  # share of the sessions of which no end is known
+
+
+def _restricted_mean(value: Floats, censored: NDArray[np.bool_]) -> float:
+    """The mean of values of which some are only known to be at least so much, up to the largest (Kaplan-Meier).
+
+    Where most are, as where all drivers leave at 80 %, that says nothing, and they are taken as they are.
+    """
+    if not len(value):
+        return 0.0
+    order = np.lexsort((censored, value))  # at ties the known ones come first
+    value, censored = value[order], censored[order]
+    at_risk = len(value) - np.arange(len(value))
+    survival = np.cumprod(np.where(censored, 1.0, 1 - 1 / at_risk))
+    if survival[-1] > MOST_OPEN:
+        return float(value.mean())
+    steps = np.diff(np.concatenate([[0.0], value]))
+    return float((steps * np.concatenate([[1.0], survival[:-1]])).sum())
+
+
+def energy_variation(sessions: pl.DataFrame) -> float:
+    """Coefficient of variation of the energy of a session."""
+    energy = sessions["energy_kwh"].to_numpy()
+    mean = float(energy.mean()) if len(energy) else 0.0
+    return float(np.clip(energy.std() / mean, 0.05, 3.0)) if mean > 0 else 1.0

@@ -1,0 +1,192 @@
+"""Sums over exposed time: how long each site could be seen, and how many arrivals a rate predicts for that time.
+
+Both are integrals over spells in state `FREE`, in quarter hours of the clock,
+
+    T[s, k] = sum over time of  level[s, day] * response[s, taken]          for time in week bin k,
+    E[s, d, n] = sum over time of  rate[s, week bin] * response[s, n]       for time on day d with n plugs taken.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unmet.compiled import compiled
+from unmet.demand.spells import FREE, FULL, Spells
+from unmet.estimation.clock import BIN_MS, BINS_A_WEEK, BINS_AN_HOUR, Clock
+from unmet.estimation.parallel import over_sites
+
+__all__ = ["BLOCK_BINS", "FullHours", "expected_by_day", "expected_by_step", "exposed_by_week", "full_hours"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+BLOCK_BINS = 12
+"""Bins of a block of three hours, the unit that is held out to compare models."""
+HOUR_BIN = 0.25  # hours
+
+
+def exposed_by_week(spells: Spells, clock: Clock, level: Floats, response: Floats, held: NDArray[np.bool_]) -> Floats:
+    """Exposed hours by site and bin of the week, weighted by the level of the day and the response to occupancy.
+
+    Args:
+        spells: of all sites.
+        clock: of the period.
+        level: how busy each site is on each day, (sites, days).
+        response: factor of the arrival rate by number of taken plugs, (sites, most + 1); the last one also for more.
+        held: blocks to leave out, (sites, blocks), or (0, 0) to leave out none.
+
+    Returns:
+        Hours, (sites, bins of the week).
+    """
+    return np.concatenate(over_sites(_exposed_by_week, len(level), spells, clock, level, response, held))
+
+
+@compiled()
+def _exposed_by_week(
+    spells: Spells, clock: Clock, level: Floats, response: Floats, held: NDArray[np.bool_], begin: int, end: int
+) -> Floats:
+    most = response.shape[1] - 1
+    total = np.zeros((end - begin, BINS_A_WEEK))
+    for s in range(begin, end):
+        for i in range(spells.first[s], spells.first[s + 1]):
+            if spells.state[i] != FREE:
+                continue
+            weight = response[s, min(spells.taken[i], most)]
+            at = spells.begin_ms[i] - clock.first_ms
+            stop = spells.end_ms[i] - clock.first_ms
+            while at < stop:
+                bin_ = at // BIN_MS
+                until = min(stop, (bin_ + 1) * BIN_MS)
+                if len(held) == 0 or not held[s, bin_ // BLOCK_BINS]:
+                    share = (until - at) / BIN_MS * HOUR_BIN
+                    total[s - begin, clock.week[bin_]] += share * weight * level[s, clock.day[bin_]]
+                at = until
+    return total
+
+
+def expected_by_day(
+    spells: Spells, clock: Clock, rate: Floats, response: Floats, held: NDArray[np.bool_], part: bool
+) -> Floats:
+    """Arrivals that a weekly rate predicts for the exposed time of each site and day, (sites, days).
+
+    Args:
+        spells: of all sites.
+        clock: of the period.
+        rate: arrivals per hour, (sites, bins of the week).
+        response: as in `exposed_by_week`.
+        held: blocks that are held out, (sites, blocks), or (0, 0) for none.
+        part: whether to sum over the blocks that are held out, rather than over all others.
+    """
+    return np.concatenate(over_sites(_expected_by_day, len(rate), spells, clock, rate, response, held, part))
+
+
+@compiled()
+def _expected_by_day(
+    spells: Spells,
+    clock: Clock,
+    rate: Floats,
+    response: Floats,
+    held: NDArray[np.bool_],
+    part: bool,
+    begin: int,
+    end: int,
+) -> Floats:
+    most = response.shape[1] - 1
+    total = np.zeros((end - begin, clock.week_of_day.shape[0]))
+    for s in range(begin, end):
+        for i in range(spells.first[s], spells.first[s + 1]):
+            if spells.state[i] != FREE:
+                continue
+            weight = response[s, min(spells.taken[i], most)]
+            at = spells.begin_ms[i] - clock.first_ms
+            stop = spells.end_ms[i] - clock.first_ms
+            while at < stop:
+                bin_ = at // BIN_MS
+                until = min(stop, (bin_ + 1) * BIN_MS)
+                if len(held) == 0 or held[s, bin_ // BLOCK_BINS] == part:
+                    share = (until - at) / BIN_MS * HOUR_BIN
+                    total[s - begin, clock.day[bin_]] += share * weight * rate[s, clock.week[bin_]]
+                at = until
+    return total
+
+
+def expected_by_step(spells: Spells, clock: Clock, rate: Floats, step: Integers, steps: int) -> Floats:
+    """Arrivals that a weekly rate predicts for exposed time by site, day and step of occupancy, (sites, days, steps).
+
+    Args:
+        spells: of all sites.
+        clock: of the period.
+        rate: arrivals per hour, (sites, bins of the week).
+        step: of each number of taken plugs, (sites, most + 1).
+        steps: number of steps.
+    """
+    return np.concatenate(over_sites(_expected_by_step, len(rate), spells, clock, rate, step, steps))
+
+
+@compiled()
+def _expected_by_step(
+    spells: Spells, clock: Clock, rate: Floats, step: Integers, steps: int, begin: int, end: int
+) -> Floats:
+    most = step.shape[1] - 1
+    total = np.zeros((end - begin, clock.week_of_day.shape[0], steps))
+    for s in range(begin, end):
+        for i in range(spells.first[s], spells.first[s + 1]):
+            if spells.state[i] != FREE:
+                continue
+            taken = step[s, min(spells.taken[i], most)]
+            at = spells.begin_ms[i] - clock.first_ms
+            stop = spells.end_ms[i] - clock.first_ms
+            while at < stop:
+                bin_ = at // BIN_MS
+                until = min(stop, (bin_ + 1) * BIN_MS)
+                share = (until - at) / BIN_MS * HOUR_BIN
+                total[s - begin, clock.day[bin_], taken] += share * rate[s, clock.week[bin_]]
+                at = until
+    return total
+
+
+class FullHours(NamedTuple):
+    """Site-hours in which no plug was free for a time, by site and hour; all others were never full."""
+
+    site: Integers
+    hour: Integers  # from the beginning of the period
+    full: Floats  # share of the hour
+    usual: Floats  # arrivals that the weekly rate predicts for that time
+
+
+def full_hours(spells: Spells, clock: Clock, rate: Floats) -> FullHours:
+    """Where and for how long sites were full, and the arrivals that a weekly rate predicts for that time."""
+    parts = over_sites(_full_hours, len(rate), spells, clock, rate)
+    return FullHours(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+@compiled()
+def _full_hours(spells: Spells, clock: Clock, rate: Floats, begin: int, end: int) -> FullHours:
+    rows, room = 0, 1024
+    site, hour = np.empty(room, np.int64), np.empty(room, np.int64)
+    full, usual = np.empty(room), np.empty(room)
+    for s in range(begin, end):
+        own = rows
+        for i in range(spells.first[s], spells.first[s + 1]):
+            if spells.state[i] != FULL:
+                continue
+            at = spells.begin_ms[i] - clock.first_ms
+            stop = spells.end_ms[i] - clock.first_ms
+            while at < stop:
+                bin_ = at // BIN_MS
+                until = min(stop, (bin_ + 1) * BIN_MS)
+                if rows == own or hour[rows - 1] != bin_ // BINS_AN_HOUR:
+                    if rows == room:
+                        site, hour = np.append(site, np.empty_like(site)), np.append(hour, np.empty_like(hour))
+                        full, usual = np.append(full, np.empty_like(full)), np.append(usual, np.empty_like(usual))
+                        room *= 2
+                    site[rows], hour[rows], full[rows], usual[rows] = s, bin_ // BINS_AN_HOUR, 0.0, 0.0
+                    rows += 1
+                share = (until - at) / BIN_MS * HOUR_BIN
+                full[rows - 1] += share
+                usual[rows - 1] += share * rate[s, clock.week[bin_]]
+                at = until
+    return FullHours(site[:rows].copy(), hour[:rows].copy(), full[:rows].copy(), usual[:rows].copy())

@@ -1,0 +1,118 @@
+"""Hour effects: arrivals that come in bursts, beyond what the week and the day explain.
+
+The rate of a site in one hour is multiplied by a gamma variable of mean 1 and shape c. An hour in which a site fills up
+is more often than not a busy one, and its arrivals before the site was full show by how much: with n arrivals where m
+were expected in the exposed part of the hour, the posterior of the variable is gamma with shape c + n and rate c + m.
+The shape is the one of the highest marginal likelihood.
+
+Assumption: a burst lasts about an hour. Batches that arrive within minutes are covered in part.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unmet.compiled import compiled
+from unmet.demand.spells import FREE, History
+from unmet.estimation.clock import BIN_MS, BINS_AN_HOUR, Clock
+from unmet.estimation.exposed import FullHours
+
+__all__ = ["HourEffects", "hour_effects"]
+
+Floats = NDArray[np.float64]
+
+SHAPES = np.concatenate([np.geomspace(0.5, 64.0, 15), [np.inf]])
+CLEARLY = 4.0  # log likelihood that bursts must gain to be taken for more than chance
+MOST_SITES = 300  # from which the shape is read
+
+
+class HourEffects(NamedTuple):
+    """Bursts in the hours in which sites were full; positions are those of the full hours."""
+
+    shape: float
+    arrivals: Floats  # in the exposed part of the hour
+    expected: Floats  # those expected
+
+    @property
+    def mean(self) -> Floats:
+        """Posterior mean of the effect of each full hour."""
+        if np.isinf(self.shape):
+            return np.ones_like(self.arrivals)
+        return np.asarray((self.shape + self.arrivals) / (self.shape + self.expected))
+
+
+def hour_effects(
+    history: History, clock: Clock, rate: Floats, level: Floats, response: Floats, rows: FullHours, learned: int
+) -> HourEffects:
+    """Effects of the hours in which sites were full.
+
+    Args:
+        history: spells and arrivals of the sites.
+        clock: of the period.
+        rate: arrivals per hour, (sites, bins of the week).
+        level: how busy each site is on each day, (sites, days).
+        response: factor of the rate by number of taken plugs, (sites, most + 1).
+        rows: the hours in which sites were full.
+        learned: hours from the beginning of the period that the shape is read from.
+    """
+    sites = len(rate)
+    every = -(-sites // MOST_SITES)
+    used = np.arange(sites) % every == 0
+    count, expected, value = _hours(history, clock, rate, level, response, rows, SHAPES, used, learned)
+    best = int(value[:-1].argmax())
+    shape = float(SHAPES[best]) if value[best] > value[-1] + CLEARLY else np.inf
+    return HourEffects(shape, count, expected)
+
+
+@compiled()
+def _hours(
+    history: History,
+    clock: Clock,
+    rate: Floats,
+    level: Floats,
+    response: Floats,
+    rows: FullHours,
+    shapes: Floats,
+    used: NDArray[np.bool_],
+    learned: int,
+) -> tuple[Floats, Floats, Floats]:
+    spells, arrivals = history.spells, history.arrivals
+    hours, most = len(clock.week) // BINS_AN_HOUR, response.shape[1] - 1
+    count, expected, value = np.zeros(len(rows.site)), np.zeros(len(rows.site)), np.zeros(len(shapes))
+    n, row, at_arrival = np.zeros(hours), 0, 0
+    m = np.zeros(hours)
+    for s in range(len(rate)):
+        n[:], m[:] = 0.0, 0.0
+        for i in range(spells.first[s], spells.first[s + 1]):
+            if spells.state[i] != FREE:
+                continue
+            weight = response[s, min(spells.taken[i], most)]
+            at, stop = spells.begin_ms[i] - clock.first_ms, spells.end_ms[i] - clock.first_ms
+            while at < stop:
+                bin_ = at // BIN_MS
+                until = min(stop, (bin_ + 1) * BIN_MS)
+                hourly = rate[s, clock.week[bin_]] * level[s, clock.day[bin_]] * weight
+                m[bin_ // BINS_AN_HOUR] += (until - at) / BIN_MS * 0.25 * hourly
+                at = until
+        while at_arrival < len(arrivals.site) and arrivals.site[at_arrival] == s:
+            if arrivals.state[at_arrival] == FREE:
+                n[max(arrivals.at_ms[at_arrival] - clock.first_ms - 1, 0) // BIN_MS // BINS_AN_HOUR] += 1
+            at_arrival += 1
+        while row < len(rows.site) and rows.site[row] == s:
+            count[row], expected[row] = n[rows.hour[row]], m[rows.hour[row]]
+            row += 1
+        if used[s]:
+            for h in range(min(learned, hours)):
+                if m[h] > 0:
+                    for k in range(len(shapes)):
+                        a = shapes[k]
+                        if np.isinf(a):
+                            value[k] -= m[h]
+                            continue
+                        value[k] -= (a + n[h]) * np.log1p(m[h] / a)
+                        for i in range(int(n[h])):
+                            value[k] += np.log1p(i / a)
+    return count, expected, value

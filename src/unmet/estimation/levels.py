@@ -1,0 +1,77 @@
+"""Slow levels: growth, seasons, and sites that become busier or quieter, beside the weekly profile.
+
+The level of a day is the arrivals of the days around it over those that the weekly profile predicts for their exposed
+time, days further away counting less:
+
+    level[d] = (P + sum over e of w(|d - e|) n[e]) / (P + sum over e of w(|d - e|) m[e]),      w(x) = exp(-x / memory).
+
+The memory is the one that predicts every day best from the days around it, the day itself left out.
+
+Assumption: what changes slowly changes in the same way for those who are turned away.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import xlogy
+
+from unmet.compiled import compiled
+
+__all__ = ["SlowLevel", "level_before", "slow_level"]
+
+Floats = NDArray[np.float64]
+
+MEMORIES = (np.inf, 120.0, 60.0, 30.0, 15.0)
+"""Memories that are compared [days]; infinite: the level never changes."""
+PRIOR_ARRIVALS = 10.0  # P: arrivals at the usual level that every day starts from
+CLEARLY = 2.0  # log likelihood that a shorter memory must gain to be taken for more than chance
+
+
+class SlowLevel(NamedTuple):
+    """Levels by day, and the memory that was chosen."""
+
+    level: Floats  # (series, days), about 1
+    memory: float  # days
+
+
+def slow_level(count: Floats, expected: Floats) -> SlowLevel:
+    """Slow levels from arrivals and those expected at level 1, both (series, days); one memory for all series."""
+    best, chosen = -np.inf, SlowLevel(np.ones_like(count), np.inf)
+    for memory in MEMORIES:
+        seen, usual = _around(count, memory), _around(expected, memory)
+        left_out = _ratio(seen, usual, memory)
+        value = float((xlogy(count, left_out) - left_out * expected).sum())
+        if value > best + CLEARLY:
+            best, chosen = value, SlowLevel(_ratio(seen + count, usual + expected, memory), memory)
+    return chosen
+
+
+def level_before(count: Floats, expected: Floats, memory: float) -> Floats:
+    """Slow levels of each day by the days before it alone, (series, days)."""
+    keep = float(np.exp(-1 / memory))
+    return _ratio(_before(count, keep), _before(expected, keep), memory)
+
+
+def _ratio(count: Floats, expected: Floats, memory: float) -> Floats:
+    if np.isinf(memory):
+        return np.ones_like(count)
+    return np.asarray((PRIOR_ARRIVALS + count) / (PRIOR_ARRIVALS + expected))
+
+
+def _around(values: Floats, memory: float) -> Floats:
+    """Weighted sums over the days around each, itself left out."""
+    keep = float(np.exp(-1 / memory))
+    forwards, backwards = _before(values, keep), _before(np.ascontiguousarray(values[:, ::-1]), keep)[:, ::-1]
+    return np.asarray(forwards + backwards)
+
+
+@compiled()
+def _before(values: Floats, keep: float) -> Floats:
+    total = np.zeros_like(values)
+    for series in range(values.shape[0]):
+        for day in range(1, values.shape[1]):
+            total[series, day] = keep * (total[series, day - 1] + values[series, day - 1])
+    return total

@@ -1,0 +1,329 @@
+"""LostDemand: the charging demand that an operator's records do not show, with its uncertainty.
+
+The file reads like a methods section: every step is one function of its own module, in the order of the data.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any, Self
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+
+from unmet.demand.occupancy import HOUR_MS
+from unmet.demand.panel import Panel, station_rows
+from unmet.demand.spells import FULL
+from unmet.errors import InputError
+from unmet.estimation.clock import BIN_MS, BINS_AN_HOUR
+from unmet.estimation.crowding import strength
+from unmet.estimation.energies import ENERGIES, energy_variation, station_energies
+from unmet.estimation.exposed import FullHours, full_hours
+from unmet.estimation.hours import HourEffects, hour_effects
+from unmet.estimation.notes import estimate_notes
+from unmet.estimation.occupancy import Network, observe
+from unmet.estimation.panel_table import panel_table
+from unmet.estimation.posterior import draw_network
+from unmet.estimation.rates import Rates, fit_rates, resampled_weekly, response_at_full, response_table
+from unmet.estimation.selection import select_components
+from unmet.estimation.selfcheck import self_check
+from unmet.estimation.sensitivity import sensitivity_table
+from unmet.estimation.shares import SHARES, share_posterior
+from unmet.estimation.spill import find_neighbours, spill_posterior, spilled_sessions, while_full
+from unmet.estimation.sums import Ingredients, Recovered, estimate, sum_draws
+from unmet.estimation.tables import hour_table, region_table, site_table, station_hour_table, station_table, week_table
+from unmet.estimation.towns import TOWNS, TownPrior
+from unmet.estimation.waiting import Waiting, after_departures, waiting_drivers
+
+__all__ = ["LostDemand"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+LEAST_SPILL, SPILL_ROUNDS = 0.05, 6
+"""Share of diverting drivers from which their arrivals at other sites are taken out of the rates there."""
+PROFILES, MANY_SITES = 16, 1000
+"""Resampled weekly profiles; a quarter of them for many sites, to save time."""
+
+
+class LostDemand(BaseEstimator):  # type: ignore[misc]
+    """Estimate lost charging demand from records alone.
+
+    Args:
+        waiting: share of drivers at a full site who are served there after all; estimated if None.
+        spill: share of them who are served at another site nearby; estimated if None.
+        energies: what a lost driver would have taken: as `seen` at that site and time, or `to-80` per cent.
+        draws: posterior draws.
+        interval: probability that an interval contains the truth.
+        seed: the same seed gives the same draws.
+        prior: what other towns say where the records are silent.
+
+    Example:
+        >>> lost = LostDemand().fit(panel)  # doctest: +SKIP
+        >>> lost.summary()["lost_kwh"]  # doctest: +SKIP
+        {'mean': 81234.5, 'low': 60321.0, 'high': 104123.9}
+    """
+
+    def __init__(
+        self,
+        *,
+        waiting: float | None = None,
+        spill: float | None = None,
+        energies: str = "seen",
+        draws: int = 200,
+        interval: float = 0.9,
+        seed: int = 1,
+        prior: TownPrior = TOWNS,
+    ) -> None:
+        self.waiting = waiting
+        self.spill = spill
+        self.energies = energies
+        self.draws = draws
+        self.interval = interval
+        self.seed = seed
+        self.prior = prior
+
+    def fit(self, panel: Panel, until: dt.datetime | None = None) -> Self:
+        """Estimate the lost demand of every station and hour of a panel.
+
+        Args:
+            panel: the records.
+            until: learn rates from the time before alone; each later day is estimated from the days before it.
+                Capacities, sites and openings are those of the whole panel.
+        """
+        self._check()
+        rng = np.random.default_rng([self.seed, 1])
+        until_ms = None if until is None else int(until.timestamp() * 1000)
+        # 1. Occupancy: when was every site full?
+        network = observe(panel)
+        learned = network if until_ms is None else network.before(until_ms)
+        # 2. Components: what does the arrival rate depend on in these records?
+        components, tried = select_components(learned)
+        # 3. Rates: weekly profiles, slow levels, day effects, crowding.
+        rates = fit_rates(learned.history, learned.clock, learned.capacity, components, self.prior)
+        # 4. Spill: who was served at a site nearby? Their arrivals there must not inflate rates.
+        rates, learned, diverts, reach = self._spill(panel, learned, rates, rng)
+        network = network.without(np.flatnonzero(learned.left_out))
+        known = rates if until_ms is None else rates.onwards(network.history, network.clock, network.capacity, until_ms)
+        spills = rng.choice(SHARES, self.draws, p=diverts) * reach
+        if self.spill is not None:
+            spills = np.full(self.draws, self.spill)
+        # 5. Bursts: how busy was the very hour in which a site was full?
+        response = response_table(known.crowding, network.capacity)
+        rows = full_hours(network.history.spells, network.clock, known.weekly)
+        hours = network.clock.hours if until_ms is None else (until_ms - network.clock.first_ms) // HOUR_MS
+        seen = panel.sessions if until is None else panel.sessions.filter(pl.col("start") < until)
+        early = rows.hour < hours
+        bursts = hour_effects(network.history, network.clock, known.weekly, known.level, response, rows, hours)
+        # 6. Waiting: who was served at the same site after all?
+        turned_away = _turned_away(network, known, rows, bursts)
+        departures = after_departures(learned.history, network.clock, known.weekly, known.level, response)
+        waited = waiting_drivers(departures, float((learned.history.arrivals.state == FULL).sum()))
+        waits = self._waits(waited, float(turned_away[early].sum()), rng)
+        # 7. Energies: what would a lost driver have taken?
+        station, _, _ = station_rows(seen, panel.stations)
+        session_kwh = station_energies(station, _hour_of_day(network, seen), seen, panel.stations, self.energies)
+        # 8. Self-check: is the estimator right where it can be checked?
+        self.self_check_ = self_check(learned, components, self.prior)
+        # 9. Draws of all that is uncertain, and their sums.
+        usual = _resampled_usual(rates, learned, network, rows, rng)
+        matters = _strength(network, known, rows, turned_away * early)
+        common = draw_network(known, len(usual), waits, spills, self.prior, matters, self.self_check_.excess, rng)
+        variation = energy_variation(seen)
+        given = Ingredients(panel, network, known, rows, usual, bursts, common, session_kwh, variation, self.seed)
+        self.recovered_: Recovered = sum_draws(given, self.interval)
+        self.panel_, self.network_, self.rates_, self.rows_, self.bursts_ = panel, network, known, rows, bursts
+        self.components_, self.tried_, self.restarts_ = components, tried, waited.restarts
+        self.waiting_, self.spill_ = float(waits.mean()), float(spills.mean())
+        self.strength_ = float(matters @ (np.ones(1) if known.crowding is None else known.crowding.weight))
+        self.turned_away_, self.session_kwh_ = turned_away, session_kwh
+        self.lost_share_ = float(common.factor.mean())  # of the drivers turned away, the error of other towns included
+        self.station_weight_ = np.bincount(station, minlength=panel.stations.height) + 0.5
+        self.retaken_ = waited.retaken / max(float(turned_away[early].sum()), 1e-9)
+        return self
+
+    def summary(self) -> dict[str, Any]:
+        """Totals with intervals, and how sure they are."""
+        self._check_fitted()
+        made, check, panel = self.recovered_, self.self_check_, self.panel_
+        first, last = panel.period
+        return {
+            "lost_kwh": self._interval(made.station_kwh.sum(axis=1)),
+            "lost_arrivals": self._interval(made.station_arrivals.sum(axis=1)),
+            "seen_kwh": float(panel.sessions["energy_kwh"].sum()),
+            "seen_arrivals": panel.sessions.height,
+            "self_check": dict(zip(("ratio", "low", "high"), check[:3], strict=True)) if check.known else None,
+            "waiting": self.waiting_,
+            "spill": self.spill_,
+            "sites": panel.sites.height,
+            "stations": panel.stations.height,
+            "regions": panel.regions.centres.height,
+            "first_hour": f"{first:%Y-%m-%dT%H:%MZ}",
+            "last_hour": f"{last - dt.timedelta(hours=1):%Y-%m-%dT%H:%MZ}",
+            "hours": panel.hours,
+            "interval": self.interval,
+            "components": [tried.name for tried in self.tried_ if tried.kept],
+            **self._from_prior(),
+            "notes": self.notes(),
+        }
+
+    def by_station(self) -> pl.DataFrame:
+        """Observed, lost and true demand of every station, with intervals."""
+        self._check_fitted()
+        return station_table(self.panel_, self.network_, self.rows_, self.recovered_, self.interval)
+
+    def by_site(self) -> pl.DataFrame:
+        """The same of every site: stations side by side are one."""
+        self._check_fitted()
+        return site_table(self.panel_, self.network_, self.rows_, self.recovered_, self.interval)
+
+    def by_region(self) -> pl.DataFrame:
+        """The same of every region."""
+        self._check_fitted()
+        return region_table(self.panel_, self.recovered_, self.interval)
+
+    def by_week(self) -> pl.DataFrame:
+        """The same of every region and local week, and of all regions together."""
+        self._check_fitted()
+        return week_table(self.panel_, self.recovered_, self.interval)
+
+    def by_hour(self) -> pl.DataFrame:
+        """The same of every region and hour."""
+        self._check_fitted()
+        return hour_table(self.panel_, self.recovered_)
+
+    def station_hours(self) -> pl.DataFrame:
+        """Station-hours with an arrival or without a free plug, and the posterior mean of what they lost."""
+        self._check_fitted()
+        return station_hour_table(self.panel_, self.network_, self.rows_, self.recovered_)
+
+    def panel_table(self) -> pl.DataFrame:
+        """The panel's table with what it does not show, for models to learn from."""
+        self._check_fitted()
+        return panel_table(self)
+
+    def sensitivity(self) -> pl.DataFrame:
+        """The estimate under other assumptions: `assumption, lost_kwh, lost_arrivals`."""
+        self._check_fitted()
+        return sensitivity_table(self)
+
+    def notes(self) -> list[str]:
+        """What to know before the estimate is believed, the most serious first."""
+        self._check_fitted()
+        shares = (self.waiting_, self.spill_, self.restarts_)
+        lost, check = self._lost_by_site(), self.self_check_
+        return estimate_notes(self.panel_, self.network_, self.rows_, lost, check, *shares, self.bursts_.shape)
+
+    def _lost_by_site(self) -> Floats:
+        """Posterior mean of the arrivals that each site lost."""
+        lost = self.recovered_.station_arrivals.mean(axis=0)
+        return np.bincount(self.network_.site_of_station, lost, minlength=self.network_.sites).astype(float)
+
+    def _from_prior(self) -> dict[str, float]:
+        """How much of the estimate and of its interval rests on what other towns say."""
+        lost = self._lost_by_site()
+        single = float(lost[self.network_.capacity == 1].sum() / max(lost.sum(), 1e-9))
+        responds = self.strength_
+        total = self.recovered_.station_arrivals.sum(axis=1)
+        variance = float(np.log(np.maximum(total, 1.0)).var())
+        towns = (responds * self.prior.bias_spread) ** 2
+        return {
+            "from_prior": single * responds,
+            "prior_shift": float(np.exp(responds * self.prior.bias) - 1),
+            "prior_interval": min(towns / variance, 1.0) if variance > 0 else 0.0,
+        }
+
+    def _interval(self, draws: Floats) -> dict[str, float]:
+        made = estimate(draws, self.interval)
+        return {name: float(value) for name, value in zip(("mean", "low", "high"), made, strict=True)}
+
+    def _check(self) -> None:
+        for name, value in (("waiting", self.waiting), ("spill", self.spill)):
+            if value is not None and not 0 <= value <= 1:
+                raise InputError(f"A share of {value:g} for {name} makes no sense: give one from 0 to 1, as 0.3.")
+        if self.energies not in ENERGIES:
+            raise InputError(f"There are no energies {self.energies!r}: choose one of {', '.join(ENERGIES)}.")
+        if not 0 < self.interval < 1:
+            raise InputError(f"An interval of {self.interval:g} makes no sense: give one between 0 and 1, as 0.9.")
+        if self.draws < 20:
+            raise InputError(f"{self.draws} draws are too few for an interval: ask for at least 20.")
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "recovered_"):
+            raise NotFittedError("LostDemand is not fitted yet: call fit first.")
+
+    def _waits(self, waited: Waiting, turned_away: float, rng: np.random.Generator) -> Floats:
+        """Draws of the share of drivers at full sites who are served there after all."""
+        if self.waiting is not None:
+            return np.full(self.draws, self.waiting)
+        return rng.choice(SHARES, self.draws, p=share_posterior(waited.drivers, waited.spread**2, turned_away))
+
+    def _spill(
+        self, panel: Panel, network: Network, rates: Rates, rng: np.random.Generator
+    ) -> tuple[Rates, Network, Floats, float]:
+        """Rates without diverted drivers, the network they are fitted to, and the posterior of the share that diverts.
+
+        The last is the part of the drivers turned away who have a free site within reach.
+        """
+        posterior, reach, before = np.asarray(np.eye(len(SHARES))[0]), 0.0, 0.0
+        neighbours, observed, clock, capacity = find_neighbours(panel.sites), network, network.clock, network.capacity
+        if neighbours is None:
+            return rates, network, posterior, reach
+        for _ in range(SPILL_ROUNDS):
+            response, at_full = response_table(rates.crowding, capacity), response_at_full(rates, capacity)
+            near, far = (
+                while_full(observed.history, clock, other, rates.weekly, rates.level, response, at_full)
+                for other in neighbours
+            )
+            rows = full_hours(observed.history.spells, clock, rates.weekly)
+            turned_away = float((rates.at_rows(clock, rows) * at_full[rows.site]).sum())
+            reach, posterior = min(near.turned_away / max(turned_away, 1e-9), 1.0), spill_posterior(near, far)
+            share = float(posterior @ SHARES) if self.spill is None else min(self.spill / max(reach, 1e-9), 1.0)
+            if share < LEAST_SPILL or abs(share - before) < LEAST_SPILL / 5:
+                break
+            hourly, before = rates.weekly * rates.level.mean(axis=1, keepdims=True), share
+            spilled = spilled_sessions(observed.history, clock, neighbours.near, hourly, response, at_full, share, rng)
+            network = observed.without(spilled)
+            rates = fit_rates(network.history, clock, capacity, rates.components, self.prior)
+        return rates, network, posterior, reach
+
+
+def _resampled_usual(
+    rates: Rates, learned: Network, network: Network, rows: FullHours, rng: np.random.Generator
+) -> Floats:
+    """Arrivals predicted for full hours by resampled weekly profiles, (profiles, rows).
+
+    Resampling says how uncertain profiles are; on average they are those of the records themselves.
+    """
+    profiles = PROFILES if network.sites <= MANY_SITES else PROFILES // 4
+    usual = np.empty((profiles, len(rows.site)))
+    for i in range(profiles):
+        weekly = resampled_weekly(rates, learned.history, learned.clock, learned.capacity, rng)
+        usual[i] = full_hours(network.history.spells, network.clock, weekly).usual
+    of_site, mean = (
+        np.bincount(rows.site, values, minlength=network.sites) for values in (rows.usual, usual.mean(axis=0))
+    )
+    return usual * (of_site / np.maximum(mean, 1e-12))[rows.site]
+
+
+def _turned_away(network: Network, rates: Rates, rows: FullHours, bursts: HourEffects) -> Floats:
+    """Arrivals expected at full sites, by full hour."""
+    return rates.at_rows(network.clock, rows) * bursts.mean * response_at_full(rates, network.capacity)[rows.site]
+
+
+def _strength(network: Network, rates: Rates, rows: FullHours, turned_away: Floats) -> Floats:
+    """How strongly arrivals respond to full sites under each hypothesis on crowding."""
+    if rates.crowding is None:
+        return np.zeros(1)
+    weight = np.bincount(rows.site, turned_away, minlength=network.sites).astype(float)
+    return strength(rates.crowding, network.capacity, weight)
+
+
+def _hour_of_day(network: Network, sessions: pl.DataFrame) -> Integers:
+    """Local hour of the day of each session."""
+    start = sessions["start"].dt.epoch("ms").to_numpy()
+    bin_ = (start - network.clock.first_ms) // BIN_MS
+    return np.asarray(network.clock.week[bin_] // BINS_AN_HOUR % 24, np.int64)

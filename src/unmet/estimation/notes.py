@@ -1,0 +1,183 @@
+"""Notes: what an analyst must know before an estimate of lost demand is believed; the most serious first."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from unmet.demand.panel import Panel
+from unmet.estimation.exposed import FullHours
+from unmet.estimation.occupancy import Network
+from unmet.estimation.selfcheck import SelfCheck
+
+__all__ = ["FAR_OFF", "estimate_notes"]
+
+FAR_OFF = 0.1
+"""Distance of the self-check's log ratio from 0, beyond chance, from which the estimate is doubtful."""
+FEW_SESSIONS, FEW_DAYS = 200, 14
+SILENT_DAYS = 30
+NOTABLE = 0.1  # share of drivers from which waiting, spill and restarts are mentioned
+ALWAYS = 0.95  # share of the time from which a site counts as always full
+UNSURE_LOSS = 0.2  # share of the loss at sites of unsure capacity from which that is mentioned
+SINGLE_LOSS = 0.5  # share of the loss at sites with one plug from which that is mentioned
+
+
+def estimate_notes(
+    panel: Panel,
+    network: Network,
+    rows: FullHours,
+    lost: NDArray[np.float64],
+    check: SelfCheck,
+    waiting: float,
+    spill: float,
+    restarts: float,
+    burst_shape: float,
+) -> list[str]:
+    """Sentences on what makes an estimate doubtful, and on what was found in the records.
+
+    `lost` are lost arrivals by site.
+    """
+    hours = np.maximum((network.closed_ms - network.opened_ms) / 3_600_000, 1e-9)
+    full = np.bincount(rows.site, rows.full, minlength=network.sites) / hours
+    return [
+        *_self_check(check),
+        *_little(panel),
+        *_always_full(panel, full),
+        *_capacity(panel, lost),
+        *_single(network, lost),
+        *_waiting(waiting, spill, restarts),
+        *_bursts(burst_shape),
+        *_openings(panel, network),
+        *_silences(panel, network),
+        *panel.notes,
+    ]
+
+
+def _self_check(check: SelfCheck) -> list[str]:
+    if not check.known:
+        return ["The estimate could not be checked on these records: too few drivers came while one plug was left."]
+    if check.excess < FAR_OFF:
+        return []
+    direction = "more" if check.ratio > 1 else "fewer"
+    reason = (
+        "as where vehicles come on a schedule, or the same drivers come every day"
+        if check.ratio > 1
+        else "as where drivers come in groups or bursts"
+    )
+    return [
+        f"Treat this estimate with caution: with the last free plug of every site hidden, the method finds {direction} "
+        f"drivers there than the records show ({check.ratio:.2f} times as many, {check.low:.2f} to {check.high:.2f}), "
+        f"{reason}. The interval is widened for that."
+    ]
+
+
+def _little(panel: Panel) -> list[str]:
+    days = panel.hours / 24
+    if panel.sessions.height >= FEW_SESSIONS and days >= FEW_DAYS:
+        return []
+    return [
+        f"{panel.sessions.height:,} sessions over {days:.0f} days are very little to learn from: give at least a few "
+        "weeks of records."
+    ]
+
+
+def _always_full(panel: Panel, full: NDArray[np.float64]) -> list[str]:
+    names = panel.sites["name"].to_list()
+    always = [names[s] for s in np.argsort(-full) if full[s] > ALWAYS]
+    if not always:
+        return []
+    return [
+        f"{_count(len(always), 'site was', 'sites were')} full almost all the time "
+        f"({', '.join(map(str, always[:3]))}): their loss is little "
+        "more than a guess. Check how many cars they can charge at once."
+    ]
+
+
+def _capacity(panel: Panel, lost: NDArray[np.float64]) -> list[str]:
+    said = []
+    source = panel.stations["capacity_from"].value_counts()
+    number = dict(source.iter_rows())
+    if fewer := number.get("fewer than listed", 0):
+        said.append(
+            f"{_count(fewer, 'station charges', 'stations charge')} fewer cars at once than listed: drivers stop "
+            "coming before all plugs are taken, as where connectors share a charger."
+        )
+    if more := number.get("more than listed", 0):
+        said.append(
+            f"{_count(more, 'station had', 'stations had')} more cars at once than listed plugs: the records were "
+            "believed. Check the table of stations."
+        )
+    unsure = panel.sites["capacity_sure"].to_numpy() < 0.9
+    if lost.sum() > 0 and lost[unsure].sum() > UNSURE_LOSS * lost.sum():
+        said.append(
+            f"{100 * lost[unsure].sum() / lost.sum():.0f} % of the loss is at sites whose capacity is inferred from "
+            "the records and uncertain. List their plugs in the table of stations."
+        )
+    merged = panel.stations.height - panel.sites.height
+    if merged:
+        said.append(
+            f"{panel.stations.height:,} stations form {panel.sites.height:,} sites: stations side by side are one "
+            "choice for a driver."
+        )
+    return said
+
+
+def _single(network: Network, lost: NDArray[np.float64]) -> list[str]:
+    single = lost[network.capacity == 1].sum()
+    if lost.sum() <= 0 or single < SINGLE_LOSS * lost.sum():
+        return []
+    return [
+        f"{100 * single / lost.sum():.0f} % of the loss is at sites that charge one car at a time. Their records "
+        "cannot show whether fewer drivers come to a full site: that is taken from the other "
+        "sites, and from other towns where these do not show it either."
+    ]
+
+
+def _waiting(waiting: float, spill: float, restarts: float) -> list[str]:
+    said = []
+    if waiting >= NOTABLE:
+        said.append(
+            f"About {100 * waiting:.0f} % of the drivers who find a site full wait until they are served: plugs are "
+            "retaken at once more often there than at sites with another free plug. They are not counted as lost."
+        )
+    if spill >= NOTABLE:
+        said.append(
+            f"About {100 * spill:.0f} % of the drivers who are turned away charge at another site nearby: arrivals "
+            "there rise when a site fills up. They are not counted as lost."
+        )
+    if restarts >= NOTABLE:
+        said.append(
+            f"{100 * restarts:.0f} % of departures are followed at once by another session, even where other plugs are "
+            "free: probably the same car. Give a column with the driver, card or vehicle to have such sessions joined."
+        )
+    return said
+
+
+def _bursts(shape: float) -> list[str]:
+    if np.isinf(shape):
+        return []
+    return [f"Arrivals come in bursts: single hours vary by {100 / np.sqrt(shape):.0f} % beyond the week and the day."]
+
+
+def _openings(panel: Panel, network: Network) -> list[str]:
+    partly = int(((network.opened_ms > network.opened_ms.min()) | (network.closed_ms < network.closed_ms.max())).sum())
+    return [f"{_count(partly, 'site', 'sites')} opened or closed within the period."] if partly else []
+
+
+def _silences(panel: Panel, network: Network) -> list[str]:
+    start = panel.sessions.select("start", site=pl.Series(network.site_of_station[network.station_of_session]))
+    gaps = start.sort("site", "start").with_columns(gap=pl.col("start").diff().over("site").dt.total_hours() / 24)
+    silent = gaps.group_by("site").agg(pl.max("gap")).filter(pl.col("gap") >= SILENT_DAYS).sort("gap", descending=True)
+    if silent.is_empty():
+        return []
+    worst, days = silent.row(0)
+    return [
+        f"{_count(silent.height, 'site has', 'sites have')} no session for {SILENT_DAYS} days or more at a time (the "
+        f"longest: {panel.sites['name'][worst]}, {days:.0f} days). Those days count as days without demand: if a site "
+        "was out of order, give it with --outages."
+    ]
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number:,} {one if number == 1 else many}"

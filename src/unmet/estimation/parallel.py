@@ -1,0 +1,30 @@
+"""Loops over sites on several cores, with the same result on any number of them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from unmet.runs import available_cores
+
+__all__ = ["over_sites"]
+
+PARTS = 8  # ranges of sites
+FEW = 64  # sites below which threads cost more than they gain
+
+
+def over_sites(function: Callable[..., Any], sites: int, *arguments: Any) -> list[Any]:
+    """Call a compiled function, which releases the interpreter lock, for ranges of sites; results in order.
+
+    The function takes the arguments, the first site and the one after the last.
+    """
+    bounds = np.linspace(0, sites, PARTS + 1).astype(np.int64)
+    ranges = [(int(a), int(b)) for a, b in itertools.pairwise(bounds) if a < b or sites == 0][: sites or 1]
+    if sites < FEW or available_cores() == 1:
+        return [function(*arguments, a, b) for a, b in ranges]
+    with ThreadPoolExecutor(available_cores()) as pool:
+        return list(pool.map(lambda part: function(*arguments, *part), ranges))

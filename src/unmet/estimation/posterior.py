@@ -1,0 +1,170 @@
+"""Posterior: all that is uncertain about lost arrivals, drawn once per draw for the network and then site by site.
+
+In draw i, the arrivals lost at site s in an hour that was full for a time are Poisson with mean
+
+    usual * slow * city_day * site_day * burst * level * response * stays_away * error,
+
+where every factor is drawn from its posterior: `usual` from a weekly profile that is fitted to reweighted days (the
+Bayesian bootstrap, Rubin, Annals of Statistics 9, 1981), day effects and bursts from gamma distributions, `level` and
+`response` from the posterior of crowding, `stays_away` is one less the shares that wait and spill, and `error` is how
+far off the estimator is in other towns and by its own self-check. With a probability, a site of unsure capacity was not
+full. Energies of lost drivers are drawn from those recorded at the site at that time of the day.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unmet.estimation.clock import BINS_AN_HOUR, Clock
+from unmet.estimation.crowding import BETAS, Crowding, crowd
+from unmet.estimation.energies import BLOCK
+from unmet.estimation.exposed import FullHours
+from unmet.estimation.hours import HourEffects
+from unmet.estimation.rates import Rates
+from unmet.estimation.towns import TownPrior
+
+__all__ = ["NetworkDraws", "SiteDraws", "draw_network", "draw_site"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+MODEL_ERROR = 0.03
+"""Error of the estimator where all of its assumptions hold, as a logarithm: bins, smoothing and selection."""
+SITE_ERROR = 0.1
+"""Error of a single site beyond all of this, as a logarithm. It is independent between sites, so that it matters for a
+station or a network with one large site, and hardly for the total of many."""
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkDraws:
+    """What is common to all sites in each draw."""
+
+    profile: Integers  # (draws,), which of the resampled weekly profiles
+    city_day: Floats  # (draws, days)
+    hypothesis: Integers  # (draws,), on crowding
+    factor: Floats  # (draws,), stays_away * error
+
+    @property
+    def draws(self) -> int:
+        """Number of draws."""
+        return len(self.factor)
+
+
+@dataclass(frozen=True, slots=True)
+class SiteDraws:
+    """Lost demand of one site."""
+
+    hour: Integers  # (hours that were full for a time,)
+    arrivals: Floats  # (draws, hours)
+    kwh: Floats  # (draws, hours)
+
+
+def draw_network(
+    rates: Rates,
+    profiles: int,
+    waits: Floats,
+    spills: Floats,
+    prior: TownPrior,
+    strength: Floats,
+    excess: float,
+    rng: np.random.Generator,
+) -> NetworkDraws:
+    """Draw what all sites share.
+
+    Args:
+        rates: the fitted intensity.
+        profiles: number of resampled weekly profiles.
+        waits: share of drivers at full sites who are served there after all, (draws,).
+        spills: share who are served nearby, (draws,).
+        prior: of the estimator's error in other towns.
+        strength: how strongly arrivals respond to full sites under each hypothesis on crowding, relative to those
+            towns; the error of the response grows with the response.
+        excess: distance of the self-check from 1 beyond chance, as a logarithm. It widens, and never shifts.
+        rng: random numbers.
+    """
+    draws, days = len(waits), len(rates.city_day)
+    city = np.broadcast_to(rates.city_day, (draws, days))
+    if np.isfinite(rates.city_shape):
+        shape = rates.city_shape + rates.count.sum(axis=0)
+        city = rates.city_day * rng.standard_gamma(shape, (draws, days)) / shape
+    weight = np.ones(1) if rates.crowding is None else rates.crowding.weight
+    hypothesis = rng.choice(len(weight), draws, p=weight)
+    towns = prior.bias + prior.bias_spread * rng.standard_normal(draws)
+    # Diverted drivers inflate the rates of the sites they divert to; half of that is taken to be uncertain.
+    off = np.sqrt(excess**2 + MODEL_ERROR**2 + (float(spills.mean()) / 2) ** 2)
+    own = off * rng.standard_normal(draws) - off**2 / 2
+    error = np.exp(strength[hypothesis] * towns + own)
+    return NetworkDraws(np.arange(draws) % profiles, city, hypothesis, np.maximum(1 - waits - spills, 0.0) * error)
+
+
+def draw_site(
+    site: int,
+    rows: FullHours,
+    usual: Floats,
+    network: NetworkDraws,
+    rates: Rates,
+    bursts: HourEffects,
+    clock: Clock,
+    capacity: int,
+    capacity_sure: float,
+    session_kwh: Floats,
+    variation: float,
+    rng: np.random.Generator,
+) -> SiteDraws:
+    """Draw the lost demand of one site.
+
+    Args:
+        site: its row.
+        rows: hours in which this site was full, only.
+        usual: arrivals predicted for the full time by each resampled profile, (profiles, rows).
+        network: what all sites share.
+        rates: the fitted intensity.
+        bursts: effects of the same rows.
+        clock: of the period.
+        capacity: cars that the site charges at once.
+        capacity_sure: probability that it is full with so many.
+        session_kwh: mean energy of a lost driver by block of the day.
+        variation: coefficient of variation of a session's energy.
+        rng: random numbers of this site.
+    """
+    draws, day = network.draws, clock.day[rows.hour * BINS_AN_HOUR]
+    mean = usual[network.profile] * network.city_day[:, day] * rates.slow[site, day]
+    mean *= (network.factor * _response(site, network, rates.crowding, capacity, rng))[:, None]
+    busier: Floats | float = 1.0
+    if np.isfinite(rates.site_shape):
+        days, of_day = np.unique(day, return_inverse=True)
+        shape = rates.site_shape + rates.count[site, days]
+        rate = rates.site_shape + rates.expected[site, days]
+        site_day = rng.standard_gamma(shape, (draws, len(days))) / rate
+        mean *= site_day[:, of_day]
+        busier = (site_day / rates.site_day[site, days])[:, of_day]
+    if np.isfinite(bursts.shape):
+        # Given the effect of the day: the same arrivals must not raise both.
+        shape, rate = bursts.shape + bursts.arrivals, bursts.shape + bursts.expected * busier
+        mean *= rng.standard_gamma(shape, mean.shape) / rate
+    mean *= np.exp(SITE_ERROR * rng.standard_normal(draws) - SITE_ERROR**2 / 2)[:, None]
+    if capacity_sure < 1:
+        mean *= (rng.random(draws) < capacity_sure)[:, None]
+    arrivals = rng.poisson(mean).astype(float)
+    block = clock.week[rows.hour * BINS_AN_HOUR] // BINS_AN_HOUR % 24 // BLOCK
+    spread = 1 / max(variation, 0.05) ** 2
+    kwh, some = np.zeros_like(arrivals), arrivals > 0
+    kwh[some] = rng.standard_gamma(arrivals[some] * spread) / spread
+    kwh *= session_kwh[block]
+    return SiteDraws(rows.hour, arrivals, kwh)
+
+
+def _response(
+    site: int, network: NetworkDraws, crowding: Crowding | None, capacity: int, rng: np.random.Generator
+) -> Floats:
+    """Part of the usual arrivals that still come to the full site, with the level that goes with it, (draws,)."""
+    if crowding is None:
+        return np.ones(network.draws)
+    full = crowd(np.array([capacity]))[0, -1]
+    cumulative = crowding.site[:, site].cumsum(axis=1)[network.hypothesis]
+    at = (cumulative < rng.random((network.draws, 1)) * cumulative[:, -1:]).sum(axis=1)
+    beta = np.minimum(at, len(BETAS) - 1)
+    return np.asarray(np.exp(BETAS[beta] * full) * crowding.level[site, beta])

@@ -1,0 +1,149 @@
+"""Weekly profiles: the arrival rate of every site by quarter hour of the week, from a few shared profiles.
+
+Arrivals of site s in week bin k over exposed time T[s, k] are Poisson with mean T[s, k] rate[s, k], and
+
+    rate[s, k] = sum over r of  load[s, r] * profile[r, k],      r = 1, ..., rank,
+
+so that a workplace that is full by nine learns its mornings from other workplaces. Profiles are fitted by EM for
+Poisson factors (Lee and Seung, Nature 401, 1999) with a smoothing step for profiles (a variant of that of Silverman,
+Jones, Wilson and Nychka, JRSS B 52, 1990). A site's own departures from them are gamma distributed, as far apart as the
+records say.
+
+Assumption: what a site hides at one time of the week, it or sites like it show at another.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import gaussian_filter1d
+
+from unmet.estimation.clock import BINS_A_WEEK, BINS_AN_HOUR
+from unmet.estimation.gammas import gamma_shape
+
+__all__ = ["SMOOTH_BINS", "Profiles", "fit_profiles", "own_departures"]
+
+Floats = NDArray[np.float64]
+
+SMOOTH_BINS = 1.0
+"""Standard deviation of the smoothing kernel [bins]: 15 minutes, less than the sharpest rush in the records."""
+PRIOR_ARRIVALS = 2.0
+"""Arrivals of the network's mean week that each site starts from, so that a handful of arrivals stays a handful."""
+PROFILE_PRIOR = 0.05
+"""Arrivals of the network's mean profile that every bin of a profile starts from, for bins that were hardly exposed."""
+MOST_ROUNDS, SETTLED = 200, 1e-4  # of EM for profiles
+LOAD_ROUNDS, LOAD_SETTLED = 60, 1e-3  # and for what sites have of given profiles
+LEARN_FROM = 400
+"""Sites that profiles are learned from; more would only take longer."""
+BLOCK = 12  # bins that sites are compared by when EM starts
+
+
+class Profiles(NamedTuple):
+    """Shared weekly profiles and what each site has of them."""
+
+    load: Floats  # (sites, rank), arrivals per hour
+    profile: Floats  # (rank, bins of the week), mean 1
+
+    @property
+    def rate(self) -> Floats:
+        """Arrivals per hour, (sites, bins of the week)."""
+        return self.load @ self.profile
+
+
+def fit_profiles(
+    count: Floats, exposed: Floats, rank: int, start: Profiles | None = None, smooth: float = SMOOTH_BINS
+) -> Profiles:
+    """Fit shared profiles to arrivals and exposed hours, both (sites, bins of the week).
+
+    `start` are profiles of almost the same records, to go on from; `smooth` is the standard deviation of the smoothing
+    kernel [bins].
+    """
+    chosen = np.argsort(-count.sum(axis=1), kind="stable")[:LEARN_FROM]
+    begin = None if start is None else Profiles(start.load[chosen], start.profile)
+    profile = _learn(count[chosen], exposed[chosen], min(rank, len(chosen)), begin, smooth)
+    load = np.outer(_levels(count, exposed), np.full(len(profile), 1 / len(profile))) if start is None else start.load
+    for _ in range(LOAD_ROUNDS):
+        before, load = load, _update_load(load, profile, count, exposed)
+        if np.abs(load - before).sum() < LOAD_SETTLED * before.sum():
+            break
+    return Profiles(load, profile)
+
+
+def own_departures(count: Floats, exposed: Floats, rate: Floats) -> Floats:
+    """Rates with each site's own departures from the shared profiles, by hour of the week.
+
+    A site's rate in an hour of the week is that of the profiles times a gamma variable of mean 1, whose shape a is
+    common and has the highest marginal likelihood; its posterior mean is (a + n) / (a + m), n arrivals where m were
+    expected.
+    """
+    hours = BINS_A_WEEK // BINS_AN_HOUR
+    n, m = (values.reshape(-1, hours, BINS_AN_HOUR).sum(axis=2) for values in (count, rate * exposed))
+    shape = gamma_shape(n, m)
+    factor = (shape + n) / (shape + m) if np.isfinite(shape) else np.ones_like(n)
+    return np.asarray(rate * np.repeat(factor, BINS_AN_HOUR, axis=1))
+
+
+def _levels(count: Floats, exposed: Floats) -> Floats:
+    """Arrivals per hour of each site, starting from those of the network."""
+    mean = max(count.sum(), 1.0) / max(exposed.sum(), 1e-9)
+    return np.asarray((count.sum(axis=1) + PRIOR_ARRIVALS) / (exposed.sum(axis=1) + PRIOR_ARRIVALS / mean))
+
+
+def _smooth(values: Floats, bins: float) -> Floats:
+    return np.asarray(gaussian_filter1d(values, bins, axis=-1, mode="wrap"))
+
+
+def _learn(count: Floats, exposed: Floats, rank: int, start: Profiles | None, smooth: float) -> Floats:
+    """Profiles by EM, (rank, bins of the week)."""
+    level = _levels(count, exposed)
+    common = _smooth(count.sum(axis=0) + 1.0, smooth) / _smooth(level @ exposed + 1.0, smooth)
+    load, profile = start or _begin(count, exposed, level, common, rank, smooth)
+    for _ in range(MOST_ROUNDS):
+        before = profile
+        ratio = count / np.maximum(load @ profile, 1e-12)
+        profile = _smooth(profile * (load.T @ ratio) + PROFILE_PRIOR * common, smooth)
+        profile /= _smooth(load.T @ exposed + PROFILE_PRIOR, smooth)
+        load = _update_load(load, profile, count, exposed)
+        mean = profile.mean(axis=1, keepdims=True)
+        profile, load = profile / mean, load * mean.T
+        if np.abs(profile - before).sum() < SETTLED * profile.sum():
+            break
+    return profile
+
+
+def _begin(count: Floats, exposed: Floats, level: Floats, common: Floats, rank: int, smooth: float) -> Profiles:
+    """Loads and profiles to start EM from: one profile, or one for each group of sites with similar weeks."""
+    if rank == 1:
+        return Profiles(level[:, None] * common.mean(), common[None] / common.mean())
+    group = _groups(count, level[:, None] * common * exposed, rank)
+    member = np.arange(rank) == group[:, None]
+    weight = np.where(member, 1.0, 0.05)
+    profile = _smooth(weight.T @ count + common, smooth) / _smooth((weight * level[:, None]).T @ exposed + 1.0, smooth)
+    return Profiles(level[:, None] * np.where(member, 0.8, 0.2 / (rank - 1)), profile)
+
+
+def _update_load(load: Floats, profile: Floats, count: Floats, exposed: Floats) -> Floats:
+    """One EM step for what each site has of every profile, with a gamma prior around the network's mix."""
+    ratio = count / np.maximum(load @ profile, 1e-12)
+    mix = load.sum(axis=0) / load.sum()
+    # The prior's level is that of the counts, not of the last step: a site that is hardly ever exposed would run away.
+    level = _levels(count, exposed * (mix @ profile))[:, None]
+    events = load * (ratio @ profile.T) + PRIOR_ARRIVALS * mix
+    return np.asarray(events / (exposed @ profile.T + PRIOR_ARRIVALS / np.maximum(level, 1e-12)))
+
+
+def _groups(count: Floats, expected: Floats, groups: int) -> NDArray[np.int64]:
+    """Sites of similar weeks, to start EM from: k-means of their leading singular vectors."""
+    from sklearn.cluster import KMeans
+    from threadpoolctl import threadpool_limits
+
+    excess = (count - expected).reshape(len(count), -1, BLOCK).sum(axis=2)
+    scaled = excess / np.sqrt(expected.sum(axis=1, keepdims=True) + 1.0)
+    vectors, values, _ = np.linalg.svd(scaled, full_matrices=False)
+    points = np.round(vectors[:, : groups - 1] * values[: groups - 1], 9)
+    distinct = len(np.unique(points, axis=0))
+    with threadpool_limits(1):
+        fitted = KMeans(min(groups, distinct), n_init=5, random_state=0).fit(points)
+    return np.asarray(fitted.labels_, np.int64)

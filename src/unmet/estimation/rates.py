@@ -1,0 +1,262 @@
+"""Arrival rates: the components of the intensity, fitted in turn until the likelihood of exposed time settles.
+
+The arrival rate of site s at time t, in week bin k on day d with n plugs taken, is
+
+    weekly[s, k] * slow[s, d] * city_day[d] * site_day[s, d] * response[s, n].
+
+Every component maximises the same objective, the log likelihood of the arrivals observed in exposed time,
+
+    sum over arrivals of log rate - integral of the rate over exposed time,
+
+with gamma priors for day effects and a normal prior for crowding, the others given.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import xlogy
+
+from unmet.demand.spells import FREE, History
+from unmet.estimation.clock import BIN_MS, BINS_A_WEEK, BINS_AN_HOUR, Clock
+from unmet.estimation.crowding import (
+    BETAS,
+    STEPS,
+    Crowding,
+    crowd,
+    fit_crowding,
+    log_likelihoods,
+    step_of_taken,
+)
+from unmet.estimation.exposed import BLOCK_BINS, FullHours, expected_by_day, expected_by_step, exposed_by_week
+from unmet.estimation.gammas import gamma_shape
+from unmet.estimation.levels import level_before, slow_level
+from unmet.estimation.profiles import SMOOTH_BINS, Profiles, fit_profiles, own_departures
+from unmet.estimation.towns import TOWNS, TownPrior
+
+__all__ = [
+    "Components",
+    "Rates",
+    "fit_rates",
+    "held_out_score",
+    "resampled_weekly",
+    "response_at_full",
+    "response_table",
+]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+NOTHING_HELD = np.zeros((0, 0), np.bool_)
+MOST_ROUNDS, SETTLED = 8, 1e-4
+LEAST_EXPOSED = 0.05
+MANY_SITES, FEWER_ROUNDS = 1000, 3  # the first rounds do nearly all; later ones are for small networks
+
+
+class Components(NamedTuple):
+    """Which components the intensity has."""
+
+    rank: int = 2  # of the weekly profiles
+    slow: bool = True  # levels of the network and of sites
+    city_day: bool = True
+    site_day: bool = True
+    crowding: bool = True
+    smooth: float = SMOOTH_BINS  # of the weekly profiles [bins]
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Fitted components."""
+
+    components: Components
+    profiles: Profiles  # shared by the sites
+    weekly: Floats  # (sites, bins of the week), arrivals per hour, with each site's own departures
+    slow: Floats  # (sites, days)
+    memories: tuple[float, float]  # of the slow level of the network and of sites [days]
+    city_day: Floats  # (days,), posterior mean
+    city_shape: float
+    site_shape: float
+    count: Floats  # (sites, days), arrivals in exposed time
+    expected: Floats  # (sites, days), those expected before day effects of sites
+    crowding: Crowding | None
+    objective: float  # log likelihood of the arrivals in exposed time, up to a constant
+
+    @property
+    def site_day(self) -> Floats:
+        """Posterior mean of the effects of site-days, (sites, days)."""
+        if np.isinf(self.site_shape):
+            return np.ones_like(self.count)
+        return (self.site_shape + self.count) / (self.site_shape + self.expected)
+
+    @property
+    def level(self) -> Floats:
+        """All that varies by day, (sites, days)."""
+        return np.asarray(self.slow * self.city_day * self.site_day)
+
+    def at_rows(self, clock: Clock, rows: FullHours) -> Floats:
+        """Usual arrivals of full hours with the levels of their days, before bursts and crowding."""
+        return np.asarray(rows.usual * self.level[rows.site, clock.day[rows.hour * BINS_AN_HOUR]])
+
+    def onwards(self, history: History, clock: Clock, capacity: Integers, until_ms: int) -> Rates:
+        """Rates of the days from a time on, each by the days before it alone; what was learned stays as it is."""
+        site, bin_, _ = _observed(history, clock, NOTHING_HELD, False)
+        count = np.zeros_like(self.count)
+        np.add.at(count, (site, clock.day[bin_]), 1.0)
+        response = response_table(self.crowding, capacity)
+        expected = expected_by_day(history.spells, clock, self.weekly, response, NOTHING_HELD, False)
+        city = level_before(count.sum(axis=0, keepdims=True), expected.sum(axis=0, keepdims=True), self.memories[0])
+        own = level_before(count, expected * city, self.memories[1])
+        bin_of_end = max((until_ms - clock.first_ms) // BIN_MS, 0)
+        if bin_of_end >= len(clock.day):  # the records end before
+            return self
+        later = np.arange(clock.days) >= clock.day[bin_of_end]
+        slow = np.where(later, city * own, self.slow)
+        return replace(
+            self,
+            slow=slow,
+            city_day=np.where(later, 1.0, self.city_day),
+            count=np.where(later, 0.0, self.count),
+            expected=np.where(later, 0.0, self.expected),
+        )
+
+
+def fit_rates(
+    history: History,
+    clock: Clock,
+    capacity: Integers,
+    components: Components,
+    prior: TownPrior = TOWNS,
+    held: NDArray[np.bool_] = NOTHING_HELD,
+) -> Rates:
+    """Fit the components to the arrivals in exposed time.
+
+    Args:
+        history: spells and arrivals of the sites.
+        clock: of the period.
+        capacity: cars that each site charges at once, (sites,).
+        components: which ones to fit.
+        prior: of crowding.
+        held: blocks of three hours to leave out, (sites, blocks).
+    """
+    sites, days = len(capacity), clock.days
+    site, bin_, taken = _observed(history, clock, held, False)
+    by_week, by_day = np.zeros((sites, BINS_A_WEEK)), np.zeros((sites, days))
+    np.add.at(by_week, (site, clock.week[bin_]), 1.0)
+    np.add.at(by_day, (site, clock.day[bin_]), 1.0)
+    step, x = step_of_taken(capacity), crowd(capacity)
+    found = np.bincount(site, x[site, step[site, taken]], minlength=sites).astype(float)
+
+    profiles = Profiles(np.empty((0, 0)), np.empty((0, 0)))
+    slow, city_day, site_day = np.ones((sites, days)), np.ones(days), np.ones((sites, days))
+    response, crowding = np.ones_like(step, dtype=float), None
+    memories, city_shape, site_shape, objective = (np.inf, np.inf), np.inf, np.inf, -np.inf
+    missing = _missing_hours(history, clock)
+    for _ in range(MOST_ROUNDS if sites <= MANY_SITES else FEWER_ROUNDS):
+        exposed = exposed_by_week(history.spells, clock, slow * city_day * site_day, response, held)
+        exposed += missing[:, None]
+        profiles = fit_profiles(
+            by_week, exposed, components.rank, profiles if np.isfinite(objective) else None, components.smooth
+        )
+        weekly = own_departures(by_week, exposed, profiles.rate)
+        expected = expected_by_day(history.spells, clock, weekly, response, held, False)
+        if components.slow:
+            city = slow_level(by_day.sum(axis=0, keepdims=True), expected.sum(axis=0, keepdims=True))
+            own = slow_level(by_day, expected * city.level)
+            slow, memories = city.level * own.level, (city.memory, own.memory)
+        if components.city_day:
+            seen, usual = by_day.sum(axis=0), (expected * slow * site_day).sum(axis=0)
+            city_shape = gamma_shape(seen, usual)
+            city_day = np.ones(days) if np.isinf(city_shape) else (city_shape + seen) / (city_shape + usual)
+        expected = expected * slow * city_day
+        if components.site_day:
+            site_shape = gamma_shape(by_day, expected)
+            finite = np.isfinite(site_shape)
+            site_day = (site_shape + by_day) / (site_shape + expected) if finite else np.ones_like(by_day)
+        if components.crowding:
+            by_step = expected_by_step(history.spells, clock, weekly, step, STEPS + 1)
+            by_step *= (slow * city_day)[..., None]
+            crowding = fit_crowding(*log_likelihoods(by_step, by_day, found, x, site_shape), prior)
+            response = response_table(crowding, capacity)
+        before = objective
+        mean = expected * site_day
+        objective = float(
+            np.log(np.maximum(weekly[site, clock.week[bin_]] * response[site, taken], 1e-12)).sum()
+            + xlogy(by_day, slow * city_day * site_day).sum()
+            - mean.sum()
+        )
+        if abs(objective - before) < SETTLED * abs(objective):
+            break
+    return Rates(
+        components, profiles, weekly, slow, memories, city_day, city_shape, site_shape, by_day, expected, crowding,
+        objective,
+    )  # fmt: skip
+
+
+def response_table(crowding: Crowding | None, capacity: Integers) -> Floats:
+    """Factor of the arrival rate by number of taken plugs, (sites, largest capacity + 1)."""
+    step = step_of_taken(capacity)
+    if crowding is None:
+        return np.ones(step.shape)
+    return np.asarray(np.exp(crowding.beta[:, None] * np.take_along_axis(crowd(capacity), step, axis=1)))
+
+
+def response_at_full(rates: Rates, capacity: Integers) -> Floats:
+    """Posterior mean of the part of the usual arrivals that still come to a full site, (sites,)."""
+    if rates.crowding is None:
+        return np.ones(len(capacity))
+    full = np.exp(BETAS * crowd(capacity)[:, -1:]) * rates.crowding.level
+    return np.asarray(np.einsum("h,hsb,sb->s", rates.crowding.weight, rates.crowding.site, full))
+
+
+def resampled_weekly(
+    rates: Rates, history: History, clock: Clock, capacity: Integers, rng: np.random.Generator
+) -> Floats:
+    """Weekly rates fitted again with days weighted at random (Bayesian bootstrap), (sites, bins of the week)."""
+    weight = rng.standard_exponential(clock.days)
+    weight /= weight.mean()
+    site, bin_, _ = _observed(history, clock, NOTHING_HELD, False)
+    count = np.zeros((len(capacity), BINS_A_WEEK))
+    np.add.at(count, (site, clock.week[bin_]), weight[clock.day[bin_]])
+    response = response_table(rates.crowding, capacity)
+    exposed = exposed_by_week(history.spells, clock, rates.level * weight, response, NOTHING_HELD)
+    exposed += _missing_hours(history, clock)[:, None]
+    components = rates.components
+    fitted = fit_profiles(count, exposed, components.rank, rates.profiles, components.smooth)
+    return own_departures(count, exposed, fitted.rate)
+
+
+def held_out_score(rates: Rates, history: History, clock: Clock, capacity: Integers, held: NDArray[np.bool_]) -> float:
+    """Log likelihood of the arrivals in held-out blocks under rates that were fitted without them."""
+    response = response_table(rates.crowding, capacity)
+    site, bin_, taken = _observed(history, clock, held, True)
+    rate = rates.weekly[site, clock.week[bin_]] * rates.level[site, clock.day[bin_]] * response[site, taken]
+    expected = expected_by_day(history.spells, clock, rates.weekly, response, held, True) * rates.level
+    return float(np.log(np.maximum(rate, 1e-12)).sum() - expected.sum())
+
+
+def _missing_hours(history: History, clock: Clock) -> Floats:
+    """Exposed hours per bin of the week that sites which were almost always full are given, (sites,).
+
+    A site counts as exposed for at least `LEAST_EXPOSED` of its time: what it turned away beyond that is unknowable.
+    """
+    spells = history.spells
+    hours = (spells.end_ms - spells.begin_ms) / 3_600_000
+    site = np.repeat(np.arange(len(spells.first) - 1), np.diff(spells.first))
+    sites = len(spells.first) - 1
+    whole = np.bincount(site, hours, minlength=sites)
+    exposed = np.bincount(site, hours * (spells.state == FREE), minlength=sites)
+    return np.asarray(np.maximum(LEAST_EXPOSED * whole - exposed, 0.0) / BINS_A_WEEK)
+
+
+def _observed(
+    history: History, clock: Clock, held: NDArray[np.bool_], part: bool
+) -> tuple[Integers, Integers, NDArray[np.int32]]:
+    """Site, bin and taken plugs of the arrivals in exposed time, in held-out blocks or outside them."""
+    arrivals = history.arrivals
+    bin_ = np.maximum(arrivals.at_ms - clock.first_ms - 1, 0) // BIN_MS  # an arrival ends the exposed time before it
+    used = arrivals.state == FREE
+    if len(held):
+        used &= held[arrivals.site, bin_ // BLOCK_BINS] == part
+    return arrivals.site[used], bin_[used], arrivals.taken[used]

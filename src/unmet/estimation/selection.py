@@ -1,0 +1,66 @@
+"""Selection: which components the records at hand need, by the likelihood of blocks of exposed time that are held out.
+
+A fifth of all site-blocks of three hours is held out at random. Starting from one weekly profile and nothing else,
+components are tried one at a time and kept if they predict the arrivals of the held-out blocks better. Crowding has a
+prior that includes no crowding at all, and bursts are judged by their marginal likelihood: neither is tried here.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from unmet.estimation.exposed import BLOCK_BINS
+from unmet.estimation.occupancy import Network
+from unmet.estimation.rates import Components, fit_rates, held_out_score
+
+__all__ = ["Tried", "select_components"]
+
+HELD = 0.2
+MOST_SITES = 150
+"""Sites that components are chosen on; a random part of a larger network says the same."""
+MOST_RANK = 4
+SMOOTHER = (2.0, 4.0)
+"""Smoothing of the weekly profiles beyond the usual that is tried [bins]: short records of few sites need it."""
+FEW_ARRIVALS = 2000  # three per bin of the week
+SEED = 12
+
+
+class Tried(NamedTuple):
+    """A component that was tried, and what it gained."""
+
+    name: str
+    gain: float  # held-out log likelihood
+    kept: bool
+
+
+def select_components(network: Network) -> tuple[Components, tuple[Tried, ...]]:
+    """Choose the components of the intensity."""
+    rng = np.random.default_rng(SEED)
+    if network.sites > MOST_SITES:
+        network = network.only(np.sort(rng.choice(network.sites, MOST_SITES, replace=False)))
+    blocks = -(-len(network.clock.week) // BLOCK_BINS)
+    held = rng.random((network.sites, blocks)) < HELD
+
+    def score(components: Components) -> float:
+        rates = fit_rates(network.history, network.clock, network.capacity, components, held=held)
+        return held_out_score(rates, network.history, network.clock, network.capacity, held)
+
+    chosen = Components(1, slow=False, city_day=False, site_day=False, crowding=False)
+    best, tried = score(chosen), []
+    steps: list[tuple[str, dict[str, Any]]] = []
+    if len(network.history.arrivals.site) < FEW_ARRIVALS:
+        steps += [(f"profiles smoothed over {15 * bins:.0f} minutes", {"smooth": bins}) for bins in SMOOTHER]
+    steps += [(f"{rank} weekly profiles", {"rank": rank}) for rank in range(2, min(MOST_RANK, network.sites) + 1)]
+    steps += [("growth and season", {"slow": True}), ("days of the network", {"city_day": True})]
+    steps += [("days of each site", {"site_day": True})] if network.sites > 1 else []
+    for name, change in steps:
+        if "rank" in change and change["rank"] > chosen.rank + 1:
+            continue
+        candidate = chosen._replace(**change)
+        value = score(candidate)
+        tried.append(Tried(name, value - best, value > best))
+        if value > best:
+            chosen, best = candidate, value
+    return chosen._replace(crowding=True), tuple(tried)

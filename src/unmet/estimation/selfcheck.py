@@ -1,0 +1,115 @@
+"""Self-check: the last free plug of every site is hidden from the estimator, and what it hides is estimated.
+
+Arrivals while exactly one plug was free are in the records. With that plug hidden, they are lost to the estimator as
+arrivals at a full site are, so its error on them can be measured:
+
+    ratio = estimated arrivals at the last free plug / recorded arrivals at the last free plug.
+
+It is 1 where the estimator is right, and off where arrivals are unlike what it assumes: scheduled, in batches, or
+depending on occupancy in another way. Sites with one plug have no such time and take no part.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unmet.compiled import compiled
+from unmet.demand.spells import FREE, Spells
+from unmet.estimation.clock import BIN_MS, Clock
+from unmet.estimation.crowding import BETAS, crowd
+from unmet.estimation.occupancy import Network
+from unmet.estimation.rates import Components, fit_rates
+from unmet.estimation.towns import TownPrior
+
+__all__ = ["SelfCheck", "self_check"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+LEAST_RECORDED = 10  # arrivals at the last free plug below which nothing can be said
+MOST_EXCESS = 0.4
+"""That of a 90 % interval which spans a factor of two either way: a wider one says no more than the warning."""
+DRAWS = 200
+MOST_SITES = 400  # that are checked; a regular part of a larger network says the same
+Z_90 = 1.645
+
+
+class SelfCheck(NamedTuple):
+    """The ratio of estimated to recorded arrivals at the last free plug, with a 90 % interval."""
+
+    ratio: float
+    low: float
+    high: float
+    recorded: int  # arrivals at the last free plug
+    spread: float  # standard deviation of the logarithm of the ratio
+
+    @property
+    def known(self) -> bool:
+        """Whether there were enough arrivals to say anything."""
+        return self.recorded >= LEAST_RECORDED and np.isfinite(self.ratio)
+
+    @property
+    def excess(self) -> float:
+        """Distance of the log ratio from 0 beyond chance, at most `MOST_EXCESS`."""
+        if not self.known:
+            return 0.0
+        return min(float(np.sqrt(max(np.log(self.ratio) ** 2 - self.spread**2, 0.0))), MOST_EXCESS)
+
+
+NOTHING = SelfCheck(np.nan, np.nan, np.nan, 0, np.nan)
+
+
+def self_check(network: Network, components: Components, prior: TownPrior) -> SelfCheck:
+    """Hide the last free plug of every site with two or more, estimate, and compare with the records."""
+    if network.sites > MOST_SITES:
+        network = network.only(np.arange(0, network.sites, -(-network.sites // MOST_SITES)))
+    several = network.capacity > 1
+    arrivals = network.history.arrivals
+    at_last = (
+        (arrivals.state == FREE) & (arrivals.taken == network.capacity[arrivals.site] - 1) & several[arrivals.site]
+    )
+    recorded = int(at_last.sum())
+    if recorded < LEAST_RECORDED:
+        return NOTHING._replace(recorded=recorded)
+    hidden = network.with_capacity(np.where(several, network.capacity - 1, network.capacity))
+    rates = fit_rates(hidden.history, hidden.clock, hidden.capacity, components, prior)
+    last = np.where(several, network.capacity - 1, -1)
+    usual = (_expected_at(network.history.spells, network.clock, rates.weekly, last) * rates.level).sum(axis=1)
+    crowding = rates.crowding
+    if crowding is None:
+        drawn = np.full(DRAWS, usual.sum())
+    else:
+        full = np.exp(BETAS * crowd(hidden.capacity)[:, -1:]) * crowding.level  # (sites, betas)
+        rng = np.random.default_rng(0)
+        hypothesis = rng.choice(len(crowding.weight), DRAWS, p=crowding.weight)
+        drawn = np.empty(DRAWS)
+        for i, h in enumerate(hypothesis):
+            cumulative = crowding.site[h].cumsum(axis=1)
+            at = (cumulative < rng.random((len(usual), 1)) * cumulative[:, -1:]).sum(axis=1)
+            drawn[i] = (usual * full[np.arange(len(usual)), np.minimum(at, len(BETAS) - 1)]).sum()
+    estimated = float(drawn.mean())
+    if not estimated > 0:
+        return NOTHING._replace(recorded=recorded)
+    spread = float(np.sqrt(1 / recorded + (drawn.std() / estimated) ** 2))
+    ratio = estimated / recorded
+    return SelfCheck(ratio, ratio * np.exp(-Z_90 * spread), ratio * np.exp(Z_90 * spread), recorded, spread)
+
+
+@compiled()
+def _expected_at(spells: Spells, clock: Clock, rate: Floats, taken: Integers) -> Floats:
+    """Arrivals that a weekly rate predicts by site and day for exposed time with exactly so many plugs taken."""
+    total = np.zeros((len(rate), clock.week_of_day.shape[0]))
+    for s in range(len(rate)):
+        for i in range(spells.first[s], spells.first[s + 1]):
+            if spells.state[i] != FREE or spells.taken[i] != taken[s]:
+                continue
+            at, stop = spells.begin_ms[i] - clock.first_ms, spells.end_ms[i] - clock.first_ms
+            while at < stop:
+                bin_ = at // BIN_MS
+                until = min(stop, (bin_ + 1) * BIN_MS)
+                total[s, clock.day[bin_]] += (until - at) / BIN_MS * 0.25 * rate[s, clock.week[bin_]]
+                at = until
+    return total

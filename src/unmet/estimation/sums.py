@@ -1,0 +1,229 @@
+"""Sums: lost demand by station, site, region, week and hour, all of the same draws.
+
+Draws are made site by site, each from random numbers of its own, so that results depend neither on the regions nor on
+the order of the work. The lost drivers of a site are divided among its stations in proportion to their arrivals.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from unmet.demand.calendar import hours_between
+from unmet.demand.panel import Panel
+from unmet.estimation.exposed import FullHours
+from unmet.estimation.hours import HourEffects
+from unmet.estimation.occupancy import Network
+from unmet.estimation.posterior import NetworkDraws, SiteDraws, draw_site
+from unmet.estimation.rates import Rates
+from unmet.runs import available_cores
+
+__all__ = ["KEPT_DRAWS", "Estimate", "Ingredients", "Recovered", "estimate", "sum_draws"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+KEPT_DRAWS = 32
+"""Draws of every region-hour that are kept, for models to learn from."""
+MOST_KEPT = 200_000_000  # numbers that this may come to
+
+
+class Estimate(NamedTuple):
+    """Posterior mean, and an interval."""
+
+    mean: Floats
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """Draws of lost demand, added up; draws come first."""
+
+    station_arrivals: Floats  # (draws, stations)
+    station_kwh: Floats  # (draws, stations)
+    week_arrivals: Floats  # (draws, regions, weeks)
+    week_kwh: Floats  # (draws, regions, weeks)
+    weeks: pl.Series  # local Mondays
+    hours: pl.DataFrame
+    """Region-hours with any chance of a loss: `unique_id, ds, lost_arrivals, lost_kwh` with `_low` and `_high`,
+    `any_lost` (probability of a loss), `lost_draws` (the first draws of lost_kwh)."""
+    station_hours: pl.DataFrame  # station_id, ds, lost_arrivals, lost_kwh: posterior means
+
+
+def estimate(draws: Floats, interval: float) -> Estimate:
+    """Mean and central interval over the first axis."""
+    low, high = np.quantile(draws, [(1 - interval) / 2, (1 + interval) / 2], axis=0)
+    return Estimate(draws.mean(axis=0), low, high)
+
+
+@dataclass(frozen=True, slots=True)
+class Ingredients:
+    """All that the draws of a site are made of."""
+
+    panel: Panel
+    network: Network  # sites as the estimator sees them
+    rates: Rates  # the fitted intensity
+    rows: FullHours  # hours in which sites were full
+    usual: Floats  # arrivals predicted for these by each resampled profile, (profiles, rows)
+    bursts: HourEffects  # effects of these hours
+    common: NetworkDraws  # what all sites share in each draw
+    session_kwh: Floats  # mean energy of a lost driver, (stations, blocks of the day)
+    variation: float  # coefficient of variation of a session's energy
+    seed: int  # of the sites' random numbers
+
+    def rows_of(self, site: int) -> slice:
+        """The full hours of a site, which are sorted by site."""
+        first, last = np.searchsorted(self.rows.site, [site, site + 1])
+        return slice(int(first), int(last))
+
+    def share(self) -> Floats:
+        """Weight of each station among the drivers of its site; one that nobody used yet still is a station."""
+        return self.panel.stations["sessions"].to_numpy() + 0.5
+
+    def draw(self, site: int) -> tuple[Integers, Integers, list[tuple[Floats, Floats]]]:
+        """Stations of a site, its full hours, and the draws of each station's arrivals and energy."""
+        part, rows, share = self.rows_of(site), self.rows, self.share()
+        stations = np.flatnonzero(self.network.site_of_station == site)
+        rng = np.random.default_rng([self.seed, 2, site])
+        drawn = draw_site(
+            site,
+            FullHours(rows.site[part], rows.hour[part], rows.full[part], rows.usual[part]),
+            self.usual[:, part],
+            self.common,
+            self.rates,
+            HourEffects(self.bursts.shape, self.bursts.arrivals[part], self.bursts.expected[part]),
+            self.network.clock,
+            int(self.network.capacity[site]),
+            float(self.panel.sites["capacity_sure"][site]),
+            np.average(self.session_kwh[stations], axis=0, weights=share[stations]),
+            self.variation,
+            rng,
+        )
+        return stations, drawn.hour, _split(drawn, share[stations], rng)
+
+
+class _StationSums(NamedTuple):
+    """Lost demand of one station: sums over hours by draw, and means over draws by hour."""
+
+    station: int
+    arrivals: Floats  # (draws,)
+    kwh: Floats  # (draws,)
+    hour: Integers
+    mean_arrivals: Floats  # (hours,)
+    mean_kwh: Floats  # (hours,)
+
+
+def sum_draws(given: Ingredients, interval: float) -> Recovered:
+    """Draw every site, and add up by station, week and region-hour."""
+    panel, draws = given.panel, given.common.draws
+    times = hours_between(*panel.period)
+    monday = times.dt.convert_time_zone(panel.time_zone).dt.truncate("1w").dt.date()
+    weeks = monday.unique().sort()
+    week = monday.replace_strict(weeks, np.arange(len(weeks)), return_dtype=pl.Int64).to_numpy()
+    names, stations = panel.regions.centres["unique_id"], panel.stations.height
+    regions = len(names)
+    code = panel.stations["unique_id"].replace_strict(names, np.arange(regions), return_dtype=pl.Int64).to_numpy()
+    kept = min(KEPT_DRAWS, draws) if regions * len(times) * KEPT_DRAWS <= MOST_KEPT else 0
+    station_arrivals, station_kwh = np.zeros((draws, stations)), np.zeros((draws, stations))
+    week_arrivals, week_kwh = np.zeros((draws, regions, len(weeks))), np.zeros((draws, regions, len(weeks)))
+
+    def of_region(r: int) -> tuple[list[_StationSums], pl.DataFrame]:
+        hours, arrivals, kwh, parts = _region_draws(given, code == r)
+        starts = np.flatnonzero(np.diff(week[hours], prepend=-1))
+        if len(starts):
+            of_week = week[hours][starts]
+            week_arrivals[:, r, of_week] = np.add.reduceat(arrivals, starts, axis=1)
+            week_kwh[:, r, of_week] = np.add.reduceat(kwh, starts, axis=1)
+        for part in parts:
+            station_arrivals[:, part.station], station_kwh[:, part.station] = part.arrivals, part.kwh
+        return parts, _hour_table(str(names[r]), times.gather(hours), arrivals, kwh, interval, kept)
+
+    with ThreadPoolExecutor(available_cores()) as pool:  # drawing random numbers releases the interpreter lock
+        made = list(pool.map(of_region, range(regions)))
+    return Recovered(
+        station_arrivals,
+        station_kwh,
+        week_arrivals,
+        week_kwh,
+        weeks,
+        pl.concat(table for _, table in made),
+        _station_table(panel, times, [part for parts, _ in made for part in parts]),
+    )
+
+
+def _region_draws(given: Ingredients, member: NDArray[np.bool_]) -> tuple[Integers, Floats, Floats, list[_StationSums]]:
+    """Hours with a chance of a loss, draws of arrivals and energy in them, (draws, hours), and sums of the stations.
+
+    A site with stations in several regions is drawn once for each, from the same random numbers.
+    """
+    parts = {s: given.rows_of(s) for s in np.unique(given.network.site_of_station[member])}
+    sites = [s for s, part in parts.items() if part.stop > part.start]
+    hours = np.unique(np.concatenate([given.rows.hour[parts[s]] for s in sites] or [np.empty(0, np.int64)]))
+    arrivals, kwh = np.zeros((given.common.draws, len(hours))), np.zeros((given.common.draws, len(hours)))
+    sums = []
+    for s in sites:
+        stations, hour, drawn = given.draw(int(s))
+        at = np.searchsorted(hours, hour)
+        for station, (part_arrivals, part_kwh) in zip(stations, drawn, strict=True):
+            if member[station]:
+                arrivals[:, at] += part_arrivals
+                kwh[:, at] += part_kwh
+                sums.append(
+                    _StationSums(
+                        int(station),
+                        part_arrivals.sum(axis=1),
+                        part_kwh.sum(axis=1),
+                        hour,
+                        part_arrivals.mean(axis=0),
+                        part_kwh.mean(axis=0),
+                    )
+                )
+    return hours, arrivals, kwh, sums
+
+
+def _split(drawn: SiteDraws, share: Floats, rng: np.random.Generator) -> list[tuple[Floats, Floats]]:
+    """Arrivals and energy of each station of a site, (draws, hours); in every draw they add up to the site's."""
+    if len(share) == 1:
+        return [(drawn.arrivals, drawn.kwh)]
+    parts, left, rest = [], drawn.arrivals, float(share.sum())
+    each = np.divide(drawn.kwh, drawn.arrivals, out=np.zeros_like(drawn.kwh), where=drawn.arrivals > 0)
+    for value in share[:-1]:
+        part = rng.binomial(left.astype(np.int64), min(value / rest, 1.0)).astype(float)
+        parts.append((part, part * each))
+        left, rest = left - part, rest - value
+    return [*parts, (left, left * each)]
+
+
+def _hour_table(name: str, times: pl.Series, arrivals: Floats, kwh: Floats, interval: float, kept: int) -> pl.DataFrame:
+    columns: dict[str, pl.Series | Floats] = {"unique_id": pl.Series([name] * len(times), dtype=pl.String), "ds": times}
+    for what, values in (("arrivals", arrivals), ("kwh", kwh)):
+        made = estimate(values, interval)
+        columns |= {f"lost_{what}{end}": value for end, value in zip(("", "_low", "_high"), made, strict=True)}
+    columns["any_lost"] = (arrivals > 0).mean(axis=0)
+    table = pl.DataFrame(columns)
+    if kept:
+        draws = np.ascontiguousarray(kwh[:kept].T.astype(np.float32))
+        table = table.with_columns(pl.Series("lost_draws", draws, dtype=pl.Array(pl.Float32, kept)))
+    return table
+
+
+def _station_table(panel: Panel, times: pl.Series, parts: list[_StationSums]) -> pl.DataFrame:
+    """Posterior means of every station-hour with a chance of a loss."""
+    number = [len(part.hour) for part in parts]
+    station = np.repeat(np.array([part.station for part in parts], np.int64), number)
+    hour = np.concatenate([part.hour for part in parts] or [np.empty(0, np.int64)])
+    table = pl.DataFrame(
+        {
+            "station_id": panel.stations["station_id"].gather(station),
+            "ds": times.gather(hour),
+            "lost_arrivals": np.concatenate([part.mean_arrivals for part in parts] or [np.empty(0)]),
+            "lost_kwh": np.concatenate([part.mean_kwh for part in parts] or [np.empty(0)]),
+        }
+    )
+    return table.sort("station_id", "ds")

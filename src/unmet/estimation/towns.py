@@ -1,0 +1,66 @@
+"""What other towns say where the records of one are silent: a prior from public records whose truth is known.
+
+Sites that were almost never full keep a record of all their arrivals. With plugs removed on paper, some of these
+arrivals are turned away, and the estimator can be compared with the truth (`python -m benchmarks.towns`,
+docs/results/towns.md). Every town gives the response of its arrivals to occupancy, and the log ratio of true to
+estimated lost arrivals.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["TOWNS", "TownPrior", "prior_without"]
+
+
+class TownPrior(NamedTuple):
+    """Prior of a network."""
+
+    no_crowding: float  # probability that arrivals do not respond to occupancy
+    crowding: float  # mean of beta over networks where they do
+    crowding_spread: float  # standard deviation of a network's mean beta
+    site_spread: float  # scale of the standard deviation of beta between the sites of a network
+    bias: float  # mean log ratio of true to estimated lost arrivals, where arrivals respond to occupancy
+    bias_spread: float  # its standard deviation between towns
+
+
+class Town(NamedTuple):
+    """What the thinned records of one town say."""
+
+    name: str
+    beta: float  # mean response to occupancy; 0 where there is none
+    log_ratio: float  # mean over draws of log(true / estimated lost arrivals) without the bias of this prior
+
+
+TOWN_RESULTS: tuple[Town, ...] = (
+    Town("Boulder", -1.5, 0.05),
+    Town("Caltech", 0.0, -0.2),
+    Town("Dundee", -2.2, -0.17),
+    Town("Lugano", -0.9, -0.08),
+    Town("Paris", -1.4, -0.04),
+)
+"""From `python -m benchmarks.towns`."""
+
+
+def prior_without(name: str | None = None) -> TownPrior:
+    """The prior from all towns but one, so that no town is tested against itself."""
+    towns = [town for town in TOWN_RESULTS if town.name != name]
+    responding = [town for town in towns if town.beta < 0]
+    count = len(responding)
+    mean = sum(town.beta for town in responding) / count
+    variance = sum((town.beta - mean) ** 2 for town in responding) / (count - 1)
+    ratios = [town.log_ratio for town in responding]
+    bias = sum(ratios) / len(ratios)
+    between = sum((ratio - bias) ** 2 for ratio in ratios) / (len(ratios) - 1)
+    return TownPrior(
+        no_crowding=(1 + len(towns) - count) / (2 + len(towns)),
+        crowding=mean,
+        crowding_spread=max(variance, 0.5**2) ** 0.5,
+        site_spread=0.7,
+        bias=bias,
+        bias_spread=(between * (1 + 1 / len(ratios))) ** 0.5,
+    )
+
+
+TOWNS = prior_without()
+"""The prior from all towns."""

@@ -1,0 +1,94 @@
+"""Draws of lost demand: how a panel carries them, and how models learn from them.
+
+`unmet.LostDemand` writes two columns into a panel. `lost_draws` holds some posterior draws of the energy that was lost
+in each region-hour; observed demand plus a draw is a draw of true demand. `lost_kwh_before` is the energy that was
+expected to be lost by what was known before that day, so that it can stand in a lag without knowing the future.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from unmet.demand.calendar import HOURS_A_DAY
+from unmet.errors import InputError
+
+__all__ = ["BEFORE", "DRAWS", "TrueDemand", "draw_by_day", "draw_cells", "read_draws"]
+
+Floats = NDArray[np.float64]
+Draws = NDArray[np.float32]
+
+BEFORE, DRAWS = "lost_kwh_before", "lost_draws"
+REMEDY = (
+    "make the panel with `unmet panel` (in Python, `LostDemand().fit(panel).panel_table()`), or fit with "
+    "--likelihood censored-quantile."
+)
+SEED = 0  # of the draw by which models are stopped and calibrated
+
+
+def read_draws(frame: pl.DataFrame) -> Draws:
+    """The draws of lost energy in each row of a panel [kWh], (rows, draws); 0 where they are missing."""
+    missing = [name for name in (BEFORE, DRAWS) if name not in frame.columns]
+    if missing:
+        raise InputError(f"The panel has no column {', '.join(missing)}, which the likelihood reads: {REMEDY}")
+    column = frame[DRAWS]
+    if not isinstance(column.dtype, pl.Array | pl.List) or not column.dtype.inner.is_numeric():
+        raise InputError(f"{DRAWS} holds {column.dtype}, not lists of numbers, which a CSV file cannot carry: {REMEDY}")
+    lists = column.cast(pl.List(pl.Float32))
+    sizes = lists.drop_nulls().list.len().unique()
+    if sizes.is_empty():
+        return np.zeros((len(column), 1), np.float32)
+    if len(sizes) > 1 or sizes[0] == 0:
+        raise InputError(f"{DRAWS} must hold the same number of draws in every row, at least one: {REMEDY}")
+    draws = np.zeros((len(column), int(sizes[0])), np.float32)
+    there = lists.is_not_null().to_numpy()
+    draws[there] = lists.drop_nulls().explode().to_numpy().reshape(-1, draws.shape[1])
+    draws[np.isnan(draws)] = 0
+    if not np.isfinite(draws).all() or draws.min(initial=0) < 0:
+        raise InputError(f"{DRAWS} must hold energies of 0 kWh or more: {REMEDY}")
+    return draws
+
+
+def draw_cells(draws: Draws, rng: np.random.Generator) -> Floats:
+    """One draw of every region-hour [kWh], (hours, regions), chosen independently for each of them.
+
+    The loss of a model is a sum over region-hours, so that its expectation depends on the distribution of each one
+    alone: choosing one draw for all of them gives the same quantiles in the long run. But what all region-hours of a
+    draw share (who waits, how far off the estimate is) would then move all targets of an epoch up or down together.
+    Independent choices average that out within every epoch, while each quantile still learns the whole spread,
+    that common part included, which is what coverage needs.
+    """
+    chosen = rng.integers(draws.shape[-1], size=(*draws.shape[:-1], 1))
+    return np.take_along_axis(draws, chosen, axis=-1)[..., 0].astype(np.float64)
+
+
+def draw_by_day(draws: Draws, first_hour: int) -> Floats:
+    """One draw of every region-hour [kWh], always the same one.
+
+    The choice depends on the day alone, so that longer or shorter panels give the same. `first_hour` counts from 1970.
+    """
+    day = (first_hour + np.arange(len(draws))) // HOURS_A_DAY
+    parts = [draws[:0, :, 0].astype(np.float64)]
+    for number in np.unique(day):
+        of_day = np.flatnonzero(day == number)
+        whole = np.zeros((HOURS_A_DAY, *draws.shape[1:]), np.float32)
+        at = (first_hour + of_day) % HOURS_A_DAY
+        whole[at] = draws[of_day]
+        parts.append(draw_cells(whole, np.random.default_rng([SEED, int(number)]))[at])
+    return np.concatenate(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class TrueDemand:
+    """Draws of true demand: what was observed, and a draw of what was lost."""
+
+    demand: Floats  # (hours, regions), observed [kWh], 0 where missing
+    lost: Draws  # (hours, regions, draws) [kWh]
+    scale: Floats  # (regions,), the unit of each region [kWh]
+
+    def draw(self, rng: np.random.Generator) -> Floats:
+        """One draw in units of each region's scale, (hours, regions)."""
+        return np.asarray((self.demand + draw_cells(self.lost, rng)) / self.scale)

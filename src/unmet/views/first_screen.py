@@ -1,0 +1,244 @@
+"""The first screen of a page of lost demand: the answer, where, how far to trust it, and what it depends on."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import polars as pl
+
+from unmet.views.lost_report import MOST, LostReport
+from unmet.views.page import PageBar, PageSection, PageTable
+from unmet.views.theme import about, about_energy, count, energy, percent, short
+
+__all__ = ["first_screen", "method", "site_rows"]
+
+HOUR = dt.timedelta(hours=1)
+CLOSE, FAIR = 0.1, 0.25  # distance of the self-check from 1 that is called close, or fair
+HARDLY = 0.005  # share that rounds to nothing
+AIR, SCALE = 1.02, 1.6  # end of the bars' scale over the largest mark, and at most over the end of the range
+NOTHING = 0.5  # lost drivers below which nothing was lost
+
+
+def first_screen(report: LostReport) -> dict[str, Any]:
+    """The arguments of `render_page` that make the first screen."""
+    summary = report.summary
+    lost_kwh, lost = summary["lost_kwh"], summary["lost_arrivals"]
+    value, span = about_energy(**lost_kwh)
+    drivers, drivers_span = about(**lost)
+    first, last = report.panel.period
+    share, *ends = report.lost_share()
+    headline = (
+        f"About {_unbroken(value)} of charging demand was lost ({_unbroken(span)}): {_unbroken(f'{drivers} drivers')} "
+        f"who found no free plug ({_unbroken(drivers_span)})"
+        if lost["mean"] >= NOTHING
+        else "Hardly any charging demand was lost"
+        if lost["high"] >= NOTHING
+        else "No charging demand was lost: a plug was free whenever a driver came"
+    )
+    return {
+        "warning": report.warning(),
+        "headline": headline,
+        "lead": (
+            f"{count(summary['stations'], 'station')} at {count(summary['sites'], 'site')}, {_date(first)} to "
+            f"{_date(last - HOUR)}. While every plug of a site is taken, its records show nobody. This page estimates "
+            "how many drivers came then, from how many came to the same site at similar times while a plug was free. "
+            f"Ranges contain the truth with a probability of {percent(report.interval)}.{_elsewhere(report)}"
+        ),
+        "facts": (
+            (energy(summary["seen_kwh"]), f"recorded, in {summary['seen_arrivals']:,} sessions"),
+            (value, f"lost, {span}"),
+            (drivers, f"lost {'driver' if drivers == '1' else 'drivers'}, {drivers_span}"),
+            (percent(share, 1), f"of all demand lost, {100 * ends[0]:.1f} to {100 * ends[1]:.1f} %"),
+        ),
+        "before": [_sites(report), _trust(report), *_sensitivity(report), *_notes(report)],
+    }
+
+
+def _elsewhere(report: LostReport) -> str:
+    """A sentence on the demand at competitors, where there are any."""
+    if report.elsewhere_kwh < NOTHING:
+        return ""
+    return (
+        f" Another {energy(report.elsewhere_kwh)} is expected to have gone to other operators, by the market share; it "
+        "is not part of the loss below."
+    )
+
+
+def site_rows(report: LostReport, most: int = MOST) -> list[dict[str, Any]]:
+    """The sites that lost most, as they are shown."""
+    table = report.ranked_sites().filter(pl.col("lost_arrivals") >= NOTHING).head(most)
+    return [
+        {
+            "name": short(str(row["label"]), 44),
+            "stations": row["stations"],
+            "kwh": about(row["lost_kwh"], row["lost_kwh_low"], row["lost_kwh_high"]),
+            "drivers": about(row["lost_arrivals"], row["lost_arrivals_low"], row["lost_arrivals_high"]),
+            "full": percent(row["full_share"], 1 if row["full_share"] < 0.1 else 0),
+            "capacity": str(row["capacity"]),
+        }
+        for row in table.iter_rows(named=True)
+    ]
+
+
+def _sites(report: LostReport) -> PageSection:
+    rows = site_rows(report)
+    if not rows:
+        return PageSection("sites", "Where most was lost", ["No site lost a driver, as far as the records tell."])
+    number = ("one", "two", "three", "four", "five")[len(rows) - 1]
+    heading = f"The {number} sites that lost most" if len(rows) > 1 else "The site that lost most"
+    return PageSection(
+        "sites",
+        heading,
+        table=PageTable(
+            ("Site", "Lost energy [kWh]", "Lost drivers", "Time full", "Cars at once"),
+            [
+                (
+                    (f"{i}. {row['name']}", f"{row['stations']} stations" if row["stations"] > 1 else ""),
+                    row["kwh"],
+                    row["drivers"],
+                    row["full"],
+                    row["capacity"],
+                )
+                for i, row in enumerate(rows, start=1)
+            ],
+            "Stations side by side are one site. Time full: share of the time in which no plug was free. Cars at once: "
+            "how many the site can charge, which may be fewer than its connectors. All are in sites.csv and "
+            "stations.csv.",
+        ),
+    )
+
+
+def _trust(report: LostReport) -> PageSection:
+    return PageSection("trust", "How far to trust it", [_checked(report), _prior(report)], half=True)
+
+
+def _checked(report: LostReport) -> str:
+    check = report.summary["self_check"]
+    if check is None:
+        return (
+            "The estimate could not be checked against these records: too few drivers came while exactly one plug was "
+            "free. Take the range seriously, not the number."
+        )
+    ratio, low, high = check["ratio"], check["low"], check["high"]
+    off = abs(ratio - 1)
+    verdict = (
+        "That is close." if off < CLOSE else
+        "That is within chance." if low <= 1 <= high else
+        "That is fair." if off < FAIR else
+        "That is far off, and the range is widened for it."
+    )  # fmt: skip
+    return (
+        f"Checked against your own records: {ratio:.2f} ({low:.2f} to {high:.2f}), where 1.00 is perfect. For this, "
+        "the last free plug of every site is hidden, the drivers who used it are estimated, and the estimate is "
+        f"divided by the number recorded. {verdict}"
+    )
+
+
+def _prior(report: LostReport) -> str:
+    """What other towns add to the estimate."""
+    summary = report.summary
+    share, shift, interval = (summary[name] for name in ("from_prior", "prior_shift", "prior_interval"))
+    if max(share, abs(shift), interval) < HARDLY:
+        return "Hardly anything in this estimate comes from other towns: your own records are enough."
+    moved = "hardly changes this estimate" if abs(shift) < HARDLY else (
+        f"makes this estimate {percent(abs(shift))} {'lower' if shift < 0 else 'higher'}"
+    )  # fmt: skip
+    borrowed = "" if share < HARDLY else (
+        f" For {percent(share)} of the lost drivers, how many still come to a nearly full site is borrowed from other "
+        "sites and towns, because their own site cannot show it."
+    )  # fmt: skip
+    return (
+        "The method was tested in towns where the truth is known. What was learned there "
+        f"{moved} and accounts for {percent(interval)} of its uncertainty.{borrowed}"
+    )
+
+
+def _sensitivity(report: LostReport) -> list[PageSection]:
+    """The estimate under other assumptions, where there is any loss."""
+    table, total = report.sensitivity, report.summary["lost_kwh"]
+    most = max([total["high"], *table["lost_kwh"]], default=0.0)
+    if most <= 0:
+        return []
+    scale = min(most * AIR, total["high"] * SCALE) if total["high"] > 0 else most * AIR
+    band = 100 * total["low"] / scale, 100 * total["high"] / scale
+    base = float(table["lost_kwh"][0])
+    rows = [
+        (
+            _capital(str(name)),
+            (energy(kwh), "" if i == 0 or base <= 0 else _change(kwh / base)),
+            PageBar(100 * kwh / scale, *band),
+        )
+        for i, (name, kwh) in enumerate(table.select("assumption", "lost_kwh").iter_rows())
+    ]
+    note = (
+        f"Marks show the energy lost under each assumption, from 0 to {energy(scale)}; the band is the "
+        f"{percent(report.interval)} range of the estimate."
+    )
+    return [
+        PageSection(
+            "sensitivity",
+            "If other assumptions hold",
+            table=PageTable(("Assumption", "Lost energy", "Compared"), rows, note),
+            half=True,
+            tall=True,
+        )
+    ]
+
+
+def _notes(report: LostReport) -> list[PageSection]:
+    notes = report.notes()
+    return [PageSection("notes", "Good to know", items=notes, half=True)] if notes else []
+
+
+def method(report: LostReport) -> PageSection:
+    """The method in five sentences."""
+    summary = report.summary
+    kept = ", ".join(_largest_rank(summary["components"])) or "one weekly profile for all sites"
+    energies = (
+        "as much energy as those recorded there at that time of day"
+        if report.lost.energies == "seen"
+        else "what the battery lacks to 80 %"
+    )
+    return PageSection(
+        "method",
+        "How it is estimated",
+        items=[
+            "The starts and ends of sessions show when each site was full; stations side by side count as one site.",
+            "While a plug is free, every driver who comes is recorded, so this time shows how many drivers come to a "
+            "site by hour of the week, by day, and by the number of cars already there.",
+            "The same rate is expected to hold while the site is full; of the patterns that were tried, those that "
+            f"predict parts of the records held back best were kept: {kept}.",
+            f"Drivers who wait until they are served ({percent(summary['waiting'])} of those who find a site full) or "
+            f"charge at another site nearby ({percent(summary['spill'])} of the others) are in the records, and do not "
+            "count as lost.",
+            f"A lost driver would have taken {energies}; ranges come from {summary['draws']} random draws of "
+            "everything that is uncertain.",
+        ],
+    )
+
+
+def _largest_rank(components: list[str]) -> list[str]:
+    """The components without the smaller numbers of weekly profiles, which were steps on the way."""
+    profiles = [name for name in components if name.endswith("weekly profiles")]
+    return [*profiles[-1:], *(name for name in components if name not in profiles)]
+
+
+def _unbroken(text: str) -> str:
+    """Text that stays on one line."""
+    return text.replace(" ", "\N{NO-BREAK SPACE}")
+
+
+def _date(day: dt.datetime) -> str:
+    return f"{day.day} {day:%B %Y}"
+
+
+def _change(ratio: float) -> str:
+    """A ratio to the estimate as text."""
+    if abs(ratio - 1) < 0.005:
+        return "no change"
+    return f"{ratio:.1f} times" if ratio >= 2 else f"{100 * (ratio - 1):+.0f} %".replace("-", "\N{MINUS SIGN}")
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

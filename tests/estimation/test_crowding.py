@@ -1,0 +1,196 @@
+"""Crowding: the likelihood against numerical integration, and responses found where there are any."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.optimize import minimize_scalar
+from scipy.stats import gamma
+
+from unmet.estimation.crowding import (
+    BETAS,
+    COMMON,
+    POOL_PLUGS,
+    PRIOR_ARRIVALS,
+    SPREADS,
+    STEPS,
+    TYPICAL,
+    Crowding,
+    crowd,
+    fit_crowding,
+    log_likelihoods,
+    step_of_taken,
+    strength,
+)
+from unmet.estimation.towns import TOWNS
+
+SOME_BETAS = (0, 20, len(BETAS) - 1)
+
+
+def by_integration(expected, count, found, x, shape, beta):
+    """Log of the day effects' integral, at the level that makes it largest, and that level."""
+    mean = expected @ np.exp(beta * x)
+
+    def log_value(log_level):
+        level = np.exp(log_level)
+
+        def density(g, n, m):
+            return gamma.pdf(g, shape, scale=1 / shape) * (g * level) ** n * np.exp(-g * level * m)
+
+        days = [quad(density, 0, 30, args=pair)[0] for pair in zip(count, mean, strict=True)]
+        prior = PRIOR_ARRIVALS * (log_level - level)  # gamma, with its mode at the fitted level
+        return beta * found + np.log(days).sum() + prior
+
+    best = minimize_scalar(
+        lambda log_level: -log_value(log_level), bounds=(-3, 3), method="bounded", options={"xatol": 1e-7}
+    )
+    return -best.fun, np.exp(best.x)
+
+
+@pytest.mark.parametrize("shape", [0.8, 3.0])
+def test_the_likelihood_is_an_integral_over_day_effects_at_the_best_level(shape):
+    rng = np.random.default_rng(1)
+    x = crowd(np.array([3]))[:, :4]
+    expected, count = rng.uniform(0.2, 2.0, (1, 4, 4)), np.array([[2.0, 0.0, 5.0, 9.0]])
+    found = np.array([4.2])
+    values, levels = log_likelihoods(expected, count, found, x, shape)
+    for j in SOME_BETAS:
+        value, level = by_integration(expected[0], count[0], found[0], x[0], shape, BETAS[j])
+        assert values[0, j] == pytest.approx(value, abs=1e-4)
+        assert levels[0, j] == pytest.approx(level, rel=1e-3)
+
+
+def test_without_day_effects_the_likelihood_is_poisson():
+    rng = np.random.default_rng(2)
+    x = crowd(np.array([3, 2]))[:, :4]
+    expected, count, found = (
+        rng.uniform(0.2, 2.0, (2, 5, 4)),
+        rng.poisson(3.0, (2, 5)).astype(float),
+        np.array([3.0, 1.0]),
+    )
+    values, levels = log_likelihoods(expected, count, found, x, np.inf)
+    almost, _ = log_likelihoods(expected, count, found, x, 1e7)
+    for s in range(2):
+        for j in SOME_BETAS:
+            mean = (expected[s] @ np.exp(BETAS[j] * x[s])).sum()
+            total = count[s].sum()
+            level = (total + PRIOR_ARRIVALS) / (mean + PRIOR_ARRIVALS)
+            assert levels[s, j] == pytest.approx(level)
+            poisson = BETAS[j] * found[s] + total * np.log(level) - level * mean
+            assert values[s, j] == pytest.approx(poisson + PRIOR_ARRIVALS * (np.log(level) - level))
+    # Up to what does not depend on beta, effects of a very large shape are none.
+    assert almost - almost[:, -1:] == pytest.approx(values - values[:, -1:], abs=1e-3)
+
+
+def test_a_site_that_was_never_seen_says_nothing():
+    values, levels = log_likelihoods(
+        np.zeros((1, 3, 2)), np.zeros((1, 3)), np.zeros(1), crowd(np.array([1]))[:, :2], 2.0
+    )
+    assert (values == 0).all()
+    assert (levels == 1).all()
+
+
+@pytest.mark.parametrize("capacity", [1, 2, 7, 12, 13, 30, 100])
+def test_crowds_grow_with_taken_plugs_and_end_at_full(capacity):
+    sites = np.array([capacity, 3])
+    step, x = step_of_taken(sites), crowd(sites)
+    assert step.shape == (2, max(capacity, 3) + 1)
+    of_taken = x[0, step[0, : capacity + 1]]
+    exact = np.arange(capacity + 1) / (capacity + POOL_PLUGS)
+    assert of_taken[-1] == pytest.approx(capacity / (capacity + POOL_PLUGS))
+    assert (np.diff(of_taken) >= 0).all()
+    assert np.abs(of_taken - exact).max() <= (0 if capacity <= STEPS else 0.8 / STEPS) + 1e-12
+    assert x[0, -1] == pytest.approx(capacity / (capacity + POOL_PLUGS))
+    assert x[0, 0] <= (0 if capacity <= STEPS else 0.5 / STEPS)
+    assert x[1, 0] == 0
+
+
+def arrivals(beta, sites=20, days=80, capacity=4, shape=np.inf, seed=0):
+    """Expected and observed arrivals of sites that respond to occupancy, as `log_likelihoods` reads them."""
+    rng = np.random.default_rng(seed)
+    x = crowd(np.full(sites, capacity))
+    expected = np.zeros((sites, days, STEPS + 1))
+    expected[:, :, :capacity] = rng.uniform(0.2, 2.5, (sites, days, capacity))
+    effect = np.ones((sites, days)) if np.isinf(shape) else rng.gamma(shape, 1 / shape, (sites, days))
+    count = rng.poisson(expected * np.exp(np.reshape(beta, (-1, 1, 1)) * x[:, None]) * effect[..., None]).astype(float)
+    found = (count.sum(axis=1) * x).sum(axis=1)
+    return fit_crowding(*log_likelihoods(expected, count.sum(axis=2), found, x, shape), TOWNS)
+
+
+@pytest.mark.parametrize("shape", [np.inf, 4.0])
+def test_no_response_is_found_where_there_is_none(shape):
+    made = arrivals(0.0, shape=shape)
+    assert made.none > 0.9
+    assert np.abs(made.beta).max() < 0.15
+
+
+@pytest.mark.parametrize("beta", [-1.0, -2.5])
+@pytest.mark.parametrize("shape", [np.inf, 4.0])
+def test_a_known_response_is_found_again(beta, shape):
+    made = arrivals(beta, shape=shape)
+    assert made.none < 0.01
+    assert made.beta.mean() == pytest.approx(beta, abs=0.3)
+    at = np.abs(BETAS - beta).argmin()
+    assert made.level[:, at].mean() == pytest.approx(1.0, abs=0.05)  # the level that goes with the true response
+    assert made.level[:, -1].mean() < 0.9
+
+
+def test_sites_vary_around_what_they_share():
+    true = np.array([-0.5, -3.0] * 10)
+    made = arrivals(true, days=300)
+    assert made.beta[::2].mean() == pytest.approx(-0.5, abs=0.3)
+    assert made.beta[1::2].mean() == pytest.approx(-3.0, abs=0.4)
+    assert made.none < 1e-6
+    alike = arrivals(-1.5, days=4)  # few arrivals each: together they know, and none stands out
+    assert alike.beta.std() < 0.4
+
+
+def prior_mean():
+    """Mean of beta in the prior, over all hypotheses."""
+    normal = np.exp(-(((COMMON - TOWNS.crowding) / TOWNS.crowding_spread) ** 2) / 2)
+    spread = np.exp(-((SPREADS / TOWNS.site_spread) ** 2) / 2)
+    total = 0.0
+    for common, weight in zip(COMMON, normal / normal.sum(), strict=True):
+        for sigma, also in zip(SPREADS, spread / spread.sum(), strict=True):
+            shape = np.exp(-(((BETAS - common) / sigma) ** 2) / 2)
+            total += weight * also * (shape @ BETAS) / shape.sum()
+    return (1 - TOWNS.no_crowding) * total
+
+
+def test_where_records_are_silent_the_prior_decides():
+    """A single plug is empty or taken: no arrival of it ever found a crowd."""
+    silent = arrivals(-2.0, capacity=1, sites=6)
+    assert silent.none == pytest.approx(TOWNS.no_crowding, abs=0.02)
+    assert silent.beta == pytest.approx(np.full(6, prior_mean()), abs=0.05)
+    assert np.ptp(silent.level, axis=1).max() < 1e-9  # whatever the response, the free time shows the same level
+
+
+def test_the_evidence_of_all_sites_counts():
+    """As many sites with the same arrivals are as much stronger evidence."""
+    one, four = (np.tile(-2.0 * (BETAS + 1.5) ** 2, (sites, 1)) for sites in (1, 4))
+    alone, together = (fit_crowding(each, np.ones_like(each), TOWNS) for each in (one, four))
+
+    def odds(made):
+        return made.none / (1 - made.none)
+
+    assert odds(together) < odds(alone) ** 3 / (TOWNS.no_crowding / (1 - TOWNS.no_crowding)) ** 2
+
+
+def test_posteriors_are_probabilities():
+    made = arrivals(-1.0, sites=5)
+    assert made.weight.sum() == pytest.approx(1.0)
+    assert made.site.sum(axis=2) == pytest.approx(np.ones(made.site.shape[:2]))
+    assert made.site[0, :, np.abs(BETAS).argmin()].tolist() == [1.0] * 5  # the first hypothesis: no response
+    assert (made.beta <= 0).all()
+
+
+def test_the_strength_of_the_response_is_weighted_by_the_drivers_turned_away():
+    site = np.zeros((3, 2, len(BETAS)))
+    site[0, :, -1] = 1.0  # none
+    site[1, 0, 26], site[1, 1, -1] = 1.0, 1.0  # only the first site responds
+    site[2, :, 0] = 1.0  # as strongly as can be
+    crowding = Crowding(site, np.array([0.2, 0.3, 0.5]), np.ones((2, len(BETAS))))
+    made = strength(crowding, np.array([2, 4]), np.array([30.0, 10.0]))
+    x = 2 / (2 + POOL_PLUGS)
+    assert made == pytest.approx([0.0, 0.75 * -BETAS[26] * x / TYPICAL, 1.0])

@@ -1,0 +1,67 @@
+"""Gamma effects: marginal likelihoods against SciPy, and shapes found again."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import gammaln
+from scipy.stats import nbinom, poisson
+
+from unmet.estimation.gammas import SHAPES, gamma_shape, log_marginal
+
+cells = st.lists(st.tuples(st.integers(0, 50), st.floats(0.01, 60)), min_size=1, max_size=20)
+
+
+@given(cells, st.floats(0.3, 500))
+def test_the_marginal_likelihood_is_negative_binomial(rows, shape):
+    count, expected = np.array(rows, float).T
+    constant = gammaln(count + 1).sum()
+    reference = nbinom.logpmf(count, shape, shape / (shape + expected)).sum()
+    assert log_marginal(count, expected, shape) == pytest.approx(reference + constant, rel=1e-9, abs=1e-6)
+    limit = poisson.logpmf(count, expected).sum()
+    assert log_marginal(count, expected, np.inf) == pytest.approx(limit + constant, rel=1e-9, abs=1e-6)
+
+
+def test_a_large_shape_is_no_effect():
+    count, expected = np.array([3.0, 0.0, 7.0]), np.array([2.5, 1.0, 8.0])
+    assert log_marginal(count, expected, 1e9) == pytest.approx(log_marginal(count, expected, np.inf), abs=1e-5)
+
+
+@pytest.mark.parametrize("shape", [1.0, 4.0, 16.0])
+def test_the_shape_is_found_again(shape):
+    rng = np.random.default_rng(1)
+    expected = rng.uniform(2, 20, (40, 100))
+    count = rng.poisson(expected * rng.gamma(shape, 1 / shape, expected.shape)).astype(float)
+    assert gamma_shape(count, expected) == pytest.approx(shape, rel=0.25)
+    assert gamma_shape(count, expected) in SHAPES
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_chance_alone_is_no_effect(seed):
+    rng = np.random.default_rng(seed)
+    expected = rng.uniform(0, 5, (20, 100))
+    assert gamma_shape(rng.poisson(expected).astype(float), expected) == np.inf
+
+
+def test_an_effect_must_be_clear():
+    """A cell or two that are off may be chance."""
+    expected = np.full(20, 4.0)
+    count = np.array([4.0] * 18 + [8.0, 1.0])
+    assert gamma_shape(count, expected) == np.inf
+    gains = [
+        log_marginal(count * 0 + 4, expected, shape) - log_marginal(count * 0 + 4, expected, np.inf) for shape in SHAPES
+    ]
+    assert max(gains) == pytest.approx(0.0, abs=1e-9)
+
+
+def test_cells_without_time_say_nothing():
+    rng = np.random.default_rng(4)
+    expected = rng.uniform(2, 20, 500)
+    count = rng.poisson(expected * rng.gamma(2.0, 0.5, 500)).astype(float)
+    padded = np.zeros(2000)
+    with_count = padded.copy()
+    padded[:500], with_count[:500] = expected, count
+    assert gamma_shape(with_count, padded) == gamma_shape(count, expected)
+    assert gamma_shape(np.zeros(5), np.zeros(5)) == np.inf

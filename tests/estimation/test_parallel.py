@@ -1,0 +1,13 @@
+"""Work that is divided among cores covers every site once, in order."""
+
+from __future__ import annotations
+
+import pytest
+
+from unmet.estimation.parallel import over_sites
+
+
+@pytest.mark.parametrize("sites", [0, 1, 2, 3, 63, 64, 1000, 4097])
+def test_every_site_is_worked_on_once_and_in_order(sites):
+    parts = over_sites(lambda name, begin, end: [(name, s) for s in range(begin, end)], sites, "a")
+    assert [each for part in parts for each in part] == [("a", s) for s in range(sites)]

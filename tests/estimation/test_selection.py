@@ -1,0 +1,67 @@
+"""Selection: components are kept where small networks of known kind need them, and not elsewhere."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.estimation.networks import network
+from unmet.estimation.occupancy import observe
+from unmet.estimation.selection import select_components
+
+PLUGS = (3, 4, 3, 4, 3, 4, 3, 4)
+
+
+def chosen(seed=1, days=70, **options):
+    return select_components(observe(network(PLUGS, 0.3, days, 1.2, seed, **options).panel()))
+
+
+def test_a_plain_network_needs_nothing():
+    components, tried = chosen()
+    gains = {each.name: each.gain for each in tried}
+    assert gains["2 weekly profiles"] < 5
+    assert not components.slow or gains["growth and season"] < 2
+    assert not components.site_day or gains["days of each site"] < 2
+    assert components.crowding  # whose prior says how likely it is
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"growth": 3.0}, "growth and season"),
+        ({"city_day": 0.4}, "days of the network"),
+        ({"site_day": 0.5}, "days of each site"),
+        ({"kinds": (0, 1) * 4}, "2 weekly profiles"),
+    ],
+)
+def test_what_a_network_has_is_kept(options, name):
+    components, tried = chosen(**options)
+    gains = {each.name: each for each in tried}
+    assert gains[name].kept
+    assert gains[name].gain > 10
+    assert gains[name].gain == max(each.gain for each in tried)
+    kept = {
+        "growth and season": components.slow,
+        "days of the network": components.city_day,
+        "days of each site": components.site_day,
+        "2 weekly profiles": components.rank >= 2,
+    }
+    assert kept[name]
+
+
+def test_what_is_kept_is_what_gained():
+    components, tried = chosen(kinds=(0, 1, 2, 0, 1, 2, 0, 1), site_day=0.5)
+    assert all(each.kept == (each.gain > 0) for each in tried)
+    assert components.rank == 1 + sum(each.kept for each in tried if "weekly" in each.name)
+    assert components.rank >= 3
+
+
+def test_the_same_records_choose_the_same_components():
+    assert chosen(seed=4, days=28) == chosen(seed=4, days=28)
+
+
+def test_one_site_alone_has_no_days_or_profiles_of_its_own():
+    components, tried = select_components(observe(network((3,), 0.3, 28, 1.2, 1).panel(regions="1")))
+    assert components.rank == 1
+    assert not components.site_day
+    assert np.isfinite([each.gain for each in tried]).all()

@@ -1,0 +1,114 @@
+"""Self-check: about 1 where the estimator is right, far from 1 where vehicles come on a schedule."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tests.estimation.networks import KM, Simulated, moments, network
+from unmet.demand.spells import FREE
+from unmet.estimation.clock import BINS_A_WEEK
+from unmet.estimation.occupancy import observe
+from unmet.estimation.rates import Components
+from unmet.estimation.selfcheck import LEAST_RECORDED, SelfCheck, _expected_at, self_check
+from unmet.estimation.towns import TOWNS
+
+PLAIN = Components(1, slow=False, city_day=False, site_day=False)
+NO_RESPONSE = TOWNS._replace(no_crowding=0.999)
+
+
+def depot(days=56, sites=6, plugs=3, seed=1) -> Simulated:
+    """Vehicles come back at three fixed times a day, give or take three minutes; there are as many as plugs."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for site in range(sites):
+        late = rng.uniform(-1, 1)
+        for day in range(days):
+            for hour in (6, 14, 22):
+                start = 24 * day + hour + late + rng.normal(0, 1 / 20, rng.binomial(plugs, 0.8))
+                rows += [(f"s{site}", at, at + rng.uniform(2, 3)) for at in start]
+    table = pl.DataFrame(
+        {
+            "station_id": [row[0] for row in rows],
+            "start": moments([row[1] for row in rows]),
+            "end": moments([row[2] for row in rows]),
+            "energy_kwh": np.full(len(rows), 10.0),
+        }
+    )
+    known = pl.DataFrame(
+        {
+            "station_id": [f"s{i}" for i in range(sites)],
+            "lat": 55 + KM * np.arange(sites),
+            "lon": np.full(sites, 12.0),
+            "plugs": [plugs] * sites,
+        }
+    )
+    return Simulated(table, known, pl.DataFrame(), 0, 0)
+
+
+def checked(made, components=PLAIN, prior=NO_RESPONSE):
+    return self_check(observe(made.panel()), components, prior)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_ratio_is_about_one_on_a_poisson_network(seed):
+    made = checked(network((2, 3, 4, 2, 3, 4), 0.3, 70, 1.5, seed))
+    assert made.ratio == pytest.approx(1.0, abs=0.12)
+    assert made.low < 1.08
+    assert made.high > 0.93
+    assert made.excess < 0.1
+
+
+def test_the_ratio_is_far_from_one_for_a_depot():
+    made = checked(depot())
+    assert made.ratio < 0.5 or made.ratio > 2.0
+    assert made.excess > 0.3
+
+
+def test_the_last_free_plug_is_what_is_compared():
+    network_ = observe(network((2, 3, 1), 0.3, 28, 1.5, 2).panel())
+    arrivals = network_.history.arrivals
+    last = (arrivals.state == FREE) & (arrivals.taken == network_.capacity[arrivals.site] - 1) & (arrivals.site < 2)
+    made = self_check(network_, PLAIN, NO_RESPONSE)
+    assert made.recorded == last.sum()
+    assert made.low < made.ratio < made.high
+
+
+def test_time_at_the_last_free_plug_is_an_integral():
+    made = observe(network((2, 3), 0.3, 14, 1.5, 2).panel())
+    rate = np.random.default_rng(1).random((2, BINS_A_WEEK))
+    taken = np.array([1, 2])
+    total, spells = np.zeros((2, made.clock.days)), made.history.spells
+    for s in range(2):
+        for i in range(spells.first[s], spells.first[s + 1]):
+            if spells.state[i] == FREE and spells.taken[i] == taken[s]:
+                edges = np.arange(len(made.clock.week) + 1) * 900_000 + made.clock.first_ms
+                time = np.clip(
+                    np.minimum(edges[1:], spells.end_ms[i]) - np.maximum(edges[:-1], spells.begin_ms[i]), 0, None
+                )
+                np.add.at(total[s], made.clock.day, time / 3_600_000 * rate[s, made.clock.week])
+    assert _expected_at(made.history.spells, made.clock, rate, taken) == pytest.approx(total)
+
+
+def test_where_nobody_came_to_a_last_plug_nothing_is_said():
+    single = checked(network((1, 1, 1), 0.2, 28))
+    assert single.recorded == 0
+    assert not single.known
+    assert single.excess == 0
+    few = SelfCheck(3.0, 1.0, 9.0, LEAST_RECORDED - 1, 0.5)
+    assert not few.known
+    assert few.excess == 0
+
+
+def test_only_the_distance_beyond_chance_counts():
+    made = SelfCheck(np.exp(0.5), 1.0, 2.0, 100, 0.3)
+    assert made.excess == pytest.approx(0.4)
+    assert SelfCheck(np.exp(-0.5), 1.0, 2.0, 100, 0.3).excess == pytest.approx(0.4)
+    assert SelfCheck(np.exp(0.2), 1.0, 2.0, 100, 0.3).excess == 0
+
+
+def test_the_interval_is_that_of_a_count_and_of_the_response():
+    made = checked(network((2, 3, 4), 0.3, 42, 1.5, 3))
+    assert made.spread >= 1 / np.sqrt(made.recorded) - 1e-9
+    assert np.log(made.high / made.low) == pytest.approx(2 * 1.645 * made.spread)

@@ -1,0 +1,182 @@
+"""Spill: arrivals nearby when a site fills up, and who came from a full site."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import norm
+
+from tests.estimation.networks import network
+from unmet.demand.spells import FREE, FULL, group_visits, sweep
+from unmet.estimation.clock import BINS_A_WEEK, make_clock
+from unmet.estimation.lost_demand import LostDemand
+from unmet.estimation.shares import NOBODY, SHARES
+from unmet.estimation.spill import (
+    REACH_KM,
+    WhileFull,
+    _rate_of_full_neighbours,
+    find_neighbours,
+    spill_posterior,
+    spilled_sessions,
+    while_full,
+)
+from unmet.geo import haversine_km
+
+MINUTE, HOURS, SITES = 60_000, 20, 4
+CLOCK = make_clock(0, HOURS, "UTC")
+NEAR = np.array([1, 0, 3, -1])
+
+
+def random_history(seed, number=60):
+    rng = np.random.default_rng(seed)
+    start = np.sort(rng.choice(HOURS * 60 * MINUTE, number, replace=False))
+    end = start + rng.integers(1, 120 * MINUTE, number)
+    visits = group_visits(rng.integers(0, SITES, number), start, end, np.arange(number), SITES)
+    return sweep(visits, np.array([1, 1, 2, 2]), np.zeros(SITES, np.int64), np.full(SITES, HOURS * 60 * MINUTE))
+
+
+def overlap(a, b):
+    """Time that two spells have in common, as begin and end."""
+    return max(a[0], b[0]), min(a[1], b[1])
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 2**32 - 1))
+def test_sums_while_a_site_is_full_and_its_neighbour_is_free_equal_a_count(seed):
+    rng = np.random.default_rng(seed)
+    history = random_history(seed)
+    spells, arrivals = history.spells, history.arrivals
+    rate, level = rng.random((SITES, BINS_A_WEEK)), rng.random((SITES, CLOCK.days))
+    response, at_full = rng.random((SITES, 3)), rng.random(SITES)
+    came = expected = turned_away = 0.0
+    edges = np.arange(len(CLOCK.week) + 1) * 900_000
+    for s, o in enumerate(NEAR):
+        own, others = (range(spells.first[each], spells.first[each + 1]) for each in (s, o if o >= 0 else s))
+        for i in own if o >= 0 else ():
+            for j in others:
+                begin, end = overlap((spells.begin_ms[i], spells.end_ms[i]), (spells.begin_ms[j], spells.end_ms[j]))
+                if spells.state[i] != FULL or spells.state[j] != FREE or begin >= end:
+                    continue
+                came += ((arrivals.site == o) & (arrivals.at_ms > begin) & (arrivals.at_ms <= end)).sum()
+                hours = np.clip(np.minimum(edges[1:], end) - np.maximum(edges[:-1], begin), 0, None) / 3_600_000
+                mean = hours * rate[o, CLOCK.week] * level[o, CLOCK.day]
+                expected += mean.sum() * response[o, spells.taken[j]]
+                turned_away += (hours * rate[s, CLOCK.week] * level[s, CLOCK.day]).sum() * at_full[s]
+    made = while_full(history, CLOCK, NEAR, rate, level, response, at_full)
+    assert made.arrivals == came
+    assert made.expected == pytest.approx(expected)
+    assert made.turned_away == pytest.approx(turned_away)
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 2**32 - 1))
+def test_rates_of_full_neighbours_equal_a_count(seed):
+    history = random_history(seed)
+    hourly = np.random.default_rng(seed).random((SITES, BINS_A_WEEK))
+    made = _rate_of_full_neighbours(history, CLOCK, NEAR, hourly)
+    spells, arrivals = history.spells, history.arrivals
+    for i, (target, at) in enumerate(zip(arrivals.site, arrivals.at_ms, strict=True)):
+        total = 0.0
+        for s in np.flatnonzero(target == NEAR):
+            part = slice(spells.first[s], spells.first[s + 1])
+            now = (spells.begin_ms[part] <= at) & (at < spells.end_ms[part])
+            if spells.state[part][now] == FULL:
+                total += hourly[s, CLOCK.week[at // 900_000]]
+        assert made[i] == pytest.approx(total)
+
+
+def test_who_probably_came_from_a_full_site_is_not_used():
+    history = random_history(3, 400)
+    hourly = np.full((SITES, BINS_A_WEEK), 2.0)
+    hourly[0] = 6.0  # whose nearest site is 1
+    response, at_full = np.full((SITES, 3), 0.8), np.array([0.5, 0.9, 0.7, 1.0])
+    source = _rate_of_full_neighbours(history, CLOCK, NEAR, hourly * at_full[:, None])
+    dropped = np.zeros(len(source))
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        rows = spilled_sessions(history, CLOCK, NEAR, hourly, response, at_full, 0.5, rng)
+        dropped += np.isin(history.arrivals.row, rows)
+    usable = history.arrivals.state == FREE
+    assert (dropped[~usable] == 0).all()
+    own = 0.8 * hourly[history.arrivals.site, 0]
+    expected = np.where(usable, 0.5 * source / (own + 0.5 * source), 0.0)
+    assert dropped / 300 == pytest.approx(expected, abs=0.13)
+    assert dropped.sum() / 300 == pytest.approx(expected.sum(), rel=0.05)
+
+
+def prior():
+    made = (1 - NOBODY) * (1 - SHARES) ** 2 / ((1 - SHARES) ** 2).sum()
+    made[0] += NOBODY
+    return made
+
+
+def test_the_posterior_is_a_normal_likelihood_times_the_prior():
+    """Beyond what is expected there, and beyond what is common to sites too far away to divert to."""
+    nothing = WhileFull(0.0, 0.0, 0.0)
+    assert spill_posterior(nothing, nothing)[0] == 1  # nobody was turned away
+    near, far = WhileFull(150.0, 100.0, 60.0), WhileFull(220.0, 200.0, 80.0)
+    variance = 150 + (100 / 200) ** 2 * 220
+    expected = prior() * norm.pdf(150 - 1.1 * 100, SHARES * 60, np.sqrt(variance))
+    assert spill_posterior(near, far) == pytest.approx(expected / expected.sum())
+    alone = prior() * norm.pdf(150 - 100, SHARES * 60, np.sqrt(150))
+    assert spill_posterior(near, nothing) == pytest.approx(alone / alone.sum())
+
+
+@pytest.mark.parametrize(
+    ("more", "low", "high"), [(-40, 0.0, 0.01), (0, 0.0, 0.03), (200, 0.35, 0.55), (900, 0.85, 1.0)]
+)
+def test_the_share_follows_the_arrivals_nearby(more, low, high):
+    made = spill_posterior(WhileFull(1000.0 + more, 1000.0, 400.0), WhileFull(4000.0, 4000.0, 400.0))
+    assert low <= made @ SHARES <= high
+
+
+def test_a_busy_hour_of_the_town_is_not_spill():
+    busy = spill_posterior(WhileFull(1200.0, 1000.0, 400.0), WhileFull(4800.0, 4000.0, 400.0))
+    assert busy @ SHARES < 0.03
+
+
+CITY = {"plugs": (2, 4, 2, 4, 2, 4, 2, 4, 2, 4), "per_plug": 0.35, "stay": 1.5, "days": 56}
+
+
+def test_where_nobody_diverts_none_is_found():
+    lost = LostDemand(draws=100).fit(network(seed=2, **CITY).panel())
+    assert lost.spill_ < 0.06
+
+
+def test_drivers_who_divert_are_found_and_are_not_lost():
+    made = network(seed=1, spill=0.6, **CITY)
+    panel = made.panel()
+    lost, ignored = (LostDemand(draws=100, spill=spill).fit(panel) for spill in (None, 0.0))
+    share = made.spilled / (made.spilled + made.lost.height)
+    assert 0.5 * share < lost.spill_ < 1.2 * share
+    off = [abs(np.log(each.summary()["lost_arrivals"]["mean"] / made.lost.height)) for each in (lost, ignored)]
+    assert off[0] < 0.7 * off[1]
+    # Rates are those of the drivers who wanted to come, not of those who were sent here.
+    true = 0.35 * np.array(CITY["plugs"])
+    inflated = ignored.rates_.weekly.mean(axis=1) / true - 1
+    assert (lost.rates_.weekly.mean(axis=1) / true - 1)[1::2].mean() < 0.7 * inflated[1::2].mean()
+
+
+def test_neighbours_are_within_reach_and_placebos_beyond():
+    rng = np.random.default_rng(4)
+    sites = pl.DataFrame({"lat": 55 + 0.3 * rng.random(200), "lon": 12 + 0.3 * rng.random(200)})
+    sites[7, "lat"] = None
+    made = find_neighbours(sites)
+    assert made.near[7] == made.far[7] == -1
+    lat, lon = sites["lat"].fill_null(0.0).to_numpy(), sites["lon"].to_numpy()
+    km = haversine_km(lat[:, None], lon[:, None], lat, lon) + np.where(np.eye(200), np.inf, 0.0)
+    for s in np.flatnonzero(sites["lat"].is_not_null()):
+        nearest = int(km[s].argmin())
+        assert made.near[s] == (nearest if km[s, nearest] <= REACH_KM else -1)
+        assert made.far[s] >= 0
+        assert km[s, made.far[s]] > 2 * REACH_KM
+    assert find_neighbours(sites.head(1)) is None
+
+
+def test_without_positions_nobody_is_taken_to_divert():
+    made = network(seed=2, spill=0.6, **(CITY | {"days": 14}))
+    nowhere = made._replace(stations=made.stations.drop("lat", "lon"))
+    assert LostDemand(draws=50).fit(nowhere.panel(regions="station")).spill_ == 0

@@ -1,0 +1,29 @@
+"""The prior from other towns: moments of what they show, and no town in its own prior."""
+
+from __future__ import annotations
+
+import statistics
+
+import pytest
+
+from unmet.estimation.towns import TOWN_RESULTS, TOWNS, prior_without
+
+
+@pytest.mark.parametrize("name", [None, *(town.name for town in TOWN_RESULTS)])
+def test_the_prior_has_the_moments_of_the_other_towns(name):
+    others = [town for town in TOWN_RESULTS if town.name != name]
+    responding = [town for town in others if town.beta < 0]
+    betas, ratios = [town.beta for town in responding], [town.log_ratio for town in responding]
+    made = prior_without(name)
+    assert made.crowding == pytest.approx(statistics.mean(betas))
+    assert made.crowding_spread == pytest.approx(max(statistics.stdev(betas), 0.5))
+    assert made.bias == pytest.approx(statistics.mean(ratios))
+    # A new town differs from the mean by the spread between towns, and the mean itself is uncertain.
+    assert made.bias_spread == pytest.approx(statistics.stdev(ratios) * (1 + 1 / len(ratios)) ** 0.5)
+    assert made.no_crowding == pytest.approx((1 + len(others) - len(betas)) / (2 + len(others)))
+
+
+def test_leaving_out_a_town_changes_the_prior():
+    assert prior_without() == TOWNS
+    assert all(prior_without(town.name) != TOWNS for town in TOWN_RESULTS)
+    assert prior_without("Atlantis") == TOWNS

@@ -1,0 +1,110 @@
+"""Waiting: what follows departures, with departures from sites with another free plug as the placebo."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.estimation.networks import network
+from unmet.demand.spells import RELEASED_MS, group_visits, sweep
+from unmet.estimation.clock import BINS_A_WEEK, make_clock
+from unmet.estimation.lost_demand import LostDemand
+from unmet.estimation.waiting import RESTARTS, RESTARTS_SPREAD, Departures, after_departures, waiting_drivers
+
+MINUTE, HOURS = 60_000, 30
+CLOCK = make_clock(0, HOURS, "UTC")
+BUSY = {"plugs": (2, 2, 3, 2, 3, 4, 2, 3), "per_plug": 0.4, "stay": 1.5, "days": 42}
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 60), st.integers(1, 3))
+def test_what_follows_departures_equals_a_count(seed, number, capacity):
+    """All times differ, so that nobody leaves as another comes."""
+    rng = np.random.default_rng(seed)
+    times = rng.permutation(HOURS * 60)[: 4 * number].reshape(-1, 2)
+    start, end = (
+        times.min(axis=1),
+        np.minimum(times.min(axis=1) + 1 + np.abs(np.diff(times)[:, 0]) % 90, times.max(axis=1)),
+    )
+    site = rng.integers(0, 2, len(start))
+    visits = group_visits(site, start * MINUTE, end * MINUTE, np.arange(len(start)), 2)
+    history = sweep(visits, np.full(2, capacity), np.zeros(2, np.int64), np.full(2, HOURS * 60 * MINUTE))
+    rate, level, response = rng.random((2, BINS_A_WEEK)), rng.random((2, CLOCK.days)), rng.random((2, capacity + 1))
+    if len(set(times.ravel()) & set(end)) != len(end) or len(set(end)) < len(end) or set(end) & set(start):
+        return
+    number, came, chance = np.zeros(2), np.zeros(2), np.zeros(2)
+    for s in range(2):
+        starts, ends = start[site == s], end[site == s]
+        for at in ends:
+            cars = (starts < at).sum() - (ends < at).sum()
+            kind = 0 if cars >= capacity else 1
+            later = starts[(starts > at) & (starts * MINUTE < at * MINUTE + RELEASED_MS)]
+            until = later.min() if len(later) else at + RELEASED_MS // MINUTE
+            number[kind] += 1
+            came[kind] += len(later) > 0
+            hourly = (
+                rate[s, CLOCK.week[at // 15]] * level[s, CLOCK.day[at // 15]] * response[s, min(cars - 1, capacity)]
+            )
+            chance[kind] += hourly * (until - at) / 60
+    made = after_departures(history, CLOCK, rate, level, response)
+    assert made.number.tolist() == number.tolist()
+    assert made.arrivals.tolist() == came.tolist()
+    assert made.by_chance == pytest.approx(chance)
+
+
+def test_who_waited_is_who_came_beyond_chance_and_beyond_restarts():
+    many = Departures(np.array([1000.0, 1e7]), np.array([400.0, 2e6]), np.array([50.0, 5e5]))
+    made = waiting_drivers(many)
+    assert made.restarts == pytest.approx(0.15, abs=1e-3)
+    assert made.drivers == pytest.approx(400 - 50 - 0.15 * 1000, abs=1)
+    assert made.spread == pytest.approx(20, abs=0.5)
+    assert made.retaken == 400
+
+
+def test_without_a_placebo_restarts_are_as_in_other_towns():
+    made = waiting_drivers(Departures(np.array([100.0, 0.0]), np.array([30.0, 0.0]), np.array([5.0, 0.0])))
+    assert made.restarts == pytest.approx(RESTARTS)
+    assert made.drivers == pytest.approx(30 - 5 - 100 * RESTARTS)
+    assert made.spread == pytest.approx(np.sqrt(30 + (100 * RESTARTS_SPREAD) ** 2))
+
+
+def test_a_placebo_counts_by_how_much_it_says():
+    """With D departures and N arrivals, the variance of restarts per departure is N / D squared."""
+    made = waiting_drivers(Departures(np.array([100.0, 50.0]), np.array([30.0, 20.0]), np.array([5.0, 2.0])))
+    data, prior = 50**2 / 20, 1 / RESTARTS_SPREAD**2
+    assert made.restarts == pytest.approx((data * 18 / 50 + prior * RESTARTS) / (data + prior))
+    assert made.spread == pytest.approx(np.sqrt(30 + 100**2 / (data + prior)))
+
+
+def fitted(**options):
+    made = network(seed=5, **(BUSY | options))
+    return made, LostDemand(draws=100).fit(made.panel())
+
+
+def test_restarts_alone_give_no_waiting():
+    _, lost = fitted(restarts=0.4)
+    assert lost.restarts_ > 0.15
+    assert lost.waiting_ < 0.12
+
+
+@pytest.mark.parametrize("restarts", [0.0, 0.3])
+def test_drivers_who_wait_are_found_and_are_not_lost(restarts):
+    made, lost = fitted(waiting=0.5, restarts=restarts)
+    share = made.waited / (made.waited + made.lost.height)
+    assert lost.waiting_ == pytest.approx(share, abs=0.17)
+    if restarts:  # without ids, a restart is an arrival, and inflates rates
+        return
+    ignored = LostDemand(draws=100, waiting=0.0).fit(lost.panel_)
+    off = [abs(np.log(each.summary()["lost_arrivals"]["mean"] / made.lost.height)) for each in (lost, ignored)]
+    assert off[0] < 0.6 * off[1]
+
+
+def test_a_given_share_scales_what_is_lost():
+    made = network(seed=6, **BUSY).panel()
+    totals = [
+        LostDemand(draws=60, waiting=w, spill=0.0).fit(made).recovered_.station_arrivals.sum() for w in (0, 0.4, 1)
+    ]
+    assert totals[1] == pytest.approx(0.6 * totals[0], rel=0.03)
+    assert totals[2] == 0
