@@ -23,7 +23,7 @@ GOOD = "1,A,2018-01-02 10:00:00,2018-01-02 12:00:00,20,1,car"
 
 def read(*rows: str, header: str = HEADER, **options: Any) -> Records:
     frame = pl.read_csv("\n".join((header, *rows)).encode(), infer_schema=False)
-    records = read_records([frame], now=NOW, **options)
+    records = read_records([frame], now=NOW, **{"join_minutes": 0} | options)
     assert records.counts["rows_in"] == len(rows) == records.sessions.height + records.rejected.height
     assert records.counts["rows_kept"] == records.sessions.height
     assert records.counts["rows_set_aside"] == records.rejected.height
@@ -228,7 +228,7 @@ def test_columns_are_found_by_their_names(tmp_path):
     header = "Charger ID;Plug In Time;Plug Out Time;Energy (Wh);Port;Transaction ID;User"
     (tmp_path / "x.csv").write_text(f"{header}\nA;2018-01-02T10:00:00Z;2018-01-02T12:00:00Z;20500;2;77;me\n")
     records = read_records(tmp_path / "x.csv")
-    assert records.sessions.select("session_id", "station_id", "energy_kwh", "plug_id", "vehicle_id").row(0) == (
+    assert records.sessions.select("session_id", "station_id", "energy_kwh", "plug_id", "user_id").row(0) == (
         *("77", "A", 20.5, "2", "me"),
     )
     assert any("0.001" in note for note in records.notes)
@@ -326,7 +326,8 @@ def test_plausible_rows_keep_the_laws_too(rows, with_ids, with_plugs):
 
 def check_laws(records: Records, rows: int) -> None:
     sessions = records.sessions
-    assert records.counts["rows_in"] == rows == sessions.height + records.rejected.height
+    assert records.counts["rows_in"] == rows == records.counts["rows_kept"] + records.rejected.height
+    assert records.counts["rows_kept"] == sessions.height + records.counts["restarts_joined"]
     assert sum(records.counts[key] for key in records.counts if key in ASIDE) == records.rejected.height
     assert (sessions["end"] >= sessions["start"]).all()
     assert sessions["energy_kwh"].is_between(0, 1000).all()

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from unmet.cli.options import FormatName, Json, MapFile, Mapped, Overwrite, StationsTable
+from unmet.cli.options import Crs, FormatName, JoinRestarts, Json, MapFile, Mapped, Overwrite, StationsTable
 
 __all__ = ["panel"]
 
@@ -51,6 +51,8 @@ def panel(
     energy: Annotated[
         str, typer.Option(help="What drivers who were not seen would have taken: seen (as others), or to-80 (to 80 %).")
     ] = "seen",
+    join_restarts: JoinRestarts = 15,
+    crs: Crs = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
@@ -78,6 +80,8 @@ def panel(
         waiting=waiting,
         spill=spill,
         energy=energy,
+        join_restarts=join_restarts,
+        crs=crs,
     )
     with run_folder(out, overwrite=overwrite) as folder:
         with progress("Reading records and counting plugs"):

@@ -15,6 +15,7 @@ from unmet.demand.unserved import Unserved
 from unmet.errors import InputError
 from unmet.records.mapping import mapping_from, read_mapping
 from unmet.records.outages import check_outages, merge_outages
+from unmet.records.restarts import JOIN_MINUTES
 from unmet.records.sessions import Records, read_records
 from unmet.records.sql import read_sql
 
@@ -44,6 +45,8 @@ class PanelChoices:
     waiting: str = AUTO
     spill: str = "0"
     energy: str = "seen"
+    join_restarts: float = JOIN_MINUTES  # minutes; 0 joins nothing
+    crs: str | None = None  # of the station table's positions, as EPSG:2056
 
 
 def panel_from_records(choices: PanelChoices) -> tuple[Panel, pl.DataFrame, dict[str, Any]]:
@@ -96,7 +99,14 @@ def _share(option: str, text: str) -> float | None:
 
 def chosen_records(choices: PanelChoices) -> Records:
     """The records that an analyst chose, read and checked."""
-    records = read_records(_sources(choices), choices.format, _mapping(choices), choices.stations)
+    records = read_records(
+        _sources(choices),
+        choices.format,
+        _mapping(choices),
+        choices.stations,
+        join_minutes=choices.join_restarts,
+        crs=choices.crs,
+    )
     if records.sessions.is_empty():
         raise InputError(_nothing_left(records))
     return records

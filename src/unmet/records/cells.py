@@ -24,6 +24,7 @@ MOST_KWH = 1000.0
 MOST_KW = 500.0
 SMALL_KWH = 1.0  # below it, times to the minute say nothing about power
 FIRST_START = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)
+IDS = ("session_id", "plug_id", "post_id", "vehicle_id", "user_id", "operator")  # optional, and text as they are
 _DAY, _HOUR = 86_400_000, 3_600_000
 
 REASONS: dict[str, tuple[str, str]] = {  # what is counted: column whose value is shown, and why the row is set aside
@@ -73,15 +74,15 @@ def type_cells(
     station = (
         pl.Series([mapping.station], dtype=pl.String).new_from_index(0, raw.height)
         if mapping.station is not None or mapping.station_id is None
-        else _text(raw[mapping.station_id])
+        else _identity(raw, mapping.station_id)
     )
     typed = pl.DataFrame(
         {LINE: raw[LINE].cast(pl.UInt32), "station_id": station, "start": start, "end": end, "energy_kwh": energy}
     )
-    for field in ("session_id", "plug_id", "vehicle_id", "operator"):
-        column = getattr(mapping, field)
-        if column is not None and column in raw.columns:
-            typed = typed.with_columns(_text(raw[column]).alias(field))
+    for field in IDS:
+        columns = _columns(getattr(mapping, field) or ())
+        if columns and set(columns) <= set(raw.columns):
+            typed = typed.with_columns(_identity(raw, columns).alias(field))
     if charged is not None:
         typed = typed.with_columns(charged.alias("charged"))
     given = pl.DataFrame(
@@ -118,6 +119,15 @@ def _text(cells: pl.Series) -> pl.Series:
     text = (cells if cells.dtype == pl.String else cells.cast(pl.String, strict=False)).str.strip_chars()
     blank = text.str.len_bytes() == 0
     return text.set(blank.fill_null(value=False), None) if blank.any() else text
+
+
+def _identity(raw: pl.DataFrame, names: str | tuple[str, ...]) -> pl.Series:
+    """The ids in a column, or those that several columns make together, as `CP1/2`; null where a part is empty."""
+    columns = _columns(names)
+    if len(columns) == 1:
+        return _text(raw[columns[0]])
+    parts = pl.DataFrame({str(place): _text(raw[column]) for place, column in enumerate(columns)})
+    return parts.select(pl.concat_str(pl.all(), separator="/"))["0"]
 
 
 def _read_clocks(
@@ -228,7 +238,7 @@ def check_columns(mapping: Mapping, columns: Collection[str], chosen: Collection
     fields = ["start", "end", "energy_kwh", "zone", "end_zone"]
     if mapping.station is None:
         fields.append("station_id")
-    fields += [field for field in ("session_id", "plug_id", "vehicle_id", "operator", "charged") if field in chosen]
+    fields += [field for field in (*IDS, "charged") if field in chosen]
     there = ", ".join(column for column in columns if column and column != LINE)[:1000] or "none"
     for field in fields:
         value = getattr(mapping, field)

@@ -41,8 +41,9 @@ class Cleaned:
 def clean(parts: list[pl.DataFrame]) -> Cleaned:
     """Take out duplicates, sort, and cut sessions that the next one on the same plug follows too early.
 
-    Each part has FILE, LINE, station_id, start and end [Int64, ms], energy_kwh, and perhaps session_id, plug_id and
-    vehicle_id; the first row of several that are the same is the one that stays. The list is emptied, to save memory.
+    Each part has FILE, LINE, station_id, start and end [Int64, ms], energy_kwh, and perhaps session_id, plug_id,
+    vehicle_id and user_id; the first row of several that are the same is the one that stays. The list is emptied, to
+    save memory.
     """
     counts = {"duplicates": 0, "duplicates_that_differ": 0, "ids_used_twice": 0, "ends_cut_short": 0}
     repeats = pl.DataFrame(schema={"row": pl.UInt32, "first": pl.UInt32})
@@ -55,7 +56,9 @@ def clean(parts: list[pl.DataFrame]) -> Cleaned:
     order, tied = _order(key)
     if len(tied):
         rows = order.gather(tied)
-        columns = [c for c in ("session_id", "plug_id", "vehicle_id", "end", "energy_kwh") if c in frame.columns]
+        columns = [
+            c for c in ("session_id", "plug_id", "vehicle_id", "user_id", "end", "energy_kwh") if c in frame.columns
+        ]
         same = frame.select(columns)[rows].with_columns(rows.alias("row"), key.gather(rows).alias("key"))
         repeats, counts["duplicates_that_differ"] = _repeats(same)
         counts["duplicates"] = repeats.height
@@ -129,17 +132,20 @@ def _order(key: pl.Series) -> tuple[pl.Series, pl.Series]:
 def _repeats(same: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     """Which rows repeat an earlier one of the same station and start, and how many do so with other values.
 
-    Either the id is the same, or plug, end and energy are. Where no plug is known the vehicle must be the same too, and
+    Either the id is the same, or plug, end and energy are. Where no plug is known the user must be the same too, and
     sessions without energy that have ids of their own may well be two.
     """
     nothing = pl.lit(None, pl.String)
-    identity, plug, vehicle = (
-        pl.col(column) if column in same.columns else nothing for column in ("session_id", "plug_id", "vehicle_id")
+    identity, plug, vehicle, user = (
+        pl.col(column) if column in same.columns else nothing
+        for column in ("session_id", "plug_id", "vehicle_id", "user_id")
     )
     same = same.sort("row").with_columns(
-        identity.alias("identity"), plug.alias("plug"), pl.when(plug.is_null()).then(vehicle).alias("vehicle")
+        identity.alias("identity"),
+        plug.alias("plug"),
+        pl.when(plug.is_null()).then(pl.coalesce(vehicle, user)).alias("user"),
     )
-    content = ("key", "plug", "vehicle", "end", "energy_kwh")
+    content = ("key", "plug", "user", "end", "energy_kwh")
     telling = pl.col("plug").is_not_null() | (pl.col("energy_kwh") > 0) | pl.col("identity").is_null()
     judged = same.with_columns(
         pl.when(pl.col("identity").is_not_null()).then(pl.col("row").first().over("key", "identity")).alias("by_id"),

@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from unmet.errors import InputError
-from unmet.records.cells import REASONS, Typed, check_columns, type_cells
+from unmet.records.cells import IDS, REASONS, Typed, check_columns, type_cells
 from unmet.records.cleaning import FILE, Cleaned, clean
 from unmet.records.formats import format_named, recognise
 from unmet.records.formats.base import LINE, OUTAGES, REJECTED, Raw
@@ -22,6 +22,7 @@ from unmet.records.formats.files import read_head
 from unmet.records.formats.generic import energy_factor, guess_mapping
 from unmet.records.mapping import Mapping, mapping_from
 from unmet.records.outages import merge_outages
+from unmet.records.restarts import JOIN_MINUTES, join_restarts
 from unmet.records.stations import check_stations
 from unmet.tables import UTC, Checked, as_frame
 
@@ -37,6 +38,8 @@ SESSIONS: dict[str, pl.DataType] = {
     "vehicle_id": pl.String(),
     "operator": pl.String(),
     "charged": UTC,
+    "user_id": pl.String(),
+    "post_id": pl.String(),
 }
 _REJECTED = {"file": pl.String, **REJECTED}
 
@@ -62,14 +65,19 @@ def read_records(
     mapping: Mapping | dict[str, Any] | None = None,
     stations: Any = None,
     now: dt.datetime | None = None,
+    *,
+    join_minutes: float = JOIN_MINUTES,
+    crs: str | None = None,
 ) -> Records:
     """Read files (or frames) of sessions; `mapping` overrides what their format says about columns.
 
-    With a table of `stations` (a file or a frame), sessions at other stations are set aside.
+    With a table of `stations` (a file or a frame), sessions at other stations are set aside. Sessions that a driver
+    starts again within `join_minutes` are joined to the first (0: never). `crs` is the coordinate reference system of
+    the table's positions, where they are not degrees.
     """
     sources = _sources(paths)
     chosen = mapping.model_dump(exclude_defaults=True) if isinstance(mapping, Mapping) else dict(mapping or {})
-    table = check_stations(stations) if stations is not None else None
+    table = check_stations(stations, crs) if stations is not None else None
     known = set(table.kept["station_id"]) if table is not None else None
     pile = _Pile()
     for number, (name, source) in enumerate(sources):
@@ -86,12 +94,13 @@ def read_records(
         if used in ("generic", "table") and final == final.model_copy(update={"time_zone": "UTC", "zone": None}):
             pile.notes += _naive_note(raw.sessions, final, name)
         typed = type_cells(raw.sessions, final, name, now or dt.datetime.now(dt.UTC), known)
+        are_arrivals = raw.are_arrivals
         del raw
         pile.zones.append(final.clocks)
-        pile.add_sessions(number, name, typed)
+        pile.add_sessions(number, name, typed, are_arrivals=are_arrivals)
         del typed
     cleaned = clean(pile.parts)
-    return pile.records(cleaned, [name for name, _ in sources], table, stations)
+    return pile.records(cleaned, [name for name, _ in sources], table, stations, join_minutes)
 
 
 class _Pile:
@@ -123,27 +132,36 @@ class _Pile:
             # A file of stations knows them better than one of sessions.
             self.stations.insert(0 if raw.sessions is None else len(self.stations), (name, raw.stations))
 
-    def add_sessions(self, number: int, name: str, typed: Typed) -> None:
+    def add_sessions(self, number: int, name: str, typed: Typed, *, are_arrivals: bool) -> None:
         """The sessions of a file."""
         self.notes += typed.notes
         self.rejected.append(_in_file(typed.rejected, name))
         for key, rows in typed.counts.items():
             self.counts[key] += rows
-        self.parts.append(typed.kept.with_columns(pl.lit(number, pl.UInt16).alias(FILE)))
+        kept = typed.kept.with_columns(pl.lit(number, pl.UInt16).alias(FILE))
+        if "vehicle_id" in kept.columns and not are_arrivals:
+            known = [column for column in ("user_id", "vehicle_id") if column in kept.columns]
+            kept = kept.with_columns(pl.coalesce(known).alias("user_id"))
+        self.parts.append(kept)
 
-    def records(self, cleaned: Cleaned, names: list[str], table: Checked | None, given: Any) -> Records:
+    def records(
+        self, cleaned: Cleaned, names: list[str], table: Checked | None, given: Any, join_minutes: float
+    ) -> Records:
         """Everything together."""
         counts, notes = self.counts, self.notes
         sessions = _finish(cleaned.sessions, names, counts)
+        counts["rows_kept"] = sessions.height
+        sessions, counts["restarts_joined"] = join_restarts(sessions, join_minutes)
         rejected = pl.concat([*self.rejected, _repeated(cleaned.repeats, names)])
         counts |= cleaned.counts
-        counts["rows_kept"], counts["rows_set_aside"] = sessions.height, rejected.height
+        counts["rows_set_aside"] = rejected.height
         counts["zero_energy"] = int((sessions["energy_kwh"] == 0).sum())
         if counts["ids_used_twice"]:
             notes.append(f"{counts['ids_used_twice']} sessions have the id of another at another station or start.")
         if table is not None:
             where = str(given) if isinstance(given, str | Path) else "stations"
             stations, odd = table.kept, _in_file(table.rejected, where)
+            notes += table.notes
         else:
             stations, odd = _all_stations(self.stations, sessions)
         odd = pl.concat([*self.odd_stations, odd])
@@ -193,7 +211,7 @@ def _plain_columns(raw: Raw, name: str) -> Raw:
 def _override(base: Mapping, chosen: dict[str, Any], columns: tuple[str, ...], name: str) -> Mapping:
     """A format's mapping with what the user says about columns on top; `Date+Time` are two columns."""
     values = dict(chosen)
-    for which in ("start", "end"):
+    for which in ("start", "end", "station_id", *IDS):
         value = values.get(which)
         if isinstance(value, str) and value not in columns and "+" in value:
             values[which] = tuple(part.strip() for part in value.split("+"))

@@ -10,13 +10,24 @@ import polars as pl
 from unmet.errors import InputError
 from unmet.records.formats.base import LINE
 from unmet.records.formats.files import read_head, read_table
+from unmet.records.positions import in_degrees
 from unmet.tables import Checked, Column, RowRule, Table, as_frame, check
 
 __all__ = ["STATIONS", "check_stations"]
 
 _IDS = (
     *("station id", "stationid", "station", "cp id", "cp_id", "cpid", "chargepoint_id", "charge point id"),
-    *("charge_point_id", "charger_id", "osm_id", "location_id", "id", "id borne", "address"),
+    *(
+        "charge_point_id",
+        "charging_station_id",
+        "chargingstationid",
+        "charger_id",
+        "osm_id",
+        "location_id",
+        "id",
+        "id borne",
+        "address",
+    ),
 )
 _PLUGS = ("plug count", "capacity", "connectors", "ports", "port_count", "outlets", "sockets", "evses", "num_plugs")
 
@@ -42,7 +53,12 @@ STATIONS = Table(
         Column("plugs", "integer", "", "plugs at the station", required=False, aliases=_PLUGS, least=1, most=1000),
         Column("operator", "text", "", "who runs it", required=False, aliases=("cpo", "network", "operator_name")),
         Column(
-            "name", "text", "", "its name", required=False, aliases=("station name", "station_name", "location", "site")
+            "name",
+            "text",
+            "",
+            "its name",
+            required=False,
+            aliases=("station name", "station_name", "chargingstationname", "location", "site"),
         ),
     ),
 )
@@ -50,8 +66,11 @@ _ONLY_ID = Table("stations", STATIONS.columns[:1])
 _TYPES = {"text": pl.String, "number": pl.Float64, "integer": pl.Int32, "time": pl.String}
 
 
-def check_stations(source: Any) -> Checked:
-    """Stations of a file or frame, one row an id; columns that are not there are empty."""
+def check_stations(source: Any, crs: str | None = None) -> Checked:
+    """Stations of a file or frame, one row an id; columns that are not there are empty.
+
+    Positions in metres are converted to degrees; `crs` says of which grid, where their range does not.
+    """
     if isinstance(source, str | Path):
         name = str(source)
         frame, odd = read_table(read_head(Path(source)))
@@ -63,6 +82,7 @@ def check_stations(source: Any) -> Checked:
     if not spelled & {"station_id", *_IDS}:
         there = ", ".join(frame.columns)[:1000] or "none"
         raise InputError(f"{name} has no column station_id: name the stations' ids so. Its columns are {there}.")
+    frame, notes = in_degrees(frame, crs, name)
     rules = (RowRule("station_id", pl.col("station_id").is_first_distinct(), "is the id of an earlier station"),)
     checked = check(frame, STATIONS, rules)
     # A station of which another cell cannot be used is still a station: it keeps its id, and the cell is listed.
@@ -80,4 +100,4 @@ def check_stations(source: Any) -> Checked:
     ]
     kept = checked.kept.with_columns(empty).select(column.name for column in STATIONS.columns)
     texts = pl.col("operator", "name")
-    return Checked(kept.with_columns(pl.when(texts != "").then(texts)), rejected)
+    return Checked(kept.with_columns(pl.when(texts != "").then(texts)), rejected, notes=tuple(notes))

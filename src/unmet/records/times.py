@@ -1,9 +1,9 @@
 """Times as operators write them, into UTC.
 
-Text is read column by column: ISO 8601, day-first and month-first dates, AM and PM, month names, HTTP dates, seconds
-or milliseconds since 1970. A time with an offset is certain; one without is local time of a zone. Two rules for local
-times: the hour that happens twice is the earlier one, unless the end would then come before the start; an hour that
-does not exist is read an hour later.
+Text is read column by column: ISO 8601, day-first and month-first dates, AM and PM, month names, HTTP and JavaScript
+dates, seconds or milliseconds since 1970. A time with an offset is certain; one without is local time of a zone. Two
+rules for local times: the hour that happens twice is the earlier one, unless the end would then come before the start;
+an hour that does not exist is read an hour later.
 """
 
 from __future__ import annotations
@@ -206,6 +206,8 @@ def _plain(text: pl.Expr) -> pl.Expr:
     return (
         text.str.strip_chars()
         .str.replace(r"^(\d{1,4})[/.\-](\d{1,2})[/.\-](\d{1,4})(?:[T,\s]+|$)", "${1}-${2}-${3} ")
+        .str.replace(r"\s*\([^()]*\)$", "")
+        .str.replace(r"\s*\b(?:GMT|UTC)([+-]\d\d:?\d\d)$", " ${1}")
         .str.replace(r"^(?i)(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,?\s+", "")
         .str.replace(r"^(\d{1,2})[\s\-]+([A-Za-z]{3,9})\.?,?[\s\-]+(\d{4})[T,\s]+", "${1} ${2} ${3} ")
         .str.replace(r"^([A-Za-z]{3,9})\.?\s+(\d{1,2}),?\s+(\d{4})[T,\s]+", "${2} ${1} ${3} ")

@@ -45,6 +45,7 @@ class Raw:
     stations: pl.DataFrame | None = None  # station_id and, where known, lat, lon, power_kw, plugs, operator, name
     outages: pl.DataFrame | None = None  # columns of OUTAGES
     rejected: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=REJECTED))  # rows without shape
+    are_arrivals: bool = False  # whether each session is an arrival for sure, so that none is a restart
 
 
 @dataclass(frozen=True, slots=True)

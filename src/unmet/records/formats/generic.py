@@ -26,7 +26,9 @@ _WORDS = {  # lower case, letters and digits only, the best first
     "chargerid,charger,stationname,locationid,siteid,location,site,locationname,sitename,address,evseid,evse",
     "plug_id": "plugid,plug,connectorid,connector,portid,port,portnumber,outletid,outlet,socketid,socket,evseid,evse,"
     "plugnumber,connectornumber",
-    "vehicle_id": "vehicleid,vehicle,evid,userid,user,driverid,driver,cardid,rfid,tokenid,token,tagid",
+    "vehicle_id": "vehicleid,vehicle,evid",
+    "user_id": "userid,user,driverid,driver,badgeid,badge,cardid,card,rfid,rfidcard,tokenid,token,tagid,idtag,uid",
+    "post_id": "postid,post,chargepostid,borne,columnid",
     "operator": "operator,operatorname,operatorid,cpo,network",
     "charged": "charged,donecharging,chargingend,chargeend,chargingstop",
     "zone": "timezone,tz,starttimezone,starttz",
