@@ -76,8 +76,9 @@ def test_a_user_with_two_cars_is_followed_plug_by_plug():
         ("me", "A", "1", 105, 150, 1),
         ("me", "A", "2", 130, 140, 1),
     )
-    joined, count = join_restarts(two, 15)
-    assert count == 2
+    for frame in (two, two.with_columns(pl.lit(None, pl.String).alias("post_id"))):
+        joined, count = join_restarts(frame, 15)
+        assert count == 2
     assert joined["end"].to_list() == [two["end"][2], two["end"][3]]
 
 
@@ -90,6 +91,7 @@ def test_an_id_of_many_cars_at_once_is_nobody():
 def test_sockets_of_one_post_are_one_place():
     rows = ("me", "A", "1", 0, 100, 1), ("me", "A", "2", 50, 120, 1), ("me", "A", "1", 125, 150, 1)
     assert join_restarts(sessions(*rows, post_id=["P", "P", "P"]), 15)[1] == 2
+    assert join_restarts(sessions(*rows, post_id=[None, None, None]), 15)[1] == 0
 
 
 starts = st.integers(0, 300)

@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from unmet.tables import as_frame
+from unmet.compiled import compiled
+from unmet.tables import UTC, as_frame
 
 __all__ = ["JOIN_MINUTES", "join_restarts"]
 
@@ -28,8 +30,8 @@ _PLACEHOLDERS = (
     *("ukjent", "tuntematon", "nieznany", "anonymous", "anonyme", "anonym", "anonimo", "guest", "gast", "adhoc"),
     *("none", "null", "nan", "na", "notavailable", "notapplicable", "undefined", "default", "noid", "nouser", "test"),
 )
-_ROW, _GROUP, _WHO = "__row__", "__group__", "__who__"
-_STATION, _PART, _WHERE = "__station__", "__part__", "__where__"
+_ROW, _GROUP = "__row__", "__group__"
+Whole = NDArray[np.int64]
 
 
 def join_restarts(sessions: Any, minutes: float = JOIN_MINUTES) -> tuple[pl.DataFrame, int]:
@@ -57,19 +59,29 @@ def join_restarts(sessions: Any, minutes: float = JOIN_MINUTES) -> tuple[pl.Data
     frame = as_frame(sessions)
     if minutes <= 0 or "user_id" not in frame.columns or frame.is_empty():
         return frame, 0
+    places = [pl.col(column).cast(pl.String) for column in ("post_id", "plug_id") if column in frame.columns]
     told = frame.with_row_index(_ROW).filter(_is_user(pl.col("user_id")))
-    told = told.select(_ROW, "start", "end", _code("user_id").alias(_WHO), *_places(frame))
-    told = told.join(_shared(told), on=_WHO, how="anti").sort(_WHO, _STATION, "start", "end", _ROW)
-    told = told.with_columns(_where(told)).sort(_WHO, _WHERE, "start", "end", _ROW)
+    if not told["start"].is_sorted():
+        told = told.sort("start", maintain_order=True)
     if told.is_empty():
         return frame, 0
-    group = _groups(told, minutes)
-    count = told.height - int(group[-1] + 1)
+    user, station = _numbers(told["user_id"]), _numbers(told["station_id"])
+    part = _numbers(told.select(pl.coalesce(*places, pl.lit("")).alias("part"))["part"])
+    start, end = (told[column].cast(UTC).to_physical().to_numpy() for column in ("start", "end"))
+    by_user = _order(user)
+    shared = np.empty(told.height, dtype=np.bool_)
+    shared[by_user] = _is_shared(user[by_user], start[by_user], end[by_user])
+    rows = np.flatnonzero(~shared)
+    key = user[rows] * (station.max() + 1) + station[rows]
+    order = _order(key)
+    rows, key = rows[order], key[order]
+    first = rows[_first_of_each(key, part[rows], start[rows], end[rows], round(minutes * 60_000))]
+    count = int((first != rows).sum())
     if not count:
         return frame, 0
-    first = told[_ROW].to_numpy()[np.searchsorted(group, group)]  # the row of the first of each group
     label = np.arange(frame.height, dtype=np.uint32)
-    label[told[_ROW].to_numpy()] = first
+    in_frame = told[_ROW].to_numpy()
+    label[in_frame[rows]] = in_frame[first]
     return _joined(frame, label), count
 
 
@@ -79,57 +91,68 @@ def _is_user(user: pl.Expr) -> pl.Expr:
     return (plain != "").fill_null(value=False) & ~plain.is_in(list(_PLACEHOLDERS))
 
 
-def _code(column: str) -> pl.Expr:
-    return pl.col(column).cast(pl.Categorical).to_physical()
+def _numbers(names: pl.Series) -> Whole:
+    """Numbers for names, -1 for none."""
+    codes = names.cast(pl.String).cast(pl.Categorical).to_physical()
+    return codes.cast(pl.Int64).fill_null(-1).to_numpy()
 
 
-def _places(frame: pl.DataFrame) -> list[pl.Expr]:
-    """Numbers for the station of a session, and for the post or plug there."""
-    part = next((column for column in ("post_id", "plug_id") if column in frame.columns), None)
-    return [
-        _code("station_id").alias(_STATION),
-        (_code(part).fill_null(-1) if part else pl.lit(0)).cast(pl.Int64).alias(_PART),
-    ]
+def _order(key: Whole) -> Whole:
+    """The rows in the order of a key; those of one key stay in order."""
+    if len(key) and int(key.max()) < 2**62 // len(key):
+        return pl.Series(key * len(key) + np.arange(len(key))).sort().to_numpy() % len(key)
+    return np.argsort(key, kind="stable")
 
 
-def _where(told: pl.DataFrame) -> pl.Expr:
-    """The place within which a user's sessions follow each other: the station, or the post where cars are several."""
-    both = [_WHO, _STATION]
-    present = pl.col("start") < pl.col("end").cum_max().shift().over(both)
-    elsewhere = pl.col(_PART) != pl.col(_PART).shift().over(both)
-    several = (present & elsewhere).fill_null(value=False).any().over(both)
-    return pl.struct(_STATION, pl.when(several).then(_PART)).rank("dense").alias(_WHERE)
+@compiled("boolean[::1](int64[::1], int64[::1], int64[::1])")
+def _is_shared(user: Whole, start: Whole, end: Whole) -> NDArray[np.bool_]:
+    """Whether the user of a session has more cars at once somewhere than a driver can have; sorted by user, start."""
+    shared = np.zeros(len(user), dtype=np.bool_)
+    present = np.empty(MOST_CARS, dtype=np.int64)  # until when; a session of no length is nobody's second car
+    begin = 0
+    for i in range(len(user)):
+        if i == 0 or user[i] != user[i - 1]:
+            begin = i
+            present[:] = start[i]
+        free = np.argmin(present)
+        if present[free] > start[i] and end[i] > start[i]:
+            shared[begin] = True
+        elif end[i] > present[free]:
+            present[free] = end[i]
+        if i + 1 == len(user) or user[i + 1] != user[i]:
+            shared[begin : i + 1] = shared[begin]
+    return shared
 
 
-def _shared(told: pl.DataFrame) -> pl.DataFrame:
-    """Users with more sessions at once than one driver can have."""
-    changes = pl.concat(
-        [
-            told.select(_WHO, pl.col("start").alias("at"), change=1),
-            told.select(_WHO, pl.col("end").alias("at"), change=-1),
-        ]
-    )
-    # At one moment, ends come first: a session of no length is nobody's second car.
-    cars = changes.sort(_WHO, "at", "change").select(_WHO, pl.col("change").cum_sum().over(_WHO).alias("cars"))
-    return cars.filter(pl.col("cars") > MOST_CARS).select(pl.col(_WHO).unique())
+@compiled("int64[::1](int64[::1], int64[::1], int64[::1], int64[::1], int64)")
+def _first_of_each(key: Whole, part: Whole, start: Whole, end: Whole, longest: int) -> Whole:
+    """The place of the session that each one is a restart of, or its own; sorted by key (user, station) and start.
+
+    Sessions follow each other at the station or, where a user has cars on two parts of it at once, on each part.
+    """
+    first = np.arange(len(key))
+    latest = end.copy()  # end of what is joined so far
+    begin = 0
+    while begin < len(key):
+        stop = begin + 1
+        several = False
+        until = end[begin]
+        while stop < len(key) and key[stop] == key[begin]:
+            several |= start[stop] < until and part[stop] != part[stop - 1]
+            until = max(until, end[stop])
+            stop += 1
+        for i in range(begin + 1, stop):
+            j = i - 1
+            while several and j >= begin and part[j] != part[i]:
+                j -= 1
+            if j >= begin and start[i] - latest[j] <= longest:
+                first[i] = first[j]
+                latest[i] = max(latest[i], latest[j])
+        begin = stop
+    return first
 
 
-def _groups(told: pl.DataFrame, minutes: float) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Numbers of the joined sessions; rows sorted by user, place and start."""
-    who, where = told[_WHO].to_numpy(), told[_WHERE].to_numpy()
-    start, end = (told[column].cast(pl.Datetime("ms", "UTC")).to_physical().to_numpy() for column in ("start", "end"))
-    changes = np.ones(told.height, dtype=bool)
-    changes[1:] = (who[1:] != who[:-1]) | (where[1:] != where[:-1])
-    block = np.cumsum(changes) - 1
-    # The latest end so far in a block; blocks are kept apart by a span longer than the records.
-    span = int(end.max() - start.min()) + 1
-    so_far = np.maximum.accumulate(end - start.min() + block * span) - block * span + start.min()
-    begins = changes.copy()
-    begins[1:] |= start[1:] - so_far[:-1] > minutes * 60_000
-    return np.cumsum(begins) - 1
-
-
-def _joined(frame: pl.DataFrame, label: np.ndarray[tuple[int], np.dtype[np.uint32]]) -> pl.DataFrame:
+def _joined(frame: pl.DataFrame, label: NDArray[np.uint32]) -> pl.DataFrame:
     """One row for each label, in the order of the first rows."""
     frame = frame.with_columns(pl.Series(_GROUP, label)).with_row_index(_ROW)
     several = pl.col(_GROUP).is_duplicated()
