@@ -16,7 +16,7 @@ from unmet.zones import checked_zone
 
 
 def read(text: list[str | None], zone: str = "UTC", day_first: bool | None = None, zones: list[str] | None = None):
-    (clock,), _ = read_times([pl.Series(text, dtype=pl.String)], day_first)
+    (clock,), _, _ = read_times([pl.Series(text, dtype=pl.String)], day_first)
     millis = to_utc(clock, zone, None if zones is None else pl.Series(zones))
     return millis.cast(pl.Datetime("ms", "UTC")).to_list()
 
@@ -81,19 +81,17 @@ def test_one_column_may_hold_many_ways():
 def test_day_or_month_first_is_found_out_from_the_whole_file():
     ambiguous = pl.Series(["03/04/2018 10:00"])
     for other, month in (("25/04/2018 10:00", 4), ("04/25/2018 10:00", 3)):
-        (first, _), sentence = read_times([ambiguous, pl.Series([other])])
+        (first, _), _, notes = read_times([ambiguous, pl.Series([other])])
         assert to_utc(first, "UTC").cast(pl.Datetime("ms"))[0].month == month
-        assert sentence is None
-    (clock,), sentence = read_times([ambiguous])
+        assert notes == []
+    (clock,), _, notes = read_times([ambiguous])
     assert to_utc(clock, "UTC").cast(pl.Datetime("ms"))[0].month == 4
-    assert sentence is not None
-    assert "day_first" in sentence
-    (clock,), sentence = read_times([ambiguous], day_first=False)
+    assert "day_first" in notes[0]
+    (clock,), _, notes = read_times([ambiguous], day_first=False)
     assert to_utc(clock, "UTC").cast(pl.Datetime("ms"))[0].month == 3
-    assert sentence is None
-    _, sentence = read_times([pl.Series(["13/01/2018 10:00", "14/01/2018 10:00", "01/13/2018 10:00"])])
-    assert sentence is not None
-    assert "day first" in sentence
+    assert notes == []
+    _, _, notes = read_times([pl.Series(["13/01/2018 10:00", "14/01/2018 10:00", "01/13/2018 10:00"])])
+    assert "day first" in notes[0]
 
 
 def test_the_hour_that_happens_twice_is_the_earlier_one_and_the_missing_one_an_hour_later():
@@ -104,7 +102,7 @@ def test_the_hour_that_happens_twice_is_the_earlier_one_and_the_missing_one_an_h
         utc(2018, 3, 25, 0, 30),
         utc(2018, 7, 1, 11, 0),
     ]
-    (clock,), _ = read_times([pl.Series(london[:1])])
+    (clock,), _, _ = read_times([pl.Series(london[:1])])
     assert to_utc(clock, "Europe/London", later=True).cast(pl.Datetime("ms", "UTC"))[0] == utc(2018, 10, 28, 1, 30)
 
 
@@ -130,7 +128,7 @@ def test_cells_need_not_be_text():
         (pl.Series([True]), None),
         (pl.Series([2**62], dtype=pl.Int64).cast(pl.Datetime("ms")), None),
     ):
-        (clock,), _ = read_times([cells])
+        (clock,), _, _ = read_times([cells])
         assert to_utc(clock, "Europe/London").cast(pl.Datetime("ms", "UTC")).to_list() == [expected]
 
 

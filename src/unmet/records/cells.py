@@ -55,18 +55,27 @@ class Typed:
     rejected: pl.DataFrame  # columns of REJECTED
     counts: dict[str, int]  # rows by key of REASONS
     notes: list[str]
+    readings: list[str]  # how the cells were read, and on what evidence
 
 
 def type_cells(
-    raw: pl.DataFrame, mapping: Mapping, name: str, now: dt.datetime, known_stations: Collection[str] | None = None
+    raw: pl.DataFrame,
+    mapping: Mapping,
+    name: str,
+    now: dt.datetime,
+    known_stations: Collection[str] | None = None,
+    *,
+    chosen: Collection[str] = (),
 ) -> Typed:
-    """Judge the rows of one file; `raw` has LINE and the columns that `mapping` names."""
+    """Judge the rows of one file; `raw` has LINE and the columns that `mapping` names.
+
+    What the user has `chosen` of the mapping is as said; the rest is what the format suggests.
+    """
     checked_zone(mapping.time_zone)
-    notes: list[str] = []
     start_cells, end_cells = (join_cells(raw, _columns(names)) for names in (mapping.start, mapping.end))
-    start, end, charged, note = _read_clocks(raw, mapping, start_cells, end_cells)
-    if note:
-        notes.append(f"{name}: {note}")
+    clocks = _read_clocks(raw, mapping, start_cells, end_cells, is_settled="day_first" in chosen)
+    start, end, charged = clocks.start, clocks.end, clocks.charged
+    readings, notes = clocks.readings, [f"{name}: {note}" for note in clocks.notes]
     energy_cells = raw[mapping.energy_kwh]
     energy, note = _read_energy(energy_cells, mapping.energy_factor)
     if note:
@@ -96,14 +105,14 @@ def type_cells(
     )
     code = _judge(typed, given, now, known_stations)
     if not (code > 0).any():
-        return Typed(typed, pl.DataFrame(schema=REJECTED), {}, notes)
+        return Typed(typed, pl.DataFrame(schema=REJECTED), {}, notes, readings)
     shown = {"station_id": station, "start": start_cells, "end": end_cells, "energy_kwh": energy_cells}
     tally = dict(code.filter(code > 0).value_counts().rows())
     counts = {key: tally[code] for key, code in _CODES.items() if code in tally}
     half = raw.height / 2
     if mapping.energy_factor == 1 and counts.get("energy_absurd", 0) > half:
         notes.append(f"{name}: most energies are above {MOST_KWH:g}: if they are in Wh, map energy_factor=0.001.")
-    return Typed(typed.filter(code == 0), _set_aside(typed[LINE], code, shown), counts, notes)
+    return Typed(typed.filter(code == 0), _set_aside(typed[LINE], code, shown), counts, notes, readings)
 
 
 def _columns(names: str | tuple[str, ...]) -> tuple[str, ...]:
@@ -130,13 +139,22 @@ def _identity(raw: pl.DataFrame, names: str | tuple[str, ...]) -> pl.Series:
     return parts.select(pl.concat_str(pl.all(), separator="/"))["0"]
 
 
+@dataclass(frozen=True, slots=True)
+class _Clocks:
+    start: pl.Series  # Int64 [ms]
+    end: pl.Series
+    charged: pl.Series | None
+    readings: list[str]
+    notes: list[str]
+
+
 def _read_clocks(
-    raw: pl.DataFrame, mapping: Mapping, start_cells: pl.Series, end_cells: pl.Series
-) -> tuple[pl.Series, pl.Series, pl.Series | None, str | None]:
+    raw: pl.DataFrame, mapping: Mapping, start_cells: pl.Series, end_cells: pl.Series, *, is_settled: bool
+) -> _Clocks:
     columns = [start_cells, end_cells]
     if mapping.charged is not None and mapping.charged in raw.columns:
         columns.append(join_cells(raw, (mapping.charged,)))
-    clocks, note = read_times(columns, mapping.day_first)
+    clocks, readings, notes = read_times(columns, mapping.day_first if is_settled else None, mapping.day_first)
     zones = raw[mapping.zone] if mapping.zone is not None else None
     end_zones = raw[mapping.end_zone] if mapping.end_zone is not None else zones
     start = to_utc(clocks[0], mapping.time_zone, zones)
@@ -146,7 +164,7 @@ def _read_clocks(
         later = to_utc(clocks[1], mapping.time_zone, end_zones, later=True)
         end = later.zip_with(before & (later >= start).fill_null(value=False), end)
     charged = to_utc(clocks[2], mapping.time_zone, end_zones) if len(clocks) > 2 else None
-    return start, end, charged, note
+    return _Clocks(start, end, charged, readings, notes)
 
 
 _UNITS = {"": 0.001, "k": 1.0, "m": 1000.0}  # of a cell that names its own unit, over kWh

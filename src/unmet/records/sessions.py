@@ -57,6 +57,7 @@ class Records:
     formats: dict[str, str]  # file -> name of its format
     time_zone: str  # of the clocks at the stations, as far as the records know it
     notes: list[str] = field(default_factory=list)  # sentences on what had to be assumed
+    readings: dict[str, list[str]] = field(default_factory=dict)  # file -> how its cells were read, on what evidence
 
 
 def read_records(
@@ -93,7 +94,7 @@ def read_records(
             pile.notes.append(f"{name}: energies in {final.energy_kwh!r} are multiplied by {final.energy_factor:g}.")
         if used in ("generic", "table") and final == final.model_copy(update={"time_zone": "UTC", "zone": None}):
             pile.notes += _naive_note(raw.sessions, final, name)
-        typed = type_cells(raw.sessions, final, name, now or dt.datetime.now(dt.UTC), known)
+        typed = type_cells(raw.sessions, final, name, now or dt.datetime.now(dt.UTC), known, chosen=chosen)
         are_arrivals = raw.are_arrivals
         del raw
         pile.zones.append(final.clocks)
@@ -116,6 +117,7 @@ class _Pile:
         self.zones: list[str] = []
         self.odd_stations: list[pl.DataFrame] = [pl.DataFrame(schema=_REJECTED)]
         self.notes: list[str] = []
+        self.readings: dict[str, list[str]] = {}
 
     def add(self, name: str, raw: Raw, used: str) -> None:
         """What a file holds besides sessions, and its rows without shape."""
@@ -135,6 +137,7 @@ class _Pile:
     def add_sessions(self, number: int, name: str, typed: Typed, *, are_arrivals: bool) -> None:
         """The sessions of a file."""
         self.notes += typed.notes
+        self.readings[name] = typed.readings
         self.rejected.append(_in_file(typed.rejected, name))
         for key, rows in typed.counts.items():
             self.counts[key] += rows
@@ -172,7 +175,7 @@ class _Pile:
                 f"The files are of several time zones ({', '.join(sorted(set(self.zones)))}): one goes for all."
             )
         zone = next((zone for zone in self.zones if zone != "UTC"), "UTC")
-        return Records(sessions, stations, outages, rejected, odd, counts, self.formats, zone, notes)
+        return Records(sessions, stations, outages, rejected, odd, counts, self.formats, zone, notes, self.readings)
 
 
 def _sources(paths: Iterable[Any] | Any) -> list[tuple[str, Any]]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from unmet.errors import InputError
+from unmet.records.day_order import find_day_orders
 from unmet.zones import checked_zone
 
 __all__ = ["ZONES", "Clock", "join_cells", "read_times", "to_utc"]
@@ -62,9 +63,22 @@ def join_cells(frame: pl.DataFrame, columns: Sequence[str]) -> pl.Series:
     if len(columns) == 1:
         return _blank_to_null(frame[columns[0]])
     parts = [_blank_to_null(frame[column].cast(pl.String)) for column in columns]
+    if len(parts) > 3:
+        return _from_parts([part.str.strip_chars().str.replace(r"\.0+$", "") for part in parts])
     # Spreadsheets write a date as midnight of that day.
     parts[0] = parts[0].str.replace(r"[ T]0?0:00(:00(\.0+)?)?$", "")
-    return pl.DataFrame(dict(zip("abcdef", parts, strict=False))).select(pl.concat_str(pl.all(), separator=" "))["a"]
+    return pl.DataFrame(dict(zip("abc", parts, strict=False))).select(pl.concat_str(pl.all(), separator=" "))["a"]
+
+
+def _from_parts(parts: list[pl.Series]) -> pl.Series:
+    """Year, month, day, hour, minute (and second) in columns of their own as one text; the year may come third."""
+    year_first = (parts[0].str.len_bytes() == 4).any()
+    form = ("{}-{}-{} {}:{}" if year_first else "{}/{}/{} {}:{}") + ":{}" * (len(parts) - 5)
+    padded = [part.str.zfill(2) for part in parts[:6]] + [pl.Series(["00"]).new_from_index(0, len(parts[0]))] * (
+        5 - len(parts)
+    )
+    names = "abcdef"[: len(padded)]
+    return pl.DataFrame(dict(zip(names, padded, strict=True))).select(pl.format(form, *names).alias("a"))["a"]
 
 
 def _blank_to_null(cells: pl.Series) -> pl.Series:
@@ -74,18 +88,42 @@ def _blank_to_null(cells: pl.Series) -> pl.Series:
     return cells.set(blank.fill_null(value=False), None) if blank.any() else cells
 
 
-def read_times(columns: Sequence[pl.Series], day_first: bool | None = None) -> tuple[list[Clock], str | None]:
-    """Read the time columns of one file, which share an order of day and month.
+def read_times(
+    columns: Sequence[pl.Series], day_first: bool | None = None, suggested: bool | None = None
+) -> tuple[list[Clock], list[str], list[str]]:
+    """Read the time columns of one file: starts, ends, and further ones.
 
-    Where `day_first` is not given, any first part above 12 says that days come first, any second part above 12 that
-    months do. Returns the clocks, and a sentence where nothing says so.
+    The order of day and month is `day_first` where that is given; else it is found out from the rows, cell by cell, and
+    `suggested` is what their format says. Returns the clocks, what was decided, and sentences for the user.
     """
     quick = [_read_quickly(column) for column in columns]
-    sentence = None
-    if day_first is None:
-        rest = [texts for _, texts in quick if texts is not None]
-        day_first, sentence = _day_first(rest)
-    return [_read_rest(clock, texts, day_first) for clock, texts in quick], sentence
+    rest = [
+        texts if texts is not None else _no_texts(len(column))
+        for column, (_, texts) in zip(columns, quick, strict=True)
+    ]
+    if day_first is not None or all(texts is None for _, texts in quick):
+        return [_read_rest(clock, texts, day_first is not False) for clock, texts in quick], [], []
+    found = find_day_orders(rest, suggested)
+    clocks = []
+    for (clock, texts), order in zip(quick, found.columns, strict=True):
+        months_first = (~order).fill_null(value=False)
+        read = _read_rest(clock, _only(texts, ~months_first), day_first=True)
+        clocks.append(_read_rest(read, _only(texts, months_first), day_first=False))
+    return clocks, [found.evidence] if found.evidence else [], [found.note] if found.note else []
+
+
+def _no_texts(length: int) -> pl.Series:
+    return pl.Series([None], dtype=pl.String).new_from_index(0, length)
+
+
+def _only(texts: pl.Series | None, rows: pl.Series) -> pl.Series | None:
+    """The texts of some rows, null elsewhere; None where there are none."""
+    if texts is None:
+        return None
+    if rows.all():
+        return texts
+    chosen = texts.set(~rows.fill_null(value=False), None)
+    return None if chosen.null_count() == len(chosen) else chosen
 
 
 def to_utc(clock: Clock, time_zone: str, zones: pl.Series | None = None, *, later: bool = False) -> pl.Series:
@@ -150,7 +188,9 @@ def _read_quickly(cells: pl.Series) -> tuple[Clock, pl.Series | None]:
         millis = _bounded(cells.cast(pl.Int64) // {"ms": 1, "us": 1000, "ns": 1_000_000}[dtype.time_unit])
         return (Clock(millis, nothing) if dtype.time_zone else Clock(nothing, millis)), None
     if dtype.is_numeric():
-        return Clock(_epoch(cells.cast(pl.Float64, strict=False)), nothing), None
+        number = cells.cast(pl.Float64, strict=False)
+        wall = _serial(number)
+        return Clock(_epoch(number).set(wall.is_not_null(), None), wall), None
     if dtype != pl.String:
         return Clock(nothing, nothing), None
     return _read_common(Clock(nothing, nothing), cells, _ISO)
@@ -196,6 +236,13 @@ def _epoch(number: pl.Series) -> pl.Series:
     return _bounded(number.to_frame("n").select(millis.round().cast(pl.Int64, strict=False))["n"])
 
 
+def _serial(days: pl.Series) -> pl.Series:
+    """Days since 1899-12-30, as spreadsheets count them, of the years 2000 to 2100; null for other numbers."""
+    millis = ((days - 25_569) * 86_400_000).set(~days.is_between(36_526, 73_051).fill_null(value=False), None)
+    seconds = (millis / 1000).round()  # a double holds a time of these days to a microsecond at best
+    return (seconds * 1000).cast(pl.Int64, strict=False)
+
+
 def _strptime(text: pl.Series, form: str, certain: bool) -> pl.Series:
     dtype = pl.Datetime("ms", "UTC") if certain else pl.Datetime("ms")
     return _bounded(text.str.strptime(dtype, form, strict=False, cache=False).cast(pl.Int64))
@@ -217,27 +264,6 @@ def _plain(text: pl.Expr) -> pl.Expr:
     )
 
 
-def _day_first(texts: Sequence[pl.Series]) -> tuple[bool, str | None]:
-    pattern = r"^\s*(\d{1,2})[/.\-](\d{1,2})[/.\-](?:\d{4}|\d{2})\b"
-    first = second = seen = 0
-    for text in texts:
-        days = text.drop_nulls().str.slice(0, 12).value_counts(name="rows")
-        parts = days.select(
-            pl.col(text.name).str.extract(pattern, 1).cast(pl.Int32).alias("first"),
-            pl.col(text.name).str.extract(pattern, 2).cast(pl.Int32).alias("second"),
-            "rows",
-        )
-        seen += parts.filter(pl.col("first").is_not_null()).height
-        first += int(parts.filter(pl.col("first") > 12)["rows"].sum())
-        second += int(parts.filter(pl.col("second") > 12)["rows"].sum())
-    if first and second:
-        order = "day" if first >= second else "month"
-        return first >= second, f"Some dates have the day first and some the month: all are read {order} first."
-    if seen and not first and not second:
-        return True, "Nothing says whether 03/04/2018 is in March or April: days are taken to come first (day_first)."
-    return not second, None
-
-
 def _read_rest(clock: Clock, texts: pl.Series | None, day_first: bool) -> Clock:
     if texts is not None:
         days = "%d{0}%m{0}%Y %H:%M" if day_first else "%m{0}%d{0}%Y %H:%M"
@@ -254,10 +280,20 @@ def _read_rest(clock: Clock, texts: pl.Series | None, day_first: bool) -> Clock:
     utc, wall = _try_forms(bare, day_first)
     utc = utc.fill_null(wall - offset * _MINUTE)
     wall = wall.set(utc.is_not_null(), None)
-    utc = utc.fill_null(_epoch(distinct.str.strip_chars().cast(pl.Float64, strict=False)).set(wall.is_not_null(), None))
+    number = _numbers(distinct)
+    wall = wall.fill_null(_serial(number).set(utc.is_not_null(), None))
+    utc = utc.fill_null(_epoch(number).set(wall.is_not_null(), None))
     found = pl.DataFrame({"text": distinct, "u": utc, "w": wall})
     looked_up = texts.to_frame("text").join(found, on="text", how="left", maintain_order="left")
     return Clock(clock.utc.fill_null(looked_up["u"]), clock.wall.fill_null(looked_up["w"]))
+
+
+def _numbers(texts: pl.Series) -> pl.Series:
+    """Texts that are numbers; a day and the part of a day, as a spreadsheet's date and time columns, are one."""
+    plain = texts.str.strip_chars()
+    pair = plain.str.extract_groups(r"^(\d{5})(?:\.0)? (0?\.\d+|0)$").struct
+    both = pair.field("1").cast(pl.Float64, strict=False) + pair.field("2").cast(pl.Float64, strict=False)
+    return plain.cast(pl.Float64, strict=False).fill_null(both)
 
 
 def _try_forms(text: pl.Series, day_first: bool) -> tuple[pl.Series, pl.Series]:

@@ -24,6 +24,5 @@ FORMAT = table_format(
         user_id="UserId",
         operator=None,
         time_zone="Europe/Zurich",
-        day_first=False,
     ),
 )
