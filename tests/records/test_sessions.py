@@ -273,10 +273,14 @@ def test_order_is_by_start_station_and_id():
     assert sessions.equals(sessions.sort("start", "station_id", "session_id"))
 
 
-def test_most_energies_in_watt_hours_give_a_hint():
-    records = read(*(GOOD.replace(",20,", f",{20000 + i},") for i in range(3)))
-    assert records.counts["energy_absurd"] == 3
-    assert any("energy_factor=0.001" in note for note in records.notes)
+def test_energies_that_only_watt_hours_explain_are_read_so():
+    rows = [f"{i}{GOOD[1:]}".replace(",20,", f",{20000 + i},") for i in range(3)]
+    records = read(*rows)
+    assert records.sessions["energy_kwh"].sum() == pytest.approx(60.003)
+    assert any("Wh" in note and "energy_factor=1" in note for note in records.notes)
+    said = read(*rows, mapping={"energy_factor": 1})
+    assert said.counts["energy_absurd"] == 3
+    assert any("check energy_factor" in note for note in said.notes)
 
 
 cells = st.one_of(
@@ -339,8 +343,9 @@ def check_laws(records: Records, rows: int) -> None:
 
 ASIDE = {
     *("shapeless", "duplicates", "station_missing", "start_missing", "start_unreadable", "open_sessions"),
-    *("end_unreadable", "end_before_start", "too_long", "start_in_future", "start_too_early", "energy_missing"),
-    *("energy_unreadable", "energy_negative", "energy_absurd", "power_absurd", "stations_unknown"),
+    *("end_unreadable", "end_before_start", "too_long", "start_in_future", "start_too_early", "start_far_away"),
+    "energy_missing",
+    *("outside_period", "energy_unreadable", "energy_negative", "energy_absurd", "power_absurd", "stations_unknown"),
 }
 
 

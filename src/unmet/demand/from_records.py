@@ -106,6 +106,7 @@ def chosen_records(choices: PanelChoices) -> Records:
         choices.stations,
         join_minutes=choices.join_restarts,
         crs=choices.crs,
+        time_zone=choices.time_zone,
     )
     if records.sessions.is_empty():
         raise InputError(_nothing_left(records))

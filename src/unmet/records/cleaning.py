@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 
 from unmet.compiled import compiled
 from unmet.records.formats.base import LINE
+from unmet.records.outliers import FAR_AWAY, far_away
+from unmet.tables import UTC
 
 __all__ = ["FILE", "Cleaned", "clean"]
 
 FILE = "__file__"  # the number of the file a row came from
 _EMPTY: dict[str, pl.DataType] = {
-    FILE: pl.UInt16(),
+    FILE: pl.UInt32(),
     LINE: pl.UInt32(),
     "station_id": pl.String(),
     "start": pl.Int64(),
@@ -35,6 +37,7 @@ class Cleaned:
 
     sessions: pl.DataFrame  # the columns that came in, sorted by start, station and id
     repeats: pl.DataFrame  # file, line and session_id of rows that repeat another; first_file, first_line of that one
+    far: pl.DataFrame  # file, line, start and days of rows that are years away from all others
     counts: dict[str, int]
 
 
@@ -49,8 +52,10 @@ def clean(parts: list[pl.DataFrame]) -> Cleaned:
     repeats = pl.DataFrame(schema={"row": pl.UInt32, "first": pl.UInt32})
     frame = pl.concat(parts, how="diagonal") if parts else pl.DataFrame(schema=_EMPTY)
     parts.clear()
+    frame, far = _without_far(frame)
+    counts[FAR_AWAY] = far.height
     if frame.is_empty():
-        return Cleaned(frame, _described(repeats, frame), counts)
+        return Cleaned(frame, _described(repeats, frame), far, counts)
     station = _codes(frame["station_id"])
     key = _key(frame["start"], station)
     order, tied = _order(key)
@@ -81,7 +86,22 @@ def clean(parts: list[pl.DataFrame]) -> Cleaned:
     if "plug_id" in frame.columns and frame["plug_id"].null_count() < frame.height:
         end, counts["ends_cut_short"] = _cut(frame, station)
         frame = frame.with_columns(end.alias("end"))
-    return Cleaned(frame, described, counts)
+    return Cleaned(frame, described, far, counts)
+
+
+def _without_far(frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The sessions of the period that the records are of, and the rows that are years away from it."""
+    days = far_away(frame["start"])
+    lone = days > 0
+    described = pl.DataFrame(
+        {
+            "file": frame[FILE].filter(lone),
+            "line": frame[LINE].filter(lone),
+            "start": frame["start"].filter(lone).cast(UTC),
+            "days": days.filter(lone),
+        }
+    )
+    return (frame.filter(~lone) if described.height else frame), described
 
 
 def _described(repeats: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:

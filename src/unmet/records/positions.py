@@ -28,6 +28,7 @@ class _Grid:
     north: tuple[float, float]
 
 
+_MERCATOR = _Grid("EPSG:3857", "web Mercator", (-20_050_000, 20_050_000), (-20_050_000, 20_050_000))
 _GRIDS = (
     _Grid("EPSG:2056", "Swiss LV95", (2_480_000, 2_840_000), (1_070_000, 1_300_000)),
     _Grid("EPSG:21781", "Swiss LV03", (480_000, 840_000), (70_000, 300_000)),
@@ -40,7 +41,7 @@ _GRIDS = (
     _Grid("EPSG:3067", "Finnish TM35FIN", (50_000, 760_000), (6_600_000, 7_800_000)),
     _Grid("EPSG:25832", "UTM zone 32N", (280_000, 930_000), (5_200_000, 6_500_000)),
     _Grid("EPSG:25833", "UTM zone 33N", (80_000, 610_000), (5_200_000, 6_200_000)),
-    _Grid("EPSG:3857", "web Mercator", (-20_050_000, 20_050_000), (-20_050_000, 20_050_000)),
+    _MERCATOR,
 )
 
 
@@ -87,9 +88,10 @@ def _are_metres(x: pl.Series, y: pl.Series) -> bool:
 
 
 def _recognised(x: pl.Series, y: pl.Series, name: str) -> _Grid:
-    as_named = [grid for grid in _GRIDS if _fits(grid, x, y)]
-    fitting = as_named or [grid for grid in _GRIDS if _fits(grid, y, x)]  # some grids call the easting Y
-    national = [grid for grid in fitting if grid.code != "EPSG:3857"] or fitting
+    # Swiss maps call the easting Y and the northing X.
+    as_named = [grid for grid in _GRIDS if _fits(grid, x, y) or ("Swiss" in grid.name and _fits(grid, y, x))]
+    national = [grid for grid in as_named if grid is not _MERCATOR]
+    national = national or [grid for grid in _GRIDS if grid is not _MERCATOR and _fits(grid, y, x)] or as_named
     if len(national) == 1:
         return national[0]
     example = f"{x.drop_nulls()[0]:g}, {y.drop_nulls()[0]:g}"

@@ -14,6 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unmet.compiled import compiled
+from unmet.records.ordering import Whole, numbers_of, stable_order
 from unmet.tables import UTC, as_frame
 
 __all__ = ["JOIN_MINUTES", "join_restarts"]
@@ -31,7 +32,6 @@ _PLACEHOLDERS = (
     *("none", "null", "nan", "na", "notavailable", "notapplicable", "undefined", "default", "noid", "nouser", "test"),
 )
 _ROW, _GROUP = "__row__", "__group__"
-Whole = NDArray[np.int64]
 
 
 def join_restarts(sessions: Any, minutes: float = JOIN_MINUTES) -> tuple[pl.DataFrame, int]:
@@ -65,15 +65,15 @@ def join_restarts(sessions: Any, minutes: float = JOIN_MINUTES) -> tuple[pl.Data
         told = told.sort("start", maintain_order=True)
     if told.is_empty():
         return frame, 0
-    user, station = _numbers(told["user_id"]), _numbers(told["station_id"])
-    part = _numbers(told.select(pl.coalesce(*places, pl.lit("")).alias("part"))["part"])
+    user, station = numbers_of(told["user_id"]), numbers_of(told["station_id"])
+    part = numbers_of(told.select(pl.coalesce(*places, pl.lit("")).alias("part"))["part"])
     start, end = (told[column].cast(UTC).to_physical().to_numpy() for column in ("start", "end"))
-    by_user = _order(user)
+    by_user = stable_order(user)
     shared = np.empty(told.height, dtype=np.bool_)
     shared[by_user] = _is_shared(user[by_user], start[by_user], end[by_user])
     rows = np.flatnonzero(~shared)
     key = user[rows] * (station.max() + 1) + station[rows]
-    order = _order(key)
+    order = stable_order(key)
     rows, key = rows[order], key[order]
     first = rows[_first_of_each(key, part[rows], start[rows], end[rows], round(minutes * 60_000))]
     count = int((first != rows).sum())
@@ -89,19 +89,6 @@ def _is_user(user: pl.Expr) -> pl.Expr:
     """Whether an id is of somebody: it has letters or digits other than zeros, and is no word for nobody."""
     plain = user.str.to_lowercase().str.replace_all(r"[^\p{L}\p{N}]", "").str.strip_chars_start("0")
     return (plain != "").fill_null(value=False) & ~plain.is_in(list(_PLACEHOLDERS))
-
-
-def _numbers(names: pl.Series) -> Whole:
-    """Numbers for names, -1 for none."""
-    codes = names.cast(pl.String).cast(pl.Categorical).to_physical()
-    return codes.cast(pl.Int64).fill_null(-1).to_numpy()
-
-
-def _order(key: Whole) -> Whole:
-    """The rows in the order of a key; those of one key stay in order."""
-    if len(key) and int(key.max()) < 2**62 // len(key):
-        return pl.Series(key * len(key) + np.arange(len(key))).sort().to_numpy() % len(key)
-    return np.argsort(key, kind="stable")
 
 
 @compiled("boolean[::1](int64[::1], int64[::1], int64[::1])")

@@ -1,30 +1,33 @@
 """An operator's files in, clean sessions and stations out.
 
-Rows in = sessions + rows set aside, always; every row set aside says where it was, what it held and why.
+Rows in = sessions + restarts joined to them + rows set aside, always; every row set aside says where it was, what it
+held and why.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from unmet.errors import InputError
-from unmet.records.cells import IDS, REASONS, Typed, check_columns, type_cells
+from unmet.records.cells import REASONS
 from unmet.records.cleaning import FILE, Cleaned, clean
-from unmet.records.formats import format_named, recognise
-from unmet.records.formats.base import LINE, OUTAGES, REJECTED, Raw
-from unmet.records.formats.files import read_head
-from unmet.records.formats.generic import energy_factor, guess_mapping
-from unmet.records.mapping import Mapping, mapping_from
+from unmet.records.formats.base import LINE, OUTAGES, REJECTED
+from unmet.records.mapping import Mapping
+from unmet.records.one_file import OneFile, Reading, read_one
 from unmet.records.outages import merge_outages
+from unmet.records.outliers import clock_notes
+from unmet.records.positions_check import mend_positions
 from unmet.records.restarts import JOIN_MINUTES, join_restarts
+from unmet.records.sources import Source, find_sources
 from unmet.records.stations import check_stations
-from unmet.tables import UTC, Checked, as_frame
+from unmet.tables import UTC, Checked
 
 __all__ = ["SESSIONS", "Records", "read_records"]
 
@@ -41,6 +44,7 @@ SESSIONS: dict[str, pl.DataType] = {
     "user_id": pl.String(),
     "post_id": pl.String(),
 }
+MANY_FILES = 4  # from here on, several are read at a time
 _REJECTED = {"file": pl.String, **REJECTED}
 
 
@@ -68,40 +72,63 @@ def read_records(
     now: dt.datetime | None = None,
     *,
     join_minutes: float = JOIN_MINUTES,
+    station_mapping: dict[str, str] | None = None,
     crs: str | None = None,
+    time_zone: str | None = None,
+    since: dt.datetime | None = None,
+    until: dt.datetime | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Records:
-    """Read files (or frames) of sessions; `mapping` overrides what their format says about columns.
+    """Read files, folders, patterns or frames of sessions.
 
-    With a table of `stations` (a file or a frame), sessions at other stations are set aside. Sessions that a driver
-    starts again within `join_minutes` are joined to the first (0: never). `crs` is the coordinate reference system of
-    the table's positions, where they are not degrees.
+    Args:
+        paths: one or several; a folder stands for the tables in it, a workbook for its sheets.
+        format: the format of all files; `auto` finds it out for each.
+        mapping: what the user says about columns; it overrides what a format says.
+        stations: a table of stations (a file or a frame); sessions at other stations are then set aside.
+        now: sessions that start more than a day later are set aside.
+        join_minutes: sessions that a user starts again within so many minutes are joined to the first; 0: never.
+        station_mapping: which columns of `stations` hold what, as {"station_id": "Site"}.
+        crs: grid of the positions in `stations`, as EPSG:2056, where they are not degrees.
+        time_zone: zone of times without one, where neither the mapping nor the format says it.
+        since: sessions that start earlier are set aside.
+        until: sessions that start then or later are set aside.
+        progress: called with the number of files read so far, and of all.
     """
-    sources = _sources(paths)
+    sources = find_sources(paths)
     chosen = mapping.model_dump(exclude_defaults=True) if isinstance(mapping, Mapping) else dict(mapping or {})
-    table = check_stations(stations, crs) if stations is not None else None
+    table = check_stations(stations, crs, station_mapping) if stations is not None else None
     known = set(table.kept["station_id"]) if table is not None else None
+    reading = Reading(format, chosen, time_zone, known, now or dt.datetime.now(dt.UTC), since, until)
     pile = _Pile()
-    for number, (name, source) in enumerate(sources):
-        raw, used, columns = _read(source, format)
-        raw = _plain_columns(raw, name)
-        pile.add(name, raw, used)
-        if raw.sessions is None:
-            continue
-        columns = columns or tuple(raw.sessions.columns)
-        final = _override(raw.mapping, chosen, columns, name)
-        check_columns(final, columns, chosen, name)
-        if used == "generic" and final.energy_factor != 1:
-            pile.notes.append(f"{name}: energies in {final.energy_kwh!r} are multiplied by {final.energy_factor:g}.")
-        if used in ("generic", "table") and final == final.model_copy(update={"time_zone": "UTC", "zone": None}):
-            pile.notes += _naive_note(raw.sessions, final, name)
-        typed = type_cells(raw.sessions, final, name, now or dt.datetime.now(dt.UTC), known, chosen=chosen)
-        are_arrivals = raw.are_arrivals
-        del raw
-        pile.zones.append(final.clocks)
-        pile.add_sessions(number, name, typed, are_arrivals=are_arrivals)
-        del typed
+    for number, one in enumerate(_read_all(sources, reading)):
+        pile.add(number, one)
+        del one
+        if progress is not None:
+            progress(number + 1, len(sources))
     cleaned = clean(pile.parts)
-    return pile.records(cleaned, [name for name, _ in sources], table, stations, join_minutes)
+    return pile.records(cleaned, [source.name for source in sources], table, stations, join_minutes)
+
+
+def _read_all(sources: list[Source], reading: Reading) -> Iterator[OneFile]:
+    """The files in their order, several at a time where they are many: Polars itself uses all cores on a large one."""
+    workers = min(os.cpu_count() or 1, len(sources))
+    if len(sources) < MANY_FILES or workers < 2:
+        for source in sources:
+            yield read_one(source, reading)
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        waiting: list[Any] = []
+        try:
+            for source in sources:
+                waiting.append(pool.submit(read_one, source, reading))
+                if len(waiting) > 4 * workers:
+                    yield waiting.pop(0).result()
+            while waiting:
+                yield waiting.pop(0).result()
+        finally:
+            for task in waiting:
+                task.cancel()
 
 
 class _Pile:
@@ -109,60 +136,54 @@ class _Pile:
 
     def __init__(self) -> None:
         self.parts: list[pl.DataFrame] = []
-        self.rejected: list[pl.DataFrame] = []
+        self.rejected: list[pl.DataFrame] = [pl.DataFrame(schema=_REJECTED)]
         self.outages: list[pl.DataFrame] = []
         self.stations: list[tuple[str, pl.DataFrame]] = []
         self.counts = dict.fromkeys(("rows_in", "rows_kept", "rows_set_aside", "shapeless", *REASONS), 0)
         self.formats: dict[str, str] = {}
         self.zones: list[str] = []
         self.odd_stations: list[pl.DataFrame] = [pl.DataFrame(schema=_REJECTED)]
-        self.notes: list[str] = []
+        self.notes: dict[str, list[str]] = {}  # sentence -> files
         self.readings: dict[str, list[str]] = {}
 
-    def add(self, name: str, raw: Raw, used: str) -> None:
-        """What a file holds besides sessions, and its rows without shape."""
-        self.formats[name] = used
-        if raw.sessions is None:
-            self.odd_stations.append(_in_file(raw.rejected, name))
-        else:
-            self.rejected.append(_in_file(raw.rejected, name))
-            self.counts["shapeless"] += raw.rejected.height
-            self.counts["rows_in"] += raw.rejected.height + raw.sessions.height
-        if raw.outages is not None:
-            self.outages.append(raw.outages.select(list(OUTAGES)))
-        if raw.stations is not None:
-            # A file of stations knows them better than one of sessions.
-            self.stations.insert(0 if raw.sessions is None else len(self.stations), (name, raw.stations))
-
-    def add_sessions(self, number: int, name: str, typed: Typed, *, are_arrivals: bool) -> None:
-        """The sessions of a file."""
-        self.notes += typed.notes
-        self.readings[name] = typed.readings
-        self.rejected.append(_in_file(typed.rejected, name))
-        for key, rows in typed.counts.items():
+    def add(self, number: int, one: OneFile) -> None:
+        """What one file holds."""
+        self.formats[one.name] = one.format
+        for key, rows in one.counts.items():
             self.counts[key] += rows
-        kept = typed.kept.with_columns(pl.lit(number, pl.UInt16).alias(FILE))
-        if "vehicle_id" in kept.columns and not are_arrivals:
-            known = [column for column in ("user_id", "vehicle_id") if column in kept.columns]
-            kept = kept.with_columns(pl.coalesce(known).alias("user_id"))
-        self.parts.append(kept)
+        for note in one.notes:
+            self.notes.setdefault(note, []).append(one.name)
+        self.readings[one.name] = one.readings
+        if one.outages is not None:
+            self.outages.append(one.outages.select(list(OUTAGES)))
+        if one.stations is not None:
+            # A file of stations knows them better than one of sessions.
+            self.stations.insert(0 if one.sessions is None else len(self.stations), (one.name, one.stations))
+        if one.sessions is None:
+            self.odd_stations.append(_in_file(one.rejected, one.name))
+        else:
+            self.zones.append(one.zone)
+            self.rejected.append(_in_file(one.rejected, one.name))
+            self.parts.append(one.sessions.with_columns(pl.lit(number, pl.UInt32).alias(FILE)))
 
     def records(
         self, cleaned: Cleaned, names: list[str], table: Checked | None, given: Any, join_minutes: float
     ) -> Records:
         """Everything together."""
-        counts, notes = self.counts, self.notes
+        counts, notes = self.counts, _told_once(self.notes)
         sessions = _finish(cleaned.sessions, names, counts)
         counts["rows_kept"] = sessions.height
         sessions, counts["restarts_joined"] = join_restarts(sessions, join_minutes)
-        rejected = pl.concat([*self.rejected, _repeated(cleaned.repeats, names)])
+        rejected = pl.concat([*self.rejected, _repeated(cleaned.repeats, names), _far(cleaned.far, names)])
         counts |= cleaned.counts
         counts["rows_set_aside"] = rejected.height
         counts["zero_energy"] = int((sessions["energy_kwh"] == 0).sum())
         if counts["ids_used_twice"]:
             notes.append(f"{counts['ids_used_twice']} sessions have the id of another at another station or start.")
+        if sessions.height:
+            notes += clock_notes(sessions)
+        where = str(given) if isinstance(given, str | Path) else "The stations"
         if table is not None:
-            where = str(given) if isinstance(given, str | Path) else "stations"
             stations, odd = table.kept, _in_file(table.rejected, where)
             notes += table.notes
         else:
@@ -175,65 +196,17 @@ class _Pile:
                 f"The files are of several time zones ({', '.join(sorted(set(self.zones)))}): one goes for all."
             )
         zone = next((zone for zone in self.zones if zone != "UTC"), "UTC")
+        stations, said = mend_positions(stations, zone, where)
+        notes += said
         return Records(sessions, stations, outages, rejected, odd, counts, self.formats, zone, notes, self.readings)
 
 
-def _sources(paths: Iterable[Any] | Any) -> list[tuple[str, Any]]:
-    """Names and sources: a file's name is its path, a frame's its number."""
-    several = isinstance(paths, list | tuple) or (isinstance(paths, Iterable) and not hasattr(paths, "columns"))
-    given = list(paths) if several and not isinstance(paths, str | Path) else [paths]
-    if not given:
-        raise InputError("There are no files to read: give at least one.")
+def _told_once(notes: dict[str, list[str]]) -> list[str]:
+    """Sentences with the files that they are about; what holds for many files is said once."""
     return [
-        (str(source), Path(source)) if isinstance(source, str | Path) else (f"table {number}", as_frame(source))
-        for number, source in enumerate(given, start=1)
+        f"{names[0] if len(names) == 1 else f'{names[0]} and {len(names) - 1} other files'}: {note}"
+        for note, names in notes.items()
     ]
-
-
-def _read(source: Path | pl.DataFrame, format: str) -> tuple[Raw, str, tuple[str, ...]]:  # noqa: A002
-    if isinstance(source, pl.DataFrame):
-        frame = source if LINE in source.columns else source.with_row_index(LINE, offset=1)
-        return Raw(guess_mapping(frame.drop(LINE)), sessions=frame), "table", ()
-    if format == "auto":
-        used, head = recognise(source)
-    else:
-        used, head = format_named(format), read_head(source)
-    return used.read(head), used.name, head.columns if head.kind == "csv" else ()
-
-
-def _plain_columns(raw: Raw, name: str) -> Raw:
-    """Categories as text; columns that are no cells at all are refused."""
-    if raw.sessions is None:
-        return raw
-    for column, dtype in raw.sessions.schema.items():
-        if dtype.is_nested() or dtype in (pl.Binary, pl.Object, pl.Duration):
-            raise InputError(f"{name}: column {column} holds {dtype}: give text, numbers or times.")
-    return replace(raw, sessions=raw.sessions.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String)))
-
-
-def _override(base: Mapping, chosen: dict[str, Any], columns: tuple[str, ...], name: str) -> Mapping:
-    """A format's mapping with what the user says about columns on top; `Date+Time` are two columns."""
-    values = dict(chosen)
-    for which in ("start", "end", "station_id", *IDS):
-        value = values.get(which)
-        if isinstance(value, str) and value not in columns and "+" in value:
-            values[which] = tuple(part.strip() for part in value.split("+"))
-    if "station_id" in values:
-        values.setdefault("station", None)
-    if isinstance(values.get("energy_kwh"), str) and values["energy_kwh"] != base.energy_kwh:
-        values.setdefault("energy_factor", energy_factor(values["energy_kwh"]))
-    return mapping_from(values, f"The mapping for {name}", base) if values else base
-
-
-def _naive_note(frame: pl.DataFrame, mapping: Mapping, name: str) -> list[str]:
-    """A word where times carry no zone and none was given."""
-    column = mapping.start if isinstance(mapping.start, str) else mapping.start[-1]
-    if column not in frame.columns or frame.schema[column] != pl.String:
-        return []
-    cells = frame[column].drop_nulls().head(100)
-    if cells.str.contains(r"(?i)(z|gmt|utc|[+-]\d\d:?\d\d)\s*$|^\d+(\.\d+)?$").any():
-        return []
-    return [f"{name}: times without a zone are taken as UTC; give --map time_zone=Europe/Copenhagen if they are local."]
 
 
 def _in_file(rejected: pl.DataFrame, name: str) -> pl.DataFrame:
@@ -252,6 +225,18 @@ def _repeated(repeats: pl.DataFrame, names: list[str]) -> pl.DataFrame:
         pl.lit("session_id").alias("column"),
         pl.col("session_id").str.slice(0, 200).alias("value"),
         first.to_series().alias("reason"),
+    )
+
+
+def _far(rows: pl.DataFrame, names: list[str]) -> pl.DataFrame:
+    """Rows years away from all others as rows set aside."""
+    years = (pl.col("days") / 365.25).round(1)
+    return rows.select(
+        pl.Series(names, dtype=pl.String).gather(rows["file"]).alias("file"),
+        "line",
+        pl.lit("start").alias("column"),
+        pl.col("start").dt.strftime("%Y-%m-%dT%H:%M:%SZ").alias("value"),
+        pl.format("is {} years away from all other sessions: the clock was probably wrong", years).alias("reason"),
     )
 
 

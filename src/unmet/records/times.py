@@ -17,7 +17,7 @@ from unmet.errors import InputError
 from unmet.records.day_order import find_day_orders
 from unmet.zones import checked_zone
 
-__all__ = ["ZONES", "Clock", "join_cells", "read_times", "to_utc"]
+__all__ = ["ZONES", "Clock", "join_cells", "missing_times", "read_times", "to_utc"]
 
 _BY_HOURS = {  # east of Greenwich; of several meanings of an abbreviation, the one of Europe or North America
     0: "UTC GMT Z WET",
@@ -67,6 +67,7 @@ def join_cells(frame: pl.DataFrame, columns: Sequence[str]) -> pl.Series:
         return _from_parts([part.str.strip_chars().str.replace(r"\.0+$", "") for part in parts])
     # Spreadsheets write a date as midnight of that day.
     parts[0] = parts[0].str.replace(r"[ T]0?0:00(:00(\.0+)?)?$", "")
+    parts[1] = parts[1].str.replace(r"^1(899-12-3[01]|900-01-0[01])[ T]", "")  # and a time as one of their first day
     return pl.DataFrame(dict(zip("abc", parts, strict=False))).select(pl.concat_str(pl.all(), separator=" "))["a"]
 
 
@@ -153,6 +154,13 @@ def _localise(wall: pl.Series, zone: str, *, later: bool) -> pl.Series:
     except InputError:  # a cell, not an option: its rows are set aside
         return pl.Series(wall.name, [None], pl.Int64).new_from_index(0, len(wall))
     return _zoned(wall, zone, later=later).fill_null(_zoned(wall + _HOUR, zone, later=later))
+
+
+def missing_times(clock: Clock, zone: str) -> int:
+    """How many wall times do not exist in a zone, since its clocks were put forward."""
+    if clock.wall.null_count() == len(clock.wall) or _offset_minutes(zone) is not None:
+        return 0
+    return _zoned(clock.wall, zone, later=False).null_count() - clock.wall.null_count()
 
 
 def _zoned(wall: pl.Series, zone: str, *, later: bool) -> pl.Series:

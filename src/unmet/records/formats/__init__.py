@@ -39,9 +39,9 @@ def format_named(name: str) -> Format:
     return known[name]
 
 
-def recognise(path: Path) -> tuple[Format, Head]:
-    """The first format that a file fits, and what was seen of it."""
-    head = read_head(path)
+def recognise(path: Path, sheet: str | None = None) -> tuple[Format, Head]:
+    """The first format that a file (or a sheet of a workbook) fits, and what was seen of it."""
+    head = read_head(path, sheet)
     for candidate in _all().values():
         if candidate.matches(head):
             return candidate, head
