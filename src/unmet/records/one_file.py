@@ -19,6 +19,7 @@ from unmet.records.formats.generic import energy_factor, guess_mapping
 from unmet.records.mapping import Mapping, mapping_from
 from unmet.records.plug_ids import tell_plugs_apart
 from unmet.records.sources import Source
+from unmet.records.stations import STATIONS
 
 __all__ = ["OneFile", "Reading", "final_mapping", "look_at", "read_one"]
 
@@ -52,6 +53,7 @@ class OneFile:
     zone: str = "UTC"
     notes: list[str] = field(default_factory=list)  # sentences without the file's name
     readings: list[str] = field(default_factory=list)
+    problem: str | None = None  # why a sheet of a workbook holds no sessions
 
 
 def read_one(source: Source, reading: Reading) -> OneFile:
@@ -65,7 +67,12 @@ def read_one(source: Source, reading: Reading) -> OneFile:
     columns = columns or tuple(raw.sessions.columns)
     chosen = _with_zone(reading, raw.mapping, used)
     mapping = final_mapping(raw.mapping, chosen, columns, source.name)
-    check_columns(mapping, columns, reading.chosen, source.name, raw.sessions)
+    try:
+        check_columns(mapping, columns, reading.chosen, source.name, raw.sessions)
+    except InputError as error:
+        if not source.is_one_of_several:
+            raise
+        return _another_sheet(source, raw.sessions, str(error))
     notes = [*raw.notes, *_mapping_notes(raw.sessions, mapping, used, chosen)]
     typed = type_cells(
         raw.sessions,
@@ -93,6 +100,17 @@ def read_one(source: Source, reading: Reading) -> OneFile:
     )
 
 
+def _another_sheet(source: Source, frame: pl.DataFrame, problem: str) -> OneFile:
+    """A sheet that holds no sessions: a table of stations, or something else, which is left out."""
+    found = {column.strip().lower() for column in frame.columns}
+    about = [{column.name, *column.aliases} & found for column in STATIONS.columns]
+    nothing = pl.DataFrame(schema=REJECTED)
+    if about[0] and any(about[1:5]):
+        return OneFile(source.name, "stations", None, nothing, {}, stations=frame.drop(LINE), problem=problem)
+    note = "holds no sessions and is left out."
+    return OneFile(source.name, "none", None, nothing, {}, notes=[note], problem=problem)
+
+
 def look_at(source: Source, format: str) -> tuple[Raw, str, tuple[str, ...]]:  # noqa: A002
     """The raw cells of a source, the name of its format, and the columns of a table as the file has them."""
     if isinstance(source.table, pl.DataFrame):
@@ -103,11 +121,15 @@ def look_at(source: Source, format: str) -> tuple[Raw, str, tuple[str, ...]]:  #
         used, head = recognise(source.table, source.sheet)
     else:
         used, head = format_named(format), read_head(source.table, source.sheet)
-    return used.read(head), used.name, _columns(head)
+    raw = used.read(head)
+    return raw, used.name, _columns(head, raw)
 
 
-def _columns(head: Head) -> tuple[str, ...]:
-    return head.columns if head.kind in ("csv", "excel") else ()
+def _columns(head: Head, raw: Raw) -> tuple[str, ...]:
+    """The columns of a table, those that are there twice as well, and those that its format made."""
+    if head.kind not in ("csv", "excel") or raw.sessions is None:
+        return ()
+    return (*head.columns, *(column for column in raw.sessions.columns if column not in head.columns))
 
 
 def _plain_columns(raw: Raw, name: str) -> Raw:

@@ -16,8 +16,10 @@ from typing import Any
 
 import polars as pl
 
+from unmet.errors import InputError
 from unmet.records.cells import REASONS
 from unmet.records.cleaning import FILE, Cleaned, clean
+from unmet.records.crowded import crowded_note
 from unmet.records.formats.base import LINE, OUTAGES, REJECTED
 from unmet.records.mapping import Mapping
 from unmet.records.one_file import OneFile, Reading, read_one
@@ -44,6 +46,7 @@ SESSIONS: dict[str, pl.DataType] = {
     "user_id": pl.String(),
     "post_id": pl.String(),
 }
+FEW_SESSIONS = 100
 MANY_FILES = 4  # from here on, several are read at a time
 _REJECTED = {"file": pl.String, **REJECTED}
 
@@ -101,11 +104,16 @@ def read_records(
     known = set(table.kept["station_id"]) if table is not None else None
     reading = Reading(format, chosen, time_zone, known, now or dt.datetime.now(dt.UTC), since, until)
     pile = _Pile()
+    problems: dict[str, list[str | None]] = {}  # by file, one for each sheet
     for number, one in enumerate(_read_all(sources, reading)):
         pile.add(number, one)
+        problems.setdefault(_file_of(sources[number]), []).append(one.problem)
         del one
         if progress is not None:
             progress(number + 1, len(sources))
+    for found in problems.values():
+        if all(found) and found[0] is not None:  # no sheet of a workbook holds sessions
+            raise InputError(found[0])
     cleaned = clean(pile.parts)
     return pile.records(cleaned, [source.name for source in sources], table, stations, join_minutes)
 
@@ -129,6 +137,10 @@ def _read_all(sources: list[Source], reading: Reading) -> Iterator[OneFile]:
         finally:
             for task in waiting:
                 task.cancel()
+
+
+def _file_of(source: Source) -> str:
+    return str(source.table) if isinstance(source.table, Path) else source.name
 
 
 class _Pile:
@@ -182,10 +194,13 @@ class _Pile:
             notes.append(f"{counts['ids_used_twice']} sessions have the id of another at another station or start.")
         if sessions.height:
             notes += clock_notes(sessions)
+        if 0 < sessions.height < FEW_SESSIONS:
+            notes.append(f"There are only {sessions.height} sessions: too few for estimates that mean anything.")
         where = str(given) if isinstance(given, str | Path) else "The stations"
         if table is not None:
             stations, odd = table.kept, _in_file(table.rejected, where)
-            notes += table.notes
+            crowded = crowded_note(sessions, stations)
+            notes += [*table.notes, *([crowded] if crowded else [])]
         else:
             stations, odd = _all_stations(self.stations, sessions)
         odd = pl.concat([*self.odd_stations, odd])

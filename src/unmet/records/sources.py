@@ -26,6 +26,7 @@ class Source:
     name: str  # path, with the sheet where there are several; a frame's number
     table: Path | pl.DataFrame
     sheet: str | None = None
+    is_one_of_several: bool = False  # whether the workbook has other sheets
 
 
 def find_sources(given: Iterable[Any] | Any) -> list[Source]:
@@ -72,4 +73,4 @@ def _tables(path: Path) -> list[Source]:
         raise InputError(f"{path} is empty: give a workbook with a header and rows.")
     if len(sheets) == 1:
         return [Source(str(path), path, sheets[0])]
-    return [Source(f"{path} [{sheet}]", path, sheet) for sheet in sheets]
+    return [Source(f"{path} [{sheet}]", path, sheet, is_one_of_several=True) for sheet in sheets]

@@ -8,6 +8,8 @@ an hour that does not exist is read an hour later.
 
 from __future__ import annotations
 
+import datetime as dt
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,7 +19,7 @@ from unmet.errors import InputError
 from unmet.records.day_order import find_day_orders
 from unmet.zones import checked_zone
 
-__all__ = ["ZONES", "Clock", "join_cells", "missing_times", "read_times", "to_utc"]
+__all__ = ["ZONES", "Clock", "join_cells", "missing_times", "read_moment", "read_times", "to_utc"]
 
 _BY_HOURS = {  # east of Greenwich; of several meanings of an abbreviation, the one of Europe or North America
     0: "UTC GMT Z WET",
@@ -47,6 +49,7 @@ ZONES = {name: round(hours * 60) for hours, names in _BY_HOURS.items() for name 
 """Abbreviations of zones, and their minutes east of Greenwich."""
 _MINUTE, _HOUR = 60_000, 3_600_000
 _FIRST, _LAST = -30_610_224_000_000, 253_402_300_799_999  # the years 1000 to 9999: "18" is no year
+_SETTLED = r"^\s*(?:(?:1[3-9]|2\d|3[01])[/.\-]\d{1,2}|\d{1,2}[/.\-](?:1[3-9]|2\d|3[01]))[/.\-]\d{2,4}\b"
 _OFFSET = r":\d\d(?:[.,]\d+)?\s*[+-]\d\d(?::?\d\d)?$"
 
 
@@ -104,13 +107,55 @@ def read_times(
     ]
     if day_first is not None or all(texts is None for _, texts in quick):
         return [_read_rest(clock, texts, day_first is not False) for clock, texts in quick], [], []
+    quick, turned = _turn_back(quick)
     found = find_day_orders(rest, suggested)
     clocks = []
     for (clock, texts), order in zip(quick, found.columns, strict=True):
         months_first = (~order).fill_null(value=False)
         read = _read_rest(clock, _only(texts, ~months_first), day_first=True)
         clocks.append(_read_rest(read, _only(texts, months_first), day_first=False))
-    return clocks, [found.evidence] if found.evidence else [], [found.note] if found.note else []
+    notes = [note for note in (turned, found.note) if note]
+    return clocks, [found.evidence] if found.evidence else [], notes
+
+
+_TURNED_CELLS = 10  # by chance, so many dates are all in the first twelve days of months once in 10,000 files
+_Quick = tuple[Clock, pl.Series | None]
+
+
+def _turn_back(quick: list[_Quick]) -> tuple[list[_Quick], str | None]:
+    """Dates that a spreadsheet took for its own although their day and month were the other way round.
+
+    It leaves the others as text. So all dates of a column are within the first twelve days of months, and all texts
+    have a part above 12.
+    """
+    count = 0
+    turned: list[_Quick] = []
+    for clock, texts in quick:
+        times = clock.wall.cast(pl.Datetime("ms"))
+        dates = times.drop_nulls()
+        settled = None if texts is None else texts.drop_nulls().str.contains(_SETTLED)
+        is_turned = (
+            len(dates) >= _TURNED_CELLS
+            and settled is not None
+            and len(settled) >= _TURNED_CELLS
+            and bool((dates.dt.day() <= 12).all())
+            and bool(settled.all())
+        )
+        if is_turned:
+            count += len(dates)
+            swapped = times.to_frame("t").select(
+                pl.datetime(
+                    pl.col("t").dt.year(),
+                    pl.col("t").dt.day(),
+                    pl.col("t").dt.month(),
+                    time_unit="ms",
+                )
+                + (pl.col("t") - pl.col("t").dt.truncate("1d"))
+            )
+            clock = Clock(clock.utc, swapped.to_series().cast(pl.Int64))
+        turned.append((clock, texts))
+    note = f"{count:,} dates that a spreadsheet had turned (day for month) were turned back." if count else None
+    return turned, note
 
 
 def _no_texts(length: int) -> pl.Series:
@@ -154,6 +199,19 @@ def _localise(wall: pl.Series, zone: str, *, later: bool) -> pl.Series:
     except InputError:  # a cell, not an option: its rows are set aside
         return pl.Series(wall.name, [None], pl.Int64).new_from_index(0, len(wall))
     return _zoned(wall, zone, later=later).fill_null(_zoned(wall + _HOUR, zone, later=later))
+
+
+def read_moment(option: str, text: str | None, time_zone: str | None) -> dt.datetime | None:
+    """The moment that an option names: a day (its first moment) or a time, local where it has no offset."""
+    if text is None:
+        return None
+    (clock,), _, _ = read_times(
+        [pl.Series([f"{text} 00:00:00" if re.fullmatch(r"[\d-]{8,10}", text.strip()) else text])]
+    )
+    millis = to_utc(clock, checked_zone(time_zone or "UTC"))[0]
+    if millis is None:
+        raise InputError(f"{option} {text!r} is not a day or time: give one as 2024-01-31 or 2024-01-31T08:00.")
+    return dt.datetime.fromtimestamp(millis / 1000, tz=dt.UTC)
 
 
 def missing_times(clock: Clock, zone: str) -> int:
