@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
+
+from unmet.records.ordering import numbers_of
+from unmet.tables import UTC
 
 __all__ = ["crowded_note"]
 
@@ -19,7 +23,10 @@ def crowded_note(sessions: pl.DataFrame, stations: pl.DataFrame) -> str | None:
     known = stations.drop_nulls("plugs").select("station_id", "plugs")
     if known.is_empty() or sessions.is_empty():
         return None
-    here = sessions.select("station_id", "start", "end").join(known, on="station_id", how="semi")
+    crowded = _crowded(sessions, known)
+    if crowded.is_empty():
+        return None
+    here = sessions.select("station_id", "start", "end").join(crowded, on="station_id", how="semi")
     changes = pl.concat(
         [
             here.select("station_id", pl.col("start").alias("at"), pl.lit(1, pl.Int32).alias("change")),
@@ -46,3 +53,20 @@ def crowded_note(sessions: pl.DataFrame, stations: pl.DataFrame) -> str | None:
         f"{over.height:,} of {known.height:,} stations had more cars at once than plugs in the table (most: {station} "
         f"with {plugs} plugs had up to {most} cars, {minutes / 60:,.1f} h in all): check plugs, or the plugs' ids."
     )
+
+
+def _crowded(sessions: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
+    """Stations with more cars at some start than plugs: cars that came so far less those that had left."""
+    station = numbers_of(sessions["station_id"])
+    start, end = (sessions[column].cast(UTC).to_physical().to_numpy() for column in ("start", "end"))
+    first = int(start.min())
+    span = int(end.max()) - first + 1
+    arrivals = pl.Series(station * span + (start - first)).sort().to_numpy()
+    departures = pl.Series(station * span + (end - first)).sort().to_numpy()
+    # Earlier stations have as many departures as arrivals.
+    cars = np.arange(1, len(arrivals) + 1) - np.searchsorted(departures, arrivals, side="right")
+    most = np.zeros(int(station.max()) + 1, dtype=np.int64)
+    np.maximum.at(most, arrivals // span, cars)
+    named = sessions.select("station_id").with_columns(pl.Series("number", station)).unique("number")
+    peaks = named.select("station_id", pl.Series("most", most[named["number"].to_numpy()]))
+    return known.join(peaks, on="station_id").filter(pl.col("most") > pl.col("plugs"))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from unmet.records.ordering import numbers_of, stable_order
+from unmet.records.ordering import Whole, numbers_of, stable_order
 from unmet.tables import UTC
 
 __all__ = ["FAR_AWAY", "clock_notes", "far_away"]
@@ -71,13 +71,17 @@ def clock_notes(sessions: pl.DataFrame) -> list[str]:
     A silence counts from 30 days, if the station is otherwise busy enough for twenty sessions in that time. A clock
     jumped where sessions numbered in the order of their ids go back by more than a day at their station.
     """
-    return [note for note in (_silence(sessions), _jump(sessions)) if note]
+    number = numbers_of(sessions["station_id"])
+    order = stable_order(number)
+    station, start = number[order], sessions["start"].cast(UTC).to_physical().to_numpy()[order]
+    return [
+        note for note in (_silence(sessions, order, station, start), _jump(sessions, order, station, start)) if note
+    ]
 
 
-def _silence(sessions: pl.DataFrame) -> str | None:
-    station = numbers_of(sessions["station_id"])
-    order = stable_order(station)
-    station, start = station[order], sessions["start"].cast(UTC).to_physical().to_numpy()[order] // _DAY
+def _silence(sessions: pl.DataFrame, order: Whole, station: Whole, start: Whole) -> str | None:
+    """A sentence on stations without a session for long; `station` and `start` are in the order of stations."""
+    start = start // _DAY
     gap = np.diff(start, prepend=start[:1])
     gap[np.diff(station, prepend=-1) != 0] = 0
     rows = np.bincount(station, minlength=1)
@@ -96,23 +100,23 @@ def _silence(sessions: pl.DataFrame) -> str | None:
     )
 
 
-def _jump(sessions: pl.DataFrame) -> str | None:
-    """Where starts go back although ids go on; nothing where ids are not in order of time."""
-    number = pl.col("session_id").cast(pl.Int64, strict=False)
-    numbered = sessions.select("station_id", "start", number.alias("number")).drop_nulls()
-    if numbered.height < max(LEAST_OTHERS, sessions.height // 2):
+def _jump(sessions: pl.DataFrame, order: Whole, station: Whole, start: Whole) -> str | None:
+    """A sentence on where starts go back although ids go on; nothing where ids are not in order of time."""
+    ids = sessions["session_id"].cast(pl.Int64, strict=False)
+    if len(ids) < LEAST_OTHERS or ids.null_count():
         return None
-    order = np.argsort(numbered["number"].to_numpy(), kind="stable")
-    station = numbers_of(numbered["station_id"])[order]
-    by_station = stable_order(station)
-    station, order = station[by_station], order[by_station]
-    start = numbered["start"].cast(UTC).to_physical().to_numpy()[order]
+    number = ids.to_numpy()[order]
+    in_order = (np.diff(number) > 0) | (np.diff(station) != 0)
+    if in_order.all():
+        return None
+    by_number = np.lexsort((number, station))
+    order, start = order[by_number], start[by_number]
     latest = np.maximum.accumulate(start - start.min() + station * _SPAN) - station * _SPAN + start.min()
     back = np.flatnonzero(start < latest - _DAY)
     # Ids that are not given in order of time say nothing about clocks.
     if not len(back) or len(back) > 0.01 * len(start):
         return None
-    name, when = numbered.select("station_id", "start").row(int(order[back[0]]))
+    name, when = sessions.select("station_id", "start").row(int(order[back[0]]))
     return (
         f"Clocks of {len(np.unique(station[back])):,} stations jumped back by more than a day, by the numbers of their "
         f"sessions (as {name} on {when:%Y-%m-%d}): check those times."

@@ -31,7 +31,6 @@ _PLACEHOLDERS = (
     *("ukjent", "tuntematon", "nieznany", "anonymous", "anonyme", "anonym", "anonimo", "guest", "gast", "adhoc"),
     *("none", "null", "nan", "na", "notavailable", "notapplicable", "undefined", "default", "noid", "nouser", "test"),
 )
-_ROW, _GROUP = "__row__", "__group__"
 
 
 def join_restarts(sessions: Any, minutes: float = JOIN_MINUTES) -> tuple[pl.DataFrame, int]:
@@ -59,36 +58,40 @@ def join_restarts(sessions: Any, minutes: float = JOIN_MINUTES) -> tuple[pl.Data
     frame = as_frame(sessions)
     if minutes <= 0 or "user_id" not in frame.columns or frame.is_empty():
         return frame, 0
-    places = [pl.col(column).cast(pl.String) for column in ("post_id", "plug_id") if column in frame.columns]
-    told = frame.with_row_index(_ROW).filter(_is_user(pl.col("user_id")))
-    if not told["start"].is_sorted():
-        told = told.sort("start", maintain_order=True)
-    if told.is_empty():
+    user, station = numbers_of(frame["user_id"]), numbers_of(frame["station_id"])
+    rows = np.flatnonzero(_has_user(frame["user_id"], user))
+    start, end = (frame[column].cast(UTC).to_physical().to_numpy() for column in ("start", "end"))
+    if (np.diff(start[rows]) < 0).any():
+        rows = rows[np.argsort(start[rows], kind="stable")]
+    by_user = rows[stable_order(user[rows])]
+    rows = np.sort(by_user[~_is_shared(user[by_user], start[by_user], end[by_user])]) if len(by_user) else by_user
+    rows = rows[np.argsort(start[rows], kind="stable")] if (np.diff(start[rows]) < 0).any() else rows
+    if not len(rows):
         return frame, 0
-    user, station = numbers_of(told["user_id"]), numbers_of(told["station_id"])
-    part = numbers_of(told.select(pl.coalesce(*places, pl.lit("")).alias("part"))["part"])
-    start, end = (told[column].cast(UTC).to_physical().to_numpy() for column in ("start", "end"))
-    by_user = stable_order(user)
-    shared = np.empty(told.height, dtype=np.bool_)
-    shared[by_user] = _is_shared(user[by_user], start[by_user], end[by_user])
-    rows = np.flatnonzero(~shared)
+    rows = rows[stable_order(user[rows] * (station.max() + 1) + station[rows])]
     key = user[rows] * (station.max() + 1) + station[rows]
-    order = stable_order(key)
-    rows, key = rows[order], key[order]
-    first = rows[_first_of_each(key, part[rows], start[rows], end[rows], round(minutes * 60_000))]
-    count = int((first != rows).sum())
-    if not count:
+    first = rows[_first_of_each(key, _parts(frame)[rows], start[rows], end[rows], round(minutes * 60_000))]
+    joined = first != rows
+    if not joined.any():
         return frame, 0
-    label = np.arange(frame.height, dtype=np.uint32)
-    in_frame = told[_ROW].to_numpy()
-    label[in_frame[rows]] = in_frame[first]
-    return _joined(frame, label), count
+    return _joined(frame, rows[joined], first[joined]), int(joined.sum())
 
 
-def _is_user(user: pl.Expr) -> pl.Expr:
-    """Whether an id is of somebody: it has letters or digits other than zeros, and is no word for nobody."""
-    plain = user.str.to_lowercase().str.replace_all(r"[^\p{L}\p{N}]", "").str.strip_chars_start("0")
-    return (plain != "").fill_null(value=False) & ~plain.is_in(list(_PLACEHOLDERS))
+def _has_user(names: pl.Series, numbers: Whole) -> NDArray[np.bool_]:
+    """Whether each session is of somebody: the id has letters or digits other than zeros, and is no word for nobody."""
+    distinct = pl.DataFrame([pl.Series("number", numbers), names.alias("name")]).unique("number", keep="any")
+    plain = pl.col("name").str.to_lowercase().str.replace_all(r"[^\p{L}\p{N}]", "").str.strip_chars_start("0")
+    somebody = distinct.filter((plain != "").fill_null(value=False) & ~plain.is_in(list(_PLACEHOLDERS)))["number"]
+    known = np.zeros(int(numbers.max(initial=0)) + 2, dtype=np.bool_)
+    known[somebody.to_numpy()] = True
+    known[-1] = False  # where there is no id
+    return known[numbers]
+
+
+def _parts(frame: pl.DataFrame) -> Whole:
+    """A number for the post of a session, or for its plug where no post is known."""
+    places = [pl.col(column).cast(pl.String) for column in ("post_id", "plug_id") if column in frame.columns]
+    return numbers_of(frame.select(pl.coalesce(*places, pl.lit("")).alias("part"))["part"])
 
 
 @compiled("boolean[::1](int64[::1], int64[::1], int64[::1])")
@@ -139,16 +142,20 @@ def _first_of_each(key: Whole, part: Whole, start: Whole, end: Whole, longest: i
     return first
 
 
-def _joined(frame: pl.DataFrame, label: NDArray[np.uint32]) -> pl.DataFrame:
-    """One row for each label, in the order of the first rows."""
-    frame = frame.with_columns(pl.Series(_GROUP, label)).with_row_index(_ROW)
-    several = pl.col(_GROUP).is_duplicated()
-    alone, parts = frame.filter(~several), frame.filter(several)
-    last = {name: pl.col(name).sort_by("end", _ROW).last() for name in ("charged",) if name in frame.columns}
-    changed = {"end": pl.col("end").max(), "energy_kwh": pl.col("energy_kwh").sum(), **last}
-    ordered = parts.sort(_GROUP, "start", _ROW)
-    one = ordered.group_by(_GROUP, maintain_order=True).agg(
-        changed.get(name, pl.col(name).first()).alias(name) for name in frame.columns if name not in (_GROUP, _ROW)
+def _joined(frame: pl.DataFrame, rows: Whole, first: Whole) -> pl.DataFrame:
+    """The sessions without the restarts, which the first ones take up; `first` is the place of each restart's first."""
+    place = pl.Series("place", first)
+    columns = [column for column in ("start", "end", "energy_kwh", "charged") if column in frame.columns]
+    parts = pl.concat(
+        [
+            frame.select(columns)[rows].with_columns(place),
+            frame.select(columns)[place.unique().to_numpy()].with_columns(place.unique()),
+        ]
     )
-    together = pl.concat([alone.drop(_ROW), one.select(alone.drop(_ROW).columns)])
-    return together.sort(_GROUP).drop(_GROUP)
+    last = pl.col("charged").sort_by("end").last() if "charged" in columns else pl.lit(None)
+    taken = parts.group_by("place", maintain_order=True).agg(
+        pl.col("end").max(), pl.col("energy_kwh").sum(), last.alias("charged")
+    )
+    changed = [frame[column].scatter(taken["place"], taken[column]) for column in columns if column != "start"]
+    stays = pl.repeat(True, frame.height, dtype=pl.Boolean, eager=True).scatter(pl.Series(rows), False)
+    return frame.with_columns(changed).filter(stays)
