@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import subprocess
+import sys
 
 import polars as pl
 import pytest
@@ -125,3 +127,27 @@ def test_a_workbook_as_a_table_of_stations(tmp_path):
     )
     records = read_records(sessions, stations=tmp_path / "s.xlsx", station_mapping={"station_id": "Site"}, now=NOW)
     assert records.stations.select("station_id", "plugs").rows() == [("A", 2)]
+
+
+def test_formats_are_found_once_by_many_threads(tmp_path):
+    write_days(tmp_path / "days", 12)
+    code = (
+        f"from unmet.records.sessions import read_records; print(len(read_records({str(tmp_path / 'days')!r}).formats))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "12", done.stderr
+
+
+def test_rows_of_many_small_files_keep_their_file_and_line(tmp_path):
+    write_days(tmp_path / "days", 40)
+    bad = tmp_path / "days" / "2024-01-20.csv"
+    bad.write_text(bad.read_text().replace("19-3,S3,2024", "19-3,S3,soon") + "one field\n")
+    twice = tmp_path / "days" / "2024-01-25.csv"
+    twice.write_text(twice.read_text() + twice.read_text().splitlines()[1] + "\n")
+    together = read_records(tmp_path / "days", now=NOW)
+    rows = together.rejected.sort("file", "line")
+    assert rows.select("file", "line").rows() == [(str(bad), 5), (str(bad), 7), (str(twice), 7)]
+    assert f"line 2 of {twice}" in rows["reason"][2]
+    assert together.sessions.height == 199
+    apart = pl.concat(read_records(file, now=NOW).sessions for file in sorted((tmp_path / "days").iterdir()))
+    assert together.sessions.equals(apart.sort("start", "station_id", "session_id"))

@@ -51,17 +51,17 @@ def inspect_files(paths: Any, reading: Reading | None = None) -> list[Inspection
 
 
 def _inspect(source: Source, reading: Reading) -> Inspection:
-    raw, used, columns = look_at(source, reading.format)
+    looked = look_at(source, reading.format)
+    raw, used = looked.raw, looked.format
     if raw.sessions is None:
         stations = 0 if raw.stations is None else raw.stations.height
         notes = [f"holds {stations:,} stations and {0 if raw.outages is None else raw.outages.height:,} outages."]
         empty = pl.DataFrame(schema=dict.fromkeys(SHOWN, pl.String))
         return Inspection(source.name, used, 0, 0, {}, "", [], notes, {}, empty, None, stations)
-    named = columns or tuple(raw.sessions.columns)
-    mapping = final_mapping(raw.mapping, reading.chosen, named, source.name)
+    mapping = final_mapping(raw.mapping, reading.chosen, looked.columns, source.name)
     examples = {name: _example(raw.sessions[name]) for name in raw.sessions.columns if name != LINE}
     try:
-        one: OneFile | None = read_one(source, reading)
+        one: OneFile | None = read_one(looked, reading)
         problem = None
     except InputError as error:
         one, problem = None, str(error)

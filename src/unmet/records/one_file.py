@@ -13,7 +13,7 @@ from unmet.errors import InputError
 from unmet.records.cells import IDS, type_cells
 from unmet.records.columns import check_columns
 from unmet.records.formats import format_named, recognise
-from unmet.records.formats.base import LINE, REJECTED, Head, Raw
+from unmet.records.formats.base import LINE, REJECTED, Raw
 from unmet.records.formats.files import read_head
 from unmet.records.formats.generic import energy_factor, guess_mapping
 from unmet.records.mapping import Mapping, mapping_from
@@ -21,7 +21,7 @@ from unmet.records.plug_ids import tell_plugs_apart
 from unmet.records.sources import Source
 from unmet.records.stations import STATIONS
 
-__all__ = ["OneFile", "Reading", "final_mapping", "look_at", "read_one"]
+__all__ = ["Looked", "OneFile", "Reading", "final_mapping", "look_at", "read_one"]
 
 _ZONELESS = ("generic", "table", "unmet")  # formats that do not say what times without a zone are
 
@@ -40,10 +40,19 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
+class Looked:
+    """The raw cells of a source."""
+
+    source: Source
+    raw: Raw
+    format: str
+    columns: tuple[str, ...]  # of a table, those that are there twice as well, and those that its format made
+
+
+@dataclass(frozen=True, slots=True)
 class OneFile:
     """What one file holds."""
 
-    name: str
     format: str
     sessions: pl.DataFrame | None  # typed, see `cells.Typed`; None for a file of stations only
     rejected: pl.DataFrame  # columns of REJECTED
@@ -56,15 +65,31 @@ class OneFile:
     problem: str | None = None  # why a sheet of a workbook holds no sessions
 
 
-def read_one(source: Source, reading: Reading) -> OneFile:
-    """Read one file; rows in = sessions + rejected."""
-    raw, used, columns = look_at(source, reading.format)
-    raw = _plain_columns(raw, source.name)
+def look_at(source: Source, format: str) -> Looked:  # noqa: A002
+    """Recognise a source and read its cells."""
+    if isinstance(source.table, pl.DataFrame):
+        frame = source.table
+        frame = frame if LINE in frame.columns else frame.with_row_index(LINE, offset=1)
+        raw = _plain_columns(Raw(guess_mapping(frame.drop(LINE)), sessions=frame), source.name)
+        return Looked(source, raw, "table", tuple(frame.columns))
+    if format == "auto":
+        used, head = recognise(source.table, source.sheet)
+    else:
+        used, head = format_named(format), read_head(source.table, source.sheet)
+    raw = _plain_columns(used.read(head), source.name)
+    columns = () if raw.sessions is None else tuple(raw.sessions.columns)
+    if head.kind in ("csv", "excel"):
+        columns = (*head.columns, *(column for column in columns if column not in head.columns))
+    return Looked(source, raw, used.name, columns)
+
+
+def read_one(looked: Looked, reading: Reading) -> OneFile:
+    """Type the cells of a file; rows in = sessions + rejected."""
+    raw, used, columns, source = looked.raw, looked.format, looked.columns, looked.source
     counts = {"rows_in": 0, "shapeless": raw.rejected.height}
     if raw.sessions is None:
-        return OneFile(source.name, used, None, raw.rejected, {}, raw.stations, raw.outages, notes=list(raw.notes))
+        return OneFile(used, None, raw.rejected, {}, raw.stations, raw.outages, notes=list(raw.notes))
     counts["rows_in"] = raw.sessions.height + raw.rejected.height
-    columns = columns or tuple(raw.sessions.columns)
     chosen = _with_zone(reading, raw.mapping, used)
     mapping = final_mapping(raw.mapping, chosen, columns, source.name)
     try:
@@ -72,7 +97,7 @@ def read_one(source: Source, reading: Reading) -> OneFile:
     except InputError as error:
         if not source.is_one_of_several:
             raise
-        return _another_sheet(source, raw.sessions, str(error))
+        return _another_sheet(raw.sessions, str(error))
     notes = [*raw.notes, *_mapping_notes(raw.sessions, mapping, used, chosen)]
     typed = type_cells(
         raw.sessions,
@@ -87,7 +112,6 @@ def read_one(source: Source, reading: Reading) -> OneFile:
         known = [column for column in ("user_id", "vehicle_id") if column in kept.columns]
         kept = kept.with_columns(pl.coalesce(known).alias("user_id"))
     return OneFile(
-        source.name,
         used,
         kept,
         pl.concat([raw.rejected.cast(pl.Schema(REJECTED)), typed.rejected.cast(pl.Schema(REJECTED))]),
@@ -100,36 +124,14 @@ def read_one(source: Source, reading: Reading) -> OneFile:
     )
 
 
-def _another_sheet(source: Source, frame: pl.DataFrame, problem: str) -> OneFile:
+def _another_sheet(frame: pl.DataFrame, problem: str) -> OneFile:
     """A sheet that holds no sessions: a table of stations, or something else, which is left out."""
     found = {column.strip().lower() for column in frame.columns}
     about = [{column.name, *column.aliases} & found for column in STATIONS.columns]
     nothing = pl.DataFrame(schema=REJECTED)
     if about[0] and any(about[1:5]):
-        return OneFile(source.name, "stations", None, nothing, {}, stations=frame.drop(LINE), problem=problem)
-    note = "holds no sessions and is left out."
-    return OneFile(source.name, "none", None, nothing, {}, notes=[note], problem=problem)
-
-
-def look_at(source: Source, format: str) -> tuple[Raw, str, tuple[str, ...]]:  # noqa: A002
-    """The raw cells of a source, the name of its format, and the columns of a table as the file has them."""
-    if isinstance(source.table, pl.DataFrame):
-        frame = source.table
-        frame = frame if LINE in frame.columns else frame.with_row_index(LINE, offset=1)
-        return Raw(guess_mapping(frame.drop(LINE)), sessions=frame), "table", ()
-    if format == "auto":
-        used, head = recognise(source.table, source.sheet)
-    else:
-        used, head = format_named(format), read_head(source.table, source.sheet)
-    raw = used.read(head)
-    return raw, used.name, _columns(head, raw)
-
-
-def _columns(head: Head, raw: Raw) -> tuple[str, ...]:
-    """The columns of a table, those that are there twice as well, and those that its format made."""
-    if head.kind not in ("csv", "excel") or raw.sessions is None:
-        return ()
-    return (*head.columns, *(column for column in raw.sessions.columns if column not in head.columns))
+        return OneFile("stations", None, nothing, {}, stations=frame.drop(LINE), problem=problem)
+    return OneFile("none", None, nothing, {}, notes=["holds no sessions and is left out."], problem=problem)
 
 
 def _plain_columns(raw: Raw, name: str) -> Raw:

@@ -7,9 +7,8 @@ held and why.
 from __future__ import annotations
 
 import datetime as dt
-import os
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,12 +16,13 @@ from typing import Any
 import polars as pl
 
 from unmet.errors import InputError
+from unmet.records.batches import Batch, read_batches
 from unmet.records.cells import REASONS
 from unmet.records.cleaning import FILE, Cleaned, clean
 from unmet.records.crowded import crowded_note
 from unmet.records.formats.base import LINE, OUTAGES, REJECTED
 from unmet.records.mapping import Mapping
-from unmet.records.one_file import OneFile, Reading, read_one
+from unmet.records.one_file import Reading
 from unmet.records.outages import merge_outages
 from unmet.records.outliers import clock_notes
 from unmet.records.positions_check import mend_positions
@@ -47,7 +47,6 @@ SESSIONS: dict[str, pl.DataType] = {
     "post_id": pl.String(),
 }
 FEW_SESSIONS = 100
-MANY_FILES = 4  # from here on, several are read at a time
 _REJECTED = {"file": pl.String, **REJECTED}
 
 
@@ -105,38 +104,19 @@ def read_records(
     reading = Reading(format, chosen, time_zone, known, now or dt.datetime.now(dt.UTC), since, until)
     pile = _Pile()
     problems: dict[str, list[str | None]] = {}  # by file, one for each sheet
-    for number, one in enumerate(_read_all(sources, reading)):
-        pile.add(number, one)
-        problems.setdefault(_file_of(sources[number]), []).append(one.problem)
-        del one
+    for batch in read_batches(sources, reading):
+        pile.add(batch)
+        for source in batch.sources:
+            problems.setdefault(_file_of(source), []).append(batch.one.problem)
+        done = batch.first + len(batch.sources)
+        del batch
         if progress is not None:
-            progress(number + 1, len(sources))
+            progress(done, len(sources))
     for found in problems.values():
         if all(found) and found[0] is not None:  # no sheet of a workbook holds sessions
             raise InputError(found[0])
     cleaned = clean(pile.parts)
     return pile.records(cleaned, [source.name for source in sources], table, stations, join_minutes)
-
-
-def _read_all(sources: list[Source], reading: Reading) -> Iterator[OneFile]:
-    """The files in their order, several at a time where they are many: Polars itself uses all cores on a large one."""
-    workers = min(os.cpu_count() or 1, len(sources))
-    if len(sources) < MANY_FILES or workers < 2:
-        for source in sources:
-            yield read_one(source, reading)
-        return
-    with ThreadPoolExecutor(workers) as pool:
-        waiting: list[Any] = []
-        try:
-            for source in sources:
-                waiting.append(pool.submit(read_one, source, reading))
-                if len(waiting) > 4 * workers:
-                    yield waiting.pop(0).result()
-            while waiting:
-                yield waiting.pop(0).result()
-        finally:
-            for task in waiting:
-                task.cancel()
 
 
 def _file_of(source: Source) -> str:
@@ -158,25 +138,26 @@ class _Pile:
         self.notes: dict[str, list[str]] = {}  # sentence -> files
         self.readings: dict[str, list[str]] = {}
 
-    def add(self, number: int, one: OneFile) -> None:
-        """What one file holds."""
-        self.formats[one.name] = one.format
+    def add(self, batch: Batch) -> None:
+        """What some files hold."""
+        one, names = batch.one, [source.name for source in batch.sources]
         for key, rows in one.counts.items():
             self.counts[key] += rows
+        for name in names:
+            self.formats[name], self.readings[name] = one.format, one.readings
         for note in one.notes:
-            self.notes.setdefault(note, []).append(one.name)
-        self.readings[one.name] = one.readings
+            self.notes.setdefault(note, []).extend(names)
         if one.outages is not None:
             self.outages.append(one.outages.select(list(OUTAGES)))
         if one.stations is not None:
             # A file of stations knows them better than one of sessions.
-            self.stations.insert(0 if one.sessions is None else len(self.stations), (one.name, one.stations))
+            self.stations.insert(0 if one.sessions is None else len(self.stations), (names[0], one.stations))
         if one.sessions is None:
-            self.odd_stations.append(_in_file(one.rejected, one.name))
+            self.odd_stations.append(batch.rejected.cast(pl.Schema(_REJECTED)))
         else:
             self.zones.append(one.zone)
-            self.rejected.append(_in_file(one.rejected, one.name))
-            self.parts.append(one.sessions.with_columns(pl.lit(number, pl.UInt32).alias(FILE)))
+            self.rejected.append(batch.rejected.cast(pl.Schema(_REJECTED)))
+            self.parts.append(one.sessions)
 
     def records(
         self, cleaned: Cleaned, names: list[str], table: Checked | None, given: Any, join_minutes: float
@@ -217,11 +198,16 @@ class _Pile:
 
 
 def _told_once(notes: dict[str, list[str]]) -> list[str]:
-    """Sentences with the files that they are about; what holds for many files is said once."""
-    return [
-        f"{names[0] if len(names) == 1 else f'{names[0]} and {len(names) - 1} other files'}: {note}"
-        for note, names in notes.items()
-    ]
+    """Sentences with the files that they are about; what differs from file to file only by numbers is said once."""
+    alike: dict[str, list[tuple[str, str]]] = {}
+    for note, names in notes.items():
+        alike.setdefault(re.sub(r"\d[\d,.]*", "#", note), []).extend((name, note) for name in names)
+    told = []
+    for found in alike.values():
+        name, note = found[0]
+        others = f" and {len(found) - 1:,} other files" if len(found) > 1 else ""
+        told.append(f"{name}{others}: {note}")
+    return told
 
 
 def _in_file(rejected: pl.DataFrame, name: str) -> pl.DataFrame:
