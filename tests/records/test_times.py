@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unmet.errors import InputError
-from unmet.records.times import join_cells, read_times, to_utc
+from unmet.records.time_cells import join_cells
+from unmet.records.times import read_times, to_utc
 from unmet.zones import checked_zone
 
 

@@ -14,7 +14,8 @@ import polars as pl
 from unmet.records.formats.base import LINE, REJECTED
 from unmet.records.mapping import Mapping
 from unmet.records.outliers import FAR_AWAY
-from unmet.records.times import join_cells, read_times, to_utc
+from unmet.records.time_cells import join_cells
+from unmet.records.times import read_times, to_utc
 from unmet.records.units import MOST_KW, MOST_KWH, SMALL_KWH, choose_unit
 from unmet.records.zone_choice import choose_zone
 from unmet.zones import checked_zone

@@ -95,7 +95,7 @@ def _silence(sessions: pl.DataFrame, order: Whole, station: Whole, start: Whole)
     most = int(silent[np.argmax(gap[silent])])
     name, until = sessions.select("station_id", "start").row(int(order[most]))
     return (
-        f"{len(np.unique(station[silent])):,} stations have no session for {GAP_DAYS} days or more (longest: {name}, "
+        f"{_some(len(np.unique(station[silent])))} without a session for {GAP_DAYS} days or more (longest: {name}, "
         f"{int(gap[most])} days until {until:%Y-%m-%d}): if they were out of order, say so with --outages."
     )
 
@@ -118,6 +118,10 @@ def _jump(sessions: pl.DataFrame, order: Whole, station: Whole, start: Whole) ->
         return None
     name, when = sessions.select("station_id", "start").row(int(order[back[0]]))
     return (
-        f"Clocks of {len(np.unique(station[back])):,} stations jumped back by more than a day, by the numbers of their "
+        f"{_some(len(np.unique(station[back])))} with a clock that jumped back by more than a day, by the numbers of "
         f"sessions (as {name} on {when:%Y-%m-%d}): check those times."
     )
+
+
+def _some(stations: int) -> str:
+    return "There is 1 station" if stations == 1 else f"There are {stations:,} stations"

@@ -17,9 +17,10 @@ import polars as pl
 
 from unmet.errors import InputError
 from unmet.records.day_order import find_day_orders
+from unmet.records.time_cells import turned_back
 from unmet.zones import checked_zone
 
-__all__ = ["ZONES", "Clock", "join_cells", "missing_times", "read_moment", "read_times", "to_utc"]
+__all__ = ["ZONES", "Clock", "missing_times", "read_moment", "read_times", "to_utc"]
 
 _BY_HOURS = {  # east of Greenwich; of several meanings of an abbreviation, the one of Europe or North America
     0: "UTC GMT Z WET",
@@ -49,7 +50,6 @@ ZONES = {name: round(hours * 60) for hours, names in _BY_HOURS.items() for name 
 """Abbreviations of zones, and their minutes east of Greenwich."""
 _MINUTE, _HOUR = 60_000, 3_600_000
 _FIRST, _LAST = -30_610_224_000_000, 253_402_300_799_999  # the years 1000 to 9999: "18" is no year
-_SETTLED = r"^\s*(?:(?:1[3-9]|2\d|3[01])[/.\-]\d{1,2}|\d{1,2}[/.\-](?:1[3-9]|2\d|3[01]))[/.\-]\d{2,4}\b"
 _OFFSET = r":\d\d(?:[.,]\d+)?\s*[+-]\d\d(?::?\d\d)?$"
 
 
@@ -61,35 +61,7 @@ class Clock:
     wall: pl.Series  # Int64, null where `utc` is known or nothing could be read
 
 
-def join_cells(frame: pl.DataFrame, columns: Sequence[str]) -> pl.Series:
-    """The cells of one column, or those of a date and a time column as one text; null where any of them is empty."""
-    if len(columns) == 1:
-        return _blank_to_null(frame[columns[0]])
-    parts = [_blank_to_null(frame[column].cast(pl.String)) for column in columns]
-    if len(parts) > 3:
-        return _from_parts([part.str.strip_chars().str.replace(r"\.0+$", "") for part in parts])
-    # Spreadsheets write a date as midnight of that day.
-    parts[0] = parts[0].str.replace(r"[ T]0?0:00(:00(\.0+)?)?$", "")
-    parts[1] = parts[1].str.replace(r"^1(899-12-3[01]|900-01-0[01])[ T]", "")  # and a time as one of their first day
-    return pl.DataFrame(dict(zip("abc", parts, strict=False))).select(pl.concat_str(pl.all(), separator=" "))["a"]
-
-
-def _from_parts(parts: list[pl.Series]) -> pl.Series:
-    """Year, month, day, hour, minute (and second) in columns of their own as one text; the year may come third."""
-    year_first = (parts[0].str.len_bytes() == 4).any()
-    form = ("{}-{}-{} {}:{}" if year_first else "{}/{}/{} {}:{}") + ":{}" * (len(parts) - 5)
-    padded = [part.str.zfill(2) for part in parts[:6]] + [pl.Series(["00"]).new_from_index(0, len(parts[0]))] * (
-        5 - len(parts)
-    )
-    names = "abcdef"[: len(padded)]
-    return pl.DataFrame(dict(zip(names, padded, strict=True))).select(pl.format(form, *names).alias("a"))["a"]
-
-
-def _blank_to_null(cells: pl.Series) -> pl.Series:
-    if cells.dtype != pl.String:
-        return cells
-    blank = cells.str.strip_chars().str.len_bytes() == 0
-    return cells.set(blank.fill_null(value=False), None) if blank.any() else cells
+_Quick = tuple[Clock, pl.Series | None]  # what was read already, and the texts that were not
 
 
 def read_times(
@@ -107,7 +79,7 @@ def read_times(
     ]
     if day_first is not None or all(texts is None for _, texts in quick):
         return [_read_rest(clock, texts, day_first is not False) for clock, texts in quick], [], []
-    quick, turned = _turn_back(quick)
+    quick, turned = _turn_all_back(quick)
     found = find_day_orders(rest, suggested)
     clocks = []
     for (clock, texts), order in zip(quick, found.columns, strict=True):
@@ -118,44 +90,18 @@ def read_times(
     return clocks, [found.evidence] if found.evidence else [], notes
 
 
-_TURNED_CELLS = 10  # by chance, so many dates are all in the first twelve days of months once in 10,000 files
-_Quick = tuple[Clock, pl.Series | None]
-
-
-def _turn_back(quick: list[_Quick]) -> tuple[list[_Quick], str | None]:
-    """Dates that a spreadsheet took for its own although their day and month were the other way round.
-
-    It leaves the others as text. So all dates of a column are within the first twelve days of months, and all texts
-    have a part above 12.
-    """
-    count = 0
-    turned: list[_Quick] = []
-    for clock, texts in quick:
-        times = clock.wall.cast(pl.Datetime("ms"))
-        dates = times.drop_nulls()
-        settled = None if texts is None else texts.drop_nulls().str.contains(_SETTLED)
-        is_turned = (
-            len(dates) >= _TURNED_CELLS
-            and settled is not None
-            and len(settled) >= _TURNED_CELLS
-            and bool((dates.dt.day() <= 12).all())
-            and bool(settled.all())
-        )
-        if is_turned:
-            count += len(dates)
-            swapped = times.to_frame("t").select(
-                pl.datetime(
-                    pl.col("t").dt.year(),
-                    pl.col("t").dt.day(),
-                    pl.col("t").dt.month(),
-                    time_unit="ms",
-                )
-                + (pl.col("t") - pl.col("t").dt.truncate("1d"))
-            )
-            clock = Clock(clock.utc, swapped.to_series().cast(pl.Int64))
-        turned.append((clock, texts))
+def _turn_all_back(
+    quick: list[tuple[Clock, pl.Series | None]],
+) -> tuple[list[tuple[Clock, pl.Series | None]], str | None]:
+    """Walls whose days and months a spreadsheet exchanged, turned back; and a sentence on how many."""
+    turned = [(clock, None if texts is None else turned_back(clock.wall, texts)) for clock, texts in quick]
+    count = sum(len(wall) - wall.null_count() for _, wall in turned if wall is not None)
+    walls = [
+        (clock if wall is None else Clock(clock.utc, wall), texts)
+        for (clock, texts), (_, wall) in zip(quick, turned, strict=True)
+    ]
     note = f"{count:,} dates that a spreadsheet had turned (day for month) were turned back." if count else None
-    return turned, note
+    return walls, note
 
 
 def _no_texts(length: int) -> pl.Series:
@@ -198,7 +144,10 @@ def _localise(wall: pl.Series, zone: str, *, later: bool) -> pl.Series:
         checked_zone(zone)
     except InputError:  # a cell, not an option: its rows are set aside
         return pl.Series(wall.name, [None], pl.Int64).new_from_index(0, len(wall))
-    return _zoned(wall, zone, later=later).fill_null(_zoned(wall + _HOUR, zone, later=later))
+    times = _zoned(wall, zone, later=later)
+    if times.null_count() == wall.null_count():
+        return times
+    return times.fill_null(_zoned(wall + _HOUR, zone, later=later))
 
 
 def read_moment(option: str, text: str | None, time_zone: str | None) -> dt.datetime | None:
