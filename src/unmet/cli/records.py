@@ -40,7 +40,8 @@ def panel(
         str, typer.Option(help="Number of regions, auto, station (one each), or a GeoJSON file of areas.")
     ] = "10",
     time_zone: Annotated[
-        str | None, typer.Option(help="Local time zone, for the hours of the week. [that of the records, else UTC]")
+        str | None,
+        typer.Option(help="Local time zone: of times without one, and of the week. [that of the records, else UTC]"),
     ] = None,
     country: Annotated[str | None, typer.Option(help="Country for holidays, as DK or US-CA.")] = None,
     booking: Annotated[str, typer.Option(help="Book energy at arrival, or by delivery over the hours.")] = "arrival",
