@@ -53,3 +53,9 @@ def test_every_preset_shows_its_mapping(tmp_path):
     assert values["start"] == ["Start Date", "Start Time"]
     again = read_records(tmp_path / "a.csv", format="generic", mapping=values)
     assert again.sessions["energy_kwh"].to_list() == [20]
+
+
+def test_a_table_of_stations_is_recognised(tmp_path):
+    (tmp_path / "s.csv").write_text("station_id,lat,lon\nA,55.7,12.6\n")
+    (found,) = inspect_files(tmp_path / "s.csv")
+    assert "--stations" in (found.problem or "")

@@ -237,3 +237,45 @@ def test_restarts_in_real_towns_are_joined(shared_data, pattern, share):
     )
     assert joined.counts["restarts_joined"] / apart.sessions.height == pytest.approx(share, abs=0.01)
     assert joined.sessions["energy_kwh"].sum() == pytest.approx(apart.sessions["energy_kwh"].sum())
+
+
+def turned(column: str) -> pl.Expr:
+    return pl.col(column).str.replace(r"^(\d+)/(\d+)/", "${2}/${1}/")
+
+
+def a_block(frame: pl.DataFrame, column: str) -> pl.Expr:
+    return pl.int_range(frame.height).is_between(frame.height // 3, frame.height // 2)
+
+
+def up_to_the_twelfth(_: pl.DataFrame, column: str) -> pl.Expr:
+    return pl.col(column).str.slice(0, 2).cast(pl.Int32, strict=False) <= 12
+
+
+def all_rows(_: pl.DataFrame, column: str) -> pl.Expr:
+    return pl.lit(True)
+
+
+@pytest.mark.parametrize("rows", [all_rows, a_block, up_to_the_twelfth], ids=lambda rows: rows.__name__)
+def test_real_dates_written_in_another_order_are_read_the_same(shared_data, tmp_path, rows):
+    files = sorted((shared_data / "sessions").glob("dundee_*"))[1:3]
+    for path in files:
+        frame = pl.read_csv(gzip.decompress(path.read_bytes()), infer_schema=False, truncate_ragged_lines=True)
+        changed = [
+            pl.when(rows(frame, column)).then(turned(column)).otherwise(column).alias(column)
+            for column in ("Start Date", "End Date")
+        ]
+        frame.with_columns(changed).write_csv(tmp_path / path.name.removesuffix(".gz"))
+    columns = ("session_id", "station_id", "start", "end")
+    truth, found = (read_records(where, join_minutes=0) for where in (files, tmp_path))
+    assert set(found.formats.values()) == {"dundee"}
+    assert found.sessions.select(columns).equals(truth.sessions.select(columns))
+    assert found.rejected.height == truth.rejected.height
+    assert any("day_first" in note for note in found.notes)
+
+
+def test_connectors_of_a_real_site_are_told_apart(shared_data):
+    files = sorted((shared_data / "sessions").glob("dundee_*"))
+    found = read_records(files, mapping={"station_id": "Site"}, join_minutes=0)
+    said = read_records(files, mapping={"station_id": "Site", "plug_id": "CP ID+Connector"}, join_minutes=0)
+    assert found.counts["ends_cut_short"] == said.counts["ends_cut_short"] < 100
+    assert found.sessions.select("start", "end", "plug_id").equals(said.sessions.select("start", "end", "plug_id"))

@@ -12,7 +12,7 @@ from unmet.errors import InputError
 from unmet.records.columns import candidates
 from unmet.records.formats.base import LINE
 from unmet.records.mapping import Mapping
-from unmet.records.one_file import OneFile, Reading, final_mapping, look_at, read_one
+from unmet.records.one_file import OneFile, Reading, final_mapping, look_at, looks_like_stations, read_one
 from unmet.records.sources import Source, find_sources
 
 __all__ = ["Inspection", "inspect_files"]
@@ -65,6 +65,8 @@ def _inspect(source: Source, reading: Reading) -> Inspection:
         problem = None
     except InputError as error:
         one, problem = None, str(error)
+        if looks_like_stations(raw.sessions):
+            problem = "This looks like a table of stations: give it with --stations."
     made = _to_start_from(mapping, raw.sessions)
     rows = raw.sessions.height + raw.rejected.height
     if one is None or one.sessions is None:

@@ -21,7 +21,7 @@ from unmet.records.plug_ids import tell_plugs_apart
 from unmet.records.sources import Source
 from unmet.records.stations import STATIONS
 
-__all__ = ["Looked", "OneFile", "Reading", "final_mapping", "look_at", "read_one"]
+__all__ = ["Looked", "OneFile", "Reading", "final_mapping", "look_at", "looks_like_stations", "read_one"]
 
 _ZONELESS = ("generic", "table", "unmet")  # formats that do not say what times without a zone are
 
@@ -126,12 +126,17 @@ def read_one(looked: Looked, reading: Reading) -> OneFile:
 
 def _another_sheet(frame: pl.DataFrame, problem: str) -> OneFile:
     """A sheet that holds no sessions: a table of stations, or something else, which is left out."""
-    found = {column.strip().lower() for column in frame.columns}
-    about = [{column.name, *column.aliases} & found for column in STATIONS.columns]
     nothing = pl.DataFrame(schema=REJECTED)
-    if about[0] and any(about[1:5]):
+    if looks_like_stations(frame):
         return OneFile("stations", None, nothing, {}, stations=frame.drop(LINE), problem=problem)
     return OneFile("none", None, nothing, {}, notes=["holds no sessions and is left out."], problem=problem)
+
+
+def looks_like_stations(frame: pl.DataFrame) -> bool:
+    """Whether a table has columns of a station's id and of its position, power or plugs."""
+    found = {column.strip().lower() for column in frame.columns}
+    about = [{column.name, *column.aliases} & found for column in STATIONS.columns]
+    return bool(about[0]) and any(about[1:5])
 
 
 def _plain_columns(raw: Raw, name: str) -> Raw:
