@@ -17,7 +17,8 @@ TITLE = "Records to sessions"
 TEXT = """`read_records` on made-up sessions in CSV: ids, stations, plugs, users, dates with the day first, energies. It
 recognises the format, decides the order of day and month, checks every row, removes duplicates, cuts ends and joins
 restarts. The same rows are read from one file and from 1,000, each in a process of its own; the sessions must be the
-same. Since other programs may run on the machine, processor time is given beside the time on the clock."""
+same. Since other programs may run on the machine, the time that Polars alone takes to read the file, parse its times
+and sort it, without any check, is given too."""
 
 SESSIONS, STATIONS, PLUGS, USERS, FILES = 10_000_000, 5_000, 3, 400_000, 1_000
 
@@ -33,21 +34,31 @@ print(json.dumps({
 }))
 """
 
+_POLARS = """
+import json, resource, sys, time
+import polars as pl
+begun = time.perf_counter()
+times = pl.col("Start Time", "End Time").str.to_datetime("%d/%m/%Y %H:%M")
+rows = pl.read_csv(sys.argv[1]).with_columns(times).sort("Start Time", "Station").height
+used = resource.getrusage(resource.RUSAGE_SELF)
+print(json.dumps({"seconds": time.perf_counter() - begun, "cpu": used.ru_utime + used.ru_stime, "rows": rows}))
+"""
+
 
 def run() -> list[Result]:
     """Both readings, one after the other."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         _write(folder)
-        one, many = (_read(folder / path) for path in ("one/sessions.csv", "many"))
+        one, many = (_timed(_CODE, folder / path) for path in ("one/sessions.csv", "many"))
+        bare = _timed(_POLARS, folder / "one/sessions.csv")
     for key in ("rows", "starts"):
         assert one[key] == many[key]
     assert np.isclose(one["energy"], many["energy"])
+    said = f"{_said(one)}; Polars alone takes {_said(bare)}"
     ratio = many["seconds"] / one["seconds"]
     return [
-        Result(
-            f"{SESSIONS / 1e6:.0f} million sessions from one CSV file", _said(one), "under 40 s", one["seconds"] < 40
-        ),
+        Result(f"{SESSIONS:,} sessions from one CSV file", said, "under 40 s", one["seconds"] < 40),
         Result("memory of that at its peak", f"{one['gib']:.1f} GiB", "under 6 GiB", one["gib"] < 6),
         Result(f"the same from {FILES:,} files", f"{_said(many)}, {ratio:.2f} times", "no slower", ratio <= 1.1),
         Result("memory of that at its peak", f"{many['gib']:.1f} GiB", "under 6 GiB", many["gib"] < 6),
@@ -58,8 +69,8 @@ def _said(found: dict[str, float]) -> str:
     return f"{found['seconds']:.1f} s ({found['cpu']:.0f} s of processor time)"
 
 
-def _read(path: Path) -> dict[str, float]:
-    done = subprocess.run([sys.executable, "-c", _CODE, str(path)], check=True, capture_output=True, text=True)
+def _timed(code: str, path: Path) -> dict[str, float]:
+    done = subprocess.run([sys.executable, "-c", code, str(path)], check=True, capture_output=True, text=True)
     found: dict[str, float] = json.loads(done.stdout)
     return found
 
