@@ -53,6 +53,11 @@ def test_a_table_of_changes(tmp_path):
     assert records.rejected.filter(pl.col("line") == 11)["value"].to_list() == ["soon"]
 
 
+def test_an_empty_feed_is_no_stay(tmp_path):
+    (tmp_path / "feed.csv").write_text("location_id,evse_uid,status,timestamp\n")
+    assert read_records(tmp_path / "feed.csv", now=NOW).sessions.is_empty()
+
+
 def test_changes_as_json(tmp_path):
     names = ("location_id", "evse_uid", "status", "timestamp")
     (tmp_path / "feed.json").write_text(json.dumps([dict(zip(names, row, strict=True)) for row in FEED]))

@@ -175,3 +175,19 @@ def test_local_times_are_those_of_the_standard_library(time, zone):
 @given(st.lists(st.one_of(st.none(), st.text(max_size=30), st.text("0123456789/-:. TZAPM+", max_size=25))))
 def test_any_text_is_read_or_not_but_never_fails(text):
     assert len(read(text, "Europe/London")) == len(text)
+
+
+def test_days_and_parts_of_days_as_spreadsheets_count_them():
+    assert read(["43101.375"]) == [utc(2018, 1, 1, 9)]
+    assert read(["43101 0.375", "43101 0"]) == [utc(2018, 1, 1, 9), utc(2018, 1, 1)]
+    (clock,), _, _ = read_times([pl.Series([43101.375, 1e9])])
+    assert to_utc(clock, "Europe/Paris").cast(pl.Datetime("ms", "UTC")).to_list() == [
+        utc(2018, 1, 1, 8),
+        dt.datetime(2001, 9, 9, 1, 46, 40, tzinfo=dt.UTC),
+    ]
+
+
+def test_dates_in_parts():
+    frame = pl.DataFrame({"d": ["1", "13"], "m": ["2", "2"], "y": ["2018", "2018"], "h": ["9", "10"], "n": ["5", "6"]})
+    assert join_cells(frame, ["d", "m", "y", "h", "n"]).to_list() == ["01/02/2018 09:05", "13/02/2018 10:06"]
+    assert join_cells(frame, ["y", "m", "d", "h", "n"]).to_list() == ["2018-02-01 09:05", "2018-02-13 10:06"]

@@ -176,7 +176,7 @@ class _Pile:
         if sessions.height:
             notes += clock_notes(sessions)
         if 0 < sessions.height < FEW_SESSIONS:
-            notes.append(f"There are only {sessions.height} sessions: too few for estimates that mean anything.")
+            notes.append(f"Number of sessions: only {sessions.height}, too few for estimates that mean anything.")
         where = str(given) if isinstance(given, str | Path) else "The stations"
         if table is not None:
             stations, odd = table.kept, _in_file(table.rejected, where)

@@ -39,7 +39,9 @@ _WORDS = {  # lower case, letters and digits only, the best first
 ALIASES = {field: tuple(words.split(",")) for field, words in _WORDS.items()}
 """Names by which a column is found, by what it holds; words like time, date or kWh at the end are left out."""
 _TIME_WORDS = re.compile(r"(utc|gmt|local)?(datetime|timestamp|time|date|at)?(utc|gmt|local)?$")
-_ONLY_TIME = r"^\s*\d{1,2}[:.]\d\d([:.]\d\d)?(\s*[AaPp][Mm])?\s*$"
+_ONLY_TIME = (
+    r"^\s*(\d{1,2}[:.]\d\d([:.]\d\d)?(\s*[AaPp][Mm])?|0?\.\d+|0)\s*$"  # also a part of a day, as spreadsheets do
+)
 
 
 def energy_factor(column: str) -> float:

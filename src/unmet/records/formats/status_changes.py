@@ -109,7 +109,8 @@ def stays_and_outages(changes: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame
     stays = (
         runs.filter(pl.col("kind") == 1).select(LINE, *plug, "start", "end", pl.lit(0.0).alias("energy_kwh")).sort(LINE)
     )
-    outages = runs.filter(pl.col("kind") == 2).with_columns(pl.col("end").fill_null(changes["at"].max()))
+    last = pl.lit(changes["at"].max(), UTC)
+    outages = runs.filter(pl.col("kind") == 2).with_columns(pl.col("end").fill_null(last))
     return stays, merge_outages(outages.select(*OUTAGES))
 
 
