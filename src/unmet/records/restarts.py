@@ -79,7 +79,9 @@ def join_restarts(sessions: Any, minutes: float = JOIN_MINUTES) -> tuple[pl.Data
 
 def _has_user(names: pl.Series, numbers: Whole) -> NDArray[np.bool_]:
     """Whether each session is of somebody: the id has letters or digits other than zeros, and is no word for nobody."""
-    distinct = pl.DataFrame([pl.Series("number", numbers), names.alias("name")]).unique("number", keep="any")
+    distinct = pl.DataFrame([pl.Series("number", numbers), names.cast(pl.String).alias("name")]).unique(
+        "number", keep="any"
+    )
     plain = pl.col("name").str.to_lowercase().str.replace_all(r"[^\p{L}\p{N}]", "").str.strip_chars_start("0")
     somebody = distinct.filter((plain != "").fill_null(value=False) & ~plain.is_in(list(_PLACEHOLDERS)))["number"]
     known = np.zeros(int(numbers.max(initial=0)) + 2, dtype=np.bool_)
