@@ -94,6 +94,17 @@ def test_sockets_of_one_post_are_one_place():
     assert join_restarts(sessions(*rows, post_id=[None, None, None]), 15)[1] == 0
 
 
+def test_only_the_needed_columns_are_needed():
+    frame = sessions(("7", "A", "1", 12, 60, 7), ("7", "A", "1", 0, 10, 1)).drop("session_id", "plug_id")
+    frame = frame.with_columns(pl.col("user_id").cast(pl.Int64), pl.col("start", "end").dt.replace_time_zone(None))
+    for table in (frame, frame.to_pandas()):
+        joined, count = join_restarts(table, 15)
+        assert count == 1
+        assert joined["energy_kwh"].to_list() == [8]
+        assert joined["end"].max() == frame["end"].max()
+    assert join_restarts(frame.clear(), 15)[1] == 0
+
+
 starts = st.integers(0, 300)
 row = st.tuples(st.sampled_from(["me", "you", None]), st.sampled_from("AB"), st.sampled_from(["1", "2", None]), starts)
 

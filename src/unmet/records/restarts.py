@@ -93,6 +93,8 @@ def _has_user(names: pl.Series, numbers: Whole) -> NDArray[np.bool_]:
 def _parts(frame: pl.DataFrame) -> Whole:
     """A number for the post of a session, or for its plug where no post is known."""
     places = [pl.col(column).cast(pl.String) for column in ("post_id", "plug_id") if column in frame.columns]
+    if not places:
+        return np.zeros(frame.height, dtype=np.int64)
     return numbers_of(frame.select(pl.coalesce(*places, pl.lit("")).alias("part"))["part"])
 
 
