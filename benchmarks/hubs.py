@@ -361,7 +361,7 @@ def _shown(found: list[Comparison], followed: Users) -> list[str]:
         f"Most of what {found[-1].name} serves is neither lost demand nor taken from chargers nearby. The drivers who "
         f"were known before account for {100 * followed.known_hub / found[-1].hub.after:.0f} % of it. By the trend of "
         f"those who never went there they would have charged {kept:.0f} times per week, and they charged {more:.0f} "
-        "times more: with free plugs in the centre, the same drivers charge more often."
+        "times more: after it opened, the same drivers charged more often than that."
     )
     return [fill(f"- {text}", 120, subsequent_indent="  ") for text in (*lines, *LIMITS)]
 

@@ -147,7 +147,7 @@ def test_drivers_who_wait_or_charge_nearby_are_not_lost(given, base, made):
     options = ["--waiting", 0.5, "--spill", "0.2"]
     some = summary(given / "sessions.parquet", *base, *options, "--out", given / "waits")
     assert (some["waiting"], some["spill"]) == (0.5, 0.2)
-    assert some["lost_arrivals"]["mean"] == pytest.approx(0.4 * made["lost_arrivals"]["mean"], rel=0.2)
+    assert some["lost_arrivals"]["mean"] == pytest.approx(0.3 * made["lost_arrivals"]["mean"], rel=0.2)
     page = (given / "waits" / "panel.html").read_text().replace("\N{NO-BREAK SPACE}", " ")
     assert "(50 % of those who find a site full)" in page
 
@@ -211,5 +211,5 @@ def test_bad_input_is_one_sentence_and_exit_code_2(case, given, tmp_path, capsys
 def test_real_files_load_by_one_command(name, shared_data, tmp_path):
     said = summary(shared_data / "sessions" / name, "--out", tmp_path / "p")
     assert said["rows_in"] == said["rows_kept"] + said["rows_set_aside"]
-    assert said["sessions"] == said["rows_kept"] > 1000
+    assert said["sessions"] == said["rows_kept"] - said["quality"].get("restarts_joined", 0) > 1000
     assert 0 <= said["lost_kwh"]["low"] <= said["lost_kwh"]["mean"] <= said["lost_kwh"]["high"]

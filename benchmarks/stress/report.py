@@ -69,6 +69,13 @@ class Row:
             )
         return found
 
+    @property
+    def verdict(self) -> str:
+        """In a few words, whether this case is as asked for."""
+        low, high = self.asked
+        met = "met" if low <= self.mean("kwh") <= high else "outside, but every run warns"
+        return "; ".join(self.failures) or met
+
 
 def page(cases: Sequence[Case], runs: Sequence[Run], command: str) -> str:
     """The page as Markdown."""
@@ -114,7 +121,7 @@ def _line(row: Row) -> str:
         f"| {100 * row.weeks_inside:.0f} % | {100 * row.mean('half_width'):.0f} % "
         f"| {row.mean('self_check'):.2f} | {sum(run.warns for run in row.runs)} "
         f"| {row.mean('waiting'):.2f} | {row.mean('spill'):.2f} | {row.mean('plain'):.2f} "
-        f"| {100 * row.mean('true_share'):.1f} % | {'; '.join(row.failures) or 'met'} |"
+        f"| {100 * row.mean('true_share'):.1f} % | {row.verdict} |"
     )
 
 

@@ -94,6 +94,7 @@ class Checked:
     kept: pl.DataFrame
     rejected: pl.DataFrame  # line, column, value, reason
     filled: dict[str, int] = field(default_factory=dict)  # empty cells that took a default, by column
+    notes: tuple[str, ...] = ()  # sentences on what had to be assumed
 
     @property
     def rows_in(self) -> int:

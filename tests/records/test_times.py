@@ -11,12 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unmet.errors import InputError
-from unmet.records.times import join_cells, read_times, to_utc
+from unmet.records.time_cells import join_cells
+from unmet.records.times import read_times, to_utc
 from unmet.zones import checked_zone
 
 
 def read(text: list[str | None], zone: str = "UTC", day_first: bool | None = None, zones: list[str] | None = None):
-    (clock,), _ = read_times([pl.Series(text, dtype=pl.String)], day_first)
+    (clock,), _, _ = read_times([pl.Series(text, dtype=pl.String)], day_first)
     millis = to_utc(clock, zone, None if zones is None else pl.Series(zones))
     return millis.cast(pl.Datetime("ms", "UTC")).to_list()
 
@@ -81,19 +82,17 @@ def test_one_column_may_hold_many_ways():
 def test_day_or_month_first_is_found_out_from_the_whole_file():
     ambiguous = pl.Series(["03/04/2018 10:00"])
     for other, month in (("25/04/2018 10:00", 4), ("04/25/2018 10:00", 3)):
-        (first, _), sentence = read_times([ambiguous, pl.Series([other])])
+        (first, _), _, notes = read_times([ambiguous, pl.Series([other])])
         assert to_utc(first, "UTC").cast(pl.Datetime("ms"))[0].month == month
-        assert sentence is None
-    (clock,), sentence = read_times([ambiguous])
+        assert notes == []
+    (clock,), _, notes = read_times([ambiguous])
     assert to_utc(clock, "UTC").cast(pl.Datetime("ms"))[0].month == 4
-    assert sentence is not None
-    assert "day_first" in sentence
-    (clock,), sentence = read_times([ambiguous], day_first=False)
+    assert "day_first" in notes[0]
+    (clock,), _, notes = read_times([ambiguous], day_first=False)
     assert to_utc(clock, "UTC").cast(pl.Datetime("ms"))[0].month == 3
-    assert sentence is None
-    _, sentence = read_times([pl.Series(["13/01/2018 10:00", "14/01/2018 10:00", "01/13/2018 10:00"])])
-    assert sentence is not None
-    assert "day first" in sentence
+    assert notes == []
+    _, _, notes = read_times([pl.Series(["13/01/2018 10:00", "14/01/2018 10:00", "01/13/2018 10:00"])])
+    assert "day first" in notes[0]
 
 
 def test_the_hour_that_happens_twice_is_the_earlier_one_and_the_missing_one_an_hour_later():
@@ -104,7 +103,7 @@ def test_the_hour_that_happens_twice_is_the_earlier_one_and_the_missing_one_an_h
         utc(2018, 3, 25, 0, 30),
         utc(2018, 7, 1, 11, 0),
     ]
-    (clock,), _ = read_times([pl.Series(london[:1])])
+    (clock,), _, _ = read_times([pl.Series(london[:1])])
     assert to_utc(clock, "Europe/London", later=True).cast(pl.Datetime("ms", "UTC"))[0] == utc(2018, 10, 28, 1, 30)
 
 
@@ -130,7 +129,7 @@ def test_cells_need_not_be_text():
         (pl.Series([True]), None),
         (pl.Series([2**62], dtype=pl.Int64).cast(pl.Datetime("ms")), None),
     ):
-        (clock,), _ = read_times([cells])
+        (clock,), _, _ = read_times([cells])
         assert to_utc(clock, "Europe/London").cast(pl.Datetime("ms", "UTC")).to_list() == [expected]
 
 
@@ -176,3 +175,19 @@ def test_local_times_are_those_of_the_standard_library(time, zone):
 @given(st.lists(st.one_of(st.none(), st.text(max_size=30), st.text("0123456789/-:. TZAPM+", max_size=25))))
 def test_any_text_is_read_or_not_but_never_fails(text):
     assert len(read(text, "Europe/London")) == len(text)
+
+
+def test_days_and_parts_of_days_as_spreadsheets_count_them():
+    assert read(["43101.375"]) == [utc(2018, 1, 1, 9)]
+    assert read(["43101 0.375", "43101 0"]) == [utc(2018, 1, 1, 9), utc(2018, 1, 1)]
+    (clock,), _, _ = read_times([pl.Series([43101.375, 1e9])])
+    assert to_utc(clock, "Europe/Paris").cast(pl.Datetime("ms", "UTC")).to_list() == [
+        utc(2018, 1, 1, 8),
+        dt.datetime(2001, 9, 9, 1, 46, 40, tzinfo=dt.UTC),
+    ]
+
+
+def test_dates_in_parts():
+    frame = pl.DataFrame({"d": ["1", "13"], "m": ["2", "2"], "y": ["2018", "2018"], "h": ["9", "10"], "n": ["5", "6"]})
+    assert join_cells(frame, ["d", "m", "y", "h", "n"]).to_list() == ["01/02/2018 09:05", "13/02/2018 10:06"]
+    assert join_cells(frame, ["y", "m", "d", "h", "n"]).to_list() == ["2018-02-01 09:05", "2018-02-13 10:06"]

@@ -22,8 +22,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for _verb in (
-    city.demo, city.trips, city.simulate, records.panel, records.recover, model.fit, model.forecast, model.evaluate,
-):  # fmt: skip
+    *(city.demo, city.trips, city.simulate),
+    *(records.inspect, records.fetch, records.panel, records.recover),
+    *(model.fit, model.forecast, model.evaluate),
+):
     app.command()(_verb)
 app.add_typer(study.app, name="study")
 

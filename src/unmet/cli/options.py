@@ -41,6 +41,20 @@ Mapped = Annotated[
     typer.Option("--map", metavar="NAME=COLUMN", help="Which column holds what, as start=ConnectionStart."),
 ]
 MapFile = Annotated[Path | None, typer.Option(help="The same as a YAML file.")]
+JoinRestarts = Annotated[
+    float,
+    typer.Option(min=0, metavar="MINUTES", help="Join sessions that a user starts again within MINUTES. 0: never."),
+]
+Crs = Annotated[
+    str | None,
+    typer.Option(help="Grid of positions in --stations that are not degrees, as EPSG:2056. Default: by range."),
+]
+MapStations = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=COLUMN", help="Which column of --stations holds what, as station_id=Site."),
+]
+Since = Annotated[str | None, typer.Option(help="Leave out sessions that start before this day or time.")]
+Until = Annotated[str | None, typer.Option(help="Leave out sessions that start on this day or time, or later.")]
 PanelPath = Annotated[
     Path, typer.Argument(metavar="PANEL", help="Folder that `unmet panel` or `unmet simulate` wrote, or a file.")
 ]

@@ -1,4 +1,4 @@
-"""Verbs on records: the panel, and the demand that the records do not show."""
+"""Verbs on records: reading them, the panel, and the demand that they do not show."""
 
 from __future__ import annotations
 
@@ -8,15 +8,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from unmet.cli.options import (
+    Crs,
     Energy,
     FormatName,
+    JoinRestarts,
     Json,
     MapFile,
     Mapped,
+    MapStations,
     Overwrite,
     Seed,
+    Since,
     Spill,
     StationsTable,
+    Until,
     Waiting,
     share_option,
     with_options,
@@ -25,13 +30,13 @@ from unmet.cli.options import (
 if TYPE_CHECKING:
     from unmet.demand.from_records import PanelChoices
 
-__all__ = ["panel", "recover"]
+__all__ = ["fetch", "inspect", "panel", "recover"]
 
 
 def record_options(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="FILES...", help="Session records, of any number and known format."),
+        typer.Argument(metavar="FILES...", help="Session records: files, folders, or patterns such as 2024-*.csv."),
     ] = None,
     stations: StationsTable = None,
     format_name: FormatName = "auto",
@@ -43,7 +48,8 @@ def record_options(
         str, typer.Option(help="Number of regions, auto, station (one each), or a GeoJSON file of areas.")
     ] = "10",
     time_zone: Annotated[
-        str | None, typer.Option(help="Local time zone, for the hours of the week. [that of the records, else UTC]")
+        str | None,
+        typer.Option(help="Local time zone: of times without one, and of the week. [that of the records, else UTC]"),
     ] = None,
     country: Annotated[str | None, typer.Option(help="Country for holidays, as DK or US-CA.")] = None,
     booking: Annotated[str, typer.Option(help="Book energy at arrival, or by delivery over the hours.")] = "arrival",
@@ -54,6 +60,11 @@ def record_options(
     share: Annotated[
         str | None, typer.Option(help="Market share of this operator, as 0.25, or a range that holds it, as 0.2-0.3.")
     ] = None,
+    join_restarts: JoinRestarts = 15,
+    map_stations: MapStations = None,
+    crs: Crs = None,
+    since: Since = None,
+    until: Until = None,
 ) -> PanelChoices:
     """The records that `panel` and `recover` read, and how."""
     from unmet.demand.from_records import PanelChoices
@@ -73,6 +84,11 @@ def record_options(
         outages=outages,
         operator=operator,
         share=share,
+        join_restarts=join_restarts,
+        station_columns=tuple(map_stations or ()),
+        crs=crs,
+        since=since,
+        until=until,
     )
 
 
@@ -98,8 +114,8 @@ def panel(
         waiting=share_option("--waiting", waiting), spill=share_option("--spill", spill), energies=energy
     )
     with run_folder(out, overwrite=overwrite) as folder:
-        with progress("Reading records"):
-            made, rejected, about = panel_from_records(choices)
+        with progress("Reading records", parts="files") as show:
+            made, rejected, about = panel_from_records(choices, lambda done, _: show(done))
         with progress("Estimating lost demand"):
             report = LostReport.of(estimator.fit(made))
         with progress("Writing tables and figures"):
@@ -143,9 +159,9 @@ def recover(
     )
     folder_of_panel = panel_folder(choices)
     with run_folder(out, overwrite=overwrite) as folder:
-        with progress("Reading records"):
+        with progress("Reading records", parts="files") as show:
             if folder_of_panel is None:
-                made, rejected, about = panel_from_records(choices)
+                made, rejected, about = panel_from_records(choices, lambda done, _: show(done))
             else:
                 made, rejected, about = load_panel(folder_of_panel), None, None
         with progress("Estimating lost demand"):
@@ -182,3 +198,46 @@ def panel_folder(choices: PanelChoices) -> Path | None:
             "`unmet panel`, or give the records instead."
         )
     return folder
+
+
+def inspect(
+    files: Annotated[list[Path], typer.Argument(metavar="FILES...", help="Session records: files, folders, patterns.")],
+    format_name: FormatName = "auto",
+    mapped: Mapped = None,
+    map_file: MapFile = None,
+    time_zone: Annotated[str | None, typer.Option(help="Zone of times that carry none.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Show what files contain and how they would be read: columns, ten rows as understood, a mapping to start from."""
+    from unmet.demand.from_records import PanelChoices, chosen_mapping
+    from unmet.records.inspection import inspect_files
+    from unmet.records.one_file import Reading
+    from unmet.views.inspection import print_inspections
+    from unmet.views.terminal import progress
+
+    choices = PanelChoices(mapped=tuple(mapped or ()), map_file=map_file)
+    with progress("Reading records"):
+        found = inspect_files(list(files), Reading(format_name, chosen_mapping(choices), time_zone))
+    print_inspections(found, as_json=as_json)
+
+
+def fetch(
+    url: Annotated[str, typer.Argument(metavar="URL", help="OCPI endpoint, as https://.../ocpi/cpo/2.2.1/cdrs.")],
+    out: Annotated[Path, typer.Option(help="Folder to write to. An unfinished download there is resumed.")],
+    token_file: Annotated[
+        Path | None, typer.Option(help="File with the credentials token. Default: the variable UNMET_OCPI_TOKEN.")
+    ] = None,
+    since: Annotated[str | None, typer.Option(help="Only what was updated from this day or time (UTC) on.")] = None,
+    until: Annotated[str | None, typer.Option(help="Only what was updated before this day or time (UTC).")] = None,
+    as_json: Json = False,
+) -> None:
+    """Download the CDRs or Locations of an OCPI server, page by page, into a file that `unmet panel` reads."""
+    from unmet.records.ocpi_http import fetch_ocpi, read_token
+    from unmet.records.times import read_moment
+    from unmet.views.terminal import progress, report
+
+    token = read_token(token_file)
+    first, last = read_moment("--since", since, None), read_moment("--until", until, None)
+    with progress("Fetching", parts="objects") as show:
+        path, objects = fetch_ocpi(url, out, token, since=first, until=last, progress=lambda done, _: show(done))
+    report("Fetched", {"file": str(path), "objects": objects}, as_json=as_json)

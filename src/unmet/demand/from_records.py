@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,12 @@ from unmet.demand.panel import Panel, build_panel
 from unmet.errors import InputError
 from unmet.records.mapping import mapping_from, read_mapping
 from unmet.records.outages import check_outages, merge_outages
+from unmet.records.restarts import JOIN_MINUTES
 from unmet.records.sessions import Records, read_records
 from unmet.records.sql import read_sql
+from unmet.records.times import read_moment
 
-__all__ = ["PanelChoices", "chosen_records", "panel_from_records"]
+__all__ = ["PanelChoices", "chosen_mapping", "chosen_records", "panel_from_records"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +41,23 @@ class PanelChoices:
     outages: Path | None = None
     operator: str | None = None
     share: str | None = None  # as 0.25 or 0.2-0.3
+    join_restarts: float = JOIN_MINUTES  # minutes; 0 joins nothing
+    crs: str | None = None  # of the station table's positions, as EPSG:2056
+    station_columns: tuple[str, ...] = ()  # as station_id=Site
+    since: str | None = None  # first day or time of the sessions to use
+    until: str | None = None  # and the first one after them
 
 
-def panel_from_records(choices: PanelChoices) -> tuple[Panel, pl.DataFrame, dict[str, Any]]:
+def panel_from_records(
+    choices: PanelChoices, progress: Callable[[int, int], None] | None = None
+) -> tuple[Panel, pl.DataFrame, dict[str, Any]]:
     """The panel, the rows that were set aside, and what became of the rows, for a summary."""
     try:
         booking = Booking(choices.booking)
     except ValueError:
         raise InputError(f"--booking {choices.booking!r} makes no sense: give arrival or delivery.") from None
     market = Market(choices.operator, None if choices.share is None else parse_share(choices.share))
-    records = chosen_records(choices)
+    records = chosen_records(choices, progress)
     outages, rejected = records.outages, [records.rejected, records.rejected_stations]
     if choices.outages is not None:
         checked = check_outages(choices.outages, records.stations["station_id"])
@@ -63,14 +73,26 @@ def panel_from_records(choices: PanelChoices) -> tuple[Panel, pl.DataFrame, dict
         outages=outages,
         market=market,
     )
-    mapping = mapping_from(_mapping(choices), "--map").to_yaml() if _mapping(choices) else ""
+    mapping = mapping_from(chosen_mapping(choices), "--map").to_yaml() if chosen_mapping(choices) else ""
     about = _about(records, outages) | {"mapping": mapping, "time_zone": panel.time_zone}
     return panel, pl.concat(rejected), about
 
 
-def chosen_records(choices: PanelChoices) -> Records:
-    """The records that an analyst chose, read and checked."""
-    records = read_records(_sources(choices), choices.format, _mapping(choices), choices.stations)
+def chosen_records(choices: PanelChoices, progress: Callable[[int, int], None] | None = None) -> Records:
+    """The records that an analyst chose, read and checked; `progress` is called with the files read, of how many."""
+    records = read_records(
+        _sources(choices),
+        choices.format,
+        chosen_mapping(choices),
+        choices.stations,
+        join_minutes=choices.join_restarts,
+        station_mapping=_pairs("--map-stations", choices.station_columns, "station_id=Site"),
+        crs=choices.crs,
+        time_zone=choices.time_zone,
+        since=read_moment("--since", choices.since, choices.time_zone),
+        until=read_moment("--until", choices.until, choices.time_zone),
+        progress=progress,
+    )
     if records.sessions.is_empty():
         raise InputError(_nothing_left(records))
     return records
@@ -98,15 +120,22 @@ def _sources(choices: PanelChoices) -> list[Any]:
     return sources
 
 
-def _mapping(choices: PanelChoices) -> dict[str, Any]:
+def chosen_mapping(choices: PanelChoices) -> dict[str, Any]:
     """What the analyst said of the columns: the file first, then each --map."""
     values = read_mapping(choices.map_file).model_dump(exclude_defaults=True) if choices.map_file else {}
-    for pair in choices.mapped:
+    values |= _pairs("--map", choices.mapped, "start=ConnectionStart")
+    mapping_from(values, "--map")
+    return values
+
+
+def _pairs(option: str, given: tuple[str, ...], example: str) -> dict[str, str]:
+    """What NAME=COLUMN options say."""
+    values = {}
+    for pair in given:
         name, equals, column = pair.partition("=")
         if not equals or not column:
-            raise InputError(f"--map {pair!r} makes no sense: write it as start=ConnectionStart.")
+            raise InputError(f"{option} {pair!r} makes no sense: write it as {example}.")
         values[name.strip()] = column.strip()
-    mapping_from(values, "--map")
     return values
 
 

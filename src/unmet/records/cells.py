@@ -11,19 +11,20 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from unmet.errors import InputError
 from unmet.records.formats.base import LINE, REJECTED
 from unmet.records.mapping import Mapping
-from unmet.records.times import join_cells, read_times, to_utc
+from unmet.records.outliers import FAR_AWAY
+from unmet.records.time_cells import join_cells
+from unmet.records.times import read_times, to_utc
+from unmet.records.units import MOST_KW, MOST_KWH, SMALL_KWH, choose_unit
+from unmet.records.zone_choice import choose_zone
 from unmet.zones import checked_zone
 
-__all__ = ["REASONS", "Typed", "check_columns", "type_cells"]
+__all__ = ["REASONS", "Typed", "type_cells"]
 
 MOST_DAYS = 31
-MOST_KWH = 1000.0
-MOST_KW = 500.0
-SMALL_KWH = 1.0  # below it, times to the minute say nothing about power
 FIRST_START = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)
+IDS = ("session_id", "plug_id", "post_id", "vehicle_id", "user_id", "operator")  # optional, and text as they are
 _DAY, _HOUR = 86_400_000, 3_600_000
 
 REASONS: dict[str, tuple[str, str]] = {  # what is counted: column whose value is shown, and why the row is set aside
@@ -41,6 +42,8 @@ REASONS: dict[str, tuple[str, str]] = {  # what is counted: column whose value i
     "energy_negative": ("energy_kwh", "is negative"),
     "energy_absurd": ("energy_kwh", f"is above {MOST_KWH:g} kWh"),
     "power_absurd": ("energy_kwh", f"needs more than {MOST_KW:g} kW over the time plugged in"),
+    FAR_AWAY: ("start", "is years away from all other sessions: the clock was probably wrong"),
+    "outside_period": ("start", "is not between --since and --until"),
     "stations_unknown": ("station_id", "is not in the table of stations: add it there, or give no table"),
 }
 _CODES = {key: code for code, key in enumerate(REASONS, start=1)}
@@ -54,34 +57,49 @@ class Typed:
     rejected: pl.DataFrame  # columns of REJECTED
     counts: dict[str, int]  # rows by key of REASONS
     notes: list[str]
+    readings: list[str]  # how the cells were read, and on what evidence
 
 
 def type_cells(
-    raw: pl.DataFrame, mapping: Mapping, name: str, now: dt.datetime, known_stations: Collection[str] | None = None
+    raw: pl.DataFrame,
+    mapping: Mapping,
+    now: dt.datetime,
+    known_stations: Collection[str] | None = None,
+    *,
+    chosen: Collection[str] = (),
+    period: tuple[dt.datetime | None, dt.datetime | None] = (None, None),
 ) -> Typed:
-    """Judge the rows of one file; `raw` has LINE and the columns that `mapping` names."""
+    """Judge the rows of one file; `raw` has LINE and the columns that `mapping` names.
+
+    What the user has `chosen` of the mapping is as said; the rest is what the format suggests. Sessions that start
+    before or after the `period` are set aside.
+    """
     checked_zone(mapping.time_zone)
-    notes: list[str] = []
     start_cells, end_cells = (join_cells(raw, _columns(names)) for names in (mapping.start, mapping.end))
-    start, end, charged, note = _read_clocks(raw, mapping, start_cells, end_cells)
-    if note:
-        notes.append(f"{name}: {note}")
+    clocks = _read_clocks(raw, mapping, start_cells, end_cells, chosen)
+    start, end, charged = clocks.start, clocks.end, clocks.charged
+    readings, notes = clocks.readings, clocks.notes
     energy_cells = raw[mapping.energy_kwh]
-    energy, note = _read_energy(energy_cells, mapping.energy_factor)
-    if note:
-        notes.append(f"{name}: {note}")
+    numbers, are_kwh, note = _read_numbers(energy_cells)
+    unit = choose_unit(
+        numbers.set(are_kwh, None), (end - start) / _HOUR, mapping.energy_factor, is_settled="energy_factor" in chosen
+    )
+    is_plain = isinstance(unit.factor, float) and unit.factor == 1
+    energy = numbers if is_plain else numbers.zip_with(are_kwh, numbers * unit.factor)
+    readings.append(unit.reading)
+    notes += [sentence for sentence in (note, unit.note) if sentence]
     station = (
         pl.Series([mapping.station], dtype=pl.String).new_from_index(0, raw.height)
         if mapping.station is not None or mapping.station_id is None
-        else _text(raw[mapping.station_id])
+        else _identity(raw, mapping.station_id)
     )
     typed = pl.DataFrame(
         {LINE: raw[LINE].cast(pl.UInt32), "station_id": station, "start": start, "end": end, "energy_kwh": energy}
     )
-    for field in ("session_id", "plug_id", "vehicle_id", "operator"):
-        column = getattr(mapping, field)
-        if column is not None and column in raw.columns:
-            typed = typed.with_columns(_text(raw[column]).alias(field))
+    for field in IDS:
+        columns = _columns(getattr(mapping, field) or ())
+        if columns and set(columns) <= set(raw.columns):
+            typed = typed.with_columns(_identity(raw, columns).alias(field))
     if charged is not None:
         typed = typed.with_columns(charged.alias("charged"))
     given = pl.DataFrame(
@@ -93,16 +111,13 @@ def type_cells(
             else energy_cells.is_not_null(),
         }
     )
-    code = _judge(typed, given, now, known_stations)
+    code = _judge(typed, given, now, known_stations, period)
     if not (code > 0).any():
-        return Typed(typed, pl.DataFrame(schema=REJECTED), {}, notes)
+        return Typed(typed, pl.DataFrame(schema=REJECTED), {}, notes, readings)
     shown = {"station_id": station, "start": start_cells, "end": end_cells, "energy_kwh": energy_cells}
     tally = dict(code.filter(code > 0).value_counts().rows())
     counts = {key: tally[code] for key, code in _CODES.items() if code in tally}
-    half = raw.height / 2
-    if mapping.energy_factor == 1 and counts.get("energy_absurd", 0) > half:
-        notes.append(f"{name}: most energies are above {MOST_KWH:g}: if they are in Wh, map energy_factor=0.001.")
-    return Typed(typed.filter(code == 0), _set_aside(typed[LINE], code, shown), counts, notes)
+    return Typed(typed.filter(code == 0), _set_aside(typed[LINE], code, shown), counts, notes, readings)
 
 
 def _columns(names: str | tuple[str, ...]) -> tuple[str, ...]:
@@ -120,54 +135,84 @@ def _text(cells: pl.Series) -> pl.Series:
     return text.set(blank.fill_null(value=False), None) if blank.any() else text
 
 
+def _identity(raw: pl.DataFrame, names: str | tuple[str, ...]) -> pl.Series:
+    """The ids in a column, or those that several columns make together, as `CP1/2`; null where a part is empty."""
+    columns = _columns(names)
+    if len(columns) == 1:
+        return _text(raw[columns[0]])
+    parts = pl.DataFrame({str(place): _text(raw[column]) for place, column in enumerate(columns)})
+    return parts.select(pl.concat_str(pl.all(), separator="/"))["0"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Clocks:
+    start: pl.Series  # Int64 [ms]
+    end: pl.Series
+    charged: pl.Series | None
+    readings: list[str]
+    notes: list[str]
+
+
 def _read_clocks(
-    raw: pl.DataFrame, mapping: Mapping, start_cells: pl.Series, end_cells: pl.Series
-) -> tuple[pl.Series, pl.Series, pl.Series | None, str | None]:
+    raw: pl.DataFrame, mapping: Mapping, start_cells: pl.Series, end_cells: pl.Series, chosen: Collection[str]
+) -> _Clocks:
     columns = [start_cells, end_cells]
     if mapping.charged is not None and mapping.charged in raw.columns:
         columns.append(join_cells(raw, (mapping.charged,)))
-    clocks, note = read_times(columns, mapping.day_first)
+    day_first = mapping.day_first if "day_first" in chosen else None
+    clocks, readings, notes = read_times(columns, day_first, mapping.day_first)
     zones = raw[mapping.zone] if mapping.zone is not None else None
     end_zones = raw[mapping.end_zone] if mapping.end_zone is not None else zones
-    start = to_utc(clocks[0], mapping.time_zone, zones)
-    end = to_utc(clocks[1], mapping.time_zone, end_zones)
+    zone, note = mapping.time_zone, None
+    if zones is None:
+        zone, note = choose_zone(clocks[:2], mapping.time_zone, is_settled="time_zone" in chosen)
+    notes += [note] if note else []
+    local = sum(len(clock.wall) - clock.wall.null_count() for clock in clocks[:2])
+    if local:
+        readings.append(f"{local:,} times carry no zone and are read as {zone if zones is None else mapping.zone}.")
+    start = to_utc(clocks[0], zone, zones)
+    end = to_utc(clocks[1], zone, end_zones)
     before = (end < start).fill_null(value=False)
     if before.any():
-        later = to_utc(clocks[1], mapping.time_zone, end_zones, later=True)
+        later = to_utc(clocks[1], zone, end_zones, later=True)
         end = later.zip_with(before & (later >= start).fill_null(value=False), end)
-    charged = to_utc(clocks[2], mapping.time_zone, end_zones) if len(clocks) > 2 else None
-    return start, end, charged, note
+    charged = to_utc(clocks[2], zone, end_zones) if len(clocks) > 2 else None
+    return _Clocks(start, end, charged, readings, notes)
 
 
 _UNITS = {"": 0.001, "k": 1.0, "m": 1000.0}  # of a cell that names its own unit, over kWh
 
 
-def _read_energy(cells: pl.Series, factor: float) -> tuple[pl.Series, str | None]:
-    """Energies in kWh, and a sentence where commas had to be understood."""
-    energy = cells.cast(pl.Float64, strict=False) if cells.dtype == pl.String or cells.dtype.is_numeric() else None
-    note = None
-    if energy is None:
-        return pl.Series([None], dtype=pl.Float64).new_from_index(0, len(cells)), None
-    if cells.dtype == pl.String and energy.null_count() > cells.null_count():
-        rest = cells.set(energy.is_not_null(), None).str.strip_chars()
-        unit = rest.str.extract(r"(?i)([km]?)wh$").str.to_lowercase().replace_strict(_UNITS, default=1.0)
-        rest = rest.str.replace(r"(?i)\s*[km]?wh$", "")
-        rest = rest.str.replace_all(r"[\s\x{a0}\x{202f}']", "")
-        commas = rest.str.contains(",", literal=True)
-        # The last of comma and point is the decimal mark; the others group digits.
-        continental = rest.str.contains(r"^[^,]*,[^,.]*$")
-        plain = rest.str.replace_all(".", "", literal=True).str.replace(",", ".", literal=True)
-        plain = plain.zip_with(continental.fill_null(value=False), rest.str.replace_all(",", "", literal=True))
-        read = plain.cast(pl.Float64, strict=False) * unit
-        energy = energy.fill_null(read)
-        lone = commas & continental & ~rest.str.contains(".", literal=True) & read.is_not_null()
-        if lone.fill_null(value=False).any():
-            note = "the commas in the energies are taken for decimal marks."
-    return (energy * factor if factor != 1 else energy), note
+def _read_numbers(cells: pl.Series) -> tuple[pl.Series, pl.Series, str | None]:
+    """Energies as written, which are in kWh since the cell names its unit, and a sentence on commas."""
+    none_said = pl.repeat(False, len(cells), dtype=pl.Boolean, eager=True)
+    if cells.dtype != pl.String and not cells.dtype.is_numeric():
+        return pl.Series([None], dtype=pl.Float64).new_from_index(0, len(cells)), none_said, None
+    energy = cells.cast(pl.Float64, strict=False)
+    if cells.dtype != pl.String or energy.null_count() == cells.null_count():
+        return energy, none_said, None
+    rest = cells.set(energy.is_not_null(), None).str.strip_chars()
+    named = rest.str.extract(r"(?i)([km]?)wh$").str.to_lowercase()
+    unit = named.replace_strict(_UNITS, default=1.0)
+    rest = rest.str.replace(r"(?i)\s*[km]?wh$", "")
+    rest = rest.str.replace_all(r"[\s\x{a0}\x{202f}']", "")
+    commas = rest.str.contains(",", literal=True)
+    # The last of comma and point is the decimal mark; the others group digits.
+    continental = rest.str.contains(r"^[^,]*,[^,.]*$")
+    plain = rest.str.replace_all(".", "", literal=True).str.replace(",", ".", literal=True)
+    plain = plain.zip_with(continental.fill_null(value=False), rest.str.replace_all(",", "", literal=True))
+    read = plain.cast(pl.Float64, strict=False) * unit
+    lone = commas & continental & ~rest.str.contains(".", literal=True) & read.is_not_null()
+    note = "the commas in the energies are taken for decimal marks."
+    return energy.fill_null(read), named.is_not_null(), note if lone.fill_null(value=False).any() else None
 
 
 def _judge(
-    typed: pl.DataFrame, given: pl.DataFrame, now: dt.datetime, known_stations: Collection[str] | None
+    typed: pl.DataFrame,
+    given: pl.DataFrame,
+    now: dt.datetime,
+    known_stations: Collection[str] | None,
+    period: tuple[dt.datetime | None, dt.datetime | None],
 ) -> pl.Series:
     """The code of the first reason against a row, 0 where there is none."""
     start, end, energy = pl.col("start"), pl.col("end"), pl.col("energy_kwh")
@@ -188,6 +233,10 @@ def _judge(
         "energy_absurd": energy > MOST_KWH,
         "power_absurd": (energy > SMALL_KWH) & (energy > MOST_KW * hours),
     }
+    since, until = (None if time is None else int(time.timestamp() * 1000) for time in period)
+    if since is not None or until is not None:
+        inside = pl.lit(True) if since is None else start >= since
+        wrong["outside_period"] = ~(inside if until is None else inside & (start < until))
     if known_stations is not None:
         wrong["stations_unknown"] = ~pl.col("station_id").is_in(list(known_stations))
     code = pl.lit(0, pl.UInt8)
@@ -221,24 +270,3 @@ def _shown(cells: pl.Series) -> pl.Series:
     elif cells.dtype.is_nested() or cells.dtype in (pl.Binary, pl.Object):
         cells = pl.Series([str(cell) for cell in cells.to_list()], dtype=pl.String)
     return cells.cast(pl.String, strict=False).str.slice(0, 200)
-
-
-def check_columns(mapping: Mapping, columns: Collection[str], chosen: Collection[str], name: str) -> None:
-    """Say so where a needed or chosen column is missing, or there twice."""
-    fields = ["start", "end", "energy_kwh", "zone", "end_zone"]
-    if mapping.station is None:
-        fields.append("station_id")
-    fields += [field for field in ("session_id", "plug_id", "vehicle_id", "operator", "charged") if field in chosen]
-    there = ", ".join(column for column in columns if column and column != LINE)[:1000] or "none"
-    for field in fields:
-        value = getattr(mapping, field)
-        if value is None and field == "station_id":
-            raise InputError(f"{name}: nothing says which station: map station_id=COLUMN or station=NAME.")
-        for column in _columns(value) if value is not None else ():
-            if column not in columns:
-                raise InputError(
-                    f"{name} has no column {column!r} for {field}: say which one it is with --map {field}=COLUMN. "
-                    f"Its columns are {there}."
-                )
-            if list(columns).count(column) > 1:
-                raise InputError(f"{name} has two columns {column!r}: rename one of them.")

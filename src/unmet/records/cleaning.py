@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 
 from unmet.compiled import compiled
 from unmet.records.formats.base import LINE
+from unmet.records.outliers import FAR_AWAY, far_away
+from unmet.tables import UTC
 
 __all__ = ["FILE", "Cleaned", "clean"]
 
 FILE = "__file__"  # the number of the file a row came from
 _EMPTY: dict[str, pl.DataType] = {
-    FILE: pl.UInt16(),
+    FILE: pl.UInt32(),
     LINE: pl.UInt32(),
     "station_id": pl.String(),
     "start": pl.Int64(),
@@ -35,27 +37,33 @@ class Cleaned:
 
     sessions: pl.DataFrame  # the columns that came in, sorted by start, station and id
     repeats: pl.DataFrame  # file, line and session_id of rows that repeat another; first_file, first_line of that one
+    far: pl.DataFrame  # file, line, start and days of rows that are years away from all others
     counts: dict[str, int]
 
 
 def clean(parts: list[pl.DataFrame]) -> Cleaned:
     """Take out duplicates, sort, and cut sessions that the next one on the same plug follows too early.
 
-    Each part has FILE, LINE, station_id, start and end [Int64, ms], energy_kwh, and perhaps session_id, plug_id and
-    vehicle_id; the first row of several that are the same is the one that stays. The list is emptied, to save memory.
+    Each part has FILE, LINE, station_id, start and end [Int64, ms], energy_kwh, and perhaps session_id, plug_id,
+    vehicle_id and user_id; the first row of several that are the same is the one that stays. The list is emptied, to
+    save memory.
     """
     counts = {"duplicates": 0, "duplicates_that_differ": 0, "ids_used_twice": 0, "ends_cut_short": 0}
     repeats = pl.DataFrame(schema={"row": pl.UInt32, "first": pl.UInt32})
     frame = pl.concat(parts, how="diagonal") if parts else pl.DataFrame(schema=_EMPTY)
     parts.clear()
+    frame, far = _without_far(frame)
+    counts[FAR_AWAY] = far.height
     if frame.is_empty():
-        return Cleaned(frame, _described(repeats, frame), counts)
+        return Cleaned(frame, _described(repeats, frame), far, counts)
     station = _codes(frame["station_id"])
     key = _key(frame["start"], station)
     order, tied = _order(key)
     if len(tied):
         rows = order.gather(tied)
-        columns = [c for c in ("session_id", "plug_id", "vehicle_id", "end", "energy_kwh") if c in frame.columns]
+        columns = [
+            c for c in ("session_id", "plug_id", "vehicle_id", "user_id", "end", "energy_kwh") if c in frame.columns
+        ]
         same = frame.select(columns)[rows].with_columns(rows.alias("row"), key.gather(rows).alias("key"))
         repeats, counts["duplicates_that_differ"] = _repeats(same)
         counts["duplicates"] = repeats.height
@@ -78,7 +86,22 @@ def clean(parts: list[pl.DataFrame]) -> Cleaned:
     if "plug_id" in frame.columns and frame["plug_id"].null_count() < frame.height:
         end, counts["ends_cut_short"] = _cut(frame, station)
         frame = frame.with_columns(end.alias("end"))
-    return Cleaned(frame, described, counts)
+    return Cleaned(frame, described, far, counts)
+
+
+def _without_far(frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The sessions of the period that the records are of, and the rows that are years away from it."""
+    days = far_away(frame["start"])
+    lone = days > 0
+    described = pl.DataFrame(
+        {
+            "file": frame[FILE].filter(lone),
+            "line": frame[LINE].filter(lone),
+            "start": frame["start"].filter(lone).cast(UTC),
+            "days": days.filter(lone),
+        }
+    )
+    return (frame.filter(~lone) if described.height else frame), described
 
 
 def _described(repeats: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
@@ -129,17 +152,20 @@ def _order(key: pl.Series) -> tuple[pl.Series, pl.Series]:
 def _repeats(same: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     """Which rows repeat an earlier one of the same station and start, and how many do so with other values.
 
-    Either the id is the same, or plug, end and energy are. Where no plug is known the vehicle must be the same too, and
+    Either the id is the same, or plug, end and energy are. Where no plug is known the user must be the same too, and
     sessions without energy that have ids of their own may well be two.
     """
     nothing = pl.lit(None, pl.String)
-    identity, plug, vehicle = (
-        pl.col(column) if column in same.columns else nothing for column in ("session_id", "plug_id", "vehicle_id")
+    identity, plug, vehicle, user = (
+        pl.col(column) if column in same.columns else nothing
+        for column in ("session_id", "plug_id", "vehicle_id", "user_id")
     )
     same = same.sort("row").with_columns(
-        identity.alias("identity"), plug.alias("plug"), pl.when(plug.is_null()).then(vehicle).alias("vehicle")
+        identity.alias("identity"),
+        plug.alias("plug"),
+        pl.when(plug.is_null()).then(pl.coalesce(vehicle, user)).alias("user"),
     )
-    content = ("key", "plug", "vehicle", "end", "energy_kwh")
+    content = ("key", "plug", "user", "end", "energy_kwh")
     telling = pl.col("plug").is_not_null() | (pl.col("energy_kwh") > 0) | pl.col("identity").is_null()
     judged = same.with_columns(
         pl.when(pl.col("identity").is_not_null()).then(pl.col("row").first().over("key", "identity")).alias("by_id"),

@@ -17,6 +17,9 @@ from unmet.errors import InputError, refusal
 __all__ = ["Mapping", "mapping_from", "read_mapping"]
 
 
+Ids = str | tuple[str, ...] | None  # a column, several that make one id together, or none
+
+
 class Mapping(BaseModel):
     """Names of the columns of a source, and what their values need."""
 
@@ -26,11 +29,13 @@ class Mapping(BaseModel):
     end: str | tuple[str, ...] = Field("end", description="column of the end, or columns of date and time")
     energy_kwh: str = Field("energy_kwh", description="column of the energy")
     energy_factor: float = Field(1.0, gt=0, description="what the energy is multiplied by: 0.001 for Wh")
-    session_id: str | None = Field("session_id", description="column of the session's id")
-    station_id: str | None = Field("station_id", description="column of the station's id")
+    session_id: Ids = Field("session_id", description="column of the session's id")
+    station_id: Ids = Field("station_id", description="column of the station's id")
     station: str | None = Field(None, description="name of the one station of the file, where it has no such column")
-    plug_id: str | None = Field("plug_id", description="column of the plug or connector")
-    vehicle_id: str | None = Field("vehicle_id", description="column of the vehicle or user")
+    plug_id: Ids = Field("plug_id", description="column of the plug or connector")
+    vehicle_id: Ids = Field("vehicle_id", description="column of the vehicle")
+    user_id: Ids = Field("user_id", description="column of the driver, badge or card")
+    post_id: Ids = Field("post_id", description="column of the post that a plug is part of")
     operator: str | None = Field("operator", description="column of the operator")
     charged: str | None = Field("charged", description="column of the time at which the energy flow ended")
     time_zone: str = Field("UTC", description="zone of times that carry none")

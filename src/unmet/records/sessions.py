@@ -1,29 +1,35 @@
 """An operator's files in, clean sessions and stations out.
 
-Rows in = sessions + rows set aside, always; every row set aside says where it was, what it held and why.
+Rows in = sessions + restarts joined to them + rows set aside, always; every row set aside says where it was, what it
+held and why.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from unmet.errors import InputError
-from unmet.records.cells import REASONS, Typed, check_columns, type_cells
+from unmet.records.batches import Batch, read_batches
+from unmet.records.cells import REASONS
 from unmet.records.cleaning import FILE, Cleaned, clean
-from unmet.records.formats import format_named, recognise
-from unmet.records.formats.base import LINE, OUTAGES, REJECTED, Raw
-from unmet.records.formats.files import read_head
-from unmet.records.formats.generic import energy_factor, guess_mapping
-from unmet.records.mapping import Mapping, mapping_from
+from unmet.records.crowded import crowded_note
+from unmet.records.formats.base import LINE, OUTAGES, REJECTED
+from unmet.records.mapping import Mapping
+from unmet.records.one_file import Reading
 from unmet.records.outages import merge_outages
+from unmet.records.outliers import clock_notes
+from unmet.records.positions_check import mend_positions
+from unmet.records.restarts import JOIN_MINUTES, join_restarts
+from unmet.records.sources import Source, find_sources
 from unmet.records.stations import check_stations
-from unmet.tables import UTC, Checked, as_frame
+from unmet.tables import UTC, Checked
 
 __all__ = ["SESSIONS", "Records", "read_records"]
 
@@ -37,7 +43,10 @@ SESSIONS: dict[str, pl.DataType] = {
     "vehicle_id": pl.String(),
     "operator": pl.String(),
     "charged": UTC,
+    "user_id": pl.String(),
+    "post_id": pl.String(),
 }
+FEW_SESSIONS = 100
 _REJECTED = {"file": pl.String, **REJECTED}
 
 
@@ -54,6 +63,7 @@ class Records:
     formats: dict[str, str]  # file -> name of its format
     time_zone: str  # of the clocks at the stations, as far as the records know it
     notes: list[str] = field(default_factory=list)  # sentences on what had to be assumed
+    readings: dict[str, list[str]] = field(default_factory=dict)  # file -> how its cells were read, on what evidence
 
 
 def read_records(
@@ -62,36 +72,55 @@ def read_records(
     mapping: Mapping | dict[str, Any] | None = None,
     stations: Any = None,
     now: dt.datetime | None = None,
+    *,
+    join_minutes: float = JOIN_MINUTES,
+    station_mapping: dict[str, str] | None = None,
+    crs: str | None = None,
+    time_zone: str | None = None,
+    since: dt.datetime | None = None,
+    until: dt.datetime | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Records:
-    """Read files (or frames) of sessions; `mapping` overrides what their format says about columns.
+    """Read files, folders, patterns or frames of sessions.
 
-    With a table of `stations` (a file or a frame), sessions at other stations are set aside.
+    Args:
+        paths: one or several; a folder stands for the tables in it, a workbook for its sheets.
+        format: the format of all files; `auto` finds it out for each.
+        mapping: what the user says about columns; it overrides what a format says.
+        stations: a table of stations (a file or a frame); sessions at other stations are then set aside.
+        now: sessions that start more than a day later are set aside.
+        join_minutes: sessions that a user starts again within so many minutes are joined to the first; 0: never.
+        station_mapping: which columns of `stations` hold what, as {"station_id": "Site"}.
+        crs: grid of the positions in `stations`, as EPSG:2056, where they are not degrees.
+        time_zone: zone of times without one, where neither the mapping nor the format says it.
+        since: sessions that start earlier are set aside.
+        until: sessions that start then or later are set aside.
+        progress: called with the number of files read so far, and of all.
     """
-    sources = _sources(paths)
+    sources = find_sources(paths)
     chosen = mapping.model_dump(exclude_defaults=True) if isinstance(mapping, Mapping) else dict(mapping or {})
-    table = check_stations(stations) if stations is not None else None
+    table = check_stations(stations, crs, station_mapping) if stations is not None else None
     known = set(table.kept["station_id"]) if table is not None else None
+    reading = Reading(format, chosen, time_zone, known, now or dt.datetime.now(dt.UTC), since, until)
     pile = _Pile()
-    for number, (name, source) in enumerate(sources):
-        raw, used, columns = _read(source, format)
-        raw = _plain_columns(raw, name)
-        pile.add(name, raw, used)
-        if raw.sessions is None:
-            continue
-        columns = columns or tuple(raw.sessions.columns)
-        final = _override(raw.mapping, chosen, columns, name)
-        check_columns(final, columns, chosen, name)
-        if used == "generic" and final.energy_factor != 1:
-            pile.notes.append(f"{name}: energies in {final.energy_kwh!r} are multiplied by {final.energy_factor:g}.")
-        if used in ("generic", "table") and final == final.model_copy(update={"time_zone": "UTC", "zone": None}):
-            pile.notes += _naive_note(raw.sessions, final, name)
-        typed = type_cells(raw.sessions, final, name, now or dt.datetime.now(dt.UTC), known)
-        del raw
-        pile.zones.append(final.clocks)
-        pile.add_sessions(number, name, typed)
-        del typed
+    problems: dict[str, list[str | None]] = {}  # by file, one for each sheet
+    for batch in read_batches(sources, reading):
+        pile.add(batch)
+        for source in batch.sources:
+            problems.setdefault(_file_of(source), []).append(batch.one.problem)
+        done = batch.first + len(batch.sources)
+        del batch
+        if progress is not None:
+            progress(done, len(sources))
+    for found in problems.values():
+        if all(found) and found[0] is not None:  # no sheet of a workbook holds sessions
+            raise InputError(found[0])
     cleaned = clean(pile.parts)
-    return pile.records(cleaned, [name for name, _ in sources], table, stations)
+    return pile.records(cleaned, [source.name for source in sources], table, stations, join_minutes)
+
+
+def _file_of(source: Source) -> str:
+    return str(source.table) if isinstance(source.table, Path) else source.name
 
 
 class _Pile:
@@ -99,51 +128,60 @@ class _Pile:
 
     def __init__(self) -> None:
         self.parts: list[pl.DataFrame] = []
-        self.rejected: list[pl.DataFrame] = []
+        self.rejected: list[pl.DataFrame] = [pl.DataFrame(schema=_REJECTED)]
         self.outages: list[pl.DataFrame] = []
         self.stations: list[tuple[str, pl.DataFrame]] = []
         self.counts = dict.fromkeys(("rows_in", "rows_kept", "rows_set_aside", "shapeless", *REASONS), 0)
         self.formats: dict[str, str] = {}
         self.zones: list[str] = []
         self.odd_stations: list[pl.DataFrame] = [pl.DataFrame(schema=_REJECTED)]
-        self.notes: list[str] = []
+        self.notes: dict[str, list[str]] = {}  # sentence -> files
+        self.readings: dict[str, list[str]] = {}
 
-    def add(self, name: str, raw: Raw, used: str) -> None:
-        """What a file holds besides sessions, and its rows without shape."""
-        self.formats[name] = used
-        if raw.sessions is None:
-            self.odd_stations.append(_in_file(raw.rejected, name))
-        else:
-            self.rejected.append(_in_file(raw.rejected, name))
-            self.counts["shapeless"] += raw.rejected.height
-            self.counts["rows_in"] += raw.rejected.height + raw.sessions.height
-        if raw.outages is not None:
-            self.outages.append(raw.outages.select(list(OUTAGES)))
-        if raw.stations is not None:
-            # A file of stations knows them better than one of sessions.
-            self.stations.insert(0 if raw.sessions is None else len(self.stations), (name, raw.stations))
-
-    def add_sessions(self, number: int, name: str, typed: Typed) -> None:
-        """The sessions of a file."""
-        self.notes += typed.notes
-        self.rejected.append(_in_file(typed.rejected, name))
-        for key, rows in typed.counts.items():
+    def add(self, batch: Batch) -> None:
+        """What some files hold."""
+        one, names = batch.one, [source.name for source in batch.sources]
+        for key, rows in one.counts.items():
             self.counts[key] += rows
-        self.parts.append(typed.kept.with_columns(pl.lit(number, pl.UInt16).alias(FILE)))
+        for name in names:
+            self.formats[name], self.readings[name] = one.format, one.readings
+        for note in one.notes:
+            self.notes.setdefault(note, []).extend(names)
+        if one.outages is not None:
+            self.outages.append(one.outages.select(list(OUTAGES)))
+        if one.stations is not None:
+            # A file of stations knows them better than one of sessions.
+            self.stations.insert(0 if one.sessions is None else len(self.stations), (names[0], one.stations))
+        if one.sessions is None:
+            self.odd_stations.append(batch.rejected.cast(pl.Schema(_REJECTED)))
+        else:
+            self.zones.append(one.zone)
+            self.rejected.append(batch.rejected.cast(pl.Schema(_REJECTED)))
+            self.parts.append(one.sessions)
 
-    def records(self, cleaned: Cleaned, names: list[str], table: Checked | None, given: Any) -> Records:
+    def records(
+        self, cleaned: Cleaned, names: list[str], table: Checked | None, given: Any, join_minutes: float
+    ) -> Records:
         """Everything together."""
-        counts, notes = self.counts, self.notes
+        counts, notes = self.counts, _told_once(self.notes)
         sessions = _finish(cleaned.sessions, names, counts)
-        rejected = pl.concat([*self.rejected, _repeated(cleaned.repeats, names)])
+        counts["rows_kept"] = sessions.height
+        sessions, counts["restarts_joined"] = join_restarts(sessions, join_minutes)
+        rejected = pl.concat([*self.rejected, _repeated(cleaned.repeats, names), _far(cleaned.far, names)])
         counts |= cleaned.counts
-        counts["rows_kept"], counts["rows_set_aside"] = sessions.height, rejected.height
+        counts["rows_set_aside"] = rejected.height
         counts["zero_energy"] = int((sessions["energy_kwh"] == 0).sum())
         if counts["ids_used_twice"]:
             notes.append(f"{counts['ids_used_twice']} sessions have the id of another at another station or start.")
+        if sessions.height:
+            notes += clock_notes(sessions)
+        if 0 < sessions.height < FEW_SESSIONS:
+            notes.append(f"Number of sessions: only {sessions.height}, too few for estimates that mean anything.")
+        where = str(given) if isinstance(given, str | Path) else "The stations"
         if table is not None:
-            where = str(given) if isinstance(given, str | Path) else "stations"
             stations, odd = table.kept, _in_file(table.rejected, where)
+            crowded = crowded_note(sessions, stations)
+            notes += [*table.notes, *([crowded] if crowded else [])]
         else:
             stations, odd = _all_stations(self.stations, sessions)
         odd = pl.concat([*self.odd_stations, odd])
@@ -154,65 +192,22 @@ class _Pile:
                 f"The files are of several time zones ({', '.join(sorted(set(self.zones)))}): one goes for all."
             )
         zone = next((zone for zone in self.zones if zone != "UTC"), "UTC")
-        return Records(sessions, stations, outages, rejected, odd, counts, self.formats, zone, notes)
+        stations, said = mend_positions(stations, zone, where)
+        notes += said
+        return Records(sessions, stations, outages, rejected, odd, counts, self.formats, zone, notes, self.readings)
 
 
-def _sources(paths: Iterable[Any] | Any) -> list[tuple[str, Any]]:
-    """Names and sources: a file's name is its path, a frame's its number."""
-    several = isinstance(paths, list | tuple) or (isinstance(paths, Iterable) and not hasattr(paths, "columns"))
-    given = list(paths) if several and not isinstance(paths, str | Path) else [paths]
-    if not given:
-        raise InputError("There are no files to read: give at least one.")
-    return [
-        (str(source), Path(source)) if isinstance(source, str | Path) else (f"table {number}", as_frame(source))
-        for number, source in enumerate(given, start=1)
-    ]
-
-
-def _read(source: Path | pl.DataFrame, format: str) -> tuple[Raw, str, tuple[str, ...]]:  # noqa: A002
-    if isinstance(source, pl.DataFrame):
-        frame = source if LINE in source.columns else source.with_row_index(LINE, offset=1)
-        return Raw(guess_mapping(frame.drop(LINE)), sessions=frame), "table", ()
-    if format == "auto":
-        used, head = recognise(source)
-    else:
-        used, head = format_named(format), read_head(source)
-    return used.read(head), used.name, head.columns if head.kind == "csv" else ()
-
-
-def _plain_columns(raw: Raw, name: str) -> Raw:
-    """Categories as text; columns that are no cells at all are refused."""
-    if raw.sessions is None:
-        return raw
-    for column, dtype in raw.sessions.schema.items():
-        if dtype.is_nested() or dtype in (pl.Binary, pl.Object, pl.Duration):
-            raise InputError(f"{name}: column {column} holds {dtype}: give text, numbers or times.")
-    return replace(raw, sessions=raw.sessions.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String)))
-
-
-def _override(base: Mapping, chosen: dict[str, Any], columns: tuple[str, ...], name: str) -> Mapping:
-    """A format's mapping with what the user says about columns on top; `Date+Time` are two columns."""
-    values = dict(chosen)
-    for which in ("start", "end"):
-        value = values.get(which)
-        if isinstance(value, str) and value not in columns and "+" in value:
-            values[which] = tuple(part.strip() for part in value.split("+"))
-    if "station_id" in values:
-        values.setdefault("station", None)
-    if isinstance(values.get("energy_kwh"), str) and values["energy_kwh"] != base.energy_kwh:
-        values.setdefault("energy_factor", energy_factor(values["energy_kwh"]))
-    return mapping_from(values, f"The mapping for {name}", base) if values else base
-
-
-def _naive_note(frame: pl.DataFrame, mapping: Mapping, name: str) -> list[str]:
-    """A word where times carry no zone and none was given."""
-    column = mapping.start if isinstance(mapping.start, str) else mapping.start[-1]
-    if column not in frame.columns or frame.schema[column] != pl.String:
-        return []
-    cells = frame[column].drop_nulls().head(100)
-    if cells.str.contains(r"(?i)(z|gmt|utc|[+-]\d\d:?\d\d)\s*$|^\d+(\.\d+)?$").any():
-        return []
-    return [f"{name}: times without a zone are taken as UTC; give --map time_zone=Europe/Copenhagen if they are local."]
+def _told_once(notes: dict[str, list[str]]) -> list[str]:
+    """Sentences with the files that they are about; what differs from file to file only by numbers is said once."""
+    alike: dict[str, list[tuple[str, str]]] = {}
+    for note, names in notes.items():
+        alike.setdefault(re.sub(r"\d[\d,.]*", "#", note), []).extend((name, note) for name in names)
+    told = []
+    for found in alike.values():
+        name, note = found[0]
+        others = f" and {len(found) - 1:,} other files" if len(found) > 1 else ""
+        told.append(f"{name}{others}: {note}")
+    return told
 
 
 def _in_file(rejected: pl.DataFrame, name: str) -> pl.DataFrame:
@@ -231,6 +226,18 @@ def _repeated(repeats: pl.DataFrame, names: list[str]) -> pl.DataFrame:
         pl.lit("session_id").alias("column"),
         pl.col("session_id").str.slice(0, 200).alias("value"),
         first.to_series().alias("reason"),
+    )
+
+
+def _far(rows: pl.DataFrame, names: list[str]) -> pl.DataFrame:
+    """Rows years away from all others as rows set aside."""
+    years = (pl.col("days") / 365.25).round(1)
+    return rows.select(
+        pl.Series(names, dtype=pl.String).gather(rows["file"]).alias("file"),
+        "line",
+        pl.lit("start").alias("column"),
+        pl.col("start").dt.strftime("%Y-%m-%dT%H:%M:%SZ").alias("value"),
+        pl.format("is {} years away from all other sessions: the clock was probably wrong", years).alias("reason"),
     )
 
 

@@ -1,22 +1,26 @@
 """Times as operators write them, into UTC.
 
-Text is read column by column: ISO 8601, day-first and month-first dates, AM and PM, month names, HTTP dates, seconds
-or milliseconds since 1970. A time with an offset is certain; one without is local time of a zone. Two rules for local
-times: the hour that happens twice is the earlier one, unless the end would then come before the start; an hour that
-does not exist is read an hour later.
+Text is read column by column: ISO 8601, day-first and month-first dates, AM and PM, month names, HTTP and JavaScript
+dates, seconds or milliseconds since 1970. A time with an offset is certain; one without is local time of a zone. Two
+rules for local times: the hour that happens twice is the earlier one, unless the end would then come before the start;
+an hour that does not exist is read an hour later.
 """
 
 from __future__ import annotations
 
+import datetime as dt
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
 from unmet.errors import InputError
+from unmet.records.day_order import find_day_orders
+from unmet.records.time_cells import turned_back
 from unmet.zones import checked_zone
 
-__all__ = ["ZONES", "Clock", "join_cells", "read_times", "to_utc"]
+__all__ = ["ZONES", "Clock", "missing_times", "read_moment", "read_times", "to_utc"]
 
 _BY_HOURS = {  # east of Greenwich; of several meanings of an abbreviation, the one of Europe or North America
     0: "UTC GMT Z WET",
@@ -57,35 +61,61 @@ class Clock:
     wall: pl.Series  # Int64, null where `utc` is known or nothing could be read
 
 
-def join_cells(frame: pl.DataFrame, columns: Sequence[str]) -> pl.Series:
-    """The cells of one column, or those of a date and a time column as one text; null where any of them is empty."""
-    if len(columns) == 1:
-        return _blank_to_null(frame[columns[0]])
-    parts = [_blank_to_null(frame[column].cast(pl.String)) for column in columns]
-    # Spreadsheets write a date as midnight of that day.
-    parts[0] = parts[0].str.replace(r"[ T]0?0:00(:00(\.0+)?)?$", "")
-    return pl.DataFrame(dict(zip("abcdef", parts, strict=False))).select(pl.concat_str(pl.all(), separator=" "))["a"]
+_Quick = tuple[Clock, pl.Series | None]  # what was read already, and the texts that were not
 
 
-def _blank_to_null(cells: pl.Series) -> pl.Series:
-    if cells.dtype != pl.String:
-        return cells
-    blank = cells.str.strip_chars().str.len_bytes() == 0
-    return cells.set(blank.fill_null(value=False), None) if blank.any() else cells
+def read_times(
+    columns: Sequence[pl.Series], day_first: bool | None = None, suggested: bool | None = None
+) -> tuple[list[Clock], list[str], list[str]]:
+    """Read the time columns of one file: starts, ends, and further ones.
 
-
-def read_times(columns: Sequence[pl.Series], day_first: bool | None = None) -> tuple[list[Clock], str | None]:
-    """Read the time columns of one file, which share an order of day and month.
-
-    Where `day_first` is not given, any first part above 12 says that days come first, any second part above 12 that
-    months do. Returns the clocks, and a sentence where nothing says so.
+    The order of day and month is `day_first` where that is given; else it is found out from the rows, cell by cell, and
+    `suggested` is what their format says. Returns the clocks, what was decided, and sentences for the user.
     """
     quick = [_read_quickly(column) for column in columns]
-    sentence = None
-    if day_first is None:
-        rest = [texts for _, texts in quick if texts is not None]
-        day_first, sentence = _day_first(rest)
-    return [_read_rest(clock, texts, day_first) for clock, texts in quick], sentence
+    rest = [
+        texts if texts is not None else _no_texts(len(column))
+        for column, (_, texts) in zip(columns, quick, strict=True)
+    ]
+    if day_first is not None or all(texts is None for _, texts in quick):
+        return [_read_rest(clock, texts, day_first is not False) for clock, texts in quick], [], []
+    quick, turned = _turn_all_back(quick)
+    found = find_day_orders(rest, suggested)
+    clocks = []
+    for (clock, texts), order in zip(quick, found.columns, strict=True):
+        months_first = (~order).fill_null(value=False)
+        read = _read_rest(clock, _only(texts, ~months_first), day_first=True)
+        clocks.append(_read_rest(read, _only(texts, months_first), day_first=False))
+    notes = [note for note in (turned, found.note) if note]
+    return clocks, [found.evidence] if found.evidence else [], notes
+
+
+def _turn_all_back(
+    quick: list[tuple[Clock, pl.Series | None]],
+) -> tuple[list[tuple[Clock, pl.Series | None]], str | None]:
+    """Walls whose days and months a spreadsheet exchanged, turned back; and a sentence on how many."""
+    turned = [(clock, None if texts is None else turned_back(clock.wall, texts)) for clock, texts in quick]
+    count = sum(len(wall) - wall.null_count() for _, wall in turned if wall is not None)
+    walls = [
+        (clock if wall is None else Clock(clock.utc, wall), texts)
+        for (clock, texts), (_, wall) in zip(quick, turned, strict=True)
+    ]
+    note = f"{count:,} dates that a spreadsheet had turned (day for month) were turned back." if count else None
+    return walls, note
+
+
+def _no_texts(length: int) -> pl.Series:
+    return pl.Series([None], dtype=pl.String).new_from_index(0, length)
+
+
+def _only(texts: pl.Series | None, rows: pl.Series) -> pl.Series | None:
+    """The texts of some rows, null elsewhere; None where there are none."""
+    if texts is None:
+        return None
+    if rows.all():
+        return texts
+    chosen = texts.set(~rows.fill_null(value=False), None)
+    return None if chosen.null_count() == len(chosen) else chosen
 
 
 def to_utc(clock: Clock, time_zone: str, zones: pl.Series | None = None, *, later: bool = False) -> pl.Series:
@@ -114,7 +144,30 @@ def _localise(wall: pl.Series, zone: str, *, later: bool) -> pl.Series:
         checked_zone(zone)
     except InputError:  # a cell, not an option: its rows are set aside
         return pl.Series(wall.name, [None], pl.Int64).new_from_index(0, len(wall))
-    return _zoned(wall, zone, later=later).fill_null(_zoned(wall + _HOUR, zone, later=later))
+    times = _zoned(wall, zone, later=later)
+    if times.null_count() == wall.null_count():
+        return times
+    return times.fill_null(_zoned(wall + _HOUR, zone, later=later))
+
+
+def read_moment(option: str, text: str | None, time_zone: str | None) -> dt.datetime | None:
+    """The moment that an option names: a day (its first moment) or a time, local where it has no offset."""
+    if text is None:
+        return None
+    (clock,), _, _ = read_times(
+        [pl.Series([f"{text} 00:00:00" if re.fullmatch(r"[\d-]{8,10}", text.strip()) else text])]
+    )
+    millis = to_utc(clock, checked_zone(time_zone or "UTC"))[0]
+    if millis is None:
+        raise InputError(f"{option} {text!r} is not a day or time: give one as 2024-01-31 or 2024-01-31T08:00.")
+    return dt.datetime.fromtimestamp(millis / 1000, tz=dt.UTC)
+
+
+def missing_times(clock: Clock, zone: str) -> int:
+    """How many wall times do not exist in a zone, since its clocks were put forward."""
+    if clock.wall.null_count() == len(clock.wall) or _offset_minutes(zone) is not None:
+        return 0
+    return _zoned(clock.wall, zone, later=False).null_count() - clock.wall.null_count()
 
 
 def _zoned(wall: pl.Series, zone: str, *, later: bool) -> pl.Series:
@@ -150,7 +203,9 @@ def _read_quickly(cells: pl.Series) -> tuple[Clock, pl.Series | None]:
         millis = _bounded(cells.cast(pl.Int64) // {"ms": 1, "us": 1000, "ns": 1_000_000}[dtype.time_unit])
         return (Clock(millis, nothing) if dtype.time_zone else Clock(nothing, millis)), None
     if dtype.is_numeric():
-        return Clock(_epoch(cells.cast(pl.Float64, strict=False)), nothing), None
+        number = cells.cast(pl.Float64, strict=False)
+        wall = _serial(number)
+        return Clock(_epoch(number).set(wall.is_not_null(), None), wall), None
     if dtype != pl.String:
         return Clock(nothing, nothing), None
     return _read_common(Clock(nothing, nothing), cells, _ISO)
@@ -196,6 +251,13 @@ def _epoch(number: pl.Series) -> pl.Series:
     return _bounded(number.to_frame("n").select(millis.round().cast(pl.Int64, strict=False))["n"])
 
 
+def _serial(days: pl.Series) -> pl.Series:
+    """Days since 1899-12-30, as spreadsheets count them, of the years 2000 to 2100; null for other numbers."""
+    millis = ((days - 25_569) * 86_400_000).set(~days.is_between(36_526, 73_051).fill_null(value=False), None)
+    seconds = (millis / 1000).round()  # a double holds a time of these days to a microsecond at best
+    return (seconds * 1000).cast(pl.Int64, strict=False)
+
+
 def _strptime(text: pl.Series, form: str, certain: bool) -> pl.Series:
     dtype = pl.Datetime("ms", "UTC") if certain else pl.Datetime("ms")
     return _bounded(text.str.strptime(dtype, form, strict=False, cache=False).cast(pl.Int64))
@@ -206,6 +268,8 @@ def _plain(text: pl.Expr) -> pl.Expr:
     return (
         text.str.strip_chars()
         .str.replace(r"^(\d{1,4})[/.\-](\d{1,2})[/.\-](\d{1,4})(?:[T,\s]+|$)", "${1}-${2}-${3} ")
+        .str.replace(r"\s*\([^()]*\)$", "")
+        .str.replace(r"\s*\b(?:GMT|UTC)([+-]\d\d:?\d\d)$", " ${1}")
         .str.replace(r"^(?i)(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,?\s+", "")
         .str.replace(r"^(\d{1,2})[\s\-]+([A-Za-z]{3,9})\.?,?[\s\-]+(\d{4})[T,\s]+", "${1} ${2} ${3} ")
         .str.replace(r"^([A-Za-z]{3,9})\.?\s+(\d{1,2}),?\s+(\d{4})[T,\s]+", "${2} ${1} ${3} ")
@@ -213,27 +277,6 @@ def _plain(text: pl.Expr) -> pl.Expr:
         .str.replace(r"(:\d\d),(\d+)", "${1}.${2}")
         .str.strip_chars()
     )
-
-
-def _day_first(texts: Sequence[pl.Series]) -> tuple[bool, str | None]:
-    pattern = r"^\s*(\d{1,2})[/.\-](\d{1,2})[/.\-](?:\d{4}|\d{2})\b"
-    first = second = seen = 0
-    for text in texts:
-        days = text.drop_nulls().str.slice(0, 12).value_counts(name="rows")
-        parts = days.select(
-            pl.col(text.name).str.extract(pattern, 1).cast(pl.Int32).alias("first"),
-            pl.col(text.name).str.extract(pattern, 2).cast(pl.Int32).alias("second"),
-            "rows",
-        )
-        seen += parts.filter(pl.col("first").is_not_null()).height
-        first += int(parts.filter(pl.col("first") > 12)["rows"].sum())
-        second += int(parts.filter(pl.col("second") > 12)["rows"].sum())
-    if first and second:
-        order = "day" if first >= second else "month"
-        return first >= second, f"Some dates have the day first and some the month: all are read {order} first."
-    if seen and not first and not second:
-        return True, "Nothing says whether 03/04/2018 is in March or April: days are taken to come first (day_first)."
-    return not second, None
 
 
 def _read_rest(clock: Clock, texts: pl.Series | None, day_first: bool) -> Clock:
@@ -252,10 +295,20 @@ def _read_rest(clock: Clock, texts: pl.Series | None, day_first: bool) -> Clock:
     utc, wall = _try_forms(bare, day_first)
     utc = utc.fill_null(wall - offset * _MINUTE)
     wall = wall.set(utc.is_not_null(), None)
-    utc = utc.fill_null(_epoch(distinct.str.strip_chars().cast(pl.Float64, strict=False)).set(wall.is_not_null(), None))
+    number = _numbers(distinct)
+    wall = wall.fill_null(_serial(number).set(utc.is_not_null(), None))
+    utc = utc.fill_null(_epoch(number).set(wall.is_not_null(), None))
     found = pl.DataFrame({"text": distinct, "u": utc, "w": wall})
     looked_up = texts.to_frame("text").join(found, on="text", how="left", maintain_order="left")
     return Clock(clock.utc.fill_null(looked_up["u"]), clock.wall.fill_null(looked_up["w"]))
+
+
+def _numbers(texts: pl.Series) -> pl.Series:
+    """Texts that are numbers; a day and the part of a day, as a spreadsheet's date and time columns, are one."""
+    plain = texts.str.strip_chars()
+    pair = plain.str.extract_groups(r"^(\d{5})(?:\.0)? (0?\.\d+|0)$").struct
+    both = pair.field("1").cast(pl.Float64, strict=False) + pair.field("2").cast(pl.Float64, strict=False)
+    return plain.cast(pl.Float64, strict=False).fill_null(both)
 
 
 def _try_forms(text: pl.Series, day_first: bool) -> tuple[pl.Series, pl.Series]:

@@ -73,6 +73,7 @@ def write_panel_page(
     report.lost.station_hours().write_parquet(folder / "station_hours.parquet")
     if not rejected.is_empty():
         rejected.write_parquet(folder / "rejected.parquet")
+        rejected.write_csv(folder / "rejected.csv")
     if records["mapping"]:
         (folder / "mapping.yaml").write_text(records["mapping"], encoding="utf-8")
     summary = panel_summary(report, records)

@@ -46,6 +46,7 @@ def write_recovery(
     report.lost.by_hour().write_parquet(folder / "hours.parquet")
     if rejected is not None and not rejected.is_empty():
         rejected.write_parquet(folder / "rejected.parquet")
+        rejected.write_csv(folder / "rejected.csv")
     kept = {name: value for name, value in (records or {}).items() if name != "mapping"}
     summary = report.for_machines() | {"records": kept or None}
     write_json(folder / "summary.json", summary)
@@ -79,7 +80,7 @@ def provenance(report: LostReport, records: dict[str, Any] | None) -> PageSectio
         items.append(f"Files: {files}.")
         items.append(
             f"Rows: {records['rows_in']:,} read, {records['rows_kept']:,} kept, {records['rows_set_aside']:,} set aside"
-            f"{' (rejected.parquet says why)' if records['rows_set_aside'] else ''}."
+            f"{' (rejected.csv says why)' if records['rows_set_aside'] else ''}."
         )
         items += [str(note) for note in records["record_notes"]]
     else:

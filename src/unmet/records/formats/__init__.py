@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import threading
 from pathlib import Path
 
 from unmet.errors import InputError
@@ -18,6 +19,7 @@ __all__ = ["format_named", "format_names", "recognise", "register"]
 _LAST = "generic"
 _formats: dict[str, Format] = {}
 _found: list[bool] = []
+_finding = threading.RLock()
 
 
 def register(new: Format) -> Format:
@@ -39,9 +41,9 @@ def format_named(name: str) -> Format:
     return known[name]
 
 
-def recognise(path: Path) -> tuple[Format, Head]:
-    """The first format that a file fits, and what was seen of it."""
-    head = read_head(path)
+def recognise(path: Path, sheet: str | None = None) -> tuple[Format, Head]:
+    """The first format that a file (or a sheet of a workbook) fits, and what was seen of it."""
+    head = read_head(path, sheet)
     for candidate in _all().values():
         if candidate.matches(head):
             return candidate, head
@@ -50,10 +52,11 @@ def recognise(path: Path) -> tuple[Format, Head]:
 
 
 def _all() -> dict[str, Format]:
-    if not _found:
-        _found.append(True)
-        for module in pkgutil.iter_modules(__path__, f"{__name__}."):
-            for value in vars(importlib.import_module(module.name)).values():
-                if isinstance(value, Format) and value.name not in _formats:
-                    register(value)
+    with _finding:  # files are read in several threads
+        if not _found:
+            for module in pkgutil.iter_modules(__path__, f"{__name__}."):
+                for value in vars(importlib.import_module(module.name)).values():
+                    if isinstance(value, Format) and value.name not in _formats:
+                        register(value)
+            _found.append(True)
     return dict(sorted(_formats.items(), key=lambda item: (item[0] == _LAST, item[0])))

@@ -29,11 +29,12 @@ class Head:
     """What can be seen of a file before it is read."""
 
     path: Path
-    kind: Literal["csv", "parquet", "json"]
+    kind: Literal["csv", "parquet", "json", "excel"]
     columns: tuple[str, ...]  # of a CSV or Parquet file, stripped; empty for JSON
     text: str  # the beginning of a text file
     encoding: str = "utf-8"
     separator: str = ","
+    sheet: str | None = None  # of a workbook
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,8 @@ class Raw:
     stations: pl.DataFrame | None = None  # station_id and, where known, lat, lon, power_kw, plugs, operator, name
     outages: pl.DataFrame | None = None  # columns of OUTAGES
     rejected: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=REJECTED))  # rows without shape
+    notes: tuple[str, ...] = ()  # sentences on what had to be assumed
+    are_arrivals: bool = False  # whether each session is an arrival for sure, so that none is a restart
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,20 +15,26 @@ from polars.exceptions import PolarsError
 
 from unmet.errors import InputError
 from unmet.records.formats.base import LINE, REJECTED, Head
+from unmet.records.formats.excel import is_workbook, read_sheet, sheet_columns, sheet_names
 
 __all__ = ["read_head", "read_table", "read_text"]
 
 _HEAD_BYTES = 1 << 16
 _SEPARATORS = ",;\t|"
 _PACKED = {
-    b"PK": "a zip or Excel file: save it as CSV",
+    b"PK": "a zip file, or a workbook of another name: unpack it, or name it .xlsx",
     b"BZ": "packed with bzip2: unpack it",
     b"(\xb5": "packed: unpack it",
 }
 
 
-def read_head(path: Path) -> Head:
-    """Look at the beginning of a file: its kind, encoding, separator and columns."""
+def read_head(path: Path, sheet: str | None = None) -> Head:
+    """Look at the beginning of a file: its kind, encoding, separator and columns; of a workbook, at one sheet."""
+    if is_workbook(path):
+        sheets = [sheet] if sheet is not None else sheet_names(path)
+        if not sheets:
+            raise InputError(f"{path} is empty: give a workbook with a header and rows.")
+        return Head(path, "excel", sheet_columns(path, sheets[0]), "", sheet=sheets[0])
     start = _read_bytes(path, _HEAD_BYTES)
     if not start.strip():
         raise InputError(f"{path} is empty: give a file with a header and rows.")
@@ -64,6 +70,8 @@ def read_table(head: Head) -> tuple[pl.DataFrame, pl.DataFrame]:
     Cells of a CSV stay text. Names of columns are stripped, columns without a name are left out, and lines without any
     value are no rows.
     """
+    if head.kind == "excel":
+        return read_sheet(head.path, head.sheet or "")
     if head.kind == "parquet":
         try:
             return pl.read_parquet(head.path).rename(str.strip).with_row_index(LINE, offset=1), _no_rejects()

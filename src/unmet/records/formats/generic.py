@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import polars as pl
 
 from unmet.records.formats.base import Format, Head, Raw
 from unmet.records.formats.files import read_table
+from unmet.records.formats.json_text import Reject, flat_cells, read_members, rejected_frame, text_frame
 from unmet.records.mapping import Mapping
 
-__all__ = ["ALIASES", "FORMAT", "energy_factor", "guess_mapping"]
+__all__ = ["ALIASES", "FORMAT", "energy_factor", "guess_mapping", "read_json"]
 
 _WORDS = {  # lower case, letters and digits only, the best first
     "start": "start,sessionstart,connectionstart,connectstart,plugin,pluginstart,transactionstart,arrival,begin,"
@@ -26,7 +28,9 @@ _WORDS = {  # lower case, letters and digits only, the best first
     "chargerid,charger,stationname,locationid,siteid,location,site,locationname,sitename,address,evseid,evse",
     "plug_id": "plugid,plug,connectorid,connector,portid,port,portnumber,outletid,outlet,socketid,socket,evseid,evse,"
     "plugnumber,connectornumber",
-    "vehicle_id": "vehicleid,vehicle,evid,userid,user,driverid,driver,cardid,rfid,tokenid,token,tagid",
+    "vehicle_id": "vehicleid,vehicle,evid",
+    "user_id": "userid,user,driverid,driver,badgeid,badge,cardid,card,rfid,rfidcard,tokenid,token,tagid,idtag,uid",
+    "post_id": "postid,post,chargepostid,borne,columnid",
     "operator": "operator,operatorname,operatorid,cpo,network",
     "charged": "charged,donecharging,chargingend,chargeend,chargingstop",
     "zone": "timezone,tz,starttimezone,starttz",
@@ -35,7 +39,9 @@ _WORDS = {  # lower case, letters and digits only, the best first
 ALIASES = {field: tuple(words.split(",")) for field, words in _WORDS.items()}
 """Names by which a column is found, by what it holds; words like time, date or kWh at the end are left out."""
 _TIME_WORDS = re.compile(r"(utc|gmt|local)?(datetime|timestamp|time|date|at)?(utc|gmt|local)?$")
-_ONLY_TIME = r"^\s*\d{1,2}[:.]\d\d([:.]\d\d)?(\s*[AaPp][Mm])?\s*$"
+_ONLY_TIME = (
+    r"^\s*(\d{1,2}[:.]\d\d([:.]\d\d)?(\s*[AaPp][Mm])?|0?\.\d+|0)\s*$"  # also a part of a day, as spreadsheets do
+)
 
 
 def energy_factor(column: str) -> float:
@@ -92,12 +98,41 @@ def _date_and_time(frame: pl.DataFrame, field: str, found: str | None) -> tuple[
 
 
 def _matches(head: Head) -> bool:
-    return head.kind != "json"
+    return head.kind != "json" or {"start", "end"} <= set(_guessed(head))
+
+
+def _guessed(head: Head) -> dict[str, Any]:
+    """What the names in the beginning of a JSON file say."""
+    names = dict.fromkeys(re.findall(r'"([^"\\]{1,60})"\s*:', head.text))
+    found = guess_mapping(pl.DataFrame(schema=dict.fromkeys(names, pl.String)))
+    return found.model_dump(exclude_defaults=True) | {name: name for name in ("start", "end") if name in names}
 
 
 def _read(head: Head) -> Raw:
-    sessions, rejected = read_table(head)
+    if head.kind != "json":
+        sessions, rejected = read_table(head)
+    else:
+        sessions, rejected = read_json(head)
     return Raw(guess_mapping(sessions.drop("__line__")), sessions=sessions, rejected=rejected)
 
 
-FORMAT = Format("generic", "any table of sessions (CSV or Parquet)", _matches, _read)
+_ENVELOPES = ("data", "_items", "items", "results", "records", "sessions", "transactions", "value")
+
+
+def read_json(head: Head) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The objects of a JSON file as rows: of an array, of the list in an envelope, or one a line."""
+    inside = re.match(rf'\s*\{{.{{0,2000}}?"({"|".join(_ENVELOPES)})"\s*:\s*\[', head.text, re.DOTALL)
+    rejects: list[Reject] = []
+
+    def rows() -> Iterator[tuple[int, dict[str, str | None]]]:
+        for number, member in read_members(head.path, inside[1] if inside else "data"):
+            if isinstance(member, dict):
+                yield number, flat_cells(member)
+            else:
+                rejects.append((number, "", str(member)[:200], "is not an object"))
+
+    sessions = text_frame(rows(), ())
+    return sessions, rejected_frame(rejects)
+
+
+FORMAT = Format("generic", "any table of sessions (CSV, Excel, Parquet or JSON)", _matches, _read)

@@ -10,8 +10,10 @@ import datetime as dt
 import math
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import zip_longest
+from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any
 
@@ -24,10 +26,10 @@ from unmet.records.formats.ocpi import Coordinates, Identifier, Time, ocpi_membe
 from unmet.records.mapping import Mapping
 from unmet.records.outages import merge_outages
 
-__all__ = ["OCPI_LOCATIONS"]
+__all__ = ["OCPI_LOCATIONS", "OUT", "location_changes"]
 
 _NOT_THERE = frozenset({"REMOVED", "PLANNED"})
-_OUT = frozenset({"OUTOFORDER", "INOPERATIVE", "BLOCKED"}) | _NOT_THERE
+OUT = frozenset({"OUTOFORDER", "INOPERATIVE", "BLOCKED"}) | _NOT_THERE
 _PHASES = {"AC_2_PHASE": 2, "AC_3_PHASE": 3}  # their voltage is that of one phase, line to neutral
 _PLACE = re.compile(r'"coordinates"\s*:\s*\{')
 _STATIONS = {
@@ -113,10 +115,10 @@ class _Plug:
         seen = sorted(self.seen, key=lambda snapshot: snapshot[0])
         following = [time for time, _, _ in seen[1:]]
         for (time, status, schedule), superseded in zip_longest(seen, following):
-            if status in _OUT:
+            if status in OUT:
                 found.append((time, superseded or until))
             for period in schedule:
-                if period.status.upper() in _OUT:
+                if period.status.upper() in OUT:
                     end = period.period_end or until
                     found.append((period.period_begin, min(end, superseded) if superseded else end))
         return [(start, end) for start, end in found if start < end]
@@ -167,6 +169,19 @@ def _read(head: Head) -> Raw:
         outages=merge_outages(pl.DataFrame(outages, schema=_OUTAGES, orient="row")),
         rejected=rejected_frame(rejects),
     )
+
+
+def location_changes(path: Path) -> Iterator[tuple[int, str, str, str, dt.datetime]]:
+    """Number of the member, location, EVSE, status and its time, of every snapshot that can be read and placed."""
+    for number, member in ocpi_members(path, []):
+        try:
+            location = _Location.model_validate(member)
+        except ValidationError:
+            continue  # listed where the locations are read
+        for evse in location.evses or ():
+            time = evse.last_updated or location.last_updated
+            if time is not None:
+                yield number, location.id, evse.uid, evse.status, time
 
 
 def _later(one: dt.datetime | None, other: dt.datetime | None) -> dt.datetime | None:

@@ -1,0 +1,108 @@
+"""Columns that a file must have: all that are missing at once, each with the columns that it most likely is."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection
+
+import polars as pl
+
+from unmet.errors import InputError
+from unmet.records.cells import IDS
+from unmet.records.formats.base import LINE
+from unmet.records.formats.generic import ALIASES
+from unmet.records.mapping import Mapping
+from unmet.records.times import read_times
+
+__all__ = ["candidates", "check_columns"]
+
+_SAMPLE = 200
+_LEAST_LIKENESS = 0.55
+
+
+def check_columns(
+    mapping: Mapping, columns: Collection[str], chosen: Collection[str], name: str, frame: pl.DataFrame
+) -> None:
+    """Say so where needed or chosen columns are missing, or there twice; with what they most likely are."""
+    entries = ["start", "end", "energy_kwh", *(["station_id"] if mapping.station is None else []), "zone", "end_zone"]
+    entries += [entry for entry in (*IDS, "charged") if entry in chosen]
+    missing: dict[str, list[str]] = {}
+    for entry in entries:
+        value = getattr(mapping, entry)
+        names = () if value is None else (value,) if isinstance(value, str) else value
+        absent = [column for column in names if column not in columns]
+        if absent or (value is None and entry == "station_id"):
+            missing[entry] = absent
+        for column in names:
+            if list(columns).count(column) > 1:
+                raise InputError(f"{name} has two columns {column!r}: rename one of them.")
+    if missing:
+        raise InputError(_sentence(name, missing, mapping, columns, frame))
+
+
+def _sentence(
+    name: str, missing: dict[str, list[str]], mapping: Mapping, columns: Collection[str], frame: pl.DataFrame
+) -> str:
+    there = ", ".join(column for column in columns if column and column != LINE)[:1000] or "none"
+    asked = {column for absent in missing.values() for column in absent}
+    taken = {value for value in mapping.model_dump().values() if isinstance(value, str)} - asked
+    taken |= {part for value in mapping.model_dump().values() if isinstance(value, tuple) for part in value}
+    parts, hints = [], []
+    for entry, absent in missing.items():
+        named = [column for column in absent if column != entry]
+        parts.append(f"{' or '.join(map(repr, named))} for {entry}" if named else entry)
+        likely = candidates(entry, frame, taken)
+        hints.append(f"--map {_quoted(f'{entry}={likely[0]}')}" if likely else f"--map {entry}=COLUMN")
+        taken |= set(likely[:1])
+    if "station_id" in missing and "station_id=COLUMN" in hints[-1]:
+        hints[-1] += " or station=NAME"
+    some = "columns" if len(missing) > 1 else "column"
+    guessed = " (a guess by names and values)" if any("COLUMN" not in hint for hint in hints) else ""
+    return (
+        f"{name} has no {some} {', '.join(parts)}: say which with {' '.join(hints)}{guessed}. Its columns are {there}."
+    )
+
+
+def _quoted(text: str) -> str:
+    return f'"{text}"' if re.search(r"[^\w=.\-]", text) else text
+
+
+def candidates(entry: str, frame: pl.DataFrame, taken: Collection[str] = ()) -> list[str]:
+    """The columns of a file that may be what an entry of a mapping names, the most likely first."""
+    sample = frame.head(_SAMPLE)
+    scored = []
+    for column in frame.columns:
+        if column == LINE or column in taken or not _holds(entry, sample[column]):
+            continue
+        plain = re.sub(r"[^a-z0-9]", "", column.lower())
+        words = [word for word in ALIASES.get(entry, ()) if word]
+        likeness = max((difflib.SequenceMatcher(None, plain, word).ratio() for word in words), default=0.0)
+        likeness = max([likeness, *(0.8 for word in words if len(word) > 3 and word in plain)])
+        scored.append((likeness, column))
+    likely = [column for likeness, column in sorted(scored, key=lambda found: -found[0]) if likeness >= _LEAST_LIKENESS]
+    # A value can only be one of a kind: the only column of numbers is the energy.
+    return likely or ([scored[0][1]] if len(scored) == 1 and entry in {"start", "end", "energy_kwh"} else [])
+
+
+def _holds(entry: str, cells: pl.Series) -> bool:
+    """Whether cells could be what an entry names."""
+    cells = cells.drop_nulls()
+    if cells.is_empty():
+        return entry not in {"start", "end", "energy_kwh", "station_id"}
+    if entry in {"start", "end", "charged"}:
+        if isinstance(cells.dtype, pl.Datetime):
+            return True
+        if cells.dtype != pl.String or _share(cells.str.contains(r"^\s*-?\d{0,5}([.,]\d+)?\s*$")) > 0.5:
+            return False
+        (clock,), _, _ = read_times([cells])
+        dates = cells.str.contains(r"^\s*\d{1,4}[/.\-]\d{1,2}[/.\-]\d{1,4}")
+        return _share(clock.utc.is_not_null() | clock.wall.is_not_null() | dates) > 0.8
+    if entry == "energy_kwh":
+        numbers = cells.cast(pl.String).str.replace_all(r"(?i)[\s']|[km]?wh$", "").str.replace(",", ".", literal=True)
+        return _share(numbers.cast(pl.Float64, strict=False).is_not_null()) > 0.8
+    return True
+
+
+def _share(true: pl.Series) -> float:
+    return int(true.sum()) / len(true)

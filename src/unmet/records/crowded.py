@@ -1,0 +1,72 @@
+"""Stations where more cars were seen at once than a table of stations gives them plugs."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from unmet.records.ordering import numbers_of
+from unmet.tables import UTC
+
+__all__ = ["crowded_note"]
+
+_LEAST_MINUTES = 1.0  # clocks to the minute let the next car seem to come before the last has left
+
+
+def crowded_note(sessions: pl.DataFrame, stations: pl.DataFrame) -> str | None:
+    """A sentence on stations with fewer plugs than cars at once, and for how long; the table is left as it is.
+
+    Args:
+        sessions: station_id, start and end.
+        stations: station_id and plugs, null where unknown.
+    """
+    known = stations.drop_nulls("plugs").select("station_id", "plugs")
+    if known.is_empty() or sessions.is_empty():
+        return None
+    crowded = _crowded(sessions, known)
+    if crowded.is_empty():
+        return None
+    here = sessions.select("station_id", "start", "end").join(crowded, on="station_id", how="semi")
+    changes = pl.concat(
+        [
+            here.select("station_id", pl.col("start").alias("at"), pl.lit(1, pl.Int32).alias("change")),
+            here.select("station_id", pl.col("end").alias("at"), pl.lit(-1, pl.Int32).alias("change")),
+        ]
+    ).sort("station_id", "at", "change")
+    cars = changes.select(
+        "station_id",
+        pl.col("change").cum_sum().over("station_id").alias("cars"),
+        ((pl.col("at").shift(-1).over("station_id") - pl.col("at")).dt.total_milliseconds() / 60_000).alias("minutes"),
+    )
+    over = (
+        cars.join(known, on="station_id")
+        .filter(pl.col("cars") > pl.col("plugs"), pl.col("minutes") > 0)
+        .group_by("station_id", "plugs")
+        .agg(pl.col("cars").max(), pl.col("minutes").sum())
+        .filter(pl.col("minutes") > _LEAST_MINUTES)
+        .sort("minutes", "station_id", descending=True)
+    )
+    if over.is_empty():
+        return None
+    station, plugs, most, minutes = over.row(0)
+    return (
+        f"{over.height:,} of {known.height:,} stations had more cars at once than plugs in the table (most: {station} "
+        f"with {plugs} plugs had up to {most} cars, {minutes / 60:,.1f} h in all): check plugs, or the plugs' ids."
+    )
+
+
+def _crowded(sessions: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
+    """Stations with more cars at some start than plugs: cars that came so far less those that had left."""
+    station = numbers_of(sessions["station_id"])
+    start, end = (sessions[column].cast(UTC).to_physical().to_numpy() for column in ("start", "end"))
+    first = int(start.min())
+    span = int(end.max()) - first + 1
+    arrivals = pl.Series(station * span + (start - first)).sort().to_numpy()
+    departures = pl.Series(station * span + (end - first)).sort().to_numpy()
+    # Earlier stations have as many departures as arrivals.
+    cars = np.arange(1, len(arrivals) + 1) - np.searchsorted(departures, arrivals, side="right")
+    most = np.zeros(int(station.max()) + 1, dtype=np.int64)
+    np.maximum.at(most, arrivals // span, cars)
+    named = sessions.select("station_id").with_columns(pl.Series("number", station)).unique("number")
+    peaks = named.select("station_id", pl.Series("most", most[named["number"].to_numpy()]))
+    return known.join(peaks, on="station_id").filter(pl.col("most") > pl.col("plugs"))

@@ -1,0 +1,320 @@
+"""Whether 03/04/2018 is in March or April: the order of day and month that the rows themselves support.
+
+A date whose day is above 12 settles its own order. The others are ambiguous, and files mix orders: by file, by block of
+rows, or because a spreadsheet rewrote the dates that it took for its own. So the order of ambiguous dates may differ by
+written form (`03/04/2018`, `03.04.18`) and may change from row to row, at a price. The path of least cost is found by
+the Viterbi algorithm. What costs:
+
+- an end before its start, or a long stay;
+- a start far from that of the row before, in a file whose rows are in order of time;
+- a change of order between two rows;
+- an order that disagrees with the settled dates of the same form, or with what the format suggests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from unmet.compiled import compiled
+
+__all__ = ["DayOrders", "find_day_orders"]
+
+# Costs are negative log-likelihoods, in nats.
+IMPOSSIBLE = 8.0  # an end before the start, or more than 31 days after it
+CHANGE = 12.0  # two changes outweigh two impossible rows: a block of another order has three rows or more
+AGAINST_SETTLED = 6.0
+AGAINST_FORMAT = 2.0
+OPEN = 3.0  # orders whose costs differ by less are both possible
+MOST_FORMS = 3
+_NO_DAY = -(2**31) + 1
+_PARTS = r"^\s*(\d{1,2})([/.\-])(\d{1,2})[/.\-](\d{4}|\d{2})(?:\D|$)"
+
+Whole = NDArray[np.int64]
+Days = NDArray[
+    np.int32
+]  # of each row: its day with the day first, with the month first [days since 1970], and its form
+
+
+@dataclass(frozen=True, slots=True)
+class DayOrders:
+    """The order of day and month in each cell of some columns."""
+
+    columns: list[pl.Series]  # Boolean: whether the day comes first; null where a cell is not such a date
+    evidence: str | None  # what was decided, and why
+    note: str | None  # a sentence for the user, where the order is open or mixed
+
+
+def find_day_orders(columns: Sequence[pl.Series], suggested: bool | None = None) -> DayOrders:
+    """The orders of day and month in the cells of a start and an end column (and further ones).
+
+    Args:
+        columns: texts in the order of the file, starts first, then ends; null where a cell is read already.
+        suggested: whether the format says that days come first.
+    """
+    tokens = [column.str.slice(0, 12).cast(pl.Categorical) for column in columns]
+    dates = [_Dates.of(column) for column in tokens]
+    forms = _forms(dates)
+    if not forms:
+        nothing = [pl.Series([None], dtype=pl.Boolean).new_from_index(0, len(column)) for column in columns]
+        return DayOrders(nothing, None, None)
+    both = [date.numbered(forms) for date in dates[:2]]
+    if len(both) < 2:
+        both.append(np.full((len(columns[0]), 3), _NO_DAY, dtype=np.int32))
+    settled = _settled(dates, forms)
+    prior = _prior(settled, suggested, len(forms))
+    path, uniform = _decide(both[0], both[1], prior, len(forms))
+    state = path if path is not None else np.full(len(columns[0]), int(uniform.argmin()), dtype=np.int64)
+    orders = [_orders(date, forms, state) for date in dates]
+    return DayOrders(orders, *_said(orders, forms, settled, uniform, suggested, is_path=path is not None))
+
+
+@dataclass(frozen=True, slots=True)
+class _Dates:
+    """A column of dates, each distinct one read both ways."""
+
+    codes: Whole  # of each row, -1 for none
+    table: pl.DataFrame  # of each distinct text: form, by_day and by_month [days since 1970]
+
+    @staticmethod
+    def of(tokens: pl.Series) -> _Dates:
+        code = tokens.to_physical().cast(pl.Int64).alias("code")
+        distinct = pl.DataFrame([code, tokens.alias("text")]).drop_nulls().unique("code", keep="any").sort("code")
+        used, texts = distinct["code"].to_numpy(), distinct["text"]
+        codes = code.fill_null(-1).to_numpy()
+        parts = pl.DataFrame({"text": texts.cast(pl.String)}).select(
+            pl.col("text").str.extract(_PARTS, n).alias(name)
+            for n, name in enumerate(("first", "mark", "second", "year"), 1)
+        )
+        year = pl.when(pl.col("year").str.len_bytes() == 2).then(pl.format("20{}", "year")).otherwise("year")
+        table = parts.select(
+            (pl.col("mark") + pl.col("year").str.len_bytes().cast(pl.String)).alias("form"),
+            _days(year, "second", "first").alias("by_day"),
+            _days(year, "first", "second").alias("by_month"),
+        )
+        return _Dates(np.where(codes >= 0, np.searchsorted(used, codes), -1), table)
+
+    def numbered(self, forms: list[str]) -> Days:
+        """Of each row: its day with the day first, with the month first, and the number of its form."""
+        number = pl.col("form").replace_strict(
+            {form: n for n, form in enumerate(forms)}, default=0, return_dtype=pl.Int64
+        )
+        days = self.table.select(pl.col("by_day", "by_month").fill_null(_NO_DAY), number).to_numpy().astype(np.int32)
+        return np.ascontiguousarray(np.vstack([days, np.array([[_NO_DAY, _NO_DAY, 0]], dtype=np.int32)])[self.codes])
+
+    def counts(self) -> pl.DataFrame:
+        rows = np.bincount(self.codes[self.codes >= 0], minlength=self.table.height)
+        return self.table.with_columns(pl.Series("rows", rows))
+
+
+def _days(year: pl.Expr, month: str, day: str) -> pl.Expr:
+    text = pl.format("{}-{}-{}", year, pl.col(month).str.zfill(2), pl.col(day).str.zfill(2))
+    return text.str.strptime(pl.Date, "%Y-%m-%d", strict=False).cast(pl.Int32).cast(pl.Int64)
+
+
+def _ambiguous() -> pl.Expr:
+    return (pl.col("by_day") != pl.col("by_month")).fill_null(value=False)
+
+
+def _forms(dates: Sequence[_Dates]) -> list[str]:
+    """Forms with ambiguous dates, the most frequent first; [] where no date has an order, settled or not."""
+    table = pl.concat([date.counts() for date in dates]).filter(
+        pl.any_horizontal(pl.col("by_day", "by_month").is_not_null())
+    )
+    if table.is_empty():
+        return []
+    ranked = table.group_by("form").agg(pl.col("rows").filter(_ambiguous()).sum()).sort("rows", "form", descending=True)
+    forms: list[str] = ranked["form"].to_list()
+    return forms[:MOST_FORMS]
+
+
+def _settled(dates: Sequence[_Dates], forms: list[str]) -> list[tuple[int, int]]:
+    """Of each form: cells that can only be day first, and only month first."""
+    table = pl.concat([date.counts() for date in dates])
+    table = table.with_columns(pl.when(pl.col("form").is_in(forms)).then("form").otherwise(pl.lit(forms[0])))
+    return [
+        (
+            int(
+                table.filter(pl.col("form") == form, pl.col("by_month").is_null(), pl.col("by_day").is_not_null())[
+                    "rows"
+                ].sum()
+            ),
+            int(
+                table.filter(pl.col("form") == form, pl.col("by_day").is_null(), pl.col("by_month").is_not_null())[
+                    "rows"
+                ].sum()
+            ),
+        )
+        for form in forms
+    ]
+
+
+def _prior(settled: list[tuple[int, int]], suggested: bool | None, forms: int) -> NDArray[np.float64]:
+    """Cost of each state before rows are compared; bit n of a state says that days come first in form n."""
+    cost = np.zeros(1 << forms)
+    for state in range(1 << forms):
+        for form, (days, months) in enumerate(settled):
+            day_first = bool(state >> form & 1)
+            share = (months if day_first else days) / max(days + months, 1)
+            cost[state] += AGAINST_SETTLED * share
+            if suggested is not None and suggested != day_first:
+                cost[state] += AGAINST_FORMAT
+            elif suggested is None and not day_first:
+                cost[state] += 1e-6  # where nothing speaks for either, days come first
+    return cost
+
+
+def _decide(start: Days, end: Days, prior: NDArray[np.float64], forms: int) -> tuple[Whole | None, NDArray[np.float64]]:
+    """The states of the rows, or None where one state is best for all of them; and the cost of each state for all."""
+    near, spread = max(
+        (_nearness(start, state) for state in (0, (1 << forms) - 1)), key=lambda found: found[0], default=(0.0, 1.0)
+    )
+    uniform = prior + np.array([_cost(start, end, state, near, spread) for state in range(1 << forms)])
+    # Costs of rows cannot fall below those of the best state by row, so a change pays only beyond its price.
+    state, cost = _viterbi(start, end, prior, near, spread)
+    return (state if cost < uniform.min() - 1e-9 else None), uniform
+
+
+def _nearness(start: Days, state: int) -> tuple[float, float]:
+    """Share of rows that start within two days of the row before, and the days between the first and last start."""
+    days = _read(start, state)
+    days = days[days != _NO_DAY]
+    if len(days) < 3:
+        return 0.001, 365.0
+    share = float((np.abs(np.diff(days)) <= 2).mean())
+    return min(max(share, 0.001), 0.98), float(max(days.max() - days.min(), 30))
+
+
+def _read(dates: Days, state: int) -> Days:
+    """Days of the dates in a state; settled dates keep their own order."""
+    day_first = (state >> dates[:, 2]) & 1 == 1
+    chosen = np.where(day_first, dates[:, 0], dates[:, 1])
+    return np.where(chosen == _NO_DAY, np.maximum(dates[:, 0], dates[:, 1]), chosen)
+
+
+def _cost(start: Days, end: Days, state: int, near: float, spread: float) -> float:
+    return float(_path_cost(_read(start, state), _read(end, state), near, spread))
+
+
+@compiled("float64(int64, int64)")
+def _stay_cost(start: int, end: int) -> float:
+    if start == _NO_DAY or end == _NO_DAY:
+        return 0.0
+    if end < start or end - start > 31:
+        return IMPOSSIBLE
+    return float(1.5 * np.log1p(end - start))
+
+
+@compiled("float64(int64, int64, float64, float64)")
+def _step_cost(before: int, after: int, near: float, spread: float) -> float:
+    """-log of a mixture: a start near the one before (heavy-tailed), or anywhere in the period."""
+    if before == _NO_DAY or after == _NO_DAY:
+        return 0.0
+    apart = float(after - before)
+    return float(-np.log(near / (3.15 * (1.0 + apart * apart)) + (1.0 - near) / spread))
+
+
+@compiled("float64(int32[::1], int32[::1], float64, float64)")
+def _path_cost(start: Days, end: Days, near: float, spread: float) -> float:
+    cost = 0.0
+    before = _NO_DAY
+    for i in range(len(start)):
+        cost += _stay_cost(start[i], end[i]) + _step_cost(before, start[i], near, spread)
+        if start[i] != _NO_DAY:
+            before = start[i]
+    return cost
+
+
+@compiled("int64(int32[:, ::1], int64, int64)")
+def _day(dates: Days, row: int, state: int) -> int:
+    chosen = dates[row, 0] if (state >> dates[row, 2]) & 1 else dates[row, 1]
+    return int(max(dates[row, 0], dates[row, 1]) if chosen == _NO_DAY else chosen)
+
+
+@compiled("Tuple((int64[::1], float64))(int32[:, ::1], int32[:, ::1], float64[::1], float64, float64)")
+def _viterbi(start: Days, end: Days, prior: NDArray[np.float64], near: float, spread: float) -> tuple[Whole, float]:
+    """The path of least cost through the states of the rows, and its cost."""
+    rows, states = len(start), len(prior)
+    back = np.empty((rows, states), dtype=np.uint8)
+    cost = prior.copy()
+    new = np.empty(states)
+    before = np.full(states, _NO_DAY)
+    here = np.empty(states, dtype=np.int64)
+    for i in range(rows):
+        for state in range(states):
+            here[state] = _day(start, i, state)
+            best, source = np.inf, state
+            for other in range(states):
+                step = cost[other] + _step_cost(before[other], here[state], near, spread)
+                if other != state:
+                    step += CHANGE + prior[state] - prior[other] if prior[state] > prior[other] else CHANGE
+                if step < best - 1e-12:
+                    best, source = step, other
+            new[state] = best + _stay_cost(here[state], _day(end, i, state))
+            back[i, state] = source
+        for state in range(states):
+            cost[state] = new[state]
+            if here[state] != _NO_DAY:
+                before[state] = here[state]
+    path = np.empty(rows, dtype=np.int64)
+    state = int(np.argmin(cost))
+    total = cost[state]
+    for i in range(rows - 1, -1, -1):
+        path[i] = state
+        state = back[i, state]
+    return path, total
+
+
+def _orders(dates: _Dates, forms: list[str], state: Whole) -> pl.Series:
+    """Whether the day comes first in each cell."""
+    days = dates.numbered(forms)
+    day_first = (state >> days[:, 2]) & 1 == 1
+    day_first = np.where(days[:, 1] == _NO_DAY, True, np.where(days[:, 0] == _NO_DAY, False, day_first))
+    return pl.Series(day_first).set(pl.Series((days[:, :2] == _NO_DAY).all(axis=1)), None)
+
+
+def _said(
+    orders: list[pl.Series],
+    forms: list[str],
+    settled: list[tuple[int, int]],
+    uniform: NDArray[np.float64],
+    suggested: bool | None,
+    *,
+    is_path: bool,
+) -> tuple[str | None, str | None]:
+    """What was decided on which evidence, and what the user should know or answer."""
+    days = sum(_count(order, True) for order in orders)
+    months = sum(_count(order, False) for order in orders)
+    certain = sum(a + b for a, b in settled)
+    evidence = f"{days:,} dates are read day first and {months:,} month first; in {certain:,} a part is above 12."
+    if days and months:
+        where = " in blocks of rows" if is_path else ""
+        return evidence, (
+            f"Dates are mixed{where}: {days:,} are read day first and {months:,} month first, so that ends follow "
+            "starts and rows are in order. Give --map day_first=true or false if all are alike."
+        )
+    ranked = np.sort(uniform)
+    is_open = not certain and len(ranked) > 1 and ranked[1] - ranked[0] < OPEN and suggested is None
+    if is_open:
+        order = "days" if days else "months"
+        return (
+            evidence,
+            f"Nothing says whether 03/04/2018 is in March or April: {order} are taken to come first (day_first).",
+        )
+    if not certain or (suggested is not None and suggested != bool(days)):
+        order = "Days" if days else "Months"
+        return (
+            evidence,
+            f"{order} come first in the dates: ends follow starts and rows are in order only so (day_first).",
+        )
+    return evidence, None
+
+
+def _count(order: pl.Series, value: bool) -> int:
+    found: Any = (order == value).sum()
+    return int(found)

@@ -1,0 +1,81 @@
+"""Excel workbooks: their sheets, and the rows of a sheet as raw cells.
+
+A header may follow a title and empty lines: it is the first row with at least three cells, or two if no row has more.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import fastexcel
+import polars as pl
+
+from unmet.errors import InputError
+from unmet.records.formats.base import LINE, REJECTED
+
+__all__ = ["is_workbook", "read_sheet", "sheet_columns", "sheet_names"]
+
+_LOOK_AT = 50  # rows in which a header is looked for
+
+
+def is_workbook(path: Path) -> bool:
+    """Whether a file is an Excel or OpenDocument workbook, by its beginning and name."""
+    if path.suffix.lower() not in {".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"} or not path.is_file():
+        return False
+    with path.open("rb") as file:
+        start = file.read(4)
+    return start[:2] == b"PK" or start == b"\xd0\xcf\x11\xe0"
+
+
+def sheet_names(path: Path) -> list[str]:
+    """The names of a workbook's sheets that hold anything."""
+    book = _opened(path)
+    return [name for name in book.sheet_names if not _cells(path, book, name, most=_LOOK_AT).is_empty()]
+
+
+def sheet_columns(path: Path, sheet: str) -> tuple[str, ...]:
+    """The names in the header of a sheet."""
+    top = _cells(path, _opened(path), sheet, most=_LOOK_AT)
+    return _header(top.row(_header_row(top))) if top.height else ()
+
+
+def read_sheet(path: Path, sheet: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The rows of a sheet with their lines, as text; dates as 2018-01-31 09:05:00. Empty rows are no rows."""
+    cells = _cells(path, _opened(path), sheet)
+    first = _header_row(cells.head(_LOOK_AT))
+    names = _header(cells.row(first))
+    body = cells.slice(first + 1).with_row_index(LINE, offset=first + 2)
+    body = body.filter(~pl.all_horizontal(pl.exclude(LINE).is_null()))
+    unique = [name if name and name not in names[:place] else f"__unnamed__{place}" for place, name in enumerate(names)]
+    body.columns = [LINE, *unique]
+    return body.select(LINE, *(name for name in unique if not name.startswith("__unnamed__"))), pl.DataFrame(
+        schema=REJECTED
+    )
+
+
+def _opened(path: Path) -> fastexcel.ExcelReader:
+    try:
+        return fastexcel.read_excel(path)
+    except (fastexcel.FastExcelError, OSError) as error:
+        raise InputError(
+            f"Cannot read {path} ({str(error).splitlines()[0][:200]}): save it again, or as CSV."
+        ) from None
+
+
+def _cells(path: Path, book: fastexcel.ExcelReader, sheet: str, most: int | None = None) -> pl.DataFrame:
+    try:
+        return book.load_sheet(sheet, header_row=None, n_rows=most, dtypes="string").to_polars()
+    except fastexcel.FastExcelError as error:
+        if most is not None:
+            return pl.DataFrame()  # a chart, or a sheet of nothing
+        reason = str(error).splitlines()[0][:200]
+        raise InputError(f"Cannot read sheet {sheet!r} of {path} ({reason}): save it again, or as CSV.") from None
+
+
+def _header_row(top: pl.DataFrame) -> int:
+    filled = [sum(cell is not None for cell in row) for row in top.rows()]
+    return next((place for place, cells in enumerate(filled) if cells >= min(3, max(filled))), 0)
+
+
+def _header(row: tuple[str | None, ...]) -> tuple[str, ...]:
+    return tuple((cell or "").strip() for cell in row)

@@ -1,0 +1,190 @@
+"""OCPP logs into sessions: StartTransaction and StopTransaction of 1.6, TransactionEvent of 2.0.1, in pairs.
+
+A log is JSON, one message a line or in an array. Each names its charge point (`chargePointId`) and holds the message:
+as the protocol sends it, `"message": [2, "17", "StartTransaction", {...}]`, or in parts, `"action"` and `"payload"`.
+The number of a transaction is in the answer to its start, `[3, "17", {"transactionId": 9}]`, or beside its payload.
+Other messages are passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from unmet.records.formats.base import Format, Head, Raw
+from unmet.records.formats.json_text import Reject, read_members, rejected_frame, text_frame
+from unmet.records.mapping import Mapping
+
+__all__ = ["OCPP"]
+
+_COLUMNS = ("transaction", "charge_point", "connector", "id_tag", "start", "end", "energy_wh", "reason")
+_MAPPING = Mapping(
+    session_id="transaction",
+    station_id="charge_point",
+    plug_id="connector",
+    user_id="id_tag",
+    start="start",
+    end="end",
+    energy_kwh="energy_wh",
+    energy_factor=0.001,
+)
+_NAMES = (
+    "chargePointId",
+    "charge_point_id",
+    "chargePoint",
+    "charge_point",
+    "chargeBoxId",
+    "chargingStationId",
+    "cpId",
+    "cp",
+)
+_ACTIONS = ("StartTransaction", "StopTransaction", "TransactionEvent")
+_REGISTER = "Energy.Active.Import.Register"
+Key = tuple[str, str]  # charge point, transaction
+
+
+@dataclass(slots=True)
+class _Transaction:
+    number: int  # of the message that it was first seen in
+    cells: dict[str, str | None] = field(default_factory=dict)
+    first_wh: float | None = None
+    last_wh: float | None = None
+
+
+def _matches(head: Head) -> bool:
+    return head.kind == "json" and any(f'"{action}"' in head.text for action in _ACTIONS)
+
+
+def _read(head: Head) -> Raw:
+    log = _Log()
+    for number, member in read_members(head.path, "messages"):
+        log.add(number, member)
+    sessions = text_frame(log.rows(), _COLUMNS)
+    return Raw(_MAPPING, sessions, rejected=rejected_frame(sorted(log.rejects)))
+
+
+class _Log:
+    """The transactions of a log, as far as it was read."""
+
+    def __init__(self) -> None:
+        self.transactions: dict[Key, _Transaction] = {}
+        self.waiting: dict[Key, tuple[int, dict[str, Any]]] = {}  # starts by charge point and message, not answered yet
+        self.rejects: list[Reject] = []
+
+    def add(self, number: int, member: Any) -> None:
+        if not isinstance(member, dict):
+            self.rejects.append((number, "", str(member)[:200], "is not an object with a charge point and a message"))
+            return
+        point = next((str(member[name]) for name in _NAMES if member.get(name) not in (None, "")), None)
+        kind, identity, action, payload = _message(member)
+        if kind == 3 and point is not None and (point, identity) in self.waiting:
+            started, start = self.waiting.pop((point, identity))
+            self._start(started, point, start, payload.get("transactionId"))
+        elif action not in _ACTIONS:
+            return
+        elif point is None:
+            self.rejects.append((number, "chargePointId", None, "is missing: nothing says which charge point"))
+        elif action == "StartTransaction":
+            transaction = payload.get("transactionId", member.get("transactionId"))
+            if transaction is None:
+                self.waiting[point, identity] = number, payload
+            else:
+                self._start(number, point, payload, transaction)
+        elif action == "StopTransaction":
+            self._stop(number, point, payload, payload.get("transactionId", member.get("transactionId")))
+        else:
+            self._event(number, point, payload)
+
+    def _start(self, number: int, point: str, payload: dict[str, Any], transaction: Any) -> None:
+        one = self.transactions.setdefault((point, str(transaction)), _Transaction(number))
+        one.cells |= {
+            "connector": _text(payload.get("connectorId")),
+            "id_tag": _text(payload.get("idTag")),
+            "start": _text(payload.get("timestamp")),
+        }
+        one.first_wh = _number(payload.get("meterStart"))
+
+    def _stop(self, number: int, point: str, payload: dict[str, Any], transaction: Any) -> None:
+        one = self.transactions.setdefault((point, str(transaction)), _Transaction(number))
+        one.cells |= {"end": _text(payload.get("timestamp")), "reason": _text(payload.get("reason"))}
+        one.last_wh = _number(payload.get("meterStop"))
+
+    def _event(self, number: int, point: str, payload: dict[str, Any]) -> None:
+        info, evse, token = (_object(payload.get(name)) for name in ("transactionInfo", "evse", "idToken"))
+        one = self.transactions.setdefault((point, str(info.get("transactionId"))), _Transaction(number))
+        for name, value in (("connector", evse.get("id")), ("id_tag", token.get("idToken"))):
+            if value is not None:
+                one.cells.setdefault(name, _text(value))
+        kind = payload.get("eventType")
+        if kind in ("Started", "Ended"):
+            one.cells["start" if kind == "Started" else "end"] = _text(payload.get("timestamp"))
+        for reading in _registers(payload):
+            one.first_wh = reading if one.first_wh is None else min(one.first_wh, reading)
+            one.last_wh = reading if one.last_wh is None else max(one.last_wh, reading)
+
+    def rows(self) -> Iterator[tuple[int, dict[str, str | None]]]:
+        for (point, identity), (number, payload) in self.waiting.items():
+            self.rejects.append(
+                (
+                    number,
+                    "transactionId",
+                    _text(payload.get("idTag")),
+                    f"of {point}: the start {identity} was not answered",
+                )
+            )
+        for (point, transaction), one in sorted(self.transactions.items(), key=lambda item: item[1].number):
+            if "start" not in one.cells:
+                self.rejects.append((one.number, "transactionId", transaction, "has a stop but no start in this log"))
+                continue
+            energy = None if one.first_wh is None or one.last_wh is None else repr(one.last_wh - one.first_wh)
+            made = {"transaction": transaction, "charge_point": point, "energy_wh": energy}
+            yield one.number, one.cells | made
+
+
+def _message(member: dict[str, Any]) -> tuple[int, str, str | None, dict[str, Any]]:
+    """Kind, id, action and payload of a message, sent as an array or logged in parts."""
+    frame = member.get("message")
+    if isinstance(frame, list) and len(frame) >= 3 and frame[0] in (2, 3):
+        if frame[0] == 2 and len(frame) >= 4:
+            return 2, str(frame[1]), str(frame[2]), _object(frame[3])
+        return 3, str(frame[1]), None, _object(frame[2])
+    action = member.get("action")
+    is_answer = str(member.get("type", member.get("messageType", ""))).lower() in (
+        "3",
+        "callresult",
+        "response",
+        "conf",
+    )
+    identity = str(member.get("messageId", member.get("uniqueId", member.get("id", ""))))
+    return 3 if is_answer else 2, identity, None if is_answer else action, _object(member.get("payload", member))
+
+
+def _registers(payload: dict[str, Any]) -> Iterator[float]:
+    """Meter readings in an event [Wh]."""
+    for value in payload.get("meterValue") or ():
+        for sample in _object(value).get("sampledValue") or ():
+            sample = _object(sample)
+            reading = _number(sample.get("value"))
+            if reading is not None and sample.get("measurand", _REGISTER) == _REGISTER:
+                unit = _object(sample.get("unitOfMeasure"))
+                kilo = 1000 if str(unit.get("unit", sample.get("unit", "Wh"))).lower() == "kwh" else 1
+                yield reading * kilo * 10.0 ** float(unit.get("multiplier") or 0)
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None or isinstance(value, dict | list) else str(value)
+
+
+def _number(value: Any) -> float | None:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None
+
+
+OCPP = Format("ocpp", "OCPP 1.6 or 2.0.1 logs of transactions (JSON)", _matches, _read)

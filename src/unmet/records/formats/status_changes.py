@@ -1,0 +1,138 @@
+"""Availability feeds: changes of EVSEs' status into stays and outages.
+
+With the status alone nobody knows the energies, but it is still known when each plug was taken and when it was out of
+order, so arrivals, occupancy and exposure are. Stays have an energy of 0.
+
+`status-changes` is a table with a row for every change: EVSE, status, time, and perhaps the location. `ocpi-status`,
+which must be asked for by name, reads OCPI Locations for what their EVSEs' status tells.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+import polars as pl
+
+from unmet.records.formats.base import LINE, OUTAGES, Format, Head, Raw
+from unmet.records.formats.files import read_table
+from unmet.records.formats.generic import read_json
+from unmet.records.formats.ocpi_locations import OCPI_LOCATIONS, OUT, location_changes
+from unmet.records.mapping import Mapping
+from unmet.records.outages import merge_outages
+from unmet.records.times import read_times, to_utc
+from unmet.tables import UTC
+
+__all__ = ["OCPI_STATUS", "STATUS_CHANGES"]
+
+OCCUPIED = frozenset({"CHARGING", "OCCUPIED", "PREPARING", "SUSPENDEDEV", "SUSPENDEDEVSE", "FINISHING", "INUSE"})
+_OUT = OUT | {"FAULTED", "UNAVAILABLE", "OFFLINE"}
+_NAMES = {
+    "evse": ("evseuid", "evseid", "evse", "plugid", "connectorid", "connector", "uid"),
+    "status": ("status", "evsestatus", "newstatus", "state", "availability"),
+    "time": ("timestamp", "time", "lastupdated", "changedat", "updatedat", "datetime", "since"),
+    "location": ("locationid", "location", "stationid", "station", "siteid", "site", "chargepointid"),
+}
+_MAPPING = Mapping(session_id=None, operator=None, vehicle_id=None, user_id=None)
+_NOTE = "the status alone gives no energies: stays have 0 kWh, and arrivals, occupancy and exposure are known."
+
+
+def _columns(names: list[str] | tuple[str, ...]) -> dict[str, str]:
+    """The columns of a feed by what they hold."""
+    plain = {re.sub(r"[^a-z]", "", name.lower()): name for name in reversed(names)}
+    found = {}
+    for what, words in _NAMES.items():
+        name = next((plain[word] for word in words if word in plain), None)
+        if name is not None:
+            found[what] = name
+    return found
+
+
+def _matches(head: Head) -> bool:
+    names = list(head.columns) or re.findall(r'"([^"\\]{1,60})"\s*:', head.text[:20_000])
+    found = _columns(tuple(names))
+    # A session has a start and an end, a change has one time; a location has coordinates.
+    others = {"start", "end", "energy_kwh", "coordinates", "cdr_location", "evses"} & {name.lower() for name in names}
+    return {"evse", "status", "time"} <= set(found) and not others and not _has_energy(names)
+
+
+def _has_energy(names: list[str]) -> bool:
+    return any(re.search(r"kwh|energy|energie", name.lower()) for name in names)
+
+
+def _read(head: Head) -> Raw:
+    frame, rejected = read_json(head) if head.kind == "json" else read_table(head)
+    found = _columns(frame.columns)
+    (clock,), _, _ = read_times([frame[found["time"]]])
+    changes = frame.select(
+        pl.col(LINE),
+        pl.col(found.get("location", found["evse"])).cast(pl.String).str.strip_chars().alias("station_id"),
+        pl.col(found["evse"]).cast(pl.String).str.strip_chars().alias("plug_id"),
+        pl.col(found["status"]).cast(pl.String).str.to_uppercase().str.replace_all(r"[^A-Z]", "").alias("status"),
+        to_utc(clock, "UTC").cast(UTC).alias("at"),
+        pl.col(found["time"]).cast(pl.String).alias("written"),
+    )
+    bad = changes.filter(pl.any_horizontal(pl.col("station_id", "plug_id", "status", "at").is_null()))
+    reason = pl.lit("is not a change of status: it needs an EVSE, a status and a time")
+    odd = bad.select(pl.col(LINE).alias("line"), column=pl.lit(found["time"]), value="written", reason=reason)
+    stays, outages = stays_and_outages(changes.drop("written").drop_nulls())
+    return Raw(
+        _MAPPING, stays, outages=outages, rejected=pl.concat([rejected, odd.cast(rejected.schema)]), notes=(_NOTE,)
+    )
+
+
+def stays_and_outages(changes: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Stays and outages of changes: LINE, station_id, plug_id, status and at.
+
+    A status holds until the next change of its EVSE. A stay lasts through the statuses of a plug that is taken; one
+    that the feed does not see the end of is open. An outage without an end lasts to the feed's last change.
+    """
+    plug = ["station_id", "plug_id"]
+    kind = (
+        pl.when(pl.col("status").is_in(list(OCCUPIED)))
+        .then(1)
+        .when(pl.col("status").is_in(list(_OUT)))
+        .then(2)
+        .otherwise(0)
+    )
+    runs = (
+        changes.sort(*plug, "at", LINE)
+        .with_columns(kind.alias("kind"))
+        .with_columns(
+            (pl.col("kind") != pl.col("kind").shift()).fill_null(value=True).cum_sum().over(plug).alias("run")
+        )
+        .group_by(*plug, "run", "kind", maintain_order=True)
+        .agg(pl.col(LINE).first(), pl.col("at").first().alias("start"))
+        .with_columns(pl.col("start").shift(-1).over(plug).alias("end"))
+    )
+    stays = (
+        runs.filter(pl.col("kind") == 1).select(LINE, *plug, "start", "end", pl.lit(0.0).alias("energy_kwh")).sort(LINE)
+    )
+    last = pl.lit(changes["at"].max(), UTC)
+    outages = runs.filter(pl.col("kind") == 2).with_columns(pl.col("end").fill_null(last))
+    return stays, merge_outages(outages.select(*OUTAGES))
+
+
+def _never(_: Head) -> bool:
+    return False
+
+
+def _read_locations(head: Head) -> Raw:
+    raw = OCPI_LOCATIONS.read(head)
+    changes = pl.DataFrame(
+        list(_rows(head)),
+        schema={LINE: pl.UInt32, "station_id": pl.String, "plug_id": pl.String, "status": pl.String, "at": UTC},
+        orient="row",
+    )
+    stays, _ = stays_and_outages(changes)
+    return replace(raw, mapping=_MAPPING, sessions=stays, notes=(_NOTE,))
+
+
+def _rows(head: Head) -> Iterator[tuple[object, ...]]:
+    for number, location, evse, status, at in location_changes(head.path):
+        yield number, location, evse, re.sub(r"[^A-Z]", "", status.upper()), at
+
+
+STATUS_CHANGES = Format("status-changes", "changes of EVSEs' status (CSV, Excel, Parquet or JSON)", _matches, _read)
+OCPI_STATUS = Format("ocpi-status", "OCPI Locations, for what their EVSEs' status tells", _never, _read_locations)

@@ -1,0 +1,206 @@
+"""One file (or frame, or sheet) of records: recognised, its columns found, its cells typed."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import polars as pl
+
+from unmet.errors import InputError
+from unmet.records.cells import IDS, type_cells
+from unmet.records.columns import check_columns
+from unmet.records.formats import format_named, recognise
+from unmet.records.formats.base import LINE, REJECTED, Raw
+from unmet.records.formats.files import read_head
+from unmet.records.formats.generic import energy_factor, guess_mapping
+from unmet.records.mapping import Mapping, mapping_from
+from unmet.records.plug_ids import tell_plugs_apart
+from unmet.records.sources import Source
+from unmet.records.stations import STATIONS
+
+__all__ = ["Looked", "OneFile", "Reading", "final_mapping", "look_at", "looks_like_stations", "read_one"]
+
+_ZONELESS = ("generic", "table", "unmet")  # formats that do not say what times without a zone are
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How files are to be read."""
+
+    format: str = "auto"
+    chosen: dict[str, Any] = field(default_factory=dict)  # what the user says of columns
+    time_zone: str | None = None  # of times without a zone, where nothing else says it
+    known_stations: Collection[str] | None = None
+    now: dt.datetime = field(default_factory=lambda: dt.datetime.now(dt.UTC))
+    since: dt.datetime | None = None
+    until: dt.datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """The raw cells of a source."""
+
+    source: Source
+    raw: Raw
+    format: str
+    columns: tuple[str, ...]  # of a table, those that are there twice as well, and those that its format made
+
+
+@dataclass(frozen=True, slots=True)
+class OneFile:
+    """What one file holds."""
+
+    format: str
+    sessions: pl.DataFrame | None  # typed, see `cells.Typed`; None for a file of stations only
+    rejected: pl.DataFrame  # columns of REJECTED
+    counts: dict[str, int]
+    stations: pl.DataFrame | None = None
+    outages: pl.DataFrame | None = None
+    zone: str = "UTC"
+    notes: list[str] = field(default_factory=list)  # sentences without the file's name
+    readings: list[str] = field(default_factory=list)
+    problem: str | None = None  # why a sheet of a workbook holds no sessions
+
+
+def look_at(source: Source, format: str) -> Looked:  # noqa: A002
+    """Recognise a source and read its cells."""
+    if isinstance(source.table, pl.DataFrame):
+        frame = source.table
+        frame = frame if LINE in frame.columns else frame.with_row_index(LINE, offset=1)
+        raw = _plain_columns(Raw(guess_mapping(frame.drop(LINE)), sessions=frame), source.name)
+        return Looked(source, raw, "table", tuple(frame.columns))
+    if format == "auto":
+        used, head = recognise(source.table, source.sheet)
+    else:
+        used, head = format_named(format), read_head(source.table, source.sheet)
+    raw = _plain_columns(used.read(head), source.name)
+    columns = () if raw.sessions is None else tuple(raw.sessions.columns)
+    if head.kind in ("csv", "excel"):
+        columns = (*head.columns, *(column for column in columns if column not in head.columns))
+    return Looked(source, raw, used.name, columns)
+
+
+def read_one(looked: Looked, reading: Reading) -> OneFile:
+    """Type the cells of a file; rows in = sessions + rejected."""
+    raw, used, columns, source = looked.raw, looked.format, looked.columns, looked.source
+    counts = {"rows_in": 0, "shapeless": raw.rejected.height}
+    if raw.sessions is None:
+        return OneFile(used, None, raw.rejected, {}, raw.stations, raw.outages, notes=list(raw.notes))
+    counts["rows_in"] = raw.sessions.height + raw.rejected.height
+    chosen = _with_zone(reading, raw.mapping, used)
+    mapping = final_mapping(raw.mapping, chosen, columns, source.name)
+    try:
+        check_columns(mapping, columns, reading.chosen, source.name, raw.sessions)
+    except InputError as error:
+        if not source.is_one_of_several:
+            raise
+        return _another_sheet(raw.sessions, str(error))
+    notes = [*raw.notes, *_mapping_notes(raw.sessions, mapping, used, chosen)]
+    typed = type_cells(
+        raw.sessions,
+        mapping,
+        reading.now,
+        reading.known_stations,
+        chosen=chosen,
+        period=(reading.since, reading.until),
+    )
+    kept, note = tell_plugs_apart(typed.kept, raw.sessions, _used(mapping), is_settled="plug_id" in chosen)
+    if "vehicle_id" in kept.columns and not raw.are_arrivals:
+        known = [column for column in ("user_id", "vehicle_id") if column in kept.columns]
+        kept = kept.with_columns(pl.coalesce(known).alias("user_id"))
+    return OneFile(
+        used,
+        kept,
+        pl.concat([raw.rejected.cast(pl.Schema(REJECTED)), typed.rejected.cast(pl.Schema(REJECTED))]),
+        counts | typed.counts,
+        raw.stations,
+        raw.outages,
+        mapping.clocks,
+        [*notes, *typed.notes, *([note] if note else [])],
+        typed.readings,
+    )
+
+
+def _another_sheet(frame: pl.DataFrame, problem: str) -> OneFile:
+    """A sheet that holds no sessions: a table of stations, or something else, which is left out."""
+    nothing = pl.DataFrame(schema=REJECTED)
+    if looks_like_stations(frame):
+        return OneFile("stations", None, nothing, {}, stations=frame.drop(LINE), problem=problem)
+    return OneFile("none", None, nothing, {}, notes=["holds no sessions and is left out."], problem=problem)
+
+
+def looks_like_stations(frame: pl.DataFrame) -> bool:
+    """Whether a table has columns of a station's id and of its position, power or plugs."""
+    found = {column.strip().lower() for column in frame.columns}
+    about = [{column.name, *column.aliases} & found for column in STATIONS.columns]
+    return bool(about[0]) and any(about[1:5])
+
+
+def _plain_columns(raw: Raw, name: str) -> Raw:
+    """Categories as text; columns that are no cells at all are refused."""
+    if raw.sessions is None:
+        return raw
+    for column, dtype in raw.sessions.schema.items():
+        if dtype.is_nested() or dtype in (pl.Binary, pl.Object, pl.Duration):
+            raise InputError(f"{name}: column {column} holds {dtype}: give text, numbers or times.")
+    return replace(raw, sessions=raw.sessions.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String)))
+
+
+def final_mapping(base: Mapping, chosen: dict[str, Any], columns: Collection[str], name: str) -> Mapping:
+    """A format's mapping with what the user says about columns on top; `Date+Time` are two columns."""
+    values = dict(chosen)
+    for which in ("start", "end", "station_id", *IDS):
+        value = values.get(which)
+        if isinstance(value, str) and value not in columns and "+" in value:
+            values[which] = tuple(part.strip() for part in value.split("+"))
+    if "station_id" in values:
+        values.setdefault("station", None)
+    if isinstance(values.get("energy_kwh"), str) and values["energy_kwh"] != base.energy_kwh:
+        values.setdefault("energy_factor", energy_factor(values["energy_kwh"]))
+    return mapping_from(values, f"The mapping for {name}", base) if values else base
+
+
+def _with_zone(reading: Reading, mapping: Mapping, used: str) -> dict[str, Any]:
+    """What the user says of a file, and the zone of its times where nobody else does."""
+    unsaid = used in _ZONELESS and mapping.zone is None
+    if reading.time_zone is None or not unsaid or {"time_zone", "zone", "local_zone"} & set(reading.chosen):
+        return reading.chosen
+    return reading.chosen | {"time_zone": reading.time_zone}
+
+
+def _used(mapping: Mapping) -> set[str]:
+    """Columns that a mapping gives a meaning other than the post."""
+    names: set[str] = set()
+    for entry in ("start", "end", "energy_kwh", "charged", "zone", "end_zone", "station_id", *IDS):
+        value = getattr(mapping, entry)
+        if value is not None and entry != "post_id":
+            names |= {value} if isinstance(value, str) else set(value)
+    return names
+
+
+def _mapping_notes(frame: pl.DataFrame, mapping: Mapping, used: str, chosen: dict[str, Any]) -> list[str]:
+    """Sentences on what the columns were taken for."""
+    notes = []
+    if used == "generic" and mapping.energy_factor != 1:
+        notes.append(f"energies in {mapping.energy_kwh!r} are multiplied by {mapping.energy_factor:g}.")
+    if used in _ZONELESS and "time_zone" not in chosen and mapping.zone is None and _are_naive(frame, mapping):
+        notes.append("times without a zone are taken as UTC; give --map time_zone=Europe/Copenhagen if they are local.")
+    return notes
+
+
+def _are_naive(frame: pl.DataFrame, mapping: Mapping) -> bool:
+    """Whether times carry no zone."""
+    column = mapping.start if isinstance(mapping.start, str) else mapping.start[-1]
+    if column not in frame.columns:
+        return False
+    dtype = frame.schema[column]
+    if isinstance(dtype, pl.Datetime):
+        return dtype.time_zone is None
+    if dtype != pl.String:
+        return False
+    cells = frame[column].drop_nulls().head(100)
+    # Seconds since 1970 have a zone; days since 1899, which are five digits, have none.
+    return not cells.str.contains(r"(?i)(z|gmt|utc|[+-]\d\d:?\d\d)\s*(\([^)]*\))?$|^\d{6,}(\.\d+)?$").any()

@@ -1,0 +1,127 @@
+"""Sessions far from all others in time, and what chargers' clocks and silences say.
+
+One row with its clock reset to 2000 would make a panel of eighteen years.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from unmet.records.ordering import Whole, numbers_of, stable_order
+from unmet.tables import UTC
+
+__all__ = ["FAR_AWAY", "clock_notes", "far_away"]
+
+FAR_AWAY = "start_far_away"
+FAR_DAYS = 365
+LEAST_OTHERS = 20
+LONE_SHARE = 0.001
+GAP_DAYS = 30
+_DAY = 86_400_000
+_SPAN = 400 * 365 * _DAY  # longer than any records
+
+
+@dataclass(frozen=True, slots=True)
+class _Period:
+    first: int  # days since 1970
+    last: int
+    rows: int
+
+
+def far_away(start: pl.Series) -> pl.Series:
+    """Which starts [ms] are lone: a year or more from the period of the others, and at most one in a thousand.
+
+    Returns the days to that period, 0 for the others. Fewer than twenty sessions tell nothing.
+    """
+    nothing = pl.zeros(len(start), pl.Int64, eager=True)
+    if len(start) < LEAST_OTHERS + 1:
+        return nothing
+    days = (start // _DAY).alias("day")
+    if int(np.ptp(days.to_numpy())) <= FAR_DAYS:
+        return nothing
+    periods = _periods(days)
+    main = max(periods, key=lambda period: period.rows)
+    lone = [
+        p for p in periods if p is not main and p.rows <= max(1, LONE_SHARE * len(start)) and main.rows >= LEAST_OTHERS
+    ]
+    if not lone:
+        return nothing
+    distance = pl.max_horizontal(main.first - pl.col("day"), pl.col("day") - main.last, 0)
+    within = pl.any_horizontal(pl.col("day").is_between(p.first, p.last) for p in lone)
+    return days.to_frame().select(pl.when(within).then(distance).otherwise(0).cast(pl.Int64).alias("d"))["d"]
+
+
+def _periods(days: pl.Series) -> list[_Period]:
+    """Stretches of days with sessions, a year or more apart."""
+    counted = days.value_counts(name="rows").sort("day")
+    day, rows = counted["day"].to_numpy(), counted["rows"].to_numpy()
+    edges = np.flatnonzero(np.diff(day) >= FAR_DAYS) + 1
+    return [
+        _Period(int(d[0]), int(d[-1]), int(r.sum()))
+        for d, r in zip(np.split(day, edges), np.split(rows, edges), strict=True)
+    ]
+
+
+def clock_notes(sessions: pl.DataFrame) -> list[str]:
+    """Sentences on stations that were silent for long, or whose clocks jumped back; sessions sorted by start.
+
+    A silence counts from 30 days, if the station is otherwise busy enough for twenty sessions in that time. A clock
+    jumped where sessions numbered in the order of their ids go back by more than a day at their station.
+    """
+    number = numbers_of(sessions["station_id"])
+    order = stable_order(number)
+    station, start = number[order], sessions["start"].cast(UTC).to_physical().to_numpy()[order]
+    return [
+        note for note in (_silence(sessions, order, station, start), _jump(sessions, order, station, start)) if note
+    ]
+
+
+def _silence(sessions: pl.DataFrame, order: Whole, station: Whole, start: Whole) -> str | None:
+    """A sentence on stations without a session for long; `station` and `start` are in the order of stations."""
+    start = start // _DAY
+    gap = np.diff(start, prepend=start[:1])
+    gap[np.diff(station, prepend=-1) != 0] = 0
+    rows = np.bincount(station, minlength=1)
+    edges = np.flatnonzero(np.diff(station, prepend=-1))
+    span = np.zeros(len(rows))
+    span[station[edges]] = np.maximum.reduceat(start, edges) - np.minimum.reduceat(start, edges)
+    usual = rows[station] / (span[station] - gap + 1)  # sessions a day outside the gap
+    silent = np.flatnonzero((gap >= GAP_DAYS) & (gap * usual >= LEAST_OTHERS))
+    if not len(silent):
+        return None
+    most = int(silent[np.argmax(gap[silent])])
+    name, until = sessions.select("station_id", "start").row(int(order[most]))
+    return (
+        f"{_some(len(np.unique(station[silent])))} without a session for {GAP_DAYS} days or more (longest: {name}, "
+        f"{int(gap[most])} days until {until:%Y-%m-%d}): if they were out of order, say so with --outages."
+    )
+
+
+def _jump(sessions: pl.DataFrame, order: Whole, station: Whole, start: Whole) -> str | None:
+    """A sentence on where starts go back although ids go on; nothing where ids are not in order of time."""
+    ids = sessions["session_id"].cast(pl.Int64, strict=False)
+    if len(ids) < LEAST_OTHERS or ids.null_count():
+        return None
+    number = ids.to_numpy()[order]
+    in_order = (np.diff(number) > 0) | (np.diff(station) != 0)
+    if in_order.all():
+        return None
+    by_number = np.lexsort((number, station))
+    order, start = order[by_number], start[by_number]
+    latest = np.maximum.accumulate(start - start.min() + station * _SPAN) - station * _SPAN + start.min()
+    back = np.flatnonzero(start < latest - _DAY)
+    # Ids that are not given in order of time say nothing about clocks.
+    if not len(back) or len(back) > 0.01 * len(start):
+        return None
+    name, when = sessions.select("station_id", "start").row(int(order[back[0]]))
+    return (
+        f"{_some(len(np.unique(station[back])))} with a clock that jumped back by more than a day, by the numbers of "
+        f"sessions (as {name} on {when:%Y-%m-%d}): check those times."
+    )
+
+
+def _some(stations: int) -> str:
+    return "There is 1 station" if stations == 1 else f"There are {stations:,} stations"

@@ -1,0 +1,120 @@
+"""Plug ids that are used again at every post of a station.
+
+A connector number such as 1 or 2 is often unique only within its post. If a station then has several posts, sessions of
+different plugs seem to overlap on one. Where a column of the file tells the posts apart, it becomes part of the id.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from unmet.compiled import compiled
+from unmet.records.formats.base import LINE
+from unmet.records.ordering import numbers_of, stable_order
+
+__all__ = ["overlap_share", "tell_plugs_apart"]
+
+LEAST_SHARE = 0.05  # of sessions that overlap another on their plug; real records have about 1 %
+HOPELESS_SHARE = 0.2  # above it, an id is not of a plug
+LEAST_SESSIONS = 20
+MANY_SESSIONS = 1_000_000
+ALLOWED_MS = 60_000  # clocks to the minute
+_POSTS = re.compile(
+    r"post|borne|colonn|cp.?id|charge.?point|charge.?box|charger|evse|station|unit|device|asset|serial|s[äa]ule|pole"
+)
+_NO_POSTS = re.compile(r"time|date|start|end|kwh|energy|type|model|user|name of|cost|price")
+
+
+def tell_plugs_apart(
+    typed: pl.DataFrame, raw: pl.DataFrame, used: set[str], *, is_settled: bool
+) -> tuple[pl.DataFrame, str | None]:
+    """Sessions whose plug ids are unique within their station, and a sentence where something was done or should be.
+
+    Args:
+        typed: LINE, station_id, plug_id, start and end [Int64 ms].
+        raw: LINE and the columns of the file.
+        used: columns that mean something else already.
+        is_settled: whether the user said which column is the plug; then nothing is changed.
+    """
+    if "plug_id" not in typed.columns or typed.height < LEAST_SESSIONS:
+        return typed, None
+    some = _some_stations(typed)
+    share = overlap_share(some, some["plug_id"])
+    if share < LEAST_SHARE:
+        return typed, None
+    said = f"{share:.0%} of sessions overlap another one on the same plug"
+    column, left = _telling(some, raw, used, share)
+    if column is None:
+        remedy = "If ids of plugs start again at every post, give --map plug_id=POST+PLUG."
+        if is_settled or share < HOPELESS_SHARE:
+            return typed, f"{said}. {remedy}"
+        return typed.drop("plug_id"), f"{said}, so its id is not used. {remedy}"
+    if is_settled:
+        remedy = f'--map "plug_id={column}+PLUG"'
+        return typed, f"{said}; within {column!r} only {left:.1%} would: give {remedy} if that is the post."
+    post = _aligned(typed, raw, column)
+    plug = pl.concat_str(post, pl.col("plug_id"), separator="/")
+    note = f"{said}, but only {left:.1%} within {column!r}: that is taken for the post, and is part of the plug's id."
+    new = {"plug_id": plug} | ({} if "post_id" in typed.columns else {"post_id": post})
+    return typed.with_columns(**new), note
+
+
+def _some_stations(typed: pl.DataFrame) -> pl.DataFrame:
+    """The sessions of enough stations to judge by."""
+    every = typed.height // MANY_SESSIONS
+    return typed.filter(pl.col("station_id").hash(seed=0) % every == 0) if every > 1 else typed
+
+
+def overlap_share(sessions: pl.DataFrame, plug: pl.Series) -> float:
+    """Share of sessions with a plug that start while the one before on that plug is still there."""
+    rows = np.flatnonzero(plug.is_not_null().to_numpy())
+    if not len(rows):
+        return 0.0
+    station, numbers = numbers_of(sessions["station_id"].gather(rows)), numbers_of(plug.gather(rows))
+    place = station * (int(numbers.max()) + 1) + numbers
+    start, end = sessions["start"].to_numpy()[rows], sessions["end"].to_numpy()[rows]
+    by_start = np.arange(len(rows)) if (np.diff(start) >= 0).all() else np.argsort(start, kind="stable")
+    order = by_start[stable_order(place[by_start])]
+    return float(_overlaps(place[order], start[order], end[order], ALLOWED_MS)) / len(rows)
+
+
+@compiled("int64(int64[::1], int64[::1], int64[::1], int64)")
+def _overlaps(place: NDArray[np.int64], start: NDArray[np.int64], end: NDArray[np.int64], allowed: int) -> int:
+    count = 0
+    until = end[0]
+    for i in range(1, len(place)):
+        if place[i] != place[i - 1]:
+            until = end[i]
+            continue
+        is_same = start[i] == start[i - 1] and end[i] == end[i - 1]  # told twice
+        if start[i] < until - allowed and end[i] > start[i] and not is_same:
+            count += 1
+        until = max(until, end[i])
+    return count
+
+
+def _telling(typed: pl.DataFrame, raw: pl.DataFrame, used: set[str], share: float) -> tuple[str | None, float]:
+    """The column within which plugs overlap least, if that is far less; and how much."""
+    best, least = None, share / 5
+    for column in raw.columns:
+        name = column.lower()
+        if column in used or column == LINE or not _POSTS.search(name) or _NO_POSTS.search(name):
+            continue
+        post = _aligned(typed, raw, column)
+        if not 1 < post.n_unique() <= max(typed.height // 5, 2):
+            continue
+        both = typed.select(pl.concat_str(post, pl.col("plug_id"), separator="/").alias("both"))["both"]
+        left = overlap_share(typed, both)
+        if left < least:
+            best, least = column, left
+    return best, least
+
+
+def _aligned(typed: pl.DataFrame, raw: pl.DataFrame, column: str) -> pl.Series:
+    """The cells of a column for the rows that are kept."""
+    rows = raw[LINE].cast(pl.UInt32).search_sorted(typed[LINE])
+    return raw[column].gather(rows).cast(pl.String).str.strip_chars()

@@ -1,0 +1,136 @@
+"""Positions of a station table in degrees, where it gives metres of a national grid.
+
+Metres are recognised by their size, and the grid by the range of both columns; where several grids would do, the user
+is asked. pyproj converts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+from pyproj import CRS, Transformer
+from pyproj.exceptions import CRSError
+
+from unmet.errors import InputError
+
+__all__ = ["in_degrees"]
+
+X_NAMES = ("lon", "longitude", "lng", "long", "x", "easting", "eastings", "east", "coord_x", "x_coord", "point_x", "e")
+Y_NAMES = ("lat", "latitude", "y", "northing", "northings", "north", "coord_y", "y_coord", "point_y", "n")
+
+
+@dataclass(frozen=True, slots=True)
+class _Grid:
+    code: str
+    name: str
+    east: tuple[float, float]  # metres
+    north: tuple[float, float]
+
+
+_MERCATOR = _Grid("EPSG:3857", "web Mercator", (-20_050_000, 20_050_000), (-20_050_000, 20_050_000))
+_GRIDS = (
+    _Grid("EPSG:2056", "Swiss LV95", (2_480_000, 2_840_000), (1_070_000, 1_300_000)),
+    _Grid("EPSG:21781", "Swiss LV03", (480_000, 840_000), (70_000, 300_000)),
+    _Grid("EPSG:27700", "British National Grid", (80_000, 660_000), (5_000, 1_220_000)),
+    _Grid("EPSG:28992", "Dutch RD New", (7_000, 300_000), (289_000, 629_000)),
+    _Grid("EPSG:2154", "French Lambert-93", (95_000, 1_245_000), (6_030_000, 7_120_000)),
+    _Grid("EPSG:31370", "Belgian Lambert 72", (20_000, 300_000), (20_000, 250_000)),
+    _Grid("EPSG:31287", "Austrian Lambert", (110_000, 700_000), (270_000, 580_000)),
+    _Grid("EPSG:3006", "SWEREF 99 TM", (260_000, 925_000), (6_120_000, 7_700_000)),
+    _Grid("EPSG:3067", "Finnish TM35FIN", (50_000, 760_000), (6_600_000, 7_800_000)),
+    _Grid("EPSG:25832", "UTM zone 32N", (280_000, 930_000), (5_200_000, 6_500_000)),
+    _Grid("EPSG:25833", "UTM zone 33N", (80_000, 610_000), (5_200_000, 6_200_000)),
+    _MERCATOR,
+)
+
+
+def in_degrees(frame: pl.DataFrame, crs: str | None, name: str) -> tuple[pl.DataFrame, list[str]]:
+    """The frame with columns `lat` and `lon` in degrees in place of metres, and a sentence where that was done.
+
+    `crs` names the grid, as EPSG:2056. A frame whose positions are degrees already, or that has none, stays as it is.
+    """
+    spelled = {column.strip().lower(): column for column in frame.columns}
+    x_column, y_column = (next((spelled[n] for n in names if n in spelled), None) for names in (X_NAMES, Y_NAMES))
+    if x_column is None or y_column is None:
+        if crs is not None:
+            raise InputError(f"{name} has no columns of positions that --crs could convert: map them to lon and lat.")
+        return frame, []
+    x, y = (_numbers(frame[column]) for column in (x_column, y_column))
+    if crs is None:
+        if not _are_metres(x, y):
+            return frame, []
+        grid = _recognised(x, y, name)
+        crs, title = grid.code, f"{grid.code}, {grid.name}"
+    else:
+        title = crs
+    lon, lat = _converted(x, y, crs, name)
+    note = f"{name}: positions in metres ({title}) were converted to degrees."
+    # A cell that could not be converted stays, so that the gate lists it.
+    cells = [
+        degrees.cast(pl.String).fill_null(frame[column].cast(pl.String)).alias(new)
+        for degrees, column, new in ((lon, x_column, "lon"), (lat, y_column, "lat"))
+    ]
+    return frame.drop(x_column, y_column).with_columns(cells), [note]
+
+
+def _numbers(cells: pl.Series) -> pl.Series:
+    if cells.dtype == pl.String:
+        cells = cells.str.strip_chars().str.replace_all(r"['\s]", "").str.replace(r"^(\d+),(\d+)$", "${1}.${2}")
+    return cells.cast(pl.Float64, strict=False)
+
+
+def _are_metres(x: pl.Series, y: pl.Series) -> bool:
+    """Whether most rows with a position are beyond degrees in both columns."""
+    given = x.is_not_null() & y.is_not_null()
+    beyond = given & (x.abs() > 180) & (y.abs() > 180)
+    return int(beyond.sum()) > int(given.sum()) / 2
+
+
+def _recognised(x: pl.Series, y: pl.Series, name: str) -> _Grid:
+    # Swiss maps call the easting Y and the northing X.
+    as_named = [grid for grid in _GRIDS if _fits(grid, x, y) or ("Swiss" in grid.name and _fits(grid, y, x))]
+    national = [grid for grid in as_named if grid is not _MERCATOR]
+    national = national or [grid for grid in _GRIDS if grid is not _MERCATOR and _fits(grid, y, x)] or as_named
+    if len(national) == 1:
+        return national[0]
+    example = f"{x.drop_nulls()[0]:g}, {y.drop_nulls()[0]:g}"
+    could = ", ".join(f"{grid.code} ({grid.name})" for grid in national)
+    remedy = f"one of {could}" if national else "as EPSG:2056"
+    raise InputError(
+        f"{name}: positions such as {example} are not degrees: say with --crs which grid they are on, {remedy}."
+    )
+
+
+def _fits(grid: _Grid, east: pl.Series, north: pl.Series) -> bool:
+    given = int((east.is_not_null() & north.is_not_null()).sum())
+    within = int((east.is_between(*grid.east) & north.is_between(*grid.north)).sum())
+    return within > 0.9 * given
+
+
+def _converted(x: pl.Series, y: pl.Series, crs: str, name: str) -> tuple[pl.Series, pl.Series]:
+    """Longitudes and latitudes; columns in the order north, east are recognised by where they would lie."""
+    try:
+        system = CRS.from_user_input(crs)
+    except CRSError:
+        raise InputError(f"--crs {crs!r} is no coordinate reference system: give one as EPSG:2056.") from None
+    transformer = Transformer.from_crs(system, "EPSG:4326", always_xy=True)
+    best, most = (x, y), 0
+    for first, second in ((x, y), (y, x)):
+        east, north = transformer.transform(first.to_numpy(), second.to_numpy())
+        lon, lat = (pl.Series(values).fill_nan(None) for values in (east, north))
+        good = _within(lon, lat, system)
+        if int(good.sum()) > most:
+            best, most = (lon.set(~good, None), lat.set(~good, None)), int(good.sum())
+    if not most and (x.is_not_null() & y.is_not_null()).any():
+        raise InputError(f"{name}: no position lies where {crs} is used: check --crs, and the columns of positions.")
+    return best
+
+
+def _within(lon: pl.Series, lat: pl.Series, system: CRS) -> pl.Series:
+    area = system.area_of_use
+    if area is None:
+        good = lat.is_between(-90, 90) & lon.is_between(-180, 180)
+    else:
+        good = lat.is_between(area.south - 1, area.north + 1) & lon.is_between(area.west - 1, area.east + 1)
+    return good.fill_null(value=False)

@@ -1,0 +1,76 @@
+"""Where records come from: files, folders, patterns, sheets of workbooks, and frames."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from unmet.errors import InputError
+from unmet.records.formats.excel import is_workbook, sheet_names
+from unmet.tables import as_frame
+
+__all__ = ["Source", "expand_paths", "find_sources"]
+
+_ENDINGS = (".csv", ".txt", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One table of records."""
+
+    name: str  # path, with the sheet where there are several; a frame's number
+    table: Path | pl.DataFrame
+    sheet: str | None = None
+    is_one_of_several: bool = False  # whether the workbook has other sheets
+
+
+def find_sources(given: Iterable[Any] | Any) -> list[Source]:
+    """The tables in files, folders, patterns such as `2024-*.csv`, and frames, in their order."""
+    several = isinstance(given, list | tuple) or (isinstance(given, Iterable) and not hasattr(given, "columns"))
+    members = list(given) if several and not isinstance(given, str | Path) else [given]
+    if not members:
+        raise InputError("There are no files to read: give at least one.")
+    sources: list[Source] = []
+    for number, member in enumerate(members, start=1):
+        if isinstance(member, str | Path):
+            for path in expand_paths(Path(member)):
+                sources += _tables(path)
+        else:
+            sources.append(Source(f"table {number}", as_frame(member)))
+    return sources
+
+
+def expand_paths(path: Path) -> list[Path]:
+    """A file as it is; the tables in a folder and the folders in it, or the files that a pattern fits, by name."""
+    if path.is_dir():
+        found = sorted(file for file in path.rglob("*") if file.is_file() and _is_table(file))
+        if not found:
+            raise InputError(f"The folder {path} holds no table: give one with CSV, Excel, Parquet or JSON files.")
+        return found
+    if not path.exists() and glob.has_magic(str(path)):
+        found = sorted(Path(file) for file in glob.iglob(str(path), recursive=True) if Path(file).is_file())  # noqa: PTH207
+        if not found:
+            raise InputError(f"No file fits {path}: check the pattern.")
+        return found
+    return [path]
+
+
+def _is_table(file: Path) -> bool:
+    name = file.name.lower().removesuffix(".gz")
+    return name.endswith(_ENDINGS) and not name.startswith((".", "~$"))
+
+
+def _tables(path: Path) -> list[Source]:
+    if not is_workbook(path):
+        return [Source(str(path), path)]
+    sheets = sheet_names(path)
+    if not sheets:
+        raise InputError(f"{path} is empty: give a workbook with a header and rows.")
+    if len(sheets) == 1:
+        return [Source(str(path), path, sheets[0])]
+    return [Source(f"{path} [{sheet}]", path, sheet, is_one_of_several=True) for sheet in sheets]

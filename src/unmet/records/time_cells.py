@@ -1,0 +1,59 @@
+"""Cells that hold times: those of several columns as one, and those that a spreadsheet changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+__all__ = ["join_cells", "turned_back"]
+
+TURNED_CELLS = 10  # by chance, so many dates are all in the first twelve days of months once in 10,000 files
+_SETTLED = r"^\s*(?:(?:1[3-9]|2\d|3[01])[/.\-]\d{1,2}|\d{1,2}[/.\-](?:1[3-9]|2\d|3[01]))[/.\-]\d{2,4}\b"
+
+
+def join_cells(frame: pl.DataFrame, columns: Sequence[str]) -> pl.Series:
+    """The cells of one column, or those of a date and a time column as one text; null where any of them is empty."""
+    if len(columns) == 1:
+        return _blank_to_null(frame[columns[0]])
+    parts = [_blank_to_null(frame[column].cast(pl.String)) for column in columns]
+    if len(parts) > 3:
+        return _from_parts([part.str.strip_chars().str.replace(r"\.0+$", "") for part in parts])
+    # Spreadsheets write a date as midnight of that day.
+    parts[0] = parts[0].str.replace(r"[ T]0?0:00(:00(\.0+)?)?$", "")
+    parts[1] = parts[1].str.replace(r"^1(899-12-3[01]|900-01-0[01])[ T]", "")  # and a time as one of their first day
+    return pl.DataFrame(dict(zip("abc", parts, strict=False))).select(pl.concat_str(pl.all(), separator=" "))["a"]
+
+
+def _from_parts(parts: list[pl.Series]) -> pl.Series:
+    """Year, month, day, hour, minute (and second) in columns of their own as one text; the year may come third."""
+    year_first = (parts[0].str.len_bytes() == 4).any()
+    form = ("{}-{}-{} {}:{}" if year_first else "{}/{}/{} {}:{}") + ":{}" * (len(parts) - 5)
+    padded = [part.str.zfill(2) for part in parts[:6]] + [pl.Series(["00"]).new_from_index(0, len(parts[0]))] * (
+        5 - len(parts)
+    )
+    names = "abcdef"[: len(padded)]
+    return pl.DataFrame(dict(zip(names, padded, strict=True))).select(pl.format(form, *names).alias("a"))["a"]
+
+
+def _blank_to_null(cells: pl.Series) -> pl.Series:
+    if cells.dtype != pl.String:
+        return cells
+    blank = cells.str.strip_chars().str.len_bytes() == 0
+    return cells.set(blank.fill_null(value=False), None) if blank.any() else cells
+
+
+def turned_back(wall: pl.Series, texts: pl.Series) -> pl.Series | None:
+    """Times [ms] whose day and month a spreadsheet exchanged, turned back; None where it did not.
+
+    It took dates for its own although their day and month were the other way round, and left the others as text. So all
+    its dates are within the first twelve days of months, and all texts have a part above 12.
+    """
+    times = wall.cast(pl.Datetime("ms"))
+    dates, settled = times.drop_nulls(), texts.drop_nulls().str.contains(_SETTLED)
+    if min(len(dates), len(settled)) < TURNED_CELLS or not (dates.dt.day() <= 12).all() or not settled.all():
+        return None
+    time = pl.col("time")
+    date = pl.datetime(time.dt.year(), time.dt.day(), time.dt.month(), time_unit="ms")
+    turned = times.to_frame("time").select((date + (time - time.dt.truncate("1d"))).alias("turned"))["turned"]
+    return turned.cast(pl.Int64)

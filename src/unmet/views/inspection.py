@@ -1,0 +1,50 @@
+"""What `unmet inspect` shows: files, their columns, rows as understood, and a mapping to start from."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.markup import escape
+
+from unmet.views.terminal import report_grid
+
+if TYPE_CHECKING:
+    from unmet.records.inspection import Inspection
+
+__all__ = ["print_inspections"]
+
+
+def print_inspections(found: list[Inspection], *, as_json: bool) -> None:
+    """Show each file on standard output, as text for people or as JSON."""
+    if as_json:
+        print(json.dumps([inspection.to_dict() for inspection in found], default=str))
+        return
+    console = Console()
+    for inspection in found:
+        _print_one(inspection, console)
+
+
+def _print_one(inspection: Inspection, console: Console) -> None:
+    console.print(f"[bold]{escape(inspection.name)}[/bold]: {inspection.format}", highlight=False)
+    if inspection.problem:
+        console.print(escape(inspection.problem), highlight=False)
+    elif inspection.columns:
+        console.print(f"{inspection.rows:,} rows, {inspection.kept:,} of them sessions", highlight=False)
+    for sentence in [*inspection.readings, *inspection.notes]:
+        console.print(f"- {escape(sentence)}", highlight=False)
+    for reason, rows in inspection.counts.items():
+        console.print(f"- {rows:,} rows set aside as {reason}", highlight=False)
+    if inspection.columns:
+        report_grid("Columns", ["column", "example"], [list(pair) for pair in inspection.columns.items()])
+    if inspection.sample.height:
+        cells = [["" if cell is None else _shown(cell) for cell in row] for row in inspection.sample.rows()]
+        report_grid("Rows as understood (times in UTC)", inspection.sample.columns, cells)
+    if inspection.mapping:
+        console.print("A mapping file to start from (--map-file):", highlight=False)
+        console.print(escape(inspection.mapping), highlight=False)
+
+
+def _shown(cell: object) -> str:
+    return f"{cell:.3f}" if isinstance(cell, float) else str(cell)

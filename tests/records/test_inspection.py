@@ -1,0 +1,61 @@
+"""Files are shown as they would be read, and a mapping to start from can be used as it is."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from unmet.records.inspection import inspect_files
+from unmet.records.one_file import Reading
+from unmet.records.sessions import read_records
+
+DAYS = [f"{n % 28 + 1:02}.03.2024" for n in range(60)]
+ROWS = "".join(f"{n},Nord,{day} 08:00,{day} 09:30,{n % 9 + 1},Karte {n}\n" for n, day in enumerate(DAYS))
+
+
+@pytest.fixture
+def path(tmp_path):
+    file = tmp_path / "export.csv"
+    file.write_text("Nr,Standort,Ladebeginn,Ladeende,Menge,Fahrer\n" + ROWS)
+    return file
+
+
+def test_a_file_that_cannot_be_read_as_it_is(path):
+    (found,) = inspect_files(path)
+    assert found.problem is not None
+    assert "--map start=Ladebeginn" in found.problem
+    assert found.columns["Standort"] == "Nord"
+    values = yaml.safe_load(found.mapping)
+    assert (values["start"], values["end"], values["energy_kwh"]) == ("Ladebeginn", "Ladeende", "Menge")
+    values["station_id"] = "Standort"
+    assert read_records(path, mapping=values).sessions.height == 60
+
+
+def test_a_file_that_can(path):
+    chosen = {"start": "Ladebeginn", "end": "Ladeende", "energy_kwh": "Menge", "station_id": "Standort"}
+    (found,) = inspect_files(path, Reading(chosen=chosen))
+    assert found.problem is None
+    assert (found.rows, found.kept) == (60, 60)
+    assert found.sample.height == 10
+    assert found.sample["start"][0] == "2024-03-01 08:00:00"
+    assert any("day first" in reading for reading in found.readings)
+    assert any("without a zone" in note for note in found.notes)
+    assert yaml.safe_load(found.mapping)["start"] == "Ladebeginn"
+    assert found.to_dict()["sample"][0]["station_id"] == "Nord"
+
+
+def test_every_preset_shows_its_mapping(tmp_path):
+    header = "Charging event,CP ID,Connector,Start Date,Start Time,End Date,End Time,Total kWh"
+    (tmp_path / "a.csv").write_text(f"{header}\n1,A,1,13/01/2018,10:00,13/01/2018,12:00,20\n")
+    (found,) = inspect_files(tmp_path / "a.csv")
+    assert found.format == "dundee"
+    values = yaml.safe_load(found.mapping)
+    assert values["start"] == ["Start Date", "Start Time"]
+    again = read_records(tmp_path / "a.csv", format="generic", mapping=values)
+    assert again.sessions["energy_kwh"].to_list() == [20]
+
+
+def test_a_table_of_stations_is_recognised(tmp_path):
+    (tmp_path / "s.csv").write_text("station_id,lat,lon\nA,55.7,12.6\n")
+    (found,) = inspect_files(tmp_path / "s.csv")
+    assert "--stations" in (found.problem or "")

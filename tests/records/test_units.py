@@ -1,0 +1,64 @@
+"""The unit of energies is the one under which powers are possible."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from unmet.records.units import MOST_KW, MOST_KWH, choose_unit
+
+
+def charged(rows: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Energies [kWh] and hours of ordinary sessions."""
+    random = np.random.default_rng(seed)
+    hours = random.uniform(0.5, 8, rows)
+    return np.minimum(random.gamma(2, 6, rows), 22 * hours), hours
+
+
+@pytest.mark.parametrize(("true", "suggested"), [(1.0, 1.0), (0.001, 1.0), (0.001, 0.001), (1.0, 0.001)])
+def test_the_unit_is_found_whatever_the_name_says(true, suggested):
+    energy, hours = charged(200)
+    unit = choose_unit(pl.Series(energy / true), pl.Series(hours), suggested, is_settled=False)
+    assert unit.factor == true
+    assert (unit.note is None) == (true == suggested)
+
+
+def test_the_user_is_believed_and_told():
+    energy, hours = charged(200)
+    unit = choose_unit(pl.Series(energy * 1000), pl.Series(hours), 1.0, is_settled=True)
+    assert unit.factor == 1
+    assert "energy_factor" in (unit.note or "")
+
+
+def test_blocks_of_rows_in_watt_hours():
+    energy, hours = charged(300)
+    written = energy.copy()
+    written[100:200] *= 1000
+    unit = choose_unit(pl.Series(written), pl.Series(hours), 1.0, is_settled=False)
+    assert isinstance(unit.factor, pl.Series)
+    # At the edge of a block a row may fit both units.
+    assert np.isclose(unit.factor.to_numpy() * written, energy).mean() > 0.99
+
+
+def test_a_few_odd_rows_change_nothing():
+    energy, hours = charged(300)
+    written = energy.copy()
+    written[[10, 100, 200, 250]] = 5e6
+    assert choose_unit(pl.Series(written), pl.Series(hours), 1.0, is_settled=False).factor == 1
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 1e6), st.floats(0, 100)), min_size=3, max_size=40), st.sampled_from([1.0, 0.001])
+)
+def test_no_unit_is_chosen_that_makes_more_rows_impossible(rows, suggested):
+    energy, hours = (pl.Series(column) for column in zip(*rows, strict=True))
+    unit = choose_unit(energy, hours, suggested, is_settled=False)
+
+    def impossible(factor: float | pl.Series) -> int:
+        kwh = energy * factor
+        return int(((hours > 0) & ((kwh > MOST_KWH) | ((kwh > 1) & (kwh > MOST_KW * hours)))).sum())
+
+    assert impossible(unit.factor) <= impossible(suggested) + 0.12 * len(rows)

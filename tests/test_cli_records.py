@@ -1,0 +1,72 @@
+"""`unmet inspect`, `unmet fetch` and the options of `unmet panel` on records, as a person or a script meets them."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+
+from tests.records.test_hard_files import dundee, sessions
+from tests.test_cli import unmet
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("records")
+    rows = sessions(400)
+    for place, month_first in enumerate((False, True)):
+        part = rows[200 * place : 200 * place + 200]
+        (folder / f"{place}.csv").write_text(dundee(part, "%m/%d/%Y" if month_first else "%d/%m/%Y"))
+    (folder / "broken.txt").write_text(dundee(rows[:30], "%d/%m/%Y").replace(",2.", ",x."))
+    (folder / "stations.dat").write_text("Site,X,Y\n" + "".join(f"CP{n},{714000 + n},{97000 + n}\n" for n in range(4)))
+    return folder
+
+
+def test_inspect_shows_rows_as_understood_and_a_mapping(files):
+    done = unmet("inspect", files / "0.csv", files / "1.csv")
+    assert done.returncode == 0, done.stderr
+    assert "dundee" in done.stdout
+    assert "month first" in done.stdout
+    assert "station_id: CP ID" in done.stdout
+    said = json.loads(unmet("inspect", files / "1.csv", "--json").stdout)
+    assert said[0]["kept"] == 200
+    assert len(said[0]["sample"]) == 10
+
+
+def test_a_folder_of_files_with_mapped_stations_and_a_period(files, tmp_path):
+    done = unmet(
+        *("panel", files / "?.csv", "--out", tmp_path / "p", "--json", "--regions", 2),
+        *("--stations", files / "stations.dat", "--map-stations", "station_id=Site", "--crs", "EPSG:21781"),
+        *("--since", "2018-02-01", "--until", "2018-06-01", "--join-restarts", 0),
+    )
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert said["rows_in"] == 400
+    assert 0 < said["rows_kept"] < 400
+    assert said["quality"]["outside_period"] == said["rows_set_aside"]
+    assert any("EPSG:21781" in note for note in said["record_notes"])
+    rejected = pl.read_csv(tmp_path / "p" / "rejected.csv")
+    assert rejected.height == said["rows_set_aside"]
+    assert rejected.columns == ["file", "line", "column", "value", "reason"]
+    placed = pl.read_parquet(tmp_path / "p" / "stations.parquet")
+    assert placed["lat"].is_between(45.9, 46.1).all()
+
+
+BAD = {
+    "map of stations without equals": (["panel", "{0}", "--map-stations", "Site", "--out", "{out}"], "station_id=Site"),
+    "a period that is none": (["panel", "{0}", "--since", "soon", "--out", "{out}"], "2024-01-31"),
+    "a token that is not there": (["fetch", "http://127.0.0.1:9/cdrs", "--out", "{out}"], "UNMET_OCPI_TOKEN"),
+    "no such file": (["inspect", "nowhere.csv"], "nowhere.csv"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_one_sentence_and_exit_code_2(case, files, tmp_path, monkeypatch):
+    monkeypatch.delenv("UNMET_OCPI_TOKEN", raising=False)
+    arguments, says = BAD[case]
+    done = unmet(*(argument.format(files / "0.csv", out=tmp_path / "out") for argument in arguments))
+    assert done.returncode == 2, done.stderr
+    assert says in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
