@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from unmet import __version__
-from unmet.cli import city, model, records, study
+from unmet.cli import city, model, records, sources, study
 from unmet.cli.options import BACKBONES, LIKELIHOODS, QUEUES
 from unmet.errors import InputError
 
@@ -22,11 +22,11 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for _verb in (
-    *(city.demo, city.trips, city.simulate),
-    *(records.inspect, records.fetch, records.panel),
-    *(model.fit, model.forecast, model.evaluate, model.recover),
-):
+    city.demo, city.trips, city.simulate, records.panel, model.fit, model.forecast, model.evaluate, model.recover,
+):  # fmt: skip
     app.command()(_verb)
+app.command()(sources.inspect)
+app.command()(sources.fetch)
 app.add_typer(study.app, name="study")
 
 
