@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from unmet import __version__
-from unmet.cli import city, model, records, study
+from unmet.cli import city, model, records, sources, study
 from unmet.cli.options import BACKBONES, LIKELIHOODS, QUEUES
 from unmet.errors import InputError
 
@@ -23,7 +23,7 @@ app = typer.Typer(
 )
 for _verb in (
     *(city.demo, city.trips, city.simulate),
-    *(records.inspect, records.fetch, records.panel, records.recover),
+    *(sources.inspect, sources.fetch, records.panel, records.recover),
     *(model.fit, model.forecast, model.evaluate),
 ):
     app.command()(_verb)

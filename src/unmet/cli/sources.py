@@ -1,0 +1,55 @@
+"""Verbs on where records come from: files as they are, and servers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from unmet.cli.options import FormatName, Json, MapFile, Mapped
+
+__all__ = ["fetch", "inspect"]
+
+
+def inspect(
+    files: Annotated[list[Path], typer.Argument(metavar="FILES...", help="Session records: files, folders, patterns.")],
+    format_name: FormatName = "auto",
+    mapped: Mapped = None,
+    map_file: MapFile = None,
+    time_zone: Annotated[str | None, typer.Option(help="Zone of times that carry none.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Show what files contain and how they would be read: columns, ten rows as understood, a mapping to start from."""
+    from unmet.demand.from_records import PanelChoices, chosen_mapping
+    from unmet.records.inspection import inspect_files
+    from unmet.records.one_file import Reading
+    from unmet.views.inspection import print_inspections
+    from unmet.views.terminal import progress
+
+    choices = PanelChoices(mapped=tuple(mapped or ()), map_file=map_file)
+    with progress("Reading records"):
+        found = inspect_files(list(files), Reading(format_name, chosen_mapping(choices), time_zone))
+    print_inspections(found, as_json=as_json)
+
+
+def fetch(
+    url: Annotated[str, typer.Argument(metavar="URL", help="OCPI endpoint, as https://.../ocpi/cpo/2.2.1/cdrs.")],
+    out: Annotated[Path, typer.Option(help="Folder to write to. An unfinished download there is resumed.")],
+    token_file: Annotated[
+        Path | None, typer.Option(help="File with the credentials token. Default: the variable UNMET_OCPI_TOKEN.")
+    ] = None,
+    since: Annotated[str | None, typer.Option(help="Only what was updated from this day or time (UTC) on.")] = None,
+    until: Annotated[str | None, typer.Option(help="Only what was updated before this day or time (UTC).")] = None,
+    as_json: Json = False,
+) -> None:
+    """Download the CDRs or Locations of an OCPI server, page by page, into a file that `unmet panel` reads."""
+    from unmet.records.ocpi_http import fetch_ocpi, read_token
+    from unmet.records.times import read_moment
+    from unmet.views.terminal import progress, report
+
+    token = read_token(token_file)
+    first, last = read_moment("--since", since, None), read_moment("--until", until, None)
+    with progress("Fetching", parts="objects") as show:
+        path, objects = fetch_ocpi(url, out, token, since=first, until=last, progress=lambda done, _: show(done))
+    report("Fetched", {"file": str(path), "objects": objects}, as_json=as_json)
