@@ -1,7 +1,7 @@
 """Hour effects: arrivals that come in bursts, beyond what the week and the day explain.
 
 The rate of a site in one hour is multiplied by a gamma variable of mean 1 and shape c. An hour in which a site fills up
-is more often than not a busy one, and its arrivals before the site was full show by how much: with n arrivals where m
+is more often than not a busy one, and its arrivals while a plug was free show by how much: with n arrivals where m
 were expected in the exposed part of the hour, the posterior of the variable is gamma with shape c + n and rate c + m.
 The shape is the one of the highest marginal likelihood.
 

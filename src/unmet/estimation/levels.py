@@ -5,7 +5,8 @@ time, days further away counting less:
 
     level[d] = (P + sum over e of w(|d - e|) n[e]) / (P + sum over e of w(|d - e|) m[e]),      w(x) = exp(-x / memory).
 
-The memory is the one that predicts every day best from the days around it, the day itself left out.
+The memory is the one that predicts every day best from the days around it, the day itself left out; a shorter one must
+gain clearly. With an infinite memory the level is 1.
 
 Assumption: what changes slowly changes in the same way for those who are turned away.
 """

@@ -28,9 +28,9 @@ LIKELY = 0.5  # probability of a loss from which an hour counts as censored
 def panel_table(lost: LostDemand) -> pl.DataFrame:
     """Observed demand with `censored, exposure, lost_arrivals, lost_kwh, elsewhere_kwh, lost_kwh_before, lost_draws`.
 
-    `lost_kwh_before` is the energy expected to be lost, or to go elsewhere, by what was known before each day: a model
-    may read it as a lag. `lost_draws` are draws of that energy given all records; it is left out where a panel is so
-    large that they would not fit into memory.
+    `lost_kwh_before` is the energy expected to be lost, or to go elsewhere, by the levels of the days before it: a
+    model may read it as a lag. `lost_draws` are draws of that energy given all records; it is left out where a panel
+    is so large that they would not fit into memory.
     """
     panel, made = lost.panel_, lost.recovered_
     keys = ["unique_id", "ds"]

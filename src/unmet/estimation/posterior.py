@@ -4,11 +4,12 @@ In draw i, the arrivals lost at site s in an hour that was full for a time are P
 
     usual * slow * city_day * site_day * burst * level * response * stays_away * error,
 
-where every factor is drawn from its posterior: `usual` from a weekly profile that is fitted to reweighted days (the
-Bayesian bootstrap, Rubin, Annals of Statistics 9, 1981), day effects and bursts from gamma distributions, `level` and
-`response` from the posterior of crowding, `stays_away` is one less the shares that wait and spill, and `error` is how
-far off the estimator is in other towns and by its own self-check. With a probability, a site of unsure capacity was not
-full. Energies of lost drivers are drawn from those recorded at the site at that time of the day.
+where every factor but `slow` is drawn from its posterior: `usual` from a weekly profile that is fitted to reweighted
+days (the Bayesian bootstrap, Rubin, Annals of Statistics 9, 1981), day effects and bursts from gamma distributions,
+`level` and `response` from the posterior of crowding, `stays_away` is one less the shares that wait and spill, and
+`error` is how far off the estimator is in other towns and by its own self-check. With a probability, a site of unsure
+capacity was not full. Energies of lost drivers are gamma distributed around the mean recorded at the site at that time
+of the day.
 """
 
 from __future__ import annotations

@@ -4,11 +4,12 @@ The arrival rate of site s at time t, in week bin k on day d with n plugs taken,
 
     weekly[s, k] * slow[s, d] * city_day[d] * site_day[s, d] * response[s, n].
 
-Every component maximises the same objective, the log likelihood of the arrivals observed in exposed time,
+Components are fitted in turn, each given the others: profiles by penalised likelihood, levels by kernel ratios, day
+effects and crowding by their marginal likelihood. The log likelihood of the arrivals observed in exposed time,
 
     sum over arrivals of log rate - integral of the rate over exposed time,
 
-with gamma priors for day effects and a normal prior for crowding, the others given.
+says when to stop.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 NOTHING_HELD = np.zeros((0, 0), np.bool_)
 MOST_ROUNDS, SETTLED = 8, 1e-4
-LEAST_EXPOSED = 0.05
+LEAST_EXPOSED = 0.05  # share of its time for which a site counts as exposed at least
 MANY_SITES, FEWER_ROUNDS = 1000, 3  # the first rounds do nearly all; later ones are for small networks
 
 
