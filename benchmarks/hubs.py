@@ -271,7 +271,8 @@ LIMITS = (
     "The eight weeks and the distances were chosen after looking at the counts by week, so that a long outage of Ice "
     "Arena from June 2018 on falls outside the first comparison. It falls inside the second, where Ice Arena takes no "
     "part.",
-    "Before June 2018 the records do not name drivers, so restarts count as arrivals, before and after alike.",
+    "Restarts can be joined only from June 2018 on, where the records name drivers. Both sides of the first comparison "
+    "count them as arrivals; in the second, only the first weeks do, which makes the trend a few per cent too low.",
     "Public Works had lost half of its arrivals within the winter before the first hub opened, for reasons that the "
     "records do not tell; the estimate before and the comparison after use the last eight weeks alone.",
     "Drivers who were seen both in the month before and at the hub are the regular ones, who charge often; part of "

@@ -12,8 +12,7 @@ from unmet.estimation.towns import TOWN_RESULTS, TOWNS, prior_without
 @pytest.mark.parametrize("name", [None, *(town.name for town in TOWN_RESULTS)])
 def test_the_prior_has_the_moments_of_the_other_towns(name):
     others = [town for town in TOWN_RESULTS if town.name != name]
-    responding = [town for town in others if town.beta < 0]
-    betas, ratios = [town.beta for town in responding], [town.log_ratio for town in responding]
+    betas, ratios = [town.beta for town in others if town.beta < 0], [town.log_ratio for town in others]
     made = prior_without(name)
     assert made.crowding == pytest.approx(statistics.mean(betas))
     assert made.crowding_spread == pytest.approx(max(statistics.stdev(betas), 0.5))

@@ -24,7 +24,7 @@ from unmet.estimation.energies import ENERGIES, energy_variation, station_energi
 from unmet.estimation.exposed import FullHours, full_hours
 from unmet.estimation.hours import HourEffects, hour_effects
 from unmet.estimation.notes import estimate_notes
-from unmet.estimation.occupancy import Network, observe
+from unmet.estimation.occupancy import Network, failed_attempts, observe
 from unmet.estimation.panel_table import panel_table
 from unmet.estimation.posterior import draw_network
 from unmet.estimation.rates import Rates, fit_rates, resampled_weekly, response_at_full, response_table
@@ -115,7 +115,8 @@ class LostDemand(BaseEstimator):  # type: ignore[misc]
         response = response_table(known.crowding, network.capacity)
         rows = full_hours(network.history.spells, network.clock, known.weekly)
         hours = network.clock.hours if until_ms is None else (until_ms - network.clock.first_ms) // HOUR_MS
-        seen = panel.sessions if until is None else panel.sessions.filter(pl.col("start") < until)
+        seen = panel.sessions.filter(~pl.Series(failed_attempts(panel.sessions)))
+        seen = seen if until is None else seen.filter(pl.col("start") < until)
         early = rows.hour < hours
         bursts = hour_effects(network.history, network.clock, known.weekly, known.level, response, rows, hours)
         # 6. Waiting: who was served at the same site after all?

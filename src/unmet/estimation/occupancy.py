@@ -13,9 +13,11 @@ from unmet.demand.panel import Panel, station_rows
 from unmet.demand.spells import FREE, RELEASED, History, Visits, group_visits, sweep
 from unmet.estimation.clock import Clock, make_clock
 
-__all__ = ["Network", "observe"]
+__all__ = ["Network", "failed_attempts", "observe"]
 
 Integers = NDArray[np.int64]
+
+FAILED_SECONDS, FAILED_KWH = 180, 0.1  # up to which a session is a failed attempt to charge
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ class Network:
 
     def without(self, rows: Integers) -> Network:
         """The same sites, where the arrivals of these sessions are not used to learn rates."""
-        left_out = np.zeros(len(self.left_out), np.bool_)
+        left_out = self.left_out.copy()
         left_out[rows] = True
         history = _history(self.visits, self.capacity, self.opened_ms, self.closed_ms, left_out)
         return replace(self, history=history, left_out=left_out)
@@ -129,9 +131,15 @@ def observe(panel: Panel) -> Network:
     # Before the first session and after the last one there are no records, rather than no drivers.
     opened_ms = np.maximum(first_ms + opened, int(start.min()))
     closed_ms = np.minimum(first_ms + closed, int(start.max()) + 1)
-    history = sweep(visits, capacity, opened_ms, closed_ms)
-    nothing = np.zeros(len(station), np.bool_)
-    return Network(clock, visits, history, capacity, opened_ms, closed_ms, of_station, station, nothing)
+    failed = failed_attempts(panel.sessions)
+    history = _history(visits, capacity, opened_ms, closed_ms, failed)
+    return Network(clock, visits, history, capacity, opened_ms, closed_ms, of_station, station, failed)
+
+
+def failed_attempts(sessions: pl.DataFrame) -> NDArray[np.bool_]:
+    """Sessions that ended at once without energy, (sessions,): a plug that did not start, not a driver's demand."""
+    ended = (pl.col("end") - pl.col("start")).dt.total_seconds() <= FAILED_SECONDS
+    return sessions.select(ended & (pl.col("energy_kwh") <= FAILED_KWH)).to_series().to_numpy()
 
 
 def _that_matter(panel: Panel) -> pl.DataFrame:

@@ -20,7 +20,7 @@ class TownPrior(NamedTuple):
     crowding: float  # mean of beta over networks where they do
     crowding_spread: float  # standard deviation of a network's mean beta
     site_spread: float  # scale of the standard deviation of beta between the sites of a network
-    bias: float  # mean log ratio of true to estimated lost arrivals, where arrivals respond to occupancy
+    bias: float  # mean log ratio of true to estimated lost arrivals over towns
     bias_spread: float  # its standard deviation between towns
 
 
@@ -49,7 +49,7 @@ def prior_without(name: str | None = None) -> TownPrior:
     count = len(responding)
     mean = sum(town.beta for town in responding) / count
     variance = sum((town.beta - mean) ** 2 for town in responding) / (count - 1)
-    ratios = [town.log_ratio for town in responding]
+    ratios = [town.log_ratio for town in towns]
     bias = sum(ratios) / len(ratios)
     between = sum((ratio - bias) ** 2 for ratio in ratios) / (len(ratios) - 1)
     return TownPrior(
