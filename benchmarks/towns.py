@@ -203,7 +203,7 @@ def fit(sources: Sequence[Source], draws: int, pool: ProcessPoolExecutor) -> lis
     betas = _flat(pool.map(measure, sources, [draws] * len(sources), [VAGUE] * len(sources)))
     lines = []
     for town in sorted({draw.town for draw in ratios}):
-        log_ratio = -np.mean([np.log(draw.drivers) for draw in ratios if draw.town == town])
+        log_ratio = -np.mean([np.log(draw.kwh) for draw in ratios if draw.town == town])
         own = [draw for draw in betas if draw.town == town]
         responds = np.mean([draw.no_response for draw in own]) < 0.5
         beta = np.mean([draw.beta for draw in own]) if responds else 0.0

@@ -15,7 +15,9 @@ from unmet.estimation.clock import BINS_A_WEEK, make_clock
 from unmet.estimation.lost_demand import LostDemand
 from unmet.estimation.shares import NOBODY, SHARES
 from unmet.estimation.spill import (
+    COMMON_SPREAD,
     REACH_KM,
+    UNKNOWN_SPREAD,
     WhileFull,
     _rate_of_full_neighbours,
     find_neighbours,
@@ -118,10 +120,10 @@ def test_the_posterior_is_a_normal_likelihood_times_the_prior():
     nothing = WhileFull(0.0, 0.0, 0.0)
     assert spill_posterior(nothing, nothing)[0] == 1  # nobody was turned away
     near, far = WhileFull(150.0, 100.0, 60.0), WhileFull(220.0, 200.0, 80.0)
-    variance = 150 + (100 / 200) ** 2 * 220
+    variance = 150 + (100 / 200) ** 2 * 220 + (COMMON_SPREAD * 100) ** 2
     expected = prior() * norm.pdf(150 - 1.1 * 100, SHARES * 60, np.sqrt(variance))
     assert spill_posterior(near, far) == pytest.approx(expected / expected.sum())
-    alone = prior() * norm.pdf(150 - 100, SHARES * 60, np.sqrt(150))
+    alone = prior() * norm.pdf(150 - 100, SHARES * 60, np.sqrt(150 + (UNKNOWN_SPREAD * 100) ** 2))
     assert spill_posterior(near, nothing) == pytest.approx(alone / alone.sum())
 
 

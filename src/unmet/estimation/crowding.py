@@ -5,8 +5,9 @@ With n of c plugs taken, the arrival rate of site s is multiplied by
 
     response[s, n] = exp(beta[s] x),      x = n / (c + POOL_PLUGS),
 
-so that one more car matters less at a large site than at a small one. At a full site n = c, and response[s, c] is the
-part of the usual arrivals that still come, and are lost.
+so that one more car matters less at a large site than at a small one. At a full site n is c and the drivers who were
+turned away shortly before: they have left the pool as well. The response there is the part of the usual arrivals that
+still come, and are lost.
 
 Busy days must not look like crowding: they fill plugs and bring arrivals. The rate of a site-day is therefore
 multiplied by a gamma variable of mean 1 and shape a, which is integrated out. With n arrivals, of which the i-th finds
@@ -34,7 +35,17 @@ from unmet.compiled import compiled
 from unmet.estimation.parallel import over_sites
 from unmet.estimation.towns import TownPrior
 
-__all__ = ["BETAS", "STEPS", "Crowding", "crowd", "fit_crowding", "log_likelihoods", "step_of_taken", "strength"]
+__all__ = [
+    "BETAS",
+    "STEPS",
+    "Crowding",
+    "crowd",
+    "crowd_at_full",
+    "fit_crowding",
+    "log_likelihoods",
+    "step_of_taken",
+    "strength",
+]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -60,6 +71,7 @@ class Crowding(NamedTuple):
     site: Floats  # (hypotheses, sites, betas), posterior of each site's beta under each hypothesis on the network
     weight: Floats  # (hypotheses,), posterior probability of the hypotheses; the first: no response at all
     level: Floats  # (sites, betas), factor on the weekly rate that fits the site's arrivals best under each beta
+    away: Floats = np.zeros(1)  # (sites,), drivers turned away shortly before, who have left the pool as well
 
     @property
     def beta(self) -> Floats:
@@ -77,7 +89,7 @@ def strength(crowding: Crowding, capacity: Integers, weight: Floats) -> Floats:
 
     It is the mean of -log(response at a full site) over sites, weighted by the drivers they turn away, over `TYPICAL`.
     """
-    full = -BETAS * crowd(capacity)[:, -1:]
+    full = -BETAS * crowd_at_full(crowding, capacity)[:, None]
     share = weight / max(float(weight.sum()), 1e-12)
     return np.asarray(np.minimum(np.einsum("hsb,sb,s->h", crowding.site, full, share) / TYPICAL, 1.0))
 
@@ -96,6 +108,12 @@ def crowd(capacity: Integers) -> Floats:
     middle = np.minimum((step + 0.5) / STEPS * size - 0.5, size)  # of the numbers of plugs in a step of a large site
     taken = np.where(size > STEPS, np.where(step == STEPS, size, middle), np.minimum(step, size))
     return np.asarray(taken / (size + POOL_PLUGS))
+
+
+def crowd_at_full(crowding: Crowding, capacity: Integers) -> Floats:
+    """How crowded full sites are, with the drivers turned away shortly before, (sites,)."""
+    size = np.maximum(capacity, 1)
+    return np.asarray((size + crowding.away) / (size + POOL_PLUGS))
 
 
 def fit_crowding(likelihood: Floats, level: Floats, prior: TownPrior) -> Crowding:

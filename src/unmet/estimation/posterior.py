@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unmet.estimation.clock import BINS_AN_HOUR, Clock
-from unmet.estimation.crowding import BETAS, Crowding, crowd
+from unmet.estimation.crowding import BETAS, Crowding, crowd_at_full
 from unmet.estimation.energies import BLOCK
 from unmet.estimation.exposed import FullHours
 from unmet.estimation.hours import HourEffects
@@ -164,7 +164,8 @@ def _response(
     """Part of the usual arrivals that still come to the full site, with the level that goes with it, (draws,)."""
     if crowding is None:
         return np.ones(network.draws)
-    full = crowd(np.array([capacity]))[0, -1]
+    away = crowding.away[site] if len(crowding.away) > 1 else crowding.away[0]
+    full = crowd_at_full(crowding._replace(away=np.array([away])), np.array([capacity]))[0]
     cumulative = crowding.site[:, site].cumsum(axis=1)[network.hypothesis]
     at = (cumulative < rng.random((network.draws, 1)) * cumulative[:, -1:]).sum(axis=1)
     beta = np.minimum(at, len(BETAS) - 1)

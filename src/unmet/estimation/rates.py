@@ -21,18 +21,26 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
-from unmet.demand.spells import FREE, History
+from unmet.demand.spells import FREE, FULL, History
 from unmet.estimation.clock import BIN_MS, BINS_A_WEEK, BINS_AN_HOUR, Clock
 from unmet.estimation.crowding import (
     BETAS,
     STEPS,
     Crowding,
     crowd,
+    crowd_at_full,
     fit_crowding,
     log_likelihoods,
     step_of_taken,
 )
-from unmet.estimation.exposed import BLOCK_BINS, FullHours, expected_by_day, expected_by_step, exposed_by_week
+from unmet.estimation.exposed import (
+    BLOCK_BINS,
+    FullHours,
+    expected_by_day,
+    expected_by_step,
+    exposed_by_week,
+    full_hours,
+)
 from unmet.estimation.gammas import gamma_shape
 from unmet.estimation.levels import level_before, slow_level
 from unmet.estimation.profiles import SMOOTH_BINS, Profiles, fit_profiles, own_departures
@@ -53,6 +61,7 @@ Integers = NDArray[np.int64]
 NOTHING_HELD = np.zeros((0, 0), np.bool_)
 MOST_ROUNDS, SETTLED = 8, 1e-4
 LEAST_EXPOSED = 0.05  # share of its time for which a site counts as exposed at least
+AWAY_ROUNDS = 5
 MANY_SITES, FEWER_ROUNDS = 1000, 3  # the first rounds do nearly all; later ones are for small networks
 
 
@@ -189,6 +198,8 @@ def fit_rates(
         )
         if abs(objective - before) < SETTLED * abs(objective):
             break
+    if crowding is not None:
+        crowding = _with_turned_away(crowding, history, clock, capacity, weekly, slow * city_day * site_day)
     return Rates(
         components, profiles, weekly, slow, memories, city_day, city_shape, site_shape, by_day, expected, crowding,
         objective,
@@ -207,7 +218,7 @@ def response_at_full(rates: Rates, capacity: Integers) -> Floats:
     """Posterior mean of the part of the usual arrivals that still come to a full site, (sites,)."""
     if rates.crowding is None:
         return np.ones(len(capacity))
-    full = np.exp(BETAS * crowd(capacity)[:, -1:]) * rates.crowding.level
+    full = np.exp(BETAS * crowd_at_full(rates.crowding, capacity)[:, None]) * rates.crowding.level
     return np.asarray(np.einsum("h,hsb,sb->s", rates.crowding.weight, rates.crowding.site, full))
 
 
@@ -235,6 +246,31 @@ def held_out_score(rates: Rates, history: History, clock: Clock, capacity: Integ
     rate = rates.weekly[site, clock.week[bin_]] * rates.level[site, clock.day[bin_]] * response[site, taken]
     expected = expected_by_day(history.spells, clock, rates.weekly, response, held, True) * rates.level
     return float(np.log(np.maximum(rate, 1e-12)).sum() - expected.sum())
+
+
+def _with_turned_away(
+    crowding: Crowding, history: History, clock: Clock, capacity: Integers, weekly: Floats, level: Floats
+) -> Crowding:
+    """Crowding with the drivers who were turned away shortly before, and are out of the pool for a stay.
+
+    Their number is the rate of lost arrivals times the time that a site has been full for, on average, up to a mean
+    stay (by Little's law: car-hours over arrivals). The rate of lost arrivals falls with that number in turn.
+    """
+    spells, sites = history.spells, len(capacity)
+    hours = (spells.end_ms - spells.begin_ms) / 3_600_000
+    site = np.repeat(np.arange(sites), np.diff(spells.first))
+    is_full = spells.state == FULL
+    full, squared = (np.bincount(site, is_full * values, minlength=sites) for values in (hours, hours**2))
+    arrivals = np.bincount(history.arrivals.site, minlength=sites)
+    stay = np.bincount(site, hours * spells.taken, minlength=sites) / np.maximum(arrivals, 1)
+    since = np.minimum(squared / np.maximum(2 * full, 1e-9), stay)
+    rows = full_hours(spells, clock, weekly)
+    usual = rows.usual * level[rows.site, clock.day[rows.hour * BINS_AN_HOUR]]
+    rate = np.bincount(rows.site, usual, minlength=sites) / np.maximum(full, 1e-9)
+    away = np.zeros(sites)
+    for _ in range(AWAY_ROUNDS):
+        away = rate * since * np.exp(crowding.beta * crowd_at_full(crowding._replace(away=away), capacity))
+    return crowding._replace(away=np.minimum(away, capacity))
 
 
 def _missing_hours(history: History, clock: Clock) -> Floats:

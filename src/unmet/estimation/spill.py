@@ -4,7 +4,7 @@ If drivers divert, arrivals at the nearest site exceed its usual rate while a si
 site is full and its nearest neighbour has a free plug, let N be the arrivals at neighbours, E those expected there, and
 A the drivers turned away. Then
 
-    N ~ Normal(common * E + share * A, N).
+    N ~ Normal(common * E + share * A, N + (spread of common * E)^2).
 
 What all sites have in common at such times (a busy hour of the town) is not spill. A placebo measures it, the same
 statistic at a site too far away to divert to: common = N_far / E_far.
@@ -37,6 +37,8 @@ Integers = NDArray[np.int64]
 
 REACH_KM = 3.0
 """Distance up to which drivers divert to another site [km]; sites at more than twice that are the placebo."""
+COMMON_SPREAD, UNKNOWN_SPREAD, LEAST_PLACEBO = 0.1, 0.3, 0.2
+"""Standard deviation of what near sites have in common beyond the placebo, and without a placebo of that size."""
 NEAREST = 50  # sites around each that are looked at
 TRIED = 20  # sites that are tried as a placebo where all of these are near
 
@@ -62,6 +64,8 @@ def spill_posterior(near: WhileFull, far: WhileFull) -> Floats:
     variance = max(near.arrivals, 1.0)
     if far.expected > 0:
         variance += (near.expected / far.expected) ** 2 * max(far.arrivals, 1.0)
+    enough = far.expected >= LEAST_PLACEBO * near.expected
+    variance += ((COMMON_SPREAD if enough else UNKNOWN_SPREAD) * near.expected) ** 2
     return share_posterior(near.arrivals - common * near.expected, variance, near.turned_away)
 
 

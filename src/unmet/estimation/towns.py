@@ -20,7 +20,7 @@ class TownPrior(NamedTuple):
     crowding: float  # mean of beta over networks where they do
     crowding_spread: float  # standard deviation of a network's mean beta
     site_spread: float  # scale of the standard deviation of beta between the sites of a network
-    bias: float  # mean log ratio of true to estimated lost arrivals over towns
+    bias: float  # mean log ratio of true to estimated lost energy over towns
     bias_spread: float  # its standard deviation between towns
 
 
@@ -29,17 +29,17 @@ class Town(NamedTuple):
 
     name: str
     beta: float  # mean response to occupancy; 0 where there is none
-    log_ratio: float  # mean over draws of log(true / estimated lost arrivals) without the bias of this prior
+    log_ratio: float  # mean over draws of log(true / estimated lost energy) without the bias of this prior
 
 
 TOWN_RESULTS: tuple[Town, ...] = (
-    Town("Boulder", -1.5, 0.05),
-    Town("Caltech", 0.0, -0.2),
-    Town("Dundee", -2.2, -0.17),
-    Town("Lugano", -0.9, -0.08),
-    Town("Paris", -1.4, -0.04),
+    Town("Boulder", -1.44, 0.26),
+    Town("Caltech", 0.00, -0.29),
+    Town("Dundee", -1.76, 0.05),
+    Town("Lugano", 0.00, 0.03),
+    Town("Paris", -1.49, -0.06),
 )
-"""From `python -m benchmarks.towns`."""
+"""From `python -m benchmarks.towns --fit --draws 6`."""
 
 
 def prior_without(name: str | None = None) -> TownPrior:
