@@ -34,6 +34,9 @@ Integers = NDArray[np.int64]
 
 MODEL_ERROR = 0.03
 """Error of the estimator where all of its assumptions hold, as a logarithm: bins, smoothing and selection."""
+MOST_ERROR = 0.35
+"""Error of other towns and of the self-check together at most, as a logarithm: a 90 % interval then spans about a
+factor of two either way, and a wider one would say no more than the warning does."""
 SITE_ERROR = 0.1
 """Error of a single site beyond all of this, as a logarithm. It is independent between sites, so that it matters for a
 station or a network with one large site, and hardly for the total of many."""
@@ -94,6 +97,7 @@ def draw_network(
     weight = np.ones(1) if rates.crowding is None else rates.crowding.weight
     hypothesis = rng.choice(len(weight), draws, p=weight)
     towns = prior.bias + prior.bias_spread * rng.standard_normal(draws)
+    excess = min(excess, np.sqrt(max(MOST_ERROR**2 - (float(strength @ weight) * prior.bias_spread) ** 2, 0.0)))
     # Diverted drivers inflate the rates of the sites they divert to; half of that is taken to be uncertain.
     off = np.sqrt(excess**2 + MODEL_ERROR**2 + (float(spills.mean()) / 2) ** 2)
     own = off * rng.standard_normal(draws) - off**2 / 2

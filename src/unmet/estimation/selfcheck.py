@@ -30,8 +30,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 LEAST_RECORDED = 10  # arrivals at the last free plug below which nothing can be said
-MOST_EXCESS = 0.4
-"""That of a 90 % interval which spans a factor of two either way: a wider one says no more than the warning."""
+MOST_EXCESS = 0.4  # a larger distance widens no further: the warning says enough
 DRAWS = 200
 MOST_SITES = 400  # that are checked; a regular part of a larger network says the same
 Z_90 = 1.645
