@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tests.estimation.networks import HOUR_MS, KINDS, MONDAY_MS, network
-from unmet.demand.spells import FREE
-from unmet.estimation.crowding import BETAS, crowd
+from unmet.demand.spells import FREE, FULL
+from unmet.estimation.crowding import BETAS, crowd_at_full
 from unmet.estimation.exposed import BLOCK_BINS, full_hours
 from unmet.estimation.occupancy import observe
 from unmet.estimation.rates import (
@@ -144,9 +144,28 @@ def test_the_response_is_an_exponential_of_the_crowd():
         taken = np.arange(plugs + 1)
         assert table[s, : plugs + 1] == pytest.approx(np.exp(rates.crowding.beta[s] * taken / (plugs + 2)))
     assert (response_table(None, made.capacity) == 1).all()
-    full = np.exp(BETAS * crowd(made.capacity)[:, -1:]) * rates.crowding.level
+    full = np.exp(BETAS * crowd_at_full(rates.crowding, made.capacity)[:, None]) * rates.crowding.level
     mean = (rates.crowding.weight[:, None] * (rates.crowding.site * full).sum(axis=2)).sum(axis=0)
     assert response_at_full(rates, made.capacity) == pytest.approx(mean)
+
+
+def test_drivers_turned_away_have_left_the_pool_as_well():
+    """Their number solves: rate of lost arrivals x time a site has been full for, up to a stay."""
+    made = seen(beta=-2.0, per_plug=0.5)
+    rates = fit(made, PLAIN._replace(crowding=True))
+    spells, sites = made.history.spells, len(made.capacity)
+    hours = (spells.end_ms - spells.begin_ms) / 3_600_000
+    rows = full_hours(spells, made.clock, rates.weekly)
+    for s in range(sites):
+        own = slice(spells.first[s], spells.first[s + 1])
+        full = hours[own] * (spells.state[own] == FULL)
+        stay = (hours[own] * spells.taken[own]).sum() / (made.history.arrivals.site == s).sum()
+        since = min((full**2).sum() / full.sum() / 2, stay)
+        rate = rates.at_rows(made.clock, rows)[rows.site == s].sum() / full.sum()
+        x = (made.capacity[s] + rates.crowding.away[s]) / (made.capacity[s] + 2)
+        assert rates.crowding.away[s] == pytest.approx(rate * since * np.exp(rates.crowding.beta[s] * x), rel=0.02)
+    alone = rates.crowding._replace(away=np.zeros(sites))
+    assert (crowd_at_full(rates.crowding, made.capacity) > crowd_at_full(alone, made.capacity)).all()
 
 
 def test_the_score_is_the_log_likelihood_of_what_was_held_out():

@@ -128,10 +128,10 @@ def test_the_posterior_is_a_normal_likelihood_times_the_prior():
 
 
 @pytest.mark.parametrize(
-    ("more", "low", "high"), [(-40, 0.0, 0.01), (0, 0.0, 0.03), (200, 0.35, 0.55), (900, 0.85, 1.0)]
+    ("more", "low", "high"), [(-40, 0.0, 0.01), (0, 0.0, 0.02), (800, 0.3, 0.45), (1900, 0.8, 1.0)]
 )
 def test_the_share_follows_the_arrivals_nearby(more, low, high):
-    made = spill_posterior(WhileFull(1000.0 + more, 1000.0, 400.0), WhileFull(4000.0, 4000.0, 400.0))
+    made = spill_posterior(WhileFull(1000.0 + more, 1000.0, 2000.0), WhileFull(4000.0, 4000.0, 400.0))
     assert low <= made @ SHARES <= high
 
 

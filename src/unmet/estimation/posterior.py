@@ -97,7 +97,9 @@ def draw_network(
     weight = np.ones(1) if rates.crowding is None else rates.crowding.weight
     hypothesis = rng.choice(len(weight), draws, p=weight)
     towns = prior.bias + prior.bias_spread * rng.standard_normal(draws)
-    excess = min(excess, np.sqrt(max(MOST_ERROR**2 - (float(strength @ weight) * prior.bias_spread) ** 2, 0.0)))
+    excess = min(
+        excess, np.sqrt(max(MOST_ERROR**2 - (float(strength[: len(weight)] @ weight) * prior.bias_spread) ** 2, 0.0))
+    )
     # Diverted drivers inflate the rates of the sites they divert to; half of that is taken to be uncertain.
     off = np.sqrt(excess**2 + MODEL_ERROR**2 + (float(spills.mean()) / 2) ** 2)
     own = off * rng.standard_normal(draws) - off**2 / 2
