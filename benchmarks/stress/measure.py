@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from unmet.records.restarts import join_restarts
 
 from benchmarks.stress.arrivals import Case
 from benchmarks.stress.simulator import Network, simulate
 from unmet.demand.panel import build_panel
 from unmet.demand.spells import FULL, History
 from unmet.estimation.lost_demand import LostDemand
+from unmet.records.restarts import join_restarts
 
 __all__ = ["Run", "full_hours_of_sites", "measure", "plain_count"]
 
