@@ -52,7 +52,7 @@ def openings(visits: Visits, first_ms: int, last_ms: int) -> tuple[Integers, Int
 def absent_plugs(sessions: pl.DataFrame, first: dt.datetime, period_ms: int) -> pl.DataFrame:
     """Times in which plugs were not there yet, or no longer, while their station was open, as outages.
 
-    Only plugs that the sessions name are told apart.
+    Only plugs that the sessions name are considered.
     """
     if "plug_id" not in sessions.columns:
         return pl.DataFrame(schema=OUTAGES)

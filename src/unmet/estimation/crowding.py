@@ -51,11 +51,11 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 STEPS = 12
-"""Numbers of taken plugs that are told apart at large sites."""
+"""Levels of occupancy that are distinguished at large sites."""
 POOL_PLUGS = 2.0
-"""Chosen among 0, 2 and 4 on thinned public records, where 2 is best for small and large sites together."""
+"""Extra plugs in the denominator: a judgement, made after comparing 0, 2 and 4 on the thinned records of all towns."""
 TYPICAL = 0.7
-"""Typical -log(response at a full site) in the towns of `unmet.estimation.towns` whose arrivals respond."""
+"""-log(response at a full site) from which the error of other towns counts in full: a judgement."""
 BETAS = np.arange(-6.0, 0.01, 0.1875)
 """Values of beta that are compared. A positive one would be a rush that the weekly profile misses, not crowding."""
 COMMON = np.arange(-4.0, 0.01, 0.125)  # values of what sites have in common

@@ -30,7 +30,7 @@ __all__ = ["Departures", "Waiting", "after_departures", "waiting_drivers"]
 Floats = NDArray[np.float64]
 
 RESTARTS, RESTARTS_SPREAD = 0.08, 0.05
-"""Prior of restarts per departure: mean and standard deviation over Boulder, Caltech, Dundee and Paris."""
+"""Prior mean and standard deviation of restarts per departure: a judgement, for networks without a placebo."""
 
 
 class Departures(NamedTuple):
