@@ -30,16 +30,17 @@ if not vars(numba.config)["CACHE_DIR"]:
     vars(numba.config)["CACHE_DIR"] = str(cache_folder() / "compiled" / _sources_hash())
 
 
-def compiled(signature: Any = None) -> _Decorator:
+def compiled(signature: Any = None, *, cached: bool = True) -> _Decorator:
     """Compile a function with Numba: at once for a signature, else at its first call.
 
     Floating-point arithmetic stays strictly IEEE (no `fastmath`), so that a plain Python twin of a compiled
     function gives the same bits. Machine code is kept in the cache folder, apart for every state of the sources.
+    Generators must not be cached: Numba cannot compile a caller of a generator that it took from the cache.
     """
 
     def decorate(function: Function) -> Function:
         try:
-            return cast("Function", numba.njit(signature, cache=True, nogil=True)(function))
+            return cast("Function", numba.njit(signature, cache=cached, nogil=True)(function))
         except RuntimeError:  # no place to cache: a function typed into a shell, or no folder to write to
             return cast("Function", numba.njit(signature, nogil=True)(function))
 

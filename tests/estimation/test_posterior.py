@@ -12,7 +12,15 @@ from unmet.estimation.crowding import BETAS, Crowding, crowd
 from unmet.estimation.energies import BLOCK
 from unmet.estimation.exposed import FullHours
 from unmet.estimation.hours import HourEffects
-from unmet.estimation.posterior import MODEL_ERROR, MOST_ERROR, SITE_ERROR, NetworkDraws, draw_network, draw_site
+from unmet.estimation.posterior import (
+    MODEL_ERROR,
+    MOST_ERROR,
+    SITE_ERROR,
+    NetworkDraws,
+    SiteDraws,
+    draw_network,
+    draw_site,
+)
 from unmet.estimation.profiles import Profiles
 from unmet.estimation.rates import Components, Rates
 from unmet.estimation.towns import TownPrior
@@ -50,10 +58,12 @@ def common(draws=DRAWS, **parts) -> NetworkDraws:
 
 
 def drawn(fitted, network, *, usual=None, bursts=NONE, capacity=2, sure=1.0, kwh=None, variation=0.5, seed=1):
-    return draw_site(
+    """Draws of a site, (draws, hours)."""
+    made = draw_site(
         0, ROWS, ROWS.usual[None] if usual is None else usual, network, fitted, bursts, CLOCK, capacity, sure,
         np.full(24 // BLOCK, 10.0) if kwh is None else kwh, variation, np.random.default_rng(seed),
     )  # fmt: skip
+    return SiteDraws(made.hour, made.arrivals.T, made.kwh.T)
 
 
 def variance(mean, of_factor=0.0):

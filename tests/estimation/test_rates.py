@@ -213,7 +213,7 @@ def test_resampled_weeks_scatter_around_the_fitted_one():
     made = seen(days=56)
     rates = fit(made)
     rng = np.random.default_rng(2)
-    drawn = np.stack([resampled_weekly(rates, made.history, made.clock, made.capacity, rng) for _ in range(60)])
+    drawn = np.stack(list(resampled_weekly(rates, made.history, made.clock, made.capacity, 60, rng)))
     level = drawn.mean(axis=2)
     assert level.mean(axis=0) == pytest.approx(rates.weekly.mean(axis=1), rel=0.03)
     # With n arrivals in all, the level of a site scatters by about 1 / sqrt(n).

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unmet.compiled import compiled
-from unmet.demand.occupancy import HOUR_MS
+from unmet.demand.calendar import HOUR_MS
+from unmet.demand.spells import pieces
 
 __all__ = ["Booking", "book", "spread"]
 
@@ -46,9 +47,6 @@ def spread(
         begin, end = max(start_ms[i], first_ms), min(end_ms[i], last_ms)
         if length <= 0 and first_ms <= start_ms[i] < last_ms:
             booked[group[i], (start_ms[i] - first_ms) // HOUR_MS] += amount[i]
-        while begin < end:
-            hour = (begin - first_ms) // HOUR_MS
-            until = min(end, first_ms + (hour + 1) * HOUR_MS)
-            booked[group[i], hour] += amount[i] * (until - begin) / length
-            begin = until
+        for hour, share in pieces(begin - first_ms, end - first_ms, HOUR_MS):
+            booked[group[i], hour] += amount[i] * share * HOUR_MS / length
     return booked

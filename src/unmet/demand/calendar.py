@@ -9,10 +9,11 @@ import polars as pl
 from unmet.errors import InputError
 from unmet.tables import UTC
 
-__all__ = ["HOURS_A_DAY", "HOURS_A_WEEK", "hour_of_week", "hours_between", "whole_days", "with_calendar"]
+__all__ = ["HOURS_A_DAY", "HOURS_A_WEEK", "HOUR_MS", "hour_of_week", "hours_between", "whole_days", "with_calendar"]
 
 HOURS_A_DAY = 24
 HOURS_A_WEEK = 168
+HOUR_MS = 3_600_000
 
 
 def whole_days(times: pl.Series) -> tuple[dt.datetime, dt.datetime]:

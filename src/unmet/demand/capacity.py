@@ -21,9 +21,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unmet.compiled import compiled
-from unmet.demand.calendar import HOURS_A_WEEK
-from unmet.demand.occupancy import HOUR_MS
-from unmet.demand.spells import Arrivals, Spells, Visits, sweep
+from unmet.demand.calendar import HOUR_MS, HOURS_A_WEEK
+from unmet.demand.spells import Arrivals, Spells, Visits, pieces, sweep
 
 __all__ = ["infer_capacity"]
 
@@ -157,10 +156,6 @@ def _by_cars(spells: Spells, hour_of_week: Integers, shape: Floats, first_ms: in
     total = np.zeros((len(spells.first) - 1, most + 1))
     for s in range(len(total)):
         for i in range(spells.first[s], spells.first[s + 1]):
-            at, stop = spells.begin_ms[i] - first_ms, spells.end_ms[i] - first_ms
-            while at < stop:
-                hour = at // HOUR_MS
-                until = min(stop, (hour + 1) * HOUR_MS)
-                total[s, min(spells.taken[i], most)] += (until - at) / HOUR_MS * shape[hour_of_week[hour]]
-                at = until
+            for hour, share in pieces(spells.begin_ms[i] - first_ms, spells.end_ms[i] - first_ms, HOUR_MS):
+                total[s, min(spells.taken[i], most)] += share * shape[hour_of_week[hour]]
     return total

@@ -11,11 +11,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unmet.demand.booking import Booking, book, spread
-from unmet.demand.calendar import hour_of_week, hours_between, whole_days, with_calendar
+from unmet.demand.calendar import HOUR_MS, hour_of_week, hours_between, whole_days, with_calendar
 from unmet.demand.capacity import infer_capacity
 from unmet.demand.gate import checked_sessions, checked_stations
 from unmet.demand.market import Market
-from unmet.demand.occupancy import HOUR_MS
 from unmet.demand.openings import absent_plugs
 from unmet.demand.regions import Regions, group_stations
 from unmet.demand.sites import find_sites, merge_sites

@@ -15,6 +15,7 @@ Processes*, 1993, chapter III).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -32,6 +33,7 @@ __all__ = [
     "Spells",
     "Visits",
     "group_visits",
+    "pieces",
     "sweep",
 ]
 
@@ -43,6 +45,20 @@ RELEASED_MS = 300_000
 """Time after a plug of a full site is released in which the next arrival may have been waiting for it."""
 
 LONG_AGO = np.iinfo(np.int64).min
+
+
+@compiled(cached=False)
+def pieces(begin_ms: int, end_ms: int, length_ms: int) -> Iterator[tuple[int, float]]:
+    """Cut a span of time where bins of a length begin: each bin that it touches, and the share of the bin in the span.
+
+    Times count from the beginning of bin 0.
+    """
+    at = begin_ms
+    while at < end_ms:
+        bin_ = at // length_ms
+        until = min(end_ms, (bin_ + 1) * length_ms)
+        yield bin_, (until - at) / length_ms
+        at = until
 
 
 class Visits(NamedTuple):

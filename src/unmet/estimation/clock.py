@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-__all__ = ["BINS_AN_HOUR", "BINS_A_DAY", "BINS_A_WEEK", "BIN_MS", "Clock", "make_clock"]
+__all__ = ["BINS_AN_HOUR", "BINS_A_DAY", "BINS_A_WEEK", "BIN_HOURS", "BIN_MS", "Clock", "make_clock"]
 
 Integers = NDArray[np.int64]
 
@@ -16,6 +16,7 @@ BIN_MS = 900_000
 """Length of a bin. Arrival rates change so fast in the morning that hours are too coarse: a site that is full for the
 second half of an hour hides more than half of its arrivals."""
 BINS_AN_HOUR, BINS_A_DAY, BINS_A_WEEK = 4, 96, 672
+BIN_HOURS = 1 / BINS_AN_HOUR
 
 
 class Clock(NamedTuple):

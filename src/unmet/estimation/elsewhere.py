@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from unmet.compiled import compiled
 from unmet.demand.market import Shares
-from unmet.demand.spells import FULL, Spells
-from unmet.estimation.clock import BIN_MS, BINS_AN_HOUR, Clock
+from unmet.demand.spells import FULL, Spells, pieces
+from unmet.estimation.clock import BIN_HOURS, BIN_MS, BINS_AN_HOUR, Clock
 
 __all__ = ["Parts", "draw_elsewhere", "expected_elsewhere", "own_arrivals"]
 
@@ -61,15 +61,12 @@ def own_arrivals(
     for s in range(len(rate)):
         for i in range(spells.first[s], spells.first[s + 1]):
             weight = at_full[s] if spells.state[i] == FULL else response[s, min(spells.taken[i], most)]
-            at, stop = spells.begin_ms[i] - clock.first_ms, spells.end_ms[i] - clock.first_ms
-            while at < stop:
-                bin_ = at // BIN_MS
-                until = min(stop, (bin_ + 1) * BIN_MS)
+            begin_ms, end_ms = spells.begin_ms[i] - clock.first_ms, spells.end_ms[i] - clock.first_ms
+            for bin_, share in pieces(begin_ms, end_ms, BIN_MS):
                 hourly = rate[s, clock.week[bin_]] * level[s, clock.day[bin_]] * weight
-                value = (until - at) / BIN_MS * 0.25 * hourly
+                value = share * BIN_HOURS * hourly
                 for k in range(parts.first[s], parts.first[s + 1]):
                     total[parts.region[k], bin_ // BINS_AN_HOUR] += value * parts.share[k]
-                at = until
     return total
 
 

@@ -14,18 +14,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unmet.compiled import compiled
-from unmet.demand.spells import FREE, FULL, Spells
-from unmet.estimation.clock import BIN_MS, BINS_A_WEEK, BINS_AN_HOUR, Clock
+from unmet.demand.calendar import HOUR_MS
+from unmet.demand.spells import FREE, FULL, Spells, pieces
+from unmet.estimation.clock import BIN_HOURS, BIN_MS, BINS_A_WEEK, BINS_AN_HOUR, Clock
 from unmet.estimation.parallel import over_sites
 
-__all__ = ["BLOCK_BINS", "FullHours", "expected_by_day", "expected_by_step", "exposed_by_week", "full_hours"]
+__all__ = [
+    "BLOCK_BINS",
+    "FullHours",
+    "TimeSums",
+    "expected_by_day",
+    "expected_by_step",
+    "exposed_by_week",
+    "full_hours",
+    "time_sums",
+]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 BLOCK_BINS = 12
 """Bins of a block of three hours, the unit that is held out to compare models."""
-HOUR_BIN = 0.25  # hours
 
 
 def exposed_by_week(spells: Spells, clock: Clock, level: Floats, response: Floats, held: NDArray[np.bool_]) -> Floats:
@@ -55,15 +64,10 @@ def _exposed_by_week(
             if spells.state[i] != FREE:
                 continue
             weight = response[s, min(spells.taken[i], most)]
-            at = spells.begin_ms[i] - clock.first_ms
-            stop = spells.end_ms[i] - clock.first_ms
-            while at < stop:
-                bin_ = at // BIN_MS
-                until = min(stop, (bin_ + 1) * BIN_MS)
+            begin_ms, end_ms = spells.begin_ms[i] - clock.first_ms, spells.end_ms[i] - clock.first_ms
+            for bin_, share in pieces(begin_ms, end_ms, BIN_MS):
                 if len(held) == 0 or not held[s, bin_ // BLOCK_BINS]:
-                    share = (until - at) / BIN_MS * HOUR_BIN
-                    total[s - begin, clock.week[bin_]] += share * weight * level[s, clock.day[bin_]]
-                at = until
+                    total[s - begin, clock.week[bin_]] += share * BIN_HOURS * weight * level[s, clock.day[bin_]]
     return total
 
 
@@ -101,15 +105,10 @@ def _expected_by_day(
             if spells.state[i] != FREE:
                 continue
             weight = response[s, min(spells.taken[i], most)]
-            at = spells.begin_ms[i] - clock.first_ms
-            stop = spells.end_ms[i] - clock.first_ms
-            while at < stop:
-                bin_ = at // BIN_MS
-                until = min(stop, (bin_ + 1) * BIN_MS)
+            begin_ms, end_ms = spells.begin_ms[i] - clock.first_ms, spells.end_ms[i] - clock.first_ms
+            for bin_, share in pieces(begin_ms, end_ms, BIN_MS):
                 if len(held) == 0 or held[s, bin_ // BLOCK_BINS] == part:
-                    share = (until - at) / BIN_MS * HOUR_BIN
-                    total[s - begin, clock.day[bin_]] += share * weight * rate[s, clock.week[bin_]]
-                at = until
+                    total[s - begin, clock.day[bin_]] += share * BIN_HOURS * weight * rate[s, clock.week[bin_]]
     return total
 
 
@@ -137,15 +136,38 @@ def _expected_by_step(
             if spells.state[i] != FREE:
                 continue
             taken = step[s, min(spells.taken[i], most)]
-            at = spells.begin_ms[i] - clock.first_ms
-            stop = spells.end_ms[i] - clock.first_ms
-            while at < stop:
-                bin_ = at // BIN_MS
-                until = min(stop, (bin_ + 1) * BIN_MS)
-                share = (until - at) / BIN_MS * HOUR_BIN
-                total[s - begin, clock.day[bin_], taken] += share * rate[s, clock.week[bin_]]
-                at = until
+            begin_ms, end_ms = spells.begin_ms[i] - clock.first_ms, spells.end_ms[i] - clock.first_ms
+            for bin_, share in pieces(begin_ms, end_ms, BIN_MS):
+                total[s - begin, clock.day[bin_], taken] += share * BIN_HOURS * rate[s, clock.week[bin_]]
     return total
+
+
+class TimeSums(NamedTuple):
+    """Hours of every site, (sites,)."""
+
+    whole: Floats  # with records
+    free: Floats  # with a free plug
+    full: Floats  # without one
+    full_squared: Floats  # sum of the squared lengths of full spells [h^2]
+    cars: Floats  # sum over cars of their time there
+
+
+@compiled()
+def time_sums(spells: Spells) -> TimeSums:
+    """How long each site was observed, free, full and in use."""
+    sites = len(spells.first) - 1
+    sums = TimeSums(np.zeros(sites), np.zeros(sites), np.zeros(sites), np.zeros(sites), np.zeros(sites))
+    for s in range(sites):
+        for i in range(spells.first[s], spells.first[s + 1]):
+            hours = (spells.end_ms[i] - spells.begin_ms[i]) / HOUR_MS
+            sums.whole[s] += hours
+            sums.cars[s] += hours * spells.taken[i]
+            if spells.state[i] == FREE:
+                sums.free[s] += hours
+            elif spells.state[i] == FULL:
+                sums.full[s] += hours
+                sums.full_squared[s] += hours**2
+    return sums
 
 
 class FullHours(NamedTuple):
@@ -173,11 +195,8 @@ def _full_hours(spells: Spells, clock: Clock, rate: Floats, begin: int, end: int
         for i in range(spells.first[s], spells.first[s + 1]):
             if spells.state[i] != FULL:
                 continue
-            at = spells.begin_ms[i] - clock.first_ms
-            stop = spells.end_ms[i] - clock.first_ms
-            while at < stop:
-                bin_ = at // BIN_MS
-                until = min(stop, (bin_ + 1) * BIN_MS)
+            begin_ms, end_ms = spells.begin_ms[i] - clock.first_ms, spells.end_ms[i] - clock.first_ms
+            for bin_, share in pieces(begin_ms, end_ms, BIN_MS):
                 if rows == own or hour[rows - 1] != bin_ // BINS_AN_HOUR:
                     if rows == room:
                         site, hour = np.append(site, np.empty_like(site)), np.append(hour, np.empty_like(hour))
@@ -185,8 +204,6 @@ def _full_hours(spells: Spells, clock: Clock, rate: Floats, begin: int, end: int
                         room *= 2
                     site[rows], hour[rows], full[rows], usual[rows] = s, bin_ // BINS_AN_HOUR, 0.0, 0.0
                     rows += 1
-                share = (until - at) / BIN_MS * HOUR_BIN
-                full[rows - 1] += share
-                usual[rows - 1] += share * rate[s, clock.week[bin_]]
-                at = until
+                full[rows - 1] += share * BIN_HOURS
+                usual[rows - 1] += share * BIN_HOURS * rate[s, clock.week[bin_]]
     return FullHours(site[:rows].copy(), hour[:rows].copy(), full[:rows].copy(), usual[:rows].copy())

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unmet.compiled import compiled
-from unmet.demand.spells import FREE, History
-from unmet.estimation.clock import BIN_MS, BINS_AN_HOUR, Clock
+from unmet.demand.spells import FREE, History, pieces
+from unmet.estimation.clock import BIN_HOURS, BIN_MS, BINS_AN_HOUR, Clock
 from unmet.estimation.exposed import FullHours
 
 __all__ = ["HourEffects", "hour_effects"]
@@ -90,13 +90,10 @@ def _hours(
             if spells.state[i] != FREE:
                 continue
             weight = response[s, min(spells.taken[i], most)]
-            at, stop = spells.begin_ms[i] - clock.first_ms, spells.end_ms[i] - clock.first_ms
-            while at < stop:
-                bin_ = at // BIN_MS
-                until = min(stop, (bin_ + 1) * BIN_MS)
+            begin_ms, end_ms = spells.begin_ms[i] - clock.first_ms, spells.end_ms[i] - clock.first_ms
+            for bin_, share in pieces(begin_ms, end_ms, BIN_MS):
                 hourly = rate[s, clock.week[bin_]] * level[s, clock.day[bin_]] * weight
-                m[bin_ // BINS_AN_HOUR] += (until - at) / BIN_MS * 0.25 * hourly
-                at = until
+                m[bin_ // BINS_AN_HOUR] += share * BIN_HOURS * hourly
         while at_arrival < len(arrivals.site) and arrivals.site[at_arrival] == s:
             if arrivals.state[at_arrival] == FREE:
                 n[max(arrivals.at_ms[at_arrival] - clock.first_ms - 1, 0) // BIN_MS // BINS_AN_HOUR] += 1

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from unmet.demand.occupancy import HOUR_MS
+from unmet.demand.calendar import HOUR_MS
 from unmet.demand.panel import Panel, station_rows
 from unmet.demand.spells import FULL
 from unmet.errors import InputError
@@ -301,8 +301,8 @@ def _resampled_usual(
     """
     profiles = PROFILES if network.sites <= MANY_SITES else PROFILES // 4
     usual = np.empty((profiles, len(rows.site)))
-    for i in range(profiles):
-        weekly = resampled_weekly(rates, learned.history, learned.clock, learned.capacity, rng)
+    resampled = resampled_weekly(rates, learned.history, learned.clock, learned.capacity, profiles, rng)
+    for i, weekly in enumerate(resampled):
         usual[i] = full_hours(network.history.spells, network.clock, weekly).usual
     of_site, mean = (
         np.bincount(rows.site, values, minlength=network.sites) for values in (rows.usual, usual.mean(axis=0))

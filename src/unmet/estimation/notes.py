@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
+from unmet.demand.calendar import HOUR_MS
 from unmet.demand.panel import Panel
 from unmet.estimation.exposed import FullHours
 from unmet.estimation.occupancy import Network
@@ -166,16 +166,19 @@ def _openings(panel: Panel, network: Network) -> list[str]:
 
 
 def _silences(panel: Panel, network: Network) -> list[str]:
-    start = panel.sessions.select("start", site=pl.Series(network.site_of_station[network.station_of_session]))
-    gaps = start.sort("site", "start").with_columns(gap=pl.col("start").diff().over("site").dt.total_hours() / 24)
-    silent = gaps.group_by("site").agg(pl.max("gap")).filter(pl.col("gap") >= SILENT_DAYS).sort("gap", descending=True)
-    if silent.is_empty():
+    visits, silent = network.visits, np.zeros(network.sites)
+    is_car = visits.row >= 0
+    site = np.repeat(np.arange(network.sites), np.diff(visits.first))[is_car]
+    days = np.diff(visits.start_ms[is_car]) / (24 * HOUR_MS)
+    same = site[1:] == site[:-1]
+    np.maximum.at(silent, site[1:][same], days[same])
+    number, worst = int((silent >= SILENT_DAYS).sum()), int(silent.argmax())
+    if number == 0:
         return []
-    worst, days = silent.row(0)
     return [
-        f"{_count(silent.height, 'site has', 'sites have')} no session for {SILENT_DAYS} days or more at a time (the "
-        f"longest: {panel.sites['name'][worst]}, {days:.0f} days). Those days count as days without demand: if a site "
-        "was out of order, give it with --outages."
+        f"{_count(number, 'site has', 'sites have')} no session for {SILENT_DAYS} days or more at a time (the "
+        f"longest: {panel.sites['name'][worst]}, {silent[worst]:.0f} days). Those days count as days without demand: "
+        "if a site was out of order, give it with --outages."
     ]
 
 

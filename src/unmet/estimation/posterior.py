@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from unmet.compiled import compiled
 from unmet.estimation.clock import BINS_AN_HOUR, Clock
 from unmet.estimation.crowding import BETAS, Crowding, crowd_at_full
 from unmet.estimation.energies import BLOCK
@@ -37,6 +38,7 @@ MODEL_ERROR = 0.03
 MOST_ERROR = 0.35
 """Error of other towns and of the self-check together at most, as a logarithm: a 90 % interval then spans about a
 factor of two either way, and a wider one would say no more than the warning does."""
+LARGE_MEAN, MOST_INVERTED = 20.0, 1000  # mean up to which numbers are drawn by inversion, and the largest such number
 SITE_ERROR = 0.1
 """Error of a single site beyond all of this, as a logarithm. It is independent between sites, so that it matters for a
 station or a network with one large site, and hardly for the total of many."""
@@ -62,8 +64,8 @@ class SiteDraws:
     """Lost demand of one site."""
 
     hour: Integers  # (hours that were full for a time,)
-    arrivals: Floats  # (draws, hours)
-    kwh: Floats  # (draws, hours)
+    arrivals: Floats  # (hours, draws)
+    kwh: Floats  # (hours, draws)
 
 
 def draw_network(
@@ -138,30 +140,112 @@ def draw_site(
         rng: random numbers of this site.
     """
     draws, day = network.draws, clock.day[rows.hour * BINS_AN_HOUR]
-    mean = usual[network.profile] * network.city_day[:, day] * rates.slow[site, day]
-    mean *= (network.factor * _response(site, network, rates.crowding, capacity, rng))[:, None]
-    busier: Floats | float = 1.0
-    if np.isfinite(rates.site_shape):
-        days, of_day = np.unique(day, return_inverse=True)
-        shape = rates.site_shape + rates.count[site, days]
-        rate = rates.site_shape + rates.expected[site, days]
-        site_day = rng.standard_gamma(shape, (draws, len(days))) / rate
-        mean *= site_day[:, of_day]
-        busier = (site_day / rates.site_day[site, days])[:, of_day]
-    if np.isfinite(bursts.shape):
-        # Given the effect of the day: the same arrivals must not raise both.
-        shape, rate = bursts.shape + bursts.arrivals, bursts.shape + bursts.expected * busier
-        mean *= rng.standard_gamma(shape, mean.shape) / rate
-    mean *= np.exp(SITE_ERROR * rng.standard_normal(draws) - SITE_ERROR**2 / 2)[:, None]
+    scale = network.factor * _response(site, network, rates.crowding, capacity, rng)
+    scale *= np.exp(SITE_ERROR * rng.standard_normal(draws) - SITE_ERROR**2 / 2)
     if capacity_sure < 1:
-        mean *= (rng.random(draws) < capacity_sure)[:, None]
-    arrivals = rng.poisson(mean).astype(float)
+        scale *= rng.random(draws) < capacity_sure
+    days, of_day = np.unique(day, return_inverse=True)
+    site_day = np.ones((draws, len(days)))
+    if np.isfinite(rates.site_shape):
+        shape = rates.site_shape + rates.count[site, days]
+        site_day = rng.standard_gamma(shape, (draws, len(days))) / (rates.site_shape + rates.expected[site, days])
+    level = scale[:, None] * network.city_day[:, days] * rates.slow[site, days] * site_day
     block = clock.week[rows.hour * BINS_AN_HOUR] // BINS_AN_HOUR % 24 // BLOCK
-    spread = 1 / max(variation, 0.05) ** 2
-    kwh, some = np.zeros_like(arrivals), arrivals > 0
-    kwh[some] = rng.standard_gamma(arrivals[some] * spread) / spread
-    kwh *= session_kwh[block]
+    arrivals, kwh = _draw_hours(
+        rng,
+        np.ascontiguousarray(usual),
+        network.profile,
+        np.ascontiguousarray(level.T),
+        np.ascontiguousarray((site_day / _mean_site_day(rates, site, days)).T),
+        of_day,
+        bursts,
+        session_kwh[block],
+        1 / max(variation, 0.05) ** 2,
+    )
     return SiteDraws(rows.hour, arrivals, kwh)
+
+
+@compiled()
+def _draw_hours(
+    rng: np.random.Generator,
+    usual: Floats,
+    profile: Integers,
+    level: Floats,
+    busier: Floats,
+    of_day: Integers,
+    bursts: HourEffects,
+    session_kwh: Floats,
+    spread: float,
+) -> tuple[Floats, Floats]:
+    """Draw arrivals and energy of every full hour, (hours, draws).
+
+    Args:
+        rng: random numbers.
+        usual: arrivals predicted by each profile, (profiles, hours).
+        profile: of each draw, (draws,).
+        level: all that multiplies them on each full day, (full days, draws).
+        busier: drawn effect of the site-day over its mean, (full days, draws).
+        of_day: which full day each hour is on, (hours,).
+        bursts: effects of the hours.
+        session_kwh: mean energy of a lost driver, (hours,).
+        spread: shape of the gamma distribution of a session's energy.
+    """
+    hours, draws = len(of_day), len(profile)
+    arrivals, kwh = np.zeros((hours, draws)), np.zeros((hours, draws))
+    for h in range(hours):
+        d = of_day[h]
+        for i in range(draws):
+            mean = usual[profile[i], h] * level[d, i]
+            if np.isfinite(bursts.shape):
+                # Given the effect of the day: the same arrivals must not raise both.
+                rate = bursts.shape + bursts.expected[h] * busier[d, i]
+                number = _gamma_poisson(rng, bursts.shape + bursts.arrivals[h], mean / rate)
+            else:
+                number = _poisson(rng, mean)
+            if number > 0:
+                arrivals[h, i] = number
+                kwh[h, i] = rng.standard_gamma(number * spread) / spread * session_kwh[h]
+    return arrivals, kwh
+
+
+@compiled()
+def _gamma_poisson(rng: np.random.Generator, shape: float, scale: float) -> int:
+    """A Poisson number whose mean is gamma distributed with this shape and scale: negative binomial, by inversion."""
+    if shape * scale > LARGE_MEAN:
+        return int(rng.poisson(rng.standard_gamma(shape) * scale))
+    uniform = rng.random()
+    if uniform <= 1 - shape * scale:  # and so below (1 + scale)^-shape
+        return 0
+    number, probability = 0, (1 + scale) ** -shape
+    while uniform > probability and number < MOST_INVERTED:
+        uniform -= probability
+        probability *= (shape + number) / (number + 1) * scale / (1 + scale)
+        number += 1
+    return number
+
+
+@compiled()
+def _poisson(rng: np.random.Generator, mean: float) -> int:
+    """A Poisson number by inversion; most means are small, and most numbers 0."""
+    if mean > LARGE_MEAN:
+        return int(rng.poisson(mean))
+    uniform = rng.random()
+    if uniform <= 1 - mean:  # and so below exp(-mean)
+        return 0
+    number, probability = 0, np.exp(-mean)
+    while uniform > probability and number < MOST_INVERTED:
+        uniform -= probability
+        number += 1
+        probability *= mean / number
+    return number
+
+
+def _mean_site_day(rates: Rates, site: int, days: NDArray[np.integer]) -> Floats:
+    """Posterior mean of the effects of some days of a site."""
+    if np.isinf(rates.site_shape):
+        return np.ones(len(days))
+    shape = rates.site_shape
+    return np.asarray((shape + rates.count[site, days]) / (shape + rates.expected[site, days]))
 
 
 def _response(

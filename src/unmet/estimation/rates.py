@@ -14,6 +14,7 @@ says when to stop.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -21,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
-from unmet.demand.spells import FREE, FULL, History
+from unmet.demand.spells import FREE, History
 from unmet.estimation.clock import BIN_MS, BINS_A_WEEK, BINS_AN_HOUR, Clock
 from unmet.estimation.crowding import (
     BETAS,
@@ -40,6 +41,7 @@ from unmet.estimation.exposed import (
     expected_by_step,
     exposed_by_week,
     full_hours,
+    time_sums,
 )
 from unmet.estimation.gammas import gamma_shape
 from unmet.estimation.levels import level_before, slow_level
@@ -162,7 +164,7 @@ def fit_rates(
     slow, city_day, site_day = np.ones((sites, days)), np.ones(days), np.ones((sites, days))
     response, crowding = np.ones_like(step, dtype=float), None
     memories, city_shape, site_shape, objective = (np.inf, np.inf), np.inf, np.inf, -np.inf
-    missing = _missing_hours(history, clock)
+    missing = _missing_hours(history)
     for _ in range(MOST_ROUNDS if sites <= MANY_SITES else FEWER_ROUNDS):
         exposed = exposed_by_week(history.spells, clock, slow * city_day * site_day, response, held)
         exposed += missing[:, None]
@@ -223,20 +225,21 @@ def response_at_full(rates: Rates, capacity: Integers) -> Floats:
 
 
 def resampled_weekly(
-    rates: Rates, history: History, clock: Clock, capacity: Integers, rng: np.random.Generator
-) -> Floats:
+    rates: Rates, history: History, clock: Clock, capacity: Integers, times: int, rng: np.random.Generator
+) -> Iterator[Floats]:
     """Weekly rates fitted again with days weighted at random (Bayesian bootstrap), (sites, bins of the week)."""
-    weight = rng.standard_exponential(clock.days)
-    weight /= weight.mean()
     site, bin_, _ = _observed(history, clock, NOTHING_HELD, False)
-    count = np.zeros((len(capacity), BINS_A_WEEK))
-    np.add.at(count, (site, clock.week[bin_]), weight[clock.day[bin_]])
-    response = response_table(rates.crowding, capacity)
-    exposed = exposed_by_week(history.spells, clock, rates.level * weight, response, NOTHING_HELD)
-    exposed += _missing_hours(history, clock)[:, None]
-    components = rates.components
-    fitted = fit_profiles(count, exposed, components.rank, rates.profiles, components.smooth)
-    return own_departures(count, exposed, fitted.rate)
+    week, day = clock.week[bin_], clock.day[bin_]
+    response, level, components = response_table(rates.crowding, capacity), rates.level, rates.components
+    missing = _missing_hours(history)
+    for _ in range(times):
+        weight = rng.standard_exponential(clock.days)
+        weight /= weight.mean()
+        count = np.zeros((len(capacity), BINS_A_WEEK))
+        np.add.at(count, (site, week), weight[day])
+        exposed = exposed_by_week(history.spells, clock, level * weight, response, NOTHING_HELD) + missing[:, None]
+        fitted = fit_profiles(count, exposed, components.rank, rates.profiles, components.smooth)
+        yield own_departures(count, exposed, fitted.rate)
 
 
 def held_out_score(rates: Rates, history: History, clock: Clock, capacity: Integers, held: NDArray[np.bool_]) -> float:
@@ -256,35 +259,25 @@ def _with_turned_away(
     Their number is the rate of lost arrivals times the time that a site has been full for, on average, up to a mean
     stay (by Little's law: car-hours over arrivals). The rate of lost arrivals falls with that number in turn.
     """
-    spells, sites = history.spells, len(capacity)
-    hours = (spells.end_ms - spells.begin_ms) / 3_600_000
-    site = np.repeat(np.arange(sites), np.diff(spells.first))
-    is_full = spells.state == FULL
-    full, squared = (np.bincount(site, is_full * values, minlength=sites) for values in (hours, hours**2))
-    arrivals = np.bincount(history.arrivals.site, minlength=sites)
-    stay = np.bincount(site, hours * spells.taken, minlength=sites) / np.maximum(arrivals, 1)
-    since = np.minimum(squared / np.maximum(2 * full, 1e-9), stay)
-    rows = full_hours(spells, clock, weekly)
+    sites, time = len(capacity), time_sums(history.spells)
+    stay = time.cars / np.maximum(np.bincount(history.arrivals.site, minlength=sites), 1)
+    since = np.minimum(time.full_squared / np.maximum(2 * time.full, 1e-9), stay)
+    rows = full_hours(history.spells, clock, weekly)
     usual = rows.usual * level[rows.site, clock.day[rows.hour * BINS_AN_HOUR]]
-    rate = np.bincount(rows.site, usual, minlength=sites) / np.maximum(full, 1e-9)
+    rate = np.bincount(rows.site, usual, minlength=sites) / np.maximum(time.full, 1e-9)
     away = np.zeros(sites)
     for _ in range(AWAY_ROUNDS):
         away = rate * since * np.exp(crowding.beta * crowd_at_full(crowding._replace(away=away), capacity))
     return crowding._replace(away=np.minimum(away, capacity))
 
 
-def _missing_hours(history: History, clock: Clock) -> Floats:
+def _missing_hours(history: History) -> Floats:
     """Exposed hours per bin of the week that sites which were almost always full are given, (sites,).
 
     A site counts as exposed for at least `LEAST_EXPOSED` of its time: what it turned away beyond that is unknowable.
     """
-    spells = history.spells
-    hours = (spells.end_ms - spells.begin_ms) / 3_600_000
-    site = np.repeat(np.arange(len(spells.first) - 1), np.diff(spells.first))
-    sites = len(spells.first) - 1
-    whole = np.bincount(site, hours, minlength=sites)
-    exposed = np.bincount(site, hours * (spells.state == FREE), minlength=sites)
-    return np.asarray(np.maximum(LEAST_EXPOSED * whole - exposed, 0.0) / BINS_A_WEEK)
+    time = time_sums(history.spells)
+    return np.asarray(np.maximum(LEAST_EXPOSED * time.whole - time.free, 0.0) / BINS_A_WEEK)
 
 
 def _observed(

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unmet.compiled import compiled
-from unmet.demand.spells import FREE, Spells
-from unmet.estimation.clock import BIN_MS, Clock
+from unmet.demand.spells import FREE, Spells, pieces
+from unmet.estimation.clock import BIN_HOURS, BIN_MS, Clock
 from unmet.estimation.crowding import BETAS, crowd
 from unmet.estimation.occupancy import Network
 from unmet.estimation.rates import Components, fit_rates
@@ -105,10 +105,7 @@ def _expected_at(spells: Spells, clock: Clock, rate: Floats, taken: Integers) ->
         for i in range(spells.first[s], spells.first[s + 1]):
             if spells.state[i] != FREE or spells.taken[i] != taken[s]:
                 continue
-            at, stop = spells.begin_ms[i] - clock.first_ms, spells.end_ms[i] - clock.first_ms
-            while at < stop:
-                bin_ = at // BIN_MS
-                until = min(stop, (bin_ + 1) * BIN_MS)
-                total[s, clock.day[bin_]] += (until - at) / BIN_MS * 0.25 * rate[s, clock.week[bin_]]
-                at = until
+            begin_ms, end_ms = spells.begin_ms[i] - clock.first_ms, spells.end_ms[i] - clock.first_ms
+            for bin_, share in pieces(begin_ms, end_ms, BIN_MS):
+                total[s, clock.day[bin_]] += share * BIN_HOURS * rate[s, clock.week[bin_]]
     return total

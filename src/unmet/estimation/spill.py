@@ -25,8 +25,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unmet.compiled import compiled
-from unmet.demand.spells import FREE, FULL, History
-from unmet.estimation.clock import BIN_MS, Clock
+from unmet.demand.spells import FREE, FULL, History, pieces
+from unmet.estimation.clock import BIN_HOURS, BIN_MS, Clock
 from unmet.estimation.shares import share_posterior
 from unmet.geo import haversine_km, nearest_stations
 
@@ -137,13 +137,10 @@ def while_full(
                     while a < first[o + 1] and arrivals.at_ms[a] <= end:
                         came += 1
                         a += 1
-                    while at < end:
-                        bin_ = (at - clock.first_ms) // BIN_MS
-                        until = min(end, clock.first_ms + (bin_ + 1) * BIN_MS)
-                        hours, week, day = (until - at) / 3_600_000, clock.week[bin_], clock.day[bin_]
+                    for bin_, share in pieces(at - clock.first_ms, end - clock.first_ms, BIN_MS):
+                        hours, week, day = share * BIN_HOURS, clock.week[bin_], clock.day[bin_]
                         expected += hours * rate[o, week] * level[o, day] * response[o, min(spells.taken[j], most)]
                         turned_away += hours * rate[s, week] * level[s, day] * at_full[s]
-                        at = until
                 j += 1
     return WhileFull(came, expected, turned_away)
 

@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from unmet.compiled import compiled
 from unmet.demand.calendar import hours_between
 from unmet.demand.panel import Panel
 from unmet.estimation.exposed import FullHours
@@ -138,8 +139,8 @@ def sum_draws(given: Ingredients, interval: float) -> Recovered:
         starts = np.flatnonzero(np.diff(week[hours], prepend=-1))
         if len(starts):
             of_week = week[hours][starts]
-            week_arrivals[:, r, of_week] = np.add.reduceat(arrivals, starts, axis=1)
-            week_kwh[:, r, of_week] = np.add.reduceat(kwh, starts, axis=1)
+            week_arrivals[:, r, of_week] = np.add.reduceat(arrivals, starts, axis=0).T
+            week_kwh[:, r, of_week] = np.add.reduceat(kwh, starts, axis=0).T
         for part in parts:
             station_arrivals[:, part.station], station_kwh[:, part.station] = part.arrivals, part.kwh
         return parts, _hour_table(str(names[r]), times.gather(hours), arrivals, kwh, interval, kept)
@@ -158,37 +159,41 @@ def sum_draws(given: Ingredients, interval: float) -> Recovered:
 
 
 def _region_draws(given: Ingredients, member: NDArray[np.bool_]) -> tuple[Integers, Floats, Floats, list[_StationSums]]:
-    """Hours with a chance of a loss, draws of arrivals and energy in them, (draws, hours), and sums of the stations.
+    """Hours with a chance of a loss, draws of arrivals and energy in them, (hours, draws), and sums of the stations.
 
     A site with stations in several regions is drawn once for each, from the same random numbers.
     """
     parts = {s: given.rows_of(s) for s in np.unique(given.network.site_of_station[member])}
     sites = [s for s, part in parts.items() if part.stop > part.start]
     hours = np.unique(np.concatenate([given.rows.hour[parts[s]] for s in sites] or [np.empty(0, np.int64)]))
-    arrivals, kwh = np.zeros((given.common.draws, len(hours))), np.zeros((given.common.draws, len(hours)))
+    arrivals, kwh = np.zeros((len(hours), given.common.draws)), np.zeros((len(hours), given.common.draws))
     sums = []
     for s in sites:
         stations, hour, drawn = given.draw(int(s))
         at = np.searchsorted(hours, hour)
         for station, (part_arrivals, part_kwh) in zip(stations, drawn, strict=True):
             if member[station]:
-                arrivals[:, at] += part_arrivals
-                kwh[:, at] += part_kwh
-                sums.append(
-                    _StationSums(
-                        int(station),
-                        part_arrivals.sum(axis=1),
-                        part_kwh.sum(axis=1),
-                        hour,
-                        part_arrivals.mean(axis=0),
-                        part_kwh.mean(axis=0),
-                    )
-                )
+                by_draw, by_hour = _add(arrivals, part_arrivals, at)
+                kwh_by_draw, kwh_by_hour = _add(kwh, part_kwh, at)
+                sums.append(_StationSums(int(station), by_draw, kwh_by_draw, hour, by_hour, kwh_by_hour))
     return hours, arrivals, kwh, sums
 
 
+@compiled()
+def _add(total: Floats, part: Floats, at: Integers) -> tuple[Floats, Floats]:
+    """Add the draws of a station to those of its region; its sums over hours, and its means over draws."""
+    hours, draws = part.shape
+    by_draw, by_hour = np.zeros(draws), np.zeros(hours)
+    for h in range(hours):
+        for i in range(draws):
+            total[at[h], i] += part[h, i]
+            by_draw[i] += part[h, i]
+            by_hour[h] += part[h, i]
+    return by_draw, by_hour / draws
+
+
 def _split(drawn: SiteDraws, share: Floats, rng: np.random.Generator) -> list[tuple[Floats, Floats]]:
-    """Arrivals and energy of each station of a site, (draws, hours); in every draw they add up to the site's."""
+    """Arrivals and energy of each station of a site, (hours, draws); in every draw they add up to the site's."""
     if len(share) == 1:
         return [(drawn.arrivals, drawn.kwh)]
     parts, left, rest = [], drawn.arrivals, float(share.sum())
@@ -203,12 +208,12 @@ def _split(drawn: SiteDraws, share: Floats, rng: np.random.Generator) -> list[tu
 def _hour_table(name: str, times: pl.Series, arrivals: Floats, kwh: Floats, interval: float, kept: int) -> pl.DataFrame:
     columns: dict[str, pl.Series | Floats] = {"unique_id": pl.Series([name] * len(times), dtype=pl.String), "ds": times}
     for what, values in (("arrivals", arrivals), ("kwh", kwh)):
-        made = estimate(values, interval)
+        made = estimate(values.T, interval)
         columns |= {f"lost_{what}{end}": value for end, value in zip(("", "_low", "_high"), made, strict=True)}
-    columns["any_lost"] = (arrivals > 0).mean(axis=0)
+    columns["any_lost"] = (arrivals > 0).mean(axis=1)
     table = pl.DataFrame(columns)
     if kept:
-        draws = np.ascontiguousarray(kwh[:kept].T.astype(np.float32))
+        draws = np.ascontiguousarray(kwh[:, :kept].astype(np.float32))
         table = table.with_columns(pl.Series("lost_draws", draws, dtype=pl.Array(pl.Float32, kept)))
     return table
 

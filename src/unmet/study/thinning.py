@@ -17,7 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unmet.compiled import compiled
-from unmet.demand.occupancy import HOUR_MS
+from unmet.demand.calendar import HOUR_MS
 from unmet.demand.panel import Panel, build_panel
 from unmet.demand.regions import Regions
 from unmet.demand.spells import FULL
