@@ -18,9 +18,9 @@ from unmet.estimation.spill import (
     COMMON_SPREAD,
     REACH_KM,
     UNKNOWN_SPREAD,
-    WhileFull,
+    Nearby,
     _rate_of_full_neighbours,
-    find_neighbours,
+    nearest_sites,
     spill_posterior,
     spilled_sessions,
     while_full,
@@ -32,45 +32,53 @@ CLOCK = make_clock(0, HOURS, "UTC")
 NEAR = np.array([1, 0, 3, -1])
 
 
-def random_history(seed, number=60):
+def random_history(seed, number=60, step=1):
+    """Visits whose times are multiples of `step` [ms]."""
     rng = np.random.default_rng(seed)
-    start = np.sort(rng.choice(HOURS * 60 * MINUTE, number, replace=False))
-    end = start + rng.integers(1, 120 * MINUTE, number)
+    start = step * np.sort(rng.choice(HOURS * 60 * MINUTE // step, number, replace=False))
+    end = start + step * rng.integers(1, 120 * MINUTE // step, number)
     visits = group_visits(rng.integers(0, SITES, number), start, end, np.arange(number), SITES)
     return sweep(visits, np.array([1, 1, 2, 2]), np.zeros(SITES, np.int64), np.full(SITES, HOURS * 60 * MINUTE))
 
 
-def overlap(a, b):
-    """Time that two spells have in common, as begin and end."""
-    return max(a[0], b[0]), min(a[1], b[1])
-
-
 @settings(max_examples=40)
 @given(st.integers(0, 2**32 - 1))
-def test_sums_while_a_site_is_full_and_its_neighbour_is_free_equal_a_count(seed):
+def test_sums_while_sites_are_full_and_their_neighbour_is_free_equal_a_count(seed):
+    """Minute by minute: sites 0 and 3 both divert to 1, so that no arrival there may count twice."""
     rng = np.random.default_rng(seed)
-    history = random_history(seed)
-    spells, arrivals = history.spells, history.arrivals
+    near = np.array([1, 0, 3, 1])
+    history = random_history(seed, step=MINUTE)
     rate, level = rng.random((SITES, BINS_A_WEEK)), rng.random((SITES, CLOCK.days))
     response, at_full = rng.random((SITES, 3)), rng.random(SITES)
-    came = expected = turned_away = 0.0
-    edges = np.arange(len(CLOCK.week) + 1) * 900_000
-    for s, o in enumerate(NEAR):
-        own, others = (range(spells.first[each], spells.first[each + 1]) for each in (s, o if o >= 0 else s))
-        for i in own if o >= 0 else ():
-            for j in others:
-                begin, end = overlap((spells.begin_ms[i], spells.end_ms[i]), (spells.begin_ms[j], spells.end_ms[j]))
-                if spells.state[i] != FULL or spells.state[j] != FREE or begin >= end:
-                    continue
-                came += ((arrivals.site == o) & (arrivals.at_ms > begin) & (arrivals.at_ms <= end)).sum()
-                hours = np.clip(np.minimum(edges[1:], end) - np.maximum(edges[:-1], begin), 0, None) / 3_600_000
-                mean = hours * rate[o, CLOCK.week] * level[o, CLOCK.day]
-                expected += mean.sum() * response[o, spells.taken[j]]
-                turned_away += (hours * rate[s, CLOCK.week] * level[s, CLOCK.day]).sum() * at_full[s]
-    made = while_full(history, CLOCK, NEAR, rate, level, response, at_full)
-    assert made.arrivals == came
-    assert made.expected == pytest.approx(expected)
-    assert made.turned_away == pytest.approx(turned_away)
+    state, taken = by_minute(history)
+    sums = np.zeros(6)
+    for minute in range(HOURS * 60):
+        usual = rate[:, CLOCK.week[minute // 15]] * level[:, CLOCK.day[minute // 15]] / 60
+        for o in range(SITES):
+            if state[o, minute] == FULL:
+                continue
+            full = (near == o) & (state[:, minute] == FULL)
+            before = state[:, max(minute - 60, 0) : minute] == FULL
+            after = not full.any() and before[near == o].any()
+            turned_away = float((usual * at_full)[full].sum())
+            sums[3] += turned_away
+            if state[o, minute] == FREE and (full.any() or after):
+                came = ((history.arrivals.site == o) & (history.arrivals.at_ms == (minute + 1) * MINUTE)).sum()
+                expected = usual[o] * response[o, taken[o, minute]]
+                sums += np.array([0, 0, 0, 0, came, expected]) if after else [came, expected, turned_away, 0, 0, 0]
+    made = while_full(history, CLOCK, near, rate, level, response, at_full)
+    assert tuple(made) == pytest.approx(tuple(sums))
+
+
+def by_minute(history):
+    """State and taken plugs of every site in every minute."""
+    state, taken = np.zeros((SITES, HOURS * 60), int), np.zeros((SITES, HOURS * 60), int)
+    spells = history.spells
+    for s in range(SITES):
+        for i in range(spells.first[s], spells.first[s + 1]):
+            part = slice(spells.begin_ms[i] // MINUTE, spells.end_ms[i] // MINUTE)
+            state[s, part], taken[s, part] = spells.state[i], spells.taken[i]
+    return state, taken
 
 
 @settings(max_examples=40)
@@ -115,28 +123,42 @@ def prior():
     return made
 
 
+def nearby(arrivals, expected, turned_away, arrivals_after=0.0, expected_after=0.0):
+    return Nearby(arrivals, expected, turned_away, turned_away, arrivals_after, expected_after)
+
+
 def test_the_posterior_is_a_normal_likelihood_times_the_prior():
-    """Beyond what is expected there, and beyond what is common to sites too far away to divert to."""
-    nothing = WhileFull(0.0, 0.0, 0.0)
-    assert spill_posterior(nothing, nothing)[0] == 1  # nobody was turned away
-    near, far = WhileFull(150.0, 100.0, 60.0), WhileFull(220.0, 200.0, 80.0)
+    """Beyond what is expected there, and beyond how busy the same sites are shortly after."""
+    assert spill_posterior([(0.0, nearby(0.0, 0.0, 0.0))])[0] == 1  # nobody was turned away
+    made = spill_posterior([(0.0, nearby(150.0, 100.0, 60.0, 220.0, 200.0))])
     variance = 150 + (100 / 200) ** 2 * 220 + (COMMON_SPREAD * 100) ** 2
     expected = prior() * norm.pdf(150 - 1.1 * 100, SHARES * 60, np.sqrt(variance))
-    assert spill_posterior(near, far) == pytest.approx(expected / expected.sum())
+    assert made == pytest.approx(expected / expected.sum())
     alone = prior() * norm.pdf(150 - 100, SHARES * 60, np.sqrt(150 + (UNKNOWN_SPREAD * 100) ** 2))
-    assert spill_posterior(near, nothing) == pytest.approx(alone / alone.sum())
+    assert spill_posterior([(0.0, nearby(150.0, 100.0, 60.0))]) == pytest.approx(alone / alone.sum())
+
+
+def test_every_share_is_judged_by_rates_without_that_share():
+    """The rates of a site that drivers divert to are too high until these drivers are left out."""
+    usual, without = nearby(300.0, 200.0, 200.0, 80.0, 100.0), nearby(300.0, 150.0, 160.0, 80.0, 80.0)
+    made = spill_posterior([(0.0, usual), (0.5, without)])
+    expected, turned_away = 200 - 100 * SHARES, 200 - 80 * SHARES
+    common = np.where(SHARES <= 0.5, 0.8 + 0.4 * SHARES, 1 + 0.4 * (SHARES - 0.5))
+    variance = 300 + (expected / 100) ** 2 * 80 + (COMMON_SPREAD * expected) ** 2
+    value = prior() * norm.pdf(300 - common * expected, SHARES * turned_away, np.sqrt(variance))
+    assert made == pytest.approx(value / value.sum())
 
 
 @pytest.mark.parametrize(
     ("more", "low", "high"), [(-40, 0.0, 0.01), (0, 0.0, 0.02), (800, 0.3, 0.45), (1900, 0.8, 1.0)]
 )
 def test_the_share_follows_the_arrivals_nearby(more, low, high):
-    made = spill_posterior(WhileFull(1000.0 + more, 1000.0, 2000.0), WhileFull(4000.0, 4000.0, 400.0))
+    made = spill_posterior([(0.0, nearby(1000.0 + more, 1000.0, 2000.0, 4000.0, 4000.0))])
     assert low <= made @ SHARES <= high
 
 
-def test_a_busy_hour_of_the_town_is_not_spill():
-    busy = spill_posterior(WhileFull(1200.0, 1000.0, 400.0), WhileFull(4800.0, 4000.0, 400.0))
+def test_a_busy_hour_of_the_neighbourhood_is_not_spill():
+    busy = spill_posterior([(0.0, nearby(1200.0, 1000.0, 400.0, 4800.0, 4000.0))])
     assert busy @ SHARES < 0.03
 
 
@@ -153,7 +175,7 @@ def test_drivers_who_divert_are_found_and_are_not_lost():
     panel = made.panel()
     lost, ignored = (LostDemand(draws=100, spill=spill).fit(panel) for spill in (None, 0.0))
     share = made.spilled / (made.spilled + made.lost.height)
-    assert 0.5 * share < lost.spill_ < 1.2 * share
+    assert 0.7 * share < lost.spill_ < 1.2 * share
     off = [abs(np.log(each.summary()["lost_arrivals"]["mean"] / made.lost.height)) for each in (lost, ignored)]
     assert off[0] < 0.7 * off[1]
     # Rates are those of the drivers who wanted to come, not of those who were sent here.
@@ -162,20 +184,21 @@ def test_drivers_who_divert_are_found_and_are_not_lost():
     assert (lost.rates_.weekly.mean(axis=1) / true - 1)[1::2].mean() < 0.7 * inflated[1::2].mean()
 
 
-def test_neighbours_are_within_reach_and_placebos_beyond():
+def test_neighbours_are_the_nearest_sites_within_reach():
     rng = np.random.default_rng(4)
     sites = pl.DataFrame({"lat": 55 + 0.3 * rng.random(200), "lon": 12 + 0.3 * rng.random(200)})
     sites[7, "lat"] = None
-    made = find_neighbours(sites)
-    assert made.near[7] == made.far[7] == -1
+    sites = pl.concat([sites, sites[3:4]])  # another one at the same place
+    made = nearest_sites(sites)
+    assert made[7] == -1
+    assert made[3] == 200
+    assert made[200] == 3
     lat, lon = sites["lat"].fill_null(0.0).to_numpy(), sites["lon"].to_numpy()
-    km = haversine_km(lat[:, None], lon[:, None], lat, lon) + np.where(np.eye(200), np.inf, 0.0)
+    km = haversine_km(lat[:, None], lon[:, None], lat, lon) + np.where(np.eye(201), np.inf, 0.0)
     for s in np.flatnonzero(sites["lat"].is_not_null()):
-        nearest = int(km[s].argmin())
-        assert made.near[s] == (nearest if km[s, nearest] <= REACH_KM else -1)
-        assert made.far[s] >= 0
-        assert km[s, made.far[s]] > 2 * REACH_KM
-    assert find_neighbours(sites.head(1)) is None
+        nearest = km[s].min()
+        assert (made[s] == -1) if nearest > REACH_KM else (km[s, made[s]] == nearest)
+    assert nearest_sites(sites.head(1)).tolist() == [-1]
 
 
 def test_without_positions_nobody_is_taken_to_divert():

@@ -32,7 +32,7 @@ from unmet.estimation.selection import select_components
 from unmet.estimation.selfcheck import self_check
 from unmet.estimation.sensitivity import sensitivity_table
 from unmet.estimation.shares import SHARES, share_posterior
-from unmet.estimation.spill import find_neighbours, spill_posterior, spilled_sessions, while_full
+from unmet.estimation.spill import fit_spill, nearest_sites
 from unmet.estimation.sums import Ingredients, Recovered, estimate, sum_draws
 from unmet.estimation.tables import hour_table, region_table, site_table, station_hour_table, station_table, week_table
 from unmet.estimation.towns import TOWNS, TownPrior
@@ -43,8 +43,6 @@ __all__ = ["LostDemand"]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-LEAST_SPILL, SPILL_ROUNDS = 0.05, 6
-"""Share of diverting drivers from which their arrivals at other sites are taken out of the rates there."""
 PROFILES, MANY_SITES = 16, 1000
 """Resampled weekly profiles; a quarter of them for many sites, to save time."""
 
@@ -105,10 +103,11 @@ class LostDemand(BaseEstimator):  # type: ignore[misc]
         # 3. Rates: weekly profiles, slow levels, day effects, crowding.
         rates = fit_rates(learned.history, learned.clock, learned.capacity, components, self.prior)
         # 4. Spill: who was served at a site nearby? Their arrivals there must not inflate rates.
-        rates, learned, diverts, reach = self._spill(panel, learned, rates, rng)
+        spill = fit_spill(learned, nearest_sites(panel.sites), rates, self.spill, self.prior, rng)
+        rates, learned = spill.rates, spill.network
         network = network.without(np.flatnonzero(learned.left_out))
         known = rates if until_ms is None else rates.onwards(network.history, network.clock, network.capacity, until_ms)
-        spills = rng.choice(SHARES, self.draws, p=diverts) * reach
+        spills = rng.choice(SHARES, self.draws, p=spill.posterior) * spill.reach
         if self.spill is not None:
             spills = np.full(self.draws, self.spill)
         # 5. Bursts: how busy was the very hour in which a site was full?
@@ -261,35 +260,6 @@ class LostDemand(BaseEstimator):  # type: ignore[misc]
         if self.waiting is not None:
             return np.full(self.draws, self.waiting)
         return rng.choice(SHARES, self.draws, p=share_posterior(waited.drivers, waited.spread**2, turned_away))
-
-    def _spill(
-        self, panel: Panel, network: Network, rates: Rates, rng: np.random.Generator
-    ) -> tuple[Rates, Network, Floats, float]:
-        """Rates without diverted drivers, the network they are fitted to, and the posterior of the share that diverts.
-
-        The last is the part of the drivers turned away who have a free site within reach.
-        """
-        posterior, reach, before = np.asarray(np.eye(len(SHARES))[0]), 0.0, 0.0
-        neighbours, observed, clock, capacity = find_neighbours(panel.sites), network, network.clock, network.capacity
-        if neighbours is None:
-            return rates, network, posterior, reach
-        for _ in range(SPILL_ROUNDS):
-            response, at_full = response_table(rates.crowding, capacity), response_at_full(rates, capacity)
-            near, far = (
-                while_full(observed.history, clock, other, rates.weekly, rates.level, response, at_full)
-                for other in neighbours
-            )
-            rows = full_hours(observed.history.spells, clock, rates.weekly)
-            turned_away = float((rates.at_rows(clock, rows) * at_full[rows.site]).sum())
-            reach, posterior = min(near.turned_away / max(turned_away, 1e-9), 1.0), spill_posterior(near, far)
-            share = float(posterior @ SHARES) if self.spill is None else min(self.spill / max(reach, 1e-9), 1.0)
-            if share < LEAST_SPILL or abs(share - before) < LEAST_SPILL / 5:
-                break
-            hourly, before = rates.weekly * rates.level.mean(axis=1, keepdims=True), share
-            spilled = spilled_sessions(observed.history, clock, neighbours.near, hourly, response, at_full, share, rng)
-            network = observed.without(spilled)
-            rates = fit_rates(network.history, clock, capacity, rates.components, self.prior)
-        return rates, network, posterior, reach
 
 
 def _resampled_usual(

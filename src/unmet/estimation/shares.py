@@ -21,13 +21,16 @@ NOBODY = 0.8
 SHARES = np.linspace(0.0, 1.0, 101)
 
 
-def share_posterior(excess: float, variance: float, turned_away: float) -> Floats:
-    """Posterior probability of each of `SHARES`; the prior, where nobody was turned away."""
+def share_posterior(excess: Floats | float, variance: Floats | float, turned_away: Floats | float) -> Floats:
+    """Posterior probability of each of `SHARES`; nobody, where nobody was turned away.
+
+    What depends on the share itself is given for each of them.
+    """
     prior = (1 - SHARES) ** 2
     prior = (1 - NOBODY) * prior / prior.sum()
     prior[0] += NOBODY
-    if turned_away < 1 or variance <= 0:
+    if np.max(turned_away) < 1 or np.min(variance) <= 0:
         return np.asarray(np.eye(len(SHARES))[0])
-    log_likelihood = -((excess - SHARES * turned_away) ** 2) / (2 * variance)
+    log_likelihood = -((excess - SHARES * turned_away) ** 2) / (2 * variance) - np.log(variance) / 2
     posterior = prior * np.exp(log_likelihood - log_likelihood.max())
     return np.asarray(posterior / posterior.sum())
