@@ -146,5 +146,6 @@ def _about(records: Records, outages: pl.DataFrame) -> dict[str, Any]:
         "formats": records.formats,
         "quality": {name: count for name, count in records.counts.items() if name not in kept and count},
         "outages": outages.height,
+        "readings": records.readings_in_short,
         "record_notes": records.notes,
     }

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from unmet.errors import InputError
 from unmet.records.cleaning import FILE
 from unmet.records.formats.base import LINE, REJECTED, Raw
 from unmet.records.one_file import Looked, OneFile, Reading, look_at, read_one
@@ -57,6 +58,10 @@ def read_batches(sources: list[Source], reading: Reading) -> Iterator[Batch]:
                     yield judging.popleft().result()
             while judging:
                 yield judging.popleft().result()
+        except InputError:
+            for task in judging:  # what is wrong with an earlier file comes first
+                task.result()
+            raise
         finally:
             for task in judging:
                 task.cancel()

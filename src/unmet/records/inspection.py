@@ -75,7 +75,17 @@ def _inspect(source: Source, reading: Reading) -> Inspection:
     aside = {name: count for name, count in one.counts.items() if count and name != "rows_in"}
     kept = one.sessions.height
     return Inspection(
-        source.name, used, rows, kept, examples, made, one.readings, one.notes, aside, _sample(one.sessions), None
+        source.name,
+        used,
+        rows,
+        kept,
+        examples,
+        made,
+        list(map(str, one.readings)),
+        one.notes,
+        aside,
+        _sample(one.sessions),
+        None,
     )
 
 
@@ -98,7 +108,8 @@ def _to_start_from(mapping: Mapping, frame: pl.DataFrame) -> str:
             values[entry] = value
             taken |= set(names)
     for entry in _NEEDED:
-        if entry not in values and "station" not in values:
+        instead = {"station_id": "station", "end": "duration"}.get(entry)
+        if entry not in values and instead not in values:
             likely = candidates(entry, frame, taken)
             values[entry] = likely[0] if likely else "COLUMN"
             taken |= set(likely[:1])

@@ -7,7 +7,7 @@ that an analyst writes it once for a source and uses it again.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -27,6 +27,8 @@ class Mapping(BaseModel):
 
     start: str | tuple[str, ...] = Field("start", description="column of the start, or columns of date and time")
     end: str | tuple[str, ...] = Field("end", description="column of the end, or columns of date and time")
+    duration: str | None = Field(None, description="column of the time plugged in, where there is none of the end")
+    duration_unit: Literal["h", "min", "s"] | None = Field(None, description="unit of durations that are bare numbers")
     energy_kwh: str = Field("energy_kwh", description="column of the energy")
     energy_factor: float = Field(1.0, gt=0, description="what the energy is multiplied by: 0.001 for Wh")
     session_id: Ids = Field("session_id", description="column of the session's id")
