@@ -52,14 +52,18 @@ class Mapping(BaseModel):
         return self.local_zone or self.time_zone
 
     def to_yaml(self) -> str:
-        """The mapping as the text of a mapping file, defaults left out."""
-        return yaml.safe_dump(self.model_dump(mode="json", exclude_defaults=True), sort_keys=False)
+        """The mapping as the text of a mapping file: what was said, and no defaults."""
+        return yaml.safe_dump(self.said(mode="json"), sort_keys=False, allow_unicode=True)
+
+    def said(self, mode: Literal["python", "json"] = "python") -> dict[str, Any]:
+        """The entries that somebody set, also to their defaults: `time_zone: UTC` is a statement."""
+        return self.model_dump(mode=mode, exclude_unset=True)
 
 
 def mapping_from(values: dict[str, Any], source: str, base: Mapping | None = None) -> Mapping:
     """A mapping of these values on top of another one, or one sentence on what makes no sense."""
     try:
-        return Mapping(**((base or Mapping()).model_dump() | values))
+        return Mapping(**((base or Mapping()).said() | values))
     except ValidationError as error:
         known = ", ".join(Mapping.model_fields)
         raise refusal(error, source, f"maps {{name}}, which is nothing that can be mapped: give {known}") from None

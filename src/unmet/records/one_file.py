@@ -22,7 +22,7 @@ from unmet.records.plug_ids import tell_plugs_apart
 from unmet.records.sources import Source
 from unmet.records.stations import STATIONS
 
-__all__ = ["Looked", "OneFile", "Reading", "final_mapping", "look_at", "looks_like_stations", "read_one"]
+__all__ = ["Looked", "OneFile", "Reading", "final_mapping", "look_at", "looks_like_stations", "read_one", "with_zone"]
 
 _ZONELESS = ("generic", "table", "unmet")  # formats that do not say what times without a zone are
 
@@ -91,7 +91,7 @@ def read_one(looked: Looked, reading: Reading) -> OneFile:
     if raw.sessions is None:
         return OneFile(used, None, raw.rejected, {}, raw.stations, raw.outages, notes=list(raw.notes))
     counts["rows_in"] = raw.sessions.height + raw.rejected.height
-    chosen = _with_zone(reading, raw.mapping, used)
+    chosen = with_zone(reading, raw.mapping, used)
     mapping = final_mapping(raw.mapping, chosen, columns, source.name)
     try:
         check_columns(mapping, columns, reading.chosen, source.name, raw.sessions)
@@ -166,7 +166,7 @@ def final_mapping(base: Mapping, chosen: dict[str, Any], columns: Collection[str
     return mapping_from(values, f"The mapping for {name}", base) if values else base
 
 
-def _with_zone(reading: Reading, mapping: Mapping, used: str) -> dict[str, Any]:
+def with_zone(reading: Reading, mapping: Mapping, used: str) -> dict[str, Any]:
     """What the user says of a file, and the zone of its times where nobody else does."""
     unsaid = used in _ZONELESS and mapping.zone is None
     if reading.time_zone is None or not unsaid or {"time_zone", "zone", "local_zone"} & set(reading.chosen):

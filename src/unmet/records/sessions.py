@@ -100,7 +100,7 @@ def read_records(
         progress: called with the number of files read so far, and of all.
     """
     sources = find_sources(paths)
-    chosen = mapping.model_dump(exclude_defaults=True) if isinstance(mapping, Mapping) else dict(mapping or {})
+    chosen = mapping.said() if isinstance(mapping, Mapping) else dict(mapping or {})
     table = check_stations(stations, crs, station_mapping) if stations is not None else None
     known = set(table.kept["station_id"]) if table is not None else None
     reading = Reading(format, chosen, time_zone, known, now or dt.datetime.now(dt.UTC), since, until)
