@@ -311,7 +311,7 @@ def _said(
         order = "Days" if days else "Months"
         return (
             evidence,
-            f"{order} come first in the dates: ends follow starts and rows are in order only so (day_first).",
+            f"{order} come first in the dates: only then do ends follow starts and rows stay in order (day_first).",
         )
     return evidence, None
 

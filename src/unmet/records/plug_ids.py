@@ -21,7 +21,7 @@ __all__ = ["overlap_share", "tell_plugs_apart"]
 LEAST_SHARE = 0.05  # of sessions that overlap another on their plug; real records have about 1 %
 HOPELESS_SHARE = 0.2  # above it, an id is not of a plug
 LEAST_SESSIONS = 20
-MANY_SESSIONS = 200_000  # enough to judge by
+MANY_SESSIONS = 100_000  # enough to judge by
 ALLOWED_MS = 60_000  # clocks to the minute
 _POSTS = re.compile(
     r"post|borne|colonn|cp.?id|charge.?point|charge.?box|charger|evse|station|unit|device|asset|serial|s[äa]ule|pole"
@@ -93,7 +93,7 @@ def _overlaps(place: NDArray[np.int64], start: NDArray[np.int64], end: NDArray[n
         if place[i] != place[i - 1]:
             until = end[i]
             continue
-        is_same = start[i] == start[i - 1] and end[i] == end[i - 1]  # told twice
+        is_same = start[i] == start[i - 1] and end[i] == end[i - 1]  # a duplicate
         if start[i] < until - allowed and end[i] > start[i] and not is_same:
             count += 1
         until = max(until, end[i])

@@ -28,7 +28,7 @@ def mend_positions(
     """Stations with swapped positions turned, and sentences on that and on positions far from all others.
 
     A position is swapped if it lies among the others only the other way round; all of them are, if they lie in the
-    records' time zone only so. `stations` has station_id, lat and lon [degree], null where unknown. Where there is no
+    records' time zone only then. `stations` has station_id, lat and lon [degree], null where unknown. Where there is no
     time zone to tell, a sentence says where they lie, unless positions `are_certain`.
     """
     notes = []
@@ -39,10 +39,12 @@ def mend_positions(
             ids = placed["station_id"].filter(pl.Series(turned))
             stations = _swap(stations, ids)
             some = f"{len(ids):,} of {placed.height:,} stations (as {ids[0]})"
-            notes.append(f"{name}: latitude and longitude of {some} were swapped: they lie among the others only so.")
+            notes.append(
+                f"{name}: latitude and longitude of {some} were swapped: only then do they lie among the others."
+            )
     if placed.height and _is_other_way_round(stations, time_zone):
         stations = _swap(stations, placed["station_id"])
-        notes.append(f"{name}: latitudes and longitudes were swapped: they lie in {time_zone} only so.")
+        notes.append(f"{name}: latitudes and longitudes were swapped: only then do they lie in {time_zone}.")
     elif placed.height and not notes and not are_certain and zone_place(time_zone) is None:
         notes += _place_note(stations, name)
     return stations, notes + _far_notes(stations, name)

@@ -76,7 +76,7 @@ def read_times(
     """
     quick = [_read_quickly(column) for column in columns]
     years_first, note = with_years_first(columns, [texts for _, texts in quick if texts is not None])
-    if note is not None:
+    if note is not None and day_first is None:
         clocks, readings, notes = read_times(years_first, day_first, suggested)
         return clocks, readings, [*notes, note]
     rest = [

@@ -86,7 +86,9 @@ def _name(factor: float) -> str:
 def _reading(factor: float, wrong: int, rows: int) -> Finding:
     if not rows:
         return Finding(f"Energies are read in {_name(factor)}.")
-    return Finding(f"Energies are read in {_name(factor)}; {{}} of {{}} are impossible so.", (int(wrong), rows))
+    return Finding(
+        f"Energies are read in {_name(factor)}; {{}} of {{}} are impossible in that unit.", (int(wrong), rows)
+    )
 
 
 def _for_all(energy: Floats, hours: Floats, suggested: float) -> tuple[float, str | None]:

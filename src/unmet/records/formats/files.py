@@ -69,8 +69,8 @@ def read_text(head: Head) -> str:
 def read_table(head: Head) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The rows of a CSV or Parquet file with their lines, and the rows that have no shape.
 
-    Cells of a CSV stay text. Names of columns are stripped, columns without a name are left out, and lines without any
-    value are no rows.
+    Cells of a CSV stay text. Names of columns are stripped, columns without a name are left out, and blank
+    lines are skipped.
     """
     if head.kind == "excel":
         return read_sheet(head.path, head.sheet or "")
