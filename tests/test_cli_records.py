@@ -46,6 +46,11 @@ def test_a_folder_of_files_with_mapped_stations_and_a_period(files, tmp_path):
     assert 0 < said["rows_kept"] < 400
     assert said["quality"]["outside_period"] == said["rows_set_aside"]
     assert any("EPSG:21781" in note for note in said["record_notes"])
+    orders = [line for line in said["readings"] if "dates are read" in line]
+    assert len(orders) == 2  # one file has the day first, the other the month
+    assert all(line.endswith("(1 file).") for line in orders)
+    page = (tmp_path / "p" / "panel.html").read_text(encoding="utf-8")
+    assert all(line in page for line in said["readings"])
     rejected = pl.read_csv(tmp_path / "p" / "rejected.csv")
     assert rejected.height == said["rows_set_aside"]
     assert rejected.columns == ["file", "line", "column", "value", "reason"]

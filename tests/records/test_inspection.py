@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from unmet.records.inspection import inspect_files
+from unmet.records.mapping import read_mapping
 from unmet.records.one_file import Reading
 from unmet.records.sessions import read_records
 
@@ -53,6 +54,31 @@ def test_every_preset_shows_its_mapping(tmp_path):
     assert values["start"] == ["Start Date", "Start Time"]
     again = read_records(tmp_path / "a.csv", format="generic", mapping=values)
     assert again.sessions["energy_kwh"].to_list() == [20]
+
+
+@pytest.mark.parametrize("time_zone", [None, "Europe/London", "America/New_York"])
+def test_the_proposed_mapping_reads_the_file_as_it_was_read(tmp_path, time_zone):
+    header = "Charging event,CP ID,Connector,Start Date,Start Time,End Date,End Time,Total kWh"
+    days = [f"01/{day:02}/2018" for day in range(1, 31)]  # months first, whatever the format says
+    rows = [f"{i},A,1,{day},10:00,{day},12:00,{20_000 + i}" for i, day in enumerate(days)]
+    for name, names in (("preset.csv", header), ("own.csv", header.replace("Charging event", "Number"))):
+        path = tmp_path / name
+        path.write_text("\n".join([names, *rows]) + "\n")
+        (found,) = inspect_files(path, Reading(time_zone=time_zone))
+        read = read_records(path, time_zone=time_zone).sessions
+        assert read["start"].dt.month().unique().to_list() == [1]
+        assert read_records(path, mapping=yaml.safe_load(found.mapping)).sessions.equals(read)
+
+
+def test_a_mapping_file_may_say_the_default(tmp_path):
+    path = tmp_path / "m.yaml"
+    path.write_text("time_zone: UTC\n")
+    assert read_mapping(path).said() == {"time_zone": "UTC"}
+    assert read_mapping(path).to_yaml() == "time_zone: UTC\n"
+    header = "Charging event,CP ID,Connector,Start Date,Start Time,End Date,End Time,Total kWh"
+    (tmp_path / "a.csv").write_text(f"{header}\n1,A,1,13/07/2018,10:00,13/07/2018,12:00,20\n")
+    records = read_records(tmp_path / "a.csv", mapping=read_mapping(path))
+    assert records.sessions["start"].dt.hour().to_list() == [10]  # not 9, as in London
 
 
 def test_a_table_of_stations_is_recognised(tmp_path):

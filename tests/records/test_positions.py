@@ -88,7 +88,8 @@ def test_all_positions_swapped_are_turned_by_the_time_zone(place, zone):
     swapped = truth.select("station_id", pl.col("lon").alias("lat"), pl.col("lat").alias("lon"))
     mended, notes = mend_positions(swapped, zone, "stations.csv")
     assert mended.equals(truth if zone != "UTC" else swapped)
-    assert bool(notes) == (zone != "UTC")
+    assert len(notes) == 1
+    assert ("swapped, they would lie" in notes[0]) == (zone == "UTC")
     unchanged, notes = mend_positions(truth, zone, "stations.csv")
     assert unchanged.equals(truth)
     assert notes == []

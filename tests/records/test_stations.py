@@ -34,8 +34,9 @@ def test_empty_cells_stay_empty_and_impossible_ones_are_set_aside(tmp_path):
     assert checked.kept.rows() == [
         ("A", 55.5, 12.5, 22.0, 2, None, "Café"),
         ("B", None, None, None, None, None, None),
-        # Stations all the same, of which a cell cannot be used: it is listed below.
-        *((name, None, None, None, None, None, None) for name in "CDEG"),
+        # Stations all the same, of which a cell cannot be used: it is listed below, and the others stay.
+        ("C", None, None, 22.0, 2, None, None),
+        *((name, 55.0, 12.0, 22.0, None, None, None) for name in "DEG"),
     ]
     assert checked.rejected.select("line", "column", "reason").rows() == [
         (4, "station_id", "is the id of an earlier station"),
@@ -47,6 +48,20 @@ def test_empty_cells_stay_empty_and_impossible_ones_are_set_aside(tmp_path):
         (10, "plugs", "is not a whole number"),
     ]
     assert checked.rejected.height == 7  # and two rows are whole: nine came in
+
+
+def test_decimal_commas_in_positions(tmp_path):
+    path = tmp_path / "stations.csv"
+    path.write_text("Station;Lat;Lon;Plugs\nA;55,5;-2,25;2\n")
+    assert check_stations(path).kept.row(0)[:5] == ("A", 55.5, -2.25, None, 2)
+
+
+def test_latitudes_beyond_90_degrees_are_longitudes(tmp_path):
+    path = tmp_path / "stations.csv"
+    path.write_text("Station,Lat,Lon\nA,-105.2,40.0\nB,-105.3,40.1\n")
+    checked = check_stations(path)
+    assert checked.kept.select("lat", "lon").rows() == [(40.0, -105.2), (40.1, -105.3)]
+    assert "swapped" in checked.notes[0]
 
 
 def test_a_table_without_ids_is_named(tmp_path):

@@ -43,6 +43,36 @@ def test_blocks_of_rows_in_watt_hours():
     assert np.isclose(unit.factor.to_numpy() * written, energy).mean() > 0.99
 
 
+@pytest.mark.parametrize("mostly_wh", [False, True])
+def test_chargers_in_watt_hours_among_others(mostly_wh):
+    energy, hours = charged(300)
+    charger = pl.Series([f"C{place % 5}" for place in range(300)])
+    in_wh = (charger == "C2").to_numpy() ^ mostly_wh
+    written = np.where(in_wh, energy * 1000, energy)
+    unit = choose_unit(pl.Series(written), pl.Series(hours), 1.0, is_settled=False, chargers=[charger])
+    assert isinstance(unit.factor, pl.Series)
+    assert np.allclose(unit.factor.to_numpy() * written, energy)
+    assert "charger" in (unit.note or "")
+
+
+def test_units_mixed_row_by_row_are_not_guessed():
+    energy, hours = charged(300)
+    written = np.where(np.arange(300) % 3 == 0, energy * 1000, energy)
+    charger = pl.Series([f"C{place % 5}" for place in range(300)])
+    unit = choose_unit(pl.Series(written), pl.Series(hours), 1.0, is_settled=False, chargers=[charger])
+    assert unit.factor == 1
+    assert "without a pattern" in (unit.note or "")
+
+
+def test_a_charger_with_next_to_nothing_in_watt_hours_is_named():
+    energy, hours = charged(300)
+    charger = pl.Series([f"C{place % 5}" for place in range(300)])
+    written = np.where((charger == "C2").to_numpy(), energy, energy * 1000)
+    unit = choose_unit(pl.Series(written), pl.Series(hours), 0.001, is_settled=False, chargers=[charger])
+    assert unit.factor == 0.001
+    assert "(as C2)" in (unit.note or "")
+
+
 def test_a_few_odd_rows_change_nothing():
     energy, hours = charged(300)
     written = energy.copy()

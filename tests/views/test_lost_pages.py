@@ -26,6 +26,7 @@ RECORDS = {
     "rows_in": 1200,
     "rows_kept": 1190,
     "rows_set_aside": 10,
+    "readings": ["12 dates are read day first."],
     "record_notes": ["A note on reading."],
 }
 FIGURES = {figure.name: figure for figure in (*RECOVERY_FIGURES, *PANEL_FIGURES)}
@@ -131,8 +132,8 @@ def test_what_is_typed_is_set_as_code_and_units_stay_with_their_number(report):
 
 def test_the_page_says_where_it_comes_from(page, report):
     part = page.split('id="provenance"', 1)[1]
-    for words in ("sessions.csv (unmet)", "1,200 read, 1,190 kept, 10 set aside", "A note on reading.", "seed 1",
-                  "Europe/Copenhagen"):  # fmt: skip
+    for words in ("sessions.csv (unmet)", "1,200 read, 1,190 kept, 10 set aside", "A note on reading.",
+                  "12 dates are read day first.", "seed 1", "Europe/Copenhagen"):  # fmt: skip
         assert words in part
     method = page.split('id="method"', 1)[1].split("</section>", 1)[0]
     assert method.count("<li>") == 5

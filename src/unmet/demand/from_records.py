@@ -122,7 +122,7 @@ def _sources(choices: PanelChoices) -> list[Any]:
 
 def chosen_mapping(choices: PanelChoices) -> dict[str, Any]:
     """What the analyst said of the columns: the file first, then each --map."""
-    values = read_mapping(choices.map_file).model_dump(exclude_defaults=True) if choices.map_file else {}
+    values = read_mapping(choices.map_file).said() if choices.map_file else {}
     values |= _pairs("--map", choices.mapped, "start=ConnectionStart")
     mapping_from(values, "--map")
     return values
@@ -146,5 +146,6 @@ def _about(records: Records, outages: pl.DataFrame) -> dict[str, Any]:
         "formats": records.formats,
         "quality": {name: count for name, count in records.counts.items() if name not in kept and count},
         "outages": outages.height,
+        "readings": records.readings_in_short,
         "record_notes": records.notes,
     }

@@ -1,4 +1,4 @@
-"""Many files at a time: cells are read in threads, and small files of one layout are judged together.
+"""Many files at a time: cells are read and judged in threads, and small files of one layout are judged together.
 
 Judging a file costs some hundred calls of Polars, whatever its size. A thousand small files of the same columns and
 format are therefore put together, in their order, before their cells are typed; each row keeps its file and line. What
@@ -8,6 +8,7 @@ the rows decide (order of dates, unit) may change from block to block of rows, s
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from unmet.errors import InputError
 from unmet.records.cleaning import FILE
 from unmet.records.formats.base import LINE, REJECTED, Raw
 from unmet.records.one_file import Looked, OneFile, Reading, look_at, read_one
@@ -27,6 +29,8 @@ MANY_FILES = 20  # fewer are judged each on its own
 SMALL_ROWS = 100_000  # of a file that is judged together with others
 BATCH_ROWS = 1_000_000
 LARGE_BYTES = 1 << 26  # of a file that is read alone
+MOST_THREADS = 4  # each has a batch in memory, and Polars has threads of its own
+AHEAD = 8  # small files that are read ahead for each thread
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,55 +44,85 @@ class Batch:
 
 
 def read_batches(sources: list[Source], reading: Reading) -> Iterator[Batch]:
-    """Read all sources, in their order."""
-    together: list[Looked] = []
-    first = 0
-    for looked in _looked_at(sources, reading.format):
-        if together and not (len(sources) >= MANY_FILES and _are_alike(together, looked)):
-            batch = _judged(first, together, reading)
-            first, together = first + len(batch.sources), []
-            yield batch
-            del batch
-        together.append(looked)
-        del looked
-    if together:
-        yield _judged(first, together, reading)
-
-
-def _looked_at(sources: list[Source], format: str) -> Iterator[Looked]:  # noqa: A002
-    """The raw cells of each source; several are read at a time, since reading leaves other threads alone."""
-    workers = min(os.cpu_count() or 1, len(sources))
-    if workers < 2:
-        yield from (look_at(source, format) for source in sources)
-        return
+    """Read all sources, in their order; cells are read and judged in threads, since Polars leaves the others alone."""
+    workers = min(os.cpu_count() or 1, MOST_THREADS)
+    many = len(sources) >= MANY_FILES
     with ThreadPoolExecutor(workers) as pool:
-        waiting: list[Future[Looked]] = []
+        judging: deque[Future[Batch]] = deque()
         try:
-            for source in sources:
-                while waiting and (len(waiting) > workers or _is_large(source)):  # one large file in memory at a time
-                    yield waiting.pop(0).result()
-                waiting.append(pool.submit(look_at, source, format))
-            while waiting:
-                yield waiting.pop(0).result()
+            for first, together in _groups(_looked_at(sources, reading.format, pool, workers), many=many):
+                alone = not _is_small(together[0])
+                judging.append(pool.submit(_judged, first, together, reading))
+                del together
+                while judging and (alone or len(judging) > workers):  # a large file has the memory to itself
+                    yield judging.popleft().result()
+            while judging:
+                yield judging.popleft().result()
+        except InputError:
+            for task in judging:  # what is wrong with an earlier file comes first
+                task.result()
+            raise
         finally:
-            for task in waiting:
+            for task in judging:
                 task.cancel()
+
+
+def _groups(looked_at: Iterator[Looked], *, many: bool) -> Iterator[tuple[int, list[Looked]]]:
+    """Files that are judged together, and the number of the first of them."""
+    together: list[Looked] = []
+    first = rows = 0
+    for looked in looked_at:
+        if together and not (many and rows <= BATCH_ROWS and _are_alike(together[0], looked)):
+            size = len(together)
+            yield first, together
+            first, together, rows = first + size, [], 0
+        together.append(looked)
+        rows += 0 if looked.raw.sessions is None else looked.raw.sessions.height
+        is_last = not _is_small(looked)
+        del looked
+        if is_last:
+            yield first, together
+            first, together, rows = first + 1, [], 0
+    if together:
+        yield first, together
+
+
+def _looked_at(
+    sources: list[Source],
+    format: str,  # noqa: A002
+    pool: ThreadPoolExecutor,
+    workers: int,
+) -> Iterator[Looked]:
+    """The raw cells of each source; those of the next few are read meanwhile."""
+    waiting: deque[Future[Looked]] = deque()
+    try:
+        for source in sources:
+            while waiting and (len(waiting) >= AHEAD * workers or _is_large(source)):
+                yield waiting.popleft().result()
+            waiting.append(pool.submit(look_at, source, format))
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        for task in waiting:
+            task.cancel()
 
 
 def _is_large(source: Source) -> bool:
     return isinstance(source.table, Path) and source.table.is_file() and source.table.stat().st_size > LARGE_BYTES
 
 
-def _are_alike(together: list[Looked], new: Looked) -> bool:
-    """Whether a file can be judged with those before it."""
-    known, rows = together[0], new.raw.sessions
-    if rows is None or known.raw.sessions is None or max(rows.height, known.raw.sessions.height) > SMALL_ROWS:
+def _is_small(looked: Looked) -> bool:
+    return looked.raw.sessions is None or looked.raw.sessions.height <= SMALL_ROWS
+
+
+def _are_alike(known: Looked, new: Looked) -> bool:
+    """Whether a file can be judged together with another."""
+    if new.raw.sessions is None or known.raw.sessions is None or not (_is_small(new) and _is_small(known)):
         return False
     plain = all(raw.stations is None and raw.outages is None and not raw.notes for raw in (known.raw, new.raw))
     same = (known.format, known.columns, known.raw.mapping) == (new.format, new.columns, new.raw.mapping)
     is_alone = new.source.is_one_of_several or known.source.is_one_of_several
-    full = sum(looked.raw.sessions.height for looked in together if looked.raw.sessions is not None) > BATCH_ROWS
-    return plain and same and not is_alone and not full and rows.schema == known.raw.sessions.schema
+    return plain and same and not is_alone and new.raw.sessions.schema == known.raw.sessions.schema
 
 
 def _judged(first: int, together: list[Looked], reading: Reading) -> Batch:

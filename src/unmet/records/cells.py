@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from unmet.records.durations import read_durations
+from unmet.records.evidence import Finding
 from unmet.records.formats.base import LINE, REJECTED
 from unmet.records.mapping import Mapping
 from unmet.records.outliers import FAR_AWAY
@@ -57,7 +59,7 @@ class Typed:
     rejected: pl.DataFrame  # columns of REJECTED
     counts: dict[str, int]  # rows by key of REASONS
     notes: list[str]
-    readings: list[str]  # how the cells were read, and on what evidence
+    readings: list[Finding]  # how the cells were read, and on what evidence
 
 
 def type_cells(
@@ -75,49 +77,70 @@ def type_cells(
     before or after the `period` are set aside.
     """
     checked_zone(mapping.time_zone)
-    start_cells, end_cells = (join_cells(raw, _columns(names)) for names in (mapping.start, mapping.end))
+    start_cells = join_cells(raw, _columns(mapping.start))
+    end_cells = join_cells(raw, _columns(mapping.end) if mapping.duration is None else (mapping.duration,))
     clocks = _read_clocks(raw, mapping, start_cells, end_cells, chosen)
-    start, end, charged = clocks.start, clocks.end, clocks.charged
-    readings, notes = clocks.readings, clocks.notes
+    typed = _with_ids(raw, mapping, clocks)
     energy_cells = raw[mapping.energy_kwh]
-    numbers, are_kwh, note = _read_numbers(energy_cells)
-    unit = choose_unit(
-        numbers.set(are_kwh, None), (end - start) / _HOUR, mapping.energy_factor, is_settled="energy_factor" in chosen
-    )
-    is_plain = isinstance(unit.factor, float) and unit.factor == 1
-    energy = numbers if is_plain else numbers.zip_with(are_kwh, numbers * unit.factor)
-    readings.append(unit.reading)
-    notes += [sentence for sentence in (note, unit.note) if sentence]
+    energy = _read_energy(energy_cells, typed, mapping, is_settled="energy_factor" in chosen)
+    typed = typed.with_columns(energy.kwh.alias("energy_kwh"))
+    readings, notes = [*clocks.readings, energy.reading], [*clocks.notes, *energy.notes]
+    energy_given = _text(energy_cells) if energy_cells.dtype == pl.String else energy_cells
+    cells = {"start": start_cells, "end": end_cells, "energy_kwh": energy_given}
+    given = pl.DataFrame({name: column.is_not_null() for name, column in cells.items()})
+    code = _judge(typed, given, now, known_stations, period)
+    if not (code > 0).any():
+        return Typed(typed, pl.DataFrame(schema=REJECTED), {}, notes, readings)
+    shown = {"station_id": typed["station_id"], "start": start_cells, "end": end_cells, "energy_kwh": energy_cells}
+    tally = dict(code.filter(code > 0).value_counts().rows())
+    counts = {key: tally[code] for key, code in _CODES.items() if code in tally}
+    return Typed(typed.filter(code == 0), _set_aside(typed[LINE], code, shown), counts, notes, readings)
+
+
+def _with_ids(raw: pl.DataFrame, mapping: Mapping, clocks: _Clocks) -> pl.DataFrame:
+    """LINE, station_id, start and end, and the other ids and times that the file has."""
     station = (
         pl.Series([mapping.station], dtype=pl.String).new_from_index(0, raw.height)
         if mapping.station is not None or mapping.station_id is None
         else _identity(raw, mapping.station_id)
     )
-    typed = pl.DataFrame(
-        {LINE: raw[LINE].cast(pl.UInt32), "station_id": station, "start": start, "end": end, "energy_kwh": energy}
-    )
+    columns = {
+        LINE: raw[LINE].cast(pl.UInt32),
+        "station_id": station,
+        "start": clocks.start,
+        "end": clocks.end,
+        "energy_kwh": pl.Series([None], dtype=pl.Float64).new_from_index(0, raw.height),
+    }
     for field in IDS:
-        columns = _columns(getattr(mapping, field) or ())
-        if columns and set(columns) <= set(raw.columns):
-            typed = typed.with_columns(_identity(raw, columns).alias(field))
-    if charged is not None:
-        typed = typed.with_columns(charged.alias("charged"))
-    given = pl.DataFrame(
-        {
-            "start": start_cells.is_not_null(),
-            "end": end_cells.is_not_null(),
-            "energy_kwh": _text(energy_cells).is_not_null()
-            if energy_cells.dtype == pl.String
-            else energy_cells.is_not_null(),
-        }
+        names = _columns(getattr(mapping, field) or ())
+        if names and set(names) <= set(raw.columns):
+            columns[field] = _identity(raw, names)
+    if clocks.charged is not None:
+        columns["charged"] = clocks.charged
+    return pl.DataFrame(columns)
+
+
+@dataclass(frozen=True, slots=True)
+class _Energies:
+    kwh: pl.Series
+    reading: Finding
+    notes: list[str]
+
+
+def _read_energy(cells: pl.Series, typed: pl.DataFrame, mapping: Mapping, *, is_settled: bool) -> _Energies:
+    numbers, are_kwh, note = _read_numbers(cells)
+    chargers = [typed["station_id"]]
+    if "plug_id" in typed.columns:
+        chargers.append(
+            typed.select(pl.concat_str("station_id", "plug_id", separator="/", ignore_nulls=True))["station_id"]
+        )
+    hours = (typed["end"] - typed["start"]) / _HOUR
+    unit = choose_unit(
+        numbers.set(are_kwh, None), hours, mapping.energy_factor, is_settled=is_settled, chargers=chargers
     )
-    code = _judge(typed, given, now, known_stations, period)
-    if not (code > 0).any():
-        return Typed(typed, pl.DataFrame(schema=REJECTED), {}, notes, readings)
-    shown = {"station_id": station, "start": start_cells, "end": end_cells, "energy_kwh": energy_cells}
-    tally = dict(code.filter(code > 0).value_counts().rows())
-    counts = {key: tally[code] for key, code in _CODES.items() if code in tally}
-    return Typed(typed.filter(code == 0), _set_aside(typed[LINE], code, shown), counts, notes, readings)
+    is_plain = isinstance(unit.factor, float) and unit.factor == 1
+    kwh = numbers if is_plain else numbers.zip_with(are_kwh, numbers * unit.factor)
+    return _Energies(kwh, unit.reading, [sentence for sentence in (note, unit.note) if sentence])
 
 
 def _columns(names: str | tuple[str, ...]) -> tuple[str, ...]:
@@ -149,13 +172,15 @@ class _Clocks:
     start: pl.Series  # Int64 [ms]
     end: pl.Series
     charged: pl.Series | None
-    readings: list[str]
+    readings: list[Finding]
     notes: list[str]
 
 
 def _read_clocks(
     raw: pl.DataFrame, mapping: Mapping, start_cells: pl.Series, end_cells: pl.Series, chosen: Collection[str]
 ) -> _Clocks:
+    if mapping.duration is not None:
+        end_cells = pl.Series([None], dtype=pl.String).new_from_index(0, raw.height)
     columns = [start_cells, end_cells]
     if mapping.charged is not None and mapping.charged in raw.columns:
         columns.append(join_cells(raw, (mapping.charged,)))
@@ -168,10 +193,17 @@ def _read_clocks(
         zone, note = choose_zone(clocks[:2], mapping.time_zone, is_settled="time_zone" in chosen)
     notes += [note] if note else []
     local = sum(len(clock.wall) - clock.wall.null_count() for clock in clocks[:2])
+    certain = sum(len(clock.utc) - clock.utc.null_count() for clock in clocks[:2])
     if local:
-        readings.append(f"{local:,} times carry no zone and are read as {zone if zones is None else mapping.zone}.")
+        said = zone if zones is None else "the zones in their column"
+        readings.append(Finding(f"{{}} times carry no zone and are read as {said}.", (local,)))
+    if certain:
+        readings.append(Finding("{} times carry their own zone or offset.", (certain,)))
     start = to_utc(clocks[0], zone, zones)
     end = to_utc(clocks[1], zone, end_zones)
+    if mapping.duration is not None:
+        end = start + read_durations(raw[mapping.duration], mapping.duration_unit)
+        readings.append(Finding("Ends are starts plus the durations in a column of their own."))
     before = (end < start).fill_null(value=False)
     if before.any():
         later = to_utc(clocks[1], zone, end_zones, later=True)
@@ -199,12 +231,26 @@ def _read_numbers(cells: pl.Series) -> tuple[pl.Series, pl.Series, str | None]:
     commas = rest.str.contains(",", literal=True)
     # The last of comma and point is the decimal mark; the others group digits.
     continental = rest.str.contains(r"^[^,]*,[^,.]*$")
+    if _commas_group_digits(rest.filter(commas.fill_null(value=False)), energy):
+        continental = continental & False
     plain = rest.str.replace_all(".", "", literal=True).str.replace(",", ".", literal=True)
     plain = plain.zip_with(continental.fill_null(value=False), rest.str.replace_all(",", "", literal=True))
     read = plain.cast(pl.Float64, strict=False) * unit
     lone = commas & continental & ~rest.str.contains(".", literal=True) & read.is_not_null()
     note = "the commas in the energies are taken for decimal marks."
     return energy.fill_null(read), named.is_not_null(), note if lone.fill_null(value=False).any() else None
+
+
+def _commas_group_digits(with_commas: pl.Series, others: pl.Series) -> bool:
+    """Whether 12,345 is twelve thousand: all commas are followed by three digits, and other numbers are below 1000.
+
+    Who writes three decimals in every number writes 640 as 640,000; so whole numbers without a comma tell.
+    """
+    if with_commas.is_empty() or not with_commas.str.contains(r"^[1-9]\d{0,2}(,\d{3})+(\.\d+)?$").all():
+        return False
+    plain = others.drop_nulls().filter(others.drop_nulls() > 0)
+    below = len(plain) > 0 and bool((plain < 1000).all())
+    return bool(with_commas.str.contains(r",\d{3}[,.]").any()) or below
 
 
 def _judge(

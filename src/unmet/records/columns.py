@@ -25,7 +25,8 @@ def check_columns(
     mapping: Mapping, columns: Collection[str], chosen: Collection[str], name: str, frame: pl.DataFrame
 ) -> None:
     """Say so where needed or chosen columns are missing, or there twice; with what they most likely are."""
-    entries = ["start", "end", "energy_kwh", *(["station_id"] if mapping.station is None else []), "zone", "end_zone"]
+    entries = ["start", "end" if mapping.duration is None else "duration", "energy_kwh"]
+    entries += [*(["station_id"] if mapping.station is None else []), "zone", "end_zone"]
     entries += [entry for entry in (*IDS, "charged") if entry in chosen]
     missing: dict[str, list[str]] = {}
     for entry in entries:
@@ -82,7 +83,9 @@ def candidates(entry: str, frame: pl.DataFrame, taken: Collection[str] = ()) -> 
         scored.append((likeness, column))
     likely = [column for likeness, column in sorted(scored, key=lambda found: -found[0]) if likeness >= _LEAST_LIKENESS]
     # A value can only be one of a kind: the only column of numbers is the energy.
-    return likely or ([scored[0][1]] if len(scored) == 1 and entry in {"start", "end", "energy_kwh"} else [])
+    is_only = len(scored) == 1 and entry in {"start", "end", "energy_kwh"}
+    is_first = len(scored) == 2 and entry == "start"  # of two columns of times, the start comes first
+    return likely or ([scored[0][1]] if is_only or is_first else [])
 
 
 def _holds(entry: str, cells: pl.Series) -> bool:

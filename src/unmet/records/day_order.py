@@ -22,6 +22,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unmet.compiled import compiled
+from unmet.records.evidence import Finding
 
 __all__ = ["DayOrders", "find_day_orders"]
 
@@ -46,7 +47,7 @@ class DayOrders:
     """The order of day and month in each cell of some columns."""
 
     columns: list[pl.Series]  # Boolean: whether the day comes first; null where a cell is not such a date
-    evidence: str | None  # what was decided, and why
+    evidence: Finding | None  # what was decided, and why
     note: str | None  # a sentence for the user, where the order is open or mixed
 
 
@@ -286,12 +287,12 @@ def _said(
     suggested: bool | None,
     *,
     is_path: bool,
-) -> tuple[str | None, str | None]:
+) -> tuple[Finding, str | None]:
     """What was decided on which evidence, and what the user should know or answer."""
     days = sum(_count(order, True) for order in orders)
     months = sum(_count(order, False) for order in orders)
     certain = sum(a + b for a, b in settled)
-    evidence = f"{days:,} dates are read day first and {months:,} month first; in {certain:,} a part is above 12."
+    evidence = _evidence(days, months, certain)
     if days and months:
         where = " in blocks of rows" if is_path else ""
         return evidence, (
@@ -310,9 +311,16 @@ def _said(
         order = "Days" if days else "Months"
         return (
             evidence,
-            f"{order} come first in the dates: ends follow starts and rows are in order only so (day_first).",
+            f"{order} come first in the dates: only then do ends follow starts and rows stay in order (day_first).",
         )
     return evidence, None
+
+
+def _evidence(days: int, months: int, certain: int) -> Finding:
+    settled = "in {} of them a part is above 12."
+    if days and months:
+        return Finding(f"{{}} dates are read day first and {{}} month first; {settled}", (days, months, certain))
+    return Finding(f"{{}} dates are read {'day' if days else 'month'} first; {settled}", (days or months, certain))
 
 
 def _count(order: pl.Series, value: bool) -> int:

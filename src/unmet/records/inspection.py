@@ -12,7 +12,7 @@ from unmet.errors import InputError
 from unmet.records.columns import candidates
 from unmet.records.formats.base import LINE
 from unmet.records.mapping import Mapping
-from unmet.records.one_file import OneFile, Reading, final_mapping, look_at, looks_like_stations, read_one
+from unmet.records.one_file import OneFile, Reading, final_mapping, look_at, looks_like_stations, read_one, with_zone
 from unmet.records.sources import Source, find_sources
 
 __all__ = ["Inspection", "inspect_files"]
@@ -58,7 +58,8 @@ def _inspect(source: Source, reading: Reading) -> Inspection:
         notes = [f"holds {stations:,} stations and {0 if raw.outages is None else raw.outages.height:,} outages."]
         empty = pl.DataFrame(schema=dict.fromkeys(SHOWN, pl.String))
         return Inspection(source.name, used, 0, 0, {}, "", [], notes, {}, empty, None, stations)
-    mapping = final_mapping(raw.mapping, reading.chosen, looked.columns, source.name)
+    chosen = with_zone(reading, raw.mapping, used)
+    mapping = final_mapping(raw.mapping, chosen, looked.columns, source.name)
     examples = {name: _example(raw.sessions[name]) for name in raw.sessions.columns if name != LINE}
     try:
         one: OneFile | None = read_one(looked, reading)
@@ -67,7 +68,7 @@ def _inspect(source: Source, reading: Reading) -> Inspection:
         one, problem = None, str(error)
         if looks_like_stations(raw.sessions):
             problem = "This looks like a table of stations: give it with --stations."
-    made = _to_start_from(mapping, raw.sessions)
+    made = _to_start_from(mapping, raw.sessions, chosen)
     rows = raw.sessions.height + raw.rejected.height
     if one is None or one.sessions is None:
         empty = pl.DataFrame(schema=dict.fromkeys(SHOWN, pl.String))
@@ -75,7 +76,17 @@ def _inspect(source: Source, reading: Reading) -> Inspection:
     aside = {name: count for name, count in one.counts.items() if count and name != "rows_in"}
     kept = one.sessions.height
     return Inspection(
-        source.name, used, rows, kept, examples, made, one.readings, one.notes, aside, _sample(one.sessions), None
+        source.name,
+        used,
+        rows,
+        kept,
+        examples,
+        made,
+        list(map(str, one.readings)),
+        one.notes,
+        aside,
+        _sample(one.sessions),
+        None,
     )
 
 
@@ -84,21 +95,25 @@ def _example(cells: pl.Series) -> str:
     return str(known[0])[:60] if len(known) else ""
 
 
-def _to_start_from(mapping: Mapping, frame: pl.DataFrame) -> str:
-    """A mapping file with what was found, and for the rest the likeliest columns."""
+def _to_start_from(mapping: Mapping, frame: pl.DataFrame, chosen: dict[str, Any]) -> str:
+    """A mapping file with what was found, and for the rest the likeliest columns.
+
+    What a format only suggests, as the order of day and month, is left out: in the file it would win over the rows.
+    """
     values: dict[str, Any] = {}
     taken: set[str] = set()
     for entry, value in mapping.model_dump(mode="json").items():
         names = [value] if isinstance(value, str) else value or []
-        if not isinstance(names, list):
-            values |= {entry: value} if value is not None and value != Mapping.model_fields[entry].default else {}
+        if not isinstance(names, list) or entry == "duration_unit":
+            values |= {entry: value} if entry in chosen else {}
         elif entry in ("time_zone", "local_zone", "station"):
-            values |= {entry: value} if value is not None else {}
+            values |= {entry: value} if value is not None and entry in mapping.model_fields_set else {}
         elif names and set(names) <= set(frame.columns):
             values[entry] = value
             taken |= set(names)
     for entry in _NEEDED:
-        if entry not in values and "station" not in values:
+        instead = {"station_id": "station", "end": "duration"}.get(entry)
+        if entry not in values and instead not in values:
             likely = candidates(entry, frame, taken)
             values[entry] = likely[0] if likely else "COLUMN"
             taken |= set(likely[:1])

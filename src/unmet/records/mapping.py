@@ -7,7 +7,7 @@ that an analyst writes it once for a source and uses it again.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -27,6 +27,8 @@ class Mapping(BaseModel):
 
     start: str | tuple[str, ...] = Field("start", description="column of the start, or columns of date and time")
     end: str | tuple[str, ...] = Field("end", description="column of the end, or columns of date and time")
+    duration: str | None = Field(None, description="column of the time plugged in, where there is none of the end")
+    duration_unit: Literal["h", "min", "s"] | None = Field(None, description="unit of durations that are bare numbers")
     energy_kwh: str = Field("energy_kwh", description="column of the energy")
     energy_factor: float = Field(1.0, gt=0, description="what the energy is multiplied by: 0.001 for Wh")
     session_id: Ids = Field("session_id", description="column of the session's id")
@@ -50,14 +52,18 @@ class Mapping(BaseModel):
         return self.local_zone or self.time_zone
 
     def to_yaml(self) -> str:
-        """The mapping as the text of a mapping file, defaults left out."""
-        return yaml.safe_dump(self.model_dump(mode="json", exclude_defaults=True), sort_keys=False)
+        """The mapping as the text of a mapping file: what was said, and no defaults."""
+        return yaml.safe_dump(self.said(mode="json"), sort_keys=False, allow_unicode=True)
+
+    def said(self, mode: Literal["python", "json"] = "python") -> dict[str, Any]:
+        """The entries that somebody set, also to their defaults: `time_zone: UTC` is a statement."""
+        return self.model_dump(mode=mode, exclude_unset=True)
 
 
 def mapping_from(values: dict[str, Any], source: str, base: Mapping | None = None) -> Mapping:
     """A mapping of these values on top of another one, or one sentence on what makes no sense."""
     try:
-        return Mapping(**((base or Mapping()).model_dump() | values))
+        return Mapping(**((base or Mapping()).said() | values))
     except ValidationError as error:
         known = ", ".join(Mapping.model_fields)
         raise refusal(error, source, f"maps {{name}}, which is nothing that can be mapped: give {known}") from None

@@ -12,6 +12,7 @@ import polars as pl
 from unmet.errors import InputError
 from unmet.records.cells import IDS, type_cells
 from unmet.records.columns import check_columns
+from unmet.records.evidence import Finding
 from unmet.records.formats import format_named, recognise
 from unmet.records.formats.base import LINE, REJECTED, Raw
 from unmet.records.formats.files import read_head
@@ -21,7 +22,7 @@ from unmet.records.plug_ids import tell_plugs_apart
 from unmet.records.sources import Source
 from unmet.records.stations import STATIONS
 
-__all__ = ["Looked", "OneFile", "Reading", "final_mapping", "look_at", "looks_like_stations", "read_one"]
+__all__ = ["Looked", "OneFile", "Reading", "final_mapping", "look_at", "looks_like_stations", "read_one", "with_zone"]
 
 _ZONELESS = ("generic", "table", "unmet")  # formats that do not say what times without a zone are
 
@@ -61,7 +62,7 @@ class OneFile:
     outages: pl.DataFrame | None = None
     zone: str = "UTC"
     notes: list[str] = field(default_factory=list)  # sentences without the file's name
-    readings: list[str] = field(default_factory=list)
+    readings: list[Finding] = field(default_factory=list)
     problem: str | None = None  # why a sheet of a workbook holds no sessions
 
 
@@ -90,7 +91,7 @@ def read_one(looked: Looked, reading: Reading) -> OneFile:
     if raw.sessions is None:
         return OneFile(used, None, raw.rejected, {}, raw.stations, raw.outages, notes=list(raw.notes))
     counts["rows_in"] = raw.sessions.height + raw.rejected.height
-    chosen = _with_zone(reading, raw.mapping, used)
+    chosen = with_zone(reading, raw.mapping, used)
     mapping = final_mapping(raw.mapping, chosen, columns, source.name)
     try:
         check_columns(mapping, columns, reading.chosen, source.name, raw.sessions)
@@ -158,12 +159,14 @@ def final_mapping(base: Mapping, chosen: dict[str, Any], columns: Collection[str
             values[which] = tuple(part.strip() for part in value.split("+"))
     if "station_id" in values:
         values.setdefault("station", None)
+    if "end" in values:
+        values.setdefault("duration", None)
     if isinstance(values.get("energy_kwh"), str) and values["energy_kwh"] != base.energy_kwh:
         values.setdefault("energy_factor", energy_factor(values["energy_kwh"]))
     return mapping_from(values, f"The mapping for {name}", base) if values else base
 
 
-def _with_zone(reading: Reading, mapping: Mapping, used: str) -> dict[str, Any]:
+def with_zone(reading: Reading, mapping: Mapping, used: str) -> dict[str, Any]:
     """What the user says of a file, and the zone of its times where nobody else does."""
     unsaid = used in _ZONELESS and mapping.zone is None
     if reading.time_zone is None or not unsaid or {"time_zone", "zone", "local_zone"} & set(reading.chosen):
@@ -174,7 +177,7 @@ def _with_zone(reading: Reading, mapping: Mapping, used: str) -> dict[str, Any]:
 def _used(mapping: Mapping) -> set[str]:
     """Columns that a mapping gives a meaning other than the post."""
     names: set[str] = set()
-    for entry in ("start", "end", "energy_kwh", "charged", "zone", "end_zone", "station_id", *IDS):
+    for entry in ("start", "end", "duration", "energy_kwh", "charged", "zone", "end_zone", "station_id", *IDS):
         value = getattr(mapping, entry)
         if value is not None and entry != "post_id":
             names |= {value} if isinstance(value, str) else set(value)
@@ -202,5 +205,7 @@ def _are_naive(frame: pl.DataFrame, mapping: Mapping) -> bool:
     if dtype != pl.String:
         return False
     cells = frame[column].drop_nulls().head(100)
+    if cells.is_empty():
+        return False
     # Seconds since 1970 have a zone; days since 1899, which are five digits, have none.
     return not cells.str.contains(r"(?i)(z|gmt|utc|[+-]\d\d:?\d\d)\s*(\([^)]*\))?$|^\d{6,}(\.\d+)?$").any()

@@ -21,7 +21,7 @@ __all__ = ["overlap_share", "tell_plugs_apart"]
 LEAST_SHARE = 0.05  # of sessions that overlap another on their plug; real records have about 1 %
 HOPELESS_SHARE = 0.2  # above it, an id is not of a plug
 LEAST_SESSIONS = 20
-MANY_SESSIONS = 1_000_000
+MANY_SESSIONS = 100_000  # enough to judge by
 ALLOWED_MS = 60_000  # clocks to the minute
 _POSTS = re.compile(
     r"post|borne|colonn|cp.?id|charge.?point|charge.?box|charger|evse|station|unit|device|asset|serial|s[äa]ule|pole"
@@ -66,7 +66,10 @@ def tell_plugs_apart(
 def _some_stations(typed: pl.DataFrame) -> pl.DataFrame:
     """The sessions of enough stations to judge by."""
     every = typed.height // MANY_SESSIONS
-    return typed.filter(pl.col("station_id").hash(seed=0) % every == 0) if every > 1 else typed
+    if every < 2:
+        return typed
+    some = typed.filter(pl.col("station_id").hash(seed=0) % every == 0)
+    return some if some.height >= MANY_SESSIONS // 2 else typed  # stations are too few to choose from
 
 
 def overlap_share(sessions: pl.DataFrame, plug: pl.Series) -> float:
@@ -90,7 +93,7 @@ def _overlaps(place: NDArray[np.int64], start: NDArray[np.int64], end: NDArray[n
         if place[i] != place[i - 1]:
             until = end[i]
             continue
-        is_same = start[i] == start[i - 1] and end[i] == end[i - 1]  # told twice
+        is_same = start[i] == start[i - 1] and end[i] == end[i - 1]  # a duplicate
         if start[i] < until - allowed and end[i] > start[i] and not is_same:
             count += 1
         until = max(until, end[i])

@@ -58,6 +58,9 @@ def in_degrees(frame: pl.DataFrame, crs: str | None, name: str) -> tuple[pl.Data
         return frame, []
     x, y = (_numbers(frame[column]) for column in (x_column, y_column))
     if crs is None:
+        if _are_swapped(x, y):
+            note = f"{name}: latitudes and longitudes were swapped: as given, latitudes are beyond 90 degrees."
+            return frame.rename({x_column: "lat", y_column: "lon"}), [note]
         if not _are_metres(x, y):
             return frame, []
         grid = _recognised(x, y, name)
@@ -78,6 +81,13 @@ def _numbers(cells: pl.Series) -> pl.Series:
     if cells.dtype == pl.String:
         cells = cells.str.strip_chars().str.replace_all(r"['\s]", "").str.replace(r"^(\d+),(\d+)$", "${1}.${2}")
     return cells.cast(pl.Float64, strict=False)
+
+
+def _are_swapped(lon: pl.Series, lat: pl.Series) -> bool:
+    """Whether most latitudes are beyond 90 degrees and would be longitudes, and longitudes could be latitudes."""
+    given = lon.is_not_null() & lat.is_not_null()
+    beyond = given & lat.abs().is_between(90, 180, closed="right") & (lon.abs() <= 90)
+    return int(beyond.sum()) > int(given.sum()) / 2
 
 
 def _are_metres(x: pl.Series, y: pl.Series) -> bool:

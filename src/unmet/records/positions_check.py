@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from importlib import resources
 
@@ -15,16 +16,20 @@ __all__ = ["mend_positions", "zone_place"]
 
 FAR_KM = 300.0  # from the middle of all stations: farther than one operator's town or region
 ZONE_KM = 2500.0  # from the city that a time zone is named after
+NEAR_KM = 50.0  # from such a city: stations so near to one are those of its town
 LEAST_STATIONS = 4
 
 Floats = NDArray[np.float64]
 
 
-def mend_positions(stations: pl.DataFrame, time_zone: str, name: str) -> tuple[pl.DataFrame, list[str]]:
+def mend_positions(
+    stations: pl.DataFrame, time_zone: str, name: str, *, are_certain: bool = False
+) -> tuple[pl.DataFrame, list[str]]:
     """Stations with swapped positions turned, and sentences on that and on positions far from all others.
 
     A position is swapped if it lies among the others only the other way round; all of them are, if they lie in the
-    records' time zone only so. `stations` has station_id, lat and lon [degree], null where unknown.
+    records' time zone only then. `stations` has station_id, lat and lon [degree], null where unknown. Where there is no
+    time zone to tell, a sentence says where they lie, unless positions `are_certain`.
     """
     notes = []
     placed = stations.drop_nulls(["lat", "lon"])
@@ -34,10 +39,14 @@ def mend_positions(stations: pl.DataFrame, time_zone: str, name: str) -> tuple[p
             ids = placed["station_id"].filter(pl.Series(turned))
             stations = _swap(stations, ids)
             some = f"{len(ids):,} of {placed.height:,} stations (as {ids[0]})"
-            notes.append(f"{name}: latitude and longitude of {some} were swapped: they lie among the others only so.")
+            notes.append(
+                f"{name}: latitude and longitude of {some} were swapped: only then do they lie among the others."
+            )
     if placed.height and _is_other_way_round(stations, time_zone):
         stations = _swap(stations, placed["station_id"])
-        notes.append(f"{name}: latitudes and longitudes were swapped: they lie in {time_zone} only so.")
+        notes.append(f"{name}: latitudes and longitudes were swapped: only then do they lie in {time_zone}.")
+    elif placed.height and not notes and not are_certain and zone_place(time_zone) is None:
+        notes += _place_note(stations, name)
     return stations, notes + _far_notes(stations, name)
 
 
@@ -77,14 +86,44 @@ def _is_other_way_round(stations: pl.DataFrame, time_zone: str) -> bool:
     return mirrored < ZONE_KM < as_given and mirrored < as_given / 3
 
 
+def _place_note(stations: pl.DataFrame, name: str) -> list[str]:
+    """A sentence on where the stations lie, and would if swapped: without a time zone, nothing tells which is right."""
+    placed = stations.drop_nulls(["lat", "lon"])
+    lat, lon = _middle(placed["lat"].to_numpy(), placed["lon"].to_numpy())
+    if abs(lon) > 90:
+        return []
+    (city, km), (other, other_km) = _nearest_city(lat, lon), _nearest_city(lon, lat)
+    if km < NEAR_KM and 3 * km < other_km:
+        return []
+    return [
+        f"{name}: the stations lie around latitude {lat:.1f}, longitude {lon:.1f}, {km:,.0f} km from {city}; swapped, "
+        f"they would lie {other_km:,.0f} km from {other}. If they are swapped, give --time-zone, or --map-stations for "
+        "lat and lon."
+    ]
+
+
+def _nearest_city(lat: float, lon: float) -> tuple[str, float]:
+    """The nearest of the cities that time zones are named after, and its distance [km]."""
+    cities = _zone_cities()
+    km = haversine_km(lat, lon, *np.array(list(cities.values())).T)
+    nearest = int(np.argmin(km))
+    return list(cities)[nearest].rsplit("/", maxsplit=1)[-1].replace("_", " "), float(km[nearest])
+
+
 def zone_place(time_zone: str) -> tuple[float, float] | None:
     """Latitude and longitude of the city that a time zone is named after; None for UTC and the like."""
+    return _zone_cities().get(time_zone)
+
+
+@functools.cache
+def _zone_cities() -> dict[str, tuple[float, float]]:
+    """Latitude and longitude of the cities that time zones are named after, from tzdata's `zone.tab`."""
     try:
         table = (resources.files("tzdata") / "zoneinfo" / "zone.tab").read_text(encoding="utf-8")
     except (FileNotFoundError, ModuleNotFoundError):
-        return None
-    found = re.search(rf"^\w\w\t([+-]\d+)([+-]\d+)\t{re.escape(time_zone)}(?:\t|$)", table, re.MULTILINE)
-    return (_degrees(found[1], 2), _degrees(found[2], 3)) if found else None
+        return {}
+    rows = re.findall(r"^\w\w\t([+-]\d+)([+-]\d+)\t([^\t\n]+)", table, re.MULTILINE)
+    return {zone: (_degrees(north, 2), _degrees(east, 3)) for north, east, zone in rows}
 
 
 def _degrees(text: str, whole: int) -> float:
@@ -107,6 +146,6 @@ def _far_notes(stations: pl.DataFrame, name: str) -> list[str]:
     most = int(far[np.argmax(km[far])])
     station = placed["station_id"][most]
     return [
-        f"{name}: {len(far):,} stations are far from all others (as {station}, {km[most]:,.0f} km): check their "
-        "positions, or leave them out of the table."
+        f"{name}: {len(far):,} of {len(km):,} stations are far from the others (as {station}, {km[most]:,.0f} km): "
+        "check their positions, or leave them out of the table."
     ]

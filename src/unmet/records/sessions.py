@@ -20,6 +20,7 @@ from unmet.records.batches import Batch, read_batches
 from unmet.records.cells import REASONS
 from unmet.records.cleaning import FILE, Cleaned, clean
 from unmet.records.crowded import crowded_note
+from unmet.records.evidence import Finding, in_short
 from unmet.records.formats.base import LINE, OUTAGES, REJECTED
 from unmet.records.mapping import Mapping
 from unmet.records.one_file import Reading
@@ -64,6 +65,7 @@ class Records:
     time_zone: str  # of the clocks at the stations, as far as the records know it
     notes: list[str] = field(default_factory=list)  # sentences on what had to be assumed
     readings: dict[str, list[str]] = field(default_factory=dict)  # file -> how its cells were read, on what evidence
+    readings_in_short: list[str] = field(default_factory=list)  # the same of all files, one sentence for each kind
 
 
 def read_records(
@@ -98,7 +100,7 @@ def read_records(
         progress: called with the number of files read so far, and of all.
     """
     sources = find_sources(paths)
-    chosen = mapping.model_dump(exclude_defaults=True) if isinstance(mapping, Mapping) else dict(mapping or {})
+    chosen = mapping.said() if isinstance(mapping, Mapping) else dict(mapping or {})
     table = check_stations(stations, crs, station_mapping) if stations is not None else None
     known = set(table.kept["station_id"]) if table is not None else None
     reading = Reading(format, chosen, time_zone, known, now or dt.datetime.now(dt.UTC), since, until)
@@ -137,14 +139,17 @@ class _Pile:
         self.odd_stations: list[pl.DataFrame] = [pl.DataFrame(schema=_REJECTED)]
         self.notes: dict[str, list[str]] = {}  # sentence -> files
         self.readings: dict[str, list[str]] = {}
+        self.findings: list[tuple[Finding, int]] = []  # and of how many files
 
     def add(self, batch: Batch) -> None:
         """What some files hold."""
         one, names = batch.one, [source.name for source in batch.sources]
         for key, rows in one.counts.items():
             self.counts[key] += rows
+        readings = list(map(str, one.readings))
         for name in names:
-            self.formats[name], self.readings[name] = one.format, one.readings
+            self.formats[name], self.readings[name] = one.format, readings
+        self.findings += [(finding, len(names)) for finding in one.readings]
         for note in one.notes:
             self.notes.setdefault(note, []).extend(names)
         if one.outages is not None:
@@ -192,9 +197,22 @@ class _Pile:
                 f"The files are of several time zones ({', '.join(sorted(set(self.zones)))}): one goes for all."
             )
         zone = next((zone for zone in self.zones if zone != "UTC"), "UTC")
-        stations, said = mend_positions(stations, zone, where)
+        are_converted = table is not None and bool(table.notes)
+        stations, said = mend_positions(stations, zone, where, are_certain=are_converted)
         notes += said
-        return Records(sessions, stations, outages, rejected, odd, counts, self.formats, zone, notes, self.readings)
+        return Records(
+            sessions,
+            stations,
+            outages,
+            rejected,
+            odd,
+            counts,
+            self.formats,
+            zone,
+            notes,
+            self.readings,
+            in_short(self.findings),
+        )
 
 
 def _told_once(notes: dict[str, list[str]]) -> list[str]:
@@ -205,7 +223,7 @@ def _told_once(notes: dict[str, list[str]]) -> list[str]:
     told = []
     for found in alike.values():
         name, note = found[0]
-        others = f" and {len(found) - 1:,} other files" if len(found) > 1 else ""
+        others = f" and {len(found) - 1:,} other file{'s' if len(found) > 2 else ''}" if len(found) > 1 else ""
         told.append(f"{name}{others}: {note}")
     return told
 

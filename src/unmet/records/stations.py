@@ -88,12 +88,12 @@ def check_stations(source: Any, crs: str | None = None, mapping: Mapping[str, st
             f"{name} has no column station_id: say which it is with --map-stations station_id=COLUMN. Its columns "
             f"are {there}."
         )
-    frame, notes = in_degrees(frame, crs, name)
+    frame, notes = in_degrees(_with_points(frame), crs, name)
     rules = (RowRule("station_id", pl.col("station_id").is_first_distinct(), "is the id of an earlier station"),)
     checked = check(frame, STATIONS, rules)
     # A station of which another cell cannot be used is still a station: it keeps its id, and the cell is listed.
     rows = checked.rejected.filter(pl.col("column") != "station_id")["line"].cast(pl.Int64) - 1
-    again = check(frame.gather(rows) if hasattr(frame, "gather") else frame[rows.to_list()], _ONLY_ID).kept
+    again = _without_odd_cells(frame[rows.to_list()])
     again = again.filter(pl.col("station_id").is_first_distinct()).join(checked.kept, on="station_id", how="anti")
     checked = Checked(pl.concat([checked.kept, again], how="diagonal"), checked.rejected)
     rejected = checked.rejected.with_columns(lines.gather(checked.rejected["line"] - 1).alias("line"))
@@ -107,6 +107,29 @@ def check_stations(source: Any, crs: str | None = None, mapping: Mapping[str, st
     kept = checked.kept.with_columns(empty).select(column.name for column in STATIONS.columns)
     texts = pl.col("operator", "name")
     return Checked(kept.with_columns(pl.when(texts != "").then(texts)), rejected, notes=tuple(notes))
+
+
+def _with_points(frame: pl.DataFrame) -> pl.DataFrame:
+    """Decimal commas in columns of numbers as points."""
+    names = {alias for c in STATIONS.columns if c.kind == "number" for alias in (c.name, *c.aliases)}
+    texts = [c for c, dtype in frame.schema.items() if dtype == pl.String and c.strip().lower() in names]
+    return frame.with_columns(pl.col(texts).str.replace(r"^\s*([+-]?\d+),(\d+)\s*$", "${1}.${2}"))
+
+
+def _without_odd_cells(frame: pl.DataFrame) -> pl.DataFrame:
+    """Stations without the cells that cannot be used: what else is known of them stays."""
+    checked = check(frame, STATIONS)
+    kept = [checked.kept]
+    for (name,), odd in checked.rejected.filter(pl.col("column") != "station_id").group_by(
+        "column", maintain_order=True
+    ):
+        about = ("lat", "lon") if name in ("lat", "lon") else (name,)  # one is worth nothing without the other
+        names = {
+            alias for column in STATIONS.columns if column.name in about for alias in (column.name, *column.aliases)
+        }
+        rows = frame[(odd["line"].cast(pl.Int64) - 1).to_list()]
+        kept.append(_without_odd_cells(rows.drop(column for column in rows.columns if column.strip().lower() in names)))
+    return pl.concat(kept, how="diagonal")
 
 
 def _mapped(frame: pl.DataFrame, mapping: Mapping[str, str], name: str) -> pl.DataFrame:

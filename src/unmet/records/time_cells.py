@@ -6,10 +6,17 @@ from collections.abc import Sequence
 
 import polars as pl
 
-__all__ = ["join_cells", "turned_back"]
+__all__ = ["join_cells", "turned_back", "with_years_first"]
 
 TURNED_CELLS = 10  # by chance, so many dates are all in the first twelve days of months once in 10,000 files
 _SETTLED = r"^\s*(?:(?:1[3-9]|2\d|3[01])[/.\-]\d{1,2}|\d{1,2}[/.\-](?:1[3-9]|2\d|3[01]))[/.\-]\d{2,4}\b"
+
+_YEAR_DAY_MONTH = r"^\s*\d{4}[/.\-](?:1[3-9]|2\d|3[01])[/.\-](?:0?[1-9]|1[0-2])\b"
+_ONLY_YEAR_MONTH_DAY = r"^\s*\d{4}[/.\-]\d{1,2}[/.\-](?:1[3-9]|2\d|3[01])\b"
+_FOUR_DIGITS = r"^(\s*\d{4}[/.\-])(\d{1,2})([/.\-])(\d{1,2})\b"
+_TWO_DIGITS = r"^\s*(\d\d)([/.\-])(\d\d)[/.\-](\d\d)\b"
+LEAST_CELLS = 3  # fewer may be slips
+_MORE_YEARS = 3  # that dates would span if their last part were the year
 
 
 def join_cells(frame: pl.DataFrame, columns: Sequence[str]) -> pl.Series:
@@ -57,3 +64,32 @@ def turned_back(wall: pl.Series, texts: pl.Series) -> pl.Series | None:
     date = pl.datetime(time.dt.year(), time.dt.day(), time.dt.month(), time_unit="ms")
     turned = times.to_frame("time").select((date + (time - time.dt.truncate("1d"))).alias("turned"))["turned"]
     return turned.cast(pl.Int64)
+
+
+def with_years_first(columns: Sequence[pl.Series], unread: Sequence[pl.Series]) -> tuple[list[pl.Series], str | None]:
+    """Dates as 2023-31-01 or 23-01-31 rewritten as 2023-01-31, and a sentence; None where there are none such.
+
+    Args:
+        columns: starts and ends as written.
+        unread: those of their texts that are not plain ISO dates.
+    """
+    texts = [column for column in columns if column.dtype == pl.String]
+    if sum(int(column.str.contains(_YEAR_DAY_MONTH).sum()) for column in unread) >= LEAST_CELLS:
+        if any(column.str.contains(_ONLY_YEAR_MONTH_DAY).any() for column in texts):
+            return list(columns), None
+        turned = [c.str.replace(_FOUR_DIGITS, "${1}${4}${3}${2}") if c.dtype == pl.String else c for c in columns]
+        return turned, "Dates such as 2023-31-01 are read as year, day, month."
+    if unread and all(_has_short_years_first(column) for column in unread):
+        turned = [c.str.replace(_TWO_DIGITS, "20${1}${2}${3}${2}${4}") if c.dtype == pl.String else c for c in columns]
+        return turned, "Dates such as 23-01-31 are read as year, month, day: their first part hardly changes."
+    return list(columns), None
+
+
+def _has_short_years_first(texts: pl.Series) -> bool:
+    """Whether the first of three numbers of two digits is the year: it takes few values, and the last takes many."""
+    if not texts.drop_nulls().head(100).str.contains(_TWO_DIGITS).all():
+        return False
+    parts = texts.drop_nulls().unique().str.extract_groups(_TWO_DIGITS).struct.unnest().drop_nulls()
+    year, _, month, day = (parts[name].cast(pl.Int64, strict=False) for name in parts.columns)
+    are_dates = bool(month.is_between(1, 12).all() and day.is_between(1, 31).all())
+    return are_dates and day.n_unique() > year.n_unique() + _MORE_YEARS

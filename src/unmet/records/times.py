@@ -17,7 +17,8 @@ import polars as pl
 
 from unmet.errors import InputError
 from unmet.records.day_order import find_day_orders
-from unmet.records.time_cells import turned_back
+from unmet.records.evidence import Finding
+from unmet.records.time_cells import turned_back, with_years_first
 from unmet.zones import checked_zone
 
 __all__ = ["ZONES", "Clock", "missing_times", "read_moment", "read_times", "to_utc"]
@@ -50,6 +51,7 @@ ZONES = {name: round(hours * 60) for hours, names in _BY_HOURS.items() for name 
 """Abbreviations of zones, and their minutes east of Greenwich."""
 _MINUTE, _HOUR = 60_000, 3_600_000
 _FIRST, _LAST = -30_610_224_000_000, 253_402_300_799_999  # the years 1000 to 9999: "18" is no year
+_COMPACT = ((200_001_010_000, 209_912_312_359), (20_000_101_000_000, 20_991_231_235_959))  # 202401312359(59)
 _OFFSET = r":\d\d(?:[.,]\d+)?\s*[+-]\d\d(?::?\d\d)?$"
 
 
@@ -66,13 +68,17 @@ _Quick = tuple[Clock, pl.Series | None]  # what was read already, and the texts 
 
 def read_times(
     columns: Sequence[pl.Series], day_first: bool | None = None, suggested: bool | None = None
-) -> tuple[list[Clock], list[str], list[str]]:
+) -> tuple[list[Clock], list[Finding], list[str]]:
     """Read the time columns of one file: starts, ends, and further ones.
 
     The order of day and month is `day_first` where that is given; else it is found out from the rows, cell by cell, and
     `suggested` is what their format says. Returns the clocks, what was decided, and sentences for the user.
     """
     quick = [_read_quickly(column) for column in columns]
+    years_first, note = with_years_first(columns, [texts for _, texts in quick if texts is not None])
+    if note is not None and day_first is None:
+        clocks, readings, notes = read_times(years_first, day_first, suggested)
+        return clocks, readings, [*notes, note]
     rest = [
         texts if texts is not None else _no_texts(len(column))
         for column, (_, texts) in zip(columns, quick, strict=True)
@@ -202,6 +208,8 @@ def _read_quickly(cells: pl.Series) -> tuple[Clock, pl.Series | None]:
     if isinstance(dtype, pl.Datetime):
         millis = _bounded(cells.cast(pl.Int64) // {"ms": 1, "us": 1000, "ns": 1_000_000}[dtype.time_unit])
         return (Clock(millis, nothing) if dtype.time_zone else Clock(nothing, millis)), None
+    if dtype.is_integer() and (cells.is_between(*_COMPACT[0]) | cells.is_between(*_COMPACT[1])).any():
+        cells, dtype = cells.cast(pl.String), pl.String()
     if dtype.is_numeric():
         number = cells.cast(pl.Float64, strict=False)
         wall = _serial(number)
@@ -267,6 +275,10 @@ def _plain(text: pl.Expr) -> pl.Expr:
     """The many ways to write a time brought nearer to each other: `1-2-2018 09:05:00 PM +01:00`."""
     return (
         text.str.strip_chars()
+        .str.replace(r"(?i)\s*Uhr$", "")
+        .str.replace(r"^(20\d{6})[T\s]?(\d{4})(\d\d)?$", "${1}T${2}${3}")
+        .str.replace(r"(\d{4}|[./\-]\d\d)[,\s]+(\d{1,2})\.(\d\d)(?:\.(\d\d))?$", "${1} ${2}:${3}:${4}")
+        .str.replace(r":$", "")
         .str.replace(r"^(\d{1,4})[/.\-](\d{1,2})[/.\-](\d{1,4})(?:[T,\s]+|$)", "${1}-${2}-${3} ")
         .str.replace(r"\s*\([^()]*\)$", "")
         .str.replace(r"\s*\b(?:GMT|UTC)([+-]\d\d:?\d\d)$", " ${1}")
@@ -305,7 +317,7 @@ def _read_rest(clock: Clock, texts: pl.Series | None, day_first: bool) -> Clock:
 
 def _numbers(texts: pl.Series) -> pl.Series:
     """Texts that are numbers; a day and the part of a day, as a spreadsheet's date and time columns, are one."""
-    plain = texts.str.strip_chars()
+    plain = texts.str.strip_chars().str.replace(r"^(\d{5}),(\d+)$", "${1}.${2}")
     pair = plain.str.extract_groups(r"^(\d{5})(?:\.0)? (0?\.\d+|0)$").struct
     both = pair.field("1").cast(pl.Float64, strict=False) + pair.field("2").cast(pl.Float64, strict=False)
     return plain.cast(pl.Float64, strict=False).fill_null(both)

@@ -1,30 +1,36 @@
 """Whether energies are in kWh or Wh: the unit under which powers are possible.
 
 A column's name or a format suggests the unit. It is dropped where the rows contradict it: energies that no car can
-take in the time it was plugged in, or that are next to nothing. Where a spreadsheet put rows of both units together,
-the unit may change from block to block.
+take in the time it was plugged in, or that are next to nothing. Where rows of both units were put together, the unit
+may change from block to block of rows, or from charger to charger.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from unmet.compiled import compiled
+from unmet.records.evidence import Finding
+from unmet.records.mixed_units import (
+    MOST_KW,
+    MOST_KWH,
+    SMALL_KWH,
+    WATT_HOURS,
+    Floats,
+    MixedUnits,
+    are_impossible,
+    mixed_units,
+)
 
 __all__ = ["MOST_KW", "MOST_KWH", "SMALL_KWH", "EnergyUnit", "choose_unit"]
 
-MOST_KWH = 1000.0
-MOST_KW = 500.0
-SMALL_KWH = 1.0  # below it, times to the minute say nothing about power
-WATT_HOURS = 0.001
 LEAST_ROWS = 3
 _PLAUSIBLE = (0.2, 200.0)  # median energy of a file [kWh]
-_TYPICAL, _SPREAD, _FLOOR = 1.0, 0.5, 3.0  # of log10 kWh; the floor keeps one odd row from outweighing others
-_CHANGE = 12.0  # cost of another unit from one row to the next, as for the order of dates
+_NOTHING_KWH = 0.1  # most sessions of a charger that works are above it
+_MANY_IMPOSSIBLE = 0.02  # a file of one unit has fewer
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +38,13 @@ class EnergyUnit:
     """What energies are multiplied by."""
 
     factor: float | pl.Series  # one for all, or one for each row
-    reading: str
+    reading: Finding
     note: str | None = None
 
 
-def choose_unit(numbers: pl.Series, hours: pl.Series, suggested: float, *, is_settled: bool) -> EnergyUnit:
+def choose_unit(
+    numbers: pl.Series, hours: pl.Series, suggested: float, *, is_settled: bool, chargers: Sequence[pl.Series] = ()
+) -> EnergyUnit:
     """The unit of energies, from numbers as written and the time plugged in [h].
 
     Args:
@@ -44,85 +52,99 @@ def choose_unit(numbers: pl.Series, hours: pl.Series, suggested: float, *, is_se
         hours: time plugged in, null where unknown.
         suggested: kWh of one unit by the column's name or the format: 1, 0.001 for Wh.
         is_settled: whether the user gave the factor; then it stays, and the note says where rows contradict it.
+        chargers: ids of each row's charger, from coarse to fine, as station, then station and plug.
     """
     telling = ((numbers > 0) & numbers.is_finite() & (hours > 0)).fill_null(value=False)
     energy, time = numbers.filter(telling).to_numpy(), hours.filter(telling).to_numpy()
-    said = f"energies are read in {_name(suggested)}."
     if len(energy) < LEAST_ROWS:
-        return EnergyUnit(suggested, said)
-    wrong = _impossible(energy * suggested, time)
-    share, middle = float(wrong.mean()), float(np.median(energy) * suggested)
+        return EnergyUnit(suggested, _reading(suggested, 0, 0))
+    wrong = are_impossible(energy * suggested, time)
     if is_settled:
-        note = f"{int(wrong.sum()):,} energies are impossible in {_name(suggested)}: check energy_factor."
-        return EnergyUnit(suggested, said, note if share > 0.5 else None)
-    other = WATT_HOURS if suggested >= 1 else 1.0
-    if share > 0.5 or (suggested < 1 and middle < _PLAUSIBLE[0] / 2):
-        better = float(_impossible(energy * other, time).mean())
-        if better < min(share, 0.1) + 0.02 and _PLAUSIBLE[0] <= float(np.median(energy) * other) <= _PLAUSIBLE[1]:
-            why = f"in {_name(suggested)}, {share:.0%} of them would be impossible and half below {middle:.3g} kWh"
-            note = f"energies are taken to be in {_name(other)}: {why}. Give --map energy_factor={suggested:g} if not."
-            return EnergyUnit(other, f"energies are read in {_name(other)}.", note)
-        return EnergyUnit(suggested, said, _hint(suggested, share))
-    if suggested == 1 and wrong.sum() >= LEAST_ROWS:
-        return _by_block(numbers, hours, telling)
-    return EnergyUnit(suggested, said)
+        said = f"{int(wrong.sum()):,} energies are impossible in {_name(suggested)}: check energy_factor."
+        return EnergyUnit(suggested, _reading(suggested, wrong.sum(), len(wrong)), said if wrong.mean() > 0.5 else None)
+    factor, note = _for_all(energy, time, suggested)
+    ids = [names.filter(telling) for names in chargers]
+    if suggested == 1 and (factor != 1 or wrong.sum() >= LEAST_ROWS):
+        mixed = mixed_units(energy, time, ids, mostly_wh=factor != 1)
+        if mixed is not None:
+            return _mixed(mixed, telling, None if mixed.level is None else chargers[mixed.level])
+    wrong = are_impossible(energy * factor, time)
+    if note is None and factor == 1 and wrong.sum() >= LEAST_ROWS and wrong.mean() > _MANY_IMPOSSIBLE:
+        note = (
+            f"{int(wrong.sum()):,} energies are impossible in kWh, without a pattern by charger or block of rows. If "
+            "some are in Wh, smaller ones may be too: export the file again with one unit."
+        )
+    if note is None and suggested < 1:
+        note = _nothing_note(energy * factor, ids)
+    return EnergyUnit(factor, _reading(factor, wrong.sum(), len(wrong)), note)
 
 
 def _name(factor: float) -> str:
     return {1.0: "kWh", 0.001: "Wh", 1000.0: "MWh"}.get(factor, f"units of {factor:g} kWh")
 
 
-def _hint(factor: float, share: float) -> str | None:
-    if share <= 0.5:
-        return None
-    return f"{share:.0%} of the energies are impossible in {_name(factor)}: if they are in Wh, map energy_factor=0.001."
-
-
-def _impossible(kwh: NDArray[np.float64], hours: NDArray[np.float64]) -> NDArray[np.bool_]:
-    return np.asarray((kwh > MOST_KWH) | ((kwh > SMALL_KWH) & (kwh > MOST_KW * hours)))
-
-
-def _by_block(numbers: pl.Series, hours: pl.Series, telling: pl.Series) -> EnergyUnit:
-    """kWh, but Wh in blocks of rows that are impossible in kWh."""
-    energy, time = numbers.filter(telling).to_numpy(), hours.filter(telling).to_numpy()
-    costs = np.column_stack([_cost(energy, time), _cost(energy * WATT_HOURS, time)])
-    path = _cheapest(np.ascontiguousarray(costs), _CHANGE)
-    rows = int(path.sum())
+def _reading(factor: float, wrong: int, rows: int) -> Finding:
     if not rows:
-        return EnergyUnit(1.0, "energies are read in kWh.")
-    # Rows that tell nothing go with the last one that does.
-    place = telling.arg_true()
-    states = pl.Series([None], dtype=pl.Int64).new_from_index(0, len(numbers)).scatter(place, pl.Series(path))
-    states = states.forward_fill().backward_fill()
-    factor = (states == 1).to_frame("wh").select(pl.when("wh").then(WATT_HOURS).otherwise(1.0).alias("f"))["f"]
-    note = (
-        f"{rows:,} energies in blocks of rows are taken to be in Wh, and the others in kWh: in kWh they are impossible."
+        return Finding(f"Energies are read in {_name(factor)}.")
+    return Finding(
+        f"Energies are read in {_name(factor)}; {{}} of {{}} are impossible in that unit.", (int(wrong), rows)
     )
-    return EnergyUnit(factor, note, note)
 
 
-def _cost(kwh: NDArray[np.float64], hours: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Negative log-likelihood of an energy, bounded: log-normal around 10 kWh, and dear where impossible."""
-    usual = np.minimum(0.5 * ((np.log10(kwh) - _TYPICAL) / _SPREAD) ** 2, _FLOOR)
-    return np.where(_impossible(kwh, hours), 8.0, usual)
+def _for_all(energy: Floats, hours: Floats, suggested: float) -> tuple[float, str | None]:
+    """The unit of most rows, and a sentence where it is not the one that was suggested, or no unit fits."""
+    share = float(are_impossible(energy * suggested, hours).mean())
+    middle = float(np.median(energy) * suggested)
+    if share <= 0.5 and not (suggested < 1 and middle < _PLAUSIBLE[0] / 2):
+        return suggested, None
+    other = WATT_HOURS if suggested >= 1 else 1.0
+    better = float(are_impossible(energy * other, hours).mean())
+    if better < min(share, 0.1) + 0.02 and _PLAUSIBLE[0] <= float(np.median(energy) * other) <= _PLAUSIBLE[1]:
+        why = f"in {_name(suggested)}, {share:.0%} of them would be impossible and half below {middle:.3g} kWh"
+        return (
+            other,
+            f"energies are taken to be in {_name(other)}: {why}. Give --map energy_factor={suggested:g} if not.",
+        )
+    if share <= 0.5:
+        return suggested, None
+    hint = "if they are in Wh, map energy_factor=0.001."
+    return suggested, f"{share:.0%} of the energies are impossible in {_name(suggested)}: {hint}"
 
 
-@compiled("int64[::1](float64[:, ::1], float64)")
-def _cheapest(costs: NDArray[np.float64], change: float) -> NDArray[np.int64]:
-    """The cheapest path of two states through the rows (Viterbi)."""
-    rows = len(costs)
-    back = np.zeros((rows, 2), dtype=np.uint8)
-    first, second = 0.0, 4.0
-    for i in range(rows):
-        stay, leave = first, second + change
-        back[i, 0] = 1 if leave < stay else 0
-        other_stay, other_leave = second, first + change
-        back[i, 1] = 0 if other_leave < other_stay else 1
-        first = min(stay, leave) + costs[i, 0]
-        second = min(other_stay, other_leave) + costs[i, 1]
-    path = np.empty(rows, dtype=np.int64)
-    state = 1 if second < first else 0
-    for i in range(rows - 1, -1, -1):
-        path[i] = state
-        state = back[i, state]
-    return path
+def _mixed(mixed: MixedUnits, telling: pl.Series, charger: pl.Series | None) -> EnergyUnit:
+    """The units of mixed rows; rows that tell nothing go with their charger, or with the row before."""
+    rows, others = int(mixed.are_wh.sum()), int((~mixed.are_wh).sum())
+    states = pl.Series([None], dtype=pl.Boolean).new_from_index(0, len(telling))
+    states = states.scatter(telling.arg_true(), pl.Series(mixed.are_wh))
+    if charger is None:
+        states = states.forward_fill().backward_fill()
+        where, by = f"in {_count(mixed.places, 'block')} of rows", "block of rows"
+    else:
+        table = pl.DataFrame({"id": charger, "wh": states})
+        states = table.select(pl.col("wh").drop_nulls().first().over("id").fill_null(rows > others))["wh"]
+        where, by = f"at {_count(mixed.places, 'charger')}", "charger"
+    factor = states.to_frame("wh").select(pl.when("wh").then(WATT_HOURS).otherwise(1.0).alias("f"))["f"]
+    note = (
+        f"{rows:,} energies {where} are taken to be in Wh, and the others in kWh: no single unit makes all of them "
+        "plausible. Give --map energy_factor=1 (kWh) or 0.001 (Wh) if one does."
+    )
+    return EnergyUnit(factor, Finding(f"{{}} energies are read in Wh and {{}} in kWh, by {by}.", (rows, others)), note)
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
+
+
+def _nothing_note(kwh: Floats, chargers: Sequence[pl.Series]) -> str | None:
+    """A sentence on chargers whose energies are next to nothing although others' are not: they may be in kWh."""
+    if not chargers:
+        return None
+    by = pl.DataFrame({"id": chargers[0], "kwh": kwh}).group_by("id", maintain_order=True)
+    middles = by.agg(pl.col("kwh").median(), pl.len())
+    odd = middles.filter((pl.col("kwh") < _NOTHING_KWH) & (pl.col("len") >= 3 * LEAST_ROWS))
+    if odd.is_empty() or odd.height == middles.height:
+        return None
+    return (
+        f"at {_count(odd.height, 'station')} (as {odd['id'][0]}), half of the energies are below {_NOTHING_KWH} kWh if "
+        "they are in Wh like the others'. If those are in kWh, export the file again with one unit."
+    )

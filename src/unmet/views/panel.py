@@ -15,7 +15,7 @@ from unmet.views.figures import PANEL_FIGURES
 from unmet.views.first_screen import first_screen, method
 from unmet.views.lost_report import LostReport
 from unmet.views.page import render_page
-from unmet.views.recovery import print_lost, provenance
+from unmet.views.recovery import print_lost, provenance, say_how_read
 from unmet.views.terminal import report as print_summary
 from unmet.views.terminal import say
 
@@ -95,6 +95,7 @@ def print_panel(report: LostReport, summary: dict[str, Any], out: Path, *, as_js
     shown = {name: summary[name] for name in names} | {"formats": dict(Counter(summary["formats"].values()))}
     print_summary("Panel", shown | {"out": str(out)}, as_json=False)
     print_lost(report)
+    say_how_read(summary)
     for note in (*summary["record_notes"], *report.notes()):
         say(note)
     print(f"Panel and figures: {out / 'panel.html'} (open it in a browser)")

@@ -19,7 +19,7 @@ from unmet.views.terminal import report as print_summary
 from unmet.views.terminal import report_grid, say
 from unmet.views.theme import about, count, energy, percent
 
-__all__ = ["print_lost", "print_recovery", "provenance", "recovery_page", "write_recovery"]
+__all__ = ["print_lost", "print_recovery", "provenance", "recovery_page", "say_how_read", "write_recovery"]
 
 
 def write_recovery(
@@ -82,7 +82,7 @@ def provenance(report: LostReport, records: dict[str, Any] | None) -> PageSectio
             f"Rows: {records['rows_in']:,} read, {records['rows_kept']:,} kept, {records['rows_set_aside']:,} set aside"
             f"{' (rejected.csv says why)' if records['rows_set_aside'] else ''}."
         )
-        items += [str(note) for note in records["record_notes"]]
+        items += [str(line) for line in (*records.get("readings", ()), *records["record_notes"])]
     else:
         items.append("Read from a panel that was made before.")
     given = {"waiting": lost.waiting, "spill": lost.spill}
@@ -106,9 +106,19 @@ def print_recovery(report: LostReport, summary: dict[str, Any], out: Path, *, as
         ["", "lost energy", "lost drivers"],
         [[name, energy(kwh), f"{drivers:,.0f}"] for name, kwh, drivers in table.iter_rows()],
     )
-    for note in ((summary["records"] or {}).get("record_notes", [])) + report.notes():
+    records = summary["records"] or {}
+    say_how_read(records)
+    for note in (*records.get("record_notes", ()), *report.notes()):
         say(note)
     print(f"Lost demand and figures: {out / 'recovery.html'} (open it in a browser)")
+
+
+def say_how_read(records: dict[str, Any]) -> None:
+    """How the records were read and on what evidence, a line for each kind of reading."""
+    if lines := records.get("readings", ()):
+        say("How the records were read:")
+    for line in lines:
+        say(f"  {line}")
 
 
 def print_lost(report: LostReport) -> None:

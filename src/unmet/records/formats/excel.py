@@ -40,7 +40,7 @@ def sheet_columns(path: Path, sheet: str) -> tuple[str, ...]:
 
 
 def read_sheet(path: Path, sheet: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The rows of a sheet with their lines, as text; dates as 2018-01-31 09:05:00. Empty rows are no rows."""
+    """The rows of a sheet with their lines, as text; dates as 2018-01-31 09:05:00. Empty rows are skipped."""
     cells = _cells(path, _opened(path), sheet)
     first = _header_row(cells.head(_LOOK_AT))
     names = _header(cells.row(first))

@@ -6,6 +6,7 @@ import codecs
 import csv
 import gzip
 import io
+import itertools
 import re
 import zlib
 from pathlib import Path
@@ -20,6 +21,7 @@ from unmet.records.formats.excel import is_workbook, read_sheet, sheet_columns, 
 __all__ = ["read_head", "read_table", "read_text"]
 
 _HEAD_BYTES = 1 << 16
+_LOOK_AT = 50  # rows in which a header is looked for
 _SEPARATORS = ",;\t|"
 _PACKED = {
     b"PK": "a zip file, or a workbook of another name: unpack it, or name it .xlsx",
@@ -37,7 +39,7 @@ def read_head(path: Path, sheet: str | None = None) -> Head:
         return Head(path, "excel", sheet_columns(path, sheets[0]), "", sheet=sheets[0])
     start = _read_bytes(path, _HEAD_BYTES)
     if not start.strip():
-        raise InputError(f"{path} is empty: give a file with a header and rows.")
+        raise InputError(f"{path} is empty: give a file with a header and rows, or leave it out.")
     if start[:4] == b"PAR1":
         return Head(path, "parquet", _parquet_columns(path), "")
     encoding = _encoding(start, path)
@@ -45,7 +47,7 @@ def read_head(path: Path, sheet: str | None = None) -> Head:
     if "\x00" in text[:4096]:
         raise InputError(f"{path} is a binary file: give a CSV, Parquet or JSON file.")
     if not text.strip():
-        raise InputError(f"{path} is empty: give a file with a header and rows.")
+        raise InputError(f"{path} is empty: give a file with a header and rows, or leave it out.")
     if text.lstrip()[:1] in {"{", "["}:
         return Head(path, "json", (), text, encoding)
     try:
@@ -67,8 +69,8 @@ def read_text(head: Head) -> str:
 def read_table(head: Head) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The rows of a CSV or Parquet file with their lines, and the rows that have no shape.
 
-    Cells of a CSV stay text. Names of columns are stripped, columns without a name are left out, and lines without any
-    value are no rows.
+    Cells of a CSV stay text. Names of columns are stripped, columns without a name are left out, and blank
+    lines are skipped.
     """
     if head.kind == "excel":
         return read_sheet(head.path, head.sheet or "")
@@ -151,20 +153,32 @@ def _decode(data: bytes, encoding: str, *, whole: bool) -> str:
 
 def _header(text: str) -> tuple[str, tuple[str, ...]]:
     bare = re.sub(r'"[^"]*"', "", text).strip()  # without what is quoted
-    first = re.split(r"[\r\n]", bare, maxsplit=1)[0]
+    lines = re.split(r"[\r\n]+", bare, maxsplit=_LOOK_AT)[:_LOOK_AT]
+    # Titles may come first: a header has two separators or more, if any line has.
+    first = next((line for line in lines if max(map(line.count, _SEPARATORS)) > 1), lines[0])
     separator = max(_SEPARATORS, key=first.count)
     return separator, tuple(name.strip().strip("\ufeff") for name in _first_row(text, separator)[0])
 
 
 def _first_row(text: str, separator: str) -> tuple[list[str], int, int]:
-    """The header, the number of lines before it, and the line on which it ends."""
+    """The header, the number of lines before it, and the line on which it ends.
+
+    The header is the first row with three cells or more, or two or one if no row has more: a title may come before.
+    """
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    found: list[tuple[list[str], int, int]] = []
     before = 0
-    for row in reader:
+    for row in itertools.islice(reader, _LOOK_AT):
         if any(row):
-            return row, before, reader.line_num
+            found.append((row, before, reader.line_num))
+            if _filled(row) >= 3:
+                break
         before = reader.line_num
-    return [], before, before
+    return max(found, key=lambda row: _filled(row[0]), default=([], before, before))
+
+
+def _filled(row: list[str]) -> int:
+    return min(sum(1 for cell in row if cell.strip()), 3)
 
 
 def _names(columns: tuple[str, ...]) -> list[str]:
@@ -188,12 +202,12 @@ def _read_csv(head: Head) -> tuple[pl.DataFrame, pl.DataFrame]:
     except PolarsError as error:
         if isinstance(source, Path) and "utf-8" in str(error):  # another encoding that the beginning did not show
             source = _as_utf8(head)
-        return _read_row_by_row(source, head.separator, names)
+        return _read_row_by_row(source, head.separator, names, last)
     if frame.width != len(names):
-        return _read_row_by_row(source, head.separator, names)
+        return _read_row_by_row(source, head.separator, names, last)
     frame.columns = names
     if _count_newlines(source) > frame.height + last and _has_broken_cells(frame):
-        return _read_row_by_row(source, head.separator, names)
+        return _read_row_by_row(source, head.separator, names, last)
     frame = frame.with_row_index(LINE, offset=last + 1)
     if frame.height and frame[names[-1]].null_count():
         return _without_short_rows(frame, source, head.separator, len(names))
@@ -242,9 +256,9 @@ def _without_short_rows(
             source, separator="\x01", quote_char=None, has_header=False, infer_schema=False, skip_lines=first
         )
     except PolarsError:
-        return _read_row_by_row(source, separator, names)
+        return _read_row_by_row(source, separator, names, first)
     if raw.width != 1 or raw.height != frame.height:
-        return _read_row_by_row(source, separator, names)
+        return _read_row_by_row(source, separator, names, first)
     lines = raw.to_series()
     suspects = (frame[names[-1]].is_null() & ~blank).arg_true()
     text = lines.gather(suspects)
@@ -272,7 +286,9 @@ def _fields_reason(width: int) -> pl.Expr:
     return pl.format("has {} fields where the header has {}", "n", pl.lit(width)).alias("n")
 
 
-def _read_row_by_row(source: Path | bytes, separator: str, names: list[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _read_row_by_row(
+    source: Path | bytes, separator: str, names: list[str], last: int
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     data = source if isinstance(source, bytes) else source.read_bytes()
     text = io.StringIO(data.decode("utf-8-sig", errors="replace"), newline="")
     csv.field_size_limit(1 << 30)
@@ -280,12 +296,8 @@ def _read_row_by_row(source: Path | bytes, separator: str, names: list[str]) -> 
     rows: list[list[str]] = []
     lines: list[int] = []
     odd: list[tuple[int, str, str, str]] = []
-    header = True
     for row in reader:
-        if not any(row):
-            continue
-        if header:
-            header = False
+        if not any(row) or reader.line_num <= last:
             continue
         while len(row) > len(names) and not row[-1]:
             row.pop()  # a separator too many at the end

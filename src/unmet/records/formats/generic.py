@@ -20,14 +20,16 @@ _WORDS = {  # lower case, letters and digits only, the best first
     "started,connected,connection,chargingstart,chargestart,debut,beginn,inicio",
     "end": "end,sessionend,connectionend,connectend,plugout,pluginend,transactionend,departure,stop,ended,finish,"
     "unplug,disconnect,disconnected,chargingend,chargeend,fin,ende,termino",
+    "duration": "totalduration,sessionduration,connectionduration,plugduration,pluginduration,parkingduration,duration,"
+    "connectedtime,connectiontime,plugintime,dauer,standzeit,duree,durata,duracion",
     "energy_kwh": "energy,,energydelivered,deliveredenergy,totalenergy,energytotal,energyconsumed,energyconsumption,"
     "total,delivered,consumption,energyused,energycharged,chargedenergy,usage,consumed,energie,energia,consommation",
     "session_id": "sessionid,chargingsessionid,chargesessionid,transactionid,chargingeventid,chargingevent,eventid,"
     "cdrid,chargeid,session,transaction,id",
     "station_id": "stationid,chargingstationid,station,chargingstation,chargepointid,chargepoint,cpid,chargeboxid,"
-    "chargerid,charger,stationname,locationid,siteid,location,site,locationname,sitename,address,evseid,evse",
+    "chargerid,charger,ladestation,ladesule,ladesaeule,ladestander,laadpaal,colonnina,estacion,standort,stationname,locationid,siteid,location,site,locationname,sitename,address,evseid,evse",
     "plug_id": "plugid,plug,connectorid,connector,portid,port,portnumber,outletid,outlet,socketid,socket,evseid,evse,"
-    "plugnumber,connectornumber",
+    "plugnumber,connectornumber,ladepunkt,steckdose,prise,presa,stik",
     "vehicle_id": "vehicleid,vehicle,evid",
     "user_id": "userid,user,driverid,driver,badgeid,badge,cardid,card,rfid,rfidcard,tokenid,token,tagid,idtag,uid",
     "post_id": "postid,post,chargepostid,borne,columnid",
@@ -39,6 +41,7 @@ _WORDS = {  # lower case, letters and digits only, the best first
 ALIASES = {field: tuple(words.split(",")) for field, words in _WORDS.items()}
 """Names by which a column is found, by what it holds; words like time, date or kWh at the end are left out."""
 _TIME_WORDS = re.compile(r"(utc|gmt|local)?(datetime|timestamp|time|date|at)?(utc|gmt|local)?$")
+_DURATION_WORDS = re.compile(r"(in)?(hhmmss|hhmm|hms|hours?|minutes?|seconds?|hrs|mins?|secs?|std|[hms])$")
 _ONLY_TIME = (
     r"^\s*(\d{1,2}[:.]\d\d([:.]\d\d)?(\s*[AaPp][Mm])?|0?\.\d+|0)\s*$"  # also a part of a day, as spreadsheets do
 )
@@ -67,6 +70,8 @@ def guess_mapping(frame: pl.DataFrame) -> Mapping:
         pair = _date_and_time(frame, field, found.get(field))
         if pair:
             found[field] = pair
+    if "end" in found:
+        found.pop("duration", None)
     if "energy_kwh" in found:
         found["energy_factor"] = energy_factor(found["energy_kwh"])
     return Mapping(**found)
@@ -76,6 +81,8 @@ def _base(field: str, name: str) -> str:
     """A name without the words that say only its type or unit."""
     if field in {"start", "end", "charged"}:
         return _TIME_WORDS.sub("", name) or name
+    if field == "duration":
+        return _DURATION_WORDS.sub("", name) or name
     if field == "energy_kwh":
         unit = re.search(r"^[km]?wh|[km]?wh$", name)
         if unit:

@@ -1,0 +1,63 @@
+"""Ends from durations: `1:23:45`, `83 min`, `1 h 23 min`, or a number whose unit the column's name says."""
+
+from __future__ import annotations
+
+import re
+
+import polars as pl
+
+from unmet.errors import InputError
+
+__all__ = ["duration_unit", "read_durations"]
+
+_HOUR, _MINUTE, _SECOND, _DAY = 3_600_000, 60_000, 1000, 86_400_000
+_SIZES = {"h": _HOUR, "min": _MINUTE, "s": _SECOND}
+_UNITS = (  # of a bare number, by words in the name of its column
+    (r"(?:^|[^a-z])(?:h|hr|hrs)(?![a-z])|hour|stunde|heure|ora$|ore$|timer", _HOUR),
+    (r"(?:^|[^a-z])(?:m|min|mins)(?![a-z])|minut", _MINUTE),
+    (r"(?:^|[^a-z])(?:s|sec|secs)(?![a-z])|second|sekund|secs", _SECOND),
+)
+_NUMBER = r"(\d+(?:\.\d+)?)\s*"
+_WORDS = (  # of a cell such as 1 d 2 h 3 min 4 s
+    rf"(?i)^(?:{_NUMBER}(?:d|days?|tage?))?[\s,]*(?:{_NUMBER}(?:h|hrs?|hours?|std\.?|stunden?))?[\s,]*"
+    rf"(?:{_NUMBER}(?:m|mins?\.?|minut\w*))?[\s,]*(?:{_NUMBER}(?:s|secs?|seconds?|sek\w*))?$"
+)
+_CLOCK = r"^(?:(\d+)(?:\.| days?\.? ))?(\d+):(\d{2})(?::(\d{2})(?:\.\d+)?)?$"
+_EPOCH = pl.lit("1899-12-31").str.to_datetime("%Y-%m-%d", time_unit="ms")  # spreadsheets show a duration as a time then
+
+
+def duration_unit(column: str) -> int | None:
+    """Milliseconds of one unit of the numbers in a column, by its name; None where that does not say."""
+    found = [size for words, size in _UNITS if re.search(words, column.lower().replace("_", " "))]
+    return found[0] if len(found) == 1 else None
+
+
+def read_durations(cells: pl.Series, unit_name: str | None = None) -> pl.Series:
+    """Durations [Int64 ms], null where a cell cannot be read.
+
+    `1:23` is an hour and 23 minutes. The unit of bare numbers is h, min or s, or in the name of the column, as in
+    `Duration (min)`.
+    """
+    text = cells.cast(pl.String, strict=False).str.strip_chars().str.replace("^1899-12-30", "1899-12-31")
+    number = text.str.replace(",", ".", literal=True).cast(pl.Float64, strict=False)
+    unit = _SIZES[unit_name] if unit_name else duration_unit(cells.name)
+    if unit is None and (number != 0).any():
+        raise InputError(
+            f"Column {cells.name!r} holds durations without a unit, such as {text.filter(number.is_not_null())[0]}: "
+            "give it with --map duration_unit=h, min or s."
+        )
+    read = (number * (unit or 0)).round().cast(pl.Int64, strict=False)
+    read = read.fill_null(_in_parts(text, _CLOCK)).fill_null(_in_parts(text, _WORDS))
+    dated = text.set(~text.str.contains(r"^1(?:899|900)-").fill_null(value=False), None)
+    since = pl.col("t").str.to_datetime("%Y-%m-%d %H:%M:%S%.f", time_unit="ms", strict=False) - _EPOCH
+    return read.fill_null(dated.to_frame("t").select(since.dt.total_milliseconds())["t"])
+
+
+def _in_parts(text: pl.Series, pattern: str) -> pl.Series:
+    """Sums of the days, hours, minutes and seconds that the four groups of a pattern hold; null where none does."""
+    groups = text.str.replace_all(",", ".", literal=True).str.extract_groups(pattern).struct.unnest()
+    parts = groups.cast(pl.Float64, strict=False)
+    sizes = zip(parts.columns, (_DAY, _HOUR, _MINUTE, _SECOND), strict=True)
+    total = pl.sum_horizontal(pl.col(name) * size for name, size in sizes)
+    given = pl.any_horizontal(pl.all().is_not_null())
+    return parts.select(pl.when(given).then(total.round().cast(pl.Int64)).alias("ms"))["ms"]

@@ -1,0 +1,48 @@
+"""How cells were read and on what evidence: one sentence a file, and one for many files that were read alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+__all__ = ["Finding", "in_short"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """How cells were read.
+
+    >>> str(Finding("{} dates are read day first.", (12_000,)))
+    '12,000 dates are read day first.'
+    """
+
+    sentence: str  # with {} for each count, and nothing else that differs from file to file
+    counts: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        """The sentence with its counts."""
+        first, *rest = self.sentence.split("{}")  # not str.format: names of columns may hold braces
+        return first + "".join(f"{count:,}{text}" for count, text in zip(self.counts, rest, strict=True))
+
+
+def in_short(found: Iterable[tuple[Finding, int]]) -> list[str]:
+    """One line for each kind of finding, with counts summed, and the number of files where not all are alike.
+
+    Args:
+        found: a finding, and the number of files that it is about.
+
+    >>> dates = "{} dates are read day first."
+    >>> in_short([(Finding(dates, (5,)), 1), (Finding("energies are read in kWh."), 3), (Finding(dates, (7,)), 1)])
+    ['12 dates are read day first (2 files).', 'energies are read in kWh (3 files).']
+    """
+    sums: dict[str, tuple[tuple[int, ...], int]] = {}
+    for finding, files in found:
+        counts, before = sums.get(finding.sentence, ((0,) * len(finding.counts), 0))
+        added = tuple(a + b for a, b in zip(counts, finding.counts, strict=True))
+        sums[finding.sentence] = added, before + files
+    one = len({files for _, files in sums.values()}) == 1
+    lines = []
+    for sentence, (counts, files) in sums.items():
+        line = str(Finding(sentence, counts))
+        lines.append(line if one else f"{line.removesuffix('.')} ({files:,} {'file' if files == 1 else 'files'}).")
+    return lines

@@ -1,0 +1,116 @@
+"""Energies in kWh in some rows and in Wh in others: by block of rows, or by charger.
+
+Each way of mixing has a cost: the negative log-likelihood of its energies, and a price for every change of unit. The
+cheapest one is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from unmet.compiled import compiled
+from unmet.records.ordering import numbers_of
+
+__all__ = ["MOST_KW", "MOST_KWH", "SMALL_KWH", "WATT_HOURS", "MixedUnits", "are_impossible", "mixed_units"]
+
+MOST_KWH = 1000.0
+MOST_KW = 500.0
+SMALL_KWH = 1.0  # below it, times to the minute say nothing about power
+WATT_HOURS = 0.001
+IMPOSSIBLE = 8.0  # nats
+MOST_MISFITS = 0.05
+_TYPICAL, _SPREAD, _FLOOR = 1.0, 0.5, 3.0  # of log10 kWh; the floor keeps one odd row from outweighing others
+_CHANGE = 12.0  # cost of another unit from one row or charger to the next, as for the order of dates
+
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class MixedUnits:
+    """Which energies are in Wh."""
+
+    are_wh: Flags
+    places: int  # how many chargers or blocks of rows are in Wh
+    level: int | None = None  # which of the ids of chargers the unit goes by; None: by block of rows
+
+
+def are_impossible(kwh: Floats, hours: Floats) -> Flags:
+    """Energies that no car takes in the hours that it was plugged in."""
+    return np.asarray((kwh > MOST_KWH) | ((kwh > SMALL_KWH) & (kwh > MOST_KW * hours)))
+
+
+def mixed_units(energy: Floats, hours: Floats, chargers: Sequence[pl.Series], *, mostly_wh: bool) -> MixedUnits | None:
+    """Which rows are in Wh if the others are in kWh, or None where one unit for all of them is best.
+
+    Args:
+        energy: positive numbers as written, in the order of the file.
+        hours: time plugged in, positive.
+        chargers: ids of each row's charger, from coarse to fine, as station, then station and plug.
+        mostly_wh: the unit that all rows would have otherwise.
+    """
+    costs = np.column_stack([_cost(energy, hours), _cost(energy * WATT_HOURS, hours)])
+    least = float(costs[:, int(mostly_wh)].sum())
+    best: MixedUnits | None = None
+    path = _cheapest(np.ascontiguousarray(costs), _CHANGE)
+    edges = int(np.count_nonzero(np.diff(path)))
+    cost = float(costs[np.arange(len(path)), path].sum()) + _CHANGE * edges
+    if edges and cost < least - _CHANGE:
+        best, least = MixedUnits(path == 1, (edges + int(path[0]) + 1) // 2), cost
+    for level, names in enumerate(chargers):
+        are_wh, cost, places = _by_charger(costs, numbers_of(names), mostly_wh=mostly_wh)
+        if places and cost < least:
+            best, least = MixedUnits(are_wh, places, level), cost
+    return best if best is not None and _misfits(costs, best.are_wh) <= MOST_MISFITS else None
+
+
+def _misfits(costs: Floats, are_wh: Flags) -> float:
+    """Share of rows that the other unit would suit far better: where units are mixed row by row, no pattern holds."""
+    chosen, other = (costs[np.arange(len(costs)), unit.astype(np.int64)] for unit in (are_wh, ~are_wh))
+    return float((chosen > other + 2.0).mean())
+
+
+def _by_charger(costs: Floats, charger: Whole, *, mostly_wh: bool) -> tuple[Flags, float, int]:
+    """Rows in Wh if the unit goes by charger, the cost of that, and how many chargers are in Wh."""
+    number = np.unique(charger, return_inverse=True)[1]
+    sums = np.column_stack([np.bincount(number, costs[:, unit]) for unit in (0, 1)])
+    usual, other = sums[:, int(mostly_wh)], sums[:, int(not mostly_wh)]
+    differ = other + _CHANGE < usual
+    if differ.all():  # not mixed after all
+        return np.zeros(len(costs), dtype=np.bool_), np.inf, 0
+    cost = float(np.where(differ, other + _CHANGE, usual).sum())
+    in_wh = differ ^ mostly_wh
+    return in_wh[number], cost, int(in_wh.sum()) if differ.any() else 0
+
+
+def _cost(kwh: Floats, hours: Floats) -> Floats:
+    """Negative log-likelihood of an energy, bounded: log-normal around 10 kWh, and dear where impossible."""
+    usual = np.minimum(0.5 * ((np.log10(np.maximum(kwh, 1e-9)) - _TYPICAL) / _SPREAD) ** 2, _FLOOR)
+    return np.where(are_impossible(kwh, hours), IMPOSSIBLE, usual)
+
+
+@compiled("int64[::1](float64[:, ::1], float64)")
+def _cheapest(costs: Floats, change: float) -> Whole:
+    """The cheapest path of two states through the rows (Viterbi)."""
+    rows = len(costs)
+    back = np.zeros((rows, 2), dtype=np.uint8)
+    first, second = 0.0, 4.0
+    for i in range(rows):
+        stay, leave = first, second + change
+        back[i, 0] = 1 if leave < stay else 0
+        other_stay, other_leave = second, first + change
+        back[i, 1] = 0 if other_leave < other_stay else 1
+        first = min(stay, leave) + costs[i, 0]
+        second = min(other_stay, other_leave) + costs[i, 1]
+    path = np.empty(rows, dtype=np.int64)
+    state = 1 if second < first else 0
+    for i in range(rows - 1, -1, -1):
+        path[i] = state
+        state = back[i, state]
+    return path
