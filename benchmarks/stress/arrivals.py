@@ -34,6 +34,7 @@ DEPOT_JITTER_MINUTES = 3.0
 DEPOT_STAY_MINUTES = 150.0
 BATCH_SIZES = (2, 3, 4, 5)
 BATCH_MINUTES = 2.0
+AREA_KM = 3.0
 DEPOT_ORDINARY_SHARE = 0.2  # of the ordinary demand of a site that is a depot
 REGULAR_USERS = 100_000_000  # commuters are numbered from here, depot vehicles from twice this
 
@@ -65,6 +66,7 @@ class Case:
     city_day: float = 0.0
     site_day: float = 0.0
     site_hour: float = 0.0
+    area_hours: float = 0.0  # for two hours at all sites of a square of 3 km
 
     # Arrivals that are not Poisson
     batch_share: float = 0.0  # drivers who come in a batch of 2-5 within two minutes
@@ -77,6 +79,7 @@ class Case:
     patience_minutes: float = 30.0
     spill_share: float = 0.0  # drivers turned away who try the nearest other site (not to be combined with outages)
     spill_km: float = 2.0
+    spill_minutes: float = 0.0  # that it takes to get there
     balking: float = 0.0  # share of drivers put off when at most one plug is left
     pool_per_plug: float = np.inf  # cars that may come, per plug: the rate falls with those present or turned away
 
@@ -217,6 +220,10 @@ def _arrival_rate(case: Case, calendar: _Calendar, sites: Sites, rng: np.random.
     rate = rate * _gamma_effects(case.city_day, (days,), rng)[calendar.day]
     rate = rate * _gamma_effects(case.site_day, (count, days), rng)[:, calendar.day]
     rate = rate * _gamma_effects(case.site_hour, rate.shape, rng)
+    if case.area_hours > 0:
+        _, area = np.unique(np.floor(sites.position_km / AREA_KM), axis=0, return_inverse=True)
+        effects = _gamma_effects(case.area_hours, (area.max() + 1, rate.shape[1] // 2 + 1), rng)
+        rate = rate * np.repeat(effects, 2, axis=1)[area.ravel(), : rate.shape[1]]
     stepped = rng.random(count) < case.step_share
     factor = np.where(stepped, rng.choice([0.5, 1.6], count), 1.0)
     rate = rate * np.where(progress > rng.uniform(0.2, 0.8, (count, 1)), factor[:, None], 1.0)

@@ -38,6 +38,7 @@ CASES = (
     Case("small", "A small operator: six stations, six weeks.", "right", stations=6, weeks=6, load=0.2, town_km=5.0),
     # Arrivals within the hour are more or less regular than Poisson.
     Case("hours", "Demand at each station changes from hour to hour (by 50 %).", "hard", site_hour=0.5),
+    Case("area-hours", "Parts of the town are busy for two hours at a time (by 50 %).", "hard", area_hours=0.5),
     Case("batches-10", "A tenth of the drivers come in groups of two to five.", "hard", batch_share=0.1),
     Case("batches-33", "A third of the drivers come in groups of two to five.", "hard", batch_share=0.33),
     Case("depots", "Vehicles return to depots at three fixed times a day.", "hard", depot_share=1.0),
@@ -52,6 +53,14 @@ CASES = (
         "Half of those turned away try the nearest other site within 2 km.",
         "structure",
         spill_share=0.5,
+        load=0.2,
+    ),
+    Case(
+        "spill-later",
+        "The same, and it takes them eight minutes to get there.",
+        "structure",
+        spill_share=0.5,
+        spill_minutes=8.0,
         load=0.2,
     ),
     Case(

@@ -141,7 +141,20 @@ def _serve(
                 start[driver] = minute + CHANGEOVER_MINUTES
                 plug[driver] = site.take(minute, stay[driver] + CHANGEOVER_MINUTES, choice[driver])
 
+    def arrive(now: float) -> None:
+        """Let drivers who divert arrive at the next site."""
+        while under_way and under_way[0][0] <= now:
+            then, driver, where = heappop(under_way)
+            site = running[nearest[where]]
+            advance(site, then)
+            if site.free:
+                plug[driver], start[driver] = site.take(then, stay[driver], choice[driver]), then
+            else:
+                running[where].turned_away.append(then + typical_stay[where])
+
+    under_way: list[tuple[float, int, int]] = []
     for driver, (now, where) in enumerate(zip(arrivals.minute.tolist(), arrivals.site.tolist(), strict=True)):
+        arrive(now)
         site = running[where]
         advance(site, now)
         if mood[driver] >= site.appeal(now, case.balking):
@@ -151,12 +164,13 @@ def _serve(
             site.queue.append((now + case.patience_minutes, driver))
             continue
         if not site.free and spills[driver] and nearest[where] >= 0:
-            site = running[nearest[where]]
-            advance(site, now)
-        if site.free:
+            heappush(under_way, (now + case.spill_minutes, driver, where))
+            arrive(now)
+        elif site.free:
             plug[driver] = site.take(now, stay[driver], choice[driver])
         else:
-            running[where].turned_away.append(now + typical_stay[where])
+            site.turned_away.append(now + typical_stay[where])
+    arrive(np.inf)
     for site in running:
         advance(site, np.inf)
     return plug, start, np.array([site.full_minutes for site in running]) / end

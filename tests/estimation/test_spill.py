@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import norm
+from scipy.stats import gamma, norm
 
 from tests.estimation.networks import network
 from unmet.demand.spells import FREE, FULL, group_visits, sweep
@@ -15,8 +17,10 @@ from unmet.estimation.clock import BINS_A_WEEK, make_clock
 from unmet.estimation.lost_demand import LostDemand
 from unmet.estimation.shares import NOBODY, SHARES
 from unmet.estimation.spill import (
+    AFTER_MS,
     COMMON_SPREAD,
     REACH_KM,
+    TRAVEL_MS,
     UNKNOWN_SPREAD,
     Nearby,
     _rate_of_full_neighbours,
@@ -52,20 +56,23 @@ def test_sums_while_sites_are_full_and_their_neighbour_is_free_equal_a_count(see
     response, at_full = rng.random((SITES, 3)), rng.random(SITES)
     state, taken = by_minute(history)
     sums = np.zeros(6)
+    travel, after = TRAVEL_MS // MINUTE, AFTER_MS // MINUTE
+    is_free_arrival = history.arrivals.state == FREE
     for minute in range(HOURS * 60):
         usual = rate[:, CLOCK.week[minute // 15]] * level[:, CLOCK.day[minute // 15]] / 60
         for o in range(SITES):
             if state[o, minute] == FULL:
                 continue
             full = (near == o) & (state[:, minute] == FULL)
-            before = state[:, max(minute - 60, 0) : minute] == FULL
-            after = not full.any() and before[near == o].any()
+            lately, before = (
+                (state[near == o, max(minute - m, 0) : minute + 1] == FULL).any() for m in (travel, travel + after)
+            )
             turned_away = float((usual * at_full)[full].sum())
             sums[3] += turned_away
-            if state[o, minute] == FREE and (full.any() or after):
-                came = ((history.arrivals.site == o) & (history.arrivals.at_ms == (minute + 1) * MINUTE)).sum()
-                expected = usual[o] * response[o, taken[o, minute]]
-                sums += np.array([0, 0, 0, 0, came, expected]) if after else [came, expected, turned_away, 0, 0, 0]
+            if state[o, minute] == FREE and before:
+                now = (history.arrivals.site == o) & (history.arrivals.at_ms == (minute + 1) * MINUTE)
+                came, expected = (now & is_free_arrival).sum(), usual[o] * response[o, taken[o, minute]]
+                sums += np.array([came, expected, turned_away, 0, 0, 0] if lately else [0, 0, 0, 0, came, expected])
     made = while_full(history, CLOCK, near, rate, level, response, at_full)
     assert tuple(made) == pytest.approx(tuple(sums))
 
@@ -84,36 +91,41 @@ def by_minute(history):
 @settings(max_examples=40)
 @given(st.integers(0, 2**32 - 1))
 def test_rates_of_full_neighbours_equal_a_count(seed):
+    """Drivers turned away in a full spell arrive evenly from its beginning to some time after its end."""
+    rng = np.random.default_rng(seed)
     history = random_history(seed)
-    hourly = np.random.default_rng(seed).random((SITES, BINS_A_WEEK))
-    made = _rate_of_full_neighbours(history, CLOCK, NEAR, hourly)
+    rate, level = rng.random((SITES, BINS_A_WEEK)), rng.random((SITES, CLOCK.days))
+    made = _rate_of_full_neighbours(history, CLOCK, NEAR, rate, level)
     spells, arrivals = history.spells, history.arrivals
     for i, (target, at) in enumerate(zip(arrivals.site, arrivals.at_ms, strict=True)):
         total = 0.0
         for s in np.flatnonzero(target == NEAR):
-            part = slice(spells.first[s], spells.first[s + 1])
-            now = (spells.begin_ms[part] <= at) & (at < spells.end_ms[part])
-            if spells.state[part][now] == FULL:
-                total += hourly[s, CLOCK.week[at // 900_000]]
+            for k in range(spells.first[s], spells.first[s + 1]):
+                begin, end = spells.begin_ms[k], spells.end_ms[k]
+                if spells.state[k] == FULL and begin <= at < end + TRAVEL_MS:
+                    usual = rate[s, CLOCK.week[at // 900_000]] * level[s, CLOCK.day[at // 900_000]]
+                    total += usual * (end - begin) / (end - begin + TRAVEL_MS)
         assert made[i] == pytest.approx(total)
 
 
 def test_who_probably_came_from_a_full_site_is_not_used():
     history = random_history(3, 400)
-    hourly = np.full((SITES, BINS_A_WEEK), 2.0)
-    hourly[0] = 6.0  # whose nearest site is 1
+    weekly = np.full((SITES, BINS_A_WEEK), 2.0)
+    weekly[0] = 6.0  # whose nearest site is 1
+    rates = SimpleNamespace(weekly=weekly, level=np.full((SITES, CLOCK.days), 1.5))
     response, at_full = np.full((SITES, 3), 0.8), np.array([0.5, 0.9, 0.7, 1.0])
-    source = _rate_of_full_neighbours(history, CLOCK, NEAR, hourly * at_full[:, None])
-    dropped = np.zeros(len(source))
-    for seed in range(300):
-        rng = np.random.default_rng(seed)
-        rows = spilled_sessions(history, CLOCK, NEAR, hourly, response, at_full, 0.5, rng)
-        dropped += np.isin(history.arrivals.row, rows)
-    usable = history.arrivals.state == FREE
-    assert (dropped[~usable] == 0).all()
-    own = 0.8 * hourly[history.arrivals.site, 0]
+    source = _rate_of_full_neighbours(history, CLOCK, NEAR, weekly * at_full[:, None], rates.level)
+    arrivals, usable = history.arrivals, history.arrivals.state == FREE
+    own = 0.8 * 1.5 * weekly[arrivals.site, 0]
     expected = np.where(usable, 0.5 * source / (own + 0.5 * source), 0.0)
-    assert dropped / 300 == pytest.approx(expected, abs=0.13)
+    chance = np.random.default_rng(1).random((300, len(source)))
+    dropped = np.zeros(len(source))
+    for each in chance:
+        rows = spilled_sessions(history, CLOCK, NEAR, rates, response, at_full, 0.5, each)
+        dropped += np.isin(arrivals.row, rows)
+        more = spilled_sessions(history, CLOCK, NEAR, rates, response, at_full, 0.8, each)
+        assert np.isin(rows, more).all()
+    assert dropped == pytest.approx((chance < expected).sum(axis=0))
     assert dropped.sum() / 300 == pytest.approx(expected.sum(), rel=0.05)
 
 
@@ -128,23 +140,26 @@ def nearby(arrivals, expected, turned_away, arrivals_after=0.0, expected_after=0
 
 
 def test_the_posterior_is_a_normal_likelihood_times_the_prior():
-    """Beyond what is expected there, and beyond how busy the same sites are shortly after."""
-    assert spill_posterior([(0.0, nearby(0.0, 0.0, 0.0))])[0] == 1  # nobody was turned away
-    made = spill_posterior([(0.0, nearby(150.0, 100.0, 60.0, 220.0, 200.0))])
-    variance = 150 + (100 / 200) ** 2 * 220 + (COMMON_SPREAD * 100) ** 2
-    expected = prior() * norm.pdf(150 - 1.1 * 100, SHARES * 60, np.sqrt(variance))
-    assert made == pytest.approx(expected / expected.sum())
-    alone = prior() * norm.pdf(150 - 100, SHARES * 60, np.sqrt(150 + (UNKNOWN_SPREAD * 100) ** 2))
-    assert spill_posterior([(0.0, nearby(150.0, 100.0, 60.0))]) == pytest.approx(alone / alone.sum())
+    """Beyond what is expected there, and beyond how busy the same sites are in the hour that follows."""
+    nobody = nearby(0.0, 0.0, 0.0)
+    assert spill_posterior(nobody, 0.0, nobody, 0.0)[0] == 1  # nobody was turned away
+    k = 1 / UNKNOWN_SPREAD**2
+    for after, usual_after, burst in ((220.0, 200.0, 0.0), (220.0, 200.0, 0.2), (0.0, 0.0, 0.0), (0.0, 5.0, 0.0)):
+        near = nearby(150.0, 100.0, 60.0, after, usual_after)
+        made = spill_posterior(near, 0.0, near, burst)
+        common = gamma(k + after, scale=1 / (k + usual_after))
+        variance = 150 + (common.var() + COMMON_SPREAD**2 + burst**2) * 100**2
+        expected = prior() * norm.pdf(150 - common.mean() * 100, SHARES * 60, np.sqrt(variance))
+        assert made == pytest.approx(expected / expected.sum())
 
 
 def test_every_share_is_judged_by_rates_without_that_share():
     """The rates of a site that drivers divert to are too high until these drivers are left out."""
     usual, without = nearby(300.0, 200.0, 200.0, 80.0, 100.0), nearby(300.0, 150.0, 160.0, 80.0, 80.0)
-    made = spill_posterior([(0.0, usual), (0.5, without)])
+    made = spill_posterior(usual, 0.5, without, 0.0)
     expected, turned_away = 200 - 100 * SHARES, 200 - 80 * SHARES
-    common = np.where(SHARES <= 0.5, 0.8 + 0.4 * SHARES, 1 + 0.4 * (SHARES - 0.5))
-    variance = 300 + (expected / 100) ** 2 * 80 + (COMMON_SPREAD * expected) ** 2
+    common = usual.common + (without.common - usual.common) * SHARES / 0.5
+    variance = 300 + (usual.common_variance + COMMON_SPREAD**2) * expected**2
     value = prior() * norm.pdf(300 - common * expected, SHARES * turned_away, np.sqrt(variance))
     assert made == pytest.approx(value / value.sum())
 
@@ -153,13 +168,14 @@ def test_every_share_is_judged_by_rates_without_that_share():
     ("more", "low", "high"), [(-40, 0.0, 0.01), (0, 0.0, 0.02), (800, 0.3, 0.45), (1900, 0.8, 1.0)]
 )
 def test_the_share_follows_the_arrivals_nearby(more, low, high):
-    made = spill_posterior([(0.0, nearby(1000.0 + more, 1000.0, 2000.0, 4000.0, 4000.0))])
+    near = nearby(1000.0 + more, 1000.0, 2000.0, 4000.0, 4000.0)
+    made = spill_posterior(near, 0.0, near, 0.0)
     assert low <= made @ SHARES <= high
 
 
 def test_a_busy_hour_of_the_neighbourhood_is_not_spill():
-    busy = spill_posterior([(0.0, nearby(1200.0, 1000.0, 400.0, 4800.0, 4000.0))])
-    assert busy @ SHARES < 0.03
+    near = nearby(1200.0, 1000.0, 400.0, 4800.0, 4000.0)
+    assert spill_posterior(near, 0.0, near, 0.0) @ SHARES < 0.03
 
 
 CITY = {"plugs": (2, 4, 2, 4, 2, 4, 2, 4, 2, 4), "per_plug": 0.35, "stay": 1.5, "days": 56}

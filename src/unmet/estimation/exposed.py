@@ -148,7 +148,7 @@ class TimeSums(NamedTuple):
     whole: Floats  # with records
     free: Floats  # with a free plug
     full: Floats  # without one
-    full_squared: Floats  # sum of the squared lengths of full spells [h^2]
+    full_squared: Floats  # sum of the squared lengths of full periods, in which a plug is free for minutes at most
     cars: Floats  # sum over cars of their time there
 
 
@@ -158,15 +158,19 @@ def time_sums(spells: Spells) -> TimeSums:
     sites = len(spells.first) - 1
     sums = TimeSums(np.zeros(sites), np.zeros(sites), np.zeros(sites), np.zeros(sites), np.zeros(sites))
     for s in range(sites):
+        period = 0.0  # full hours of the period so far
         for i in range(spells.first[s], spells.first[s + 1]):
             hours = (spells.end_ms[i] - spells.begin_ms[i]) / HOUR_MS
             sums.whole[s] += hours
             sums.cars[s] += hours * spells.taken[i]
             if spells.state[i] == FREE:
                 sums.free[s] += hours
+                sums.full_squared[s] += period**2
+                period = 0.0
             elif spells.state[i] == FULL:
                 sums.full[s] += hours
-                sums.full_squared[s] += hours**2
+                period += hours
+        sums.full_squared[s] += period**2
     return sums
 
 

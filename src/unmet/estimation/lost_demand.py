@@ -44,7 +44,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 PROFILES, MANY_SITES = 16, 1000
-"""Resampled weekly profiles; a quarter of them for many sites, to save time."""
+"""Resampled weekly profiles; half of them for many sites, to save time."""
 
 
 class LostDemand(BaseEstimator):  # type: ignore[misc]
@@ -89,11 +89,14 @@ class LostDemand(BaseEstimator):  # type: ignore[misc]
 
         Args:
             panel: the records.
-            until: learn rates from the time before alone; each later day is estimated from the days before it.
+            until: learn rates from the time before alone (UTC, if it has no zone); each later day is estimated from the
+                days before it.
                 Capacities, sites and openings are those of the whole panel.
         """
         self._check()
         rng = np.random.default_rng([self.seed, 1])
+        if until is not None and until.tzinfo is None:
+            until = until.replace(tzinfo=dt.UTC)
         until_ms = None if until is None else int(until.timestamp() * 1000)
         # 1. Occupancy: when was every site full?
         network = observe(panel)
@@ -103,7 +106,8 @@ class LostDemand(BaseEstimator):  # type: ignore[misc]
         # 3. Rates: weekly profiles, slow levels, day effects, crowding.
         rates = fit_rates(learned.history, learned.clock, learned.capacity, components, self.prior)
         # 4. Spill: who was served at a site nearby? Their arrivals there must not inflate rates.
-        spill = fit_spill(learned, nearest_sites(panel.sites), rates, self.spill, self.prior, rng)
+        burst = _mean_burst(learned, rates)
+        spill = fit_spill(learned, nearest_sites(panel.sites), rates, burst, self.spill, self.prior, rng)
         rates, learned = spill.rates, spill.network
         network = network.without(np.flatnonzero(learned.left_out))
         known = rates if until_ms is None else rates.onwards(network.history, network.clock, network.capacity, until_ms)
@@ -269,15 +273,25 @@ def _resampled_usual(
 
     Resampling says how uncertain profiles are; on average they are those of the records themselves.
     """
-    profiles = PROFILES if network.sites <= MANY_SITES else PROFILES // 4
+    profiles = PROFILES if network.sites <= MANY_SITES else PROFILES // 2
     usual = np.empty((profiles, len(rows.site)))
-    resampled = resampled_weekly(rates, learned.history, learned.clock, learned.capacity, profiles, rng)
-    for i, weekly in enumerate(resampled):
+    fits = resampled_weekly(rates, learned.history, learned.clock, learned.capacity, profiles, rng)
+    for i, weekly in enumerate(fits):
         usual[i] = full_hours(network.history.spells, network.clock, weekly).usual
-    of_site, mean = (
-        np.bincount(rows.site, values, minlength=network.sites) for values in (rows.usual, usual.mean(axis=0))
+    mean = usual.mean(axis=0)
+    usual = np.maximum(mean + (usual - mean) * np.sqrt(profiles / (profiles - 1)), 0.0)  # a mean of few has variance
+    of_site, resampled = (np.bincount(rows.site, each, minlength=network.sites) for each in (rows.usual, mean))
+    return np.asarray(usual * (of_site / np.maximum(resampled, 1e-12))[rows.site])
+
+
+def _mean_burst(network: Network, rates: Rates) -> float:
+    """How much busier than usual full sites are in the very hour, on average."""
+    rows = full_hours(network.history.spells, network.clock, rates.weekly)
+    response, usual = response_table(rates.crowding, network.capacity), rates.at_rows(network.clock, rows)
+    bursts = hour_effects(
+        network.history, network.clock, rates.weekly, rates.level, response, rows, network.clock.hours
     )
-    return usual * (of_site / np.maximum(mean, 1e-12))[rows.site]
+    return float(usual @ bursts.mean / max(usual.sum(), 1e-9)) if len(rows.site) else 1.0
 
 
 def _turned_away(network: Network, rates: Rates, rows: FullHours, bursts: HourEffects) -> Floats:

@@ -102,8 +102,8 @@ def draw_network(
     excess = min(
         excess, np.sqrt(max(MOST_ERROR**2 - (float(strength[: len(weight)] @ weight) * prior.bias_spread) ** 2, 0.0))
     )
-    # Diverted drivers inflate the rates of the sites they divert to; half of that is taken to be uncertain.
-    off = np.sqrt(excess**2 + MODEL_ERROR**2 + (float(spills.mean()) / 2) ** 2)
+    # Rates are fitted without diverted drivers: how many these are is uncertain, and so are the rates.
+    off = np.sqrt(excess**2 + MODEL_ERROR**2 + float(spills.var()))
     own = off * rng.standard_normal(draws) - off**2 / 2
     error = np.exp(strength[hypothesis] * towns + own)
     return NetworkDraws(np.arange(draws) % profiles, city, hypothesis, np.maximum(1 - waits - spills, 0.0) * error)

@@ -20,12 +20,13 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import xlogy
+from scipy.special import lambertw, xlogy
 
 from unmet.demand.spells import FREE, History
 from unmet.estimation.clock import BIN_MS, BINS_A_WEEK, BINS_AN_HOUR, Clock
 from unmet.estimation.crowding import (
     BETAS,
+    POOL_PLUGS,
     STEPS,
     Crowding,
     crowd,
@@ -63,7 +64,6 @@ Integers = NDArray[np.int64]
 NOTHING_HELD = np.zeros((0, 0), np.bool_)
 MOST_ROUNDS, SETTLED = 8, 1e-4
 LEAST_EXPOSED = 0.05  # share of its time for which a site counts as exposed at least
-AWAY_ROUNDS = 5
 MANY_SITES, FEWER_ROUNDS = 1000, 3  # the first rounds do nearly all; later ones are for small networks
 
 
@@ -164,7 +164,7 @@ def fit_rates(
     slow, city_day, site_day = np.ones((sites, days)), np.ones(days), np.ones((sites, days))
     response, crowding = np.ones_like(step, dtype=float), None
     memories, city_shape, site_shape, objective = (np.inf, np.inf), np.inf, np.inf, -np.inf
-    missing = _missing_hours(history)
+    missing, is_open = _missing_hours(history), _open_days(history, clock)
     for _ in range(MOST_ROUNDS if sites <= MANY_SITES else FEWER_ROUNDS):
         exposed = exposed_by_week(history.spells, clock, slow * city_day * site_day, response, held)
         exposed += missing[:, None]
@@ -172,7 +172,9 @@ def fit_rates(
             by_week, exposed, components.rank, profiles if np.isfinite(objective) else None, components.smooth
         )
         weekly = own_departures(by_week, exposed, profiles.rate)
-        expected = expected_by_day(history.spells, clock, weekly, response, held, False)
+        unseen = missing * weekly.sum(axis=1) / np.maximum(is_open.sum(axis=1), 1)
+        unseen_by_day = unseen[:, None] * is_open
+        expected = expected_by_day(history.spells, clock, weekly, response, held, False) + unseen_by_day
         if components.slow:
             city = slow_level(by_day.sum(axis=0, keepdims=True), expected.sum(axis=0, keepdims=True))
             own = slow_level(by_day, expected * city.level)
@@ -188,6 +190,7 @@ def fit_rates(
             site_day = (site_shape + by_day) / (site_shape + expected) if finite else np.ones_like(by_day)
         if components.crowding:
             by_step = expected_by_step(history.spells, clock, weekly, step, STEPS + 1)
+            by_step[:, :, 0] += unseen_by_day
             by_step *= (slow * city_day)[..., None]
             crowding = fit_crowding(*log_likelihoods(by_step, by_day, found, x, site_shape), prior)
             response = response_table(crowding, capacity)
@@ -265,10 +268,17 @@ def _with_turned_away(
     rows = full_hours(history.spells, clock, weekly)
     usual = rows.usual * level[rows.site, clock.day[rows.hour * BINS_AN_HOUR]]
     rate = np.bincount(rows.site, usual, minlength=sites) / np.maximum(time.full, 1e-9)
-    away = np.zeros(sites)
-    for _ in range(AWAY_ROUNDS):
-        away = rate * since * np.exp(crowding.beta * crowd_at_full(crowding._replace(away=away), capacity))
-    return crowding._replace(away=np.minimum(away, capacity))
+    return crowding._replace(away=_turned_away_before(rate * since, crowding.beta, capacity))
+
+
+def _turned_away_before(usual: Floats, beta: Floats, capacity: Integers) -> Floats:
+    """Drivers out of the pool, a = usual * exp(beta (c + a) / (c + POOL_PLUGS)), at most c, (sites,).
+
+    With k = -beta / (c + POOL_PLUGS), the solution is W(k usual exp(-k c)) / k, where W is Lambert's function.
+    """
+    k = np.maximum(-beta, 1e-9) / (capacity + POOL_PLUGS)
+    away = np.real(lambertw(k * usual * np.exp(-k * capacity))) / k
+    return np.asarray(np.minimum(away, capacity))
 
 
 def _missing_hours(history: History) -> Floats:
@@ -278,6 +288,17 @@ def _missing_hours(history: History) -> Floats:
     """
     time = time_sums(history.spells)
     return np.asarray(np.maximum(LEAST_EXPOSED * time.whole - time.free, 0.0) / BINS_A_WEEK)
+
+
+def _open_days(history: History, clock: Clock) -> NDArray[np.bool_]:
+    """Days from the first to the last record of each site, (sites, days)."""
+    spells, day = history.spells, np.arange(clock.days)
+    is_open = np.zeros((len(spells.first) - 1, clock.days), np.bool_)
+    some = np.flatnonzero(np.diff(spells.first))
+    first, last = spells.begin_ms[spells.first[some]], spells.end_ms[spells.first[some + 1] - 1] - 1
+    first_day, last_day = (clock.day[(at - clock.first_ms) // BIN_MS] for at in (first, last))
+    is_open[some] = (day >= first_day[:, None]) & (day <= last_day[:, None])
+    return is_open
 
 
 def _observed(

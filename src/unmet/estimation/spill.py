@@ -1,21 +1,27 @@
 """Spill: the share of drivers who find a site full and are served at the nearest other one.
 
-If drivers divert, arrivals at the nearest site exceed its usual rate while a site is full. Over all time in which a
-site has a free plug and one whose nearest site it is has none, let N be its arrivals, E those expected there, and A the
-drivers turned away from the full sites. Then
+If drivers divert, arrivals at the nearest site exceed its usual rate while a site is full, and for as long after as it
+takes to drive there. Over all such time in which the nearest site has a free plug, let N be its arrivals, E those
+expected there, and A the drivers turned away from the full sites meanwhile. Then
 
-    N ~ Normal(common * E + share * A, N + spread of common * E).
+    N ~ Normal(common * E + share * A, N + variance of common * E^2).
 
 A neighbourhood that is busy for an hour fills sites and brings arrivals to all of them: that is not spill. A placebo
-measures it, the same sites within an hour after the others have a free plug again: common = N / E of that time. (The
-hour before would not do: drivers who divert fill sites, so that the future of a site depends on its neighbours.)
+measures how busy it is: the same sites in the hour that follows. With N' arrivals there where E' were expected,
 
-Drivers who divert are also arrivals of the site that they divert to, and inflate its usual rate. An arrival at the
-neighbour of full sites came from one of them with probability share * (their rates) / (own rate + share * (their
-rates)). That part of such arrivals, chosen at random, is left out when rates are fitted again. E and A thus depend on
-the share: they are known for the shares that rates were fitted with, and interpolated for those between.
+    common ~ Gamma(k + N', k + E'),        k = 1 / UNKNOWN_SPREAD^2.
 
-Assumption: whoever diverts goes to the nearest site, if it is within reach and has a free plug.
+The hour before cannot serve: diverted drivers help to fill a site, so conditioning on its filling up selects busy times
+at its neighbour. Bursts end, so the hour after is quieter than the full time it stands for. Half of the burst that full
+sites show is therefore taken to be uncertain.
+
+Diverted drivers also inflate the usual rate of the site that they divert to. An arrival at the neighbour of full sites
+came from one of them with probability share * (their rates) / (own rate + share * (their rates)). That part of such
+arrivals is left out, and rates are fitted again, until the share settles. E, A and common thus depend on the share:
+they are known for no share and for the last one, and linear in between.
+
+Assumption: whoever diverts goes to the nearest site within reach, takes at most `TRAVEL_MS`, and finds a free plug or
+is lost.
 """
 
 from __future__ import annotations
@@ -43,33 +49,45 @@ Integers = NDArray[np.int64]
 
 REACH_KM = 3.0
 """Distance up to which drivers divert to another site [km]."""
+TRAVEL_MS = 900_000
+"""Time within which diverted drivers arrive at the next site [ms]: 3 km in slow traffic, and finding out."""
 AFTER_MS = 3_600_000
-"""Time after a full site has a free plug again that says how busy the neighbourhood is."""
-COMMON_SPREAD, UNKNOWN_SPREAD, LEAST_PLACEBO = 0.04, 0.3, 0.2
-"""Standard deviation of how busy the neighbourhood is beyond the placebo, and without a placebo of that size. Where
-nobody diverts, it is 0.00 beyond chance on thinned real records (10 draws) and 0.03 in simulated networks (12)."""
-LEAST_SHARE, ROUNDS = 0.05, 6
+"""Length of the placebo period, which follows [ms]."""
+COMMON_SPREAD = 0.04
+"""Standard deviation of how busy the neighbourhood is beyond the placebo, without bursts. Where nobody diverts, it is
+0.00 beyond chance on thinned real records (10 draws) and 0.03 in simulated networks (12)."""
+UNKNOWN_SPREAD = 0.3
+"""The same without a placebo: a judgement."""
+BURSTS_SHARED = 0.5
+"""Part of a burst at a full site that its neighbour may share: a judgement."""
+LEAST_SHARE = 0.05
 """Share of diverting drivers from which their arrivals at other sites are taken out of the rates there."""
+ROUNDS = 6
 
 
 class Nearby(NamedTuple):
     """Sums over the time in which sites have a free plug and those that divert to them are full, or just were."""
 
-    arrivals: float  # while another is full
+    arrivals: float  # while another is full, and for `TRAVEL_MS` after
     expected: float  # at the usual rates
     turned_away: float  # from the full sites
     reachable: float  # the same, also while a plug of the free site was released just now
-    arrivals_after: float  # shortly after, while none is full
+    arrivals_after: float  # in the hour that follows
     expected_after: float
 
     @property
     def common(self) -> float:
-        """How much busier than usual sites are at such times."""
-        return self.arrivals_after / self.expected_after if self.expected_after > 0 else 1.0
+        """Posterior mean of how much busier than usual sites are at such times."""
+        return (1 / UNKNOWN_SPREAD**2 + self.arrivals_after) / (1 / UNKNOWN_SPREAD**2 + self.expected_after)
+
+    @property
+    def common_variance(self) -> float:
+        """Posterior variance of that."""
+        return self.common / (1 / UNKNOWN_SPREAD**2 + self.expected_after)
 
 
 class Spill(NamedTuple):
-    """Who diverts, and the arrival rates without them."""
+    """Share of diverting drivers, and arrival rates fitted without them."""
 
     rates: Rates
     network: Network  # that the rates are fitted to
@@ -78,7 +96,13 @@ class Spill(NamedTuple):
 
 
 def fit_spill(
-    network: Network, near: Integers, rates: Rates, share: float | None, prior: TownPrior, rng: np.random.Generator
+    network: Network,
+    near: Integers,
+    rates: Rates,
+    burst: float,
+    share: float | None,
+    prior: TownPrior,
+    rng: np.random.Generator,
 ) -> Spill:
     """Infer which share of the drivers turned away diverts, and fit rates without their arrivals elsewhere.
 
@@ -86,40 +110,39 @@ def fit_spill(
         network: the sites.
         near: row of the nearest site of each, -1 for none, (sites,).
         rates: fitted to all arrivals.
+        burst: how much busier than usual full sites are in the very hour, on average.
         share: of all drivers turned away, where it is known.
         prior: of the rates.
         rng: random numbers.
     """
-    clock, capacity = network.clock, network.capacity
-    fits = [(0.0, _nearby(network, near, rates))]
-    rows = full_hours(network.history.spells, clock, rates.weekly)
-    turned_away = float((rates.at_rows(clock, rows) * response_at_full(rates, capacity)[rows.site]).sum())
-    reach = min(fits[0][1].reachable / max(turned_away, 1e-9), 1.0)
+    clock, capacity, history = network.clock, network.capacity, network.history
+    chance = rng.random(len(history.arrivals.site))
 
-    def without_diverted(share: float, usual: Rates) -> tuple[Rates, Network]:
-        hourly = usual.weekly * usual.level.mean(axis=1, keepdims=True)
-        response, at_full = response_table(usual.crowding, capacity), response_at_full(usual, capacity)
-        spilled = spilled_sessions(network.history, clock, near, hourly, response, at_full, share, rng)
-        without = network.without(spilled)
-        return fit_rates(without.history, clock, capacity, usual.components, prior), without
+    def nearby(rates: Rates) -> Nearby:
+        response, at_full = response_table(rates.crowding, capacity), response_at_full(rates, capacity) * burst
+        return while_full(history, clock, near, rates.weekly, rates.level, response, at_full)
 
-    usual = rates
+    def without_diverted(share: float, rates: Rates) -> tuple[Rates, Network]:
+        response, at_full = response_table(rates.crowding, capacity), response_at_full(rates, capacity) * burst
+        without = network.without(spilled_sessions(history, clock, near, rates, response, at_full, share, chance))
+        return fit_rates(without.history, clock, capacity, rates.components, prior), without
+
+    usual = last = nearby(rates)
+    rows = full_hours(history.spells, clock, rates.weekly)
+    turned_away = burst * float((rates.at_rows(clock, rows) * response_at_full(rates, capacity)[rows.site]).sum())
+    reach = min(usual.reachable / max(turned_away, 1e-9), 1.0)
+    found, refitted = 0.0, rates
     for _ in range(ROUNDS if share is None else 0):
-        excess = _excess_share(fits[-1][1])
-        if excess < LEAST_SHARE or abs(excess - fits[-1][0]) < LEAST_SHARE / 2:
+        excess = _excess_share(last)
+        if excess < LEAST_SHARE or abs(excess - found) < LEAST_SHARE / 2:
             break
-        usual, _ = without_diverted(excess, usual)
-        fits.append((excess, _nearby(network, near, usual)))
-    posterior = spill_posterior(fits)
+        found, (refitted, _) = excess, without_diverted(excess, refitted)
+        last = nearby(refitted)
+    posterior = spill_posterior(usual, found, last, BURSTS_SHARED * (burst - 1))
     diverts = float(posterior @ SHARES) if share is None else min(share / max(reach, 1e-9), 1.0)
     if diverts < LEAST_SHARE or reach == 0:
         return Spill(rates, network, posterior, reach)
-    return Spill(*without_diverted(diverts, usual), posterior, reach)
-
-
-def _nearby(network: Network, near: Integers, rates: Rates) -> Nearby:
-    response, at_full = response_table(rates.crowding, network.capacity), response_at_full(rates, network.capacity)
-    return while_full(network.history, network.clock, near, rates.weekly, rates.level, response, at_full)
+    return Spill(*without_diverted(diverts, refitted), posterior, reach)
 
 
 def _excess_share(nearby: Nearby) -> float:
@@ -128,32 +151,27 @@ def _excess_share(nearby: Nearby) -> float:
     return float(np.clip(excess / max(nearby.turned_away, 1e-9), 0.0, 1.0))
 
 
-def spill_posterior(fits: list[tuple[float, Nearby]]) -> Floats:
+def spill_posterior(usual: Nearby, found: float, without: Nearby, shared_burst: float) -> Floats:
     """Posterior probability of each of `SHARES`.
 
     Args:
-        fits: shares that rates were fitted with, and the sums under these rates; the first share is 0.
+        usual: sums under rates fitted to all arrivals.
+        found: a share,
+        without: and the sums under rates fitted without so many diverted drivers.
+        shared_burst: standard deviation of how busy the neighbourhood is because of bursts.
     """
-    at = np.array([share for share, _ in fits])
-    order = np.argsort(at)
-    columns = np.array([[made.expected, made.turned_away, made.common] for _, made in fits])[order]
-    expected, turned_away, common = (_interpolated(at[order], values) for values in columns.T)
-    near = fits[0][1]
-    enough = near.expected_after >= LEAST_PLACEBO * near.expected
-    variance = np.full(len(SHARES), max(near.arrivals, 1.0))
-    if near.expected_after > 0:
-        variance += (expected / near.expected_after) ** 2 * max(near.arrivals_after, 1.0)
-    variance += ((COMMON_SPREAD if enough else UNKNOWN_SPREAD) * expected) ** 2
-    return share_posterior(near.arrivals - common * expected, variance, turned_away)
-
-
-def _interpolated(at: Floats, values: Floats) -> Floats:
-    """Values for each of `SHARES`, on straight lines that go on beyond the last share."""
-    if len(at) == 1:
-        return np.full(len(SHARES), values[0])
-    slope = (values[-1] - values[-2]) / max(at[-1] - at[-2], 1e-9)
-    beyond = np.maximum(values[-1] + slope * (SHARES - at[-1]), 0.0)
-    return np.where(at[-1] >= SHARES, np.interp(SHARES, at, values), beyond)
+    weight = SHARES / found if found > 0 else np.zeros(len(SHARES))
+    expected, turned_away, common = (
+        np.maximum((1 - weight) * before + weight * after, 0.0)
+        for before, after in (
+            (usual.expected, without.expected),
+            (usual.turned_away, without.turned_away),
+            (usual.common, without.common),
+        )
+    )
+    spread = usual.common_variance + COMMON_SPREAD**2 + shared_burst**2
+    variance = max(usual.arrivals, 1.0) + spread * expected**2
+    return share_posterior(usual.arrivals - common * expected, variance, turned_away)
 
 
 def nearest_sites(sites: pl.DataFrame) -> Integers:
@@ -191,23 +209,29 @@ def while_full(
     spells, arrivals = history.spells, history.arrivals
     first = np.searchsorted(arrivals.site, np.arange(len(near) + 1))
     most = response.shape[1] - 1
-    came, expected, turned_away, reachable = np.zeros(2), np.zeros(2), 0.0, 0.0  # while another is full, and after that
+    turned_away = reachable = 0.0
+    came, expected = np.zeros(2), np.zeros(2)  # while drivers may come from a full site, and in the hour that follows
     for o in range(len(near)):
         sources = np.flatnonzero(near == o)
         if len(sources) == 0:
             continue
         time, change, source = _changes(history, sources)
-        full, after, is_full = 0, 0, np.zeros(len(sources), np.bool_)
+        counted, after, is_full = 0, 0, np.zeros(len(sources), np.bool_)
         k, a = spells.first[o], first[o]
         for e in range(len(time) - 1):
-            if change[e] in (BEGINS, ENDS):
-                is_full[source[e]] = change[e] == BEGINS
-                full += 1 if change[e] == BEGINS else -1
+            if change[e] == FILLS:
+                is_full[source[e]] = True
+                counted += 1
+                after += 1
+            elif change[e] == FREED:
+                is_full[source[e]] = False
+            elif change[e] == TRAVELLED:
+                counted -= 1
             else:
-                after += 1 if change[e] == BEGINS_AFTER else -1
-            if full == 0 and after == 0:
+                after -= 1
+            if counted == 0 and after == 0:
                 continue
-            kind = 0 if full > 0 else 1
+            kind = 0 if counted > 0 else 1
             while k < spells.first[o + 1] and spells.end_ms[k] <= time[e]:
                 k += 1
             j = k
@@ -217,7 +241,7 @@ def while_full(
                     while a < first[o + 1] and arrivals.at_ms[a] <= begin:
                         a += 1
                     while a < first[o + 1] and arrivals.at_ms[a] <= end:
-                        came[kind] += 1
+                        came[kind] += arrivals.state[a] == FREE
                         a += 1
                 if spells.state[j] != FULL:
                     for bin_, share in pieces(begin - clock.first_ms, end - clock.first_ms, BIN_MS):
@@ -236,27 +260,29 @@ def while_full(
     return Nearby(came[0], expected[0], turned_away, reachable, came[1], expected[1])
 
 
-BEGINS, ENDS, BEGINS_AFTER, ENDS_AFTER = 0, 1, 2, 3
+FILLS, FREED, TRAVELLED, CALM = 0, 1, 2, 3
 
 
 @compiled()
 def _changes(history: History, sources: Integers) -> tuple[Integers, Integers, Integers]:
-    """When full spells of some sites begin and end, and the time after them: times in order, what, and which site."""
+    """Sorted times at which sites fill up, have a free plug, all who diverted have arrived, and the placebo ends.
+
+    Returns:
+        Times [ms], what happens, and the position of the site in `sources`.
+    """
     spells, number = history.spells, 0
     for s in sources:
         for i in range(spells.first[s], spells.first[s + 1]):
             number += spells.state[i] == FULL
-    time, change, source = (
-        np.empty(4 * number, np.int64),
-        np.empty(4 * number, np.int64),
-        np.empty(4 * number, np.int64),
-    )
+    time = np.empty(4 * number, np.int64)
+    change, source = np.empty(4 * number, np.int64), np.empty(4 * number, np.int64)
     n = 0
     for k in range(len(sources)):
         for i in range(spells.first[sources[k]], spells.first[sources[k] + 1]):
             if spells.state[i] == FULL:
-                begin, end = spells.begin_ms[i], spells.end_ms[i]
-                time[n], time[n + 1], time[n + 2], time[n + 3] = begin, end, begin, end + AFTER_MS
+                end = spells.end_ms[i]
+                time[n], time[n + 1] = spells.begin_ms[i], end
+                time[n + 2], time[n + 3] = end + TRAVEL_MS, end + TRAVEL_MS + AFTER_MS
                 for what in range(4):
                     change[n + what], source[n + what] = what, k
                 n += 4
@@ -268,49 +294,58 @@ def spilled_sessions(
     history: History,
     clock: Clock,
     near: Integers,
-    hourly: Floats,
+    rates: Rates,
     response: Floats,
     at_full: Floats,
     share: float,
-    rng: np.random.Generator,
+    chance: Floats,
 ) -> Integers:
-    """Rows of sessions whose drivers probably came from a full site nearby, chosen at random.
+    """Rows of sessions whose drivers probably came from a full site nearby.
 
     Args:
         history: spells and arrivals of the sites.
         clock: of the period.
         near: row of the nearest site of each, -1 for none, (sites,).
-        hourly: arrivals per hour of each site and bin of the week, (sites, bins of the week).
+        rates: arrival rates of the sites.
         response: factor of the rate by number of taken plugs, (sites, most + 1).
         at_full: the same at a full site, (sites,).
         share: of the drivers turned away who divert.
-        rng: random numbers.
+        chance: a uniform random number for each arrival, (arrivals,). The same ones for every share, so that whoever
+            is left out at one share is left out at higher ones too.
     """
-    source = share * _rate_of_full_neighbours(history, clock, near, hourly * at_full[:, None])
-    arrivals = history.arrivals
-    own = hourly[arrivals.site, clock.week[(arrivals.at_ms - clock.first_ms) // BIN_MS]]
+    arrivals, level = history.arrivals, rates.level
+    source = share * _rate_of_full_neighbours(history, clock, near, rates.weekly * at_full[:, None], level)
+    bin_ = (arrivals.at_ms - clock.first_ms) // BIN_MS
+    own = rates.weekly[arrivals.site, clock.week[bin_]] * level[arrivals.site, clock.day[bin_]]
     own = own * response[arrivals.site, np.minimum(arrivals.taken, response.shape[1] - 1)]
-    spilled = source / np.maximum(own + source, 1e-12)
-    return np.asarray(arrivals.row[(arrivals.state == FREE) & (rng.random(len(spilled)) < spilled)])
+    diverted = source / np.maximum(own + source, 1e-12)
+    return np.asarray(arrivals.row[(arrivals.state == FREE) & (chance < diverted)])
 
 
 @compiled()
-def _rate_of_full_neighbours(history: History, clock: Clock, near: Integers, hourly: Floats) -> Floats:
-    """Arrivals per hour at sites that are full at the time of each arrival, and whose nearest site it is at."""
+def _rate_of_full_neighbours(history: History, clock: Clock, near: Integers, rate: Floats, level: Floats) -> Floats:
+    """For each arrival, the summed arrival rate of the full sites whose nearest neighbour is the arrival's site.
+
+    Drivers turned away during a full spell arrive evenly from its beginning to `TRAVEL_MS` after its end.
+    """
     spells, arrivals = history.spells, history.arrivals
     first = np.searchsorted(arrivals.site, np.arange(len(near) + 1))
-    rate = np.zeros(len(arrivals.site))
+    total = np.zeros(len(arrivals.site))
     for s in range(len(near)):
         o = near[s]
         if o < 0:
             continue
-        at = first[o]
+        start = first[o]
         for i in range(spells.first[s], spells.first[s + 1]):
             if spells.state[i] != FULL:
                 continue
-            while at < first[o + 1] and arrivals.at_ms[at] < spells.begin_ms[i]:
+            begin, end = spells.begin_ms[i], spells.end_ms[i]
+            while start < first[o + 1] and arrivals.at_ms[start] < begin:
+                start += 1
+            at = start  # the spell after this one may begin before the last driver arrives
+            while at < first[o + 1] and arrivals.at_ms[at] < end + TRAVEL_MS:
+                bin_ = (arrivals.at_ms[at] - clock.first_ms) // BIN_MS
+                usual = rate[s, clock.week[bin_]] * level[s, clock.day[bin_]]
+                total[at] += usual * (end - begin) / (end - begin + TRAVEL_MS)
                 at += 1
-            while at < first[o + 1] and arrivals.at_ms[at] < spells.end_ms[i]:
-                rate[at] += hourly[s, clock.week[(arrivals.at_ms[at] - clock.first_ms) // BIN_MS]]
-                at += 1
-    return rate
+    return total

@@ -103,7 +103,7 @@ def after_departures(history: History, clock: Clock, rate: Floats, level: Floats
                 and arrivals.site[next_arrival] == s
                 and arrivals.at_ms[next_arrival] < until
             ):
-                came[kind] += 1
+                came[kind] += arrivals.state[next_arrival] != FULL  # those are counted as served at a full site
                 until = arrivals.at_ms[next_arrival]
             bin_ = min((at - clock.first_ms) // BIN_MS, len(clock.week) - 1)
             hourly = rate[s, clock.week[bin_]] * level[s, clock.day[bin_]] * response[s, min(spells.taken[i], most)]
