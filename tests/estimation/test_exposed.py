@@ -17,6 +17,7 @@ from unmet.estimation.exposed import (
     expected_by_step,
     exposed_by_week,
     full_hours,
+    time_sums,
 )
 
 MINUTE, HOURS, SITES = 60_000, 36, 2
@@ -100,3 +101,19 @@ def test_more_full_hours_than_there_was_room_for():
     made = full_hours(spells, clock, np.ones((1, BINS_A_WEEK)))
     assert made.hour.tolist() == list(range(hours))
     assert (made.usual == 1).all()
+
+
+@given(visits)
+def test_time_sums_equal_a_count_minute_by_minute(rows):
+    """A full period goes on while cars change at a full site, and while a plug is free for less than five minutes."""
+    spells = history(rows).spells
+    made = time_sums(spells)
+    for s in range(SITES):
+        own = [(taken, state) for site, _, taken, state in minutes(spells) if site == s]
+        states = np.array([state for _, state in own])
+        assert made.whole[s] == pytest.approx(len(own) / 60)
+        assert made.cars[s] == pytest.approx(sum(taken for taken, _ in own) / 60)
+        assert made.free[s] == pytest.approx((states == FREE).sum() / 60)
+        periods = np.cumsum(states == FREE)
+        lengths = np.bincount(periods, states == FULL) if len(states) else np.zeros(1)
+        assert made.full_squared[s] == pytest.approx((lengths**2).sum() / 3600)

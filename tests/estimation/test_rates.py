@@ -8,9 +8,10 @@ import pytest
 from tests.estimation.networks import HOUR_MS, KINDS, MONDAY_MS, network
 from unmet.demand.spells import FREE, FULL
 from unmet.estimation.crowding import BETAS, crowd_at_full
-from unmet.estimation.exposed import BLOCK_BINS, full_hours
+from unmet.estimation.exposed import BLOCK_BINS, full_hours, time_sums
 from unmet.estimation.occupancy import observe
 from unmet.estimation.rates import (
+    LEAST_EXPOSED,
     Components,
     _observed,
     fit_rates,
@@ -159,13 +160,30 @@ def test_drivers_turned_away_have_left_the_pool_as_well():
     for s in range(sites):
         own = slice(spells.first[s], spells.first[s + 1])
         full = hours[own] * (spells.state[own] == FULL)
+        periods = np.bincount(np.cumsum(spells.state[own] == FREE), full)
         stay = (hours[own] * spells.taken[own]).sum() / (made.history.arrivals.site == s).sum()
-        since = min((full**2).sum() / full.sum() / 2, stay)
+        since = min((periods**2).sum() / full.sum() / 2, stay)
         rate = rates.at_rows(made.clock, rows)[rows.site == s].sum() / full.sum()
         x = (made.capacity[s] + rates.crowding.away[s]) / (made.capacity[s] + 2)
-        assert rates.crowding.away[s] == pytest.approx(rate * since * np.exp(rates.crowding.beta[s] * x), rel=0.02)
+        away = rate * since * np.exp(rates.crowding.beta[s] * x)
+        assert rates.crowding.away[s] == pytest.approx(min(away, made.capacity[s]), rel=0.02)
     alone = rates.crowding._replace(away=np.zeros(sites))
     assert (crowd_at_full(rates.crowding, made.capacity) > crowd_at_full(alone, made.capacity)).all()
+
+
+@pytest.mark.parametrize("components", [PLAIN, PLAIN._replace(crowding=True), Components(1)])
+def test_a_site_that_is_almost_always_full_counts_as_exposed_for_a_twentieth(components):
+    """Whatever components are fitted: levels and crowding must not undo it."""
+    made = seen(plugs=(1, 2, 3, 2), per_plug=6.0, stay=4.0, days=70)
+    rates = fit(made, components)
+    time = time_sums(made.history.spells)
+    assert (time.free < LEAST_EXPOSED * time.whole).any()
+    for s in np.flatnonzero(time.free < LEAST_EXPOSED * time.whole):
+        count = ((made.history.arrivals.site == s) & (made.history.arrivals.state == FREE)).sum()
+        rate = (rates.weekly[s].mean() * rates.level[s]).mean()
+        if rates.crowding is not None:
+            rate *= response_at_full(rates, made.capacity)[s]
+        assert rate < 1.3 * count / (LEAST_EXPOSED * time.whole[s])
 
 
 def test_the_score_is_the_log_likelihood_of_what_was_held_out():

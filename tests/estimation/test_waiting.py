@@ -42,7 +42,8 @@ def test_what_follows_departures_equals_a_count(seed, number, capacity):
             later = starts[(starts > at) & (starts * MINUTE < at * MINUTE + RELEASED_MS)]
             until = later.min() if len(later) else at + RELEASED_MS // MINUTE
             number[kind] += 1
-            came[kind] += len(later) > 0
+            found = (starts < until).sum() - (ends < until).sum()
+            came[kind] += len(later) > 0 and found < capacity  # whoever comes to a full site is counted apart
             hourly = (
                 rate[s, CLOCK.week[at // 15]] * level[s, CLOCK.day[at // 15]] * response[s, min(cars - 1, capacity)]
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from unmet.demand.calendar import HOUR_MS
@@ -77,8 +78,8 @@ def _little(panel: Panel) -> list[str]:
     if panel.sessions.height >= FEW_SESSIONS and days >= FEW_DAYS:
         return []
     return [
-        f"{panel.sessions.height:,} sessions over {days:.0f} days are very little to learn from: give at least a few "
-        "weeks of records."
+        f"{_count(panel.sessions.height, 'session', 'sessions')} over {_count(round(days), 'day', 'days')} are too few "
+        "to learn from: give at least a few weeks of records."
     ]
 
 
@@ -100,13 +101,15 @@ def _capacity(panel: Panel, lost: NDArray[np.float64]) -> list[str]:
     number = dict(source.iter_rows())
     if fewer := number.get("fewer than listed", 0):
         said.append(
-            f"{_count(fewer, 'station charges', 'stations charge')} fewer cars at once than listed: drivers stop "
-            "coming before all plugs are taken, as where connectors share a charger."
+            f"{_count(fewer, 'station charges', 'stations charge')} fewer cars at once than "
+            f"{'it has' if fewer == 1 else 'they have'} plugs or connectors ({_names(panel, 'fewer than listed')}): "
+            "drivers stop coming before all are taken, as where connectors share a charger. If that is wrong, most of "
+            "the loss there is too: see capacity_from in stations.csv."
         )
     if more := number.get("more than listed", 0):
         said.append(
-            f"{_count(more, 'station had', 'stations had')} more cars at once than listed plugs: the records were "
-            "believed. Check the table of stations."
+            f"{_count(more, 'station had', 'stations had')} more cars at once than listed plugs "
+            f"({_names(panel, 'more than listed')}): the records were believed. Check the table of stations."
         )
     unsure = panel.sites["capacity_sure"].to_numpy() < 0.9
     if lost.sum() > 0 and lost[unsure].sum() > UNSURE_LOSS * lost.sum():
@@ -121,6 +124,13 @@ def _capacity(panel: Panel, lost: NDArray[np.float64]) -> list[str]:
             "choice for a driver."
         )
     return said
+
+
+def _names(panel: Panel, capacity_from: str) -> str:
+    """The busiest stations whose capacity is known in that way, by name."""
+    rows = panel.stations.filter(pl.col("capacity_from") == capacity_from).sort("sessions", descending=True)
+    names = rows.head(3).select(pl.coalesce("name", "station_id")).to_series().to_list()
+    return ", ".join(map(str, names)) + (" and others" if rows.height > len(names) else "")
 
 
 def _single(network: Network, lost: NDArray[np.float64]) -> list[str]:

@@ -28,7 +28,7 @@ from unmet.estimation.hours import HourEffects
 from unmet.estimation.rates import Rates
 from unmet.estimation.towns import TownPrior
 
-__all__ = ["NetworkDraws", "SiteDraws", "draw_network", "draw_site"]
+__all__ = ["UNRELIABLE", "NetworkDraws", "SiteDraws", "draw_network", "draw_site"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -38,6 +38,9 @@ MODEL_ERROR = 0.03
 MOST_ERROR = 0.35
 """Error of other towns and of the self-check together at most, as a logarithm: a 90 % interval then spans about a
 factor of two either way, and a wider one would say no more than the warning does."""
+UNRELIABLE = float(np.log(2))
+"""Distance of the self-check from 1 beyond chance, as a logarithm, from which the records do not support an estimate;
+the interval then is as wide as the check is off."""
 LARGE_MEAN, MOST_INVERTED = 20.0, 1000  # mean up to which numbers are drawn by inversion, and the largest such number
 SITE_ERROR = 0.1
 """Error of a single site beyond all of this, as a logarithm. It is independent between sites, so that it matters for a
@@ -99,9 +102,9 @@ def draw_network(
     weight = np.ones(1) if rates.crowding is None else rates.crowding.weight
     hypothesis = rng.choice(len(weight), draws, p=weight)
     towns = prior.bias + prior.bias_spread * rng.standard_normal(draws)
-    excess = min(
-        excess, np.sqrt(max(MOST_ERROR**2 - (float(strength[: len(weight)] @ weight) * prior.bias_spread) ** 2, 0.0))
-    )
+    if excess < UNRELIABLE:
+        of_towns = float(strength[: len(weight)] @ weight) * prior.bias_spread
+        excess = min(excess, np.sqrt(max(MOST_ERROR**2 - of_towns**2, 0.0)))
     # Rates are fitted without diverted drivers: how many these are is uncertain, and so are the rates.
     off = np.sqrt(excess**2 + MODEL_ERROR**2 + float(spills.var()))
     own = off * rng.standard_normal(draws) - off**2 / 2

@@ -35,8 +35,8 @@ def sensitivity_table(lost: LostDemand) -> pl.DataFrame:
         "half of those turned away charge nearby": max(0.5 - lost.waiting_, 0.0) / left,
     }
     if lost.network_.sites <= MOST_SITES:
-        for name, change in (("every site has one plug more", 1), ("every site has one plug fewer", -1)):
-            factors[name] = _other_capacity(lost, change) / turned_away
+        for name, change in (("one car more", 1), ("one car fewer", -1)):
+            factors[f"every site charges {name} at once than assumed"] = _other_capacity(lost, change) / turned_away
     return pl.DataFrame(
         {
             "assumption": list(factors),

@@ -5,8 +5,10 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
+import numpy as np
 import polars as pl
 
+from unmet.estimation.posterior import UNRELIABLE
 from unmet.views.lost_report import MOST, LostReport
 from unmet.views.page import PageBar, PageSection, PageTable
 from unmet.views.theme import about, about_energy, count, energy, percent, short
@@ -17,6 +19,7 @@ HOUR = dt.timedelta(hours=1)
 CLOSE, FAIR = 0.1, 0.25  # distance of the self-check from 1 that is called close, or fair
 HARDLY = 0.005  # share that rounds to nothing
 AIR, SCALE = 1.02, 1.6  # end of the bars' scale over the largest mark, and at most over the end of the range
+FEWEST = 50  # sessions below which no number is put into the headline
 NOTHING = 0.5  # lost drivers below which nothing was lost
 
 
@@ -34,16 +37,16 @@ def first_screen(report: LostReport) -> dict[str, Any]:
         if lost["mean"] >= NOTHING
         else "Hardly any charging demand was lost"
         if lost["high"] >= NOTHING
-        else "No charging demand was lost: a plug was free whenever a driver came"
+        else f"No charging demand was lost: no site was ever full{_busiest(report)}"
     )
     return {
         "warning": report.warning(),
-        "headline": headline,
+        "headline": _unreliable(report) or headline,
         "lead": (
             f"{count(summary['stations'], 'station')} at {count(summary['sites'], 'site')}, {_date(first)} to "
             f"{_date(last - HOUR)}. While every plug of a site is taken, its records show nobody. This page estimates "
             "how many drivers came then, from how many came to the same site at similar times while a plug was free. "
-            f"Ranges contain the truth with a probability of {percent(report.interval)}.{_elsewhere(report)}"
+            f"{_ranges(report)}{_elsewhere(report)}"
         ),
         "facts": (
             (energy(summary["seen_kwh"]), f"recorded, in {summary['seen_arrivals']:,} sessions"),
@@ -53,6 +56,39 @@ def first_screen(report: LostReport) -> dict[str, Any]:
         ),
         "before": [_sites(report), _trust(report), *_sensitivity(report), *_notes(report)],
     }
+
+
+def _unreliable(report: LostReport) -> str:
+    """A headline where the records do not support a number; empty where they do."""
+    summary, check = report.summary, report.lost.self_check_
+    if summary["seen_arrivals"] < FEWEST:
+        return f"{count(summary['seen_arrivals'], 'session')}: too few to say what was lost"
+    if check.known and check.excess >= UNRELIABLE:
+        times = f"{check.ratio:.1f} times" if check.ratio > 1 else f"only {percent(check.ratio)} of"
+        return (
+            f"These records do not support an estimate of lost demand: checked on them, the method finds {times} the "
+            "drivers who came"
+        )
+    return ""
+
+
+def _ranges(report: LostReport) -> str:
+    if _unreliable(report):
+        return "The numbers below are shown for completeness; do not rely on them."
+    return f"Ranges contain the truth with a probability of {percent(report.interval)}."
+
+
+def _busiest(report: LostReport) -> str:
+    """How near the busiest site came to being full, as the end of a sentence."""
+    network = report.lost.network_
+    spells = network.history.spells
+    if not len(spells.taken):
+        return ""
+    site = np.repeat(np.arange(network.sites), np.diff(spells.first))
+    most = np.zeros(network.sites, np.int64)
+    np.maximum.at(most, site, spells.taken)
+    worst = int((most / np.maximum(network.capacity, 1)).argmax())
+    return f" (the busiest had {most[worst]} of {network.capacity[worst]} plugs taken at most)"
 
 
 def _elsewhere(report: LostReport) -> str:
@@ -110,6 +146,12 @@ def _sites(report: LostReport) -> PageSection:
 
 
 def _trust(report: LostReport) -> PageSection:
+    if report.summary["lost_arrivals"]["high"] < NOTHING:
+        text = (
+            "If sites charge fewer cars at once than assumed, some may have been full after all: see capacity in "
+            "sites.csv."
+        )
+        return PageSection("trust", "How far to trust it", [text], half=True)
     return PageSection("trust", "How far to trust it", [_checked(report), _prior(report)], half=True)
 
 
@@ -124,6 +166,7 @@ def _checked(report: LostReport) -> str:
     off = abs(ratio - 1)
     verdict = (
         "That is close." if off < CLOSE else
+        "That is far off, and the range is widened for it." if report.far_off else
         "That is within chance." if low <= 1 <= high else
         "That is fair." if off < FAIR else
         "That is far off, and the range is widened for it."
@@ -158,7 +201,7 @@ def _sensitivity(report: LostReport) -> list[PageSection]:
     """The estimate under other assumptions, where there is any loss."""
     table, total = report.sensitivity, report.summary["lost_kwh"]
     most = max([total["high"], *table["lost_kwh"]], default=0.0)
-    if most <= 0:
+    if most <= 0 or report.summary["lost_arrivals"]["high"] < NOTHING:
         return []
     scale = min(most * AIR, total["high"] * SCALE) if total["high"] > 0 else most * AIR
     band = 100 * total["low"] / scale, 100 * total["high"] / scale
@@ -210,7 +253,7 @@ def method(report: LostReport) -> PageSection:
             "The same rate is expected to hold while the site is full; of the patterns that were tried, those that "
             f"predict parts of the records held back best were kept: {kept}.",
             f"Drivers who wait until they are served ({percent(summary['waiting'])} of those who find a site full) or "
-            f"charge at another site nearby ({percent(summary['spill'])} of the others) are in the records, and do not "
+            f"charge at another site nearby ({percent(summary['spill'])}) are in the records, and do not "
             "count as lost.",
             f"A lost driver would have taken {energies}; ranges come from {summary['draws']} random draws of "
             "everything that is uncertain.",
