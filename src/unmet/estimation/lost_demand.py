@@ -280,7 +280,9 @@ def _resampled_usual(
         usual[i] = full_hours(network.history.spells, network.clock, weekly).usual
     mean = usual.mean(axis=0)
     usual = np.maximum(mean + (usual - mean) * np.sqrt(profiles / (profiles - 1)), 0.0)  # a mean of few has variance
-    of_site, resampled = (np.bincount(rows.site, each, minlength=network.sites) for each in (rows.usual, mean))
+    of_site, resampled = (
+        np.bincount(rows.site, each, minlength=network.sites) for each in (rows.usual, usual.mean(axis=0))
+    )
     return np.asarray(usual * (of_site / np.maximum(resampled, 1e-12))[rows.site])
 
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from unmet.compiled import compiled
 from unmet.estimation.clock import BINS_AN_HOUR, Clock
@@ -101,15 +102,20 @@ def draw_network(
         city = rates.city_day * rng.standard_gamma(shape, (draws, days)) / shape
     weight = np.ones(1) if rates.crowding is None else rates.crowding.weight
     hypothesis = rng.choice(len(weight), draws, p=weight)
-    towns = prior.bias + prior.bias_spread * rng.standard_normal(draws)
+    towns = prior.bias + prior.bias_spread * _stratified_normal(draws, rng)
     if excess < UNRELIABLE:
         of_towns = float(strength[: len(weight)] @ weight) * prior.bias_spread
         excess = min(excess, np.sqrt(max(MOST_ERROR**2 - of_towns**2, 0.0)))
     # Rates are fitted without diverted drivers: how many these are is uncertain, and so are the rates.
     off = np.sqrt(excess**2 + MODEL_ERROR**2 + float(spills.var()))
-    own = off * rng.standard_normal(draws) - off**2 / 2
+    own = off * _stratified_normal(draws, rng) - off**2 / 2
     error = np.exp(strength[hypothesis] * towns + own)
     return NetworkDraws(np.arange(draws) % profiles, city, hypothesis, np.maximum(1 - waits - spills, 0.0) * error)
+
+
+def _stratified_normal(draws: int, rng: np.random.Generator) -> Floats:
+    """Standard normal draws, one from each of as many equally likely parts, so that means hardly depend on chance."""
+    return np.asarray(rng.permutation(ndtri((np.arange(draws) + rng.random(draws)) / draws)))
 
 
 def draw_site(
