@@ -1,7 +1,7 @@
 """Hidden drivers: draws of the drivers lost in every hour in which a site was full, as planning reads them.
 
 They come from a fitted `LostDemand`, or from the run that `unmet recover` wrote, which keeps them in
-`lost_draws.parquet` beside the panel.
+`lost_draws.parquet`, with the panel in the folder `panel`.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ from unmet.estimation.rates import response_at_full
 from unmet.runs import available_cores
 from unmet.tables import UTC
 
-__all__ = ["DRAWS_FILE", "Hidden", "hidden_drivers", "read_hidden", "write_hidden"]
+__all__ = ["DRAWS_FILE", "PANEL_FOLDER", "Hidden", "hidden_drivers", "read_hidden", "write_hidden"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Counts = NDArray[np.uint16]
 
-DRAWS_FILE = "lost_draws.parquet"
+DRAWS_FILE, PANEL_FOLDER = "lost_draws.parquet", "panel"
+"""What `unmet recover` keeps for plans: draws of lost drivers, and the panel."""
 MOST_KEPT = 2_000_000_000
 """Numbers that a run keeps at most; a larger network keeps fewer draws."""
 LEAST_DRAWS = 20
@@ -112,7 +113,7 @@ def read_hidden(panel: Panel, folder: Path) -> Hidden:
         InputError: the file is damaged, or does not belong to the panel.
     """
     path = folder / DRAWS_FILE
-    again = f"run `unmet recover` again with --overwrite, or plan from the panel ({folder})"
+    again = f"run `unmet recover` again with --overwrite, or plan from the panel ({folder / PANEL_FOLDER})"
     try:
         table = pl.read_parquet(path)
     except (OSError, pl.exceptions.PolarsError) as error:

@@ -12,7 +12,7 @@ from unmet.demand.stored import holds_panel, load_panel
 from unmet.errors import InputError
 from unmet.estimation.lost_demand import LostDemand
 from unmet.planning.drivers import Truth, demand_of, true_demand
-from unmet.planning.hidden import DRAWS_FILE, read_hidden
+from unmet.planning.hidden import DRAWS_FILE, PANEL_FOLDER, read_hidden
 
 __all__ = ["Source", "read_source"]
 
@@ -67,7 +67,7 @@ def _fitted(lost: LostDemand, interval: float | None, seed: int | None) -> Sourc
 
 def _recovered(folder: Path, interval: float | None, seed: int | None) -> Source:
     """The drivers of a recovered run, without estimating them again."""
-    panel = load_panel(folder)
+    panel = load_panel(folder / PANEL_FOLDER)
     path = folder / "summary.json"
     try:
         about = json.loads(path.read_text(encoding="utf-8"))
