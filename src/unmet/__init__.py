@@ -12,7 +12,17 @@ if TYPE_CHECKING:
     from unmet.planning.plan import Plan, plan
     from unmet.records.sessions import read_records
 
-__all__ = ["Forecaster", "LostDemand", "Panel", "Plan", "Training", "__version__", "build_panel", "plan", "read_records"]
+__all__ = [
+    "Forecaster",
+    "LostDemand",
+    "Panel",
+    "Plan",
+    "Training",
+    "__version__",
+    "build_panel",
+    "plan",
+    "read_records",
+]
 
 __version__ = "0.1.0"
 

@@ -10,6 +10,7 @@ import typer
 from unmet import __version__
 from unmet.cli import city, model, planning, records, sources, study
 from unmet.cli.options import BACKBONES, LIKELIHOODS, QUEUES
+from unmet.cli.planning_study import study_planning
 from unmet.errors import InputError
 
 __all__ = ["BACKBONES", "LIKELIHOODS", "QUEUES", "app", "main"]
@@ -28,6 +29,7 @@ for _verb in (
     planning.plan,
 ):
     app.command()(_verb)
+study.app.command("planning")(study_planning)
 app.add_typer(study.app, name="study")
 
 

@@ -56,7 +56,9 @@ def plan(
     interval: Annotated[
         float | None, typer.Option(help="Probability that an interval contains the truth. [0.9]")
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed of every random choice. [that of the run, else 1]")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Seed of every random choice. [that of the run, else 1]")
+    ] = None,
     waiting: Waiting = "auto",
     spill: Spill = "auto",
     energy: Energy = "seen",

@@ -162,7 +162,9 @@ def choose_to_reach(options: Options, least_gain: float) -> Choice:
 
 
 def _some(options: Options, rows: Integers) -> Options:
-    return Options(*(values[rows] for values in (options.site, options.plugs, options.power, options.gain, options.cost)))
+    return Options(
+        *(values[rows] for values in (options.site, options.plugs, options.power, options.gain, options.cost))
+    )
 
 
 def _useful_rows(options: Options) -> Integers:

@@ -165,10 +165,14 @@ def _score(world: World, candidates: Candidates, j: int, most: int, powers: tupl
     lost = ~everyone.recorded
     kw = float(np.nanmedian(truth.stays.power_kw)) if np.isfinite(truth.stays.power_kw).any() else np.nan
     per_hour = 1 / float(np.mean([truth.weeks[s] for s, _ in pulls(world, candidates.lat[j], candidates.lon[j])]))
-    curves = {power: _rescaled(power_curve(everyone, weight * lost, most, kw, power, 1.0), per_hour) for power in powers}
+    curves = {
+        power: _rescaled(power_curve(everyone, weight * lost, most, kw, power, 1.0), per_hour) for power in powers
+    }
     both = power_curve(everyone, weight, most, kw, powers[0], 1.0)
     taken = power_curve(everyone, weight * ~lost, most, kw, powers[0], 1.0)
-    sums = [np.bincount(everyone.draw, weight * lost * v, minlength=truth.draws) for v in (everyone.kwh, np.ones(len(lost)))]
+    sums = [
+        np.bincount(everyone.draw, weight * lost * v, minlength=truth.draws) for v in (everyone.kwh, np.ones(len(lost)))
+    ]
     return Attracted(Supply(zero, zero, zero, sums[0], sums[1], curves), both, taken)
 
 

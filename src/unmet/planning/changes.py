@@ -62,7 +62,9 @@ class Change:
             )
         for lat, lon in self.competitors:
             if not (-90 <= lat <= 90 and -180 <= lon <= 180):
-                raise InputError(f"A competitor at {lat:g}, {lon:g} makes no sense: give latitude,longitude in degrees.")
+                raise InputError(
+                    f"A competitor at {lat:g}, {lon:g} makes no sense: give latitude,longitude in degrees."
+                )
 
     def words(self) -> str:
         """The change in a few words; empty for none."""
@@ -100,7 +102,9 @@ class World:
     truth: Truth
     change: Change
     capacity: Integers  # (sites,)
-    leaving: tuple[tuple[tuple[int, float], ...], ...]  # for each site, where its drivers go (-1: elsewhere), how likely
+    leaving: tuple[
+        tuple[tuple[int, float], ...], ...
+    ]  # for each site, where its drivers go (-1: elsewhere), how likely
     coming: tuple[tuple[int, ...], ...]  # for each site, those whose drivers may come to it
 
     @property
@@ -151,10 +155,7 @@ class World:
         row = np.repeat(np.arange(len(copies)), copies)
         shift = np.random.default_rng([self.truth.seed, GROWTH_STREAM, site, 1]).random(len(row)) - 0.5
         at = np.concatenate([drivers.at_ms, drivers.at_ms[row] + (shift * JITTER_MS).astype(np.int64)])
-        columns = [
-            np.concatenate([values, values[row]])
-            for values in (drivers.stay_ms, drivers.kwh, drivers.recorded)
-        ]
+        columns = [np.concatenate([values, values[row]]) for values in (drivers.stay_ms, drivers.kwh, drivers.recorded)]
         forced = np.concatenate([drivers.forced, np.zeros(len(row), bool)])
         return in_order(np.concatenate([drivers.draw, drivers.draw[row]]), drivers.draws, at, *columns, forced)
 

@@ -94,9 +94,7 @@ def site_curves(
         return list(pool.map(of_site, range(world.truth.sites)))
 
 
-def power_curve(
-    rest: Drivers, leaves: Floats, most: int, own_kw: float, power: float | None, per_week: float
-) -> Curve:
+def power_curve(rest: Drivers, leaves: Floats, most: int, own_kw: float, power: float | None, per_week: float) -> Curve:
     """What further plugs of some power would serve of the drivers whom nobody serves."""
     stay_ms, kwh = stays_at_power(rest.stay_ms, rest.kwh, own_kw, power)
     plug = take_plugs(rest.first, rest.at_ms, stay_ms, most)

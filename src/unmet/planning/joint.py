@@ -121,7 +121,9 @@ def _touched(world: World, built: Built, near: Integers, candidates: Candidates 
     for j in range(len(built.plugs) - sites):
         if built.plugs[sites + j] and candidates is not None:
             touched |= {s for s, _ in pulls(world, float(candidates.lat[j]), float(candidates.lon[j]))}
-    linked = {int(near[s]) for s in touched if near[s] >= 0} | {int(s) for s in np.flatnonzero(np.isin(near, list(touched)))}
+    linked = {int(near[s]) for s in touched if near[s] >= 0} | {
+        int(s) for s in np.flatnonzero(np.isin(near, list(touched)))
+    }
     return sorted(touched | linked)
 
 
@@ -157,8 +159,17 @@ def _stream(
                 stay_new = np.where(moves, _new_stays(truth, drivers, s, built.power[truth.sites + j]), stay_new)
         leaves = np.where(drivers.recorded, world.leaves, 1.0) * cars / truth.weeks[s]
         parts.append(
-            (drivers.draw, drivers.at_ms, drivers.stay_ms, stay_new, drivers.forced, site, other,
-             leaves * drivers.kwh, leaves)  # fmt: skip
+            (
+                drivers.draw,
+                drivers.at_ms,
+                drivers.stay_ms,
+                stay_new,
+                drivers.forced,
+                site,
+                other,
+                leaves * drivers.kwh,
+                leaves,
+            )  # fmt: skip
         )
     draw, *columns = (np.concatenate(part) for part in zip(*parts, strict=True))
     order = np.lexsort((columns[0], draw))
@@ -193,7 +204,9 @@ def _came_from(truth: Truth, source: int, site: int, at_ms: Integers, share: flo
     arrivals = truth.network.history.arrivals
     own = arrivals.at_ms[slice(*np.searchsorted(arrivals.site, [site, site + 1]))]
     of_week = clock.week[::BINS_AN_HOUR] // BINS_AN_HOUR
-    came = np.bincount(of_week[np.clip((own - clock.first_ms) // (BIN_MS * BINS_AN_HOUR), 0, clock.hours - 1)], minlength=168)
+    came = np.bincount(
+        of_week[np.clip((own - clock.first_ms) // (BIN_MS * BINS_AN_HOUR), 0, clock.hours - 1)], minlength=168
+    )
     rate = came / np.maximum(np.bincount(of_week, minlength=168), 1)
     spilled = share * turned_away[hour]
     return np.asarray(_is_full(truth, source, at_ms) * spilled / np.maximum(rate[of_week[hour]] + spilled, 1e-9))

@@ -25,7 +25,9 @@ class Menu:
 
     site_ids: tuple[str, ...]
     supplies: tuple[Supply, ...]
-    own: tuple[int, ...]  # sites that are there and open; their lost demand is the whole, candidates recover parts of it
+    own: tuple[
+        int, ...
+    ]  # sites that are there and open; their lost demand is the whole, candidates recover parts of it
     options: Options  # cost in plugs
     money: Floats  # (options,), cost in money, NaN where it is not known
 
@@ -122,9 +124,7 @@ def make_menu(
     return Menu(tuple(site_ids), tuple(supplies), own, options, table[:, 4])
 
 
-def _most(
-    site_id: str, power: float | None, own_kw: float, costs: Costs, asked: int | None, curve_most: int
-) -> int:
+def _most(site_id: str, power: float | None, own_kw: float, costs: Costs, asked: int | None, curve_most: int) -> int:
     """Further plugs that fit at a site, and gain something."""
     space, grid_kw = costs.limits(site_id, power)
     most = min(limit for limit in (curve_most, asked, space) if limit is not None)

@@ -317,9 +317,7 @@ class _Maker:
         known = self.costs.known and not np.isnan(cost)
         return Stage(year, growth, int(built.sum()), lost, menu.gain_of(built, power), float(cost) if known else None)
 
-    def _notes(
-        self, world: World, decision: Decision, interplay: float, places: Candidates | None
-    ) -> list[str]:
+    def _notes(self, world: World, decision: Decision, interplay: float, places: Candidates | None) -> list[str]:
         notes, truth = [], world.truth
         if not decision.reached and decision.short:
             names = ", ".join(decision.short[:3]) + (" and others" if len(decision.short) > 3 else "")

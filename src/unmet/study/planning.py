@@ -27,6 +27,9 @@ from unmet.city.build import City
 from unmet.demand.panel import Panel, build_panel
 from unmet.demand.regions import Regions, kmeans_regions
 from unmet.demand.simulated import simulated_panel
+from unmet.demand.spells import FULL
+from unmet.estimation.clock import BINS_A_WEEK
+from unmet.estimation.exposed import full_hours
 from unmet.estimation.lost_demand import LostDemand
 from unmet.estimation.sums import estimate
 from unmet.models.forecaster import Forecaster
@@ -55,6 +58,7 @@ INTERVAL = 0.9
 MODEL_DRAWS = 50  # of the drivers that the model's lost energy stands for
 MODEL_SEEDS = 3  # trainings of the model, of which it is the mean
 HOUR_MS = 3_600_000
+MOST_PLUGS = 200  # at one site
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,13 +251,13 @@ def _full_hours(city: PlannedCity) -> tuple[Integers, Floats]:
     """Site and length [h] of every spell in which a site was full."""
     spells = city.demand.network.history.spells
     site = np.repeat(np.arange(len(spells.first) - 1), np.diff(spells.first))
-    full = spells.state == 2
+    full = spells.state == FULL
     return site[full], (spells.end_ms - spells.begin_ms)[full] / HOUR_MS
 
 
 def _from_curves(demand: Truth) -> Callable[[int], tuple[Integers, Floats]]:
     """The planner on draws of lost drivers."""
-    curves = [supply.curves[None] for supply in site_curves(changed_world(demand), max(PLUGS))]
+    curves = [supply.curves[None] for supply in site_curves(changed_world(demand), MOST_PLUGS)]
     return _allocator(curves)
 
 
@@ -281,8 +285,7 @@ def _from_truth(city: PlannedCity) -> Callable[[int], tuple[Integers, Floats]]:
     site = np.array([site_of[name] for name in lost["station_id"]], np.int64)
     at = lost["arrival"].dt.epoch("ms").to_numpy()
     full = [
-        hours_to_full(soc, kwh, kw, False)
-        for soc, kwh, kw in lost.select("soc", "battery_kwh", "power_kw").iter_rows()
+        hours_to_full(soc, kwh, kw, False) for soc, kwh, kw in lost.select("soc", "battery_kwh", "power_kw").iter_rows()
     ]
     leaves = lost["leaves"].dt.epoch("ms").fill_null(0).to_numpy()
     stay = np.where(leaves > 0, leaves - at, (np.array(full) * HOUR_MS).astype(np.int64))
@@ -291,8 +294,10 @@ def _from_truth(city: PlannedCity) -> Callable[[int], tuple[Integers, Floats]]:
     for s in range(city.panel.sites.height):
         own = site == s
         no = np.zeros(int(own.sum()), bool)
-        drivers: Drivers = in_order(np.zeros(len(no), np.int64), 1, at[own], np.maximum(stay[own], 1), wanted[own], no, no)
-        curves.append(power_curve(drivers, np.ones(len(no)), max(PLUGS), np.nan, None, 1 / weeks[s]))
+        drivers: Drivers = in_order(
+            np.zeros(len(no), np.int64), 1, at[own], np.maximum(stay[own], 1), wanted[own], no, no
+        )
+        curves.append(power_curve(drivers, np.ones(len(no)), MOST_PLUGS, np.nan, None, 1 / weeks[s]))
     return _allocator(curves)
 
 
@@ -334,9 +339,7 @@ def _divided(city: PlannedCity, beyond: pl.DataFrame) -> Hidden:
 
 def _full_time(city: PlannedCity, hidden: Hidden) -> Floats:
     """Hours for which the site of each full hour was full in it."""
-    from unmet.estimation.exposed import full_hours
-
     network = city.demand.network
-    rows = full_hours(network.history.spells, network.clock, np.ones((network.sites, 672)))
+    rows = full_hours(network.history.spells, network.clock, np.ones((network.sites, BINS_A_WEEK)))
     known = {(int(s), int(h)): float(f) for s, h, f in zip(rows.site, rows.hour, rows.full, strict=True)}
     return np.array([known.get((int(s), int(h)), 0.0) for s, h in zip(hidden.site, hidden.hour, strict=True)])
