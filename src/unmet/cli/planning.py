@@ -113,8 +113,8 @@ def _source(
         estimated = (waiting, spill, energy) != ("auto", "auto", "seen")
         if len(choices.files) > 1 or replace(choices, files=()) != PanelChoices() or estimated:
             raise InputError(
-                f"{recovered[0]} is estimated already: give it alone, without options of records or of the estimate, or "
-                "plan from the records."
+                f"{recovered[0]} is estimated already: give it alone, without options of records or of the estimate, "
+                "or plan from the records."
             )
         return recovered[0]
     folder = panel_folder(choices)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,7 +68,7 @@ def greedy_steps(options: Options, most_cost: float = np.inf, least_gain: float 
     order = np.lexsort((options.plugs, options.site))
     site = options.site[order]
     bounds = np.flatnonzero(np.diff(site, prepend=-1, append=-1))
-    of_site = {int(site[a]): order[a:b] for a, b in zip(bounds[:-1], bounds[1:], strict=True)}
+    of_site = {int(site[a]): order[a:b] for a, b in pairwise(bounds)}
     taken: dict[int, int] = {}
     steps: list[int] = []
     spent = gained = 0.0
@@ -117,12 +118,12 @@ def exact(options: Options, most_cost: float | None = None, least_gain: float | 
         limits.append(LinearConstraint(options.cost[None, :], ub=most_cost + TINY))
     else:
         objective = options.cost + TINY * options.plugs
-        limits.append(LinearConstraint(options.gain[None, :], lb=least_gain))
+        limits.append(LinearConstraint(options.gain[None, :], lb=least_gain or 0.0))
     found = milp(
         objective,
         constraints=limits,
         bounds=Bounds(0, 1),
-        integrality=np.ones(len(options)),
+        integrality=np.ones(len(options), np.int64),
         options={"mip_rel_gap": RELATIVE_GAP, "time_limit": SECONDS},
     )
     if found.x is None:
@@ -162,9 +163,8 @@ def choose_to_reach(options: Options, least_gain: float) -> Choice:
 
 
 def _some(options: Options, rows: Integers) -> Options:
-    return Options(
-        *(values[rows] for values in (options.site, options.plugs, options.power, options.gain, options.cost))
-    )
+    site, plugs, power = options.site[rows], options.plugs[rows], options.power[rows]
+    return Options(site, plugs, power, options.gain[rows], options.cost[rows])
 
 
 def _useful_rows(options: Options) -> Integers:

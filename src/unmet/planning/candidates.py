@@ -170,10 +170,8 @@ def _score(world: World, candidates: Candidates, j: int, most: int, powers: tupl
     }
     both = power_curve(everyone, weight, most, kw, powers[0], 1.0)
     taken = power_curve(everyone, weight * ~lost, most, kw, powers[0], 1.0)
-    sums = [
-        np.bincount(everyone.draw, weight * lost * v, minlength=truth.draws) for v in (everyone.kwh, np.ones(len(lost)))
-    ]
-    return Attracted(Supply(zero, zero, zero, sums[0], sums[1], curves), both, taken)
+    lost_kwh, lost_drivers = everyone.per_draw(weight * lost * everyone.kwh), everyone.per_draw(weight * lost)
+    return Attracted(Supply(zero, zero, zero, lost_kwh, lost_drivers, curves), both, taken)
 
 
 def _rescaled(curve: Curve, per_week: float) -> Curve:

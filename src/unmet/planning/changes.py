@@ -5,8 +5,8 @@ every world: worlds differ by their rules, not by luck.
 
 - Growth multiplies drivers: each is copied as often as the factor says, at a random moment within half an hour.
 - A limit cuts stays, and the energy with them where a car charges for longer. An idle fee cuts the idle part of stays.
-- Whoever finds the own site closed goes to the nearest open one, d km away, with probability exp(-d); a competitor, or a
-  new site of one's own, attracts a driver of a site with probability exp(-d) / (1 + exp(-d)), as in the choice of
+- Whoever finds the own site closed goes to the nearest open one, d km away, with probability exp(-d); a competitor, or
+  a new site of one's own, attracts a driver of a site with probability exp(-d) / (1 + exp(-d)), as in the choice of
   `unmet.simulation.choice` between two sites, one of which is at hand. Sites over `REACH_KM` away do not matter.
 """
 
@@ -187,18 +187,21 @@ class World:
         if not self.is_changed:
             seen, lost = truth.recorded(site), truth.lost(site)
             cars = seen.recorded
-            sums = (seen.kwh[cars].sum(), float(cars.sum()), seen.stay_ms[cars].sum() / HOUR_MS)
-            return Split(*(np.full(truth.draws, value) for value in sums), lost, np.ones(len(lost.at_ms)))
+            kwh, number, hours = seen.kwh[cars].sum(), float(cars.sum()), seen.stay_ms[cars].sum() / HOUR_MS
+            same = np.ones(truth.draws)
+            return Split(kwh * same, number * same, hours * same, lost, np.ones(len(lost.at_ms)))
         drivers, served = self.outcome(site)
         rest = drivers.where(~served)
         served &= self._is_car(drivers)
         # Of the recorded kind who find no plug, some wait or are served nearby.
         weight = served + (~served & drivers.recorded) * (1 - self.leaves)
-        kwh, number, hours = (
-            np.bincount(drivers.draw, values, minlength=truth.draws)
-            for values in (weight * drivers.kwh, weight, served * drivers.stay_ms / HOUR_MS)
+        return Split(
+            drivers.per_draw(weight * drivers.kwh),
+            drivers.per_draw(weight),
+            drivers.per_draw(served * drivers.stay_ms / HOUR_MS),
+            rest,
+            np.where(rest.recorded, self.leaves, 1.0),
         )
-        return Split(kwh, number, hours, rest, np.where(rest.recorded, self.leaves, 1.0))
 
 
 def _going(leaving: tuple[tuple[int, float], ...], uniform: Floats, origin: int, target: int) -> Booleans:

@@ -26,7 +26,8 @@ def gain_by_plugs(menu: Menu, most: int, interval: float) -> pl.DataFrame:
     """Gain against the number of plugs, in the order in which greedy takes them: `plugs, gain_kwh, _low, _high`."""
     options, draws = menu.options, len(menu.supplies[0].lost_kwh) if menu.supplies else 0
     total, plugs = np.zeros(draws), 0
-    points, taken = [(0, total)], {}
+    points = [(0, total)]
+    taken: dict[int, tuple[int, float]] = {}
     for row in greedy_steps(options, float(most)):
         s, k, power = int(options.site[row]), int(options.plugs[row]), float(options.power[row])
         before = taken.get(s)

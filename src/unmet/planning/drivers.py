@@ -5,13 +5,14 @@ moments of the time in which the site was full, as many in each hour as that dra
 
 Which drivers wait is in the records already: whoever waits is served, and is recorded. The same holds for drivers who
 are served at a site nearby. Drivers who stay away from a busy site without trying it are no lost arrivals, and are not
-expected to come to new plugs: by `unmet.estimation.crowding` the pool of drivers is used up by those who are there, with
-however many plugs. The opposite assumption is part of a plan's sensitivity.
+expected to come to new plugs: by `unmet.estimation.crowding` the pool of drivers is used up by those who are there,
+with however many plugs. The opposite assumption is part of a plan's sensitivity.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,9 +60,13 @@ class Drivers:
 
     def where(self, rows: Booleans) -> Drivers:
         """Some of the drivers."""
-        number = np.bincount(self.draw[rows], minlength=self.draws)
-        columns = (self.at_ms, self.stay_ms, self.kwh, self.recorded, self.forced)
-        return Drivers(np.concatenate([[0], np.cumsum(number)]), *(column[rows] for column in columns))
+        first = np.concatenate([[0], np.cumsum(np.bincount(self.draw[rows], minlength=self.draws))])
+        stay, kwh = self.stay_ms[rows], self.kwh[rows]
+        return Drivers(first, self.at_ms[rows], stay, kwh, self.recorded[rows], self.forced[rows])
+
+    def per_draw(self, values: NDArray[Any]) -> Floats:
+        """Sums of a value of every driver, (draws,)."""
+        return np.bincount(self.draw, values, minlength=self.draws).astype(float)
 
     def staying(self, stay_ms: Integers, kwh: Floats) -> Drivers:
         """The same drivers with other stays and energies."""

@@ -1,12 +1,14 @@
-"""Erlang's formulas: the share of drivers turned away, or made to wait, at steady demand. Quick bounds, and test oracles.
+"""Erlang's formulas: the share of drivers turned away, or made to wait, at steady demand.
 
-With offered load a = arrival rate x mean stay, and c plugs, the blocking probability of a site where drivers who find
-no plug leave (M/G/c/c; it does not depend on the distribution of stays) satisfies
+They are quick bounds for plans, and oracles for tests. With offered load a = arrival rate x mean stay, and c plugs, the
+blocking probability of a site where drivers who find no plug leave (M/G/c/c; it does not depend on the distribution of
+stays) satisfies
 
     B(0, a) = 1,      B(c, a) = a B(c - 1, a) / (c + a B(c - 1, a)),
 
-and the probability of waiting where all of them wait (M/M/c) is C(c, a) = B / (1 - (a / c)(1 - B)). Erlang, *Solution of
-some problems in the theory of probabilities of significance in automatic telephone exchanges*, 1917.
+and the probability of waiting where all of them wait (M/M/c) is C(c, a) = B / (1 - (a / c)(1 - B)).
+Erlang, *Solution of some problems in the theory of probabilities of significance in automatic telephone exchanges*,
+1917.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class Curve:
     @property
     def most(self) -> int:
         """Plugs up to which it goes."""
-        return self.kwh.shape[1] - 1
+        return int(self.kwh.shape[1]) - 1
 
     @property
     def mean_kwh(self) -> Floats:
@@ -81,14 +81,15 @@ def site_curves(
     def of_site(site: int) -> Supply:
         split, per_week = world.split(site), 1 / weeks[site]
         rest, leaves = split.rest, split.leaves
-        lost_kwh, lost_drivers = (
-            np.bincount(rest.draw, leaves * values, minlength=rest.draws) * per_week
-            for values in (rest.kwh, np.ones(len(rest.kwh)))
-        )
-        served = [values * per_week for values in split[:3]]
         own_kw = float(world.truth.stays.power_kw[site])
-        curves = {power: power_curve(rest, leaves, most, own_kw, power, per_week) for power in powers}
-        return Supply(*served, lost_kwh, lost_drivers, curves)
+        return Supply(
+            split.kwh * per_week,
+            split.drivers * per_week,
+            split.hours * per_week,
+            rest.per_draw(leaves * rest.kwh) * per_week,
+            rest.per_draw(leaves) * per_week,
+            {power: power_curve(rest, leaves, most, own_kw, power, per_week) for power in powers},
+        )
 
     with ThreadPoolExecutor(workers or available_cores()) as pool:
         return list(pool.map(of_site, range(world.truth.sites)))
@@ -106,9 +107,9 @@ def power_curve(rest: Drivers, leaves: Floats, most: int, own_kw: float, power: 
         for values in (kwh, np.ones(len(kwh)))
     )
     hours = np.bincount(plug[served], stay_ms[served] / HOUR_MS, minlength=max(top, 1)) / max(rest.draws, 1)
+    by_plug = np.asarray(hours[None, :top] * per_week, np.float64)
     return Curve(
-        *(_from_zero(by[:, :top] * per_week) for by in (kwh_by, drivers_by)),
-        _from_zero(hours[None, :top] * per_week)[0],
+        _from_zero(kwh_by[:, :top] * per_week), _from_zero(drivers_by[:, :top] * per_week), _from_zero(by_plug)[0]
     )
 
 

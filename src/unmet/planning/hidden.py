@@ -57,7 +57,7 @@ class Hidden:
         return slice(int(first), int(last))
 
     def scaled(self, factor: Floats | float, rng: np.random.Generator) -> Hidden:
-        """The same hours with the lost drivers multiplied by a factor, (sites,) or one for all; at random to a whole."""
+        """The same hours with lost drivers times a factor, (sites,) or one for all; rounded at random to whole ones."""
         each = np.broadcast_to(np.asarray(factor, float), self.response.shape)[self.site]
         mean = self.drivers * each
         whole = np.floor(mean)
@@ -129,6 +129,6 @@ def read_hidden(panel: Panel, folder: Path) -> Hidden:
     hour = (table["ds"] - panel.period[0]).dt.total_hours().to_numpy()
     response = np.ones(panel.sites.height)
     response[site] = table["response"].to_numpy()
-    width = table.schema["drivers"].size  # type: ignore[attr-defined]
+    width = table.schema["drivers"].size
     drivers = table["drivers"].to_numpy().reshape(-1, width).T if table.height else np.zeros((width, 0), np.uint16)
     return Hidden(site, hour, np.ascontiguousarray(drivers), table["kwh"].to_numpy(), response)

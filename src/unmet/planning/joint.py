@@ -1,7 +1,8 @@
 """Joint evaluation: a plan played at all sites it touches together, because gains are not additive.
 
-Some drivers who find a site full go to the nearest other one. Those who were served there are in its records; which ones
-they are is drawn, in each draw anew: an arrival at a site while its neighbour is full came from there with probability
+Some drivers who find a site full go to the nearest other one. Those who were served there are in its records; which
+ones they are is drawn, in each draw anew: an arrival at a site while its neighbour is full came from there with
+probability
 
     share * r / (own rate + share * r),      r: the rate at which the neighbour turns drivers away.
 
@@ -92,7 +93,7 @@ def play_together(world: World, built: Built, candidates: Candidates | None = No
     draw = np.repeat(np.arange(len(stream.first) - 1), np.diff(stream.first))
 
     def lost(served: Booleans, values: Floats) -> Floats:
-        return np.bincount(draw[~served], values[~served], minlength=len(stream.first) - 1)
+        return np.bincount(draw[~served], values[~served], minlength=len(stream.first) - 1).astype(float)
 
     return Joint(
         lost(before, stream.lost_kwh), lost(after, stream.lost_kwh),
@@ -169,7 +170,7 @@ def _stream(
                 other,
                 leaves * drivers.kwh,
                 leaves,
-            )  # fmt: skip
+            )
         )
     draw, *columns = (np.concatenate(part) for part in zip(*parts, strict=True))
     order = np.lexsort((columns[0], draw))

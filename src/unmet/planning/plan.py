@@ -322,8 +322,8 @@ class _Maker:
         if not decision.reached and decision.short:
             names = ", ".join(decision.short[:3]) + (" and others" if len(decision.short) > 3 else "")
             notes.append(
-                f"{100 * (self.target.serve or 0):g} % cannot be served at {len(decision.short)} sites ({names}) within "
-                "the limits; they get what serves most."
+                f"{100 * (self.target.serve or 0):g} % cannot be served at {len(decision.short)} sites ({names}) "
+                "within the limits; they get what serves most."
             )
         if np.abs(interplay - 1) > DISAGREE:
             notes.append(

@@ -4,11 +4,11 @@ A driver who finds every plug taken leaves. Let plugs be numbered, and let each 
 number. If every driver's stay is fixed in advance, then plugs 1 to c together behave exactly like a site with c plugs,
 for every c at once: the drivers whom c plugs serve are those who took a plug numbered c or lower.
 
-Proof. Compare c and c + 1 plugs. Suppose that the cars present at c plugs are also present at c + 1 plugs, which have at
-most one car more. It holds at first. If c plugs serve the next driver, they had a free plug; so had c + 1, and both gain
-the same car. If they do not, only c + 1 plugs may gain a car, and only if they had just c, the same ones. As each car
-leaves at its own fixed time in both, the claim holds at all times. Hence with one plug more, all drivers are served who
-were served before: adding plugs never increases losses, in any draw.
+Proof. Compare c and c + 1 plugs. Suppose that the cars present at c plugs are also present at c + 1 plugs, which have
+at most one car more. It holds at first. If c plugs serve the next driver, they had a free plug; so had c + 1, and both
+gain the same car. If they do not, only c + 1 plugs may gain a car, and only if they had just c, the same ones. As each
+car leaves at its own fixed time in both, the claim holds at all times. Hence with one plug more, all drivers are served
+who were served before: adding plugs never increases losses, in any draw.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ def served_by(
 ) -> NDArray[np.bool_]:
     """Which drivers a site with so many plugs serves.
 
-    The first arguments are those of `take_plugs`. Forced ones are on a plug in any case, even on one more than there are
-    (outages, and records that overlap because clocks are wrong), and nobody else comes until there is room again. The
-    proof above holds for them too: both numbers of plugs gain the same one.
+    The first arguments are those of `take_plugs`. Forced ones are on a plug in any case, even on one more than there
+    are (outages, and records that overlap because clocks are wrong), and nobody else comes until there is room again.
+    The proof above holds for them too: both numbers of plugs gain the same one.
     """
     served = np.zeros(len(at_ms), np.bool_)
     ends = np.empty(plugs + 1, np.int64)

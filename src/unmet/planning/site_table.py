@@ -52,17 +52,20 @@ def site_table(
                 continue
             about: dict[str, Any] = sites.select("site_id", "name", "lat", "lon").row(s, named=True) | {"is_new": False}
         else:
-            j = s - sites.height
-            assert candidates is not None
-            name = candidates.name[j]
-            about = {"site_id": name, "name": name, "lat": float(candidates.lat[j]), "lon": float(candidates.lon[j])}
-            about |= {"is_new": True}
+            about = _new_site(candidates, s - sites.height)
         rows.append(about | _measures(world, menu, chosen, s, attracted, money, interval))
     table = pl.DataFrame(rows, infer_schema_length=None)
     empty = [name for name in table.columns if table.schema[name] == pl.Null]
     return table.with_columns(pl.col(empty).cast(pl.Float64)).sort(
         "gain_kwh", "lost_kwh", "site_id", descending=[True, True, False]
     )
+
+
+def _new_site(candidates: Candidates | None, j: int) -> dict[str, Any]:
+    if candidates is None:
+        raise IndexError("There are more options than sites, and no candidates.")
+    name, lat, lon = candidates.name[j], float(candidates.lat[j]), float(candidates.lon[j])
+    return {"site_id": name, "name": name, "lat": lat, "lon": lon, "is_new": True}
 
 
 def _measures(

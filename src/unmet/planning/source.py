@@ -56,7 +56,8 @@ def read_source(source: Any, *, draws: int = 200, interval: float | None = None,
             "wrote, or the session records themselves."
         )
     raise InputError(
-        f"A plan cannot be made from a {type(source).__name__}: give a fitted LostDemand, a Panel, or the folder of a run."
+        f"A plan cannot be made from a {type(source).__name__}: give a fitted LostDemand, a Panel, or the folder of a "
+        "run."
     )
 
 

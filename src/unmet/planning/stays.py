@@ -60,7 +60,7 @@ class Stays:
     by_class: _Group
 
     def draw(self, site: int, block: Integers, uniform: Floats) -> Integers:
-        """Records that stand in for lost drivers, (drivers,); `uniform` has two random numbers of each, (drivers, 2)."""
+        """Records that stand in for lost drivers, by two random numbers of each, (drivers, 2)."""
         own, alike = site * BLOCKS + block, self.of_class[site] * BLOCKS + block
         n_own, n_alike = self.by_site.number()[own], self.by_class.number()[alike]
         level = uniform[:, 0]

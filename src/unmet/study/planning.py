@@ -5,7 +5,8 @@ Five plans for every number of plugs, each made from what its planner would know
 - `observed`: recorded demand. Plugs go where recorded energy per plug is highest, one by one.
 - `time-full`: current practice. Plugs go where a site was full for most hours per further plug, one by one.
 - `censored-quantile`: the paper's model of demand by region and hour. What it predicts beyond the record in censored
-  hours is lost demand, divided among the sites of the region that were full, by the time they were full and their plugs.
+  hours is lost demand, divided among the sites of the region that were full, by the time they were full and their
+  plugs.
 - `exposure`: draws of `LostDemand`.
 - `truth`: the drivers who were lost, with their true times and stays.
 
@@ -196,7 +197,7 @@ def _plans(city: PlannedCity, plugs: Sequence[int], methods: Sequence[str]) -> l
         "truth": _from_truth,
     }
     weeks = float(city.demand.weeks.max(initial=1.0))
-    rows = []
+    rows: list[dict[str, Any]] = []
     for name in methods:
         choose = makers[name](city)
         for number in plugs:
@@ -243,7 +244,8 @@ def _from_observed(city: PlannedCity) -> Callable[[int], tuple[Integers, None]]:
 
 
 def _from_time_full(city: PlannedCity) -> Callable[[int], tuple[Integers, None]]:
-    full = np.bincount(*_full_hours(city), minlength=city.panel.sites.height)
+    site, hours = _full_hours(city)
+    full = np.bincount(site, hours, minlength=city.panel.sites.height).astype(float)
     return _by_highest(full, np.ones(len(full)))
 
 
@@ -271,7 +273,7 @@ def _allocator(curves: Sequence[Curve]) -> Callable[[int], tuple[Integers, Float
         rows = choose_within(options, float(number)).rows
         added = np.zeros(len(curves), np.int64)
         added[site[rows]] = plugs[rows]
-        chosen = np.flatnonzero(added)
+        chosen = np.flatnonzero(added).tolist()
         return added, np.sum([curves[s].kwh[:, curves[s].at(int(added[s]))] for s in chosen], axis=0)
 
     return choose

@@ -41,10 +41,10 @@ def lead(plan: Plan) -> str:
     said = plan.change.words()
     world = f" All of this is for a world with {said}." if said else ""
     return (
-        f"That is {value} per week ({span}) of about {lost} that is lost now. {percent(before, 1)} of the demanded energy "
-        f"is served today, {percent(after, 1)} with the plan. Drivers who found every plug taken are replayed at sites "
-        f"with more plugs, {len(plan.gain_draws)} times, each time with other drivers that the records allow for; "
-        f"ranges contain the truth with a probability of {percent(plan.interval)}.{world}"
+        f"That is {value} per week ({span}) of about {lost} that is lost now. {percent(before, 1)} of the demanded "
+        f"energy is served today, {percent(after, 1)} with the plan. Drivers who found every plug taken are replayed "
+        f"at sites with more plugs, {len(plan.gain_draws)} times, each time with other drivers that the records allow "
+        f"for; ranges contain the truth with a probability of {percent(plan.interval)}.{world}"
     )
 
 
@@ -123,9 +123,9 @@ def plan_sections(plan: Plan) -> list[PageSection]:
     rows = site_rows(plan)
     more = plan.sites - len(rows)
     note = (
-        "In use: share of the time that plugs are taken, before and after. Turned away: drivers per week who find no plug "
-        "and leave. Chosen in: the share of plans, each made for one draw of the estimate alone, that give this site plugs; "
-        "a low one means that another site may be as good."
+        "In use: share of the time that plugs are taken, before and after. Turned away: drivers per week who find no "
+        "plug and leave. Chosen in: the share of plans, each made for one draw of the estimate alone, that give this "
+        "site plugs; a low one means that another site may be as good."
         + (f" {more:,} further sites are in plan.csv." if more else "")
     )
     sections = [PageSection("sites", "Site by site", table=PageTable(site_heads(plan), rows, note))]
@@ -161,18 +161,19 @@ def _stages(plan: Plan) -> PageSection:
 
 
 def _worth(plan: Plan) -> PageSection:
-    assert plan.money is not None
-    assert plan.cost is not None
-    worth = plan.money.net_present_value(plan.gain_draws, plan.plugs, plan.cost)
-    back = plan.money.payback_years(plan.gain_draws, plan.plugs, plan.cost)
+    earns, cost = plan.money, plan.cost
+    if earns is None or cost is None:
+        return PageSection("worth", "What it is worth", ["Costs or prices are not known."])
+    worth = earns.net_present_value(plan.gain_draws, plan.plugs, cost)
+    back = earns.payback_years(plan.gain_draws, plan.plugs, cost)
     low, high = (1 - plan.interval) / 2, (1 + plan.interval) / 2
     ends = pl.Series(worth).quantile(low), pl.Series(worth).quantile(high)
     years = [pl.Series(back).quantile(q, "nearest") for q in (0.5, low, high)]
     said = ["never" if y is None or y == float("inf") else f"{y:.1f}" for y in years]
     text = (
-        f"At {plan.money.price:g} per kWh, {plan.money.upkeep:g} upkeep per plug and year, and a discount rate of "
-        f"{percent(plan.money.discount)}, the plan pays back in {said[0]} years ({said[1]} to {said[2]}). Its net present "
-        f"value over {plan.money.years} years is {money(float(worth.mean()))} ({money(ends[0] or 0)} to "
+        f"At {earns.price:g} per kWh, {earns.upkeep:g} upkeep per plug and year, and a discount rate of "
+        f"{percent(earns.discount)}, the plan pays back in {said[0]} years ({said[1]} to {said[2]}). Its net "
+        f"present value over {earns.years} years is {money(float(worth.mean()))} ({money(ends[0] or 0)} to "
         f"{money(ends[1] or 0)})."
     )
     return PageSection("worth", "What it is worth", [text])
@@ -185,7 +186,7 @@ def _sensitivity(plan: Plan) -> PageSection:
         for row in plan.sensitivity.iter_rows(named=True)
     ]  # fmt: skip
     heads = ["If", "the plan recovers, kWh per week", "of the best plan then", "plugs it would move"]
-    note = "A plan that stays close to the best one under other assumptions is a safe choice, even if its gain is not sure."
+    note = "A plan that stays close to the best one under other assumptions is safe, even if its gain is unsure."
     return PageSection("sensitivity", "How sure the choice is", table=PageTable(heads, rows, note))
 
 
@@ -204,9 +205,9 @@ def _method(plan: Plan) -> PageSection:
         "method",
         "How it was made",
         items=[
-            "Recorded drivers come and stay as they did. Lost drivers come at random moments of the time in which their "
-            "site was full, as many as the estimate says, and stay and charge like recorded drivers of the same site at "
-            "that time of the day. The same drivers meet every number of plugs.",
+            "Recorded drivers come and stay as they did. Lost drivers come at random moments of the time in which "
+            "their site was full, as many as the estimate says, and stay and charge like recorded drivers of the same "
+            "site at that time of the day. The same drivers meet every number of plugs.",
             "Whoever finds all plugs taken leaves. Adding plugs never increases losses.",
             how,
             f"The total is that of all sites played together; it is {plan.interplay:.3f} times the sum over sites.",

@@ -60,8 +60,8 @@ def planning_markdown(study: PlanningStudy) -> str:
         f"# {_headline(study)}",
         "",
         f"Written by `unmet study planning`. n = {len(seeds)} cities (seeds {', '.join(map(str, seeds))}) x "
-        f"{table['penetration'].n_unique()} penetrations, {study.queue}; every plan is simulated again in its city with "
-        "the same trips, cars and random numbers. Gain is the fall of lost energy.",
+        f"{table['penetration'].n_unique()} penetrations, {study.queue}; every plan is simulated again in its city "
+        "with the same trips, cars and random numbers. Gain is the fall of lost energy.",
         "",
         "| what | measured | asked for | met |",
         "| --- | ---: | ---: | --- |",
@@ -106,8 +106,8 @@ def write_planning(study: PlanningStudy, folder: Path) -> None:
         title="unmet: plans in a city where the truth is known",
         headline=_headline(study),
         lead=(
-            "In a simulated city all lost drivers are known. Plans are made from what a planner would know, and each is "
-            "simulated again with the same trips."
+            "In a simulated city all lost drivers are known. Plans are made from what a planner would know, and each "
+            "is simulated again with the same trips."
         ),
         facts=[(found, what.replace("`", "")) for what, found, _, _ in study.promises()],
         table=PageTable(

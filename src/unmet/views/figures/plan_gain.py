@@ -29,7 +29,7 @@ def _draw(plan: Plan) -> go.Figure:
     )  # fmt: skip
     figure.add_scatter(
         x=plugs, y=gain, mode="lines+markers", line={"color": line, "width": 3}, marker={"size": 5}, name="Recovered",
-        customdata=[[energy(a * size), energy(b * size), energy(c * size)] for a, b, c in zip(gain, low, high, strict=True)],
+        customdata=[[energy(value * size) for value in three] for three in zip(gain, low, high, strict=True)],
         hovertemplate="%{customdata[0]} per week (%{customdata[1]} to %{customdata[2]})<extra></extra>",
     )  # fmt: skip
     lost = float(plan.lost_draws.mean()) / size
@@ -58,8 +58,9 @@ def _caption(plan: Plan) -> str:
         else ""
     )
     return (
-        "Plugs are added one by one where the next one recovers most. The band contains the truth with a probability of "
-        f"{percent(plan.interval)}; it is the same estimate along the whole curve, so that its ends move together.{knee}"
+        "Plugs are added one by one where the next one recovers most. The band contains the truth with a probability "
+        f"of {percent(plan.interval)}; it is the same estimate along the whole curve, so that its ends move "
+        f"together.{knee}"
     )
 
 

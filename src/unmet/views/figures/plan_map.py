@@ -75,8 +75,8 @@ def _hover(row: dict[str, Any]) -> str:
     if not row["plugs_added"]:
         return f"<b>{name}</b><br>{count(row['plugs_now'], 'plug')}, loses {energy(row['lost_kwh'])} per week"
     return (
-        f"<b>{name}</b><br>{row['plugs_now']} + {row['plugs_added']} plugs<br>recovers {energy(row['gain_kwh'])} per week "
-        f"({energy(row['gain_kwh_low'])} to {energy(row['gain_kwh_high'])})"
+        f"<b>{name}</b><br>{row['plugs_now']} + {row['plugs_added']} plugs<br>recovers {energy(row['gain_kwh'])} per "
+        f"week ({energy(row['gain_kwh_low'])} to {energy(row['gain_kwh_high'])})"
     )
 
 
@@ -84,8 +84,8 @@ def _caption(plan: Plan) -> str:
     hidden = plan.table.height - _placed(plan).height
     missing = f" {count(hidden, 'site')} without a position cannot be shown." if hidden else ""
     return (
-        "Numbers are plugs to add. The larger a circle's area, the more energy they recover. Distances are from the mean "
-        f"of all sites.{missing}"
+        "Numbers are plugs to add. The larger a circle's area, the more energy they recover. Distances are from the "
+        f"mean of all sites.{missing}"
     )
 
 

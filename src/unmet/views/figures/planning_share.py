@@ -45,7 +45,8 @@ def _draw(study: PlanningStudy) -> go.Figure:
                 hovertemplate="%{y:.3f}<extra>" + name + "</extra>",
             )  # fmt: skip
             figure.add_scatter(
-                x=own["plugs"].to_list(), y=own["share"].to_list(), mode="markers", legendgroup=method, showlegend=False,
+                x=own["plugs"].to_list(), y=own["share"].to_list(), mode="markers", legendgroup=method,
+                showlegend=False,
                 marker={"symbol": "circle", "size": 5, "color": colour, "opacity": 0.45}, hoverinfo="skip",
                 row=1, col=column,
             )  # fmt: skip
@@ -62,8 +63,9 @@ def _draw(study: PlanningStudy) -> go.Figure:
 def _caption(study: PlanningStudy) -> str:
     cities = study.table["seed"].n_unique()
     return (
-        "Every plan is simulated again in its city with the same trips; its gain is the fall of lost energy, over that of "
-        f"the plan made from the truth (dashed). Lines are means of {cities} cities, small dots the cities themselves."
+        "Every plan is simulated again in its city with the same trips; its gain is the fall of lost energy, over that "
+        f"of the plan made from the truth (dashed). Lines are means of {cities} cities, small dots the cities "
+        "themselves."
     )
 
 
