@@ -109,7 +109,9 @@ def power_curve(rest: Drivers, leaves: Floats, most: int, own_kw: float, power: 
     hours = np.bincount(plug[served], stay_ms[served] / HOUR_MS, minlength=max(top, 1)) / max(rest.draws, 1)
     by_plug = np.asarray(hours[None, :top] * per_week, np.float64)
     return Curve(
-        _from_zero(kwh_by[:, :top] * per_week), _from_zero(drivers_by[:, :top] * per_week), _from_zero(by_plug)[0]
+        _from_zero(per_week * kwh_by[:, :top].astype(float)),
+        _from_zero(per_week * drivers_by[:, :top].astype(float)),
+        _from_zero(by_plug)[0],
     )
 
 
