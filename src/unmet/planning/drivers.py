@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unmet.compiled import compiled
 from unmet.demand.occupancy import HOUR_MS
 from unmet.demand.panel import Panel
 from unmet.demand.spells import FULL
@@ -25,7 +26,8 @@ from unmet.estimation.energies import BLOCK
 from unmet.estimation.lost_demand import LostDemand
 from unmet.estimation.occupancy import Network, observe
 from unmet.planning.hidden import Hidden, hidden_drivers
-from unmet.planning.stays import Stays, recorded_stays
+from unmet.planning.replay import merge_order
+from unmet.planning.stays import BLOCKS, Stays, recorded_stays
 
 __all__ = ["Drivers", "Truth", "demand_of", "in_order", "true_demand"]
 
@@ -118,42 +120,39 @@ class Truth:
 
     def lost(self, site: int) -> Drivers:
         """Lost drivers of a site; the first draws are the same whatever the number of draws."""
-        hidden, clock = self.hidden, self.network.clock
+        hidden, clock, stays = self.hidden, self.network.clock, self.stays
         rows = hidden.rows_of(site)
-        count = hidden.drivers[:, rows]
-        number = int(count.sum())
-        rng = np.random.default_rng([self.seed, LOST_STREAM, site])
-        uniform = rng.random((number, 3))
-        flat = np.repeat(np.arange(count.size), count.ravel())
-        draw, row = flat // max(count.shape[1], 1), flat % max(count.shape[1], 1)
-        hour = hidden.hour[rows][row]
-        at = self._full_moment(site, hour, uniform[:, 0])
+        hour = hidden.hour[rows]
         block = clock.week[hour * BINS_AN_HOUR].astype(np.int64) // BINS_AN_HOUR % 24 // BLOCK
-        record = self.stays.draw(site, block, uniform[:, 1:])
         # The mean energy of a lost driver is the estimator's, so that a plan and `unmet recover` agree.
-        scale = hidden.kwh[rows][row] / np.maximum(self.stays.mean_kwh(site), 1e-9)[block]
-        no = np.zeros(number, bool)
-        return in_order(draw, self.draws, at, self.stays.stay_ms[record], self.stays.kwh[record] * scale, no, no)
+        scale = hidden.kwh[rows] / np.maximum(stays.mean_kwh(site), 1e-9)[block]
+        begin, before, low, high = self._full_time(site, hour)
+        from_own, from_alike = stays.weights(site)
+        own, alike = site * BLOCKS, int(stays.of_class[site]) * BLOCKS
+        first, at, record, row = place_drivers(
+            np.random.default_rng([self.seed, LOST_STREAM, site]), hidden.drivers[:, rows], begin, before, low, high,
+            block, from_own, from_alike, stays.by_site.first[own : own + BLOCKS + 1], stays.by_site.row,
+            stays.by_class.first[alike : alike + BLOCKS + 1], stays.by_class.row, len(stays.kwh),
+        )  # fmt: skip
+        no = np.zeros(len(at), bool)
+        return Drivers(first, at, stays.stay_ms[record], stays.kwh[record] * scale[row], no, no)
 
-    def _full_moment(self, site: int, hour: Integers, uniform: Floats) -> Integers:
-        """A moment of the full time of each hour [ms]."""
+    def _full_time(self, site: int, hour: Integers) -> tuple[Integers, Integers, Integers, Integers]:
+        """Beginnings of the full spells of a site, its full time before each, and before and after some hours [ms]."""
         spells, first_ms = self.network.history.spells, self.network.clock.first_ms
         part = slice(int(spells.first[site]), int(spells.first[site + 1]))
         full = spells.state[part] == FULL
         begin, end = spells.begin_ms[part][full], spells.end_ms[part][full]
-        if not len(begin):
-            return first_ms + hour * HOUR_MS + (uniform * HOUR_MS).astype(np.int64)
-        before = np.concatenate([[0], np.cumsum(end - begin)])  # full time until each spell
+        if not len(begin):  # no spell is known, as for hours of another estimate: all of the hour may be full
+            begin, end = np.array([first_ms]), np.array([self.network.clock.last_ms])
+        before = np.concatenate([[0], np.cumsum(end - begin)])
 
         def elapsed(at: Integers) -> Integers:
             i = np.searchsorted(begin, at, side="right") - 1
             return np.where(i >= 0, before[i] + np.minimum(at, end[i]) - begin[i], 0)
 
         opens = first_ms + hour * HOUR_MS
-        low, high = elapsed(opens), elapsed(opens + HOUR_MS)
-        target = low + np.minimum((uniform * (high - low)).astype(np.int64), np.maximum(high - low - 1, 0))
-        i = np.clip(np.searchsorted(before, target, side="right") - 1, 0, len(begin) - 1)
-        return np.asarray(begin[i] + target - before[i])
+        return begin, before, elapsed(opens), elapsed(opens + HOUR_MS)
 
     def recorded(self, site: int) -> Drivers:
         """Recorded drivers of a site and its outages, one draw of them."""
@@ -182,14 +181,14 @@ class Truth:
     def everyone(self, site: int) -> Drivers:
         """Recorded and lost drivers of a site."""
         seen, lost = self.recorded(site), self.lost(site)
-        number = len(seen.at_ms)
+        order = merge_order(seen.at_ms, lost.first, lost.at_ms)
+        number = np.diff(lost.first) + len(seen.at_ms)
 
-        def both(name: str) -> NDArray[np.generic]:
-            return np.concatenate([np.tile(getattr(seen, name), self.draws), getattr(lost, name)])
+        def both(name: str) -> NDArray[Any]:
+            return np.concatenate([getattr(seen, name), getattr(lost, name)])[order]
 
-        draw = np.concatenate([np.repeat(np.arange(self.draws), number), lost.draw])
-        columns = [both(name) for name in ("at_ms", "stay_ms", "kwh", "recorded", "forced")]
-        return in_order(draw, self.draws, *columns)  # type: ignore[arg-type]
+        first = np.concatenate([[0], np.cumsum(number)])
+        return Drivers(first, both("at_ms"), both("stay_ms"), both("kwh"), both("recorded"), both("forced"))
 
 
 def _multiset_difference(whole: Integers, part: Integers) -> Integers:
@@ -201,6 +200,75 @@ def _multiset_difference(whole: Integers, part: Integers) -> Integers:
         else:
             kept.append(value)
     return np.array(kept, np.int64)
+
+
+@compiled()
+def place_drivers(
+    rng: np.random.Generator,
+    count: NDArray[np.uint16],
+    begin: Integers,
+    before: Integers,
+    low: Integers,
+    high: Integers,
+    block: Integers,
+    from_own: Floats,
+    from_alike: Floats,
+    own_first: Integers,
+    own_row: Integers,
+    alike_first: Integers,
+    alike_row: Integers,
+    records: int,
+) -> tuple[Integers, Integers, Integers, Integers]:
+    """Place drivers at random moments of full time, in order, and give each a record whose stay and energy it takes.
+
+    Args:
+        rng: random numbers of the site.
+        count: drivers of each draw and full hour, (draws, hours).
+        begin: beginnings of the full spells.
+        before: full time before each of them, and all of it last.
+        low: full time before each hour,
+        high: and after it.
+        block: of the day, of each hour.
+        from_own: probability that the record is one of the site at that time of the day, by block,
+        from_alike: that, or one of its class of power; all others are drawn from all records.
+        own_first: where the records of each block begin in
+        own_row: the records of the site, grouped by block.
+        alike_first: the same of its class,
+        alike_row: likewise.
+        records: number of all records.
+
+    Returns:
+        Position of the first driver of each draw, moments [ms], records and hours of the drivers.
+    """
+    draws, hours = count.shape
+    total = 0
+    for d in range(draws):
+        for r in range(hours):
+            total += int(count[d, r])
+    first = np.zeros(draws + 1, np.int64)
+    at, record, row = np.empty(total, np.int64), np.empty(total, np.int64), np.empty(total, np.int64)
+    n = 0
+    for d in range(draws):
+        for r in range(hours):
+            opened = n
+            for _ in range(int(count[d, r])):
+                target = low[r] + int(rng.random() * (high[r] - low[r]))
+                spell = min(np.searchsorted(before, target, side="right") - 1, len(begin) - 1)
+                level, pick, b = rng.random(), rng.random(), block[r]
+                if level < from_own[b]:
+                    chosen = own_row[own_first[b] + int(pick * (own_first[b + 1] - own_first[b]))]
+                elif level < from_alike[b]:
+                    chosen = alike_row[alike_first[b] + int(pick * (alike_first[b + 1] - alike_first[b]))]
+                else:
+                    chosen = int(pick * records)
+                moment, k = begin[spell] + target - before[spell], n
+                while k > opened and at[k - 1] > moment:  # in order of time within the hour
+                    at[k], record[k] = at[k - 1], record[k - 1]
+                    k -= 1
+                at[k], record[k], row[n] = moment, chosen, r
+                n += 1
+        first[d + 1] = n
+    return first, at, record, row
 
 
 def true_demand(

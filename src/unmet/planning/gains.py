@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from unmet.planning.changes import World
 from unmet.planning.drivers import Drivers
-from unmet.planning.replay import NOBODY, take_plugs
+from unmet.planning.replay import carried
 from unmet.runs import available_cores
 
 __all__ = ["RAPID_KW", "Curve", "Supply", "power_curve", "site_curves", "stays_at_power"]
@@ -98,20 +98,11 @@ def site_curves(
 def power_curve(rest: Drivers, leaves: Floats, most: int, own_kw: float, power: float | None, per_week: float) -> Curve:
     """What further plugs of some power would serve of the drivers whom nobody serves."""
     stay_ms, kwh = stays_at_power(rest.stay_ms, rest.kwh, own_kw, power)
-    plug = take_plugs(rest.first, rest.at_ms, stay_ms, most)
-    top = int(plug.max(initial=NOBODY)) + 1
-    served = plug != NOBODY
-    cell = (rest.draw * max(top, 1) + plug)[served]
-    kwh_by, drivers_by = (
-        np.bincount(cell, (leaves * values)[served], minlength=rest.draws * max(top, 1)).reshape(rest.draws, -1)
-        for values in (kwh, np.ones(len(kwh)))
-    )
-    hours = np.bincount(plug[served], stay_ms[served] / HOUR_MS, minlength=max(top, 1)) / max(rest.draws, 1)
-    by_plug = np.asarray(hours[None, :top] * per_week, np.float64)
+    energy, drivers, hours = carried(rest.first, rest.at_ms, stay_ms, kwh, leaves, most)
+    top = int(np.count_nonzero(hours))
+    by_plug = hours[None, :top] * (per_week / max(rest.draws, 1))
     return Curve(
-        _from_zero(per_week * kwh_by[:, :top].astype(float)),
-        _from_zero(per_week * drivers_by[:, :top].astype(float)),
-        _from_zero(by_plug)[0],
+        _from_zero(per_week * energy[:, :top]), _from_zero(per_week * drivers[:, :top]), _from_zero(by_plug)[0]
     )
 
 

@@ -34,7 +34,7 @@ Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
 
 LEAST_SPILL = 0.005  # share of drivers who divert below which nobody does
-MOST_DRIVERS = 20_000_000  # that are played; in a larger network, fewer draws
+MOST_DRIVERS = 4_000_000  # that are played; in a larger network, fewer draws
 LEAST_DRAWS = 10
 SPARE = 8  # places for records that overlap, beyond the plugs of a site
 DIVERT_STREAM = 20

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from unmet.compiled import compiled
 
-__all__ = ["NOBODY", "served_by", "take_plugs"]
+__all__ = ["NOBODY", "carried", "merge_order", "served_by", "take_plugs"]
 
+Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 NOBODY = -1
@@ -48,6 +49,53 @@ def take_plugs(first: Integers, at_ms: Integers, stay_ms: Integers, most: int) -
                     taken[i] = plug
                     break
     return taken
+
+
+@compiled()
+def carried(
+    first: Integers, at_ms: Integers, stay_ms: Integers, kwh: Floats, weight: Floats, most: int
+) -> tuple[Floats, Floats, Floats]:
+    """What each plug serves, as `take_plugs` has it: energy and drivers, (draws, most) each, and hours, (most,).
+
+    Energy and drivers count with their weight. The last column that is not 0 is that of the last plug ever taken.
+    """
+    draws = len(first) - 1
+    energy, drivers, hours = np.zeros((draws, most)), np.zeros((draws, most)), np.zeros(most)
+    free_at = np.empty(most, np.int64)
+    for draw in range(draws):
+        free_at[:] = np.iinfo(np.int64).min
+        for i in range(first[draw], first[draw + 1]):
+            for plug in range(most):
+                if free_at[plug] <= at_ms[i]:
+                    free_at[plug] = at_ms[i] + stay_ms[i]
+                    energy[draw, plug] += weight[i] * kwh[i]
+                    drivers[draw, plug] += weight[i]
+                    hours[plug] += stay_ms[i] / 3_600_000
+                    break
+    return energy, drivers, hours
+
+
+@compiled()
+def merge_order(seen_ms: Integers, first: Integers, lost_ms: Integers) -> Integers:
+    """How to merge recorded drivers, the same in each draw, with the lost ones of every draw, in order of time.
+
+    Gives positions in an array of recorded drivers followed by all lost ones. Recorded drivers come first at ties.
+    """
+    draws, seen = len(first) - 1, len(seen_ms)
+    order = np.empty(draws * seen + len(lost_ms), np.int64)
+    n = 0
+    for draw in range(draws):
+        i = 0
+        for j in range(first[draw], first[draw + 1]):
+            while i < seen and seen_ms[i] <= lost_ms[j]:
+                order[n] = i
+                n, i = n + 1, i + 1
+            order[n] = seen + j
+            n += 1
+        while i < seen:
+            order[n] = i
+            n, i = n + 1, i + 1
+    return order
 
 
 @compiled()

@@ -29,23 +29,19 @@ FAST_SESSIONS = 0.9  # quantile of the mean power of a site's sessions that stan
 
 
 @dataclass(frozen=True, slots=True)
-class _Group:
+class Group:
     """Records grouped by a key and block of the day."""
 
     first: Integers  # (keys * blocks + 1,)
     row: Integers  # of the records, grouped
 
     @classmethod
-    def of(cls, cell: Integers, cells: int) -> _Group:
+    def of(cls, cell: Integers, cells: int) -> Group:
         order = np.argsort(cell, kind="stable")
         return cls(np.searchsorted(cell[order], np.arange(cells + 1)), order)
 
     def number(self) -> Integers:
         return np.diff(self.first)
-
-    def pick(self, cell: Integers, uniform: Floats) -> Integers:
-        number = self.number()[cell]
-        return self.row[np.minimum(self.first[cell] + (uniform * number).astype(np.int64), len(self.row) - 1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,19 +52,16 @@ class Stays:
     kwh: Floats  # (records,)
     power_kw: Floats  # (sites,), at which cars charge there, NaN where that is unknown
     of_class: Integers  # (sites,), class of power
-    by_site: _Group
-    by_class: _Group
+    by_site: Group
+    by_class: Group
 
-    def draw(self, site: int, block: Integers, uniform: Floats) -> Integers:
-        """Records that stand in for lost drivers, by two random numbers of each, (drivers, 2)."""
-        own, alike = site * BLOCKS + block, self.of_class[site] * BLOCKS + block
-        n_own, n_alike = self.by_site.number()[own], self.by_class.number()[alike]
-        level = uniform[:, 0]
-        from_own = n_own / (n_own + POOL)
-        from_alike = from_own + (1 - from_own) * n_alike / (n_alike + POOL)
-        anywhere = np.minimum((uniform[:, 1] * len(self.kwh)).astype(np.int64), len(self.kwh) - 1)
-        record = np.where(level < from_alike, self.by_class.pick(alike, uniform[:, 1]), anywhere)
-        return np.asarray(np.where(level < from_own, self.by_site.pick(own, uniform[:, 1]), record))
+    def weights(self, site: int) -> tuple[Floats, Floats]:
+        """By block of the day: the probabilities of a record of the site itself, and of it or one of its class."""
+        blocks = np.arange(BLOCKS)
+        own = self.by_site.number()[site * BLOCKS + blocks]
+        alike = self.by_class.number()[self.of_class[site] * BLOCKS + blocks]
+        from_own = own / (own + POOL)
+        return from_own, from_own + (1 - from_own) * alike / (alike + POOL)
 
     def mean_kwh(self, site: int) -> Floats:
         """Mean energy of a driver drawn at a site by block of the day, (blocks,)."""
@@ -77,7 +70,7 @@ class Stays:
         return _pooled(self.by_site, site * BLOCKS + np.arange(BLOCKS), self.kwh, mean)
 
 
-def _pooled(group: _Group, cell: Integers, values: Floats, around: Floats) -> Floats:
+def _pooled(group: Group, cell: Integers, values: Floats, around: Floats) -> Floats:
     total = np.array([values[group.row[group.first[c] : group.first[c + 1]]].sum() for c in cell])
     return np.asarray((total + POOL * around) / (group.number()[cell] + POOL))
 
@@ -100,8 +93,8 @@ def recorded_stays(panel: Panel, network: Network) -> Stays:
         sessions["energy_kwh"].to_numpy(),
         power,
         of_class,
-        _Group.of(site * BLOCKS + block, network.sites * BLOCKS),
-        _Group.of(of_class[site] * BLOCKS + block, (int(of_class.max(initial=0)) + 1) * BLOCKS),
+        Group.of(site * BLOCKS + block, network.sites * BLOCKS),
+        Group.of(of_class[site] * BLOCKS + block, (int(of_class.max(initial=0)) + 1) * BLOCKS),
     )
 
 
