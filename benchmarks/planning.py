@@ -59,7 +59,7 @@ def network(sites: int, seed: int = 1) -> Panel:
     """Records of many sites, of which drivers who found no plug are left out."""
     rng = np.random.default_rng(seed)
     plugs = rng.integers(1, 7, sites)
-    rate = plugs / STAY_HOURS * rng.uniform(0.15, 0.7, sites)  # drivers per hour
+    rate = plugs / STAY_HOURS * rng.uniform(0.1, 0.45, sites)  # drivers per hour
     hour = np.arange(24)
     kinds = np.stack([np.exp(-(((hour - peak) / 3) ** 2) / 2) + 0.1 for peak in (8, 13, 18)])
     kinds /= kinds.mean(axis=1, keepdims=True)
@@ -161,9 +161,7 @@ def beside_erlang() -> list[Result]:
         ("log-normal", rng.lognormal(np.log(2.0) - 0.5, 1.0, number)),
     ):
         plug = take_plugs(np.array([0, number]), at, (stays * HOUR_MS).astype(np.int64), 8)
-        off = [
-            float(((plug == NOBODY) | (plug >= c)).mean() / erlang_b(c, 4.0) - 1) for c in range(1, 9)
-        ]
+        off = [float(((plug == NOBODY) | (plug >= c)).mean() / erlang_b(c, 4.0) - 1) for c in range(1, 9)]
         worst = max(map(abs, off))
         found = f"{100 * worst:.2f} % off at most, with 1 to 8 plugs at a load of 4 (blocking 80 to 3 %)"
         results.append(Result(f"blocking with {name} stays", found, "within 1 % of Erlang-B", worst < 0.01))

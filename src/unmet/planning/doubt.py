@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unmet.estimation.sums import estimate
-from unmet.planning.allocate import Options, choose_within, greedy, greedy_steps
+from unmet.planning.allocate import Options, choose_within, greedy_steps
 from unmet.planning.changes import World
 from unmet.planning.gains import Supply, site_curves
 from unmet.planning.menu import Menu
@@ -19,6 +19,11 @@ __all__ = ["chosen_share", "gain_by_plugs", "knee", "sensitivity"]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+NOT_GIVEN = float("nan")  # one object, since no two of them are equal
+TINY = 1e-9
+RARELY = 0.2  # gain of a plug over that of the last one chosen, below which it is not considered draw by draw
+MOST_DRIVERS, FEW_DRAWS = 3_000_000, 50
+"""Lost drivers in all draws above which other assumptions are tried in so many draws only."""
 EXTREME = 0.2  # share of the draws that are called the low end, or the high end, of the estimate
 
 
@@ -54,20 +59,41 @@ def knee(curve: pl.DataFrame) -> int | None:
 
 
 def chosen_share(menu: Menu, plugs: int) -> Floats:
-    """Share of the draws in which a plan for that draw alone gives a site plugs, (sites + candidates,)."""
-    options, draws = menu.options, len(menu.supplies[0].lost_kwh) if menu.supplies else 0
+    """Share of the draws in which a plan for that draw alone gives a site plugs, (sites + candidates,).
+
+    A plan for one draw takes the plugs with the highest gains of that draw, where the gain of a plug counts as no more
+    than that of the plugs before it.
+    """
     share = np.zeros(len(menu.supplies))
-    if not len(options) or not draws:
+    chains = _chains(menu, plugs)
+    if not chains or not plugs:
         return share
-    gains = np.stack([menu.draw_gain(*_place(options, row)) for row in range(len(options))])  # (options, draws)
-    for d in range(draws):
-        rows = greedy(replace(options, gain=gains[:, d]), float(plugs))
-        share[options.site[rows]] += 1 / draws
+    gains = np.concatenate([gain for _, gain in chains], axis=1)  # (draws, plugs of all chains)
+    last = max(gains.shape[1] - plugs, 0)
+    least = np.partition(gains, last, axis=1)[:, last]
+    for site, gain in chains:
+        share[site] = max(share[site], float((gain[:, 0] >= np.maximum(least, TINY)).mean()))
     return share
 
 
-def _place(options: Options, row: int) -> tuple[int, int, float]:
-    return int(options.site[row]), int(options.plugs[row]), float(options.power[row])
+def _chains(menu: Menu, plugs: int) -> list[tuple[int, Floats]]:
+    """Site, and gain of its first, second, ... further plug in every draw, (draws, plugs); falling along plugs."""
+    options, chains = menu.options, []
+    key = np.stack([options.site, np.nan_to_num(options.power, nan=-1.0).astype(np.int64)])
+    mean = []
+    for site, power in np.unique(key, axis=1).T.tolist():
+        own = (key[0] == site) & (key[1] == power)
+        most = min(int(options.plugs[own].max()), plugs)
+        kwh = menu.curve(site, float(options.power[own][0])).kwh[:, : most + 1]
+        chains.append((site, np.minimum.accumulate(np.diff(kwh, axis=1), axis=1)))
+        mean.append(np.diff(kwh.mean(axis=0)))
+    every = np.concatenate(mean) if mean else np.zeros(0)
+    if len(every) <= plugs:
+        return chains
+    # Plugs that gain far less than the last one chosen are chosen in hardly any draw, and only cost memory.
+    least = RARELY * np.partition(every, len(every) - plugs)[len(every) - plugs]
+    kept = [max(int((gain >= least).sum()), 1) for gain in mean]
+    return [(site, gain[:, :k]) for (site, gain), k in zip(chains, kept, strict=True)]
 
 
 def sensitivity(world: World, menu: Menu, plugs: Integers, power: Floats, workers: int | None) -> pl.DataFrame:
@@ -76,28 +102,39 @@ def sensitivity(world: World, menu: Menu, plugs: Integers, power: Floats, worker
     Columns: `assumption, gain_kwh, best_kwh, moved` (plugs that the best plan puts elsewhere).
     """
     draws = world.truth.draws
+    large = int(world.truth.hidden.drivers.sum(dtype=np.int64)) > MOST_DRIVERS
+    few_draws = replace(world, truth=world.truth.first_draws(min(draws, FEW_DRAWS if large else draws)))
     total = np.sum([menu.supplies[s].lost_kwh for s in menu.own], axis=0) if menu.own else np.zeros(draws)
     order = np.argsort(total, kind="stable")
     few = max(int(EXTREME * draws), 1)
     options = menu.options
-    gains = (
-        np.stack([menu.draw_gain(*_place(options, row)) for row in range(len(options))])
-        if len(options)
-        else np.zeros((0, draws))
-    )
+
+    def of_draws(rows: Integers) -> Floats:
+        means = {key: menu.curve(*key).kwh[rows].mean(axis=0) for key in _keys(options)}
+        return np.array([means[key][k] for key, k in zip(_keys(options), options.plugs, strict=True)], float)
+
     rows = [
         ("as estimated", options.gain),
-        (f"lost demand at its low end (lowest {100 * EXTREME:.0f} % of draws)", gains[:, order[:few]].mean(axis=1)),
-        (f"lost demand at its high end (highest {100 * EXTREME:.0f} % of draws)", gains[:, order[-few:]].mean(axis=1)),
-        ("drivers who stay away from busy sites come to new plugs", _if_nobody_stays_away(world, menu, workers)),
+        (f"lost demand at its low end (lowest {100 * EXTREME:.0f} % of draws)", of_draws(order[:few])),
+        (f"lost demand at its high end (highest {100 * EXTREME:.0f} % of draws)", of_draws(order[-few:])),
+        ("drivers who stay away from busy sites come to new plugs", _if_nobody_stays_away(few_draws, menu, workers)),
     ]
     for name, factor in (("stays are a quarter longer", 1.25), ("stays are a quarter shorter", 0.75)):
-        rows.append((name, _if_stays(world, menu, factor, workers)))
+        rows.append((name, _if_stays(few_draws, menu, factor, workers)))
     return pl.DataFrame(
         [(name, *_regret(replace(options, gain=gain), plugs, power)) for name, gain in rows],
         schema={"assumption": pl.String, "gain_kwh": pl.Float64, "best_kwh": pl.Float64, "moved": pl.Int64},
         orient="row",
     )
+
+
+def _keys(options: Options) -> list[tuple[int, float]]:
+    """Site and power of every option; the power of those like the plugs that are there is always the same object."""
+    powers = {float(power): float(power) for power in np.unique(options.power) if not np.isnan(power)}
+    return [
+        (int(site), NOT_GIVEN if np.isnan(power) else powers[float(power)])
+        for site, power in zip(options.site, options.power, strict=True)
+    ]
 
 
 def _regret(options: Options, plugs: Integers, power: Floats) -> tuple[float, float, int]:
@@ -132,10 +169,14 @@ def _gains(world: World, menu: Menu, workers: int | None) -> Floats:
     most = int(options.plugs.max(initial=1))
     powers = tuple(menu.supplies[0].curves) if menu.supplies else (None,)
     other: list[Supply] = site_curves(world, most, powers, workers)
-    gain = options.gain.copy()
-    for row in range(len(options)):
-        s, k, power = _place(options, row)
-        if s < sites:
-            curve = other[s].curves[None if np.isnan(power) else power]
-            gain[row] = curve.mean_kwh[curve.at(k)]
-    return gain
+    means: dict[tuple[int, float], tuple[Floats, Floats]] = {}
+    gain, now = options.gain.copy(), options.gain.copy()
+    for row, (key, k) in enumerate(zip(_keys(options), options.plugs, strict=True)):
+        if key[0] >= sites:
+            continue
+        if key not in means:
+            there = other[key[0]].curves[None if np.isnan(key[1]) else key[1]].mean_kwh
+            means[key] = there, menu.curve(*key).kwh[: world.truth.draws].mean(axis=0)
+        gain[row], now[row] = (values[min(int(k), len(values) - 1)] for values in means[key])
+    # In some of the draws, lost demand is higher or lower than in all; only the change is of interest.
+    return np.asarray(gain * (options.gain.sum() / max(float(now.sum()), TINY)))

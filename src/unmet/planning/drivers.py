@@ -93,6 +93,8 @@ class Truth:
     waiting: float  # share of the drivers at full sites who are served there after all
     spill: float  # and nearby
     seed: int
+    session_end_ms: Integers  # (sessions,)
+    session_kwh: Floats  # (sessions,)
 
     @property
     def sites(self) -> int:
@@ -161,15 +163,14 @@ class Truth:
         row, start = visits.row[part], visits.start_ms[part]
         is_car = row >= 0
         end = start + 1
-        ends = self.panel.sessions["end"].dt.epoch("ms").to_numpy()
-        end[is_car] = ends[row[is_car]]
+        end[is_car] = self.session_end_ms[row[is_car]]
         if not is_car.all():
             # Ends are sorted on their own; outages get what the cars leave over.
             left = np.sort(visits.end_ms[part])
             own = np.sort(np.maximum(end[is_car], start[is_car] + 1))
             rest = _multiset_difference(left, own)
             end[~is_car] = rest[: int((~is_car).sum())]
-        energy = np.where(is_car, self.panel.sessions["energy_kwh"].to_numpy()[row], 0.0)
+        energy = np.where(is_car, self.session_kwh[row], 0.0)
         arrivals = history.arrivals
         mine = slice(*np.searchsorted(arrivals.site, [site, site + 1]))
         at_full = arrivals.row[mine][arrivals.state[mine] == FULL]
@@ -276,7 +277,9 @@ def true_demand(
 ) -> Truth:
     """Drivers of a panel, with draws of the lost ones."""
     network = observe(panel) if network is None else network
-    return Truth(panel, network, hidden, recorded_stays(panel, network), waiting, spill, seed)
+    end_ms = panel.sessions["end"].dt.epoch("ms").to_numpy()
+    kwh = panel.sessions["energy_kwh"].to_numpy()
+    return Truth(panel, network, hidden, recorded_stays(panel, network), waiting, spill, seed, end_ms, kwh)
 
 
 def demand_of(lost: LostDemand, seed: int = 1) -> Truth:

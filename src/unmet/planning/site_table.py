@@ -44,11 +44,11 @@ def site_table(
     interval: float,
 ) -> pl.DataFrame:
     """One row per site that is open, and per candidate; those that gain most first. All rates are per week."""
-    sites = world.truth.panel.sites
+    sites, own = world.truth.panel.sites, set(menu.own)
     rows = []
     for s in range(len(menu.supplies)):
         if s < sites.height:
-            if s not in set(menu.own):
+            if s not in own:
                 continue
             about: dict[str, Any] = sites.select("site_id", "name", "lat", "lon").row(s, named=True) | {"is_new": False}
         else:
@@ -94,7 +94,7 @@ def _measures(
         ("gain_kwh", gain), ("gain_drivers", drivers),
     ):  # fmt: skip
         made |= _interval(name, draws, interval)
-    if s < sites and (k or made["lost_drivers"] >= 0.5):
+    if s < sites and k:
         quick = erlang_turned_away(world.truth, s, k)
         made |= {"erlang_drivers": float(quick[0]), "erlang_drivers_after": float(quick[-1])}
     else:
