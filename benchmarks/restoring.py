@@ -182,8 +182,8 @@ def page(found: Sequence[Restored]) -> str:
         "is always learned without the town under test. Draws of a town share their drivers: n is the number of towns.",
         f"Draws in which fewer than {LEAST_SITES} sites or {LEAST_PLUGS} plugs are affected have no order to speak of.",
         "",
-        "| town | draws | plugs removed | planned order (lowest draw) | with half of them back | recorded energy per plug "
-        "| time full | random order | at least 0.9 |",
+        "| town | draws | plugs removed | planned order (lowest draw) | with half of them back | recorded energy per "
+        "plug | time full | random order | at least 0.9 |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |",
     ]
     means = []

@@ -37,12 +37,21 @@ CANDIDATES = Table(
         Column("lat", "number", "degree", "latitude, WGS 84", least=-90, most=90),
         Column("lon", "number", "degree", "longitude, WGS 84", least=-180, most=180),
         Column("most_plugs", "integer", "", "plugs that there is space for", required=False, least=0),
+        Column(
+            "power_kw",
+            "number",
+            "kW",
+            "power of its plugs; drivers of sites of similar power come",
+            required=False,
+            least=0,
+        ),
     ),
 )
 GRID_KM = 0.25  # between positions that are tried
 DECAY_KM = 1.0  # over which lost demand counts for a position
 APART_KM = 0.5  # a new site is at least so far from others
 MOST_POSITIONS = 40_000
+ALIKE = 2.0  # ratio up to which powers are similar, as for stations of one site
 CANDIDATE_STREAM = 19
 
 
@@ -54,6 +63,7 @@ class Candidates:
     lat: Floats
     lon: Floats
     most_plugs: tuple[int | None, ...]
+    power_kw: tuple[float | None, ...]
 
     def __len__(self) -> int:
         return len(self.name)
@@ -80,7 +90,9 @@ def given_candidates(source: Any, sites: pl.Series) -> Candidates:
     if table["name"].is_duplicated().any() or set(table["name"]) & set(sites):
         raise InputError("Two candidates, or a candidate and a site, have the same name: give each its own.")
     most = table["most_plugs"].to_list() if "most_plugs" in table.columns else [None] * table.height
-    return Candidates(tuple(table["name"]), table["lat"].to_numpy(), table["lon"].to_numpy(), tuple(most))
+    power = table["power_kw"].to_list() if "power_kw" in table.columns else [None] * table.height
+    lat, lon = table["lat"].to_numpy(), table["lon"].to_numpy()
+    return Candidates(tuple(table["name"]), lat, lon, tuple(most), tuple(power))
 
 
 def proposed_candidates(world: World, supplies: list[Supply], number: int) -> Candidates:
@@ -120,15 +132,21 @@ def proposed_candidates(world: World, supplies: list[Supply], number: int) -> Ca
         raise InputError("No new site can be proposed: sites are everywhere. Give candidates with --candidates.")
     at_lat, at_lon = around.to_degrees(x[chosen], y[chosen])
     names = tuple(f"new site {i + 1}" for i in range(len(chosen)))
-    return Candidates(names, np.asarray(at_lat), np.asarray(at_lon), (None,) * len(chosen))
+    return Candidates(names, np.asarray(at_lat), np.asarray(at_lon), (None,) * len(chosen), (None,) * len(chosen))
 
 
-def pulls(world: World, lat: float, lon: float) -> list[tuple[int, float]]:
-    """Sites whose drivers a position attracts, and with which probability."""
-    sites = world.truth.panel.sites
-    own_lat, own_lon = (sites[name].cast(pl.Float64).fill_null(np.nan).to_numpy() for name in ("lat", "lon"))
-    share = attraction(np.asarray(haversine_km(lat, lon, own_lat, own_lon), float))
-    return [(int(s), float(share[s])) for s in np.flatnonzero(np.isfinite(share) & (share > 0))]
+def pulls(world: World, candidates: Candidates, j: int) -> dict[int, float]:
+    """Sites whose drivers a candidate attracts, and with which probability.
+
+    Whoever wants a rapid charger does not go to a slow one: where powers are known, only sites of similar power count.
+    """
+    sites, kw = world.truth.panel.sites, candidates.power_kw[j]
+    lat, lon = (sites[name].cast(pl.Float64).fill_null(np.nan).to_numpy() for name in ("lat", "lon"))
+    share = attraction(np.asarray(haversine_km(candidates.lat[j], candidates.lon[j], lat, lon), float))
+    if kw is not None:
+        own = world.truth.stays.power_kw
+        share = np.where(np.isfinite(own) & (np.abs(np.log(own / kw)) > np.log(ALIKE) + 1e-9), 0.0, share)
+    return {int(s): float(share[s]) for s in np.flatnonzero(np.isfinite(share) & (share > 0))}
 
 
 def prefers(truth: Truth, j: int, site: int, drivers: int) -> Floats:
@@ -145,7 +163,8 @@ def score_candidates(
 
 def _score(world: World, candidates: Candidates, j: int, most: int, powers: tuple[float | None, ...]) -> Attracted:
     truth, parts = world.truth, []
-    for site, share in pulls(world, float(candidates.lat[j]), float(candidates.lon[j])):
+    pull = pulls(world, candidates, j)
+    for site, share in pull.items():
         drivers, served = world.outcome(site)
         cars = drivers.recorded | ~drivers.forced
         drivers = replace(drivers, recorded=served)  # of those who move, what matters is who was served before
@@ -164,7 +183,7 @@ def _score(world: World, candidates: Candidates, j: int, most: int, powers: tupl
     everyone = in_order(draw, truth.draws, *columns)
     lost = ~everyone.recorded
     kw = float(np.nanmedian(truth.stays.power_kw)) if np.isfinite(truth.stays.power_kw).any() else np.nan
-    per_hour = 1 / float(np.mean([truth.weeks[s] for s, _ in pulls(world, candidates.lat[j], candidates.lon[j])]))
+    per_hour = 1 / float(np.mean([truth.weeks[s] for s in pull]))
     curves = {
         power: _rescaled(power_curve(everyone, weight * lost, most, kw, power, 1.0), per_hour) for power in powers
     }

@@ -121,7 +121,7 @@ def _touched(world: World, built: Built, near: Integers, candidates: Candidates 
     touched = set(np.flatnonzero(built.plugs[:sites]).tolist())
     for j in range(len(built.plugs) - sites):
         if built.plugs[sites + j] and candidates is not None:
-            touched |= {s for s, _ in pulls(world, float(candidates.lat[j]), float(candidates.lon[j]))}
+            touched |= set(pulls(world, candidates, j))
     linked = {int(near[s]) for s in touched if near[s] >= 0} | {
         int(s) for s in np.flatnonzero(np.isin(near, list(touched)))
     }
@@ -153,7 +153,7 @@ def _stream(
                 site[came], other[came] = source, s
         stay_new = _new_stays(truth, drivers, s, built.power[s])
         for j in range(len(built.plugs) - truth.sites):
-            pull = dict(pulls(world, float(candidates.lat[j]), float(candidates.lon[j]))) if candidates else {}
+            pull = pulls(world, candidates, j) if candidates else {}
             if built.plugs[truth.sites + j] and s in pull:
                 moves = cars & (prefers(truth, j, s, len(cars)) < pull[s]) & (site < truth.sites)
                 other[moves], site[moves] = s, truth.sites + j
