@@ -1,8 +1,8 @@
 """The two hubs that opened in Dundee in 2018, as the planner would have seen them: `python -m benchmarks.planned_hubs`.
 
-A hub is given to the planner as a candidate, at its position, with its plugs and power, and the records before it opened
-alone. What the planner says that it attracts, takes from its neighbours and recovers is compared with what was recorded
-after it opened (`benchmarks.hubs`). Writes docs/results/planned-hubs.md.
+A hub is given to the planner as a candidate, at its position, with its plugs and power, and the records before it
+opened alone. What the planner says that it attracts, takes from its neighbours and recovers is compared with what was
+recorded after it opened (`benchmarks.hubs`). Writes docs/results/planned-hubs.md.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import fill
 
 import numpy as np
 import polars as pl
@@ -53,6 +54,14 @@ def predict(name: str, records: Records, whole: LostDemand, opened: object) -> P
     return Predicted(plugs, attracted, taken, curve.drivers[:, curve.at(plugs)])
 
 
+INTRODUCTION = f"""Written by `python -m benchmarks.planned_hubs` from Dundee's open records. Each hub is given to the
+planner as a candidate, with its position, plugs and power, and the records before it opened alone. What followed is
+that of [docs/hubs.md](../hubs.md), {WEEKS} weeks after the opening. Drivers per week; intervals are 90 %."""
+SHOWN = """The planner counts drivers who were recorded at the neighbours, or lost there. It says nothing of drivers who
+come because a hub is there: in Dundee they were most of its arrivals. A plan's gain at a new site is therefore a lower
+bound of its use, and no forecast of its sales."""
+
+
 def page(rows: list[tuple[Comparison, Predicted]]) -> str:
     """The comparison as Markdown."""
 
@@ -63,9 +72,7 @@ def page(rows: list[tuple[Comparison, Predicted]]) -> str:
     lines = [
         "# Two hubs as the planner would have seen them",
         "",
-        "Written by `python -m benchmarks.planned_hubs` from Dundee's open records. Each hub is given to the planner as a",
-        "candidate, with its position, plugs and power, and the records before it opened alone. What followed is that of",
-        f"[docs/hubs.md](../hubs.md), {WEEKS} weeks after the opening. Drivers per week; intervals are 90 %.",
+        fill(INTRODUCTION, 120),
         "",
         "| drivers per week | " + " | ".join(f"{one.name}, {one.opened:%-d %B %Y}" for one, _ in rows) + " |",
         "| --- |" + " --- |" * len(rows),
@@ -86,9 +93,7 @@ def page(rows: list[tuple[Comparison, Predicted]]) -> str:
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     lines += [
         "",
-        "The planner counts drivers who were recorded at the neighbours, or lost there. It predicts the order of what a",
-        "hub takes and recovers, and says nothing of drivers who come because a hub is there: in Dundee they were most of",
-        "its arrivals. A plan's gain at a new site is therefore a lower bound of its use, and no forecast of its sales.",
+        fill(SHOWN, 120),
         "",
     ]
     return "\n".join(lines)

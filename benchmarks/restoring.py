@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import fill
 
 import numpy as np
 import polars as pl
@@ -168,19 +169,22 @@ def _restored(
     )
 
 
+INTRODUCTION = f"""Written by `python -m benchmarks.restoring`. Plugs of real records are removed on paper, at sites
+that were almost never full, until about 10, 20 or 35 % of the energy is turned away (draws). A plan is made from what is
+left, and the plugs are put back in its order. Since the original records say who would be served, what every order
+recovers is known. Numbers are energy recovered over that of the best possible choice of as many plugs, summed over 1,
+2, ... plugs but the last, with which every order has put all of them back. The estimator's prior is always learned
+without the town under test. Draws of a town share their drivers: n is the number of towns. Draws in which fewer than
+{LEAST_SITES} sites or {LEAST_PLUGS} plugs are affected have no order to speak of."""
+
+
 def page(found: Sequence[Restored]) -> str:
     """The results as Markdown."""
     towns = sorted({draw.town for draw in found})
     lines = [
         "# Plugs restored in the planned order",
         "",
-        "Written by `python -m benchmarks.restoring`. Plugs of real records are removed on paper, at sites that were",
-        "almost never full, until about 10, 20 or 35 % of the energy is turned away (draws). A plan is made from what is",
-        "left, and the plugs are put back in its order. Since the original records say who would be served, what every",
-        "order recovers is known. Numbers are energy recovered over that of the best possible choice of as many plugs,",
-        "summed over 1, 2, ... plugs but the last, with which every order has put all of them back. The estimator's prior",
-        "is always learned without the town under test. Draws of a town share their drivers: n is the number of towns.",
-        f"Draws in which fewer than {LEAST_SITES} sites or {LEAST_PLUGS} plugs are affected have no order to speak of.",
+        fill(INTRODUCTION, 120),
         "",
         "| town | draws | plugs removed | planned order (lowest draw) | with half of them back | recorded energy per "
         "plug | time full | random order | at least 0.9 |",

@@ -126,6 +126,7 @@ def test_new_sites_compete_with_old_ones(lost):
     new = made.table.filter("is_new")
     assert new.height == 1
     assert new["attracted_kwh"][0] >= new["taken_kwh"][0] >= 0
+    assert made.gain()[0] >= plan(lost, plugs=10).gain()[0] * 0.98  # played together, the better of both plans
     proposed = plan(lost, plugs=10, propose=2)
     assert proposed.table["is_new"].sum() == 2
 

@@ -69,6 +69,13 @@ class Menu:
         made = self.options
         return Options(made.site, made.plugs, made.power, gain, made.cost)
 
+    def of_existing(self, sites: int) -> Menu:
+        """The options of the sites that are there, without candidates."""
+        made = self.options
+        kept = made.site < sites
+        options = Options(made.site[kept], made.plugs[kept], made.power[kept], made.gain[kept], made.cost[kept])
+        return replace(self, options=options, money=self.money[kept])
+
     def beyond(self, built: Integers, power: Floats) -> Menu:
         """The options that remain once some plugs are built; a site goes on with the power it has begun with."""
         made, base = self.options, built[self.options.site]

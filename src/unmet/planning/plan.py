@@ -37,6 +37,7 @@ Integers = NDArray[np.int64]
 
 BEYOND = 1.6  # plugs over those of the plan up to which gain is drawn
 LEAST_CURVE = 12
+PLAYED = 4  # times that a plan is played, and mended if it misses its share
 DISAGREE = 0.02  # distance of the joint gain from the sum over sites that is worth a note
 
 
@@ -264,14 +265,24 @@ class _Maker:
                 number = len(menu.supplies)
                 built, power, year_of = np.zeros(number, np.int64), np.full(number, np.nan), np.zeros(number, np.int64)
             progress("Choosing plugs")
-            decision = decide(menu, self.target.until(year / horizon), built, power, self.costs.known)
+            before = built, power
+            decision = self._decide(world, menu, self.target.until(year / horizon), *before, places)
             year_of = np.where((built == 0) & (decision.plugs > 0), year, year_of)
             built, power = decision.plugs, decision.power
             stages.append(self._stage(menu, year, factor, built, power))
-        # 2. All sites together.
-        progress("Playing all sites together")
-        joint = play_together(world, Built(built, power), places) if built.any() else None
-        gain, interplay = _together(menu, built, power, joint)
+        # 2. All sites together; a share that they miss then needs more plugs.
+        for _ in range(PLAYED):
+            progress("Playing all sites together")
+            joint = play_together(world, Built(built, power), places) if built.any() else None
+            gain, interplay = _together(menu, built, power, joint)
+            if not self._is_missed(menu, decision, gain):
+                break
+            decision = decide(menu, self.target, *before, self.costs.known, interplay)
+            if (decision.plugs == built).all():
+                break
+            year_of = np.where((built == 0) & (decision.plugs > 0), horizon, year_of)
+            built, power = decision.plugs, decision.power
+            stages[-1] = self._stage(menu, horizon, factor, built, power)
         # 3. How the choice depends on the estimate.
         progress("Asking how sure the choice is")
         number = int(built.sum())
@@ -311,6 +322,28 @@ class _Maker:
         everyone = [*supplies, *(part.supply for part in attracted)]
         return make_menu(ids, everyone, truth.sites, kw, allowed, self.costs, most)
 
+    def _decide(
+        self, world: World, menu: Menu, target: Target, built: Integers, power: Floats, places: Candidates | None
+    ) -> Decision:
+        """The best plugs to add. Plans with and without new sites are both played, since these share lost drivers."""
+        decision = decide(menu, target, built, power, self.costs.known)
+        if places is None or not decision.plugs[world.truth.sites :].any() or target.serve is not None:
+            return decision
+        other = decide(menu.of_existing(world.truth.sites), target, built, power, self.costs.known)
+        gains = [
+            float(play_together(world, Built(one.plugs, one.power), places).gain_kwh.mean()) if one.plugs.any() else 0.0
+            for one in (decision, other)
+        ]
+        return decision if gains[0] >= gains[1] else other
+
+    def _is_missed(self, menu: Menu, decision: Decision, gain: Floats) -> bool:
+        """Whether a share of demand that each site's own gains reach is not reached by all of them together."""
+        if self.target.serve is None or self.target.each_site or not decision.reached:
+            return False
+        served = sum(float(menu.supplies[s].served_kwh.mean()) for s in menu.own)
+        true = served + sum(float(menu.supplies[s].lost_kwh.mean()) for s in menu.own)
+        return served + float(gain.mean()) < self.target.serve * true - 1e-9 * true
+
     def _stage(self, menu: Menu, year: int, growth: float, built: Integers, power: Floats) -> Stage:
         cost = sum(menu.cost_of(int(s), int(built[s]), float(power[s])) for s in np.flatnonzero(built))
         lost = float(sum(menu.supplies[s].lost_kwh.mean() for s in menu.own))
@@ -345,6 +378,8 @@ class _Maker:
                 "New sites are scored by lost demand that they recover. Drivers who would come only because a site is "
                 "new are in no record, and may be many."
             )
+            if not decision.plugs[truth.sites :].any():
+                notes.append("No new site is part of the plan: the same plugs recover more at sites that are there.")
         return notes
 
 

@@ -67,8 +67,19 @@ class Decision:
     short: tuple[str, ...] = ()  # sites that do not reach it
 
 
-def decide(menu: Menu, target: Target, built: Integers, power: Floats, use_money: bool) -> Decision:
-    """The best plugs to add to those that are built."""
+def decide(
+    menu: Menu, target: Target, built: Integers, power: Floats, use_money: bool, interplay: float = 1.0
+) -> Decision:
+    """The best plugs to add to those that are built.
+
+    Args:
+        menu: what can be built.
+        target: what is to be done.
+        built: plugs that are built already, (sites + candidates,).
+        power: of these.
+        use_money: whether a share of demand is to be served at the least cost; at the fewest plugs otherwise.
+        interplay: gain of all sites together over the sum of their gains, as far as it is known.
+    """
     rest = menu.beyond(built, power)
     options = rest.priced() if use_money or target.budget is not None else rest.options
     plugs, kw = built.copy(), power.copy()
@@ -82,7 +93,7 @@ def decide(menu: Menu, target: Target, built: Integers, power: Floats, use_money
     else:
         served = sum(float(menu.supplies[s].served_kwh.mean()) for s in menu.own)
         lost = sum(float(menu.supplies[s].lost_kwh.mean()) for s in menu.own)
-        needed = (target.serve or 0.0) * (served + lost) - served - menu.gain_of(built, power)
+        needed = ((target.serve or 0.0) * (served + lost) - served) / interplay - menu.gain_of(built, power)
         choice = choose_to_reach(options, needed) if needed > 0 else _nothing()
         _apply(options, choice.rows, plugs, kw)
         return Decision(plugs, kw, choice, choice.gain >= needed - 1e-6 * max(needed, 1.0))
