@@ -170,8 +170,8 @@ def _restored(
 
 
 INTRODUCTION = f"""Written by `python -m benchmarks.restoring`. Plugs of real records are removed on paper, at sites
-that were almost never full, until about 10, 20 or 35 % of the energy is turned away (draws). A plan is made from what is
-left, and the plugs are put back in its order. Since the original records say who would be served, what every order
+that were almost never full, until about 10, 20 or 35 % of the energy is turned away (draws). A plan is made from what
+is left, and the plugs are put back in its order. Since the original records say who would be served, what every order
 recovers is known. Numbers are energy recovered over that of the best possible choice of as many plugs, summed over 1,
 2, ... plugs but the last, with which every order has put all of them back. The estimator's prior is always learned
 without the town under test. Draws of a town share their drivers: n is the number of towns. Draws in which fewer than

@@ -44,7 +44,10 @@ from unmet.simulation.battery import hours_to_full
 from unmet.simulation.scenario import scenario_from
 from unmet.simulation.simulate import Itinerary, Outcome, prepare, simulate
 
-__all__ = ["METHODS", "PENETRATIONS", "PLUGS", "SEEDS", "PlannedCity", "PlanningStudy", "run_planning"]
+__all__ = [
+    "METHODS", "PENETRATIONS", "PLUGS", "SEEDS", "PlannedCity", "PlanningStudy", "make_plans",
+    "planned_city", "run_planning",
+]  # fmt: skip
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -171,7 +174,7 @@ def run_planning(
         itinerary = prepare(make_city(seed))
         for penetration in penetrations:
             city = planned_city(itinerary, queue, penetration, seed)
-            rows += _plans(city, plugs, [name for name in METHODS if name in methods or name == BEST])
+            rows += make_plans(city, plugs, [name for name in METHODS if name in methods or name == BEST])
             done += 1
             on_cell(done)
     return PlanningStudy(pl.DataFrame(rows, infer_schema_length=None), queue)
@@ -187,7 +190,7 @@ def planned_city(itinerary: Itinerary, queue: str, penetration: float, seed: int
     return PlannedCity(itinerary, outcome, penetration, seed, queue, panel, regions, demand_of(lost))
 
 
-def _plans(city: PlannedCity, plugs: Sequence[int], methods: Sequence[str]) -> list[dict[str, Any]]:
+def make_plans(city: PlannedCity, plugs: Sequence[int], methods: Sequence[str]) -> list[dict[str, Any]]:
     """All plans for a city; what they promise and achieve."""
     makers: dict[str, Callable[[PlannedCity], Callable[[int], tuple[Integers, Floats | None]]]] = {
         "observed": _from_observed,
