@@ -19,6 +19,8 @@ from unmet.estimation.simulated import estimate_simulated
 from unmet.simulation.scenario import Scenario
 from unmet.simulation.simulate import Outcome, prepare, simulate
 from unmet.study.censoring import run_censoring
+from unmet.study.planning import PlanningStudy
+from unmet.views.figures.planning_share import PLANNING_SHARE
 from unmet.views.figures.region_demand import REGION_DEMAND
 from unmet.views.theme import FAINT, FORECAST, LOST, OBSERVED, layout
 
@@ -140,6 +142,8 @@ def main() -> None:
     draw("lost-by-station", lost_by_station(outcome, lost), 520)
     table = simulated_panel(outcome.arrivals, regions, city.period)
     draw("recovered-weeks", weeks_of_a_region(lost, table), 460)
+    plans = pl.read_parquet(Path(__file__).parent / "results" / "planning.parquet")
+    draw("planning-share", PLANNING_SHARE.draw(PlanningStudy(plans, "first-come")), 500)
 
 
 if __name__ == "__main__":

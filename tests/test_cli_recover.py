@@ -25,6 +25,8 @@ WITH_CSV = ("stations", "sites", "weeks", "regions", "sensitivity")
 FILES = {
     *(f"{name}.{form}" for name in WITH_CSV for form in ("parquet", "csv")),
     "hours.parquet",
+    "lost_draws.parquet",
+    "panel",
     "summary.json",
     "recovery.html",
     ".unmet-run",
@@ -151,7 +153,9 @@ def test_the_same_seed_gives_the_same_bytes(folder, said):
     base = ("recover", folder / "sessions.csv", *options(folder), *DRAWS)
     for name, seed in (("again", 1), ("other", 2)):
         run(*base, "--out", folder / name, "--seed", seed)
-    for name in FILES:
+    files = [path.relative_to(folder / "out") for path in (folder / "out").rglob("*") if path.is_file()]
+    assert {str(path.parts[0]) for path in files} == FILES
+    for name in files:
         assert (folder / "again" / name).read_bytes() == (folder / "out" / name).read_bytes(), name
     for name in ("stations.parquet", "weeks.csv", "summary.json", "recovery.html"):
         assert (folder / "other" / name).read_bytes() != (folder / "out" / name).read_bytes(), name

@@ -9,9 +9,20 @@ if TYPE_CHECKING:
     from unmet.estimation.lost_demand import LostDemand
     from unmet.models.forecaster import Forecaster
     from unmet.models.training import Training
+    from unmet.planning.plan import Plan, plan
     from unmet.records.sessions import read_records
 
-__all__ = ["Forecaster", "LostDemand", "Panel", "Training", "__version__", "build_panel", "read_records"]
+__all__ = [
+    "Forecaster",
+    "LostDemand",
+    "Panel",
+    "Plan",
+    "Training",
+    "__version__",
+    "build_panel",
+    "plan",
+    "read_records",
+]
 
 __version__ = "0.1.0"
 
@@ -19,8 +30,10 @@ _LAZY = {
     "Forecaster": "unmet.models.forecaster",
     "LostDemand": "unmet.estimation.lost_demand",
     "Panel": "unmet.demand.panel",
+    "Plan": "unmet.planning.plan",
     "Training": "unmet.models.training",
     "build_panel": "unmet.demand.panel",
+    "plan": "unmet.planning.plan",
     "read_records": "unmet.records.sessions",
 }
 

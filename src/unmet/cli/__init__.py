@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from unmet import __version__
-from unmet.cli import city, model, records, sources, study
+from unmet.cli import city, model, planning, records, sources, study
 from unmet.cli.options import BACKBONES, LIKELIHOODS, QUEUES
+from unmet.cli.planning_study import study_planning
 from unmet.errors import InputError
 
 __all__ = ["BACKBONES", "LIKELIHOODS", "QUEUES", "app", "main"]
@@ -25,8 +26,10 @@ for _verb in (
     *(city.demo, city.trips, city.simulate),
     *(sources.inspect, sources.fetch, records.panel, records.recover),
     *(model.fit, model.forecast, model.evaluate),
+    planning.plan,
 ):
     app.command()(_verb)
+study.app.command("planning")(study_planning)
 app.add_typer(study.app, name="study")
 
 

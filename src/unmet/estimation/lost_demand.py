@@ -139,6 +139,7 @@ class LostDemand(BaseEstimator):  # type: ignore[misc]
         variation = energy_variation(seen)
         given = Ingredients(panel, network, known, rows, usual, bursts, common, session_kwh, variation, self.seed)
         self.recovered_: Recovered = sum_draws(given, self.interval)
+        self.ingredients_ = given  # from which the draws of a site can be made again
         self.panel_, self.network_, self.rates_, self.rows_, self.bursts_ = panel, network, known, rows, bursts
         self.components_, self.tried_, self.restarts_ = components, tried, waited.restarts
         self.waiting_, self.spill_ = float(waits.mean()), float(spills.mean())

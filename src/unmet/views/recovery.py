@@ -8,6 +8,8 @@ from typing import Any
 import polars as pl
 
 from unmet import __version__
+from unmet.demand.stored import write_panel
+from unmet.planning.hidden import PANEL_FOLDER, hidden_drivers, write_hidden
 from unmet.runs import write_json
 from unmet.views.figures import RECOVERY_FIGURES
 from unmet.views.figures.recovered_regions import RECOVERED_REGIONS
@@ -27,6 +29,8 @@ def write_recovery(
 ) -> dict[str, Any]:
     """Write lost demand into a folder: tables, the page and the summary, which is returned.
 
+    The panel itself and the draws of lost drivers are kept for `unmet plan`.
+
     Args:
         report: of a fitted estimator.
         rejected: rows of the records that were set aside; None for a panel that was made before.
@@ -44,6 +48,9 @@ def write_recovery(
         table.write_parquet(folder / f"{name}.parquet")
         table.write_csv(folder / f"{name}.csv")
     report.lost.by_hour().write_parquet(folder / "hours.parquet")
+    (folder / PANEL_FOLDER).mkdir()
+    write_panel(report.panel, folder / PANEL_FOLDER)
+    write_hidden(hidden_drivers(report.lost), report.panel, folder)
     if rejected is not None and not rejected.is_empty():
         rejected.write_parquet(folder / "rejected.parquet")
         rejected.write_csv(folder / "rejected.csv")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     FORECAST_FIGURES: tuple[Figure, ...]
     MODEL_FIGURES: tuple[Figure, ...]
     PANEL_FIGURES: tuple[Figure, ...]
+    PLAN_FIGURES: tuple[Figure, ...]
     RECOVERY_FIGURES: tuple[Figure, ...]
     STUDY_FIGURES: tuple[Figure, ...]
 
@@ -25,6 +26,7 @@ __all__ = [
     "FORECAST_FIGURES",
     "MODEL_FIGURES",
     "PANEL_FIGURES",
+    "PLAN_FIGURES",
     "RECOVERY_FIGURES",
     "STUDY_FIGURES",
     "Figure",
@@ -43,6 +45,8 @@ _FIGURES: dict[str, tuple[str, ...]] = {
     ),
     # A demand panel
     "PANEL_FIGURES": ("occupancy.OCCUPANCY", "exposure_week.EXPOSURE_WEEK", "daily_energy.DAILY_ENERGY"),
+    # A plan of plugs to add; the map is left out where there are no positions
+    "PLAN_FIGURES": ("plan_gain.PLAN_GAIN", "plan_map.PLAN_MAP"),
     # A fitted model; figures of unseen hours are left out where there are none
     "MODEL_FIGURES": ("forecast_week.FORECAST_WEEK", "coverage.COVERAGE", "learning.LEARNING"),
     # A forecast

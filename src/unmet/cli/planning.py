@@ -1,0 +1,142 @@
+"""The verb that plans where to add plugs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from unmet.cli.options import Energy, Json, Overwrite, Spill, Waiting, share_option, with_options
+from unmet.cli.records import panel_folder, record_options
+from unmet.errors import InputError
+
+if TYPE_CHECKING:
+    from unmet.demand.from_records import PanelChoices
+
+__all__ = ["plan"]
+
+
+@with_options(record_options)
+def plan(
+    choices: PanelChoices,
+    out: Annotated[Path, typer.Option(help="Folder to write to.")],
+    plugs: Annotated[int | None, typer.Option(help="Plugs to add.")] = None,
+    budget: Annotated[float | None, typer.Option(help="Money to spend; needs --plug-cost or --costs.")] = None,
+    serve: Annotated[float | None, typer.Option(help="Share of the demanded energy to serve, as 0.95.")] = None,
+    each_site: Annotated[bool, typer.Option("--each-site", help="Every site must reach --serve.")] = False,
+    plug_cost: Annotated[float | None, typer.Option(help="Cost of one more plug.")] = None,
+    site_cost: Annotated[float, typer.Option(help="Cost once per site that gets plugs.")] = 0.0,
+    costs: Annotated[
+        Path | None,
+        typer.Option(help="Table of costs and limits: site_id, power_kw, plug_cost, site_cost, most_plugs, grid_kw."),
+    ] = None,
+    power: Annotated[
+        list[float] | None, typer.Option(help="Power of new plugs [kW]; give it several times to choose. [as there]")
+    ] = None,
+    most_per_site: Annotated[int | None, typer.Option(help="Further plugs per site at most.")] = None,
+    price: Annotated[float | None, typer.Option(help="Earned per kWh: gives payback and net present value.")] = None,
+    upkeep: Annotated[float, typer.Option(help="Cost per plug and year.")] = 0.0,
+    years: Annotated[int, typer.Option(help="Years over which plugs earn.")] = 10,
+    discount: Annotated[float, typer.Option(help="Discount rate per year.")] = 0.05,
+    growth: Annotated[float, typer.Option(help="Growth of demand per year, as 0.2.")] = 0.0,
+    horizon: Annotated[int, typer.Option(help="Years to plan for; plugs are added year by year.")] = 1,
+    more_cars: Annotated[float, typer.Option(help="What if demand were so many times as large?")] = 1.0,
+    stay_limit: Annotated[float | None, typer.Option(help="What if stays were limited to so many hours?")] = None,
+    idle_fee: Annotated[float, typer.Option(help="What if a fee ended this share of idle time, as 0.5?")] = 0.0,
+    closed: Annotated[
+        list[str] | None, typer.Option(help="What if this station were closed? Give it several times.")
+    ] = None,
+    competitor: Annotated[
+        list[str] | None, typer.Option(metavar="LAT,LON", help="What if a competitor opened here? Several times.")
+    ] = None,
+    candidates: Annotated[Path | None, typer.Option(help="Positions of new sites: name, lat, lon, most_plugs.")] = None,
+    propose: Annotated[int, typer.Option(help="New sites to propose where demand is lost and no site is near.")] = 0,
+    draws: Annotated[int, typer.Option(help="Posterior draws, if the records are estimated here.")] = 200,
+    interval: Annotated[
+        float | None, typer.Option(help="Probability that an interval contains the truth. [0.9]")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Seed of every random choice. [that of the run, else 1]")
+    ] = None,
+    waiting: Waiting = "auto",
+    spill: Spill = "auto",
+    energy: Energy = "seen",
+    workers: Annotated[int | None, typer.Option(min=1, help="Threads. The plan does not depend on them.")] = None,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+) -> None:
+    """Plan where to add plugs: how many, at which sites, what they gain and cost, with intervals.
+
+    FILES is a folder that `unmet recover` or `unmet panel` wrote, or session records.
+    """
+    from unmet.planning.plan import plan as make_plan
+    from unmet.planning.target import Target
+    from unmet.runs import run_folder
+    from unmet.views.plan import print_plan, write_plan
+    from unmet.views.terminal import progress
+
+    if interval is not None and not 0 < interval < 1:
+        raise InputError(f"An interval of {interval:g} makes no sense: give one between 0 and 1, as 0.9.")
+    given: dict[str, Any] = {
+        "plugs": plugs, "budget": budget, "serve": serve, "each_site": each_site, "plug_cost": plug_cost,
+        "site_cost": site_cost, "costs": costs, "powers": tuple(power or ()), "most_per_site": most_per_site,
+        "price": price, "upkeep": upkeep, "years": years, "discount": discount, "growth": growth, "horizon": horizon,
+        "more_cars": more_cars, "stay_hours": stay_limit, "idle_cut": idle_fee, "closed": tuple(closed or ()),
+        "competitors": tuple(_position(text) for text in competitor or ()), "candidates": candidates,
+        "propose": propose, "interval": interval, "seed": seed, "workers": workers,
+    }  # fmt: skip
+    Target(plugs, budget, serve, each_site).check(plug_cost is not None or costs is not None)
+    with run_folder(out, overwrite=overwrite) as folder:
+        source = _source(choices, draws, interval, seed, waiting, spill, energy)
+        with progress("Planning"):
+            made = make_plan(source, **given)
+        with progress("Writing tables and figures"):
+            summary = write_plan(made, folder)
+    print_plan(made, summary, out, as_json=as_json)
+
+
+def _source(
+    choices: PanelChoices, draws: int, interval: float | None, seed: int | None, waiting: str, spill: str, energy: str
+) -> Any:
+    """The folder of a recovered run, or an estimator fitted to a panel or to records."""
+    from dataclasses import replace
+
+    from unmet.demand.from_records import PanelChoices, panel_from_records
+    from unmet.demand.stored import load_panel
+    from unmet.estimation.lost_demand import LostDemand
+    from unmet.planning.hidden import DRAWS_FILE
+    from unmet.views.terminal import progress, report_set_aside
+
+    recovered = [path for path in choices.files if (path / DRAWS_FILE).is_file()]
+    if recovered:
+        estimated = (waiting, spill, energy) != ("auto", "auto", "seen")
+        if len(choices.files) > 1 or replace(choices, files=()) != PanelChoices() or estimated:
+            raise InputError(
+                f"{recovered[0]} is estimated already: give it alone, without options of records or of the estimate, "
+                "or plan from the records."
+            )
+        return recovered[0]
+    folder = panel_folder(choices)
+    lost = LostDemand(
+        waiting=share_option("--waiting", waiting), spill=share_option("--spill", spill), energies=energy,
+        draws=draws, interval=interval or 0.9, seed=1 if seed is None else seed,
+    )  # fmt: skip
+    with progress("Reading records", parts="files") as show:
+        if folder is None:
+            panel, rejected, _ = panel_from_records(choices, lambda done, _: show(done))
+        else:
+            panel, rejected = load_panel(folder), None
+    if rejected is not None:
+        report_set_aside(rejected, listed="by `unmet panel`")
+    with progress("Estimating lost demand"):
+        return lost.fit(panel)
+
+
+def _position(text: str) -> tuple[float, float]:
+    """Latitude and longitude."""
+    try:
+        lat, lon = (float(part) for part in text.split(","))
+    except ValueError:
+        raise InputError(f"--competitor {text!r} makes no sense: write it as 56.46,-2.97.") from None
+    return lat, lon

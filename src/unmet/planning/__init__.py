@@ -1,0 +1,1 @@
+"""Planning: how many plugs to add, and where."""

@@ -1,0 +1,198 @@
+"""Candidates: new sites, given or proposed, and the drivers they would attract.
+
+A driver of a site d km away prefers the new one with probability exp(-d) / (1 + exp(-d)); see `unmet.planning.changes`.
+What a candidate attracts is what it serves of these drivers. What it takes from its neighbours is the part of that
+which they served before. The difference is lost demand that it recovers, and is its gain. Drivers who would only come
+because the site is new are in no record: experience (docs/hubs.md) says that a hub of rapid chargers can attract many.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from unmet.errors import InputError
+from unmet.geo import Projection, haversine_km
+from unmet.planning.changes import World, attraction
+from unmet.planning.drivers import Truth, in_order
+from unmet.planning.gains import Curve, Supply, power_curve
+from unmet.tables import Column, Table, check
+
+__all__ = [
+    "CANDIDATES", "Attracted", "Candidates", "given_candidates", "prefers", "proposed_candidates",
+    "pulls", "score_candidates",
+]  # fmt: skip
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+CANDIDATES = Table(
+    "candidates",
+    (
+        Column("name", "text", "", "what to call it"),
+        Column("lat", "number", "degree", "latitude, WGS 84", least=-90, most=90),
+        Column("lon", "number", "degree", "longitude, WGS 84", least=-180, most=180),
+        Column("most_plugs", "integer", "", "plugs that there is space for", required=False, least=0),
+        Column(
+            "power_kw",
+            "number",
+            "kW",
+            "power of its plugs; drivers of sites of similar power come",
+            required=False,
+            least=0,
+        ),
+    ),
+)
+GRID_KM = 0.25  # between positions that are tried
+DECAY_KM = 1.0  # over which lost demand counts for a position
+APART_KM = 0.5  # a new site is at least so far from others
+MOST_POSITIONS = 40_000
+ALIKE = 2.0  # ratio up to which powers are similar, as for stations of one site
+CANDIDATE_STREAM = 19
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Positions of possible new sites."""
+
+    name: tuple[str, ...]
+    lat: Floats
+    lon: Floats
+    most_plugs: tuple[int | None, ...]
+    power_kw: tuple[float | None, ...]
+
+    def __len__(self) -> int:
+        return len(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Attracted:
+    """A candidate as a site, with what it attracts and takes from its neighbours per week."""
+
+    supply: Supply  # its gain is what it recovers
+    attracted: Curve
+    taken: Curve
+
+
+def given_candidates(source: Any, sites: pl.Series) -> Candidates:
+    """Candidates of a file or a frame; every row must be usable."""
+    checked = check(source, CANDIDATES)
+    if checked.rejected.height:
+        line, column, value, reason = checked.rejected.row(0)
+        raise InputError(f"Candidates, line {line}: {column} {value!r} {reason}: mend the table of candidates.")
+    table = checked.kept
+    if table.is_empty():
+        raise InputError("The table of candidates has no rows: give at least one with name, lat and lon.")
+    if table["name"].is_duplicated().any() or set(table["name"]) & set(sites):
+        raise InputError("Two candidates, or a candidate and a site, have the same name: give each its own.")
+    most = table["most_plugs"].to_list() if "most_plugs" in table.columns else [None] * table.height
+    power = table["power_kw"].to_list() if "power_kw" in table.columns else [None] * table.height
+    lat, lon = table["lat"].to_numpy(), table["lon"].to_numpy()
+    return Candidates(tuple(table["name"]), lat, lon, tuple(most), tuple(power))
+
+
+def proposed_candidates(world: World, supplies: list[Supply], number: int) -> Candidates:
+    """Positions where much demand is lost around, and no site is near.
+
+    A position's score is the sum over sites, d km away, of their lost energy times exp(-d), times 1 - exp(-2 n) with
+    the nearest site n km away. The best position is taken, then the best at least 500 m away from it, and so on.
+    """
+    sites = world.truth.panel.sites
+    lat, lon = (sites[name].cast(pl.Float64).fill_null(np.nan).to_numpy() for name in ("lat", "lon"))
+    placed = np.isfinite(lat) & np.isfinite(lon)
+    lost = np.array([supply.lost_kwh.mean() for supply in supplies])
+    if placed.sum() < 2 or not lost[placed].sum() > 0:
+        raise InputError(
+            "No new site can be proposed: that needs positions of at least two sites, and lost demand. Give candidates "
+            "in a file with --candidates."
+        )
+    around = Projection.around(lat[placed], lon[placed])
+    east, north = around.to_km(lat[placed], lon[placed])
+    step = max(GRID_KM, float(np.sqrt((np.ptp(east) + 1) * (np.ptp(north) + 1) / MOST_POSITIONS)))
+    x, y = (axis.ravel() for axis in np.meshgrid(*(np.arange(v.min(), v.max() + step, step) for v in (east, north))))
+    score, nearest = np.zeros(len(x)), np.full(len(x), np.inf)
+    for e, n, kwh in zip(east, north, lost[placed], strict=True):
+        km = np.hypot(x - e, y - n)
+        score += kwh * np.exp(-km / DECAY_KM)
+        nearest = np.minimum(nearest, km)
+    score *= 1 - np.exp(-2 * nearest)
+    chosen: list[int] = []
+    free = nearest >= APART_KM / 2
+    for _ in range(number):
+        if not (free & (score > 0)).any():
+            break
+        best = int(np.where(free, score, -1.0).argmax())
+        chosen.append(best)
+        free &= np.hypot(x - x[best], y - y[best]) >= APART_KM
+    if not chosen:
+        raise InputError("No new site can be proposed: sites are everywhere. Give candidates with --candidates.")
+    at_lat, at_lon = around.to_degrees(x[chosen], y[chosen])
+    names = tuple(f"new site {i + 1}" for i in range(len(chosen)))
+    return Candidates(names, np.asarray(at_lat), np.asarray(at_lon), (None,) * len(chosen), (None,) * len(chosen))
+
+
+def pulls(world: World, candidates: Candidates, j: int) -> dict[int, float]:
+    """Sites whose drivers a candidate attracts, and with which probability.
+
+    Whoever wants a rapid charger does not go to a slow one: where powers are known, only sites of similar power count.
+    """
+    sites, kw = world.truth.panel.sites, candidates.power_kw[j]
+    lat, lon = (sites[name].cast(pl.Float64).fill_null(np.nan).to_numpy() for name in ("lat", "lon"))
+    share = attraction(np.asarray(haversine_km(candidates.lat[j], candidates.lon[j], lat, lon), float))
+    if kw is not None:
+        own = world.truth.stays.power_kw
+        share = np.where(np.isfinite(own) & (np.abs(np.log(own / kw)) > np.log(ALIKE) + 1e-9), 0.0, share)
+    return {int(s): float(share[s]) for s in np.flatnonzero(np.isfinite(share) & (share > 0))}
+
+
+def prefers(truth: Truth, j: int, site: int, drivers: int) -> Floats:
+    """Random numbers that decide which drivers of a site prefer a candidate, (drivers,)."""
+    return np.random.default_rng([truth.seed, CANDIDATE_STREAM, j, site]).random(drivers)
+
+
+def score_candidates(
+    world: World, candidates: Candidates, most: int, powers: tuple[float | None, ...] = (None,)
+) -> list[Attracted]:
+    """What each candidate attracts, takes and recovers, with 0, 1, ..., `most` plugs."""
+    return [_score(world, candidates, j, most, powers) for j in range(len(candidates))]
+
+
+def _score(world: World, candidates: Candidates, j: int, most: int, powers: tuple[float | None, ...]) -> Attracted:
+    truth, parts = world.truth, []
+    pull = pulls(world, candidates, j)
+    for site, share in pull.items():
+        drivers, served = world.outcome(site)
+        cars = drivers.recorded | ~drivers.forced
+        drivers = replace(drivers, recorded=served)  # of those who move, what matters is who was served before
+        moved = drivers.where(cars & (prefers(truth, j, site, len(cars)) < share))
+        parts.append((moved, np.full(len(moved.at_ms), 1 / truth.weeks[site])))
+    zero = np.zeros(truth.draws)
+    if not parts:
+        none = Curve(np.zeros((truth.draws, 1)), np.zeros((truth.draws, 1)), np.zeros(1))
+        return Attracted(Supply(zero, zero, zero, zero, zero, dict.fromkeys(powers, none)), none, none)
+    draw = np.concatenate([part.draw for part, _ in parts])
+    columns = [
+        np.concatenate([getattr(part, name) for part, _ in parts])
+        for name in ("at_ms", "stay_ms", "kwh", "recorded", "forced")
+    ]
+    weight = np.concatenate([part for _, part in parts])[np.lexsort((columns[0], draw))]
+    everyone = in_order(draw, truth.draws, *columns)
+    lost = ~everyone.recorded
+    kw = float(np.nanmedian(truth.stays.power_kw)) if np.isfinite(truth.stays.power_kw).any() else np.nan
+    per_hour = 1 / float(np.mean([truth.weeks[s] for s in pull]))
+    curves = {
+        power: _rescaled(power_curve(everyone, weight * lost, most, kw, power, 1.0), per_hour) for power in powers
+    }
+    both = power_curve(everyone, weight, most, kw, powers[0], 1.0)
+    taken = power_curve(everyone, weight * ~lost, most, kw, powers[0], 1.0)
+    lost_kwh, lost_drivers = everyone.per_draw(weight * lost * everyone.kwh), everyone.per_draw(weight * lost)
+    return Attracted(Supply(zero, zero, zero, lost_kwh, lost_drivers, curves), both, taken)
+
+
+def _rescaled(curve: Curve, per_week: float) -> Curve:
+    """The curve with hours per week: its weights were those of drivers, not of hours."""
+    return Curve(curve.kwh, curve.drivers, curve.hours * per_week)

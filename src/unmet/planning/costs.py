@@ -1,0 +1,147 @@
+"""Costs: of plugs and sites, from options or a table, and what a plan earns.
+
+With a price p per kWh, a cost of upkeep u per plug and year, and a gain of g kWh per year in year t,
+
+    payback = cost / (p g - u plugs)      years,
+    net present value = sum over years t = 1 ... T of (p g_t - u plugs) / (1 + r)^t - cost,
+
+in every draw, so that both have intervals.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from unmet.errors import InputError
+from unmet.tables import Column, Table, check
+
+__all__ = ["COSTS", "WEEKS_A_YEAR", "Costs", "Money", "given_costs", "read_costs"]
+
+Floats = NDArray[np.float64]
+
+WEEKS_A_YEAR = 365.25 / 7
+
+COSTS = Table(
+    "costs",
+    (
+        Column("site_id", "text", "", "the site; empty: every site without a row of its own", required=False),
+        Column("power_kw", "number", "kW", "power of the plugs; empty: any", required=False, least=0),
+        Column("plug_cost", "number", "money", "of one more plug, installed", least=0),
+        Column("site_cost", "number", "money", "once per site that gets plugs", default=0, least=0),
+        Column("most_plugs", "integer", "", "further plugs that there is space for", required=False, least=0),
+        Column("grid_kw", "number", "kW", "power that the grid connection has to spare", required=False, least=0),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What plugs cost, and where how many fit."""
+
+    plug_cost: float | None = None
+    site_cost: float = 0.0
+    rows: dict[tuple[str | None, float | None], dict[str, Any]] = field(default_factory=dict)  # by site and power
+
+    @property
+    def known(self) -> bool:
+        """Whether anything is known about costs."""
+        return self.plug_cost is not None or bool(self.rows)
+
+    def of(self, site_id: str, power_kw: float | None, plugs: int) -> float | None:
+        """Cost of so many further plugs at a site; None where it is not known."""
+        row = self._row(site_id, power_kw)
+        if row is not None:
+            return float(row["plug_cost"]) * plugs + (float(row["site_cost"]) if plugs else 0.0)
+        if self.plug_cost is None:
+            return None
+        return self.plug_cost * plugs + (self.site_cost if plugs else 0.0)
+
+    def limits(self, site_id: str, power_kw: float | None) -> tuple[int | None, float | None]:
+        """Further plugs that fit, and kW to spare, as far as the table says."""
+        row = self._row(site_id, power_kw)
+        return (None, None) if row is None else (row.get("most_plugs"), row.get("grid_kw"))
+
+    def _row(self, site_id: str, power_kw: float | None) -> dict[str, Any] | None:
+        """The row of the table that says most about a site and a power."""
+        keys = ((site_id, power_kw), (site_id, None), (None, power_kw), (None, None))
+        return next((self.rows[key] for key in keys if key in self.rows), None)
+
+
+def given_costs(plug_cost: float | None, site_cost: float, table: Any, sites: pl.Series) -> Costs:
+    """Costs as they were given: two numbers, or a table, or the numbers where the table says nothing."""
+    for name, value in (("A plug", plug_cost), ("A site", site_cost)):
+        if value is not None and not (np.isfinite(value) and value >= 0):
+            raise InputError(f"{name} that costs {value:g} makes no sense: give 0 or more.")
+    if site_cost and plug_cost is None and table is None:
+        raise InputError("Costs of sites need those of plugs: give --plug-cost as well, or a table with --costs.")
+    if table is None:
+        return Costs(plug_cost, site_cost)
+    rows: dict[tuple[str | None, float | None], dict[str, Any]] = {}
+    for row in read_costs(table, sites).iter_rows(named=True):
+        key = (row.get("site_id") or None, row.get("power_kw"))
+        if key in rows:
+            raise InputError(f"The table of costs has two rows for site {key[0] or 'any'}, power {key[1] or 'any'}.")
+        rows[key] = row
+    return Costs(plug_cost, site_cost, rows)
+
+
+def read_costs(source: Any, sites: pl.Series) -> pl.DataFrame:
+    """A table of costs, checked; every row must be usable, since a plan rests on each.
+
+    Args:
+        source: file or frame with the columns of `COSTS`.
+        sites: ids of the sites.
+    """
+    checked = check(source, COSTS)
+    if checked.rejected.height:
+        line, column, value, reason = checked.rejected.row(0)
+        raise InputError(f"Costs, line {line}: {column} {value!r} {reason}: mend the table of costs.")
+    table = checked.kept
+    if table.is_empty():
+        raise InputError("The table of costs has no rows: give at least one, with plug_cost.")
+    if "site_id" in table.columns:
+        named = table["site_id"].drop_nulls()
+        if unknown := [name for name in named if name and name not in set(sites)]:
+            raise InputError(
+                f"The table of costs has a site {unknown[0]!r} that is not in the records: its ids are those of "
+                f"sites.parquet, as {sites[0]!r}."
+            )
+    return table
+
+
+@dataclass(frozen=True, slots=True)
+class Money:
+    """What energy earns."""
+
+    price: float  # per kWh that is sold more, less what it costs to buy
+    upkeep: float = 0.0  # per plug and year
+    years: int = 10
+    discount: float = 0.05
+
+    def check(self) -> None:
+        """Refuse what makes no sense."""
+        if not self.price > 0:
+            raise InputError(f"A price of {self.price:g} per kWh makes no sense: give one over 0, as 0.25.")
+        if self.upkeep < 0:
+            raise InputError(f"Upkeep of {self.upkeep:g} makes no sense: give 0 or more per plug and year.")
+        if not self.years >= 1:
+            raise InputError(f"{self.years} years make no sense: give at least 1.")
+        if not self.discount > -1:
+            raise InputError(f"A discount rate of {self.discount:g} makes no sense: give one over -1, as 0.05.")
+
+    def payback_years(self, kwh_per_week: Floats, plugs: int, cost: float) -> Floats:
+        """Years until the cost is earned, infinite if never; one per draw."""
+        earned = self.price * kwh_per_week * WEEKS_A_YEAR - self.upkeep * plugs
+        return np.asarray(np.divide(cost, earned, out=np.full_like(earned, np.inf), where=earned > 0))
+
+    def net_present_value(self, kwh_per_week: Floats, plugs: int, cost: float) -> Floats:
+        """Value today of what is earned in all years, less the cost; `kwh_per_week` may have years last."""
+        gain = np.asarray(kwh_per_week, float)
+        by_year = gain if gain.ndim == 2 else np.repeat(gain[:, None], self.years, axis=1)
+        worth = (1 + self.discount) ** -np.arange(1.0, self.years + 1)
+        return np.asarray((self.price * by_year * WEEKS_A_YEAR - self.upkeep * plugs) @ worth - cost)

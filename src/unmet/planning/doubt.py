@@ -1,0 +1,182 @@
+"""Doubt: gain against plugs with a band, its knee, and how the choice of sites depends on the estimate."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from unmet.estimation.sums import estimate
+from unmet.planning.allocate import Options, choose_within, greedy_steps
+from unmet.planning.changes import World
+from unmet.planning.gains import Supply, site_curves
+from unmet.planning.menu import Menu
+
+__all__ = ["chosen_share", "gain_by_plugs", "knee", "sensitivity"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+NOT_GIVEN = float("nan")  # one object, since no two of them are equal
+TINY = 1e-9
+RARELY = 0.2  # gain of a plug over that of the last one chosen, below which it is not considered draw by draw
+MOST_DRIVERS, FEW_DRAWS = 3_000_000, 50
+"""Lost drivers in all draws above which other assumptions are tried in so many draws only."""
+EXTREME = 0.2  # share of the draws that are called the low end, or the high end, of the estimate
+
+
+def gain_by_plugs(menu: Menu, most: int, interval: float) -> pl.DataFrame:
+    """Gain against the number of plugs, in the order in which greedy takes them: `plugs, gain_kwh, _low, _high`."""
+    options, draws = menu.options, len(menu.supplies[0].lost_kwh) if menu.supplies else 0
+    total, plugs = np.zeros(draws), 0
+    points = [(0, total)]
+    taken: dict[int, tuple[int, float]] = {}
+    for row in greedy_steps(options, float(most)):
+        s, k, power = int(options.site[row]), int(options.plugs[row]), float(options.power[row])
+        before = taken.get(s)
+        total = total + menu.draw_gain(s, k, power) - (menu.draw_gain(s, *before) if before else 0.0)
+        plugs += k - (before[0] if before else 0)
+        taken[s] = (k, power)
+        points.append((plugs, total))
+    gain = estimate(np.array([values for _, values in points]).T, interval)
+    return pl.DataFrame(
+        {"plugs": [n for n, _ in points], "gain_kwh": gain.mean, "gain_kwh_low": gain.low, "gain_kwh_high": gain.high}
+    )
+
+
+def knee(curve: pl.DataFrame) -> int | None:
+    """Plugs from which more of them gain little: where the curve is highest above the line between its ends.
+
+    Satopaa et al., *Finding a kneedle in a haystack*, 2011. None for a curve that does not bend.
+    """
+    plugs, gain = curve["plugs"].to_numpy().astype(float), curve["gain_kwh"].to_numpy()
+    if len(plugs) < 3 or gain[-1] <= 0:
+        return None
+    above = gain / gain[-1] - plugs / plugs[-1]
+    return int(plugs[above.argmax()]) if above.max() > 0.05 else None
+
+
+def chosen_share(menu: Menu, plugs: int) -> Floats:
+    """Share of the draws in which a plan for that draw alone gives a site plugs, (sites + candidates,).
+
+    A plan for one draw takes the plugs with the highest gains of that draw, where the gain of a plug counts as no more
+    than that of the plugs before it.
+    """
+    share = np.zeros(len(menu.supplies))
+    chains = _chains(menu, plugs)
+    if not chains or not plugs:
+        return share
+    gains = np.concatenate([gain for _, gain in chains], axis=1)  # (draws, plugs of all chains)
+    last = max(gains.shape[1] - plugs, 0)
+    least = np.partition(gains, last, axis=1)[:, last]
+    for site, gain in chains:
+        share[site] = max(share[site], float((gain[:, 0] >= np.maximum(least, TINY)).mean()))
+    return share
+
+
+def _chains(menu: Menu, plugs: int) -> list[tuple[int, Floats]]:
+    """Site, and gain of its first, second, ... further plug in every draw, (draws, plugs); falling along plugs."""
+    options, chains = menu.options, []
+    key = np.stack([options.site, np.nan_to_num(options.power, nan=-1.0).astype(np.int64)])
+    mean = []
+    for site, power in np.unique(key, axis=1).T.tolist():
+        own = (key[0] == site) & (key[1] == power)
+        most = min(int(options.plugs[own].max()), plugs)
+        kwh = menu.curve(site, float(options.power[own][0])).kwh[:, : most + 1]
+        chains.append((site, np.minimum.accumulate(np.diff(kwh, axis=1), axis=1)))
+        mean.append(np.diff(kwh.mean(axis=0)))
+    every = np.concatenate(mean) if mean else np.zeros(0)
+    if len(every) <= plugs:
+        return chains
+    # Plugs that gain far less than the last one chosen are chosen in hardly any draw, and only cost memory.
+    least = RARELY * np.partition(every, len(every) - plugs)[len(every) - plugs]
+    kept = [max(int((gain >= least).sum()), 1) for gain in mean]
+    return [(site, gain[:, :k]) for (site, gain), k in zip(chains, kept, strict=True)]
+
+
+def sensitivity(world: World, menu: Menu, plugs: Integers, power: Floats, workers: int | None) -> pl.DataFrame:
+    """What the plan gains, and what the best plan with as many plugs would gain, under other assumptions.
+
+    Columns: `assumption, gain_kwh, best_kwh, moved` (plugs that the best plan puts elsewhere).
+    """
+    draws = world.truth.draws
+    large = int(world.truth.hidden.drivers.sum(dtype=np.int64)) > MOST_DRIVERS
+    few_draws = replace(world, truth=world.truth.first_draws(min(draws, FEW_DRAWS if large else draws)))
+    total = np.sum([menu.supplies[s].lost_kwh for s in menu.own], axis=0) if menu.own else np.zeros(draws)
+    order = np.argsort(total, kind="stable")
+    few = max(int(EXTREME * draws), 1)
+    options = menu.options
+
+    def of_draws(rows: Integers) -> Floats:
+        means = {key: menu.curve(*key).kwh[rows].mean(axis=0) for key in _keys(options)}
+        return np.array([means[key][k] for key, k in zip(_keys(options), options.plugs, strict=True)], float)
+
+    rows = [
+        ("as estimated", options.gain),
+        (f"lost demand at its low end (lowest {100 * EXTREME:.0f} % of draws)", of_draws(order[:few])),
+        (f"lost demand at its high end (highest {100 * EXTREME:.0f} % of draws)", of_draws(order[-few:])),
+        ("drivers who stay away from busy sites come to new plugs", _if_nobody_stays_away(few_draws, menu, workers)),
+    ]
+    for name, factor in (("stays are a quarter longer", 1.25), ("stays are a quarter shorter", 0.75)):
+        rows.append((name, _if_stays(few_draws, menu, factor, workers)))
+    return pl.DataFrame(
+        [(name, *_regret(replace(options, gain=gain), plugs, power)) for name, gain in rows],
+        schema={"assumption": pl.String, "gain_kwh": pl.Float64, "best_kwh": pl.Float64, "moved": pl.Int64},
+        orient="row",
+    )
+
+
+def _keys(options: Options) -> list[tuple[int, float]]:
+    """Site and power of every option; the power of those like the plugs that are there is always the same object."""
+    powers = {float(power): float(power) for power in np.unique(options.power) if not np.isnan(power)}
+    return [
+        (int(site), NOT_GIVEN if np.isnan(power) else powers[float(power)])
+        for site, power in zip(options.site, options.power, strict=True)
+    ]
+
+
+def _regret(options: Options, plugs: Integers, power: Floats) -> tuple[float, float, int]:
+    """Gain of a plan, gain of the best plan with as many plugs, and plugs that this one puts elsewhere."""
+    chosen = plugs[options.site] == options.plugs
+    chosen &= np.isclose(options.power, power[options.site], equal_nan=True)
+    best = choose_within(options, float(plugs.sum())).rows
+    other = np.zeros_like(plugs)
+    other[options.site[best]] = options.plugs[best]
+    gain = float(options.gain[chosen].sum())
+    return gain, max(float(options.gain[best].sum()), gain), int(np.maximum(other - plugs, 0).sum())
+
+
+def _if_nobody_stays_away(world: World, menu: Menu, workers: int | None) -> Floats:
+    """Gains if as many came to a full site as usual: none of them is discouraged, and the pool is not used up."""
+    truth = world.truth
+    factor = 1 / np.clip(truth.hidden.response, 0.05, 1.0)
+    hidden = truth.hidden.scaled(factor, np.random.default_rng([truth.seed, 21]))
+    return _gains(replace(world, truth=replace(truth, hidden=hidden)), menu, workers)
+
+
+def _if_stays(world: World, menu: Menu, factor: float, workers: int | None) -> Floats:
+    """Gains if lost drivers stayed longer, or shorter, than recorded ones."""
+    truth = world.truth
+    stays = replace(truth.stays, stay_ms=np.maximum(truth.stays.stay_ms * factor, 1).astype(np.int64))
+    return _gains(replace(world, truth=replace(truth, stays=stays)), menu, workers)
+
+
+def _gains(world: World, menu: Menu, workers: int | None) -> Floats:
+    """Mean gains of the menu's options in another world; those of candidates stay as they are."""
+    options, sites = menu.options, world.truth.sites
+    most = int(options.plugs.max(initial=1))
+    powers = tuple(menu.supplies[0].curves) if menu.supplies else (None,)
+    other: list[Supply] = site_curves(world, most, powers, workers)
+    means: dict[tuple[int, float], tuple[Floats, Floats]] = {}
+    gain, now = options.gain.copy(), options.gain.copy()
+    for row, (key, k) in enumerate(zip(_keys(options), options.plugs, strict=True)):
+        if key[0] >= sites:
+            continue
+        if key not in means:
+            there = other[key[0]].curves[None if np.isnan(key[1]) else key[1]].mean_kwh
+            means[key] = there, menu.curve(*key).kwh[: world.truth.draws].mean(axis=0)
+        gain[row], now[row] = (values[min(int(k), len(values) - 1)] for values in means[key])
+    # In some of the draws, lost demand is higher or lower than in all; only the change is of interest.
+    return np.asarray(gain * (options.gain.sum() / max(float(now.sum()), TINY)))

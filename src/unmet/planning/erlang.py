@@ -1,0 +1,79 @@
+"""Erlang's formulas: the share of drivers turned away, or made to wait, at steady demand.
+
+They are quick bounds for plans, and oracles for tests. With offered load a = arrival rate x mean stay, and c plugs, the
+blocking probability of a site where drivers who find no plug leave (M/G/c/c; it does not depend on the distribution of
+stays) satisfies
+
+    B(0, a) = 1,      B(c, a) = a B(c - 1, a) / (c + a B(c - 1, a)),
+
+and the probability of waiting where all of them wait (M/M/c) is C(c, a) = B / (1 - (a / c)(1 - B)).
+Erlang, *Solution of some problems in the theory of probabilities of significance in automatic telephone exchanges*,
+1917.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from unmet.errors import InputError
+
+__all__ = ["erlang_b", "erlang_b_all", "erlang_c", "plugs_for_blocking"]
+
+Floats = NDArray[np.float64]
+
+
+def erlang_b_all(load: ArrayLike, most: int) -> Floats:
+    """Share of drivers turned away with 0, 1, ..., `most` plugs, (most + 1, *loads).
+
+    Args:
+        load: arrivals per hour times mean stay in hours [Erlang].
+        most: plugs up to which it is computed.
+    """
+    offered = np.asarray(load, float)
+    if (offered < 0).any() or not np.isfinite(offered).all() or most < 0:
+        raise InputError("A load or a number of plugs below 0 makes no sense: give 0 or more.")
+    blocked = np.ones((most + 1, *offered.shape))
+    for c in range(1, most + 1):
+        carried = offered * blocked[c - 1]
+        blocked[c] = carried / (c + carried)
+    return blocked
+
+
+def erlang_b(plugs: int, load: ArrayLike) -> Floats:
+    """Share of drivers turned away by a site where nobody waits.
+
+    Example:
+        >>> round(float(erlang_b(5, 3.0)), 4)
+        0.1101
+    """
+    return np.asarray(erlang_b_all(load, plugs)[plugs])
+
+
+def erlang_c(plugs: int, load: ArrayLike) -> Floats:
+    """Share of drivers who have to wait at a site where all do; 1 where the load is not below the number of plugs.
+
+    Example:
+        >>> round(float(erlang_c(5, 3.0)), 4)
+        0.2362
+    """
+    offered, blocked = np.asarray(load, float), erlang_b(plugs, load)
+    use = np.divide(offered, plugs, out=np.full(offered.shape, np.inf), where=np.full(offered.shape, plugs > 0))
+    waits = blocked / np.where(use < 1, 1 - use * (1 - blocked), 1.0)
+    return np.asarray(np.where(use < 1, waits, 1.0))
+
+
+def plugs_for_blocking(load: float, most_blocked: float) -> int:
+    """The least number of plugs that turns away at most this share of the drivers.
+
+    Example:
+        >>> plugs_for_blocking(3.0, 0.05)
+        6
+    """
+    if not 0 < most_blocked <= 1:
+        raise InputError(f"A share of {most_blocked:g} turned away makes no sense: give one over 0 and up to 1.")
+    blocked, plugs = 1.0, 0
+    while blocked > most_blocked:
+        plugs += 1
+        blocked = load * blocked / (plugs + load * blocked)
+    return plugs

@@ -1,0 +1,134 @@
+"""Hidden drivers: draws of the drivers lost in every hour in which a site was full, as planning reads them.
+
+They come from a fitted `LostDemand`, or from the run that `unmet recover` wrote, which keeps them in
+`lost_draws.parquet`, with the panel in the folder `panel`.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from unmet.demand.calendar import hours_between
+from unmet.demand.panel import Panel
+from unmet.errors import InputError
+from unmet.estimation.clock import BINS_AN_HOUR
+from unmet.estimation.lost_demand import LostDemand
+from unmet.estimation.rates import response_at_full
+from unmet.runs import available_cores
+from unmet.tables import UTC
+
+__all__ = ["DRAWS_FILE", "PANEL_FOLDER", "Hidden", "hidden_drivers", "read_hidden", "write_hidden"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Counts = NDArray[np.uint16]
+
+DRAWS_FILE, PANEL_FOLDER = "lost_draws.parquet", "panel"
+"""What `unmet recover` keeps for plans: draws of lost drivers, and the panel."""
+MOST_KEPT = 2_000_000_000
+"""Numbers that a run keeps at most; a larger network keeps fewer draws."""
+LEAST_DRAWS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """Lost drivers of full site-hours, sorted by site and hour."""
+
+    site: Integers  # (rows,), row of the site in the panel
+    hour: Integers  # (rows,), since the panel's first
+    drivers: Counts  # (draws, rows)
+    kwh: Floats  # (rows,), mean energy of a lost driver then
+    response: Floats  # (sites,), part of the usual arrivals that still come to the full site
+
+    @property
+    def draws(self) -> int:
+        """Number of draws."""
+        return len(self.drivers)
+
+    def rows_of(self, site: int) -> slice:
+        """The rows of a site."""
+        first, last = np.searchsorted(self.site, [site, site + 1])
+        return slice(int(first), int(last))
+
+    def scaled(self, factor: Floats | float, rng: np.random.Generator) -> Hidden:
+        """The same hours with lost drivers times a factor, (sites,) or one for all; rounded at random to whole ones."""
+        each = np.broadcast_to(np.asarray(factor, float), self.response.shape)[self.site]
+        mean = self.drivers * each
+        whole = np.floor(mean)
+        drivers = whole + (rng.random(mean.shape) < mean - whole)
+        return Hidden(self.site, self.hour, drivers.astype(np.uint16), self.kwh, self.response)
+
+
+def hidden_drivers(lost: LostDemand) -> Hidden:
+    """Draws of the lost drivers of a fitted estimator; its own draws, made again site by site."""
+    given = lost.ingredients_
+    drivers = np.zeros((given.common.draws, len(given.rows.site)), np.uint16)
+    kwh = np.zeros(len(given.rows.site))
+    share = given.share()
+    blocks = lost.session_kwh_.shape[1]
+    hour_of_day = given.network.clock.week[given.rows.hour * BINS_AN_HOUR] // BINS_AN_HOUR % 24
+
+    def of_site(site: int) -> None:
+        part = given.rows_of(site)
+        if part.stop == part.start:
+            return
+        stations, _, drawn = given.draw(site)
+        drivers[:, part] = np.sum([arrivals for arrivals, _ in drawn], axis=0)
+        mean = np.average(lost.session_kwh_[stations], axis=0, weights=share[stations])
+        kwh[part] = mean[hour_of_day[part] * blocks // 24]
+
+    with ThreadPoolExecutor(available_cores()) as pool:
+        list(pool.map(of_site, range(given.network.sites)))
+    response = response_at_full(lost.rates_, given.network.capacity)
+    return Hidden(given.rows.site, given.rows.hour, drivers, kwh, response)
+
+
+def write_hidden(hidden: Hidden, panel: Panel, folder: Path) -> None:
+    """Write the draws of a network beside its panel."""
+    rows = max(len(hidden.site), 1)
+    kept = min(hidden.draws, max(MOST_KEPT // rows, LEAST_DRAWS))
+    times = hours_between(*panel.period)
+    drivers = np.ascontiguousarray(hidden.drivers[:kept].T)
+    pl.DataFrame(
+        {
+            "site_id": panel.sites["site_id"].gather(hidden.site),
+            "ds": times.gather(hidden.hour),
+            "kwh": hidden.kwh,
+            "response": hidden.response[hidden.site],
+            "drivers": pl.Series(drivers, dtype=pl.Array(pl.UInt16, kept)),
+        }
+    ).write_parquet(folder / DRAWS_FILE)
+
+
+def read_hidden(panel: Panel, folder: Path) -> Hidden:
+    """Read the draws that `unmet recover` wrote.
+
+    Raises:
+        InputError: the file is damaged, or does not belong to the panel.
+    """
+    path = folder / DRAWS_FILE
+    again = f"run `unmet recover` again with --overwrite, or plan from the panel ({folder / PANEL_FOLDER})"
+    try:
+        table = pl.read_parquet(path)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise InputError(f"Cannot read {path} ({str(error).splitlines()[0][:200]}): {again}.") from None
+    if missing := {"site_id", "ds", "kwh", "response", "drivers"} - set(table.columns):
+        raise InputError(f"{path} has no column {sorted(missing)[0]}: {again}.")
+    if not isinstance(table.schema["drivers"], pl.Array) or table.schema["ds"] != UTC:
+        raise InputError(f"{path} is not as it was written: {again}.")
+    if not set(table["site_id"].unique()) <= set(panel.sites["site_id"]):
+        raise InputError(f"{path} has sites that are not in the panel beside it: {again}.")
+    names = pl.Series(np.arange(panel.sites.height))
+    site = table["site_id"].replace_strict(panel.sites["site_id"], names, return_dtype=pl.Int64).to_numpy()
+    hour = (table["ds"] - panel.period[0]).dt.total_hours().to_numpy()
+    response = np.ones(panel.sites.height)
+    response[site] = table["response"].to_numpy()
+    width = table.schema["drivers"].size
+    drivers = table["drivers"].to_numpy().reshape(-1, width).T if table.height else np.zeros((width, 0), np.uint16)
+    return Hidden(site, hour, np.ascontiguousarray(drivers), table["kwh"].to_numpy(), response)

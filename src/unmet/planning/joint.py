@@ -1,0 +1,260 @@
+"""Joint evaluation: a plan played at all sites it touches together, because gains are not additive.
+
+Some drivers who find a site full go to the nearest other one. Those who were served there are in its records; which
+ones they are is drawn, in each draw anew: an arrival at a site while its neighbour is full came from there with
+probability
+
+    share * r / (own rate + share * r),      r: the rate at which the neighbour turns drivers away.
+
+With new plugs they stay where they wanted to be, and leave a plug free next door. Lost drivers whose nearest site was
+full too would have gone there with the same share. A new site takes drivers from its neighbours, and frees their plugs.
+Every driver tries the own site first, then the other one, if there is one, and is lost if both are full.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unmet.compiled import compiled
+from unmet.demand.spells import FULL
+from unmet.estimation.clock import BIN_MS, BINS_AN_HOUR
+from unmet.estimation.spill import find_neighbours
+from unmet.planning.candidates import Candidates, prefers, pulls
+from unmet.planning.changes import World
+from unmet.planning.drivers import Drivers, Truth
+from unmet.planning.gains import stays_at_power
+
+__all__ = ["Built", "Joint", "play_together"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Booleans = NDArray[np.bool_]
+
+LEAST_SPILL = 0.005  # share of drivers who divert below which nobody does
+MOST_DRIVERS = 4_000_000  # that are played; in a larger network, fewer draws
+LEAST_DRAWS = 10
+SPARE = 8  # places for records that overlap, beyond the plugs of a site
+DIVERT_STREAM = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """Plugs that a plan adds, at sites and at candidates, which follow the sites."""
+
+    plugs: Integers  # (sites + candidates,)
+    power: Floats  # (sites + candidates,) [kW], NaN: as those that are there
+
+
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """Lost demand per week of the sites that a plan touches, before and after, (draws,) each."""
+
+    before_kwh: Floats
+    after_kwh: Floats
+    before_drivers: Floats
+    after_drivers: Floats
+
+    @property
+    def gain_kwh(self) -> Floats:
+        """What the plan recovers in each draw."""
+        return np.asarray(self.before_kwh - self.after_kwh)
+
+
+@dataclass(frozen=True, slots=True)
+class _Stream:
+    """All drivers of some sites, in order of time within each draw."""
+
+    first: Integers
+    at_ms: Integers
+    stay_ms: Integers
+    stay_new_ms: Integers  # at a plug of the plan
+    forced: Booleans
+    site: Integers  # where the driver goes first
+    other: Integers  # and then; -1: nowhere
+    lost_kwh: Floats  # per week, if lost
+    lost_drivers: Floats
+
+
+def play_together(world: World, built: Built, candidates: Candidates | None = None) -> Joint:
+    """Play a plan and the present plugs, with the same drivers at all sites that the plan touches."""
+    truth = world.truth
+    near, share = _neighbours(truth)
+    touched = _touched(world, built, near, candidates)
+    number = sum(int(truth.network.visits.first[s + 1] - truth.network.visits.first[s]) for s in touched)
+    draws = min(max(MOST_DRIVERS // max(number, 1), LEAST_DRAWS), truth.draws)
+    world = replace(world, truth=truth.first_draws(draws))  # with the same drivers as in all draws
+    stream = _stream(world, built, touched, near, share, candidates)
+    capacity = np.concatenate([world.capacity, np.zeros(len(built.plugs) - truth.sites, np.int64)])
+    before = _play(stream, capacity, capacity)
+    after = _play(stream, capacity, capacity + built.plugs)
+    draw = np.repeat(np.arange(len(stream.first) - 1), np.diff(stream.first))
+
+    def lost(served: Booleans, values: Floats) -> Floats:
+        return np.bincount(draw[~served], values[~served], minlength=len(stream.first) - 1).astype(float)
+
+    return Joint(
+        lost(before, stream.lost_kwh), lost(after, stream.lost_kwh),
+        lost(before, stream.lost_drivers), lost(after, stream.lost_drivers),
+    )  # fmt: skip
+
+
+def _neighbours(truth: Truth) -> tuple[Integers, float]:
+    """The nearest other site of each within reach, -1 for none, and the share of drivers with one who divert."""
+    nobody = np.full(truth.sites, -1)
+    found = find_neighbours(truth.panel.sites)
+    if found is None or truth.spill < LEAST_SPILL:
+        return nobody, 0.0
+    # The estimator's share is one of all drivers turned away; of those with a free site nearby it is larger.
+    hidden = truth.hidden
+    mean = hidden.drivers.mean(axis=0)
+    has_near = found.near[hidden.site] >= 0
+    reach = float((mean * has_near).sum() / max(mean.sum(), 1e-9))
+    return found.near, min(truth.spill / max(reach, truth.spill), 1.0)
+
+
+def _touched(world: World, built: Built, near: Integers, candidates: Candidates | None) -> list[int]:
+    """Sites that the plan changes, and those linked with them."""
+    sites = world.truth.sites
+    touched = set(np.flatnonzero(built.plugs[:sites]).tolist())
+    for j in range(len(built.plugs) - sites):
+        if built.plugs[sites + j] and candidates is not None:
+            touched |= set(pulls(world, candidates, j))
+    linked = {int(near[s]) for s in touched if near[s] >= 0} | {
+        int(s) for s in np.flatnonzero(np.isin(near, list(touched)))
+    }
+    return sorted(touched | linked)
+
+
+def _stream(
+    world: World,
+    built: Built,
+    touched: list[int],
+    near: Integers,
+    share: float,
+    candidates: Candidates | None,
+) -> _Stream:
+    truth, parts = world.truth, []
+    for s in touched:
+        drivers = world.drivers(s)
+        site, other = np.full(len(drivers.at_ms), s), np.full(len(drivers.at_ms), -1)
+        cars = drivers.recorded | ~drivers.forced
+        if share:
+            rng = np.random.default_rng([truth.seed, DIVERT_STREAM, s])
+            uniform = rng.random(len(site))
+            if near[s] >= 0:
+                divert = ~drivers.recorded & (uniform < share) & _is_full(truth, int(near[s]), drivers.at_ms)
+                other[divert] = near[s]
+            for source in np.flatnonzero(near == s):
+                chance = _came_from(truth, int(source), s, drivers.at_ms, share)
+                came = drivers.recorded & ~drivers.forced & (other < 0) & (uniform < chance)
+                site[came], other[came] = source, s
+        stay_new = _new_stays(truth, drivers, s, built.power[s])
+        for j in range(len(built.plugs) - truth.sites):
+            pull = pulls(world, candidates, j) if candidates else {}
+            if built.plugs[truth.sites + j] and s in pull:
+                moves = cars & (prefers(truth, j, s, len(cars)) < pull[s]) & (site < truth.sites)
+                other[moves], site[moves] = s, truth.sites + j
+                stay_new = np.where(moves, _new_stays(truth, drivers, s, built.power[truth.sites + j]), stay_new)
+        leaves = np.where(drivers.recorded, world.leaves, 1.0) * cars / truth.weeks[s]
+        parts.append(
+            (
+                drivers.draw,
+                drivers.at_ms,
+                drivers.stay_ms,
+                stay_new,
+                drivers.forced,
+                site,
+                other,
+                leaves * drivers.kwh,
+                leaves,
+            )
+        )
+    draw, *columns = (np.concatenate(part) for part in zip(*parts, strict=True))
+    order = np.lexsort((columns[0], draw))
+    first = np.concatenate([[0], np.cumsum(np.bincount(draw, minlength=truth.draws))])
+    return _Stream(first, *(column[order] for column in columns))
+
+
+def _new_stays(truth: Truth, drivers: Drivers, site: int, power: float) -> Integers:
+    """Stays at plugs of the plan."""
+    own_kw = float(truth.stays.power_kw[site])
+    return stays_at_power(drivers.stay_ms, drivers.kwh, own_kw, None if np.isnan(power) else float(power))[0]
+
+
+def _is_full(truth: Truth, site: int, at_ms: Integers) -> Booleans:
+    """Whether a site was full at some moments, by its records."""
+    spells = truth.network.history.spells
+    part = slice(int(spells.first[site]), int(spells.first[site + 1]))
+    begin = spells.begin_ms[part]
+    if not len(begin):
+        return np.zeros(len(at_ms), bool)
+    i = np.clip(np.searchsorted(begin, at_ms, side="right") - 1, 0, len(begin) - 1)
+    return np.asarray((spells.state[part][i] == FULL) & (at_ms >= begin[i]) & (at_ms < spells.end_ms[part][i]))
+
+
+def _came_from(truth: Truth, source: int, site: int, at_ms: Integers, share: float) -> Floats:
+    """Probability that a driver recorded at a site came from a full one nearby."""
+    hidden, clock = truth.hidden, truth.network.clock
+    rows = hidden.rows_of(source)
+    hour = np.clip((at_ms - clock.first_ms) // (BIN_MS * BINS_AN_HOUR), 0, clock.hours - 1)
+    turned_away = np.zeros(clock.hours)
+    turned_away[hidden.hour[rows]] = hidden.drivers[:, rows].mean(axis=0) / max(1 - truth.waiting - truth.spill, 0.1)
+    arrivals = truth.network.history.arrivals
+    own = arrivals.at_ms[slice(*np.searchsorted(arrivals.site, [site, site + 1]))]
+    of_week = clock.week[::BINS_AN_HOUR] // BINS_AN_HOUR
+    came = np.bincount(
+        of_week[np.clip((own - clock.first_ms) // (BIN_MS * BINS_AN_HOUR), 0, clock.hours - 1)], minlength=168
+    )
+    rate = came / np.maximum(np.bincount(of_week, minlength=168), 1)
+    spilled = share * turned_away[hour]
+    return np.asarray(_is_full(truth, source, at_ms) * spilled / np.maximum(rate[of_week[hour]] + spilled, 1e-9))
+
+
+def _play(stream: _Stream, before: Integers, plugs: Integers) -> Booleans:
+    """Who is served, with so many plugs; those beyond the former number are new."""
+    return _serve(
+        stream.first, stream.at_ms, stream.stay_ms, stream.stay_new_ms, stream.forced, stream.site, stream.other,
+        before.astype(np.int64), plugs.astype(np.int64),
+    )  # fmt: skip
+
+
+@compiled()
+def _serve(
+    first: Integers,
+    at_ms: Integers,
+    stay_ms: Integers,
+    stay_new_ms: Integers,
+    forced: Booleans,
+    site: Integers,
+    other: Integers,
+    before: Integers,
+    plugs: Integers,
+) -> Booleans:
+    offset = np.zeros(len(plugs) + 1, np.int64)
+    for s in range(len(plugs)):
+        offset[s + 1] = offset[s] + plugs[s] + SPARE
+    free_at = np.empty(offset[-1], np.int64)
+    served = np.zeros(len(at_ms), np.bool_)
+    for draw in range(len(first) - 1):
+        free_at[:] = np.iinfo(np.int64).min
+        for i in range(first[draw], first[draw + 1]):
+            for attempt in range(2):
+                s = site[i] if attempt == 0 else other[i]
+                if s < 0:
+                    break
+                taken, free = 0, -1
+                for k in range(offset[s], offset[s + 1]):
+                    if free_at[k] > at_ms[i]:
+                        taken += 1
+                    elif free < 0:
+                        free = k
+                if taken < plugs[s] or (forced[i] and free >= 0):
+                    is_new = free - offset[s] >= before[s]
+                    free_at[free] = at_ms[i] + (stay_new_ms[i] if is_new else stay_ms[i])
+                    served[i] = True
+                    break
+            served[i] |= forced[i]
+    return served

@@ -1,0 +1,146 @@
+"""The menu: every option of every site, with its gain, its cost, and whether it fits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unmet.errors import InputError
+from unmet.planning.allocate import Options
+from unmet.planning.costs import Costs
+from unmet.planning.gains import Curve, Supply
+
+__all__ = ["Menu", "make_menu"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Menu:
+    """Options with the energy they gain in every draw; sites first, then candidates."""
+
+    site_ids: tuple[str, ...]
+    supplies: tuple[Supply, ...]
+    own: tuple[
+        int, ...
+    ]  # sites that are there and open; their lost demand is the whole, candidates recover parts of it
+    options: Options  # cost in plugs
+    money: Floats  # (options,), cost in money, NaN where it is not known
+
+    def priced(self) -> Options:
+        """The options with their cost in money."""
+        if np.isnan(self.money).any():
+            site = self.site_ids[int(self.options.site[int(np.isnan(self.money).argmax())])]
+            raise InputError(
+                f"The cost of a plug at {site} is not known: give --plug-cost, or a row for it in the table of --costs."
+            )
+        made = self.options
+        return Options(made.site, made.plugs, made.power, made.gain, self.money)
+
+    def curve(self, site: int, power: float) -> Curve:
+        """What further plugs of a power gain at a site."""
+        return self.supplies[site].curves[None if np.isnan(power) else float(power)]
+
+    def draw_gain(self, site: int, plugs: int, power: float) -> Floats:
+        """Gain of so many plugs at a site in every draw, (draws,)."""
+        curve = self.curve(site, power)
+        return np.asarray(curve.kwh[:, curve.at(plugs)])
+
+    def gain_of_site(self, site: int, plugs: int, power: float) -> float:
+        """Mean gain of so many plugs at a site."""
+        return float(self.draw_gain(site, plugs, power).mean()) if plugs else 0.0
+
+    def gain_of(self, plugs: Integers, power: Floats) -> float:
+        """Mean gain of plugs at all sites, each on its own."""
+        return sum(self.gain_of_site(int(s), int(plugs[s]), float(power[s])) for s in np.flatnonzero(plugs))
+
+    def cost_of(self, site: int, plugs: int, power: float) -> float:
+        """What so many plugs cost at a site; NaN if that is not known."""
+        made = self.options
+        rows = (made.site == site) & (made.plugs == plugs) & np.isclose(made.power, power, equal_nan=True)
+        return float(self.money[rows][0]) if rows.any() else np.nan
+
+    def with_gain(self, gain: Floats) -> Options:
+        """The same options with other gains."""
+        made = self.options
+        return Options(made.site, made.plugs, made.power, gain, made.cost)
+
+    def of_existing(self, sites: int) -> Menu:
+        """The options of the sites that are there, without candidates."""
+        made = self.options
+        kept = made.site < sites
+        options = Options(made.site[kept], made.plugs[kept], made.power[kept], made.gain[kept], made.cost[kept])
+        return replace(self, options=options, money=self.money[kept])
+
+    def beyond(self, built: Integers, power: Floats) -> Menu:
+        """The options that remain once some plugs are built; a site goes on with the power it has begun with."""
+        made, base = self.options, built[self.options.site]
+        started = base > 0
+        same = np.isclose(made.power, power[made.site], equal_nan=True)
+        kept = np.flatnonzero((made.plugs > base) & (~started | same))
+        gain, money = made.gain[kept].copy(), self.money[kept].copy()
+        for i, row in enumerate(kept):
+            if started[row]:
+                place = int(made.site[row]), int(base[row]), float(made.power[row])
+                gain[i] -= self.gain_of_site(*place)
+                money[i] -= self.cost_of(*place)
+        cost = (made.plugs - base)[kept].astype(float)
+        return replace(
+            self, options=Options(made.site[kept], made.plugs[kept], made.power[kept], gain, cost), money=money
+        )
+
+
+def make_menu(
+    site_ids: Sequence[str],
+    supplies: Sequence[Supply],
+    existing: int,
+    own_kw: Floats,
+    allowed: NDArray[np.bool_],
+    costs: Costs,
+    most_per_site: Sequence[int | None],
+) -> Menu:
+    """All options that fit.
+
+    Args:
+        site_ids: of sites, then of candidates.
+        supplies: what each gains.
+        existing: number of sites that are there; the others are candidates.
+        own_kw: power of the plugs that are there, (sites,), NaN where it is not known.
+        allowed: whether a site may get plugs.
+        costs: what they cost, with limits of space and grid.
+        most_per_site: further plugs that there is space for; None: no limit.
+    """
+    columns: list[tuple[int, int, float, float, float]] = []
+    for s, supply in enumerate(supplies):
+        if not allowed[s]:
+            continue
+        for power, curve in supply.curves.items():
+            most = _most(site_ids[s], power, float(own_kw[s]), costs, most_per_site[s], curve.most)
+            gain = curve.mean_kwh
+            for k in range(1, most + 1):
+                cost = costs.of(site_ids[s], power, k)
+                columns.append((s, k, np.nan if power is None else power, gain[k], np.nan if cost is None else cost))
+    table = np.array(columns, float).reshape(-1, 5)
+    site, plugs = table[:, 0].astype(np.int64), table[:, 1].astype(np.int64)
+    options = Options(site, plugs, table[:, 2], table[:, 3], plugs.astype(float))
+    own = tuple(int(s) for s in np.flatnonzero(allowed[:existing]))
+    return Menu(tuple(site_ids), tuple(supplies), own, options, table[:, 4])
+
+
+def _most(site_id: str, power: float | None, own_kw: float, costs: Costs, asked: int | None, curve_most: int) -> int:
+    """Further plugs that fit at a site, and gain something."""
+    space, grid_kw = costs.limits(site_id, power)
+    most = min(limit for limit in (curve_most, asked, space) if limit is not None)
+    if grid_kw is not None:
+        kw = own_kw if power is None else power
+        if not np.isfinite(kw):
+            raise InputError(
+                f"The grid limit of {site_id} cannot be applied, as the power of its plugs is not known: give --power, "
+                "or power_kw in the table of stations."
+            )
+        most = min(most, int((grid_kw + 1e-9) // kw))
+    return most

@@ -1,0 +1,127 @@
+"""The table of a plan: every site by name, with what it has, what it gets, and what that changes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from unmet.estimation.sums import estimate
+from unmet.planning.candidates import Attracted, Candidates
+from unmet.planning.changes import World
+from unmet.planning.costs import Money
+from unmet.planning.menu import Menu
+from unmet.planning.quick import erlang_turned_away
+
+__all__ = ["Chosen", "site_table"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+WEEK_HOURS = 168.0
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Plugs that a plan adds, and what is known about the choice; sites first, then candidates."""
+
+    plugs: Integers
+    power: Floats
+    year: Integers  # in which the first of them is built
+    share: Floats  # of the draws that would choose the site
+
+
+def site_table(
+    world: World,
+    menu: Menu,
+    chosen: Chosen,
+    candidates: Candidates | None,
+    attracted: list[Attracted],
+    money: Money | None,
+    interval: float,
+) -> pl.DataFrame:
+    """One row per site that is open, and per candidate; those that gain most first. All rates are per week."""
+    sites, own = world.truth.panel.sites, set(menu.own)
+    rows = []
+    for s in range(len(menu.supplies)):
+        if s < sites.height:
+            if s not in own:
+                continue
+            about: dict[str, Any] = sites.select("site_id", "name", "lat", "lon").row(s, named=True) | {"is_new": False}
+        else:
+            about = _new_site(candidates, s - sites.height)
+        rows.append(about | _measures(world, menu, chosen, s, attracted, money, interval))
+    table = pl.DataFrame(rows, infer_schema_length=None)
+    empty = [name for name in table.columns if table.schema[name] == pl.Null]
+    return table.with_columns(pl.col(empty).cast(pl.Float64)).sort(
+        "gain_kwh", "lost_kwh", "site_id", descending=[True, True, False]
+    )
+
+
+def _new_site(candidates: Candidates | None, j: int) -> dict[str, Any]:
+    if candidates is None:
+        raise IndexError("There are more options than sites, and no candidates.")
+    name, lat, lon = candidates.name[j], float(candidates.lat[j]), float(candidates.lon[j])
+    return {"site_id": name, "name": name, "lat": lat, "lon": lon, "is_new": True}
+
+
+def _measures(
+    world: World, menu: Menu, chosen: Chosen, s: int, attracted: list[Attracted], money: Money | None, interval: float
+) -> dict[str, Any]:
+    sites, supply = world.truth.sites, menu.supplies[s]
+    k, power = int(chosen.plugs[s]), float(chosen.power[s])
+    curve = menu.curve(s, power) if k else next(iter(supply.curves.values()))
+    gain, drivers = (values[:, curve.at(k)] for values in (curve.kwh, curve.drivers))
+    now = int(world.capacity[s]) if s < sites else 0
+    used, more = float(supply.used_hours.mean()), float(curve.hours[curve.at(k)])
+    new = attracted[s - sites] if s >= sites else None
+    cost = menu.cost_of(s, k, power) if k else 0.0
+    made: dict[str, Any] = {
+        "plugs_now": now,
+        "plugs_added": k,
+        "power_kw": None if np.isnan(power) else power,
+        "year": int(chosen.year[s]) if k else None,
+        "utilisation": used / (now * WEEK_HOURS) if now else None,
+        "utilisation_after": (used + more) / ((now + k) * WEEK_HOURS) if now + k else None,
+        "served_kwh": float(supply.served_kwh.mean()),
+    }
+    for name, draws in (
+        ("lost_kwh", supply.lost_kwh), ("lost_drivers", supply.lost_drivers),
+        ("lost_kwh_after", supply.lost_kwh - gain), ("lost_drivers_after", supply.lost_drivers - drivers),
+        ("gain_kwh", gain), ("gain_drivers", drivers),
+    ):  # fmt: skip
+        made |= _interval(name, draws, interval)
+    if s < sites and k:
+        quick = erlang_turned_away(world.truth, s, k)
+        made |= {"erlang_drivers": float(quick[0]), "erlang_drivers_after": float(quick[-1])}
+    else:
+        made |= {"erlang_drivers": None, "erlang_drivers_after": None}
+    made |= {
+        "attracted_kwh": None if new is None else float(new.attracted.mean_kwh[new.attracted.at(k)]),
+        "taken_kwh": None if new is None else float(new.taken.mean_kwh[new.taken.at(k)]),
+        "cost": None if np.isnan(cost) else cost,
+        "gain_kwh_per_cost": float(gain.mean()) / cost if k and cost > 0 else None,
+    }
+    if money is not None and k and not np.isnan(cost):
+        made |= _interval("payback_years", money.payback_years(gain, k, cost), interval, median=True)
+        made |= _interval("net_present_value", money.net_present_value(gain, k, cost), interval)
+    else:
+        names = ("payback_years", "net_present_value")
+        made |= {f"{name}{end}": None for name in names for end in ("", "_low", "_high")}
+    return made | {"chosen_share": float(chosen.share[s])}
+
+
+def _interval(name: str, draws: Floats, interval: float, *, median: bool = False) -> dict[str, float | None]:
+    """Mean (or median, where draws may be infinite) and interval as columns."""
+    if median:
+        low, middle, high = np.quantile(draws, [(1 - interval) / 2, 0.5, (1 + interval) / 2], method="nearest")
+        values = (float(middle), float(low), float(high))
+    else:
+        values = tuple(float(value) for value in estimate(draws, interval))  # type: ignore[assignment]
+    return {
+        f"{name}{end}": value if np.isfinite(value) else None
+        for end, value in zip(("", "_low", "_high"), values, strict=True)
+    }

@@ -1,0 +1,118 @@
+"""Stays: how long a lost driver would have stayed, and what it would have taken, as recorded drivers did.
+
+A lost driver is given the stay and the energy of a recorded one, so that long stays go with large energies. The record
+is drawn from the site itself at that time of the day (blocks of three hours); with few records there, more often from
+all sites of similar power, in the proportions by which `unmet.estimation.energies` pools means.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from unmet.demand.panel import Panel
+from unmet.estimation.clock import BIN_MS, BINS_AN_HOUR
+from unmet.estimation.energies import BLOCK, POOL
+from unmet.estimation.occupancy import Network, failed_attempts
+
+__all__ = ["BLOCKS", "Stays", "recorded_stays"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+BLOCKS = 24 // BLOCK
+LEAST_STAY_MS = 60_000
+FAST_SESSIONS = 0.9  # quantile of the mean power of a site's sessions that stands in for its power
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Records grouped by a key and block of the day."""
+
+    first: Integers  # (keys * blocks + 1,)
+    row: Integers  # of the records, grouped
+
+    @classmethod
+    def of(cls, cell: Integers, cells: int) -> Group:
+        order = np.argsort(cell, kind="stable")
+        return cls(np.searchsorted(cell[order], np.arange(cells + 1)), order)
+
+    def number(self) -> Integers:
+        return np.diff(self.first)
+
+
+@dataclass(frozen=True, slots=True)
+class Stays:
+    """Recorded stays and energies, to draw from."""
+
+    stay_ms: Integers  # (records,)
+    kwh: Floats  # (records,)
+    power_kw: Floats  # (sites,), at which cars charge there, NaN where that is unknown
+    of_class: Integers  # (sites,), class of power
+    by_site: Group
+    by_class: Group
+
+    def weights(self, site: int) -> tuple[Floats, Floats]:
+        """By block of the day: the probabilities of a record of the site itself, and of it or one of its class."""
+        blocks = np.arange(BLOCKS)
+        own = self.by_site.number()[site * BLOCKS + blocks]
+        alike = self.by_class.number()[self.of_class[site] * BLOCKS + blocks]
+        from_own = own / (own + POOL)
+        return from_own, from_own + (1 - from_own) * alike / (alike + POOL)
+
+    def mean_kwh(self, site: int) -> Floats:
+        """Mean energy of a driver drawn at a site by block of the day, (blocks,)."""
+        alike = self.of_class[site] * BLOCKS + np.arange(BLOCKS)
+        mean = _pooled(self.by_class, alike, self.kwh, np.full(BLOCKS, self.kwh.mean()))
+        return _pooled(self.by_site, site * BLOCKS + np.arange(BLOCKS), self.kwh, mean)
+
+
+def _pooled(group: Group, cell: Integers, values: Floats, around: Floats) -> Floats:
+    total = np.array([values[group.row[group.first[c] : group.first[c + 1]]].sum() for c in cell])
+    return np.asarray((total + POOL * around) / (group.number()[cell] + POOL))
+
+
+def recorded_stays(panel: Panel, network: Network) -> Stays:
+    """The stays of all sessions that delivered something."""
+    used = ~failed_attempts(panel.sessions)
+    sessions = panel.sessions.filter(pl.Series(used))
+    if sessions.is_empty():
+        sessions, used = panel.sessions, np.ones(panel.sessions.height, bool)
+    site = network.site_of_station[network.station_of_session[used]]
+    start, end = (sessions[name].dt.epoch("ms").to_numpy() for name in ("start", "end"))
+    bin_ = np.clip((start - network.clock.first_ms) // BIN_MS, 0, len(network.clock.week) - 1)
+    block = network.clock.week[bin_].astype(np.int64) // BINS_AN_HOUR % 24 // BLOCK
+    power = _power(panel, network, sessions, site)
+    listed = np.where(np.isfinite(power), np.round(np.log2(np.maximum(np.nan_to_num(power, nan=1.0), 0.1))), -99)
+    of_class = np.unique(listed, return_inverse=True)[1].astype(np.int64)
+    return Stays(
+        np.maximum(end - start, LEAST_STAY_MS),
+        sessions["energy_kwh"].to_numpy(),
+        power,
+        of_class,
+        Group.of(site * BLOCKS + block, network.sites * BLOCKS),
+        Group.of(of_class[site] * BLOCKS + block, (int(of_class.max(initial=0)) + 1) * BLOCKS),
+    )
+
+
+def _power(panel: Panel, network: Network, sessions: pl.DataFrame, site: Integers) -> Floats:
+    """Power at which cars charge at each site [kW]: as listed, else that of the fastest tenth of its sessions."""
+    until = pl.coalesce("charged", "end") if "charged" in sessions.columns else pl.col("end")
+    hours = (until - pl.col("start")).dt.total_milliseconds() / 3_600_000
+    quick = (
+        sessions.select(site=pl.Series(site), kw=pl.col("energy_kwh") / hours, hours=hours)
+        .filter(pl.col("hours") > 0.05)
+        .group_by("site")
+        .agg(pl.col("kw").quantile(FAST_SESSIONS))
+    )
+    power = np.full(network.sites, np.nan)
+    power[quick["site"].to_numpy()] = quick["kw"].to_numpy()
+    if "power_kw" in panel.stations.columns:
+        listed = panel.stations["power_kw"].cast(pl.Float64).fill_null(np.nan).to_numpy()
+        for s, value in zip(network.site_of_station, listed, strict=True):
+            if value > 0:
+                power[s] = value
+    return np.where(power > 0, power, np.nan)

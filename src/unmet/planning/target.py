@@ -1,0 +1,134 @@
+"""Targets: what a plan is to do, year by year, and the options that do it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unmet.errors import InputError
+from unmet.planning.allocate import Choice, Options, choose_to_reach, choose_within
+from unmet.planning.menu import Menu
+
+__all__ = ["Decision", "Target", "decide"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+MOST_PLUGS = 100  # at one site
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One of: a number of plugs, a budget, or a share of demand to be served (of all sites, or at every site)."""
+
+    plugs: int | None = None
+    budget: float | None = None
+    serve: float | None = None
+    each_site: bool = False
+
+    def check(self, costs_known: bool) -> None:
+        """Refuse what makes no sense."""
+        given = [name for name in ("plugs", "budget", "serve") if getattr(self, name) is not None]
+        if len(given) != 1:
+            said = "none of them is" if not given else " and ".join(f"--{name}" for name in given) + " are"
+            raise InputError(f"A plan needs one of --plugs, --budget and --serve, and {said} given.")
+        if self.plugs is not None and self.plugs < 1:
+            raise InputError(f"{self.plugs} plugs make no plan: give at least 1.")
+        if self.budget is not None and not (np.isfinite(self.budget) and self.budget > 0):
+            raise InputError(f"A budget of {self.budget:g} makes no sense: give one over 0.")
+        if self.budget is not None and not costs_known:
+            raise InputError("A budget needs costs: give --plug-cost (and --site-cost), or a table with --costs.")
+        if self.serve is not None and not 0 < self.serve < 1:
+            raise InputError(f"A share of {self.serve:g} to serve makes no sense: give one between 0 and 1, as 0.95.")
+        if self.each_site and self.serve is None:
+            raise InputError("--each-site says that every site must reach --serve: give --serve as well.")
+
+    @property
+    def most(self) -> int:
+        """Further plugs that one site may get."""
+        return min(self.plugs or MOST_PLUGS, MOST_PLUGS)
+
+    def until(self, part: float) -> Target:
+        """What is to be done by a part of the horizon."""
+        if self.plugs is not None:
+            return replace(self, plugs=round(part * self.plugs))
+        return self if self.budget is None else replace(self, budget=part * self.budget)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Plugs to add at every site, and how they were chosen."""
+
+    plugs: Integers  # (sites + candidates,)
+    power: Floats  # (sites + candidates,) [kW], NaN: as those that are there
+    choice: Choice
+    reached: bool = True  # whether the share to be served is reached, by the mean of the draws
+    short: tuple[str, ...] = ()  # sites that do not reach it
+
+
+def decide(
+    menu: Menu, target: Target, built: Integers, power: Floats, use_money: bool, interplay: float = 1.0
+) -> Decision:
+    """The best plugs to add to those that are built.
+
+    Args:
+        menu: what can be built.
+        target: what is to be done.
+        built: plugs that are built already, (sites + candidates,).
+        power: of these.
+        use_money: whether a share of demand is to be served at the least cost; at the fewest plugs otherwise.
+        interplay: gain of all sites together over the sum of their gains, as far as it is known.
+    """
+    rest = menu.beyond(built, power)
+    options = rest.priced() if use_money or target.budget is not None else rest.options
+    plugs, kw = built.copy(), power.copy()
+    if target.plugs is not None:
+        choice = choose_within(rest.options, target.plugs - int(built.sum()))
+    elif target.budget is not None:
+        spent = sum(menu.cost_of(int(s), int(built[s]), float(power[s])) for s in np.flatnonzero(built))
+        choice = choose_within(options, target.budget - spent)
+    elif target.each_site:
+        return _at_every_site(menu, options, target.serve or 0.0, plugs, kw)
+    else:
+        served = sum(float(menu.supplies[s].served_kwh.mean()) for s in menu.own)
+        lost = sum(float(menu.supplies[s].lost_kwh.mean()) for s in menu.own)
+        needed = ((target.serve or 0.0) * (served + lost) - served) / interplay - menu.gain_of(built, power)
+        choice = choose_to_reach(options, needed) if needed > 0 else _nothing()
+        _apply(options, choice.rows, plugs, kw)
+        return Decision(plugs, kw, choice, choice.gain >= needed - 1e-6 * max(needed, 1.0))
+    _apply(options, choice.rows, plugs, kw)
+    return Decision(plugs, kw, choice)
+
+
+def _apply(options: Options, rows: Integers, plugs: Integers, power: Floats) -> None:
+    plugs[options.site[rows]] = options.plugs[rows]
+    power[options.site[rows]] = options.power[rows]
+
+
+def _nothing() -> Choice:
+    return Choice(np.empty(0, np.int64), 0.0, 0.0, 0.0, 0.0, 0.0, "greedy")
+
+
+def _at_every_site(menu: Menu, options: Options, share: float, plugs: Integers, power: Floats) -> Decision:
+    """The cheapest option of each site that serves the share there; the most useful one where none does."""
+    rows, short = [], []
+    for s in menu.own:
+        supply = menu.supplies[s]
+        served, lost = float(supply.served_kwh.mean()), float(supply.lost_kwh.mean())
+        have = menu.gain_of_site(s, int(plugs[s]), float(power[s]))
+        needed = share * (served + lost) - served - have
+        if needed <= 0:
+            continue
+        own = np.flatnonzero(options.site == s)
+        enough = own[options.gain[own] >= needed - 1e-9]
+        if len(enough):
+            rows.append(int(enough[np.lexsort((options.plugs[enough], options.cost[enough]))[0]]))
+            continue
+        short.append(menu.site_ids[s])
+        if len(own):
+            rows.append(int(own[options.gain[own].argmax()]))
+    chosen = np.array(rows, np.int64)
+    gain, cost = float(options.gain[chosen].sum()), float(options.cost[chosen].sum())
+    _apply(options, chosen, plugs, power)
+    return Decision(plugs, power, Choice(chosen, gain, cost, gain, cost, 0.0, "exact"), not short, tuple(short))

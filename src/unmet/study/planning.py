@@ -1,0 +1,350 @@
+"""Plans in a city where the truth is known: made from records alone, and simulated again with the same trips.
+
+Five plans for every number of plugs, each made from what its planner would know:
+
+- `observed`: recorded demand. Plugs go where recorded energy per plug is highest, one by one.
+- `time-full`: current practice. Plugs go where a site was full for most hours per further plug, one by one.
+- `censored-quantile`: the paper's model of demand by region and hour. What it predicts beyond the record in censored
+  hours is lost demand, divided among the sites of the region that were full, by the time they were full and their
+  plugs.
+- `exposure`: draws of `LostDemand`.
+- `truth`: the drivers who were lost, with their true times and stays.
+
+The last three go through the same replay and allocation. What a plan achieves is the fall of lost energy in the city
+when the simulation is run again with its plugs and the same trips, cars and random numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from unmet.city.build import City
+from unmet.demand.panel import Panel, build_panel
+from unmet.demand.regions import Regions, kmeans_regions
+from unmet.demand.simulated import simulated_panel
+from unmet.demand.spells import FULL
+from unmet.estimation.clock import BINS_A_WEEK
+from unmet.estimation.exposed import full_hours
+from unmet.estimation.lost_demand import LostDemand
+from unmet.estimation.sums import estimate
+from unmet.models.forecaster import Forecaster
+from unmet.models.training import Training
+from unmet.planning.allocate import Options, choose_within
+from unmet.planning.changes import changed_world
+from unmet.planning.drivers import Drivers, Truth, demand_of, in_order
+from unmet.planning.gains import Curve, power_curve, site_curves
+from unmet.planning.hidden import Hidden
+from unmet.simulation.battery import hours_to_full
+from unmet.simulation.scenario import scenario_from
+from unmet.simulation.simulate import Itinerary, Outcome, prepare, simulate
+
+__all__ = [
+    "METHODS", "PENETRATIONS", "PLUGS", "SEEDS", "PlannedCity", "PlanningStudy", "make_plans",
+    "planned_city", "run_planning",
+]  # fmt: skip
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+PLUGS = (25, 50, 100, 200)
+PENETRATIONS = (0.05, 0.03)
+SEEDS = (1, 2, 3)
+METHODS = ("observed", "time-full", "censored-quantile", "exposure", "truth")
+AWARE, BEST = "exposure", "truth"
+REGIONS = 10
+INTERVAL = 0.9
+MODEL_DRAWS = 50  # of the drivers that the model's lost energy stands for
+MODEL_SEEDS = 3  # trainings of the model, of which it is the mean
+HOUR_MS = 3_600_000
+MOST_PLUGS = 200  # at one site
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCity:
+    """A simulated city, and all that plans are made from."""
+
+    itinerary: Itinerary
+    outcome: Outcome
+    penetration: float
+    seed: int
+    queue: str
+    panel: Panel
+    regions: Regions
+    demand: Truth
+
+    @property
+    def lost_kwh(self) -> float:
+        """Energy that is lost in the city without a plan."""
+        return _lost(self.outcome)
+
+    def realised(self, plugs: Integers) -> float:
+        """Fall of the lost energy with so many further plugs at each site [kWh]."""
+        city = self.itinerary.city
+        stations = city.stations.join(self._by_station(plugs), on="station_id", how="left", maintain_order="left")
+        stations = stations.with_columns((pl.col("plugs") + pl.col("added").fill_null(0)).cast(pl.Int32)).drop("added")
+        again = simulate(replace(self.itinerary, city=replace(city, stations=stations)), self.scenario())
+        return self.lost_kwh - _lost(again)
+
+    def scenario(self) -> Any:
+        """The scenario of all simulations of this city."""
+        return scenario_from({"queue": self.queue, "penetration": self.penetration, "seed": self.seed}, "The study")
+
+    def _by_station(self, plugs: Integers) -> pl.DataFrame:
+        """Plugs of a site go one by one to that of its stations with the most sessions per plug."""
+        rows = []
+        members = self.panel.stations.select("station_id", "site_id", "capacity", "sessions")
+        for site_id, added in zip(self.panel.sites["site_id"], plugs.tolist(), strict=True):
+            own = members.filter(pl.col("site_id") == site_id) if added else members.head(0)
+            extra = np.zeros(own.height, np.int64)
+            for _ in range(added):
+                load = own["sessions"].to_numpy() / (own["capacity"].to_numpy() + extra)
+                extra[int(load.argmax())] += 1
+            rows += list(zip(own["station_id"], extra.tolist(), strict=True))
+        return pl.DataFrame(rows, schema={"station_id": pl.String, "added": pl.Int64}, orient="row")
+
+
+@dataclass(frozen=True, slots=True)
+class PlanningStudy:
+    """Every plan, and what it achieved."""
+
+    table: pl.DataFrame
+    """`seed, penetration, plugs, method, lost_kwh, realised_kwh, promised_kwh, _low, _high, share` (of the best)."""
+    queue: str
+
+    def rows(self) -> pl.DataFrame:
+        """Mean share of what the plan from the truth achieves, one row per penetration and number of plugs."""
+        return self.table.group_by("penetration", "plugs", "method", maintain_order=True).agg(
+            pl.col("share").mean(), least=pl.col("share").min(), cities=pl.len()
+        )
+
+    def promises(self) -> list[tuple[str, str, str, bool]]:
+        """What was asked for, what was found, and whether that is met."""
+        aware = self.table.filter(pl.col("method") == AWARE)
+        share = float(aware["share"].to_numpy().mean())
+        others = self.table.filter(~pl.col("method").is_in([AWARE, BEST]))
+        keys = ["penetration", "plugs", "seed"]
+        beaten = others.join(aware.select(*keys, own="realised_kwh"), on=keys).select(
+            *keys, won=pl.col("own") > pl.col("realised_kwh")
+        )
+        each = int(beaten.group_by(keys).agg(pl.col("won").all())["won"].sum())
+        means = self.rows().filter(pl.col("method") != BEST)
+        mean_rows = means.pivot("method", index=["penetration", "plugs"], values="share")
+        rivals = [name for name in mean_rows.columns if name not in ("penetration", "plugs", AWARE)]
+        won = int(mean_rows.select((pl.col(AWARE) > pl.max_horizontal(rivals)).sum()).item())
+        inside = aware.select(pl.col("realised_kwh").is_between("promised_kwh_low", "promised_kwh_high").mean()).item()
+        return [
+            ("mean gain of `exposure` over that of `truth`", f"{share:.3f}", "at least 0.95", share >= 0.95),
+            ("rows (means of cities) in which `exposure` beats all of the first three", f"{won} of {mean_rows.height}",
+             "all", won == mean_rows.height),
+            ("single cities in which it does", f"{each} of {aware.height}", "all", each == aware.height),
+            ("plans whose 90 % interval contains what was achieved", f"{inside:.2f}", "at least 0.80", inside >= 0.8),
+        ]  # fmt: skip
+
+
+def run_planning(
+    make_city: Callable[[int], City],
+    *,
+    plugs: Sequence[int] = PLUGS,
+    penetrations: Sequence[float] = PENETRATIONS,
+    seeds: Sequence[int] = SEEDS,
+    queue: str = "first-come",
+    methods: Sequence[str] = METHODS,
+    on_cell: Callable[[int], None] = lambda _: None,
+) -> PlanningStudy:
+    """Make and play all plans.
+
+    Args:
+        make_city: gives the city of a seed.
+        plugs: numbers of plugs to add.
+        penetrations: electric shares of the cars.
+        seeds: of cities.
+        queue: at all stations.
+        methods: plans to make, of `METHODS`; that from the truth is always made.
+        on_cell: called with the number of cities done.
+    """
+    rows: list[dict[str, Any]] = []
+    done = 0
+    for seed in seeds:
+        itinerary = prepare(make_city(seed))
+        for penetration in penetrations:
+            city = planned_city(itinerary, queue, penetration, seed)
+            rows += make_plans(city, plugs, [name for name in METHODS if name in methods or name == BEST])
+            done += 1
+            on_cell(done)
+    return PlanningStudy(pl.DataFrame(rows, infer_schema_length=None), queue)
+
+
+def planned_city(itinerary: Itinerary, queue: str, penetration: float, seed: int) -> PlannedCity:
+    """Simulate a city, and estimate its lost demand from the records alone."""
+    scenario = scenario_from({"queue": queue, "penetration": penetration, "seed": seed}, "The study")
+    outcome = simulate(itinerary, scenario)
+    regions = kmeans_regions(outcome.stations, REGIONS)
+    panel = build_panel(outcome.sessions, outcome.stations, regions=regions, time_zone=itinerary.city.time_zone)
+    lost = LostDemand(energies="to-80", interval=INTERVAL).fit(panel)
+    return PlannedCity(itinerary, outcome, penetration, seed, queue, panel, regions, demand_of(lost))
+
+
+def make_plans(city: PlannedCity, plugs: Sequence[int], methods: Sequence[str]) -> list[dict[str, Any]]:
+    """All plans for a city; what they promise and achieve."""
+    makers: dict[str, Callable[[PlannedCity], Callable[[int], tuple[Integers, Floats | None]]]] = {
+        "observed": _from_observed,
+        "time-full": _from_time_full,
+        "censored-quantile": _from_model,
+        "exposure": lambda c: _from_curves(c.demand),
+        "truth": _from_truth,
+    }
+    weeks = float(city.demand.weeks.max(initial=1.0))
+    rows: list[dict[str, Any]] = []
+    for name in methods:
+        choose = makers[name](city)
+        for number in plugs:
+            added, draws = choose(number)
+            promised = None if draws is None or name != AWARE else estimate(draws * weeks, INTERVAL)
+            rows.append(
+                {
+                    "seed": city.seed,
+                    "penetration": city.penetration,
+                    "plugs": number,
+                    "method": name,
+                    "sites": int((added > 0).sum()),
+                    "lost_kwh": city.lost_kwh,
+                    "realised_kwh": city.realised(added),
+                    "promised_kwh": None if promised is None else float(promised.mean),
+                    "promised_kwh_low": None if promised is None else float(promised.low),
+                    "promised_kwh_high": None if promised is None else float(promised.high),
+                }
+            )
+    best = {row["plugs"]: row["realised_kwh"] for row in rows if row["method"] == BEST}
+    return [row | {"share": row["realised_kwh"] / best[row["plugs"]]} for row in rows]
+
+
+def _lost(outcome: Outcome) -> float:
+    return float(outcome.arrivals.filter(pl.col("outcome") == "lost")["wanted_kwh"].sum())
+
+
+def _by_highest(value: Floats, divisor: Floats) -> Callable[[int], tuple[Integers, None]]:
+    """Plugs one by one to the highest value / divisor, where each further plug adds 1 to the divisor."""
+
+    def choose(number: int) -> tuple[Integers, None]:
+        added = np.zeros(len(value), np.int64)
+        for _ in range(number):
+            added[int((value / (divisor + added)).argmax())] += 1
+        return added, None
+
+    return choose
+
+
+def _from_observed(city: PlannedCity) -> Callable[[int], tuple[Integers, None]]:
+    energy = city.panel.stations.group_by("site_id").agg(pl.col("energy_kwh").sum())
+    sites = city.panel.sites.join(energy, on="site_id", how="left", maintain_order="left")
+    return _by_highest(sites["energy_kwh"].to_numpy(), sites["capacity"].to_numpy().astype(float))
+
+
+def _from_time_full(city: PlannedCity) -> Callable[[int], tuple[Integers, None]]:
+    site, hours = _full_hours(city)
+    full = np.bincount(site, hours, minlength=city.panel.sites.height).astype(float)
+    return _by_highest(full, np.ones(len(full)))
+
+
+def _full_hours(city: PlannedCity) -> tuple[Integers, Floats]:
+    """Site and length [h] of every spell in which a site was full."""
+    spells = city.demand.network.history.spells
+    site = np.repeat(np.arange(len(spells.first) - 1), np.diff(spells.first))
+    full = spells.state == FULL
+    return site[full], (spells.end_ms - spells.begin_ms)[full] / HOUR_MS
+
+
+def _from_curves(demand: Truth) -> Callable[[int], tuple[Integers, Floats]]:
+    """The planner on draws of lost drivers."""
+    curves = [supply.curves[None] for supply in site_curves(changed_world(demand), MOST_PLUGS)]
+    return _allocator(curves)
+
+
+def _allocator(curves: Sequence[Curve]) -> Callable[[int], tuple[Integers, Floats]]:
+    site = np.repeat(np.arange(len(curves)), [curve.most for curve in curves])
+    plugs = np.concatenate([np.arange(1, curve.most + 1) for curve in curves])
+    gain = np.concatenate([curve.mean_kwh[1:] for curve in curves])
+    options = Options(site, plugs, np.full(len(site), np.nan), gain, plugs.astype(float))
+
+    def choose(number: int) -> tuple[Integers, Floats]:
+        rows = choose_within(options, float(number)).rows
+        added = np.zeros(len(curves), np.int64)
+        added[site[rows]] = plugs[rows]
+        chosen = np.flatnonzero(added).tolist()
+        return added, np.sum([curves[s].kwh[:, curves[s].at(int(added[s]))] for s in chosen], axis=0)
+
+    return choose
+
+
+def _from_truth(city: PlannedCity) -> Callable[[int], tuple[Integers, Floats]]:
+    """The planner on the drivers who were lost, with their true stays."""
+    site_of = dict(zip(city.panel.stations["station_id"], city.demand.network.site_of_station.tolist(), strict=True))
+    stations = city.outcome.stations.select("station_id", "power_kw")
+    lost = city.outcome.arrivals.filter(pl.col("outcome") == "lost").join(stations, on="station_id", how="left")
+    site = np.array([site_of[name] for name in lost["station_id"]], np.int64)
+    at = lost["arrival"].dt.epoch("ms").to_numpy()
+    full = [
+        hours_to_full(soc, kwh, kw, False) for soc, kwh, kw in lost.select("soc", "battery_kwh", "power_kw").iter_rows()
+    ]
+    leaves = lost["leaves"].dt.epoch("ms").fill_null(0).to_numpy()
+    stay = np.where(leaves > 0, leaves - at, (np.array(full) * HOUR_MS).astype(np.int64))
+    wanted, weeks = lost["wanted_kwh"].to_numpy(), city.demand.weeks
+    curves = []
+    for s in range(city.panel.sites.height):
+        own = site == s
+        no = np.zeros(int(own.sum()), bool)
+        drivers: Drivers = in_order(
+            np.zeros(len(no), np.int64), 1, at[own], np.maximum(stay[own], 1), wanted[own], no, no
+        )
+        curves.append(power_curve(drivers, np.ones(len(no)), MOST_PLUGS, np.nan, None, 1 / weeks[s]))
+    return _allocator(curves)
+
+
+def _from_model(city: PlannedCity) -> Callable[[int], tuple[Integers, Floats]]:
+    """The planner on what the censored quantile model predicts beyond the record in censored hours."""
+    truth = simulated_panel(city.outcome.arrivals, city.regions, city.itinerary.city.period)
+    table = truth.select("unique_id", "ds", "y", "censored")
+    positions = city.regions.centres.select("unique_id", "lat", "lon")
+    model = Forecaster(
+        "tgcn", "censored-quantile", seeds=MODEL_SEEDS, horizon=1, training=Training(), calibrate=False,
+        time_zone=city.itinerary.city.time_zone,
+    ).fit(table, positions)  # fmt: skip
+    told = model.predict(table).join(table, on=["unique_id", "ds"])
+    beyond = told.filter(pl.col("censored")).select(
+        "unique_id", "ds", kwh=(pl.col("q0.5") - pl.col("y")).clip(lower_bound=0)
+    )
+    return _from_curves(replace(city.demand, hidden=_divided(city, beyond)))
+
+
+def _divided(city: PlannedCity, beyond: pl.DataFrame) -> Hidden:
+    """Lost energy of region-hours, divided among full sites, as drivers of the usual energy."""
+    hidden, panel = city.demand.hidden, city.panel
+    region = dict(zip(panel.stations["site_id"], panel.stations["unique_id"], strict=True))
+    hour_ms = int(panel.period[0].timestamp() * 1000) + hidden.hour * HOUR_MS
+    full = city.demand.network.capacity[hidden.site] * _full_time(city, hidden)
+    rows = pl.DataFrame(
+        {
+            "unique_id": [region[panel.sites["site_id"][int(s)]] for s in hidden.site],
+            "ds": pl.Series(hour_ms).cast(pl.Datetime("ms", "UTC")),
+            "weight": full,
+        }
+    ).join(beyond, on=["unique_id", "ds"], how="left", maintain_order="left")
+    part = pl.col("weight") / pl.col("weight").sum().over("unique_id", "ds")
+    kwh = rows.select((pl.col("kwh").fill_null(0) * part).fill_nan(0)).to_series().to_numpy()
+    mean = kwh / np.maximum(hidden.kwh, 1e-9)
+    drivers = np.random.default_rng([city.seed, 5]).poisson(mean, (MODEL_DRAWS, len(mean))).astype(np.uint16)
+    return replace(hidden, drivers=drivers)
+
+
+def _full_time(city: PlannedCity, hidden: Hidden) -> Floats:
+    """Hours for which the site of each full hour was full in it."""
+    network = city.demand.network
+    rows = full_hours(network.history.spells, network.clock, np.ones((network.sites, BINS_A_WEEK)))
+    known = {(int(s), int(h)): float(f) for s, h, f in zip(rows.site, rows.hour, rows.full, strict=True)}
+    return np.array([known.get((int(s), int(h)), 0.0) for s, h in zip(hidden.site, hidden.hour, strict=True)])

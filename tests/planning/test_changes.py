@@ -1,0 +1,99 @@
+"""What-if: worlds that differ from the records in one respect."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from unmet.errors import InputError
+from unmet.planning.changes import Change, attraction, changed_world
+from unmet.planning.gains import RAPID_KW, site_curves, stays_at_power
+
+
+def totals(truth, change):
+    supplies = site_curves(changed_world(truth, change), 1)
+    return sum(s.served_kwh.mean() for s in supplies), sum(s.lost_kwh.mean() for s in supplies)
+
+
+def test_growth_multiplies_demand(truth):
+    served, lost = totals(truth, Change())
+    more_served, more_lost = totals(truth, Change(growth=1.5))
+    # Of the recorded kind who find no plug, a part waits; lost and served together are all.
+    assert more_served + more_lost == pytest.approx(1.5 * (served + lost), rel=0.03)
+    assert more_lost > 1.5 * lost
+    fewer = totals(truth, Change(growth=0.5))
+    assert sum(fewer) == pytest.approx(0.5 * (served + lost), rel=0.03)
+    assert fewer[1] < 0.5 * lost
+
+
+def test_short_stays_lose_fewer_drivers(truth):
+    _, lost = totals(truth, Change())
+    _, limited = totals(truth, Change(stay_hours=1.0))
+    assert limited < 0.8 * lost
+    assert totals(truth, Change(stay_hours=1000.0)) == pytest.approx(totals(truth, Change()))
+    _, fee = totals(truth, Change(idle_cut=0.5))
+    assert fee < lost
+
+
+def test_a_limit_below_the_time_to_charge_costs_energy(truth):
+    site = 3
+    before, after = (changed_world(truth, change).drivers(site) for change in (Change(), Change(stay_hours=0.2)))
+    assert (after.stay_ms <= 0.2 * 3_600_000).all()
+    assert (after.kwh <= before.kwh + 1e-9).all()
+    possible = before.kwh <= 22.0 * before.stay_ms / 3_600_000  # made-up sessions may take more than their plug gives
+    assert possible.mean() > 0.5
+    assert (after.kwh[possible] <= 0.2 * 22.0 + 1e-9).all()
+
+
+def test_drivers_of_a_closed_site_go_next_door_or_leave(truth):
+    site = 0
+    station = truth.panel.stations["station_id"][int(np.flatnonzero(truth.network.site_of_station == site)[0])]
+    world = changed_world(truth, Change(closed=(station,)))
+    assert world.capacity[site] == 0
+    assert len(world.drivers(site).at_ms) == 0
+    (target, share), _ = world.leaving[site]
+    came = len(world.drivers(target).at_ms) - len(changed_world(truth).drivers(target).at_ms)
+    here = len(truth.everyone(site).at_ms)
+    assert share == pytest.approx(np.exp(-0.5), abs=0.01)  # half a kilometre away
+    assert came / here == pytest.approx(share, abs=0.03)
+
+
+def test_a_competitor_takes_drivers_of_near_sites_only(truth):
+    lat, lon = truth.panel.sites.select("lat", "lon").row(0)
+    world, same = changed_world(truth, Change(competitors=((lat, lon),))), changed_world(truth)
+    share = [len(world.drivers(s).at_ms) / len(same.drivers(s).at_ms) for s in range(truth.sites)]
+    assert share[0] == pytest.approx(0.5, abs=0.02)
+    assert share[1] == pytest.approx(1 - float(attraction(np.array(0.5))), abs=0.02)
+    assert share[2:] == [1.0] * (truth.sites - 2)  # eight kilometres away
+
+
+def test_attraction_falls_with_distance_and_ends():
+    assert attraction(np.array([0.0, 1.0, 2.9, 3.1])) == pytest.approx([0.5, 0.2689, 0.0522, 0.0], abs=1e-4)
+
+
+def test_rapid_plugs_shorten_stays_and_slow_ones_deliver_less():
+    stay, kwh = np.array([4, 4]) * 3_600_000, np.array([30.0, 10.0])
+    same = stays_at_power(stay, kwh, 22.0, None)
+    assert (same[0] == stay).all()
+    rapid, energy = stays_at_power(stay, kwh, 22.0, 150.0)
+    assert rapid / 3_600_000 == pytest.approx([30 / 112.5 + 1 / 6, 10 / 112.5 + 1 / 6], abs=1e-4)
+    assert (energy == kwh).all()
+    slow, less = stays_at_power(stay, kwh, 22.0, 3.7)
+    assert (slow == stay).all()
+    assert less.tolist() == [14.8, 10.0]
+    assert RAPID_KW < 150
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (Change(growth=0.0), "factor over 0"),
+        (Change(stay_hours=-1.0), "over 0"),
+        (Change(idle_cut=1.5), "from 0 to 1"),
+        (Change(closed=("nowhere",)), "no station 'nowhere'"),
+        (Change(competitors=((95.0, 0.0),)), "latitude,longitude"),
+    ],
+)
+def test_nonsense_is_refused(truth, change, sentence):
+    with pytest.raises(InputError, match=sentence):
+        changed_world(truth, change)

@@ -1,0 +1,151 @@
+"""`unmet plan` as a person or a script meets it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from tests.small_network import STATIONS, records
+from unmet.cli import app, main
+
+FILES = {
+    "plan.parquet", "plan.csv", "plan.xlsx", "plan.geojson", "plan.html", "gain.csv", "sensitivity.csv", "summary.json",
+    ".unmet-run",
+}  # fmt: skip
+DRAWS = ("--draws", 40)
+
+
+def run(*arguments: object) -> str:
+    done = CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "250"})
+    assert done.exit_code == 0, done.exception or done.output
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """Records, a panel and a recovered run of them."""
+    made = tmp_path_factory.mktemp("plan")
+    records()[0].write_csv(made / "sessions.csv")
+    STATIONS.write_csv(made / "stations.csv")
+    options = ("--stations", made / "stations.csv", "--regions", 2, "--time-zone", "Europe/Copenhagen")
+    run("panel", made / "sessions.csv", *options, "--out", made / "panel")
+    run("recover", made / "sessions.csv", *options, "--out", made / "run", *DRAWS)
+    return made
+
+
+@pytest.fixture(scope="module")
+def said(folder) -> dict:
+    return json.loads(run("plan", folder / "run", "--plugs", 4, "--out", folder / "out", "--json"))
+
+
+def test_a_recovered_run_is_planned(folder, said):
+    assert {path.name for path in (folder / "out").iterdir()} == FILES
+    assert said["plugs"] == 4
+    assert said["answer"].startswith("4 plugs at ")
+    assert said["recovered_share"]["low"] < said["recovered_share"]["mean"] < said["recovered_share"]["high"]
+    table = pl.read_parquet(folder / "out" / "plan.parquet")
+    assert table["plugs_added"].sum() == 4
+    assert pl.read_csv(folder / "out" / "plan.csv").height == table.height
+    assert pl.read_excel(folder / "out" / "plan.xlsx")["site_id"].to_list() == table["site_id"].to_list()
+    points = json.loads((folder / "out" / "plan.geojson").read_text())["features"]
+    assert {point["properties"]["site_id"] for point in points} == set(table["site_id"])
+    assert points[0]["geometry"]["coordinates"][1] == pytest.approx(55.6, abs=0.2)
+
+
+def test_panel_and_records_give_the_same_plan(folder, said):
+    from_panel = json.loads(
+        run("plan", folder / "panel", "--plugs", 4, *DRAWS, "--out", folder / "from_panel", "--json")
+    )
+    from_records = json.loads(
+        run("plan", folder / "sessions.csv", "--stations", folder / "stations.csv", "--regions", 2, "--time-zone",
+            "Europe/Copenhagen", "--plugs", 4, *DRAWS, "--out", folder / "from_records", "--json")
+    )  # fmt: skip
+    tables = [
+        pl.read_parquet(folder / name / "plan.parquet").drop("erlang_drivers", "erlang_drivers_after")
+        for name in ("out", "from_panel", "from_records")
+    ]
+    assert tables[0].equals(tables[1])
+    assert tables[0].equals(tables[2])
+    assert from_panel["gain_kwh_per_week"] == said["gain_kwh_per_week"] == from_records["gain_kwh_per_week"]
+
+
+def test_people_read_a_table(folder):
+    out = run("plan", folder / "run", "--budget", 60000, "--plug-cost", 4000, "--site-cost", 9000, "--price", 0.4,
+              "--growth", 0.1, "--horizon", 2, "--out", folder / "people")  # fmt: skip
+    assert "recover" in out
+    assert "payback" in out
+    assert "Year by year" in out
+    page = (folder / "people" / "plan.html").read_text()
+    for heading in ("What more plugs would recover", "Where they go", "Site by site", "Year by year",
+                    "What it is worth", "How sure the choice is", "Before you decide"):  # fmt: skip
+        assert heading in page
+    assert "Station &lt;West&gt;" in page or "Station <West>" not in page
+
+
+@pytest.fixture
+def refused(folder, capsys, monkeypatch):
+    """Call the command where it must refuse: the sentence that it gives."""
+
+    def call(*arguments: object) -> str:
+        monkeypatch.setattr(sys, "argv", ["unmet", "plan", *map(str, arguments), "--out", str(folder / "refused")])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main()
+        text = capsys.readouterr()
+        assert (ended.value.code, text.out) == (2, "")
+        assert len(text.err.strip().splitlines()) == 1
+        assert not (folder / "refused").exists()
+        return text.err
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ((), "one of --plugs, --budget and --serve"),
+        (("--budget", -5, "--plug-cost", 1), "over 0"),
+        (("--budget", 500), "needs costs"),
+        (("--plugs", 3, "--closed", "nowhere"), "'nowhere'"),
+        (("--plugs", 3, "--competitor", "here"), "56.46,-2.97"),
+        (("--plugs", 3, "--candidates", "missing.csv"), "missing.csv"),
+        (("--plugs", 3, "--costs", "missing.csv"), "missing.csv"),
+        (("--plugs", 3, "--interval", 2), "between 0 and 1"),
+        (("--plugs", 3, "--waiting", "0.3"), "estimated already"),
+    ],
+)
+def test_nonsense_gets_one_sentence(folder, refused, options, sentence):
+    assert sentence in refused(folder / "run", *options)
+
+
+def test_what_is_no_run_is_refused(folder, refused, tmp_path):
+    assert "panel" in refused(tmp_path / "nowhere", "--plugs", 3) or "no" in refused(tmp_path / "nowhere", "--plugs", 3)
+    damaged = tmp_path / "damaged"
+    damaged.mkdir()
+    (damaged / "lost_draws.parquet").write_bytes(b"PAR1 nothing")
+    assert "no panel" in refused(damaged, "--plugs", 3)
+
+
+def test_damaged_draws_are_refused(folder, refused, tmp_path):
+    import shutil
+
+    copy = tmp_path / "copy"
+    shutil.copytree(folder / "run", copy)
+    (copy / "lost_draws.parquet").write_bytes(b"PAR1 nothing")
+    assert "run `unmet recover` again" in refused(copy, "--plugs", 3)
+    pl.DataFrame({"site_id": ["z"]}).write_parquet(copy / "lost_draws.parquet")
+    assert "has no column" in refused(copy, "--plugs", 3)
+
+
+def test_a_share_out_of_reach_is_said(folder):
+    out = json.loads(
+        run("plan", folder / "run", "--serve", 0.9999, "--most-per-site", 1, "--out", folder / "reach", "--json")
+    )
+    assert not out["reached"]
+    assert "cannot be served" in out["answer"]
+    assert out["served_share"] < out["served_share_after"] < 0.9999

@@ -1,0 +1,65 @@
+"""Pages of plans, as a browser draws them."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+
+from tests.small_network import STATIONS, records
+from tests.views.browser import drawn, section
+from unmet.demand.panel import build_panel
+from unmet.estimation.lost_demand import LostDemand
+from unmet.planning.plan import plan
+from unmet.views.plan import plan_page, write_plan
+from unmet.views.plan_text import headline, money, site_rows
+
+
+@pytest.fixture(scope="module")
+def lost() -> LostDemand:
+    return LostDemand(draws=40).fit(build_panel(records()[0], STATIONS, regions="2"))
+
+
+def test_the_answer_comes_first(lost, tmp_path):
+    made = plan(lost, plugs=4, propose=1, plug_cost=3000, price=0.3)
+    write_plan(made, tmp_path)
+    page = drawn(tmp_path / "plan.html", tmp_path / "profile")
+    assert page.index(headline(made)) < page.index('id="gain"') < page.index('id="plan-map"') < page.index('id="sites"')
+    assert "this plan" in section(page, "gain")
+    assert "Gets plugs" in section(page, "plan-map")
+    assert "Station &lt;West&gt;" in page
+    assert "Station <West>" not in page
+
+
+def test_a_plan_without_positions_has_no_map(lost):
+    panel = build_panel(records()[0], STATIONS.with_columns(pl.lit(None, pl.Float64).alias("lat")), regions="station")
+    made = plan(LostDemand(draws=40).fit(panel), plugs=3)
+    assert 'id="plan-map"' not in plan_page(made)
+
+
+def test_headlines(lost):
+    assert headline(plan(lost, plugs=3)).startswith("3 plugs at ")
+    assert headline(plan(lost, plugs=1)).startswith("1 plug at 1 site recovers ")
+    assert headline(plan(lost, serve=0.2)).startswith("No plug is needed")
+    assert "cannot be served" in headline(plan(lost, serve=0.9999, most_per_site=1))
+
+
+def test_rows_name_each_site_once(lost):
+    rows = site_rows(plan(lost, plugs=6))
+    assert len({row[0] for row in rows}) == len(rows)
+
+
+def test_amounts_have_no_more_digits_than_they_mean():
+    assert (money(145_000.0), money(-134_190.2), money(0.0)) == ("145,000", "\N{MINUS SIGN}134,200", "0")
+
+
+def test_files_hold_the_same_table(lost, tmp_path):
+    made = plan(lost, plugs=3)
+    write_plan(made, tmp_path)
+    assert pl.read_parquet(tmp_path / "plan.parquet").equals(made.table)
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert summary["plugs"] == 3
+    assert [site["plugs_added"] for site in summary["chosen"]] == made.table.filter(pl.col("plugs_added") > 0)[
+        "plugs_added"
+    ].to_list()
