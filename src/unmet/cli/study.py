@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from unmet.city.build import City
     from unmet.study.censoring import CensoringStudy
     from unmet.study.experiments import Choices, Experiment
+    from unmet.study.scenes import Sampling
 
 __all__ = ["app", "censoring_study"]
 
@@ -41,11 +42,14 @@ app = typer.Typer(
 )
 
 Models = Annotated[
-    str | None, typer.Option(help="Models, by commas. [gaussian,tobit,quantile,censored-quantile,exposure,oracle]")
+    str | None, typer.Option(help="Models, by commas. [the paper's four, exposure, oracle and four baselines]")
 ]
 Backbones = Annotated[str, typer.Option(help=f"Backbones, by commas, of {', '.join(BACKBONES)}.")]
-Preset = Annotated[str, typer.Option(help="quick (two runs a cell) or paper (ten).")]
+Preset = Annotated[str, typer.Option(help="quick (three runs a cell) or paper (ten).")]
 Runs = Annotated[int | None, typer.Option(min=1, help="Runs a cell. [the preset's]")]
+Cities = Annotated[
+    int, typer.Option(min=1, help="Cities, of other seeds, that runs take turns among; ± and p are over cities.")
+]
 Epochs = Annotated[int | None, typer.Option(min=1, help="Epochs of a training at most. [80]")]
 Workers = Annotated[int | None, typer.Option(min=1, help="Trainings at once. [one a core]")]
 Scheduler = Annotated[str | None, typer.Option(help="Dask scheduler to run on, as tcp://host:8786.")]
@@ -97,6 +101,7 @@ def study_total(
     backbones: Backbones = "tgcn",
     preset: Preset = "quick",
     runs: Runs = None,
+    cities: Cities = 3,
     seed: Seed = 1,
     epochs: Epochs = None,
     workers: Workers = None,
@@ -114,11 +119,11 @@ def study_total(
     from unmet.study.paper import PENETRATIONS
     from unmet.study.paper import QUEUES as PAPER_QUEUES
 
-    city = make_city(trips, stations, cars, time_zone, seed)
+    city_of = _cities(trips, stations, cars, time_zone)
     shares = tuple(penetration or ((1.0,) if trips and not cars else PENETRATIONS))
-    choices = _choices(models, backbones, preset, runs, seed, epochs)
+    choices = _choices(models, backbones, preset, runs, seed, epochs, cities)
     how = _How(workers, scheduler, dry_run, overwrite, as_json)
-    _run_studies({out: lambda: total(city, choices, tuple(queue or PAPER_QUEUES), shares)}, how)
+    _run_studies({out: lambda: total(city_of, choices, tuple(queue or PAPER_QUEUES), shares)}, how)
 
 
 @app.command("competition")
@@ -131,10 +136,14 @@ def study_competition(
     ] = None,
     queue: Annotated[str, typer.Option(autocompletion=complete_queue, help="Queue at all stations.")] = "gas-station",
     penetration: Annotated[float | None, typer.Option(help="Electric share of cars. [0.05; 1 for your own]")] = None,
+    sampling: Annotated[
+        str, typer.Option(help="Stations of an operator: a share of each region's, or of the whole city's.")
+    ] = "region",
     models: Models = None,
     backbones: Backbones = "tgcn",
     preset: Preset = "quick",
     runs: Runs = None,
+    cities: Cities = 3,
     seed: Seed = 1,
     epochs: Epochs = None,
     workers: Workers = None,
@@ -151,11 +160,12 @@ def study_competition(
     from unmet.study.experiments import competition
     from unmet.study.paper import MARKET_SHARES
 
-    city = make_city(trips, stations, cars, time_zone, seed)
+    city_of = _cities(trips, stations, cars, time_zone)
     electric = (1.0 if trips and not cars else 0.05) if penetration is None else penetration
-    choices = _choices(models, backbones, preset, runs, seed, epochs)
+    choices = _choices(models, backbones, preset, runs, seed, epochs, cities)
     how = _How(workers, scheduler, dry_run, overwrite, as_json)
-    _run_studies({out: lambda: competition(city, choices, tuple(share or MARKET_SHARES), queue, electric)}, how)
+    shares, drawn = tuple(share or MARKET_SHARES), _sampling(sampling)
+    _run_studies({out: lambda: competition(city_of, choices, shares, queue, electric, drawn)}, how)
 
 
 @app.command("application")
@@ -184,11 +194,11 @@ def study_application(
     """What the models say of the most censored region: true, observed and predicted demand, with intervals."""
     from unmet.study.experiments import application
 
-    city = make_city(trips, stations, cars, time_zone, seed)
+    city_of = _cities(trips, stations, cars, time_zone)
     electric = (1.0 if trips and not cars else 0.05) if penetration is None else penetration
     choices = _choices(models, backbones, preset, runs, seed, epochs)
     how = _How(workers, scheduler, dry_run, overwrite, as_json)
-    _run_studies({out: lambda: application(city, choices, queue, electric)}, how)
+    _run_studies({out: lambda: application(city_of, choices, queue, electric)}, how)
 
 
 @app.command("thinning")
@@ -245,6 +255,7 @@ def study_all(
     backbones: Backbones = "tgcn",
     preset: Preset = "quick",
     runs: Runs = None,
+    cities: Cities = 3,
     seed: Seed = 1,
     epochs: Epochs = None,
     workers: Workers = None,
@@ -262,23 +273,51 @@ def study_all(
     from unmet.study.paper import MARKET_SHARES, PENETRATIONS
     from unmet.study.paper import QUEUES as PAPER_QUEUES
 
-    city = make_city(trips, stations, cars, time_zone, seed)
+    city_of = _cities(trips, stations, cars, time_zone)
     own = bool(trips) and not cars
-    choices = _choices(models, backbones, preset, runs, seed, epochs)
+    choices = _choices(models, backbones, preset, runs, seed, epochs, cities)
     if not dry_run:
         # The table of censored hours is quick to make, and is made again.
-        _run_censoring(city, out / "censoring", 10, seed, True, as_json, (0.2, 0.4, 0.6, 0.8, 1.0) if own else ())
+        _run_censoring(city_of(seed), out / "censoring", 10, seed, True, as_json, (0.2, 0.4, 0.6, 0.8, 1.0) if own else ())
     most = 1.0 if own else 0.05
     studies = {
-        out / "total": lambda: total(city, choices, PAPER_QUEUES, (most,) if own else PENETRATIONS),
-        out / "competition": lambda: competition(city, choices, MARKET_SHARES, penetration=most),
-        out / "application": lambda: application(city, choices, penetration=most),
+        out / "total": lambda: total(city_of, choices, PAPER_QUEUES, (most,) if own else PENETRATIONS),
+        out / "competition": lambda: competition(city_of, choices, MARKET_SHARES, penetration=most),
+        out / "application": lambda: application(city_of, choices, penetration=most),
     }
     _run_studies(studies, _How(workers, scheduler, dry_run, overwrite, as_json))
 
 
+def _cities(trips: Path | None, stations: Path | None, cars: int | None, time_zone: str) -> Callable[[int], City]:
+    """The city of a seed. One's own trips are read once, and are the same for every seed."""
+    made: dict[int, City] = {}
+
+    def city_of(seed: int) -> City:
+        key = 0 if trips else seed
+        if key not in made:
+            made.clear()  # one at a time: a city of trips is large
+            made[key] = make_city(trips, stations, cars, time_zone, seed)
+        return made[key]
+
+    return city_of
+
+
+def _sampling(name: str) -> Sampling:
+    from unmet.study.scenes import Sampling
+
+    if name not in [each.value for each in Sampling]:
+        raise InputError(f"There is no sampling {name!r}: choose {' or '.join(each.value for each in Sampling)}.")
+    return Sampling(name)
+
+
 def _choices(
-    models: str | None, backbones: str, preset: str, runs: int | None, seed: int, epochs: int | None
+    models: str | None,
+    backbones: str,
+    preset: str,
+    runs: int | None,
+    seed: int,
+    epochs: int | None,
+    cities: int = 3,
 ) -> Choices:
     from unmet.study.experiments import PRESETS, Choices
 
@@ -287,6 +326,7 @@ def _choices(
     base = Choices(
         backbones=tuple(name.strip() for name in backbones.split(",") if name.strip()),
         runs=runs or PRESETS[preset],
+        cities=cities,
         seed=seed,
         epochs=epochs,
     )
