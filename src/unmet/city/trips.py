@@ -147,7 +147,9 @@ def _calendar(habits: Habits, busy: Busyness) -> _Calendar:
     return _Calendar(
         np.array([m.timestamp() for m in midnight]),
         np.array(change),
-        np.minimum((habits.weekday * out * np.where(holiday, habits.holiday, 1.0) * busy.city)[:, None] * busy.place, 1.0),
+        np.minimum(
+            (habits.weekday * out * np.where(holiday, habits.holiday, 1.0) * busy.city)[:, None] * busy.place, 1.0
+        ),
         busy.city,
         commute,
     )
@@ -304,9 +306,7 @@ def _drive(
             if rng.random() >= calendar.out[day, homes[vehicle]] and day != certain:
                 continue
             works = commuter[vehicle] and rng.random() < calendar.commute[day]
-            stops_today, hour = _plan_day(
-                rng, works, day, home, work, zones, calendar, habits, zealand, amager, stops
-            )
+            stops_today, hour = _plan_day(rng, works, day, home, work, zones, calendar, habits, zealand, amager, stops)
             homeward = max(habits.homeward_hour + habits.homeward_spread * rng.standard_normal(), hour + 1.0)
             if rng.random() < habits.night_out:
                 homeward += 3.0

@@ -177,9 +177,7 @@ def competition(
     )
 
 
-def application(
-    city_of: CityOf, choices: Choices, queue: str = "first-come", penetration: float = 0.05
-) -> Experiment:
+def application(city_of: CityOf, choices: Choices, queue: str = "first-come", penetration: float = 0.05) -> Experiment:
     """What models say of the most censored region of one city: the paper's figure on expansion planning."""
     choices = replace(choices, cities=1)
     scenes, built_in = _city_scenes(city_of, choices, [queue], [penetration])

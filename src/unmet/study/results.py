@@ -96,7 +96,9 @@ MAY_BE_UNKNOWN = {
     **dict.fromkeys(("lost_of_true", "lost_inside", "lost_all_of_true", "lost_all_inside"), pl.Float64),
     **dict.fromkeys(("tilted_loss_std", "icp_std", "mil_std", "gap_closed", "p_value"), pl.Float64),
     **dict.fromkeys(("tilted_loss_true_std", "mil_true_std"), pl.Float64),
-    **dict.fromkeys(("paper_tilted_loss", "paper_tilted_loss_true", "paper_icp", "paper_mil", "paper_mil_true"), pl.Float64),
+    **dict.fromkeys(
+        ("paper_tilted_loss", "paper_tilted_loss_true", "paper_icp", "paper_mil", "paper_mil_true"), pl.Float64
+    ),
     "judged": pl.Boolean,
 }
 

@@ -1,0 +1,33 @@
+"""Homes: where each car spends its nights, found in its trips."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from unmet.geo import haversine_km
+
+__all__ = ["ends_at_home"]
+
+LEAST_HOURS = 6.0  # a stop this long is a night
+NEAR_KM = 1.2  # twice the most of the privacy noise, and a little
+
+
+def ends_at_home(trips: pl.DataFrame) -> NDArray[np.bool_]:
+    """Which trips end at the car's home, in the order of their ends and vehicles.
+
+    Home is the median position of a car's stops of six hours or more; a car without such a stop has none.
+    """
+    ids = trips["vehicle_id"].unique().sort()
+    ordered = trips.with_columns(
+        vehicle=pl.col("vehicle_id").replace_strict(ids, np.arange(len(ids)), return_dtype=pl.Int64),
+        stay=(pl.col("start_time").shift(-1).over("vehicle_id", order_by="start_time") - pl.col("end_time")),
+    ).sort((pl.col("end_time").dt.epoch("ms") / 1000), "vehicle", maintain_order=True)
+    nights = ordered.filter(pl.col("stay").dt.total_minutes() >= 60 * LEAST_HOURS)
+    homes = nights.group_by("vehicle").agg(home_lat=pl.col("end_lat").median(), home_lon=pl.col("end_lon").median())
+    joined = ordered.select("vehicle", "end_lat", "end_lon").join(
+        homes, on="vehicle", how="left", maintain_order="left"
+    )
+    km = haversine_km(joined["end_lat"], joined["end_lon"], joined["home_lat"], joined["home_lon"])
+    return np.asarray(np.nan_to_num(km, nan=np.inf) <= NEAR_KM)
