@@ -40,11 +40,13 @@ def write_scenario(folder: Path, people: int = 900, seed: int = 1) -> dict[str, 
         leaves, back = 25_200 + 3600 * rng.random(), 57_600 + 7200 * rng.random()
         far = 1.4 * float(np.hypot(*(home - work))) + 20_000  # a detour, so that batteries run low
         took = far / 14
-        (hx, hy), (wx, wy) = home + (EAST, NORTH), work + (EAST, NORTH)
+        corner = np.array([EAST, NORTH])
+        (hx, hy), (wx, wy) = home + corner, work + corner
         mode = "car" if rng.random() < 0.9 else "pt"
-        leg = f'<leg mode="{mode}" dep_time="{{}}" trav_time="{_clock(took)}"><route type="links" distance="{far:.1f}"/></leg>'
+        leg = f'<leg mode="{mode}" dep_time="{{}}" trav_time="{_clock(took)}"><route distance="{far:.1f}"/></leg>'
         plans += [
-            f'<person id="p{number}"><plan selected="no"><activity type="home" x="0" y="0"/></plan><plan selected="yes">',
+            f'<person id="p{number}"><plan selected="no"><activity type="home" x="0" y="0"/></plan>',
+            '<plan selected="yes">',
             f'<activity type="home" link="{names[0]}" x="{hx:.1f}" y="{hy:.1f}" end_time="{_clock(leaves)}"/>',
             leg.format(_clock(leaves)),
             f'<activity type="work" link="{names[1]}" x="{wx:.1f}" y="{wy:.1f}" end_time="{_clock(back)}"/>',
@@ -55,7 +57,7 @@ def write_scenario(folder: Path, people: int = 900, seed: int = 1) -> dict[str, 
         link = names[int(rng.integers(len(names)))]
         events += [
             f'<event time="{leaves:.1f}" type="departure" person="p{number}" link="{link}" legMode="{mode}"/>',
-            f'<event time="{leaves:.1f}" type="vehicle enters traffic" person="p{number}" link="{link}" vehicle="v{number}"/>',
+            f'<event time="{leaves:.1f}" type="vehicle enters traffic" person="p{number}" vehicle="v{number}"/>',
             f'<event time="{leaves + 60:.1f}" type="entered link" link="{names[2]}" vehicle="v{number}"/>',
             f'<event time="{leaves + took:.1f}" type="arrival" person="p{number}" link="{names[2]}" legMode="{mode}"/>',
         ]
@@ -65,8 +67,8 @@ def write_scenario(folder: Path, people: int = 900, seed: int = 1) -> dict[str, 
     for k, link in enumerate(names[3 : 3 + 12 : 4]):
         chargers += [f'<charger id="c{k}" type="default" link="{link}" plug_power="22.0" plug_count="6"/>']
     chargers += ["</chargers>"]
-    files = {name: folder / file for name, file in (("network", "network.xml"), ("plans", "plans.xml.gz"),
-                                                    ("events", "events.xml"), ("chargers", "chargers.xml"))}  # fmt: skip
+    files = {name: folder / f"{name}.xml" for name in ("network", "events", "chargers")}
+    files["plans"] = folder / "plans.xml.gz"
     files["network"].write_text("\n".join(network), encoding="utf-8")
     files["plans"].write_bytes(gzip.compress("\n".join(plans).encode()))
     files["events"].write_text("\n".join(events), encoding="utf-8")

@@ -1,8 +1,9 @@
 """Busyness: no two days, weeks or places are alike, as in real records.
 
-Session records of towns vary between days far more than chance and the weekday explain: the standard deviation of a
-city-day's factor is 10 to 23 % in the six public sets measured, that of a station-day's up to 25 %
-(`python -m benchmarks.busyness`). Here every city-day, place-week and place-day has a lognormal factor with mean 1.
+Session records vary between days more than chance and the weekday explain: the standard deviation of a city-day's
+factor is 10 to 23 % in five of six public sets and 3 % in the other, that of a station-day's up to 28 %, where plugs do
+not limit it (`python -m benchmarks.busyness`). Here every city-day, place-week and place-day has a lognormal factor
+with mean 1.
 """
 
 from __future__ import annotations

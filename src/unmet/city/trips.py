@@ -29,12 +29,12 @@ class Habits(NamedTuple):
 
     # A car is seen for a while (a visit, a lease, all three months): lognormal days, cut by the period.
     seen_days: float = 2.0  # median
-    seen_spread: float = 2.9  # of the logarithm
+    seen_spread: float = 2.99  # of the logarithm
     # While it is there, it is out on a weekday with this probability, times the factor of other days.
     weekday: float = 0.99
-    saturday: float = 0.85
-    sunday: float = 0.8
-    holiday: float = 0.74
+    saturday: float = 0.74
+    sunday: float = 0.68
+    holiday: float = 0.68
     # How much days, weeks and places differ (`unmet.city.busyness`): they change how many cars are out and where to.
     city_day_spread: float = 0.15
     place_week_spread: float = 0.1
@@ -53,7 +53,7 @@ class Habits(NamedTuple):
     tour_hour: float = 10.8
     tour_hour_spread: float = 2.8
     another_errand: float = 0.76  # after each errand
-    errand_hours: float = 1.15  # median stay
+    errand_hours: float = 1.25  # median stay
     errand_spread: float = 0.7  # of the logarithm of the stay
     # Evenings.
     evening_out: float = 0.4

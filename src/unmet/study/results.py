@@ -132,7 +132,8 @@ def paper_value(measure: str, cell: dict[str, Any]) -> float | None:
 
 def _by_scene(rows: pl.DataFrame) -> pl.DataFrame:
     """Means over the runs of each scene."""
-    numbers = [name for name, kind in rows.schema.items() if kind.is_float()]
+    keys = (*SCENE_LABELS, "seed", "city")
+    numbers = [name for name, kind in rows.schema.items() if kind.is_numeric() and name not in keys]
     return rows.group_by("scene", maintain_order=True).agg(pl.col(numbers).mean())
 
 

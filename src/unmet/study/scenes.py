@@ -151,15 +151,13 @@ def competition_scenes(
 def _own_stations(regions: Regions, share: float, seed: int, sampling: Sampling = Sampling.REGION) -> list[str]:
     """The operator's own stations: the first in a random order, of each region or of the whole city.
 
-    In a region of which nothing would be seen there is nothing to learn from: either way it keeps one station.
+    Drawn by region it has at least one in each; drawn from the whole city, as the paper writes, it may have none in
+    some, of which nothing is seen.
     """
     order = np.random.default_rng([seed, 7]).permutation(regions.of_station.height)
     own: list[str] = []
     if sampling is Sampling.CITY:
-        kept = regions.of_station[order][: max(1, round(share * len(order)))]
-        firsts = regions.of_station[order].unique("unique_id", keep="first", maintain_order=True)
-        missing = firsts.join(kept.select("unique_id"), on="unique_id", how="anti", maintain_order="left")
-        return [*kept["station_id"].to_list(), *missing["station_id"].to_list()]
+        return regions.of_station[order]["station_id"][: max(1, round(share * len(order)))].to_list()
     for _, part in regions.of_station[order].group_by("unique_id", maintain_order=True):
         own += part["station_id"][: max(1, round(share * part.height))].to_list()
     return own
