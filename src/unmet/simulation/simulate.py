@@ -122,7 +122,7 @@ def simulate(itinerary: Itinerary, scenario: Scenario) -> Outcome:
     luck = draw(itinerary, scenario)
     trips = itinerary.trips._replace(uniform=luck.uniform)
     if luck.fleet.home_charging:
-        trips = trips._replace(at_home=ends_at_home(itinerary.city.trips))
+        trips = trips._replace(at_home=ends_at_home(itinerary.city.trips, itinerary.city.time_zone))
     tries = np.zeros(len(luck.soc), np.int64)
     cars = engine.Cars(luck.soc.copy(), tries, luck.capacity_kwh, luck.range_km, luck.home_kw)
     rows = np.flatnonzero(luck.electric[trips.vehicle])
