@@ -60,8 +60,9 @@ def test_a_dry_run_lists_the_grid_and_writes_nothing(name, study, tmp_path):
     code, out, err = study(name, "--out", tmp_path / "s", "--dry-run", "--json", "--backbones", "linear,seasonal")
     assert code == 0, err
     said = json.loads(out)
-    assert len(said["cells"]) == EXPERIMENTS[name] * 6 * 2
-    assert said["runs_left"] == 2 * len(said["cells"])
+    scenes = 1 if name == "application" else 3  # three runs in as many cities, or of as many operators
+    assert len(said["cells"]) == EXPERIMENTS[name] * (7 * 2 + 3)  # baselines have no backbone
+    assert said["runs_left"] == EXPERIMENTS[name] * (7 * 2 * 3 + 3 + 2 * scenes)
     assert said["estimated_seconds"] > 0
     label = "share" if name == "competition" else "penetration"
     assert all({"queue", label, "model", "backbone", "runs", "kept"} <= set(cell) for cell in said["cells"])

@@ -11,7 +11,7 @@ import datetime as dt
 import gzip
 import io
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -190,12 +190,18 @@ def _no_rejects() -> pl.DataFrame:
     return pl.DataFrame(schema=_REJECTS)
 
 
-def check(source: Any, table: Table, rules: Sequence[RowRule] = (), sort: Sequence[str] = ()) -> Checked:
+def check(
+    source: Any,
+    table: Table,
+    rules: Sequence[RowRule] = (),
+    sort: Sequence[str] = (),
+    mapped: Mapping[str, str] | None = None,
+) -> Checked:
     """Pass a frame or a file through the gate of a table.
 
     Columns are found by name or alias, whatever their case, and cast; rows with a value that cannot be cast, is missing
     or is out of bounds are set aside; then `rules` apply in order, each to the rows that met those before, sorted by
-    `sort` (for rules that compare neighbours).
+    `sort` (for rules that compare neighbours). `mapped`, {name: column}, says under which heading a column is found.
     """
     if isinstance(source, str | Path):
         name = str(source)
@@ -204,7 +210,7 @@ def check(source: Any, table: Table, rules: Sequence[RowRule] = (), sort: Sequen
         name = f"The table of {table.name}"
         frame, odd = as_frame(source), _no_rejects()
         frame = frame if LINE in frame.columns else _with_lines(frame, 1)
-    frame = _named(frame, table, name)
+    frame = _named(frame, table, name, mapped or {})
     columns = [column for column in table.columns if column.name in frame.columns]
     empty = {column.name: _empty(column.name, frame.schema[column.name]) for column in columns}
     cast = frame.select(
@@ -249,12 +255,19 @@ def _why(column: str, reason: pl.Expr) -> pl.Expr:
     return pl.struct(column=pl.lit(column), value=value, reason=reason)
 
 
-def _named(frame: pl.DataFrame, table: Table, name: str) -> pl.DataFrame:
+def _named(frame: pl.DataFrame, table: Table, name: str, mapped: Mapping[str, str]) -> pl.DataFrame:
     """The frame's columns under the table's names; those it does not know are left out."""
     found = {column.strip().lstrip("\ufeff").lower(): column for column in frame.columns}
+    known = [column.name for column in table.columns]
+    if wrong := [each for each in mapped if each not in known]:
+        raise InputError(f"{table.name} have no {wrong[0]!r} to map a column to: they have {', '.join(known)}.")
+    if absent := [column for column in mapped.values() if column.strip().lower() not in found]:
+        there = ", ".join(c for c in frame.columns if c != LINE)
+        raise InputError(f"{name} has no column {absent[0]!r} to map: its columns are {there}.")
     names, missing = {LINE: LINE}, []
     for column in table.columns:
-        spelled = next((found[a.lower()] for a in (column.name, *column.aliases) if a.lower() in found), None)
+        spellings = (mapped[column.name],) if column.name in mapped else (column.name, *column.aliases)
+        spelled = next((found[a.strip().lower()] for a in spellings if a.strip().lower() in found), None)
         if spelled is not None:
             names[spelled] = column.name
         elif column.required and column.default is None:

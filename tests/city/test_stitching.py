@@ -222,3 +222,49 @@ def test_memory_is_that_of_a_batch_not_of_the_file(tmp_path: Path) -> None:
     )
     peaks = in_a_new_process(code)
     assert peaks[-1] - peaks[1] < 60  # MB; each of the large files, read at once, adds more than 100
+
+
+def _track(seconds: list[float], east: list[float]) -> pl.DataFrame:
+    frame = pl.DataFrame({"vehicle_id": "a", "s": seconds, "x": np.array(east, float), "y": 0.0})
+    return as_points(frame)
+
+
+def test_a_receiver_that_catches_up_does_not_end_a_trip() -> None:
+    """It stands still for a minute while the car drives on, then leaps by 700 m within three seconds."""
+    drive = list(np.arange(0, 6, 0.2))
+    east = [*drive, 5.8, 5.8, 5.8, 6.5, 6.7, 6.9, 7.1, *np.arange(7.3, 12, 0.2)]
+    seconds = [*(20.0 * np.arange(len(drive))), 600, 620, 640, 643, 660, 680, 700]
+    seconds += list(720 + 20.0 * np.arange(len(east) - len(seconds)))
+    still = [east[-1]] * 8
+    stitched = stitch_trips(_track([*seconds, *(seconds[-1] + 60.0 * np.arange(1, 9))], [*east, *still]))
+    assert stitched.trips.height == 1
+    assert stitched.trips["distance_km"][0] == pytest.approx(11.9, abs=0.3)
+
+
+def test_a_wrong_fix_that_drifts_back_is_no_trip() -> None:
+    """A parked car's fix is 900 m off after a pause and wears off within four minutes."""
+    parked = [0.0] * 20
+    east = [*parked, 0.9, 0.7, 0.55, 0.4, 0.3, 0.2, 0.15, 0.05, *parked]
+    assert stitch_trips(_track(list(60.0 * np.arange(len(east))), east)).trips.is_empty()
+    there_and_back = [*parked, 0.3, 0.6, 0.9, 1.2, 0.9, 0.6, 0.3, *parked]
+    real = stitch_trips(_track(list(60.0 * np.arange(len(there_and_back))), there_and_back)).trips
+    assert real.height == 1
+
+
+@QUICK
+@given(
+    seed=st.integers(0, 10_000),
+    stop_minutes=st.sampled_from([3.0, 5.0, 10.0]),
+    wrong=st.lists(st.tuples(st.integers(5, 180), st.floats(-3, 3)), max_size=12),
+)
+def test_no_parking_is_shorter_than_a_stop(seed: int, stop_minutes: float, wrong: list[tuple[int, float]]) -> None:
+    """Whatever is wrong with a car's points: leaps, silences, drifts."""
+    rng = np.random.default_rng(seed)
+    pace = rng.choice([0.0, 0.0, 0.25], 200).repeat(rng.integers(1, 12, 200))[:200]
+    seconds = np.cumsum(rng.choice([20, 20, 20, 20, 400, 900], 200))
+    east = np.cumsum(pace)
+    for at, by in wrong:
+        east[at] += by
+    trips = stitch_trips(_track(list(map(float, seconds)), list(east)), StitchRules(stop_minutes=stop_minutes)).trips
+    parked = trips["parked_minutes"].drop_nulls()
+    assert (parked >= stop_minutes - 1e-6).all(), parked.min()

@@ -72,7 +72,8 @@ def test_energy_fits_battery_power_and_time(city, scenario):
     assert (arrivals["energy_kwh"] >= 0).all()
     assert (arrivals["energy_kwh"] <= arrivals["power_kw"] * hours + 1e-3).all()
     lost = arrivals.filter(pl.col("outcome") == "lost")
-    assert np.allclose(lost["wanted_kwh"], np.maximum(0.8 - lost["soc"], 0) * lost["battery_kwh"])
+    to_80 = 0.8 * (1 - lost["soc"]) if scenario.curve is Curve.LITERAL_LOST else np.maximum(0.8 - lost["soc"], 0)
+    assert np.allclose(lost["wanted_kwh"], to_80 * lost["battery_kwh"])
 
 
 @EXAMPLES
@@ -111,7 +112,7 @@ def test_the_engine_equals_its_twin_event_by_event(city, scenario):
     assert ours["soc"].to_list() == list(soc)
     assert ours["wanted_kwh"].to_list() == list(energy)
     served = ours.filter(pl.col("outcome") == "served").join(city.stations, on="station_id", maintain_order="left")
-    literal = scenario.curve is Curve.LITERAL
+    literal = scenario.curve is not Curve.CONTINUOUS
     for row in served.iter_rows(named=True):
         car = (row["soc"], row["battery_kwh"], row["power_kw"], literal)
         for column, hours in (("taper", t80(*car)), ("charged", t100(*car))):

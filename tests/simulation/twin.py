@@ -84,7 +84,8 @@ def twin_log(itinerary: Itinerary, scenario: Scenario, electric, soc, capacity, 
         Station(float(row["power_kw"]), [-inf] * row["plugs"]) for row in itinerary.city.stations.iter_rows(named=True)
     ]
     cars = [Car(float(s), float(c), float(r)) for s, c, r in zip(soc, capacity, reach, strict=True)]
-    literal = scenario.curve is Curve.LITERAL
+    literal = scenario.curve is not Curve.CONTINUOUS
+    literal_lost = scenario.curve is Curve.LITERAL_LOST
     table = [float(f) for f in table]
     rows = []
     for i in range(len(trips.vehicle)):
@@ -121,7 +122,8 @@ def twin_log(itinerary: Itinerary, scenario: Scenario, electric, soc, capacity, 
             slot = offer(scenario.queue, stations, station, nearest, now, leaves, car, literal)
             if slot:
                 break
-            rows.append((i, station, None, now, now, car.soc, max(0.8 - car.soc, 0.0) * car.capacity, attempt))
+            wanted = 0.8 * (1.0 - car.soc) if literal_lost else max(0.8 - car.soc, 0.0)
+            rows.append((i, station, None, now, now, car.soc, wanted * car.capacity, attempt))
         if slot:
             station, plug, start, end = slot
             stations[station].leaving[plug] = end
@@ -131,6 +133,8 @@ def twin_log(itinerary: Itinerary, scenario: Scenario, electric, soc, capacity, 
             car.soc, car.tries = new, 0
         elif scenario.turned_away is TurnedAway.RETRY and follows and car.soc > 0.0:
             car.tries = attempt
+        elif scenario.turned_away is TurnedAway.KEEP and follows:
+            car.tries = 0
         else:
             car.soc, car.tries = max(car.soc, 0.8), 0
     return rows

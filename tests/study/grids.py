@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -51,6 +52,11 @@ def small_scene(queue: str = "first-come", seed: int = 0, hours: int = 400, regi
     return Scene({"queue": queue, "penetration": 0.05}, pl.concat(parts), positions, "UTC")
 
 
+def cities_of(queue: str, number: int = 3) -> list[Scene]:
+    """The same queue in several cities."""
+    return [replace(small_scene(queue, 10 + city), city=city) for city in range(number)]
+
+
 def small_grid(models: tuple[str, ...] = MODELS, runs: int = 2, epochs: int = 4) -> tuple[list[Scene], list[Run]]:
     """Two scenes, each model with the linear backbone."""
     scenes = [small_scene("first-come", 1), small_scene("gas-station", 2)]
@@ -59,8 +65,9 @@ def small_grid(models: tuple[str, ...] = MODELS, runs: int = 2, epochs: int = 4)
 
 def made_up(run: Run, loss: float = 1.0, **measures: float) -> Ran:
     """A result that nobody trained for."""
-    names = ("icp", "mil", "bias_percent", "crps", "tilted_loss_kwh", "icp_most_censored")
-    row = dict(run.labels) | {"model": run.model, "backbone": run.backbone, "seed": run.seed, "tilted_loss": loss}
+    names = ("icp", "mil", "mil_true", "bias_percent", "crps", "tilted_loss_kwh", "icp_most_censored")
+    row = dict(run.labels) | {"model": run.model, "backbone": run.backbone, "seed": run.seed, "city": run.city}
+    row |= {"scene": run.scene, "tilted_loss": loss, "tilted_loss_true": loss}
     return Ran(row | dict.fromkeys(names, 0.5) | measures, None, 2.0)
 
 

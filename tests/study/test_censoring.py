@@ -18,14 +18,14 @@ def study() -> CensoringStudy:
     return run_censoring(build_city())
 
 
-def test_within_four_points_of_the_paper_on_average_and_eight_at_most(study):
+def test_within_three_points_of_the_paper_on_average_and_seven_at_most(study):
     apart = [
         abs(study.cell(queue, p).censored_hours_percent - paper)
         for queue, row in CENSORED_HOURS_PERCENT.items()
         for p, paper in zip(PENETRATIONS, row, strict=True)
     ]
-    assert np.mean(apart) <= 4
-    assert np.max(apart) <= 8
+    assert np.mean(apart) <= 3
+    assert np.max(apart) <= 7
 
 
 def test_stricter_queues_and_more_cars_lose_more(study):
@@ -40,9 +40,11 @@ def test_stricter_queues_and_more_cars_lose_more(study):
 def test_regions_differ_as_in_the_paper(study):
     by_region = study.cell("first-come", 0.05).censored_hours_percent_by_region
     assert len(by_region) == 10
-    assert 50 <= max(by_region) <= 70
-    assert min(by_region) <= 8
-    assert 15 <= np.mean(by_region) <= 28
+    by_rank = np.sort(CENSORED_HOURS_BY_REGION_PERCENT["first-come"][-1])
+    assert np.abs(np.sort(by_region) - by_rank).mean() <= 6
+    worst = study.regions.centres[int(np.argmax(by_region))]
+    assert worst["stations"].item() == 2  # the paper: "only two regional charging stations"
+    assert worst["unique_id"].item() == "r0"  # regions are numbered from west to east
 
 
 def test_a_region_is_never_censored_more_often_than_the_city(study):

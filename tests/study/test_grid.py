@@ -16,7 +16,7 @@ import pytest
 from loky.process_executor import BrokenProcessPool
 from scipy import stats
 
-from tests.study.grids import DRAWS, MODELS, MONDAY, digests, made_up, perform_grid, small_grid, small_scene
+from tests.study.grids import DRAWS, MODELS, MONDAY, cities_of, digests, made_up, perform_grid, small_grid, small_scene
 from unmet.errors import InputError
 from unmet.models.likelihoods import LIKELIHOODS
 from unmet.models.likelihoods.quantile import Quantile
@@ -182,7 +182,7 @@ def test_intervals_of_few_draws_hold_the_truth_as_often_as_they_say():
 
 
 def test_cells_say_how_near_the_truth_what_was_lost_is(tmp_path):
-    runs = plan([SCENE], ["quantile", "exposure"], ["linear"], 4, 1)
+    runs = plan(cities_of("first-come", 4), ["quantile", "exposure"], ["linear"], 4, 1)
     store = Store(tmp_path)
     for run in runs:
         lost = {"lost_kwh": 90.0 + run.seed, "lost_low": 80.0, "lost_high": 95.0 + 4 * run.seed, "lost_true": 105.0}
@@ -254,29 +254,34 @@ def test_a_damaged_result_is_named(tmp_path):
 
 def test_cells_are_what_one_computes_by_hand(tmp_path):
     models = ("quantile", "censored-quantile", "oracle")
-    runs = plan([SCENE, small_scene("gas-station", 3)], models, ["linear"], 5, 1)
+    runs = plan([*cities_of("first-come"), *cities_of("gas-station")], models, ["linear"], 6, 1)
     rng = np.random.default_rng(0)
     level = {"quantile": 2.0, "censored-quantile": 1.5, "oracle": 1.0}
     losses = {run.key: level[run.model] + rng.normal(0, 0.1) for run in runs}
     store = Store(tmp_path)
     for run in runs:
-        store.write(run, made_up(run, losses[run.key], icp=0.1 * run.seed, mil=run.seed, bias_percent=-run.seed))
+        store.write(run, made_up(run, losses[run.key], icp=0.1 * run.seed, mil=float(run.seed), bias_percent=-3.5))
     cells = study_cells(runs, store)
     assert cells.height == 6
     for cell in cells.iter_rows(named=True):
         queue = cell["queue"]
+        # A city counts once, by the mean of its two runs.
         by_model = {
-            model: [losses[run.key] for run in runs if run.model == model and dict(run.labels)["queue"] == queue]
+            model: [
+                np.mean([losses[run.key] for run in runs if (run.model, run.city) == (model, city)
+                         and dict(run.labels)["queue"] == queue])
+                for city in range(3)
+            ]
             for model in models
-        }
+        }  # fmt: skip
         own, unaware, oracle = by_model[cell["model"]], by_model["quantile"], by_model["oracle"]
-        assert cell["runs"] == 5
+        assert (cell["runs"], cell["scenes"]) == (6, 3)
         assert cell["tilted_loss"] == pytest.approx(np.mean(own))
         assert cell["tilted_loss_std"] == pytest.approx(np.std(own, ddof=1))
-        assert cell["icp"] == pytest.approx(0.3)
-        assert cell["icp_std"] == pytest.approx(np.std([0.1, 0.2, 0.3, 0.4, 0.5], ddof=1))
-        assert cell["mil"] == pytest.approx(3.0)
-        assert cell["bias_percent"] == pytest.approx(-3.0)
+        assert cell["icp"] == pytest.approx(0.35)
+        assert cell["icp_std"] == pytest.approx(np.std([0.25, 0.35, 0.45], ddof=1))
+        assert cell["mil"] == pytest.approx(3.5)
+        assert cell["bias_percent"] == pytest.approx(-3.5)
         gap = (np.mean(unaware) - np.mean(own)) / (np.mean(unaware) - np.mean(oracle))
         assert cell["gap_closed"] == pytest.approx(gap)
         if cell["model"] == "quantile":
@@ -414,3 +419,38 @@ def test_half_a_training_is_no_result(own_registries, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         execute(runs, [SCENE], store, workers=1)
     assert [store.has(run) for run in runs] == [True, False]
+
+
+def test_runs_take_turns_among_cities_and_a_baseline_runs_once_a_scene():
+    scenes = cities_of("first-come")
+    runs = plan(scenes, ["quantile", "seen-over-exposed", "identity-graph"], ["linear", "tgcn"], 6, 1)
+    quantile = [run for run in runs if (run.model, run.backbone) == ("quantile", "linear")]
+    assert [(run.city, run.seed) for run in quantile] == [(number % 3, 1 + number) for number in range(6)]
+    assert len([run for run in runs if run.model == "quantile"]) == 12
+    assert [run.city for run in runs if run.model == "seen-over-exposed"] == [0, 1, 2]
+    assert len([run for run in runs if run.model == "identity-graph"]) == 6
+    assert {run.backbone for run in runs if run.model != "quantile"} == {"none"}
+
+
+def test_a_repeated_scene_has_no_spread_and_no_test(tmp_path):
+    """Networks trained on one scene are one experiment, however many there are."""
+    runs = plan([SCENE], ["quantile", "oracle"], ["linear"], 4, 1)
+    store = Store(tmp_path)
+    for run in runs:
+        store.write(run, made_up(run, run.seed + (run.model == "quantile")))
+    cells = study_cells(runs, store)
+    assert cells.select("runs", "scenes").rows() == [(4, 1)] * 2
+    assert cells["tilted_loss_std"].null_count() == cells["p_value"].null_count() == 2
+
+
+def test_market_shares_are_judged_in_units_of_true_demand(tmp_path):
+    scene = replace(SCENE, labels={**SCENE.labels, "share": 0.5})
+    runs = plan([scene], ["quantile", "tobit", "oracle"], ["linear"], 1, 1)
+    store = Store(tmp_path)
+    level = {"quantile": (9.0, 3.0), "tobit": (9.0, 2.0), "oracle": (1.0, 1.0)}
+    for run in runs:
+        seen, true = level[run.model]
+        store.write(run, made_up(run, seen, tilted_loss_true=true))
+    cell = study_cells(runs, store).row(by_predicate=pl.col("model") == "tobit", named=True)
+    assert cell["gap_closed"] == pytest.approx(0.5)
+    assert cell["tilted_loss"] == 9

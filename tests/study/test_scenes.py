@@ -85,7 +85,7 @@ def test_a_smaller_share_sees_less_in_every_hour(competition):
 
 
 def test_every_run_has_an_operator_of_its_own(competition):
-    scenes = competition_scenes(CITY, [0.4, 1.0], "first-come", 1.0, REGIONS, runs=3)
+    scenes = competition_scenes(CITY, [0.4, 1.0], "first-come", 1.0, REGIONS, runs=range(3))
     assert [(scene.run, scene.labels["share"]) for scene in scenes] == [(r, s) for r in range(3) for s in (0.4, 1.0)]
     assert len({scene.fingerprint() for scene in scenes if scene.labels["share"] == 0.4}) == 3
     assert len({scene.fingerprint() for scene in scenes if scene.labels["share"] == 1.0}) == 1

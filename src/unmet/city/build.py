@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ class City:
     rejected: pl.DataFrame  # table, line, column, value, reason
     filled: dict[str, int]  # station cells that took a default, by column
     is_built_in: bool = False  # trips and stations both: then the paper's numbers mean something beside ours
+    zone_assumed: bool = False  # nobody said what the clocks of the city show
 
     @property
     def period(self) -> tuple[dt.datetime, dt.datetime]:
@@ -51,6 +53,10 @@ class City:
             for column, cells in self.filled.items()
             if cells
         ]
+        if self.zone_assumed:
+            notes.append(
+                "Hours of the day are UTC, because nobody gave the city's time zone: give it with --time-zone."
+            )
         first, last = self.period
         days, used = (last - first).days, self.trips["start_time"].dt.date().n_unique()
         if days > 60 and used < 0.2 * days:
@@ -68,27 +74,37 @@ FAR_KM = 50
 
 
 def build_city(
-    trips: Any = None, stations: Any = None, cars: int | None = None, time_zone: str = TIME_ZONE, seed: int = 1
+    trips: Any = None,
+    stations: Any = None,
+    cars: int | None = None,
+    time_zone: str | None = None,
+    seed: int = 1,
+    *,
+    mapped: Mapping[str, str] | None = None,
+    mapped_stations: Mapping[str, str] | None = None,
 ) -> City:
     """The built-in city, or one's own trips and stations (frames or files) in its place.
 
     `cars` is the number of cars that a penetration refers to: by default those of greater Copenhagen for the built-in
-    trips, and the vehicles in the table for one's own. `time_zone` is that of the clocks in the city.
+    trips, and the vehicles in the table for one's own. `time_zone` is that of the clocks in the city: that of
+    Copenhagen for the built-in trips, UTC for one's own unless it is given. `mapped` and `mapped_stations` say which
+    column of the tables holds what, as {"vehicle_id": "car"}.
     """
+    zone = checked_zone(time_zone or (TIME_ZONE if trips is None else "UTC"))
+    zone_assumed = time_zone is None and trips is not None
     rejected, filled = [], {}
     if trips is None:
         trips_frame = built_in_trips(seed)
     else:
-        checked = check_trips(trips)
+        checked = check_trips(trips, mapped)
         trips_frame = checked.kept
         rejected.append(checked.rejected.select(pl.lit("trips").alias("table"), pl.all()))
     if stations is None:
         stations_frame = synthetic_stations()
     else:
-        checked = check_stations(stations)
+        checked = check_stations(stations, mapped_stations)
         stations_frame, filled = checked.kept, checked.filled
         rejected.append(checked.rejected.select(pl.lit("stations").alias("table"), pl.all()))
-    checked_zone(time_zone)
     aside = pl.concat(rejected) if rejected else pl.DataFrame()
     for frame, what in ((trips_frame, "trips"), (stations_frame, "stations")):
         if frame.is_empty():
@@ -96,7 +112,7 @@ def build_city(
     if cars is None:
         cars = CARS_IN_CITY if trips is None else trips_frame["vehicle_id"].n_unique()
     built_in = trips is None and stations is None
-    return City(trips_frame, stations_frame, cars, time_zone, aside, filled, built_in)
+    return City(trips_frame, stations_frame, cars, zone, aside, filled, built_in, zone_assumed)
 
 
 def _none_usable(what: str, rejected: pl.DataFrame) -> str:

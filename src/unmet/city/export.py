@@ -1,25 +1,28 @@
-"""Trips as a file: stitched from GPS points, or those of the built-in city."""
+"""Trips as a file: stitched from GPS points, of a MATSim scenario, or those of the built-in city."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from unmet.city.build import built_in_trips
 from unmet.city.gps import StitchRules, stitch_trips
+from unmet.city.matsim import MatsimDay, read_chargers, read_matsim_trips
+from unmet.city.matsim.network import read_network
 from unmet.errors import InputError
 from unmet.runs import atomic_file
 
-__all__ = ["write_trips"]
+__all__ = ["MatsimSource", "write_matsim", "write_trips"]
 
 
 def write_trips(
     out: Path,
     gps: Path | None,
     *,
+    mapped: Mapping[str, str] | None = None,
     stop_minutes: float,
     privacy_noise_m: tuple[float, float] | None,
     seed: int,
@@ -30,10 +33,8 @@ def write_trips(
 
     `on_progress` is told the number of points read so far.
     """
-    if out.suffix not in (".parquet", ".csv"):
-        raise InputError(f"{out} must end in .parquet or .csv, which says what to write.")
-    if out.exists() and not overwrite:
-        raise InputError(f"{out} is there already: name another file with --out, or allow --overwrite.")
+    aside = out.with_name(f"{out.stem}.rejected.parquet")
+    _may_write(overwrite, out, aside)
     rejected = pl.DataFrame()
     summary: dict[str, Any]
     if gps is None:
@@ -41,7 +42,9 @@ def write_trips(
             raise InputError("The built-in trips have their privacy noise already: --privacy-noise goes with --gps.")
         trips, summary = built_in_trips(seed), {"source": "the built-in city"}
     else:
-        stitched = stitch_trips(gps, StitchRules(stop_minutes=stop_minutes), privacy_noise_m, seed, on_progress)
+        stitched = stitch_trips(
+            gps, StitchRules(stop_minutes=stop_minutes), privacy_noise_m, seed, on_progress, mapped=mapped
+        )
         trips, rejected = stitched.trips, stitched.rejected
         summary = {
             "source": str(gps),
@@ -56,13 +59,66 @@ def write_trips(
         "distance_km": round(float(trips["distance_km"].sum()), 1),
         "out": str(out),
     }
+    _write(trips, out)
+    return summary | _write_aside(rejected, aside), rejected
+
+
+class MatsimSource(NamedTuple):
+    """The files of a MATSim scenario."""
+
+    drives: Path  # plans or events
+    network: Path | None
+    chargers: Path | None
+    crs: str | None
+    mode: str
+
+
+def write_matsim(
+    out: Path, source: MatsimSource, day: MatsimDay, *, overwrite: bool
+) -> tuple[dict[str, Any], pl.DataFrame]:
+    """Write the trips of a MATSim scenario, and its chargers as stations beside them; give summary and rejects."""
     aside = out.with_name(f"{out.stem}.rejected.parquet")
-    with atomic_file(out) as draft:
-        trips.write_parquet(draft) if out.suffix == ".parquet" else trips.write_csv(draft)
+    places = out.with_name(f"{out.stem}.stations{out.suffix}")
+    _may_write(overwrite, out, aside, *((places,) if source.chargers else ()))
+    if source.chargers and not source.network:
+        raise InputError("Chargers stand on links: give the scenario's network with --network.")
+    network = read_network(source.network) if source.network else None
+    made = read_matsim_trips(source.drives, source.crs, day, network, source.mode)
+    stations = read_chargers(source.chargers, network, source.crs) if source.chargers and network else None
+    _write(made.trips, out)
+    summary = {
+        "source": str(source.drives),
+        "legs_of_the_day": made.legs,
+        "days": day.days,
+        "vehicles": made.trips["vehicle_id"].n_unique(),
+        "trips": made.trips.height,
+        "trips_set_aside": made.rejected.height,
+        "distance_km": round(float(made.trips["distance_km"].sum()), 1),
+        "out": str(out),
+    }
+    if stations is not None:
+        _write(stations, places)
+        summary |= {"stations": str(places), "plugs": int(stations["plugs"].sum())}
+    return summary | _write_aside(made.rejected, aside), made.rejected
+
+
+def _may_write(overwrite: bool, *paths: Path) -> None:
+    """Refuse to replace anything that nobody allowed to be replaced."""
+    if paths[0].suffix not in (".parquet", ".csv"):
+        raise InputError(f"{paths[0]} must end in .parquet or .csv, which says what to write.")
+    if (there := [path for path in paths if path.exists()]) and not overwrite:
+        raise InputError(f"{there[0]} is there already: name another file with --out, or allow --overwrite.")
+
+
+def _write(table: pl.DataFrame, path: Path) -> None:
+    with atomic_file(path) as draft:
+        table.write_parquet(draft) if path.suffix == ".parquet" else table.write_csv(draft)
+
+
+def _write_aside(rejected: pl.DataFrame, path: Path) -> dict[str, str]:
+    """Write what was set aside, if anything was; else the list of an earlier run goes."""
     if rejected.is_empty():
-        aside.unlink(missing_ok=True)  # of an earlier run
-    else:
-        with atomic_file(aside) as draft:
-            rejected.write_parquet(draft)
-        summary["rejected"] = str(aside)
-    return summary, rejected
+        path.unlink(missing_ok=True)
+        return {}
+    _write(rejected, path)
+    return {"rejected": str(path)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ __all__ = ["STATIONS", "TRIPS", "check_stations", "check_trips"]
 TRIPS = Table(
     "trips",
     (
-        Column("vehicle_id", "text", "", "the car"),
+        Column("vehicle_id", "text", "", "the car", aliases=("uid",)),
         Column("start_time", "time", "UTC", "when the trip starts"),
         Column("end_time", "time", "UTC", "when it ends"),
         Column("start_lat", "number", "degree", "where it starts", required=False, least=-90, most=90),
@@ -46,7 +47,7 @@ STATIONS = Table(
 MOST_KMH = 300
 
 
-def check_trips(source: Any) -> Checked:
+def check_trips(source: Any, mapped: Mapping[str, str] | None = None) -> Checked:
     """Trips that can be driven: in time order, without overlap on one vehicle."""
     hours = (pl.col("end_time") - pl.col("start_time")).dt.total_milliseconds() / 3.6e6
     speed = pl.when(pl.col("distance_km") > 1).then(pl.col("distance_km") / (hours + 0.02)).otherwise(0)
@@ -67,7 +68,7 @@ def check_trips(source: Any) -> Checked:
             "starts before the vehicle's last trip has ended",
         ),
     )
-    return check(source, TRIPS, rules, sort=("vehicle_id", "start_time", "end_time"))
+    return check(source, TRIPS, rules, sort=("vehicle_id", "start_time", "end_time"), mapped=mapped)
 
 
 def _follow(trips: pl.Series) -> pl.Series:
@@ -88,7 +89,7 @@ def _one_after_another(
     return keep
 
 
-def check_stations(source: Any) -> Checked:
+def check_stations(source: Any, mapped: Mapping[str, str] | None = None) -> Checked:
     """Stations with a place, a power and at least one plug; empty power and plugs take a stated default."""
     rules = (RowRule("station_id", pl.col("station_id").is_first_distinct(), "is the id of an earlier station"),)
-    return check(source, STATIONS, rules)
+    return check(source, STATIONS, rules, mapped=mapped)

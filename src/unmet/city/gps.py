@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -76,13 +76,15 @@ def stitch_trips(
     seed: int = 1,
     on_progress: Callable[[int], None] | None = None,
     batch_rows: int = 500_000,
+    mapped: Mapping[str, str] | None = None,
 ) -> Stitched:
     """Stitch GPS points (a CSV, gzipped CSV or Parquet file, or a frame) into trips.
 
     A file is read in batches of `batch_rows`, which do not change the result; in memory are one batch, a fixed record
     for every vehicle, the trips and the rejects. Points of one vehicle come in time order. With `privacy_noise_m`, a
     least and a most distance, every stop is displaced in a random direction: the end of a trip and the start of the
-    next alike. `on_progress` is told the number of points read so far.
+    next alike. `on_progress` is told the number of points read so far. `mapped`, {name: column}, says which column
+    holds what.
     """
     low, high = privacy_noise_m or (0, 0)
     if not 0 <= low <= high <= 100_000:
@@ -93,7 +95,7 @@ def stitch_trips(
     numbers: dict[str, int] = {}  # of the vehicles, as they appear
     rejected: list[pl.DataFrame] = []
     points_in = 0
-    for batch in point_batches(source, batch_rows):
+    for batch in point_batches(source, batch_rows, mapped):
         points, unusable = usable_points(batch)
         rejected += [frame for frame in (batch.odd, unusable) if not frame.is_empty()]
         ms, lat, lon = (points[name].cast(pl.Float64).to_numpy(writable=True) for name in ("time", "lat", "lon"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import datetime as dt
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -20,7 +20,7 @@ __all__ = ["GPS_POINTS", "REJECTED", "PointBatch", "point_batches", "source_name
 GPS_POINTS = Table(
     "GPS points",
     (
-        Column("vehicle_id", "text", "", "the car", aliases=("vehicle", "car_id", "id")),
+        Column("vehicle_id", "text", "", "the car", aliases=("vehicle", "car_id", "uid", "id")),
         Column("time", "time", "UTC", "when it was there", aliases=("timestamp", "datetime", "t")),
         Column("lat", "number", "degree", "where it was", aliases=("latitude",), least=-90, most=90),
         Column("lon", "number", "degree", "where it was", aliases=("longitude", "lng"), least=-180, most=180),
@@ -87,29 +87,29 @@ def source_name(source: Any) -> str:
     return str(source) if isinstance(source, str | Path) else f"The table of {GPS_POINTS.name}"
 
 
-def point_batches(source: Any, rows: int) -> Iterator[PointBatch]:
-    """The points of a file or frame, at most `rows` at a time."""
+def point_batches(source: Any, rows: int, mapped: Mapping[str, str] | None = None) -> Iterator[PointBatch]:
+    """The points of a file or frame, at most `rows` at a time; `mapped`, {name: column}, says which column is which."""
     if not isinstance(source, str | Path):
         frame = as_frame(source)
-        names = {name: frame.columns[i] for name, i in _wanted(frame.columns, source).items()}
+        names = {name: frame.columns[i] for name, i in _wanted(frame.columns, source, mapped).items()}
         yield from _counted((frame.slice(i, rows) for i in range(0, frame.height, rows)), names)
         return
     path = Path(source)
     try:
         with open_file(path) as file:
-            yield from _parquet_batches(path, rows) if file is None else _csv_batches(path, file, rows)
+            yield from _parquet_batches(path, rows, mapped) if file is None else _csv_batches(path, file, rows, mapped)
     except PolarsError as error:
         raise InputError(f"Cannot read {path}: {error}. Check that the file is whole.") from None
 
 
-def _parquet_batches(path: Path, rows: int) -> Iterator[PointBatch]:
+def _parquet_batches(path: Path, rows: int, mapped: Mapping[str, str] | None) -> Iterator[PointBatch]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         with pq.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20) as file:
             columns = file.schema_arrow.names
-            names = {name: columns[i] for name, i in _wanted(columns, path).items()}
+            names = {name: columns[i] for name, i in _wanted(columns, path, mapped).items()}
             frames = (pl.DataFrame(batch) for batch in file.iter_batches(rows, columns=list(names.values())))
             yield from _counted(frames, names)
     except pa.ArrowException as error:
@@ -131,7 +131,7 @@ def _counted(frames: Iterator[pl.DataFrame], names: dict[str, str]) -> Iterator[
         done += frame.height
 
 
-def _csv_batches(path: Path, file: BinaryIO, rows: int) -> Iterator[PointBatch]:
+def _csv_batches(path: Path, file: BinaryIO, rows: int, mapped: Mapping[str, str] | None) -> Iterator[PointBatch]:
     header = file.readline(100_000)
     if b"\x00" in header:
         raise InputError(f"{path} is a binary file: give a CSV or Parquet file.")
@@ -141,7 +141,7 @@ def _csv_batches(path: Path, file: BinaryIO, rows: int) -> Iterator[PointBatch]:
         raise InputError(f"{path} is not text in UTF-8: save it as CSV in UTF-8, or give a Parquet file.") from None
     separator = max(",;\t", key=text.count)
     names = next(csv.reader([text], delimiter=separator), [])
-    wanted = _wanted(names, path)
+    wanted = _wanted(names, path, mapped)
     done = 1
     while lines := list(islice(file, rows)):
         yield _csv_batch(lines, done + 1, separator, len(names), wanted)
@@ -194,12 +194,17 @@ def _is_utf8(text: bytes) -> bool:
         return False
 
 
-def _wanted(names: Sequence[str], source: Any) -> dict[str, int]:
+def _wanted(names: Sequence[str], source: Any, mapped: Mapping[str, str] | None = None) -> dict[str, int]:
     """Which of the columns `names` is which of `GPS_POINTS`."""
     places = {name.strip().lower(): i for i, name in reversed(list(enumerate(names)))}
+    given = {name: column.strip().lower() for name, column in (mapped or {}).items()}
+    known = [column.name for column in GPS_POINTS.columns]
+    if wrong := [name for name in given if name not in known]:
+        raise InputError(f"{GPS_POINTS.name} have no {wrong[0]!r} to map a column to: they have {', '.join(known)}.")
     wanted = {}
     for column in GPS_POINTS.columns:
-        for spelling in reversed((column.name, *column.aliases)):
+        spellings = (given[column.name],) if column.name in given else (column.name, *column.aliases)
+        for spelling in reversed(spellings):
             if spelling in places:
                 wanted[column.name] = places[spelling]
     missing = [column.name for column in GPS_POINTS.columns if column.name not in wanted]

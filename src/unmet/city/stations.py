@@ -29,15 +29,28 @@ KINDS: tuple[StationKind, ...] = (
     StationKind(150.0, 0.04, (4,)),
 )
 
-DRAW = 2  # the seed of the one draw of stations that is the built-in city's
+WESTERN: tuple[tuple[str, float, float, float, int], ...] = (
+    ("Roskilde north", 55.657, 12.085, 22.0, 4),
+    ("Roskilde south", 55.622, 12.085, 22.0, 4),
+)
+"""The two stations of the western, residential region: name, lat, lon, power of a plug [kW], plugs.
+
+The paper says of its most censored cluster that "only two regional charging stations" cover "a large spatial area".
+"""
+
+DRAW = 11  # the seed of the one draw of stations that is the built-in city's
 
 
-def synthetic_stations(seed: int = DRAW) -> pl.DataFrame:
+def synthetic_stations(
+    seed: int = DRAW,
+    kinds: tuple[StationKind, ...] = KINDS,
+    western: tuple[tuple[str, float, float, float, int], ...] = WESTERN,
+) -> pl.DataFrame:
     """Stations of the built-in city. They are always the same ones, unless another draw is asked for."""
-    rng = np.random.default_rng([seed, 0x57A7])
     zealand, amager = land_polygons_km()
-    rows = []
-    for place in PLACES:
+    rows: list[tuple[str, float, float, float, int]] = []
+    for number, place in enumerate(PLACES):
+        rng = np.random.default_rng([seed, 0x57A7, number])  # so that one place's stations do not move another's
         centre_x, centre_y = (float(c) for c in ORIGIN.to_km(place.lat, place.lon))
         spread = min(0.55 * np.sqrt(place.area_km2 / np.pi), 2.2)
         for _ in range(place.stations):
@@ -45,9 +58,10 @@ def synthetic_stations(seed: int = DRAW) -> pl.DataFrame:
                 x, y = centre_x + spread * rng.standard_normal(), centre_y + spread * rng.standard_normal()
                 if is_land(x, y, zealand, amager):
                     break
-            kind = KINDS[rng.choice(len(KINDS), p=[k.share for k in KINDS])]
+            kind = kinds[rng.choice(len(kinds), p=[k.share for k in kinds])]
             lat, lon = ORIGIN.to_degrees(x, y)
             rows.append((place.name, float(lat), float(lon), kind.power_kw, int(rng.choice(kind.plugs))))
+    rows += western
     frame = pl.DataFrame(rows, schema=["name", "lat", "lon", "power_kw", "plugs"], orient="row")
     return frame.select(
         pl.format("s{}", pl.int_range(1, pl.len() + 1).cast(pl.String).str.zfill(3)).alias("station_id"),

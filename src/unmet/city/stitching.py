@@ -22,6 +22,9 @@ DUPLICATE, EARLIER, JUMP, AHEAD = 1, 2, 3, 4  # why a point is set aside
 AFTER_SILENCE, AFTER_JUMP = 2, 3  # points in a row, the held ones included, that show that a car really is there
 KNOWN, UNKNOWN = 0, 1  # the way from a car's last point to its next
 DRIVING_KM_PER_MS = 5 / 3.6e6  # over a silence, as the crow flies: slower than this is no evidence of driving
+CATCH_UP_KM = (
+    1.0  # a driving car whose position leaps by less than this was there all along: its receiver lagged behind
+)
 COLD_START_KM_PER_MS = 30 / 3.6e6  # between parking place and first fix, where the receiver was slow to start
 
 TRIPS, REJECTS, KEPT, FRAGMENTS = 0, 1, 2, 3  # places in the array of counts
@@ -46,6 +49,8 @@ CAR = np.dtype(
         ("points", "i8"), ("ms", "f8"), ("lat", "f8"), ("lon", "f8"),  # good points so far, and the last of them
         ("driving", "i8"), ("stop_lat", "f8"), ("stop_lon", "f8"),  # where it is parked, or drove away from
         ("start_ms", "f8"), ("km", "f8"), ("reach_km", "f8"), ("trip_points", "i8"),  # the drive so far
+        ("first_km", "f8"),  # how far from its place the car was at the first point of the drive
+        ("ended", "i8"), ("end_ms", "f8"),  # whether there was a trip before, and when it ended
         ("counted_lat", "f8"), ("counted_lon", "f8"),  # the last point that added distance
         # The latest points that lie within the stop radius, a rest if this lasts: its first point, its centre, and
         # what the drive amounted to when it began.
@@ -83,17 +88,28 @@ def _begin_rest(car: Any, ms: float, lat: float, lon: float) -> None:
 
 
 @compiled()
+def _drifted(car: Any, lat: float, lon: float, limits: Limits) -> bool:
+    """Whether a car is back at its place and was never farther away than at first: a wrong fix that wore off.
+
+    A car that drives somewhere and back gets farther than the first point that shows it away.
+    """
+    back = _km(car.stop_lat, car.stop_lon, lat, lon) <= limits.stop_km
+    return back and car.reach_km <= car.first_km + limits.noise_km
+
+
+@compiled()
 def _end_drive(car: Any, vehicle: int, lat: float, lon: float, limits: Limits, trips: Any, counts: Any) -> None:
     """The car has been at rest at (lat, lon) since its rest began: a trip, or a fragment that is only counted."""
     tail = _km(car.rest_lat, car.rest_lon, lat, lon)
     km = car.rest_km + (tail if tail >= limits.noise_km else 0.0)
     far = min(km, car.reach_km) >= limits.least_km
-    if far and car.rest_ms - car.start_ms >= limits.least_ms:
+    if far and car.rest_ms - car.start_ms >= limits.least_ms and not _drifted(car, lat, lon, limits):
         trip = trips[counts[TRIPS]]
         trip.vehicle, trip.points, trip.distance_km = vehicle, car.rest_trip_points, km
         trip.start_time, trip.start_lat, trip.start_lon = int(car.start_ms), car.stop_lat, car.stop_lon
         trip.end_time, trip.end_lat, trip.end_lon = int(car.rest_ms), lat, lon
         counts[TRIPS] += 1
+        car.ended, car.end_ms = 1, car.rest_ms
     else:
         counts[FRAGMENTS] += 1
     car.driving, car.stop_lat, car.stop_lon = 0, lat, lon
@@ -102,25 +118,28 @@ def _end_drive(car: Any, vehicle: int, lat: float, lon: float, limits: Limits, t
 @compiled()
 def _drive_away(car: Any, ms: float, lat: float, lon: float, km: float, start_ms: float) -> None:
     car.driving, car.start_ms, car.km, car.reach_km, car.trip_points = 1, start_ms, km, km, 2
+    car.first_km = km
     car.counted_lat, car.counted_lon = lat, lon
     _begin_rest(car, ms, lat, lon)
 
 
 @compiled()
 def _drive_on(
-    car: Any, vehicle: int, ms: float, lat: float, lon: float, silence: float, limits: Limits, trips: Any, counts: Any
-) -> None:
+    car: Any, vehicle: int, ms: float, lat: float, lon: float, way: int, silence: float, limits: Limits, trips: Any,
+    counts: Any,
+) -> None:  # fmt: skip
     leg = _km(car.counted_lat, car.counted_lon, lat, lon)
     if leg >= limits.noise_km:
-        car.km += leg
+        car.km += leg if way == KNOWN else 0.0  # nobody knows how far a car went that turned up elsewhere
         car.counted_lat, car.counted_lon = lat, lon
     car.trip_points += 1
     away = _km(car.stop_lat, car.stop_lon, lat, lon)
     car.reach_km = max(car.reach_km, away)
-    if away <= limits.stop_km and car.reach_km < limits.least_km:  # back before it got anywhere: it is still parked
+    if away <= limits.stop_km and (car.reach_km < limits.least_km or _drifted(car, lat, lon, limits)):
+        # Back before it got anywhere, or a wrong fix: it is still parked.
         car.driving = 0
         counts[FRAGMENTS] += 1
-    elif silence >= limits.stop_ms or _km(car.centre_lat, car.centre_lon, lat, lon) > limits.stop_km:
+    elif way == UNKNOWN or silence >= limits.stop_ms or _km(car.centre_lat, car.centre_lon, lat, lon) > limits.stop_km:
         _begin_rest(car, ms, lat, lon)
     else:
         car.rest_points += 1
@@ -141,20 +160,24 @@ def _accept(
     silence = ms - car.ms
     silent = silence >= limits.stop_ms
     drove = silence < limits.bridge_ms and _km(car.lat, car.lon, lat, lon) >= DRIVING_KM_PER_MS * silence
-    lost = broken or (silent and not drove)
+    # A driving car that turns up elsewhere at once goes on driving: it had no time to park.
+    lost = (broken and (silent or not car.driving)) or (silent and not drove)
     if car.driving and lost:
         _end_drive(car, vehicle, car.lat, car.lon, limits, trips, counts)
     if car.points == 0 or (broken and not car.driving):
         car.stop_lat, car.stop_lon = lat, lon
     elif car.driving:
-        _drive_on(car, vehicle, ms, lat, lon, silence, limits, trips, counts)
+        _drive_on(car, vehicle, ms, lat, lon, way, silence, limits, trips, counts)
     else:
         away = _km(car.stop_lat, car.stop_lon, lat, lon)
         if away > limits.stop_km:
             if not lost:
                 _drive_away(car, ms, lat, lon, away, car.ms)
             elif away <= limits.cold_start_km:
-                _drive_away(car, ms, lat, lon, away, max(car.ms, np.floor(ms - away / COLD_START_KM_PER_MS)))
+                left = max(car.ms, np.floor(ms - away / COLD_START_KM_PER_MS))
+                if car.ended:  # what is shorter than a stop is no parking
+                    left = min(max(left, car.end_ms + limits.stop_ms), ms)
+                _drive_away(car, ms, lat, lon, away, left)
             else:  # it drove here unseen, at a time that nobody knows
                 car.stop_lat, car.stop_lon = lat, lon
     car.points += 1
@@ -172,7 +195,9 @@ def _reject(line: int, why: int, ms: float, lat: float, lon: float, rejects: Any
 def _release(car: Any, vehicle: int, limits: Limits, trips: Any, counts: Any) -> None:
     """The held points were right: the car really is there."""
     for i in range(car.held):
-        way = UNKNOWN if i == 0 and car.needed == AFTER_JUMP else KNOWN
+        leap = i == 0 and car.needed == AFTER_JUMP
+        caught_up = car.driving and _km(car.lat, car.lon, car.held_lat[0], car.held_lon[0]) <= CATCH_UP_KM
+        way = UNKNOWN if leap and not caught_up else KNOWN
         _accept(car, vehicle, car.held_ms[i], car.held_lat[i], car.held_lon[i], way, limits, trips, counts)
     car.held = 0
 

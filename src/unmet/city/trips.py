@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from unmet.city.busyness import Busyness, draw_busyness
 from unmet.city.places import ORIGIN, PLACES, ROAD_DETOUR, TIME_ZONE, land_polygons_km
 from unmet.compiled import compiled
 
@@ -28,12 +29,16 @@ class Habits(NamedTuple):
 
     # A car is seen for a while (a visit, a lease, all three months): lognormal days, cut by the period.
     seen_days: float = 2.0  # median
-    seen_spread: float = 2.77  # of the logarithm
+    seen_spread: float = 2.99  # of the logarithm
     # While it is there, it is out on a weekday with this probability, times the factor of other days.
     weekday: float = 0.99
-    saturday: float = 0.85
-    sunday: float = 0.8
-    holiday: float = 0.74
+    saturday: float = 0.74
+    sunday: float = 0.68
+    holiday: float = 0.68
+    # How much days, weeks and places differ (`unmet.city.busyness`): they change how many cars are out and where to.
+    city_day_spread: float = 0.15
+    place_week_spread: float = 0.1
+    place_day_spread: float = 0.25
     # Commuting: which share of the cars, and on which share of the weekdays on which the car is out at all.
     commuters: float = 0.5
     commutes: float = 0.88
@@ -48,7 +53,7 @@ class Habits(NamedTuple):
     tour_hour: float = 10.8
     tour_hour_spread: float = 2.8
     another_errand: float = 0.76  # after each errand
-    errand_hours: float = 1.15  # median stay
+    errand_hours: float = 1.25  # median stay
     errand_spread: float = 0.7  # of the logarithm of the stay
     # Evenings.
     evening_out: float = 0.4
@@ -68,13 +73,14 @@ class _Zones(NamedTuple):
     y: Floats
     spread: Floats
     to_work: Floats  # (from, to), cumulative
-    to_errand: Floats  # (from, to), cumulative
+    to_errand: Floats  # (days, from, to), cumulative
 
 
 class _Calendar(NamedTuple):
     midnight_s: Floats  # UTC second of local midnight
     clock_change_s: Floats  # what to add to the local clock after 03:00, seconds
-    out: Floats  # probability that a car is used
+    out: Floats  # (days, places), probability that a car is used
+    more: Floats  # factor on the chance of one more errand
     commute: Floats  # probability that a used commuter car goes to work
 
 
@@ -86,7 +92,15 @@ def synthetic_trips(seed: int, vehicles: int = VEHICLES, habits: Habits | None =
     """
     habits = habits or Habits()
     rng = np.random.default_rng([seed, 0x7219])
-    zones, calendar = _zones(habits), _calendar(habits)
+    busy = draw_busyness(
+        np.random.default_rng([seed, 0xDA75]),
+        (LAST_DAY - FIRST_DAY).days + 1,
+        len(PLACES),
+        city_day=habits.city_day_spread,
+        place_week=habits.place_week_spread,
+        place_day=habits.place_day_spread,
+    )
+    zones, calendar = _zones(habits, busy), _calendar(habits, busy)
     cars = np.array([p.population * p.cars_per_person for p in PLACES])
     home = rng.choice(len(PLACES), size=vehicles, p=cars / cars.sum())
     days = np.ceil(habits.seen_days * np.exp(habits.seen_spread * rng.standard_normal(vehicles)))
@@ -98,7 +112,7 @@ def synthetic_trips(seed: int, vehicles: int = VEHICLES, habits: Habits | None =
     return _as_frame(table)
 
 
-def _zones(habits: Habits) -> _Zones:
+def _zones(habits: Habits, busy: Busyness) -> _Zones:
     lat, lon = np.array([[p.lat, p.lon] for p in PLACES]).T
     x, y = ORIGIN.to_km(lat, lon)
     radius = np.sqrt(np.array([p.area_km2 for p in PLACES]) / np.pi)
@@ -109,18 +123,18 @@ def _zones(habits: Habits) -> _Zones:
 
     def leads_to(attraction: Floats, reach_km: float) -> Floats:
         weight = attraction * np.exp(-apart / reach_km)
-        return np.cumsum(weight / weight.sum(axis=1, keepdims=True), axis=1)
+        return np.cumsum(weight / weight.sum(axis=-1, keepdims=True), axis=-1)
 
     return _Zones(
         x,
         y,
         np.minimum(0.55 * radius, 2.2),
         leads_to(workplaces, habits.work_reach_km),
-        leads_to(0.5 * workplaces + 0.3 * people, habits.errand_reach_km),
+        leads_to(busy.place[:, None, :] * (0.5 * workplaces + 0.3 * people), habits.errand_reach_km),
     )
 
 
-def _calendar(habits: Habits) -> _Calendar:
+def _calendar(habits: Habits, busy: Busyness) -> _Calendar:
     days = [FIRST_DAY + dt.timedelta(days=i) for i in range((LAST_DAY - FIRST_DAY).days + 1)]
     zone = ZoneInfo(TIME_ZONE)
     midnight = [dt.datetime.combine(day, dt.time(), zone) for day in days]
@@ -133,7 +147,10 @@ def _calendar(habits: Habits) -> _Calendar:
     return _Calendar(
         np.array([m.timestamp() for m in midnight]),
         np.array(change),
-        habits.weekday * out * np.where(holiday, habits.holiday, 1.0),
+        np.minimum(
+            (habits.weekday * out * np.where(holiday, habits.holiday, 1.0) * busy.city)[:, None] * busy.place, 1.0
+        ),
+        busy.city,
         commute,
     )
 
@@ -208,9 +225,11 @@ def _set_stop(stops: Floats, n: int, x: float, y: float, hours: float) -> None:
 def _plan_day(
     rng: np.random.Generator,
     works: bool,
+    day: int,
     home: tuple[int, float, float],
     work: tuple[int, float, float],
     zones: _Zones,
+    calendar: _Calendar,
     habits: Habits,
     zealand: Floats,
     amager: Floats,
@@ -228,7 +247,7 @@ def _plan_day(
         at_zone = work[0]
         if rng.random() < habits.lunch_errand:
             _set_stop(stops, n, work[1], work[2], hours / 2)
-            zone = _next_zone(rng, zones.to_errand, at_zone)
+            zone = _next_zone(rng, zones.to_errand[day], at_zone)
             x, y = _spot(rng, zone, zones, zealand, amager)
             _set_stop(stops, n + 1, x, y, _stay(rng, 0.5, 0.4))
             _set_stop(stops, n + 2, work[1], work[2], hours / 2)
@@ -239,18 +258,18 @@ def _plan_day(
     else:
         leave = min(max(habits.tour_hour + habits.tour_hour_spread * rng.standard_normal(), 6.5), 19.0)
         errands = 1
-        while errands < 6 and rng.random() < habits.another_errand:
+        while errands < 6 and rng.random() < habits.another_errand * calendar.more[day]:
             errands += 1
     for _ in range(errands):
         # Half of the errands are done near home, whatever the car passed on its way.
         near = home[0] if rng.random() < 0.5 else at_zone
-        at_zone = _next_zone(rng, zones.to_errand, near)
+        at_zone = _next_zone(rng, zones.to_errand[day], near)
         x, y = _spot(rng, at_zone, zones, zealand, amager)
         _set_stop(stops, n, x, y, _stay(rng, habits.errand_hours, habits.errand_spread))
         n += 1
     if rng.random() < habits.evening_out:
         _set_stop(stops, n, home[1], home[2], 0.5 + 1.5 * rng.random())
-        zone = _next_zone(rng, zones.to_errand, home[0])
+        zone = _next_zone(rng, zones.to_errand[day], home[0])
         x, y = _spot(rng, zone, zones, zealand, amager)
         _set_stop(stops, n + 1, x, y, _stay(rng, habits.evening_hours, 0.4))
         n += 2
@@ -284,10 +303,10 @@ def _drive(
         free_at = 0.0
         certain = rng.integers(seen[vehicle, 0], seen[vehicle, 1])  # a car in the data was out at least once
         for day in range(seen[vehicle, 0], seen[vehicle, 1]):
-            if rng.random() >= calendar.out[day] and day != certain:
+            if rng.random() >= calendar.out[day, homes[vehicle]] and day != certain:
                 continue
             works = commuter[vehicle] and rng.random() < calendar.commute[day]
-            stops_today, hour = _plan_day(rng, works, home, work, zones, habits, zealand, amager, stops)
+            stops_today, hour = _plan_day(rng, works, day, home, work, zones, calendar, habits, zealand, amager, stops)
             homeward = max(habits.homeward_hour + habits.homeward_spread * rng.standard_normal(), hour + 1.0)
             if rng.random() < habits.night_out:
                 homeward += 3.0

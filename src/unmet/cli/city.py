@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,9 @@ from unmet.cli.options import (
     QUEUES,
     Cars,
     Json,
+    Mapped,
+    MapStations,
+    MapTrips,
     Overwrite,
     Seed,
     StationsFile,
@@ -18,10 +22,14 @@ from unmet.cli.options import (
     TripsFile,
     complete_queue,
     make_city,
+    pairs_of,
 )
 from unmet.cli.study import censoring_study
+from unmet.errors import InputError
 
 __all__ = ["demo", "simulate", "trips"]
+
+MONDAY = datetime(2024, 1, 8)
 
 
 def demo(
@@ -40,7 +48,7 @@ def demo(
     from unmet.views.model_report import ModelReport
     from unmet.views.terminal import progress, training_progress
 
-    city = make_city(None, None, None, "Europe/Copenhagen", seed)
+    city = make_city(None, None, None, None, seed)
     with run_folder(out, overwrite=overwrite) as folder:
         study = censoring_study(city, 10, seed)
         with progress("Drawing the figures"):
@@ -67,19 +75,43 @@ def trips(
         tuple[float, float] | None,
         typer.Option(metavar="LEAST MOST", help="Move every stop by this many metres in a random direction."),
     ] = None,
+    matsim: Annotated[
+        Path | None, typer.Option(help="Plans or events of a MATSim scenario, .xml or .xml.gz, whose cars to take.")
+    ] = None,
+    network: Annotated[Path | None, typer.Option(help="Its network, for places of links and lengths.")] = None,
+    chargers: Annotated[
+        Path | None, typer.Option(help="Its chargers, written as stations beside the trips (OUT.stations).")
+    ] = None,
+    crs: Annotated[str | None, typer.Option(help="Grid of the scenario's positions, as EPSG:25832.")] = None,
+    mode: Annotated[str, typer.Option(help="Mode of the cars in the scenario.")] = "car",
+    day: Annotated[datetime, typer.Option(formats=["%Y-%m-%d"], help="Date of the scenario's day.")] = MONDAY,
+    days: Annotated[int, typer.Option(min=1, help="Days on end on which that day is driven.")] = 1,
+    time_zone: Annotated[str, typer.Option(help="Time zone of the scenario's clocks.")] = "UTC",
+    mapped: Mapped = None,
     stop_minutes: Annotated[float, typer.Option(min=0.5, help="A rest this long ends a trip.")] = 5.0,
     seed: Seed = 1,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Stitch raw GPS points into trips, or write the trips of the built-in city."""
-    from unmet.city.export import write_trips
+    """Stitch raw GPS points into trips, read those of a MATSim scenario, or write those of the built-in city."""
+    from unmet.city.export import MatsimSource, write_matsim, write_trips
+    from unmet.city.matsim import MatsimDay
     from unmet.views.terminal import progress, report, report_set_aside
 
+    if matsim:
+        if gps:
+            raise InputError("Give --gps or --matsim, not both: either says where the trips come from.")
+        source = MatsimSource(matsim, network, chargers, crs, mode)
+        with progress("Reading the scenario"):
+            summary, rejected = write_matsim(out, source, MatsimDay(day.date(), days, time_zone), overwrite=overwrite)
+        report_set_aside(rejected)
+        report("Trips", summary, as_json=as_json)
+        return
     with progress("Stitching", parts="GPS points") if gps else progress("Driving through the city") as advance:
         summary, rejected = write_trips(
             out,
             gps,
+            mapped=pairs_of(mapped, "--map"),
             stop_minutes=stop_minutes,
             privacy_noise_m=privacy_noise,
             seed=seed,
@@ -105,12 +137,22 @@ def simulate(
     ] = None,
     turned_away: Annotated[
         str | None,
-        typer.Option(help="What drivers do who find no plug: elsewhere, retry (after the next trip) or divert (to the "
-                     "next nearest station at once). [elsewhere]"),
+        typer.Option(help="What drivers do who find no plug: elsewhere, keep (their charge, decide anew), "
+                     "retry (after the next trip) or divert (to the next nearest station at once). [elsewhere]"),
     ] = None,
-    turned_away_share: Annotated[float | None, typer.Option(help="Share of them who retry or divert. [1]")] = None,
+    turned_away_share: Annotated[float | None, typer.Option(help="Share who keep, retry or divert. [1]")] = None,
     curve: Annotated[
-        str | None, typer.Option(help="Charging curve: continuous, or literal as the paper prints it. [continuous]")
+        str | None,
+        typer.Option(help="Charging curve: continuous, literal as the paper prints it, or literal-lost, by which lost "
+                     "drivers' energy is counted too. [continuous]"),
+    ] = None,
+    plug_in_a: Annotated[
+        float | None, typer.Option(help="a of Beta(a, b), the state of charge at which drivers plug in. [3.4]")
+    ] = None,
+    plug_in_b: Annotated[float | None, typer.Option(help="b of it; its mean is a / (a + b). [3.7]")] = None,
+    fleet: Annotated[
+        Path | None,
+        typer.Option(help="Your own fleet, YAML (models, initial_soc, home_charging) or CSV (models). [Denmark's]"),
     ] = None,
     distance_sensitivity: Annotated[
         float | None, typer.Option(help="s in exp(-s D), 1/km; -1 is the paper's literal formula. [1]")
@@ -119,7 +161,9 @@ def simulate(
     trips: TripsFile = None,
     stations: StationsFile = None,
     cars: Cars = None,
-    time_zone: TimeZone = "Europe/Copenhagen",
+    time_zone: TimeZone = None,
+    map_trips: MapTrips = None,
+    map_stations: MapStations = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:  # fmt: skip
@@ -127,6 +171,7 @@ def simulate(
     from unmet.demand.regions import kmeans_regions
     from unmet.demand.stored import write_regions
     from unmet.runs import run_folder
+    from unmet.simulation.fleet import read_fleet
     from unmet.simulation.run import summarise, write_run
     from unmet.simulation.scenario import read_scenario, scenario_from
     from unmet.simulation.simulate import prepare
@@ -139,6 +184,7 @@ def simulate(
     trips = trips or _path(city_of.get("trips"))
     stations = stations or _path(city_of.get("stations"))
     cars = cars or city_of.get("cars")
+    time_zone = time_zone or city_of.get("time_zone")
     if trips and not cars and penetration is None and "penetration" not in base:
         penetration = 1.0
     given = {
@@ -149,10 +195,13 @@ def simulate(
         "turned_away_share": turned_away_share,
         "curve": curve,
         "distance_sensitivity": distance_sensitivity,
+        "plug_in_a": plug_in_a,
+        "plug_in_b": plug_in_b,
+        "fleet": read_fleet(fleet) if fleet else None,
     }
     chosen = scenario_from(base | {k: v for k, v in given.items() if v is not None}, "The scenario")
     with run_folder(out, overwrite=overwrite) as folder:
-        city = make_city(trips, stations, cars, time_zone, chosen.seed)
+        city = make_city(trips, stations, cars, time_zone, chosen.seed, map_trips, map_stations)
         with progress("Simulating"):
             outcome = play(prepare(city), chosen)
         write_run(folder, city, chosen, outcome, {"trips": trips, "stations": stations})

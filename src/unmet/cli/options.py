@@ -15,7 +15,7 @@ from unmet.errors import InputError
 if TYPE_CHECKING:
     from unmet.city.build import City
 
-BACKBONES = ("tgcn", "mlp", "linear", "seasonal")  # for help and completion, without slow imports
+BACKBONES = ("tgcn", "mlp", "linear", "seasonal", "tgcn-adaptive")  # for help and completion, without slow imports
 LIKELIHOODS = ("exposure", "censored-quantile", "quantile", "tobit", "gaussian")
 QUEUES = ("gas-station", "three-hour", "first-come", "reservation")
 
@@ -33,7 +33,18 @@ Cars = Annotated[
     typer.Option(min=1, help="Cars in the city, which a penetration is a share of. Default: 571,627 for the built-in "
                  "trips, the vehicles in the file for your own."),
 ]  # fmt: skip
-TimeZone = Annotated[str, typer.Option(help="Time zone of the city, for figures by hour of the day.")]
+TimeZone = Annotated[
+    str | None,
+    typer.Option(help="Time zone of the city's clocks. [Europe/Copenhagen for the built-in trips, UTC for your own]"),
+]
+MapTrips = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=COLUMN", help="Which column of --trips holds what, as vehicle_id=car."),
+]
+ScenarioFile = Annotated[
+    Path | None,
+    typer.Option("--scenario", help="Scenario file with what else holds, as `turned_away: keep`."),
+]
 StationsTable = Annotated[Path | None, typer.Option(help="Table of stations: ids, positions, plugs.")]
 FormatName = Annotated[str, typer.Option("--format", help="Format of the files; auto finds it out for each.")]
 Mapped = Annotated[
@@ -66,8 +77,10 @@ Spill = Annotated[
     str, typer.Option(metavar="SHARE", help="Share of the others who are served at a site nearby; auto: estimated.")
 ]
 Energy = Annotated[
-    str, typer.Option(help="What a lost driver would have taken: seen (as others there), or to-80 (up to 80 %).")
-]
+    str,
+    typer.Option(help="What a lost driver would have taken: seen (as others there) or to-80 (up to 80 %); auto is "
+                 "to-80 for sessions that `unmet simulate` wrote, which counts lost drivers so, and else seen."),
+]  # fmt: skip
 
 
 def with_options(options: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -115,13 +128,40 @@ def complete_queue(incomplete: str) -> list[str]:
     return [name for name in QUEUES if name.startswith(incomplete)]
 
 
-def make_city(trips: Path | None, stations: Path | None, cars: int | None, time_zone: str, seed: int) -> City:
+def pairs_of(mapped: list[str] | None, option: str) -> dict[str, str]:
+    """NAME=COLUMN pairs of an option as {name: column}."""
+    pairs = {}
+    for text in mapped or ():
+        name, equals, column = text.partition("=")
+        if not (name and equals and column):
+            raise InputError(f"{option} {text!r} makes no sense: give NAME=COLUMN, as vehicle_id=car.")
+        pairs[name] = column
+    return pairs
+
+
+def make_city(
+    trips: Path | None,
+    stations: Path | None,
+    cars: int | None,
+    time_zone: str | None,
+    seed: int,
+    map_trips: list[str] | None = None,
+    map_stations: list[str] | None = None,
+) -> City:
     """The city to work on, with what there is to say of it."""
     from unmet.city.build import build_city
     from unmet.views.terminal import progress, report_set_aside, say
 
     with progress("Building the city"):
-        city = build_city(trips, stations, cars, time_zone, seed)
+        city = build_city(
+            trips,
+            stations,
+            cars,
+            time_zone,
+            seed,
+            mapped=pairs_of(map_trips, "--map-trips"),
+            mapped_stations=pairs_of(map_stations, "--map-stations"),
+        )
     for note in city.notes():
         say(note)
     report_set_aside(city.rejected)

@@ -98,7 +98,7 @@ def panel(
     out: Annotated[Path, typer.Option(help="Folder to write to.")],
     waiting: Waiting = "auto",
     spill: Spill = "auto",
-    energy: Energy = "seen",
+    energy: Energy = "auto",
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
@@ -111,7 +111,9 @@ def panel(
     from unmet.views.terminal import progress, report_set_aside
 
     estimator = LostDemand(
-        waiting=share_option("--waiting", waiting), spill=share_option("--spill", spill), energies=energy
+        waiting=share_option("--waiting", waiting),
+        spill=share_option("--spill", spill),
+        energies=energies_of(choices, energy),
     )
     with run_folder(out, overwrite=overwrite) as folder:
         with progress("Reading records", parts="files") as show:
@@ -133,7 +135,7 @@ def recover(
     seed: Seed = 1,
     waiting: Waiting = "auto",
     spill: Spill = "auto",
-    energy: Energy = "seen",
+    energy: Energy = "auto",
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
@@ -152,7 +154,7 @@ def recover(
     estimator = LostDemand(
         waiting=share_option("--waiting", waiting),
         spill=share_option("--spill", spill),
-        energies=energy,
+        energies=energies_of(choices, energy),
         draws=draws,
         interval=interval,
         seed=seed,
@@ -171,6 +173,16 @@ def recover(
     if rejected is not None:
         report_set_aside(rejected)
     print_recovery(report, summary, out, as_json=as_json)
+
+
+def energies_of(choices: PanelChoices, energy: str) -> str:
+    """How the energy of lost drivers is taken, by the option: a simulation counts them as charging to 80 %."""
+    if energy != "auto":
+        return energy
+    simulated = [
+        (path.parent / "scenario.yaml").is_file() and path.name == "sessions.parquet" for path in choices.files
+    ]
+    return "to-80" if simulated and all(simulated) else "seen"
 
 
 def panel_folder(choices: PanelChoices) -> Path | None:

@@ -17,7 +17,10 @@ from unmet.cli.options import (
     Json,
     MapFile,
     Mapped,
+    MapStations,
+    MapTrips,
     Overwrite,
+    ScenarioFile,
     Seed,
     StationsFile,
     StationsTable,
@@ -30,8 +33,11 @@ from unmet.errors import InputError
 
 if TYPE_CHECKING:
     from unmet.city.build import City
+    from unmet.simulation.scenario import Scenario
     from unmet.study.censoring import CensoringStudy
     from unmet.study.experiments import Choices, Experiment
+    from unmet.study.outline import Outline
+    from unmet.study.scenes import Sampling
 
 __all__ = ["app", "censoring_study"]
 
@@ -41,11 +47,14 @@ app = typer.Typer(
 )
 
 Models = Annotated[
-    str | None, typer.Option(help="Models, by commas. [gaussian,tobit,quantile,censored-quantile,exposure,oracle]")
+    str | None, typer.Option(help="Models, by commas. [the paper's four, exposure, oracle and four baselines]")
 ]
 Backbones = Annotated[str, typer.Option(help=f"Backbones, by commas, of {', '.join(BACKBONES)}.")]
-Preset = Annotated[str, typer.Option(help="quick (two runs a cell) or paper (ten).")]
+Preset = Annotated[str, typer.Option(help="quick (three runs a cell) or paper (ten).")]
 Runs = Annotated[int | None, typer.Option(min=1, help="Runs a cell. [the preset's]")]
+Cities = Annotated[
+    int, typer.Option(min=1, help="Cities, of other seeds, that runs take turns among; ± and p are over cities.")
+]
 Epochs = Annotated[int | None, typer.Option(min=1, help="Epochs of a training at most. [80]")]
 Workers = Annotated[int | None, typer.Option(min=1, help="Trainings at once. [one a core]")]
 Scheduler = Annotated[str | None, typer.Option(help="Dask scheduler to run on, as tcp://host:8786.")]
@@ -77,13 +86,17 @@ def study_censoring(
     trips: TripsFile = None,
     stations: StationsFile = None,
     cars: Cars = None,
-    time_zone: TimeZone = "Europe/Copenhagen",
+    time_zone: TimeZone = None,
+    map_trips: MapTrips = None,
+    map_stations: MapStations = None,
+    scenario: ScenarioFile = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
     """How much demand is lost under three queues and five penetrations, beside the paper's Table 1."""
     shares = tuple(penetration or ((0.2, 0.4, 0.6, 0.8, 1.0) if trips and not cars else ()))
-    _run_censoring(make_city(trips, stations, cars, time_zone, seed), out, regions, seed, overwrite, as_json, shares)
+    city = make_city(trips, stations, cars, time_zone, seed, map_trips, map_stations)
+    _run_censoring(city, out, regions, seed, overwrite, as_json, shares, scenario)
 
 
 @app.command("total")
@@ -97,6 +110,7 @@ def study_total(
     backbones: Backbones = "tgcn",
     preset: Preset = "quick",
     runs: Runs = None,
+    cities: Cities = 3,
     seed: Seed = 1,
     epochs: Epochs = None,
     workers: Workers = None,
@@ -104,21 +118,29 @@ def study_total(
     trips: TripsFile = None,
     stations: StationsFile = None,
     cars: Cars = None,
-    time_zone: TimeZone = "Europe/Copenhagen",
+    time_zone: TimeZone = None,
+    map_trips: MapTrips = None,
+    map_stations: MapStations = None,
+    scenario: ScenarioFile = None,
     dry_run: DryRun = False,
     overwrite: StudyOverwrite = False,
     as_json: Json = False,
 ) -> None:
     """Forecast the demand of the whole city with every model: the paper's Table 3, and the gap that each closes."""
     from unmet.study.experiments import total
+    from unmet.study.outline import outline
     from unmet.study.paper import PENETRATIONS
     from unmet.study.paper import QUEUES as PAPER_QUEUES
 
-    city = make_city(trips, stations, cars, time_zone, seed)
+    city_of = _cities(trips, stations, cars, time_zone, map_trips, map_stations)
     shares = tuple(penetration or ((1.0,) if trips and not cars else PENETRATIONS))
-    choices = _choices(models, backbones, preset, runs, seed, epochs)
+    choices = _choices(models, backbones, preset, runs, seed, epochs, cities, scenario)
     how = _How(workers, scheduler, dry_run, overwrite, as_json)
-    _run_studies({out: lambda: total(city, choices, tuple(queue or PAPER_QUEUES), shares)}, how)
+    queues = tuple(queue or PAPER_QUEUES)
+    planned = outline(
+        "total", "Forecasting the demand of the whole city", choices, {"queue": queues, "penetration": shares}
+    )
+    _run_studies({out: _Study(planned, lambda: total(city_of, choices, queues, shares))}, how)
 
 
 @app.command("competition")
@@ -131,10 +153,14 @@ def study_competition(
     ] = None,
     queue: Annotated[str, typer.Option(autocompletion=complete_queue, help="Queue at all stations.")] = "gas-station",
     penetration: Annotated[float | None, typer.Option(help="Electric share of cars. [0.05; 1 for your own]")] = None,
+    sampling: Annotated[
+        str, typer.Option(help="Stations of an operator: a share of each region's, or of the whole city's.")
+    ] = "region",
     models: Models = None,
     backbones: Backbones = "tgcn",
     preset: Preset = "quick",
     runs: Runs = None,
+    cities: Cities = 3,
     seed: Seed = 1,
     epochs: Epochs = None,
     workers: Workers = None,
@@ -142,20 +168,27 @@ def study_competition(
     trips: TripsFile = None,
     stations: StationsFile = None,
     cars: Cars = None,
-    time_zone: TimeZone = "Europe/Copenhagen",
+    time_zone: TimeZone = None,
+    map_trips: MapTrips = None,
+    map_stations: MapStations = None,
+    scenario: ScenarioFile = None,
     dry_run: DryRun = False,
     overwrite: StudyOverwrite = False,
     as_json: Json = False,
 ) -> None:
     """Forecast all demand from the records of one operator among others: the paper's Table 4."""
     from unmet.study.experiments import competition
+    from unmet.study.outline import outline
     from unmet.study.paper import MARKET_SHARES
 
-    city = make_city(trips, stations, cars, time_zone, seed)
+    city_of = _cities(trips, stations, cars, time_zone, map_trips, map_stations)
     electric = (1.0 if trips and not cars else 0.05) if penetration is None else penetration
-    choices = _choices(models, backbones, preset, runs, seed, epochs)
+    choices = _choices(models, backbones, preset, runs, seed, epochs, cities, scenario)
     how = _How(workers, scheduler, dry_run, overwrite, as_json)
-    _run_studies({out: lambda: competition(city, choices, tuple(share or MARKET_SHARES), queue, electric)}, how)
+    shares, drawn = tuple(share or MARKET_SHARES), _sampling(sampling)
+    axes = {"queue": (queue,), "penetration": (electric,), "share": shares}
+    planned = outline("competition", "Forecasting from one operator's records", choices, axes, scene_a_run=True)
+    _run_studies({out: _Study(planned, lambda: competition(city_of, choices, shares, queue, electric, drawn))}, how)
 
 
 @app.command("application")
@@ -176,19 +209,25 @@ def study_application(
     trips: TripsFile = None,
     stations: StationsFile = None,
     cars: Cars = None,
-    time_zone: TimeZone = "Europe/Copenhagen",
+    time_zone: TimeZone = None,
+    map_trips: MapTrips = None,
+    map_stations: MapStations = None,
+    scenario: ScenarioFile = None,
     dry_run: DryRun = False,
     overwrite: StudyOverwrite = False,
     as_json: Json = False,
 ) -> None:
     """What the models say of the most censored region: true, observed and predicted demand, with intervals."""
     from unmet.study.experiments import application
+    from unmet.study.outline import outline
 
-    city = make_city(trips, stations, cars, time_zone, seed)
+    city_of = _cities(trips, stations, cars, time_zone, map_trips, map_stations)
     electric = (1.0 if trips and not cars else 0.05) if penetration is None else penetration
-    choices = _choices(models, backbones, preset, runs, seed, epochs)
+    choices = _choices(models, backbones, preset, runs, seed, epochs, scenario=scenario)
     how = _How(workers, scheduler, dry_run, overwrite, as_json)
-    _run_studies({out: lambda: application(city, choices, queue, electric)}, how)
+    axes = {"queue": (queue,), "penetration": (electric,)}
+    planned = outline("application", "The most censored region", replace(choices, cities=1), axes)
+    _run_studies({out: _Study(planned, lambda: application(city_of, choices, queue, electric))}, how)
 
 
 @app.command("thinning")
@@ -224,6 +263,7 @@ def study_thinning(
     """Remove plugs from real records on paper, and see how well each model finds again what that turned away."""
     from unmet.demand.from_records import PanelChoices, chosen_records
     from unmet.study.experiments import thinning
+    from unmet.study.outline import outline
     from unmet.study.thinning import REMOVED
     from unmet.views.terminal import progress, report_set_aside
 
@@ -235,7 +275,10 @@ def study_thinning(
     how = _How(workers, scheduler, dry_run, overwrite, as_json)
     first, last = (when.replace(tzinfo=UTC) if when else None for when in (since, until))
     shares = tuple(removed or REMOVED)
-    _run_studies({out: lambda: thinning(records, choices, shares, regions, time_zone, first, last)}, how)
+    planned = outline("thinning", "Plugs removed from real records", choices, {"removed": shares}, scene_a_run=True)
+    _run_studies(
+        {out: _Study(planned, lambda: thinning(records, choices, shares, regions, time_zone, first, last))}, how
+    )
 
 
 @app.command("all")
@@ -245,6 +288,7 @@ def study_all(
     backbones: Backbones = "tgcn",
     preset: Preset = "quick",
     runs: Runs = None,
+    cities: Cities = 3,
     seed: Seed = 1,
     epochs: Epochs = None,
     workers: Workers = None,
@@ -252,33 +296,99 @@ def study_all(
     trips: TripsFile = None,
     stations: StationsFile = None,
     cars: Cars = None,
-    time_zone: TimeZone = "Europe/Copenhagen",
+    time_zone: TimeZone = None,
+    map_trips: MapTrips = None,
+    map_stations: MapStations = None,
+    scenario: ScenarioFile = None,
     dry_run: DryRun = False,
     overwrite: StudyOverwrite = False,
     as_json: Json = False,
 ) -> None:
     """Every table and figure of the paper: censoring, total, competition and application."""
     from unmet.study.experiments import application, competition, total
+    from unmet.study.outline import outline
     from unmet.study.paper import MARKET_SHARES, PENETRATIONS
     from unmet.study.paper import QUEUES as PAPER_QUEUES
 
-    city = make_city(trips, stations, cars, time_zone, seed)
+    city_of = _cities(trips, stations, cars, time_zone, map_trips, map_stations)
     own = bool(trips) and not cars
-    choices = _choices(models, backbones, preset, runs, seed, epochs)
+    choices = _choices(models, backbones, preset, runs, seed, epochs, cities, scenario)
     if not dry_run:
         # The table of censored hours is quick to make, and is made again.
-        _run_censoring(city, out / "censoring", 10, seed, True, as_json, (0.2, 0.4, 0.6, 0.8, 1.0) if own else ())
+        _run_censoring(
+            city_of(seed), out / "censoring", 10, seed, True, as_json, (0.2, 0.4, 0.6, 0.8, 1.0) if own else ()
+        )
     most = 1.0 if own else 0.05
+    rates = (most,) if own else PENETRATIONS
+    one = replace(choices, cities=1)
+    competing = {"queue": ("gas-station",), "penetration": (most,), "share": MARKET_SHARES}
     studies = {
-        out / "total": lambda: total(city, choices, PAPER_QUEUES, (most,) if own else PENETRATIONS),
-        out / "competition": lambda: competition(city, choices, MARKET_SHARES, penetration=most),
-        out / "application": lambda: application(city, choices, penetration=most),
+        out / "total": _Study(
+            outline("total", "The whole city", choices, {"queue": PAPER_QUEUES, "penetration": rates}),
+            lambda: total(city_of, choices, PAPER_QUEUES, rates),
+        ),
+        out / "competition": _Study(
+            outline("competition", "One operator among others", choices, competing, scene_a_run=True),
+            lambda: competition(city_of, choices, MARKET_SHARES, penetration=most),
+        ),
+        out / "application": _Study(
+            outline("application", "The most censored region", one, {"queue": ("first-come",), "penetration": (most,)}),
+            lambda: application(city_of, choices, penetration=most),
+        ),
     }
     _run_studies(studies, _How(workers, scheduler, dry_run, overwrite, as_json))
 
 
+def _cities(
+    trips: Path | None,
+    stations: Path | None,
+    cars: int | None,
+    time_zone: str | None,
+    map_trips: list[str] | None = None,
+    map_stations: list[str] | None = None,
+) -> Callable[[int], City]:
+    """The city of a seed. One's own trips are read once, and are the same for every seed."""
+    made: dict[int, City] = {}
+
+    def city_of(seed: int) -> City:
+        key = 0 if trips else seed
+        if key not in made:
+            made.clear()  # one at a time: a city of trips is large
+            made[key] = make_city(trips, stations, cars, time_zone, seed, map_trips, map_stations)
+        return made[key]
+
+    return city_of
+
+
+def _scenario(path: Path | None) -> Scenario:
+    """What a scenario file says beside queue, penetration and seed, which a study varies."""
+    from unmet.simulation.scenario import Scenario, read_scenario
+
+    if path is None:
+        return Scenario()
+    read, city = read_scenario(path)
+    if city:
+        raise InputError(f"{path} names a city, which a study takes from --trips and --stations: leave it out there.")
+    return read.model_copy(update={"queue": "first-come", "penetration": 0.05, "seed": 1})
+
+
+def _sampling(name: str) -> Sampling:
+    from unmet.study.scenes import Sampling
+
+    if name not in [each.value for each in Sampling]:
+        raise InputError(f"There is no sampling {name!r}: choose {' or '.join(each.value for each in Sampling)}.")
+    return Sampling(name)
+
+
 def _choices(
-    models: str | None, backbones: str, preset: str, runs: int | None, seed: int, epochs: int | None
+    models: str | None,
+    backbones: str,
+    preset: str,
+    runs: int | None,
+    seed: int,
+    epochs: int | None,
+    cities: int = 3,
+    scenario: Path | None = None,
 ) -> Choices:
     from unmet.study.experiments import PRESETS, Choices
 
@@ -287,20 +397,29 @@ def _choices(
     base = Choices(
         backbones=tuple(name.strip() for name in backbones.split(",") if name.strip()),
         runs=runs or PRESETS[preset],
+        cities=cities,
         seed=seed,
         epochs=epochs,
+        scenario=_scenario(scenario),
     )
     return replace(base, models=tuple(name.strip() for name in models.split(",") if name.strip())) if models else base
 
 
-def _run_studies(studies: Mapping[Path, Callable[[], Experiment]], how: _How) -> None:
+class _Study(NamedTuple):
+    """A study: what it would run, and how its scenes are made."""
+
+    outline: Outline
+    make: Callable[[], Experiment]
+
+
+def _run_studies(studies: Mapping[Path, _Study], how: _How) -> None:
     """Run studies one after the other, each into its folder; exit with code 1 if any run of them failed."""
-    whole = [_run_study(make, out, how) for out, make in studies.items()]
+    whole = [_run_study(study, out, how) for out, study in studies.items()]
     if not all(whole):
         raise typer.Exit(1)
 
 
-def _run_study(make: Callable[[], Experiment], out: Path, how: _How) -> bool:
+def _run_study(study: _Study, out: Path, how: _How) -> bool:
     """Run a study, write and print it; and say whether all of its runs came to a result."""
     from unmet.runs import available_cores
     from unmet.study.execute import connected, execute
@@ -309,14 +428,15 @@ def _run_study(make: Callable[[], Experiment], out: Path, how: _How) -> bool:
     from unmet.views.terminal import progress, say, study_progress
 
     Store(out, read_only=True)  # refuses a folder that is not a study's, before any work is done
-    if how.scheduler and not how.dry_run:
+    if how.dry_run:
+        store = Store(out, name=study.outline.name, read_only=True)
+        print_plan(study.outline, store, how.workers or available_cores(), as_json=how.as_json)
+        return True
+    if how.scheduler:
         connected(how.scheduler).close()
     with progress("Playing the scenes"):
-        experiment = make()
-    store = Store(out, name=experiment.name, overwrite=how.overwrite and not how.dry_run, read_only=how.dry_run)
-    if how.dry_run:
-        print_plan(experiment, store, how.workers or available_cores(), as_json=how.as_json)
-        return True
+        experiment = study.make()
+    store = Store(out, name=experiment.name, overwrite=how.overwrite)
     try:
         with study_progress(experiment.title) as advance:
             done = execute(
@@ -341,22 +461,30 @@ def _run_study(make: Callable[[], Experiment], out: Path, how: _How) -> bool:
 
 
 def _run_censoring(
-    city: City, out: Path, regions: int, seed: int, overwrite: bool, as_json: bool, shares: tuple[float, ...] = ()
+    city: City,
+    out: Path,
+    regions: int,
+    seed: int,
+    overwrite: bool,
+    as_json: bool,
+    shares: tuple[float, ...] = (),
+    scenario: Path | None = None,
 ) -> None:
     from unmet.runs import run_folder
     from unmet.views.censoring import print_censoring, write_censoring
     from unmet.views.terminal import progress
 
     with run_folder(out, overwrite=overwrite) as folder:
-        study = censoring_study(city, regions, seed, shares)
+        study = censoring_study(city, regions, seed, shares, scenario)
         with progress("Drawing the figures"):
             write_censoring(study, folder)
     print_censoring(study, out, as_json=as_json)
 
 
-def censoring_study(city: City, regions: int, seed: int, shares: tuple[float, ...] = ()) -> CensoringStudy:
+def censoring_study(
+    city: City, regions: int, seed: int, shares: tuple[float, ...] = (), scenario: Path | None = None
+) -> CensoringStudy:
     """Play the paper's queues and penetrations in a city."""
-    from unmet.simulation.scenario import Scenario
     from unmet.study.censoring import run_censoring
     from unmet.study.paper import PENETRATIONS
     from unmet.study.paper import QUEUES as PAPER_QUEUES
@@ -365,5 +493,9 @@ def censoring_study(city: City, regions: int, seed: int, shares: tuple[float, ..
     penetrations = shares or PENETRATIONS
     with progress("Playing queues and penetrations", len(PAPER_QUEUES) * len(penetrations)) as advance:
         return run_censoring(
-            city, penetrations=penetrations, regions=regions, scenario=Scenario(seed=seed), on_cell=advance
+            city,
+            penetrations=penetrations,
+            regions=regions,
+            scenario=_scenario(scenario).model_copy(update={"seed": seed}),
+            on_cell=advance,
         )

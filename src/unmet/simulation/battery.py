@@ -14,6 +14,7 @@ __all__ = [
     "energy_to_taper_kwh",
     "hours_to_full",
     "hours_to_taper",
+    "literal_energy_kwh",
     "soc_after_charging",
     "soc_after_trip",
 ]
@@ -67,3 +68,9 @@ def hours_to_full(soc: float, capacity_kwh: float, power_kw: float, literal: boo
 def energy_to_taper_kwh(soc: float, capacity_kwh: float) -> float:
     """Energy from a SoC to 80 %: what a driver who is turned away is booked to have wanted [kWh]."""
     return max(TAPER_SOC - soc, 0.0) * capacity_kwh
+
+
+@compiled("float64(float64, float64)")
+def literal_energy_kwh(soc: float, capacity_kwh: float) -> float:
+    """Energy of the printed T80 at full power, 0.8 (1 - SoC) C: the print's charging curve, for lost drivers [kWh]."""
+    return 0.8 * (1.0 - soc) * capacity_kwh

@@ -14,6 +14,7 @@ from unmet.simulation.battery import (
     energy_to_taper_kwh,
     hours_to_full,
     hours_to_taper,
+    literal_energy_kwh,
     soc_after_charging,
     soc_after_trip,
 )
@@ -36,6 +37,7 @@ class Trips(NamedTuple):
     nearest: Integers  # (trips, k) stations, nearest first
     nearest_km: Floats  # (trips, k)
     uniform: Floats  # (trips, 3) draws in [0, 1): whether to charge, where, and what if turned away
+    at_home: NDArray[np.bool_]  # whether it ends at the car's home; empty where nobody charges there
 
 
 class Cars(NamedTuple):
@@ -45,6 +47,7 @@ class Cars(NamedTuple):
     tries: Integers  # attempts so far of a driver who was turned away and still wants to charge
     capacity_kwh: Floats
     range_km: Floats
+    home_kw: Floats  # power of the plug at home, 0 without one
 
 
 class Rules(NamedTuple):
@@ -53,6 +56,8 @@ class Rules(NamedTuple):
     beta_table: Floats
     sensitivity: float
     literal: bool
+    literal_lost: bool  # whether lost energy follows the printed curve too
+    keeps: float  # share of the turned-away who keep their state of charge and decide anew after their next trip
     retries: float  # share of the turned-away who try again after their next trip
     diverts: float  # share of the turned-away who try the next nearest stations at once
 
@@ -68,9 +73,10 @@ _FLOATS = types.Array(types.float64, 1, "C")
 _INTEGERS = types.Array(types.int64, 1, "C")
 _FLOATS_2D = types.Array(types.float64, 2, "C")
 _INTEGERS_2D = types.Array(types.int64, 2, "C")
-_TRIPS = named_tuple_type(Trips, _INTEGERS, _FLOATS, _FLOATS, _FLOATS, _INTEGERS_2D, _FLOATS_2D, _FLOATS_2D)
-_CARS = named_tuple_type(Cars, _FLOATS, _INTEGERS, _FLOATS, _FLOATS)
-_RULES = named_tuple_type(Rules, _FLOATS, types.float64, types.boolean, types.float64, types.float64)
+_FLAGS = types.Array(types.boolean, 1, "C")
+_TRIPS = named_tuple_type(Trips, _INTEGERS, _FLOATS, _FLOATS, _FLOATS, _INTEGERS_2D, _FLOATS_2D, _FLOATS_2D, _FLAGS)
+_CARS = named_tuple_type(Cars, _FLOATS, _INTEGERS, _FLOATS, _FLOATS, _FLOATS)
+_RULES = named_tuple_type(Rules, _FLOATS, types.float64, types.boolean, types.boolean, *(types.float64,) * 3)
 
 
 @compiled(_FLOATS_2D(_FLOATS_2D, types.int64, types.int64, SLOT_TYPE, *(types.float64,) * 4, types.int64))
@@ -98,12 +104,17 @@ def run(admit: Admit, rows: Integers, trips: Trips, cars: Cars, plugs: Plugs, ru
         before = cars.soc[car]
         soc = soc_after_trip(before, trips.distance_km[row], cars.range_km[car])
         cars.soc[car] = soc
+        if cars.home_kw[car] > 0.0 and trips.at_home[row]:
+            hours = (trips.next_start_s[row] - trips.end_s[row]) / 3600.0
+            cars.soc[car] = soc_after_charging(soc, hours, cars.capacity_kwh[car], cars.home_kw[car], rules.literal)
+            cars.tries[car] = 0
+            continue
         if cars.tries[car] == 0 and trips.uniform[row, 0] >= willingness(rules.beta_table, before, soc):
             continue
         nearest = trips.nearest[row]
         capacity = cars.capacity_kwh[car]
         driver = Driver(trips.end_s[row], trips.next_start_s[row], soc, capacity, rules.literal)
-        wanted = energy_to_taper_kwh(soc, capacity)
+        wanted = literal_energy_kwh(soc, capacity) if rules.literal_lost else energy_to_taper_kwh(soc, capacity)
         chosen = nearest[choose_station(trips.nearest_km[row], rules.sensitivity, trips.uniform[row, 1])]
         attempt = cars.tries[car] + 1
         slot = admit(driver, chosen, nearest, plugs)
@@ -122,6 +133,8 @@ def run(admit: Admit, rows: Integers, trips: Trips, cars: Cars, plugs: Plugs, ru
             # A car that is empty cannot drive on and try later.
             if soc > 0.0 and trips.uniform[row, 2] < rules.retries:
                 cars.tries[car] = attempt
+            elif trips.uniform[row, 2] < rules.keeps:
+                cars.tries[car] = 0
             else:
                 cars.tries[car] = 0
                 cars.soc[car] = max(soc, TAPER_SOC)

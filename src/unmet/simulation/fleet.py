@@ -1,15 +1,21 @@
-"""Fleet: which cars are electric, of which model, and how full they start."""
+"""Fleet: which cars are electric, of which model, how full they start, and which of them charge at home."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
+import yaml
 from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from unmet.errors import InputError
+from unmet.errors import InputError, refusal
 
-__all__ = ["EV_MODELS", "EvModel", "electric_vehicles", "initial_soc", "sample_models"]
+__all__ = [
+    "DENMARK", "EV_MODELS", "EvModel", "Fleet", "FleetModel", "InitialCharge", "electric_vehicles", "home_chargers",
+    "initial_soc", "read_fleet", "sample_models",
+]  # fmt: skip
 
 
 class EvModel(NamedTuple):
@@ -36,6 +42,73 @@ EV_MODELS: tuple[EvModel, ...] = (
 )
 
 
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class FleetModel(_Part):
+    """A car model of a fleet."""
+
+    name: str
+    share: float = Field(gt=0, description="of the fleet, as a share or a number of cars: only ratios matter")
+    range_km: float = Field(gt=0)
+    battery_kwh: float = Field(gt=0)
+
+
+class InitialCharge(_Part):
+    """The state of charge at the start: normal, truncated to an interval."""
+
+    mean: float = Field(0.6, ge=0, le=1)
+    spread: float = Field(0.2, gt=0, description="standard deviation before truncation")
+    least: float = Field(0.2, ge=0, lt=1)
+    most: float = Field(1.0, gt=0, le=1)
+
+
+class Fleet(_Part):
+    """The electric cars of a city. `--fleet` reads one from a file."""
+
+    models: tuple[FleetModel, ...] = Field(min_length=1)
+    initial_soc: InitialCharge = InitialCharge()
+    home_charging: float = Field(0.0, ge=0, le=1, description="share of the cars with a plug at home")
+    home_power_kw: float = Field(7.4, gt=0, description="power of that plug")
+
+
+DENMARK = Fleet(
+    models=tuple(
+        FleetModel(name=m.name, share=m.cars, range_km=m.range_km, battery_kwh=m.battery_kwh) for m in EV_MODELS
+    )
+)
+"""The paper's fleet: no charging at home."""
+
+
+def read_fleet(path: Path) -> Fleet:
+    """Read a fleet: YAML with the fields of `Fleet`, or a CSV table of models (name, share, range_km, battery_kwh)."""
+    try:
+        values: Any
+        if path.suffix == ".csv":
+            import polars as pl
+
+            values = {"models": pl.read_csv(path).to_dicts()}
+        else:
+            values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"Cannot read the fleet {path}: {error.strerror}.") from None
+    except Exception:
+        raise InputError(f"{path} is neither YAML nor a CSV table of models: see `unmet simulate --help`.") from None
+    if not isinstance(values, dict):
+        raise InputError(f"{path} is not a fleet: give `models:` with name, share, range_km and battery_kwh each.")
+    try:
+        return Fleet(**values)
+    except ValidationError as error:
+        known = ", ".join(Fleet.model_fields)
+        raise refusal(error, f"The fleet {path}", f"has no field {{name}}: the fields are {known}") from None
+
+
+def home_chargers(vehicles: int, fleet: Fleet, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Power of each vehicle's plug at home [kW], 0 for those without one."""
+    return np.where(rng.random(vehicles) < fleet.home_charging, fleet.home_power_kw, 0.0)
+
+
 def electric_vehicles(penetration: float, cars: int, observed: int, rng: np.random.Generator) -> NDArray[np.bool_]:
     """Which of the `observed` vehicles are electric, at a penetration of all `cars` of the city.
 
@@ -54,16 +127,19 @@ def electric_vehicles(penetration: float, cars: int, observed: int, rng: np.rand
     return rng.permutation(observed) < wanted
 
 
-def sample_models(vehicles: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Index into EV_MODELS for each vehicle, drawn by market share."""
-    count = np.array([model.cars for model in EV_MODELS], float)
-    return rng.choice(len(EV_MODELS), size=vehicles, p=count / count.sum())
+def sample_models(vehicles: int, rng: np.random.Generator, fleet: Fleet = DENMARK) -> NDArray[np.int64]:
+    """Index into the fleet's models for each vehicle, drawn by market share."""
+    count = np.array([model.share for model in fleet.models], float)
+    return rng.choice(len(fleet.models), size=vehicles, p=count / count.sum())
 
 
-def initial_soc(vehicles: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """SoC ~ N(0.6, 0.2) truncated to [0.2, 1]: drawn from what lies between, not clipped to it."""
+def initial_soc(vehicles: int, rng: np.random.Generator, fleet: Fleet = DENMARK) -> NDArray[np.float64]:
+    """SoC ~ N(mean, spread) truncated to [least, most]: drawn from what lies between, not clipped to it."""
     from scipy.special import ndtr, ndtri
 
-    low, high = ndtr((0.2 - 0.6) / 0.2), ndtr((1.0 - 0.6) / 0.2)
-    soc = 0.6 + 0.2 * ndtri(low + (high - low) * rng.random(vehicles))
-    return np.asarray(soc, float)
+    begin = fleet.initial_soc
+    if begin.least >= begin.most:
+        raise InputError(f"An initial charge from {begin.least:g} to {begin.most:g} makes no sense: swap the two.")
+    low, high = (ndtr((end - begin.mean) / begin.spread) for end in (begin.least, begin.most))
+    soc = begin.mean + begin.spread * ndtri(low + (high - low) * rng.random(vehicles))
+    return np.asarray(np.clip(soc, begin.least, begin.most), float)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from unmet.compiled import compiled
 from unmet.errors import InputError
-from unmet.simulation.battery import energy_to_taper_kwh, soc_after_charging
+from unmet.simulation.battery import energy_to_taper_kwh, literal_energy_kwh, soc_after_charging
 from unmet.simulation.queues import LOST, Plugs, queue_named
 from unmet.simulation.queues.base import ADMIT, PLUGS_TYPE, Admit, Driver
 from unmet.simulation.scenario import Curve
@@ -51,7 +51,8 @@ def replay(
         capacity="battery_kwh",
     ).to_numpy(order="c", writable=True)
     plugs = plugs_of(stations)
-    served = _serve(queue_named(queue).admit, drivers, plugs, curve is Curve.LITERAL)
+    literal = curve is not Curve.CONTINUOUS
+    served = _serve(queue_named(queue).admit, drivers, plugs, literal, curve is Curve.LITERAL_LOST)
     plug, start, end, energy, wanted = served.T
     lost = pl.Series(plug == LOST)
 
@@ -71,8 +72,8 @@ def replay(
 _FLOATS_2D = types.Array(types.float64, 2, "C")
 
 
-@compiled(_FLOATS_2D(types.FunctionType(ADMIT), _FLOATS_2D, PLUGS_TYPE, types.boolean))
-def _serve(admit: Admit, drivers: Floats, plugs: Plugs, literal: bool) -> Floats:
+@compiled(_FLOATS_2D(types.FunctionType(ADMIT), _FLOATS_2D, PLUGS_TYPE, types.boolean, types.boolean))
+def _serve(admit: Admit, drivers: Floats, plugs: Plugs, literal: bool, literal_lost: bool) -> Floats:
     """Rows plug, start, end, energy delivered, energy wanted, one a driver (station, now, leaves, SoC, capacity)."""
     log = np.empty((len(drivers), 5))
     only = np.empty(1, np.int64)
@@ -82,7 +83,8 @@ def _serve(admit: Admit, drivers: Floats, plugs: Plugs, literal: bool) -> Floats
         slot = admit(Driver(drivers[i, 1], drivers[i, 2], soc, capacity, literal), only[0], only, plugs)
         log[i, 0], log[i, 1], log[i, 2] = slot.plug, slot.start, slot.end
         if slot.plug == LOST:
-            log[i, 3], log[i, 4] = 0.0, energy_to_taper_kwh(soc, capacity)
+            log[i, 3] = 0.0
+            log[i, 4] = literal_energy_kwh(soc, capacity) if literal_lost else energy_to_taper_kwh(soc, capacity)
         else:
             plugs.free_at[slot.plug] = slot.end
             hours = (slot.end - slot.start) / 3600.0

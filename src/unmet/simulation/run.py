@@ -69,7 +69,7 @@ def _unserved_share(arrivals: pl.DataFrame) -> float:
 def write_run(folder: Path, city: City, scenario: Scenario, outcome: Outcome, sources: dict[str, Path | None]) -> None:
     """Write all files of a run into a folder. `sources` says where trips and stations came from."""
     files = {name: str(path.resolve()) if path else BUILT_IN for name, path in sources.items()}
-    about = {"version": __version__, "city": {**files, "cars": city.cars}}
+    about = {"version": __version__, "city": {**files, "cars": city.cars, "time_zone": city.time_zone}}
     text = scenario.to_yaml() + yaml.safe_dump(about, sort_keys=False)
     (folder / "scenario.yaml").write_text(text, encoding="utf-8")
     outcome.arrivals.write_parquet(folder / "arrivals.parquet")

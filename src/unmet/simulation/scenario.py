@@ -10,6 +10,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from unmet.errors import InputError, refusal
+from unmet.simulation.fleet import Fleet
 from unmet.simulation.queues import queue_named
 
 __all__ = ["BUILT_IN", "Curve", "Scenario", "TurnedAway", "read_scenario", "scenario_from"]
@@ -20,12 +21,14 @@ class Curve(str, Enum):
 
     CONTINUOUS = "continuous"
     LITERAL = "literal"
+    LITERAL_LOST = "literal-lost"  # and the energy of a lost driver by the printed formula too
 
 
 class TurnedAway(str, Enum):
     """What a driver does who found no plug."""
 
     ELSEWHERE = "elsewhere"  # counts as charged elsewhere, so that later demand does not depend on the queue
+    KEEP = "keep"  # keeps its state of charge and decides anew after its next trip: the plain reading of the paper
     RETRY = "retry"  # tries again after the next trip
     DIVERT = "divert"  # tries the next nearest station at once
 
@@ -43,7 +46,8 @@ class Scenario(BaseModel):
     distance_sensitivity: float = Field(1.0, description="s in exp(-s D): how much nearer stations are preferred, 1/km")
     curve: Curve = Field(Curve.CONTINUOUS, description="charging curve")
     turned_away: TurnedAway = Field(TurnedAway.ELSEWHERE, description="what drivers do who found no plug")
-    turned_away_share: float = Field(1.0, ge=0, le=1, description="share of them who retry or divert")
+    fleet: Fleet | None = Field(None, description="models, initial charge and home charging; by default the paper's")
+    turned_away_share: float = Field(1.0, ge=0, le=1, description="share of them who keep, retry or divert")
 
     @field_validator("queue")
     @classmethod
@@ -71,7 +75,8 @@ def scenario_from(values: dict[str, Any], source: str) -> Scenario:
 def read_scenario(path: Path) -> tuple[Scenario, dict[str, Any]]:
     """Read a scenario file as a run writes it: the scenario, and the city it was played in, where that is not built in.
 
-    The city is `trips`, `stations` and `cars`, as far as they are given. The version that wrote the file is left out.
+    The city is `trips`, `stations`, `cars` and `time_zone`, as far as they are given. The version that wrote the file
+    is left out.
     """
     try:
         values = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -85,8 +90,8 @@ def read_scenario(path: Path) -> tuple[Scenario, dict[str, Any]]:
         raise InputError(f"{path} is not a scenario: it must be lines of `option: value`, as in `queue: first-come`.")
     values.pop("version", None)
     city = values.pop("city", None) or {}
-    if not isinstance(city, dict) or not set(city) <= {"trips", "stations", "cars"}:
-        raise InputError(f"{path}: the city of a scenario is its trips, stations and cars.")
+    if not isinstance(city, dict) or not set(city) <= {"trips", "stations", "cars", "time_zone"}:
+        raise InputError(f"{path}: the city of a scenario is its trips, stations, cars and time_zone.")
     return scenario_from(values, str(path)), {name: value for name, value in city.items() if value != BUILT_IN}
 
 

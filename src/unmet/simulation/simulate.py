@@ -12,7 +12,8 @@ from unmet.city.build import City
 from unmet.geo import nearest_stations
 from unmet.simulation import engine
 from unmet.simulation.choice import beta_table
-from unmet.simulation.fleet import EV_MODELS, electric_vehicles, initial_soc, sample_models
+from unmet.simulation.fleet import DENMARK, Fleet, electric_vehicles, home_chargers, initial_soc, sample_models
+from unmet.simulation.homes import ends_at_home
 from unmet.simulation.queues import Plugs, queue_named
 from unmet.simulation.scenario import Curve, Scenario, TurnedAway
 from unmet.tables import UTC
@@ -36,19 +37,21 @@ class Draw:
     """The luck of a scenario: per vehicle, and per trip in the order of the itinerary."""
 
     electric: NDArray[np.bool_]
-    model: NDArray[np.int64]  # index into EV_MODELS
+    fleet: Fleet
+    model: NDArray[np.int64]  # index into the fleet's models
     soc: NDArray[np.float64]  # at the start
+    home_kw: NDArray[np.float64]  # power of the plug at home, 0 without one
     uniform: NDArray[np.float64]  # (trips, 3)
 
     @property
     def capacity_kwh(self) -> NDArray[np.float64]:
         """Battery of each vehicle."""
-        return np.array([m.battery_kwh for m in EV_MODELS], float)[self.model]
+        return np.array([m.battery_kwh for m in self.fleet.models], float)[self.model]
 
     @property
     def range_km(self) -> NDArray[np.float64]:
         """Range of each vehicle."""
-        return np.array([m.range_km for m in EV_MODELS], float)[self.model]
+        return np.array([m.range_km for m in self.fleet.models], float)[self.model]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,7 @@ def prepare(city: City) -> Itinerary:
         nearest,
         km,
         np.empty((0, 3)),
+        np.empty(0, np.bool_),
     )
     return Itinerary(city, ids, arrays)
 
@@ -102,10 +106,13 @@ def draw(itinerary: Itinerary, scenario: Scenario) -> Draw:
     """
     streams = [np.random.default_rng([scenario.seed, stream]) for stream in range(4)]
     cars = len(itinerary.vehicle_ids)
+    fleet = scenario.fleet or DENMARK
     return Draw(
         electric=electric_vehicles(scenario.penetration, itinerary.city.cars, cars, streams[0]),
-        model=sample_models(cars, streams[1]),
-        soc=initial_soc(cars, streams[2]),
+        fleet=fleet,
+        model=sample_models(cars, streams[1], fleet),
+        soc=initial_soc(cars, streams[2], fleet),
+        home_kw=home_chargers(cars, fleet, np.random.default_rng([scenario.seed, 4])),
         uniform=streams[3].random((len(itinerary.trips.vehicle), 3)),
     )
 
@@ -114,14 +121,17 @@ def simulate(itinerary: Itinerary, scenario: Scenario) -> Outcome:
     """Play one scenario. The same seed gives the same result, to the bit."""
     luck = draw(itinerary, scenario)
     trips = itinerary.trips._replace(uniform=luck.uniform)
-    cars = engine.Cars(luck.soc.copy(), np.zeros(len(luck.soc), np.int64), luck.capacity_kwh, luck.range_km)
+    if luck.fleet.home_charging:
+        trips = trips._replace(at_home=ends_at_home(itinerary.city.trips, itinerary.city.time_zone))
+    tries = np.zeros(len(luck.soc), np.int64)
+    cars = engine.Cars(luck.soc.copy(), tries, luck.capacity_kwh, luck.range_km, luck.home_kw)
     rows = np.flatnonzero(luck.electric[trips.vehicle])
     plugs = plugs_of(itinerary.city.stations)
     log = engine.run(queue_named(scenario.queue).admit, rows, trips, cars, plugs, rules_of(scenario))
     vehicles = pl.DataFrame(
         {
             "vehicle_id": itinerary.vehicle_ids,
-            "model": pl.Series([m.name for m in EV_MODELS]).gather(luck.model),
+            "model": pl.Series([m.name for m in luck.fleet.models]).gather(luck.model),
             "battery_kwh": luck.capacity_kwh,
             "range_km": luck.range_km,
             "initial_soc": luck.soc,
@@ -143,7 +153,9 @@ def rules_of(scenario: Scenario) -> engine.Rules:
     return engine.Rules(
         beta_table(scenario.plug_in_a, scenario.plug_in_b),
         scenario.distance_sensitivity,
-        scenario.curve is Curve.LITERAL,
+        scenario.curve is not Curve.CONTINUOUS,
+        scenario.curve is Curve.LITERAL_LOST,
+        share if scenario.turned_away is TurnedAway.KEEP else 0.0,
         share if scenario.turned_away is TurnedAway.RETRY else 0.0,
         share if scenario.turned_away is TurnedAway.DIVERT else 0.0,
     )

@@ -22,19 +22,28 @@ from unmet.models.draws import BEFORE, DRAWS, read_draws
 from unmet.models.forecaster import Forecaster
 from unmet.models.likelihoods import LEVELS, LIKELIHOODS
 from unmet.models.training import Training
+from unmet.study.baselines import BASELINES
+from unmet.study.baselines.base import TRAIN_SHARE
+from unmet.study.networks import study_forecaster
 from unmet.study.scenes import Scene
 
 __all__ = [
-    "AWARE", "MEASURES", "ORACLE", "PAPER_MODELS", "UNAWARE", "Ran", "Run", "check_models", "lost_energy", "perform",
-    "plan",
+    "AWARE", "MEASURES", "NO_BACKBONE", "ORACLE", "PAPER_MODELS", "SCEPTICS", "UNAWARE", "Ran", "Run", "check_models",
+    "lost_energy", "need_estimates", "perform", "plan",
 ]  # fmt: skip
 
 AWARE = "exposure"  # the model of this package
 ORACLE = "oracle"
 UNAWARE = "quantile"  # the model whose distance to the oracle is the gap
 PAPER_MODELS = ("gaussian", "tobit", "quantile", "censored-quantile")
-FORMAT = 1  # raise it when the same options would give other results
-MEASURES = ("tilted_loss", "icp", "mil", "bias_percent", "crps", "tilted_loss_kwh", "icp_most_censored")
+SCEPTICS = ("seen-over-exposed", "poisson", "cqrnn", "identity-graph")  # what the others must be held against
+NO_BACKBONE = "none"  # of a baseline that is no network of its own choosing
+FORMAT = 2  # raise it when the same options would give other results
+MEASURES = (
+    "tilted_loss", "tilted_loss_true", "icp", "mil", "mil_true", "bias_percent", "crps", "tilted_loss_kwh",
+    "icp_most_censored",
+)  # fmt: skip
+"""What is kept of a run. Those that end in `_true` are in units of each region's largest true demand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +58,7 @@ class Run:
     seed: int
     training: Training
     keep_hours: bool = False  # whether the forecasts themselves are kept
+    city: int = 0  # number of the city of its scene
     outside: str = ""  # the hash of the sources of its parts from outside this package
 
     @property
@@ -70,14 +80,24 @@ class Ran:
     seconds: float
 
 
+def need_estimates(models: Sequence[str]) -> bool:
+    """Whether any of these models reads what `LostDemand` says of the records."""
+    baselines = [name for name in models if name in BASELINES.names()]
+    networks = [name for name in models if name != ORACLE and name not in baselines]
+    return any(BASELINES.named(name).reads_exposure for name in baselines) or any(
+        LIKELIHOODS.named(name).imputes for name in networks
+    )
+
+
 def check_models(models: Sequence[str], backbones: Sequence[str]) -> None:
     """Refuse names that nobody registered."""
     for model in models:
-        if model != ORACLE:
+        if model != ORACLE and model not in BASELINES.names():
             try:
                 LIKELIHOODS.named(model)
             except InputError as error:
-                raise InputError(f"{error} A study also knows the {ORACLE}.") from None
+                known = ", ".join((ORACLE, *BASELINES.names()))
+                raise InputError(f"{error} A study also knows {known}.") from None
     for backbone in backbones:
         BACKBONES.named(backbone)
     if not models or not backbones:
@@ -95,11 +115,15 @@ def plan(
     training: Training = Training(),  # noqa: B008 (it is frozen)
     keep_hours: bool = False,
 ) -> list[Run]:
-    """All runs of a study: seeds first, so that every cell has a result early on."""
+    """All runs of a study: seeds first, so that every cell has a result early on.
+
+    Runs take turns among the cities of the scenes. A baseline that no seed changes is run once a scene.
+    """
     check_models(models, backbones)
     if epochs is not None:
         training = replace(training, epochs=epochs)
     prints = [scene.fingerprint() for scene in scenes]
+    cities = 1 + max((scene.city for scene in scenes), default=0)
     planned = (
         Run(
             mark,
@@ -107,21 +131,30 @@ def plan(
             tuple(scene.labels.items()),
             model,
             backbone,
-            seed + number,
+            seed + (number if _is_random(model) else scene.city),
             training,
             keep_hours,
+            scene.city,
             _outside(model, backbone),
         )
         for number in range(runs)
         for scene, mark in zip(scenes, prints, strict=True)
-        if scene.run is None or scene.run == number
-        for backbone in backbones
+        if (scene.run is None and scene.city == number % cities) or scene.run == number
+        for given in backbones
         for model in models
+        for backbone in (NO_BACKBONE if model in BASELINES.names() else given,)
     )
     return list(dict.fromkeys(planned))  # a name given twice is one
 
 
+def _is_random(model: str) -> bool:
+    """Whether another seed gives another result."""
+    return model not in BASELINES.names() or BASELINES.named(model).random
+
+
 def _reads(scene: Scene, model: str) -> str:
+    if model in BASELINES.names():
+        return scene.fingerprint(("arrivals", "exposure")) if "exposure" in scene.panel.columns else ""
     if model == ORACLE or not LIKELIHOODS.named(model).imputes:
         return ""
     return scene.fingerprint((BEFORE, DRAWS))
@@ -129,7 +162,11 @@ def _reads(scene: Scene, model: str) -> str:
 
 def _outside(model: str, backbone: str) -> str:
     """A hash of the sources of parts from outside this package, of which its version says nothing."""
-    parts = [BACKBONES.named(backbone), *(() if model == ORACLE else (LIKELIHOODS.named(model),))]
+    parts: list[type]
+    if model in BASELINES.names():
+        parts = [BASELINES.named(model)]
+    else:
+        parts = [BACKBONES.named(backbone), *(() if model == ORACLE else (LIKELIHOODS.named(model),))]
     bases = dict.fromkeys(base for part in parts for base in part.__mro__)
     sources = [_source(base) for base in bases if base.__module__.split(".")[0] not in INSIDE]
     return hashlib.sha256("\n".join(sources).encode()).hexdigest()[:20] if sources else ""
@@ -146,25 +183,10 @@ INSIDE = ("unmet", "torch", "abc", "builtins")
 
 
 def forecaster_of(run: Run, time_zone: str) -> Forecaster:
-    """The model of a run, as the paper has it: one hour ahead, quantiles as they come.
-
-    The oracle is the quantile model with the same inputs that learns from true demand.
-    """
+    """The network of a run. The oracle is the quantile model, reading what that reads, that learns from true demand."""
     oracle = run.model == ORACLE
-    return Forecaster(
-        run.backbone,
-        UNAWARE if oracle else run.model,
-        levels=LEVELS,
-        seeds=1,
-        seed=run.seed,
-        horizon=1,
-        target="y_true" if oracle else "y",
-        training=run.training,
-        calibrate=False,
-        floor=None,
-        time_zone=time_zone,
-        workers=1,
-    )
+    likelihood, target = (UNAWARE, "y_true") if oracle else (run.model, "y")
+    return study_forecaster(run.backbone, likelihood, run.seed, run.training, time_zone, target)
 
 
 def lost_energy(panel: pl.DataFrame, since: dt.datetime | None = None, interval: float = 0.9) -> dict[str, float]:
@@ -192,26 +214,41 @@ def _lost(model: Forecaster, scene: Scene) -> dict[str, float]:
     }
 
 
+def _largest(scene: Scene, column: str) -> dict[str, float]:
+    """The largest demand of each region in the training part [kWh]: the unit of scaled losses."""
+    hours = scene.panel["ds"].n_unique()
+    end = scene.panel["ds"].unique().sort()[int(hours * TRAIN_SHARE)]
+    largest = scene.panel.filter(pl.col("ds") < end).group_by("unique_id").agg(pl.col(column).max()).rows()
+    return {str(name): float(most) if most and most > 0 else 1.0 for name, most in largest}
+
+
 def perform(run: Run, scene: Scene) -> Ran:
     """Train the model of a run, and score it on the true demand of the test part."""
     begun = time.perf_counter()
-    model = forecaster_of(run, scene.time_zone)
-    model.fit(scene.panel, scene.positions)
-    if not model.finished_:  # by Ctrl-C: what half a training came to is no result
-        raise KeyboardInterrupt
-    ahead = model.predict(scene.panel, model.split_.fit_end)
-    scale = dict(zip(model.regions_, model.encoding_.scale.tolist(), strict=True))
-    rows = with_actual(ahead, scene.panel, "y_true", scale)
+    extra: dict[str, Any] = {}
+    if run.model in BASELINES.names():
+        ahead = BASELINES.named(run.model)().forecast(scene, LEVELS, run.seed, run.training)
+    else:
+        model = forecaster_of(run, scene.time_zone)
+        model.fit(scene.panel, scene.positions)
+        if not model.finished_:  # by Ctrl-C: what half a training came to is no result
+            raise KeyboardInterrupt
+        ahead = model.predict(scene.panel, model.split_.fit_end)
+        extra = {"epochs": len(model.losses_[0]), **_lost(model, scene)}
+    rows = with_actual(ahead, scene.panel, "y_true", _largest(scene, "y"))
     measured = score(rows, LEVELS)
+    in_true = score(with_actual(ahead, scene.panel, "y_true", _largest(scene, "y_true")), LEVELS)
+    measured |= {"tilted_loss_true": in_true["tilted_loss"], "mil_true": in_true["mil"]}
     worst = score(rows.filter(pl.col("unique_id") == scene.most_censored), LEVELS)
     row = {
         **dict(run.labels),
         "model": run.model,
         "backbone": run.backbone,
         "seed": run.seed,
+        "city": run.city,
+        "scene": run.scene,
         **{name: measured[name] for name in MEASURES if name in measured},
         "icp_most_censored": worst["icp"],
-        "epochs": len(model.losses_[0]),
-        **_lost(model, scene),
+        **extra,
     }
     return Ran(row, ahead if run.keep_hours else None, time.perf_counter() - begun)

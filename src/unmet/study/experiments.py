@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from math import prod
 
 from unmet.city.build import City
+from unmet.errors import InputError
 from unmet.models.training import Training
 from unmet.records.sessions import Records
-from unmet.study.cells import AWARE, ORACLE, PAPER_MODELS, Run, check_models, plan
+from unmet.simulation.scenario import Scenario
+from unmet.study.cells import AWARE, ORACLE, PAPER_MODELS, SCEPTICS, Run, check_models, need_estimates, plan
 from unmet.study.paper import MARKET_SHARES, PENETRATIONS, QUEUES
-from unmet.study.scenes import Scene, competition_scenes, total_scenes
+from unmet.study.scenes import Sampling, Scene, competition_scenes, total_scenes
 from unmet.study.thinning import REMOVED, sessions_between, thinning_scenes
 
 __all__ = ["PRESETS", "Choices", "Experiment", "application", "competition", "thinning", "total"]
@@ -22,23 +25,33 @@ COMPETITION_SCENE = ("gas-station", 0.05)
 FINE = 1e-4
 """Least improvement of an epoch on real records: an hour of a few stations is small beside the largest one."""
 
-PRESETS = {"quick": 2, "paper": 10}
+PRESETS = {"quick": 3, "paper": 10}
 """Runs a cell."""
+
+CityOf = Callable[[int], City]
+"""The city of a seed: of the built-in one other cars, trips and days; of one's own trips the same each time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choices:
     """What an experiment is made with."""
 
-    models: tuple[str, ...] = (*PAPER_MODELS, AWARE, ORACLE)
+    models: tuple[str, ...] = (*PAPER_MODELS, AWARE, ORACLE, *SCEPTICS)
     backbones: tuple[str, ...] = ("tgcn",)
-    runs: int = 2
+    runs: int = 3
+    cities: int = 3  # that runs take turns among; what varies between them is what ± and p are of
     seed: int = 1
     epochs: int | None = None
     regions: int = 10
+    scenario: Scenario = Scenario()  # noqa: RUF009 (it is frozen); what else holds, beside queue, penetration and seed
 
     def __post_init__(self) -> None:
         check_models(self.models, self.backbones)
+        check_size(self.runs, len(self.models) * len(self.backbones))
+
+    def city_numbers(self) -> range:
+        """The numbers of the cities that runs take turns among: no more than there are runs."""
+        return range(min(self.cities, self.runs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,55 +67,120 @@ class Experiment:
     built_in: bool  # whether the city is the one that the paper's numbers can stand beside
 
 
+MOST_TRAININGS = 100_000
+
+
+def check_size(*factors: int) -> None:
+    """Refuse a grid that nobody would want to wait for."""
+    trainings = prod(factors)
+    if trainings > MOST_TRAININGS:
+        raise InputError(
+            f"That grid has {trainings:,} trainings or more, over a week of one core: ask for fewer runs, models, "
+            f"queues, penetrations or shares ({MOST_TRAININGS:,} trainings at most)."
+        )
+
+
+def _city_scenes(
+    city_of: CityOf, choices: Choices, queues: Sequence[str], penetrations: Sequence[float]
+) -> tuple[list[Scene], bool]:
+    """Scenes of every city of a study, and whether they are of the built-in one."""
+    check_size(choices.runs, len(choices.models) * len(choices.backbones), len(queues), len(penetrations))
+    scenes: list[Scene] = []
+    built_in = True
+    for number in choices.city_numbers():
+        seed = choices.seed + number
+        city = city_of(seed)
+        built_in &= city.is_built_in
+        scenes += total_scenes(
+            city,
+            queues,
+            penetrations,
+            choices.regions,
+            seed,
+            number,
+            choices.scenario,
+            estimated=need_estimates(choices.models),
+        )
+    return scenes, built_in
+
+
 def total(
-    city: City, choices: Choices, queues: Sequence[str] = QUEUES, penetrations: Sequence[float] = PENETRATIONS
+    city_of: CityOf, choices: Choices, queues: Sequence[str] = QUEUES, penetrations: Sequence[float] = PENETRATIONS
 ) -> Experiment:
     """Tilted loss, ICP and MIL over queues, penetrations and models: the paper's Table 3 and figure of intervals."""
-    scenes = total_scenes(city, queues, penetrations, choices.regions, choices.seed)
+    scenes, built_in = _city_scenes(city_of, choices, queues, penetrations)
     return _experiment(
         "total",
         "Forecasting the demand of the whole city",
         "penetration",
         "Every model is trained on observed demand. Aware ones are told which hours were censored; the exposure-aware "
         "one learns from draws of lost demand, estimated from the records of the training part alone. All are scored "
-        "on the true demand of the last tenth of the hours, one hour ahead. The oracle is the quantile model with the "
-        "same inputs, trained on the true demand.",
+        "on the true demand of the last tenth of the hours, one hour ahead. The oracle is the quantile model trained "
+        "on the true demand; like that model it reads the observed demand of the hours before, while the "
+        "exposure-aware one reads it filled up by what it expects to have been lost." + _cities_said(choices),
         scenes,
         choices,
-        built_in=city.is_built_in,
+        built_in=built_in and choices.scenario == Scenario(),
     )
 
 
+def _cities_said(choices: Choices) -> str:
+    number = len(choices.city_numbers())
+    return f" Runs take turns among {number} cities, which differ in their cars, trips and days." if number > 1 else ""
+
+
 def competition(
-    city: City,
+    city_of: CityOf,
     choices: Choices,
     shares: Sequence[float] = MARKET_SHARES,
     queue: str = COMPETITION_SCENE[0],
     penetration: float = COMPETITION_SCENE[1],
+    sampling: Sampling = Sampling.REGION,
 ) -> Experiment:
     """One operator among competitors: the paper's Table 4.
 
     The paper does not say under which queue. With gas stations hardly anything is lost but to competitors, and at a
     share of 95 % its losses are those of its gas stations at 5 %.
     """
-    scenes = competition_scenes(city, shares, queue, penetration, choices.regions, choices.seed, choices.runs)
+    check_size(choices.runs, len(choices.models) * len(choices.backbones), len(shares))
+    scenes: list[Scene] = []
+    built_in = True
+    numbers = choices.city_numbers()
+    for number in numbers:
+        city = city_of(choices.seed + number)
+        built_in &= city.is_built_in
+        scenes += competition_scenes(
+            city,
+            shares,
+            queue,
+            penetration,
+            choices.regions,
+            choices.seed + number,
+            range(number, choices.runs, len(numbers)),
+            number=number,
+            sampling=sampling,
+            base=choices.scenario,
+            estimated=need_estimates(choices.models),
+        )
     return _experiment(
         "competition",
         "Forecasting all demand from one operator's records",
         "share",
         f"An operator owns a share of the stations ({queue}, {100 * penetration:g} % electric); demand at all others "
         "is lost to it. Each run is another operator, with other stations. Regions are those of the whole city, and "
-        "the operator has at least one station in each. Losses are in units of the largest demand that it saw in each "
-        "region, so that they are larger where its share is smaller.",
+        "the operator has at least one station in each. Losses and lengths of intervals are in units of each region's "
+        "largest true demand first, as the paper's seem to be, and then of the largest demand that the operator saw, "
+        "in which they are larger where its share is smaller." + _cities_said(choices),
         scenes,
         choices,
-        built_in=city.is_built_in,
+        built_in=built_in and sampling is Sampling.REGION and choices.scenario == Scenario(),
     )
 
 
-def application(city: City, choices: Choices, queue: str = "first-come", penetration: float = 0.05) -> Experiment:
-    """What models say of the most censored region: the paper's figure on expansion planning."""
-    scenes = total_scenes(city, [queue], [penetration], choices.regions, choices.seed)
+def application(city_of: CityOf, choices: Choices, queue: str = "first-come", penetration: float = 0.05) -> Experiment:
+    """What models say of the most censored region of one city: the paper's figure on expansion planning."""
+    choices = replace(choices, cities=1)
+    scenes, built_in = _city_scenes(city_of, choices, [queue], [penetration])
     return _experiment(
         "application",
         "What the models say of the most censored region",
@@ -111,7 +189,7 @@ def application(city: City, choices: Choices, queue: str = "first-come", penetra
         "means over the runs.",
         scenes,
         choices,
-        built_in=city.is_built_in,
+        built_in=built_in and choices.scenario == Scenario(),
         keep_hours=True,
     )
 

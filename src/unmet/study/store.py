@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 from polars.exceptions import PolarsError
@@ -72,6 +73,23 @@ class Store:
         """How long a run took."""
         path = self.folder / "seconds" / run.key
         return float(path.read_text(encoding="utf-8")) if path.is_file() else float("nan")
+
+    def counts(self, labels: list[str]) -> dict[tuple[Any, ...], int]:
+        """How many results there are of each (labels, model, backbone), whatever data they are of."""
+        rows = [pl.read_parquet(path) for path in (self.folder / "runs").glob("*.parquet")]
+        if not rows:
+            return {}
+        table = pl.concat(rows, how="diagonal_relaxed")
+        keys = [*labels, "model", "backbone"]
+        if not set(keys) <= set(table.columns):
+            return {}
+        return {tuple(row[:-1]): row[-1] for row in table.group_by(keys).len().iter_rows()}
+
+    def typical_seconds(self) -> float | None:
+        """The median time of a training here, if any was timed; baselines that take less than a second do not count."""
+        timed = [float(path.read_text(encoding="utf-8")) for path in (self.folder / "seconds").glob("*")]
+        trainings = sorted(value for value in timed if value > 1)
+        return trainings[len(trainings) // 2] if trainings else None
 
     def hours(self, run: Run) -> pl.DataFrame:
         """The forecasts of a run that kept them."""

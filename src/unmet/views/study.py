@@ -18,6 +18,7 @@ from unmet.runs import atomic_file
 from unmet.study.cells import ORACLE, UNAWARE
 from unmet.study.execute import Progress
 from unmet.study.experiments import Experiment
+from unmet.study.outline import Outline
 from unmet.study.results import seconds_of, study_cells
 from unmet.study.store import Store
 from unmet.views.figures import APPLICATION_FIGURES, STUDY_FIGURES
@@ -28,8 +29,6 @@ from unmet.views.terminal import report_grid, say
 from unmet.views.theme import percent
 
 __all__ = ["print_plan", "print_study", "study_report", "write_study"]
-
-TYPICAL_SECONDS = 6.0  # of a training, where none has been timed yet
 
 
 def study_report(experiment: Experiment, store: Store, progress: Progress) -> StudyReport:
@@ -165,9 +164,10 @@ def _of_truth(share: float, digits: int = 0) -> str:
 def _pair(cell: dict[str, Any] | None) -> str | tuple[str, str]:
     if cell is None:
         return "-"
-    ours = f"{cell['tilted_loss']:.3f}"
-    paper = cell["paper_tilted_loss"]
-    return ours if paper is None else (ours, f"{paper:.3f} ({cell['tilted_loss'] - paper:+.3f})")
+    unit = _unit(cell)
+    ours = f"{cell[unit]:.3f}"
+    paper = cell[f"paper_{unit}"]
+    return ours if paper is None else (ours, f"{paper:.3f} ({cell[unit] - paper:+.3f})")
 
 
 def study_markdown(report: StudyReport) -> str:
@@ -182,7 +182,7 @@ def study_markdown(report: StudyReport) -> str:
         ]
         lines += [f"| {name} | {kwh:,.0f} | {_of_truth(share, 1)} |" for name, kwh, share in _application_rows(report)]
         lines.append("")
-    for measure, title in _MEASURES:
+    for measure, title in _measures(report):
         models = [model for model in report.models() if measure not in _SAID or report.says(model, measure)]
         if not models:
             continue
@@ -200,16 +200,42 @@ def study_markdown(report: StudyReport) -> str:
                     lines.append("| difference | " + " | ".join(apart) + " |")
             lines.append("")
     lines += [
-        "± is one standard deviation over runs. Gap closed is (quantile - model) / (quantile - oracle) of the mean "
-        "tilted losses; in brackets where that gap is under 5 % of the oracle's loss, so that it says little. p is of "
-        "a paired t-test of the model's tilted losses against the quantile model's with the same seeds.",
+        f"{_counted(report)} ± is one standard deviation over scenes. Gap closed is (quantile - model) / (quantile - "
+        "oracle) of the mean tilted losses. It is in brackets, as is p, where that gap is under 5 % of the oracle's "
+        "loss: there is hardly anything to close. p is of a paired t-test of the model's tilted losses against the "
+        "quantile model's on the same scenes.",
         "",
         f"unmet {__version__}; written by `unmet study {experiment.name}`.",
     ]
     return "\n".join(lines) + "\n"
 
 
+def _counted(report: StudyReport) -> str:
+    """How many scenes and runs stand behind a cell."""
+    scenes, runs = (sorted(set(report.cells[name].to_list())) for name in ("scenes", "runs"))
+    return (
+        f"A cell has {_between(scenes[0], scenes[-1])} scenes (a city, or an operator in it, which counts once however "
+        f"many networks learn from it) and {_between(runs[0], runs[-1])} runs."
+    )
+
+
+def _measures(report: StudyReport) -> list[tuple[str, str]]:
+    """What is shown, in order: of market shares in units of true demand first."""
+    if report.experiment.across != "share":
+        return [(name, title) for name, title in _MEASURES if name not in _IN_TRUE]
+    seen = "in units of the largest demand that the operator saw"
+    titles = dict(_MEASURES)
+    return [
+        *((name, titles[name]) for name in _IN_TRUE),
+        *((name, f"{title}, {seen}" if f"{name}_true" in _IN_TRUE else title) for name, title in _MEASURES
+          if name not in _IN_TRUE),
+    ]  # fmt: skip
+
+
+_IN_TRUE = ("tilted_loss_true", "mil_true")
 _MEASURES = (
+    ("tilted_loss_true", "Tilted loss on true demand, in units of the largest true demand"),
+    ("mil_true", "Mean interval length (MIL), in units of the largest true demand"),
     ("tilted_loss", "Tilted loss on true demand"),
     ("icp", "Share of true demand inside the 90 % interval (ICP)"),
     ("icp_most_censored", "The same in the most censored region"),
@@ -236,7 +262,8 @@ def _text(cell: dict[str, Any] | None, measure: str) -> str:
     if measure in _SAID:
         return f"{cell[measure]:.2f}"
     if measure == "p_value":
-        return "<0.001" if cell[measure] < 0.001 else f"{cell[measure]:.3f}"
+        shown = "<0.001" if cell[measure] < 0.001 else f"{cell[measure]:.3f}"
+        return shown if cell["judged"] or cell["judged"] is None else f"({shown})"
     spread = cell.get(f"{measure}_std")
     return f"{cell[measure]:.3f}" + (f" ± {spread:.3f}" if spread is not None else "")
 
@@ -276,7 +303,7 @@ def print_study(report: StudyReport, store: Store, out: Path, *, as_json: bool) 
     inside = [
         text
         for text, shown in (
-            ("the paper's", report.cells["paper_tilted_loss"].count() > 0),
+            ("the paper's", report.cells.select(pl.col("^paper_tilted_loss.*$").count()).sum_horizontal()[0] > 0),
             ("gap closed", bool(report.cells["judged"].any())),
         )
         if shown
@@ -316,34 +343,37 @@ def _found_again(report: StudyReport) -> list[str]:
 def _terminal(cell: dict[str, Any] | None) -> str:
     if cell is None:
         return "-"
-    inside = [f"{cell['paper_tilted_loss']:.3f}"] if cell["paper_tilted_loss"] is not None else []
+    unit = _unit(cell)
+    paper = cell[f"paper_{unit}"]
+    inside = [f"{paper:.3f}"] if paper is not None else []
     if cell["judged"] and cell["model"] not in (UNAWARE, ORACLE):
         inside.append(f"{cell['gap_closed']:.2f}")
-    return f"{cell['tilted_loss']:.3f}" + (f" ({'; '.join(inside)})" if inside else "")
+    return f"{cell[unit]:.3f}" + (f" ({'; '.join(inside)})" if inside else "")
 
 
-def print_plan(experiment: Experiment, store: Store, workers: int, *, as_json: bool) -> None:
+def _unit(cell: dict[str, Any]) -> str:
+    """The loss that a cell is judged by: of market shares in units of true demand."""
+    return "tilted_loss_true" if cell.get("share") is not None else "tilted_loss"
+
+
+def print_plan(outline: Outline, store: Store, workers: int, *, as_json: bool) -> None:
     """What a study would run, what of it is there already, and how long the rest will take."""
-    cells: dict[tuple[Any, ...], list[bool]] = {}
-    for run in experiment.runs:
-        cells.setdefault((run.labels, run.model, run.backbone), []).append(store.has(run))
-    timed = [store.seconds(run) for run in experiment.runs if store.has(run)]
-    each = sum(timed) / len(timed) if timed else TYPICAL_SECONDS
-    left = sum(not kept for flags in cells.values() for kept in flags)
-    estimate = left * each / workers
+    kept = outline.kept(store)
+    left = sum(cell.runs - number for cell, number in kept.items())
+    estimate, each = outline.seconds(store, workers)
     if as_json:
         listed = [
-            {**dict(labels), "model": model, "backbone": backbone, "runs": len(flags), "kept": sum(flags)}
-            for (labels, model, backbone), flags in cells.items()
+            {**dict(c.labels), "model": c.model, "backbone": c.backbone, "runs": c.runs, "kept": number}
+            for c, number in kept.items()
         ]
         print(json.dumps({"cells": listed, "runs_left": left, "estimated_seconds": round(estimate, 1)}))
         return
-    rows = [
-        [f"{_label(labels)} {model} {backbone}", str(len(flags)), str(sum(flags))]
-        for (labels, model, backbone), flags in cells.items()
-    ]
-    report_grid(f"{experiment.title}: {len(cells)} cells", ["cell", "runs", "kept"], rows)
-    print(f"{left} runs are left: about {estimate / 60:.0f} minutes with {workers} at a time, at {each:.1f} s each.")
+    rows = [[f"{_label(c.labels)} {c.model} {c.backbone}", str(c.runs), str(number)] for c, number in kept.items()]
+    report_grid(f"{outline.title}: {len(kept)} cells", ["cell", "runs", "kept"], rows)
+    print(
+        f"{left} runs are left: about {estimate / 60:.0f} minutes with {workers} at a time, scenes included; "
+        f"a training takes about {each:.1f} s."
+    )
 
 
 def _label(labels: Sequence[tuple[str, Any]]) -> str:

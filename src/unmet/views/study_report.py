@@ -9,7 +9,8 @@ from typing import Any
 import polars as pl
 
 from unmet.models.likelihoods import LIKELIHOODS
-from unmet.study.cells import ORACLE
+from unmet.study.baselines import BASELINES
+from unmet.study.cells import NO_BACKBONE, ORACLE
 from unmet.study.experiments import Experiment
 from unmet.study.results import SCENE_LABELS
 from unmet.views.theme import percent
@@ -19,7 +20,9 @@ __all__ = ["StudyReport", "model_title"]
 
 def model_title(model: str) -> str:
     """A model's name for people."""
-    return "Oracle" if model == ORACLE else LIKELIHOODS.named(model).title
+    if model == ORACLE:
+        return "Oracle"
+    return BASELINES.named(model).title if model in BASELINES.names() else LIKELIHOODS.named(model).title
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +51,12 @@ class StudyReport:
 
     def groups(self) -> Iterator[tuple[str, pl.DataFrame]]:
         """The parts of the grid that are shown apart, by what they are called: queue, backbone, data set."""
+        # Baselines have no backbone; that alone does not set them apart from the networks beside them.
+        networks = self.cells.filter(pl.col("backbone") != NO_BACKBONE)
         apart = [
             name
             for name in (*self.labels, "backbone")
-            if name != self.experiment.across and (name == "queue" or self.cells[name].n_unique() > 1)
+            if name != self.experiment.across and (name == "queue" or networks[name].n_unique() > 1)
         ]
         if not apart:
             yield self.experiment.across, self.cells

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from unmet.models.backbones.adaptive import AdaptiveTGCN
 from unmet.models.backbones.base import Backbone, Inputs, Shape
 from unmet.models.backbones.lagged import LaggedLinear, Perceptron
 from unmet.models.backbones.seasonal import Seasonal
@@ -12,5 +13,5 @@ __all__ = ["BACKBONES", "Backbone", "Inputs", "Shape"]
 
 BACKBONES: Registry[type[Backbone]] = Registry("backbone", "unmet.backbones")
 
-for _backbone in (TGCN, Perceptron, LaggedLinear, Seasonal):
+for _backbone in (TGCN, Perceptron, LaggedLinear, Seasonal, AdaptiveTGCN):
     BACKBONES.register(_backbone)

@@ -1,0 +1,96 @@
+"""What other readings of the paper change: `python -m benchmarks.readings`, written to docs/results/readings.md.
+
+Each reading is an option. Its effect on Table 1 is that on all fifteen cells; that on Table 3 is on the losses of the
+paper's four models at first-come 5 %, in the built-in city of seed 1, one network each.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from unmet.city.build import City, build_city
+from unmet.simulation.scenario import Curve, Scenario, TurnedAway
+from unmet.study.cells import PAPER_MODELS, perform, plan
+from unmet.study.censoring import run_censoring
+from unmet.study.paper import CENSORED_HOURS_PERCENT, PENETRATIONS, QUEUES, TILTED_LOSS
+from unmet.study.scenes import total_scenes
+
+PAGE = Path(__file__).parents[1] / "docs" / "results" / "readings.md"
+KNOWN_CARS = 32_664
+
+
+class Reading(NamedTuple):
+    """One way to read the paper."""
+
+    title: str
+    option: str
+    scenario: Scenario
+    cars: int | None = None  # that a penetration is a share of
+
+
+READINGS = (
+    Reading("default", "", Scenario()),
+    Reading("a car that is turned away keeps its charge and decides anew", "`--turned-away keep`",
+            Scenario(turned_away=TurnedAway.KEEP)),
+    Reading("5 % is all known cars", "`--cars 653280`", Scenario(), round(KNOWN_CARS / 0.05)),
+    Reading("the printed charging curve", "`--curve literal`", Scenario(curve=Curve.LITERAL)),
+    Reading("and for lost energy too", "`--curve literal-lost`", Scenario(curve=Curve.LITERAL_LOST)),
+)  # fmt: skip
+
+
+def city_of(reading: Reading) -> City:
+    """The built-in city, as a reading counts its cars."""
+    return build_city(cars=reading.cars)
+
+
+def rows(reading: Reading) -> tuple[list[str], list[str]]:
+    """A reading's row in the table of censored hours, and in that of losses."""
+    city = city_of(reading)
+    study = run_censoring(city, scenario=reading.scenario)
+    apart = np.array([study.cell(q, p).censored_hours_percent for q in QUEUES for p in PENETRATIONS]) - np.array(
+        [v for q in QUEUES for v in CENSORED_HOURS_PERCENT[q]]
+    )
+    fullest = [study.cell(q, 0.05) for q in QUEUES]
+    hours = [f"{cell.censored_hours_percent:.1f}" for cell in fullest]
+    lost = f"{100 * fullest[-1].lost_share_of_energy:.1f}"
+    head = [reading.title, reading.option]
+    first = [*head, *hours, f"{np.abs(apart).mean():.1f}", f"{np.abs(apart).max():.1f}", lost]
+    return first, [*head, *losses(city, reading)]
+
+
+def losses(city: City, reading: Reading) -> list[str]:
+    """Tilted losses of the paper's models at first-come 5 %."""
+    (scene,) = total_scenes(city, ["first-come"], [0.05], base=reading.scenario, estimated=False)
+    return [f"{perform(run, scene).row['tilted_loss']:.3f}" for run in plan([scene], PAPER_MODELS, ["tgcn"], 1, 1)]
+
+
+def main() -> None:
+    """Measure every reading and write the page."""
+    measured = []
+    for reading in READINGS:
+        measured.append(rows(reading))
+        print(*measured[-1], file=sys.stderr, flush=True)
+    paper = ["the paper", "", *(f"{CENSORED_HOURS_PERCENT[q][-1]}" for q in QUEUES), "", "", ""]
+    published = ["the paper", "", *(f"{TILTED_LOSS['first-come'][model][-1][0]:.3f}" for model in PAPER_MODELS)]
+    lines = ["# Other readings of the paper", "", "Hours in which demand is lost at 5 %, in percent:", ""]
+    lines += _table(
+        ["reading", "option", *QUEUES, "mean difference from Table 1", "largest", "energy lost, first-come"],
+        [*(first for first, _ in measured), paper],
+    )
+    lines += ["", "Tilted loss at first-come 5 %, one network each:", ""]
+    lines += _table(["reading", "option", *PAPER_MODELS], [*(second for _, second in measured), published])
+    lines += ["", "Written by `python -m benchmarks.readings`."]
+    PAGE.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _table(heads: list[str], cells: list[list[str]]) -> list[str]:
+    rule = ["---", "---", *["---:"] * (len(heads) - 2)]
+    return ["| " + " | ".join(row) + " |" for row in (heads, rule, *cells)]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,38 @@
+"""From a scenario's own grid to degrees."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from unmet.errors import InputError
+
+__all__ = ["to_degrees"]
+
+Floats = NDArray[np.float64]
+
+
+def to_degrees(x: ArrayLike, y: ArrayLike, crs: str | None) -> tuple[Floats, Floats]:
+    """Latitude and longitude of points on a grid named as EPSG:25832 is; without one they must be degrees already."""
+    east, north = np.asarray(x, float), np.asarray(y, float)
+    if crs is None:
+        far = (np.abs(east) > 180) | (np.abs(north) > 90)
+        if far.any():
+            at = int(far.argmax())
+            raise InputError(
+                f"Positions such as {east[at]:g}, {north[at]:g} are not degrees: say with --crs on which grid "
+                "they are, as EPSG:25832. MATSim's config names it under global, coordinateSystem."
+            )
+        return north, east
+    from pyproj import Transformer
+    from pyproj.exceptions import ProjError
+
+    try:
+        transformer = Transformer.from_crs(crs, "EPSG:4326", always_xy=True)
+        lon, lat = (np.asarray(part, float) for part in transformer.transform(east, north))
+    except ProjError:
+        raise InputError(f"--crs {crs!r} is no coordinate reference system: give one as EPSG:25832.") from None
+    good = np.isfinite(lat) & np.isfinite(lon)
+    if np.isfinite(east).any() and not good.any():
+        raise InputError(f"No position lies where {crs} is used: check --crs.")
+    return np.where(good, lat, np.nan), np.where(good, lon, np.nan)

@@ -1,0 +1,40 @@
+"""The network of a MATSim scenario: where links are, and how long."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from unmet.city.matsim.xml import ends
+from unmet.errors import InputError
+
+__all__ = ["Network", "read_network"]
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """Links by their id."""
+
+    middle: dict[str, tuple[float, float]]  # x, y in the scenario's own grid
+    length_m: dict[str, float]
+
+
+def read_network(path: Path) -> Network:
+    """Read network.xml(.gz)."""
+    nodes: dict[str, tuple[float, float]] = {}
+    middle: dict[str, tuple[float, float]] = {}
+    length: dict[str, float] = {}
+    for element in ends(path, "node", "link"):
+        name = element.get("id", "")
+        try:
+            if element.tag == "node":
+                nodes[name] = float(element.get("x", "")), float(element.get("y", ""))
+                continue
+            begin, end = nodes[element.get("from", "")], nodes[element.get("to", "")]
+            middle[name] = (begin[0] + end[0]) / 2, (begin[1] + end[1]) / 2
+            length[name] = float(element.get("length", "0"))
+        except (KeyError, ValueError):
+            raise InputError(f"{path}: the {element.tag} {name!r} has no usable place or length.") from None
+    if not middle:
+        raise InputError(f"{path} holds no links: give the network.xml of the scenario.")
+    return Network(middle, length)

@@ -1,0 +1,101 @@
+"""Trips of a MATSim scenario: its one day, on a date, repeated as often as is asked for."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import polars as pl
+
+from unmet.city.gates import check_trips
+from unmet.city.matsim.grid import to_degrees
+from unmet.city.matsim.legs import Leg, car_legs
+from unmet.city.matsim.network import Network
+from unmet.city.places import ROAD_DETOUR
+from unmet.errors import InputError
+from unmet.geo import haversine_km
+from unmet.zones import checked_zone
+
+__all__ = ["MatsimDay", "MatsimTrips", "read_matsim_trips"]
+
+MOST_DAYS = 366
+
+
+@dataclass(frozen=True, slots=True)
+class MatsimDay:
+    """When a scenario's day is, and by which clocks: MATSim counts seconds after midnight of no date."""
+
+    first: dt.date = dt.date(2024, 1, 8)  # a Monday
+    days: int = 1
+    time_zone: str = "UTC"
+
+    def __post_init__(self) -> None:
+        checked_zone(self.time_zone)
+        if not 1 <= self.days <= MOST_DAYS:
+            raise InputError(f"{self.days} days make no sense: repeat the day 1 to {MOST_DAYS} times.")
+
+
+@dataclass(frozen=True, slots=True)
+class MatsimTrips:
+    """Trips, and the legs that could not be used."""
+
+    trips: pl.DataFrame
+    rejected: pl.DataFrame  # line (the number of the leg), column, value, reason
+    legs: int  # by car, in one day
+
+
+def read_matsim_trips(
+    path: Path, crs: str | None, day: MatsimDay, network: Network | None = None, mode: str = "car"
+) -> MatsimTrips:
+    """Read plans.xml or events.xml (also .gz) as trips.
+
+    MATSim simulates one day. With `day.days` it is driven again on each of the days that follow: what is random in a
+    simulation of charging (which cars are electric, how full they are, where they charge) then differs between days,
+    while the drives do not. Distances are the routes', the links' of events, or 1.3 times as the crow flies.
+    """
+    legs = list(car_legs(path, network, mode))
+    if not legs:
+        raise InputError(f"{path} has no leg by {mode}: name the mode of the cars with --mode.")
+    usable = [leg for leg in legs if not math.isnan(leg.end_s + leg.end[0] + leg.end[1]) and leg.end_s >= leg.start_s]
+    if not usable:
+        raise InputError(f"No leg of {path} has a place and a time of arrival: give --network, or output plans.")
+    repeated = pl.concat(
+        [_on_day(usable, day.first + dt.timedelta(days=i), day.time_zone, crs) for i in range(day.days)]
+    )
+    checked = check_trips(repeated)
+    missing = pl.DataFrame(
+        [
+            (i + 1, "end", leg.person, "has no place or time of arrival")
+            for i, leg in enumerate(legs)
+            if math.isnan(leg.end_s + leg.end[0] + leg.end[1]) or leg.end_s < leg.start_s
+        ],
+        schema=checked.rejected.schema,
+        orient="row",
+    )
+    return MatsimTrips(checked.kept, pl.concat([missing, checked.rejected]), len(legs))
+
+
+def _on_day(legs: list[Leg], date: dt.date, zone: str, crs: str | None) -> pl.DataFrame:
+    midnight = dt.datetime.combine(date, dt.time(), ZoneInfo(zone)).timestamp()
+    start_lat, start_lon = to_degrees([leg.start[0] for leg in legs], [leg.start[1] for leg in legs], crs)
+    end_lat, end_lon = to_degrees([leg.end[0] for leg in legs], [leg.end[1] for leg in legs], crs)
+    driven = np.array([leg.distance_m for leg in legs]) / 1000
+    crow = np.nan_to_num(haversine_km(start_lat, start_lon, end_lat, end_lon)) * ROAD_DETOUR
+    millis = 1000 * (midnight + np.array([[leg.start_s, leg.end_s] for leg in legs]))
+    utc = pl.Datetime("ms", "UTC")
+    return pl.DataFrame(
+        {
+            "vehicle_id": [leg.person for leg in legs],
+            "start_time": pl.Series(np.round(millis[:, 0]).astype(np.int64)).cast(utc),
+            "end_time": pl.Series(np.round(millis[:, 1]).astype(np.int64)).cast(utc),
+            "start_lat": start_lat,
+            "start_lon": start_lon,
+            "end_lat": end_lat,
+            "end_lon": end_lon,
+            "distance_km": np.where(np.isnan(driven), crow, driven),
+        }
+    ).with_columns(pl.col("start_lat", "start_lon").fill_nan(None))

@@ -1,0 +1,73 @@
+"""MATSim's XML files, also gzipped, read element by element so that a large file needs little memory."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Literal, cast
+from xml.etree import ElementTree as ET
+
+from unmet.errors import InputError
+
+__all__ = ["ends", "root_of", "seconds_of"]
+
+
+def _opened(path: Path) -> IO[bytes]:
+    try:
+        with path.open("rb") as file:
+            zipped = file.read(2) == b"\x1f\x8b"
+        return cast("IO[bytes]", gzip.open(path, "rb")) if zipped else path.open("rb")
+    except OSError as error:
+        raise InputError(f"Cannot read {path}: {error.strerror}.") from None
+
+
+def _steps(path: Path, events: tuple[Literal["start", "end"], ...]) -> Iterator[tuple[str, ET.Element]]:
+    with _opened(path) as file:
+        try:
+            # A scenario is its user's own file; expat does not fetch the DTD that it names.
+            yield from ET.iterparse(file, events)  # noqa: S314
+        except (ET.ParseError, OSError, EOFError) as error:
+            raise InputError(f"{path} is not a whole XML file ({error}): give MATSim's own .xml or .xml.gz.") from None
+
+
+def root_of(path: Path) -> str:
+    """The name of a file's outermost element."""
+    for _, element in _steps(path, ("start",)):
+        return element.tag
+    raise InputError(f"{path} holds no XML element: give MATSim's own .xml or .xml.gz.")
+
+
+def ends(path: Path, *tags: str) -> Iterator[ET.Element]:
+    """The elements of these names, each once it is whole; what was read before is forgotten."""
+    root: ET.Element | None = None
+    for what, element in _steps(path, ("start", "end")):
+        if root is None:
+            root = element
+        if what == "end" and element.tag in tags:
+            yield element
+            element.clear()
+            if element.tag == tags[-1]:
+                root.clear()
+
+
+def seconds_of(text: str | None) -> float | None:
+    """Seconds after midnight of MATSim's HH:MM:SS, which may be beyond 24 h; none where it is undefined.
+
+    Example:
+        >>> seconds_of("25:30:00"), seconds_of("-infinity"), seconds_of("27000.0")
+        (91800.0, None, 27000.0)
+    """
+    if text is None:
+        return None
+    parts = text.strip().split(":")
+    try:
+        numbers = [float(part) for part in parts]
+    except ValueError:
+        return None
+    if len(numbers) > 3 or not all(0 <= number < 1e7 for number in numbers):
+        return None
+    if len(numbers) == 1:
+        return numbers[0]
+    hours, minutes, *rest = numbers
+    return 3600 * hours + 60 * minutes + sum(rest)

@@ -1,0 +1,19 @@
+"""Baselines that stand in every table of models. A new one is a file beside these and a call of `register`."""
+
+from __future__ import annotations
+
+from unmet.models.likelihoods import LIKELIHOODS
+from unmet.registry import Registry
+from unmet.study.baselines.base import Baseline
+from unmet.study.baselines.cqrnn import CQRNN
+from unmet.study.baselines.identity import IdentityGraph
+from unmet.study.baselines.poisson import PoissonOffset
+from unmet.study.baselines.ratio import SeenOverExposed
+
+__all__ = ["BASELINES", "Baseline"]
+
+BASELINES: Registry[type[Baseline]] = Registry("baseline")
+
+for _baseline in (SeenOverExposed, PoissonOffset, IdentityGraph):
+    BASELINES.register(_baseline)
+LIKELIHOODS.register(CQRNN)

@@ -1,0 +1,77 @@
+"""What a baseline is: a forecast of the test part by simpler means than a network that knows of censoring."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from unmet.demand.calendar import hour_of_week
+from unmet.models.forecaster import quantile_column
+from unmet.models.training import Training
+from unmet.study.scenes import Scene
+
+__all__ = ["Baseline", "Part", "frame_of", "parts_of"]
+
+Floats = NDArray[np.float64]
+TRAIN_SHARE, FIT_SHARE = 0.8, 0.9  # of the hours: learned from, and before the test part, as the networks have them
+WEEKEND = 5 * 24  # the first hour of the week that is on a Saturday
+
+
+class Baseline(ABC):
+    """A baseline. A new one is a subclass with a name and `forecast`, registered in `BASELINES`."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    random: ClassVar[bool] = False  # whether another seed gives another forecast
+    reads_exposure: ClassVar[bool] = True
+
+    @abstractmethod
+    def forecast(self, scene: Scene, levels: tuple[float, ...], seed: int, training: Training) -> pl.DataFrame:
+        """Quantiles of true demand in the test part: `unique_id, ds, q0.05, ...` [kWh]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One region of a scene as arrays over its hours."""
+
+    name: str
+    hours: pl.Series
+    seen_kwh: Floats
+    arrivals: Floats  # served
+    exposure: Floats  # share of would-be arrivals that could be served and seen
+    kind: NDArray[np.int64]  # hour of the day, and 24 more at weekends
+    train: int  # the first so many hours are learned from
+    fit: int  # the test part begins here
+
+
+def parts_of(scene: Scene) -> list[Part]:
+    """The regions of a scene."""
+    found = []
+    for (name,), rows in scene.panel.group_by("unique_id", maintain_order=True):
+        rows = rows.sort("ds")
+        week = hour_of_week(rows["ds"], scene.time_zone).to_numpy()
+        exposure = rows["exposure"].to_numpy() if "exposure" in rows.columns else np.ones(rows.height)
+        found.append(
+            Part(
+                str(name),
+                rows["ds"],
+                rows["y"].to_numpy().astype(np.float64),
+                rows["arrivals"].to_numpy().astype(np.float64),
+                np.asarray(exposure, np.float64),
+                week % 24 + 24 * (week >= WEEKEND),
+                int(rows.height * TRAIN_SHARE),
+                int(round(rows.height * FIT_SHARE, 6)),
+            )
+        )
+    return found
+
+
+def frame_of(part: Part, quantiles: Floats, levels: tuple[float, ...]) -> pl.DataFrame:
+    """Forecasts of a region's test part, (hours, levels) [kWh], as a table."""
+    columns = {quantile_column(level): quantiles[:, i] for i, level in enumerate(levels)}
+    return pl.DataFrame({"unique_id": [part.name] * len(quantiles), "ds": part.hours[part.fit :], **columns})

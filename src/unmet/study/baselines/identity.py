@@ -1,0 +1,27 @@
+"""The T-GCN without its graph: how much the paper's graph does."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from unmet.models.training import Training
+from unmet.study.baselines.base import Baseline
+from unmet.study.networks import study_forecaster
+from unmet.study.scenes import Scene
+
+__all__ = ["IdentityGraph"]
+
+
+class IdentityGraph(Baseline):
+    """The quantile T-GCN whose regions are not tied to each other: A-hat is the identity."""
+
+    name = "identity-graph"
+    title = "Quantile, no graph"
+    random = True
+    reads_exposure = False
+
+    def forecast(self, scene: Scene, levels: tuple[float, ...], seed: int, training: Training) -> pl.DataFrame:
+        """Train it, and forecast the test part."""
+        model = study_forecaster("tgcn", "quantile", seed, training, scene.time_zone)
+        model.fit(scene.panel)
+        return model.predict(scene.panel, model.split_.fit_end)

@@ -1,0 +1,55 @@
+"""The sceptic's baseline: quantiles of what was seen over what could be seen, by hour and day type."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from unmet.models.training import Training
+from unmet.study.baselines.base import Baseline, frame_of, parts_of
+from unmet.study.scenes import Scene
+
+__all__ = ["SeenOverExposed", "weighted_quantiles"]
+
+Floats = NDArray[np.float64]
+LEAST_EXPOSURE = 0.02  # hours in which less could be seen say nothing
+
+
+def weighted_quantiles(values: Floats, weights: Floats, levels: tuple[float, ...]) -> Floats:
+    """The smallest values below or at which the given shares of all weight lie.
+
+    Example:
+        >>> weighted_quantiles(np.array([3.0, 1.0, 2.0]), np.array([1.0, 1.0, 2.0]), (0.2, 0.5, 0.9)).tolist()
+        [1.0, 2.0, 3.0]
+    """
+    order = np.argsort(values, kind="stable")
+    share = np.cumsum(weights[order]) / weights.sum()
+    at = np.searchsorted(share, np.asarray(levels) * (1 - 1e-12))
+    return np.asarray(values[order][np.minimum(at, len(values) - 1)])
+
+
+class SeenOverExposed(Baseline):
+    """Quantiles of y / exposure over the training hours of a region, an hour of the day and a day type.
+
+    An hour's weight is its exposure: y / exposure of an hour that was hardly seen is mostly noise. It neither looks
+    back nor learns across regions, so whatever beats it has learned something.
+    """
+
+    name = "seen-over-exposed"
+    title = "Seen / exposed"
+
+    def forecast(self, scene: Scene, levels: tuple[float, ...], seed: int, training: Training) -> pl.DataFrame:
+        """Look the quantiles up."""
+        frames = []
+        for part in parts_of(scene):
+            usable = np.arange(part.train)[part.exposure[: part.train] >= LEAST_EXPOSURE]
+            usable = usable if len(usable) else np.arange(part.train)
+            exposure = np.maximum(part.exposure[usable], LEAST_EXPOSURE)
+            ratio, kinds = part.seen_kwh[usable] / exposure, part.kind[usable]
+            out = np.empty((len(part.kind) - part.fit, len(levels)))
+            for kind in np.unique(part.kind[part.fit :]):
+                of_kind = kinds == kind if (kinds == kind).any() else np.ones(len(kinds), bool)
+                out[part.kind[part.fit :] == kind] = weighted_quantiles(ratio[of_kind], exposure[of_kind], levels)
+            frames.append(frame_of(part, out, levels))
+        return pl.concat(frames)

@@ -1,0 +1,29 @@
+"""The networks of a study: the paper's settings, whatever a forecaster's defaults are."""
+
+from __future__ import annotations
+
+from unmet.models.forecaster import Forecaster
+from unmet.models.likelihoods import LEVELS
+from unmet.models.training import Training
+
+__all__ = ["study_forecaster"]
+
+
+def study_forecaster(
+    backbone: str, likelihood: str, seed: int, training: Training, time_zone: str, target: str = "y"
+) -> Forecaster:
+    """A forecaster as the paper has it: one network, one hour ahead, quantiles as they come."""
+    return Forecaster(
+        backbone,
+        likelihood,
+        levels=LEVELS,
+        seeds=1,
+        seed=seed,
+        horizon=1,
+        target=target,
+        training=training,
+        calibrate=False,
+        floor=None,
+        time_zone=time_zone,
+        workers=1,
+    )

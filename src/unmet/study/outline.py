@@ -1,0 +1,100 @@
+"""Outlines: what a study would run, told at once and without playing a scene."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from unmet.errors import InputError
+from unmet.simulation.queues import queue_named
+from unmet.study.baselines import BASELINES
+from unmet.study.cells import NO_BACKBONE, need_estimates
+from unmet.study.experiments import Choices, check_size
+from unmet.study.store import Store
+
+__all__ = ["Outline", "PlannedCell", "outline"]
+
+NETWORK_SECONDS, BASELINE_SECONDS = 7.5, 0.2  # of a core, measured by a study of the built-in city
+SCENE_SECONDS, ESTIMATED_SECONDS = 0.6, 9.5  # to play a scene, and to estimate its lost demand too
+CITY_SECONDS = 5.0  # to read or make trips, and to find the nearest stations of each
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCell:
+    """One model on one kind of scene."""
+
+    labels: tuple[tuple[str, Any], ...]
+    model: str
+    backbone: str
+    runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """The grid of a study."""
+
+    name: str
+    title: str
+    cells: tuple[PlannedCell, ...]
+    scenes: int
+    estimated: bool  # whether scenes need an estimate of lost demand
+    cities: int
+
+    def kept(self, store: Store) -> dict[PlannedCell, int]:
+        """How many runs of each cell have a result in a folder, by the names of models and scenes."""
+        found = store.counts([name for name, _ in self.cells[0].labels])
+        return {
+            cell: min(found.get((*(value for _, value in cell.labels), cell.model, cell.backbone), 0), cell.runs)
+            for cell in self.cells
+        }
+
+    def seconds(self, store: Store, workers: int) -> tuple[float, float]:
+        """About how long the rest will take in all, and a network's training, as far as trainings here were timed."""
+        kept = self.kept(store)
+        timed = store.typical_seconds()
+        network = timed if timed is not None else NETWORK_SECONDS
+        left = {cell: cell.runs - number for cell, number in kept.items()}
+        work = sum(number * (BASELINE_SECONDS if _is_quick(cell.model) else network) for cell, number in left.items())
+        if not any(left.values()):
+            return 0.0, network
+        playing = self.scenes * (ESTIMATED_SECONDS if self.estimated else SCENE_SECONDS) + self.cities * CITY_SECONDS
+        return playing + work / workers, network
+
+
+def _is_quick(model: str) -> bool:
+    return model in BASELINES.names() and not BASELINES.named(model).random
+
+
+def outline(
+    name: str, title: str, choices: Choices, axes: Mapping[str, Sequence[Any]], *, scene_a_run: bool = False
+) -> Outline:
+    """The grid over `axes`, the values of each label. With `scene_a_run` every run has scenes of its own."""
+    _check(axes)
+    kinds = list(itertools.product(*axes.values()))
+    check_size(choices.runs, len(choices.models) * len(choices.backbones), len(kinds))
+    cities = len(choices.city_numbers())
+    scenes_of_a_kind = choices.runs if scene_a_run else cities
+    cells = [
+        PlannedCell(
+            tuple(zip(axes, values, strict=True)),
+            model,
+            NO_BACKBONE if model in BASELINES.names() else backbone,
+            scenes_of_a_kind if _is_quick(model) else choices.runs,
+        )
+        for values in kinds
+        for backbone in choices.backbones
+        for model in choices.models
+    ]
+    unique = tuple(dict.fromkeys(cells))
+    return Outline(name, title, unique, scenes_of_a_kind * len(kinds), need_estimates(choices.models), cities)
+
+
+def _check(axes: Mapping[str, Sequence[Any]]) -> None:
+    for queue in axes.get("queue", ()):
+        queue_named(queue)
+    for label in ("penetration", "share", "removed"):
+        for value in axes.get(label, ()):
+            if not 0 < value <= 1:
+                raise InputError(f"A {label} of {value:g} makes no sense: give one over 0 and up to 1, as 0.05.")

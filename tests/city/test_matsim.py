@@ -1,0 +1,111 @@
+"""A MATSim scenario from its files to the demand it loses, and back from the records alone."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import numpy as np
+import polars as pl
+import pytest
+from pyproj import Transformer
+
+from tests.city.matsim_scenario import CRS, EAST, NORTH, SPACING, write_scenario
+from unmet.city.build import build_city
+from unmet.city.export import MatsimSource, write_matsim
+from unmet.city.matsim import MatsimDay, read_chargers, read_matsim_trips
+from unmet.city.matsim.network import read_network
+from unmet.demand.regions import kmeans_regions
+from unmet.errors import InputError
+from unmet.estimation.simulated import estimate_simulated
+from unmet.simulation.scenario import Scenario
+from unmet.simulation.simulate import prepare, simulate
+
+BERLIN = "Europe/Berlin"
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    return write_scenario(tmp_path_factory.mktemp("matsim"), people=700)
+
+
+def test_plans_become_trips_at_their_places_and_local_times(files):
+    made = read_matsim_trips(files["plans"], CRS, MatsimDay(dt.date(2024, 7, 1), 2, BERLIN))
+    trips = made.trips
+    assert trips.height == 2 * made.legs
+    assert made.rejected.is_empty()
+    first = trips.filter(pl.col("vehicle_id") == "p0").sort("start_time")
+    leaves = first["start_time"].dt.convert_time_zone(BERLIN)
+    assert leaves[0].hour == 7
+    assert (leaves[2] - leaves[0]) == dt.timedelta(days=1)
+    assert first["end_lat"][1] == pytest.approx(first["start_lat"][0])  # home again
+    x, y = Transformer.from_crs("EPSG:4326", CRS, always_xy=True).transform(trips["end_lon"], trips["end_lat"])
+    assert ((np.array(x) >= EAST - 1) & (np.array(x) <= EAST + 5 * SPACING + 1)).all()
+    assert ((np.array(y) >= NORTH - 1) & (np.array(y) <= NORTH + 5 * SPACING + 1)).all()
+    assert trips["distance_km"].min() > 20  # of the routes, not of the crow
+
+
+def test_events_need_the_network_for_places_and_give_its_lengths(files):
+    network = read_network(files["network"])
+    made = read_matsim_trips(files["events"], CRS, MatsimDay(), network)
+    plans = read_matsim_trips(files["plans"], CRS, MatsimDay())
+    assert made.trips.height == plans.trips.height // 2  # only mornings are in the events
+    assert (made.trips["distance_km"] == SPACING / 1000).all()
+    with pytest.raises(InputError, match="give --network"):
+        read_matsim_trips(files["events"], CRS, MatsimDay())
+
+
+def test_chargers_stand_on_their_links(files):
+    network = read_network(files["network"])
+    stations = read_chargers(files["chargers"], network, CRS)
+    assert stations["plugs"].to_list() == [6, 6, 6]
+    assert stations["power_kw"].unique().to_list() == [22.0]
+    x, y = Transformer.from_crs("EPSG:4326", CRS, always_xy=True).transform(stations["lon"][0], stations["lat"][0])
+    assert (x, y) in [pytest.approx(place, abs=0.1) for place in network.middle.values()]
+
+
+@pytest.mark.parametrize(
+    ("what", "says"),
+    [
+        ("network", "give plans"),
+        ("cut", "not a whole XML file"),
+        ("crs", "say with --crs"),
+        ("bad crs", "no coordinate reference system"),
+        ("mode", "no leg by bike"),
+        ("days", "make no sense"),
+    ],
+)
+def test_what_cannot_be_read_is_explained(files, tmp_path, what, says):
+    cut = tmp_path / "cut.xml"
+    cut.write_text("<population><person id='a'>", encoding="utf-8")
+    path = {"network": files["network"], "cut": cut}.get(what, files["plans"])
+    crs = {"crs": None, "bad crs": "EPSG:0"}.get(what, CRS)
+    mode, days = "bike" if what == "mode" else "car", 0 if what == "days" else 1
+    with pytest.raises(InputError, match=says):
+        read_matsim_trips(path, crs, MatsimDay(days=days), None, mode)
+
+
+def test_nothing_is_replaced_without_being_allowed(files, tmp_path):
+    source = MatsimSource(files["plans"], files["network"], files["chargers"], CRS, "car")
+    out = tmp_path / "t.parquet"
+    (tmp_path / "t.stations.parquet").write_text("mine", encoding="utf-8")
+    with pytest.raises(InputError, match=r"t\.stations\.parquet is there already"):
+        write_matsim(out, source, MatsimDay(), overwrite=False)
+    assert not out.exists()
+    write_matsim(out, source, MatsimDay(), overwrite=True)
+    assert pl.read_parquet(tmp_path / "t.stations.parquet").height == 3
+
+
+def test_lost_demand_of_a_scenario_is_recovered_within_its_interval(files, tmp_path):
+    """End to end: files, trips and stations, simulation, and the estimate from its sessions alone."""
+    source = MatsimSource(files["plans"], files["network"], files["chargers"], CRS, "car")
+    summary, rejected = write_matsim(tmp_path / "t.csv", source, MatsimDay(days=42, time_zone=BERLIN), overwrite=False)
+    assert summary["trips"] == 42 * summary["legs_of_the_day"] - rejected.height
+    city = build_city(tmp_path / "t.csv", tmp_path / "t.stations.csv", time_zone=BERLIN)
+    outcome = simulate(prepare(city), Scenario(queue="first-come", penetration=0.25))
+    lost = outcome.arrivals.filter(pl.col("outcome") == "lost")
+    assert lost.height > 0.2 * outcome.arrivals.height
+    made = estimate_simulated(outcome.sessions, city.stations, kmeans_regions(city.stations, 1), BERLIN)
+    told = made.summary()["lost_kwh"]
+    assert told["low"] <= lost["wanted_kwh"].sum() <= told["high"]
+    assert told["mean"] == pytest.approx(lost["wanted_kwh"].sum(), rel=0.4)
+    assert made.session_kwh_.mean() == pytest.approx(lost["wanted_kwh"].mean(), rel=0.15)
