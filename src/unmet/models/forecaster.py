@@ -163,15 +163,18 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
 
 
 def long_frame(
-    regions: Sequence[str], times: pl.Series, quantiles: Floats, levels: Sequence[float], mean: Floats | None = None
+    regions: Sequence[str],
+    times: pl.Series,
+    quantiles: Floats,
+    levels: Sequence[float],
+    more: dict[str, Floats] | None = None,
 ) -> pl.DataFrame:
-    """Quantiles (hours, regions, levels) as a table, region by region; with `mean`, if (hours, regions) is given."""
+    """Quantiles (hours, regions, levels), and more columns (hours, regions), as a table, region by region."""
     names = pl.Series(list(regions), dtype=pl.String)
     columns = {
         "unique_id": names.gather(np.repeat(np.arange(len(names)), len(times))),
         "ds": pl.concat([times] * len(names)),
     }
-    if mean is not None:
-        columns["mean"] = pl.Series(mean.T.ravel())
+    columns |= {name: pl.Series(values.T.ravel()) for name, values in (more or {}).items()}
     columns |= {quantile_column(level): pl.Series(quantiles[..., i].T.ravel()) for i, level in enumerate(levels)}
     return pl.DataFrame(columns)

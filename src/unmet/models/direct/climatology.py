@@ -22,7 +22,8 @@ def climatology(history: History, hours: Integers, horizon: Integers, weeks: int
     Quantiles are linear between order statistics, as NumPy's.
 
     Returns:
-        (targets, regions, levels + 1) [kWh]; the last is the mean. 0 where a region has no such hour yet.
+        (targets, regions, levels + 2): quantiles and mean [kWh], and the share of zeros, which is 1 where a region has
+        no such hour yet.
     """
     cells, origin = history.day_type, hours - horizon
     last = cells.rank(cells.label[hours], origin)
@@ -33,9 +34,10 @@ def climatology(history: History, hours: Integers, horizon: Integers, weeks: int
 def _window_quantiles(
     values: Floats, order: Integers, last: Integers, after: Integers, wanted: Integers, label: Integers, levels: Floats
 ) -> Floats:
-    """Quantiles and mean of the values of a cell from its hour of rank `last` back to those after `after`."""
+    """Quantiles, mean and share of zeros of the values of a cell from its hour of rank `last` back to those after `after`."""
     regions, number = values.shape[1], len(levels)
-    made = np.zeros((len(last), regions, number + 1))
+    made = np.zeros((len(last), regions, number + 2))
+    made[..., number + 1] = 1.0
     sample = np.empty(len(order))
     for i in range(len(last)):
         for r in range(regions):
@@ -56,6 +58,7 @@ def _window_quantiles(
                 high = min(low + 1, n - 1)
                 made[i, r, j] = chosen[low] + (at - low) * (chosen[high] - chosen[low])
             made[i, r, number] = chosen.mean()
+            made[i, r, number + 1] = np.searchsorted(chosen, 0.0, side="right") / n
     return made
 
 

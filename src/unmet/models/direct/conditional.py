@@ -36,11 +36,12 @@ def conditional_quantiles(expected: Floats, came: Floats, asked: Floats, levels:
         levels: of the quantiles.
 
     Returns:
-        (targets, regions, levels + 1) [kWh]; the last is the mean.
+        (targets, regions, levels + 2): quantiles and mean [kWh], and the probability of no demand.
     """
     targets, regions = asked.shape
     number = len(levels)
-    made = np.zeros((targets, regions, number + 1))
+    made = np.zeros((targets, regions, number + 2))
+    made[..., number + 1] = 1.0
     for r in range(regions):
         usable = ~(np.isnan(expected[:, r]) | np.isnan(came[:, r]))
         mean, value = expected[usable, r], came[usable, r]
@@ -51,7 +52,7 @@ def conditional_quantiles(expected: Floats, came: Floats, asked: Floats, levels:
         mean, value = mean[order], value[order]
         k = min(NEIGHBOURS, n)
         points = np.unique(np.quantile(asked[:, r], np.linspace(0.0, 1.0, min(POINTS, targets))))
-        table = np.zeros((len(points), number + 1))
+        table = np.zeros((len(points), number + 2))
         for p in range(len(points)):
             centre = np.searchsorted(mean, points[p])
             first = min(max(centre - k // 2, 0), n - k)
@@ -67,6 +68,7 @@ def conditional_quantiles(expected: Floats, came: Floats, asked: Floats, levels:
                 high = min(low + 1, k - 1)
                 table[p, j] = sample[low] + (at - low) * (sample[high] - sample[low])
             table[p, number] = sample.mean()
-        for j in range(number + 1):
+            table[p, number + 1] = np.searchsorted(sample, 0.0, side="right") / k
+        for j in range(number + 2):
             made[:, r, j] = np.interp(asked[:, r], points, table[:, j])
     return made

@@ -63,18 +63,32 @@ class Engine:
     def quantiles(
         self, history: History, hours: Integers, horizon: Integers, before: tuple[Floats, Floats], levels: Floats
     ) -> Floats:
-        """Quantiles of hours that are so far ahead, and their mean, (targets, regions, levels + 1) [kWh].
+        """Quantiles and mean [kWh] of hours so far ahead, and the chance of no demand, (targets, regions, levels + 2).
 
         `before` is what members expected of past hours, as by `expected`, and what came, (hours, regions).
         """
-        made = np.empty((len(hours), history.regions, len(levels) + 1))
+        made = np.empty((len(hours), history.regions, len(levels) + 2))
         for band in np.unique(band_of(horizon)):
             own = band_of(horizon) == band
             parts = member_quantiles(
                 self.tables, self.members, history, hours[own], horizon[own], int(band), before, levels
             )
-            made[own] = np.einsum("hrml,rm->hrl", parts, self.weights[band])
+            made[own] = pool(parts, self.weights[band], levels)
         return made
+
+
+def pool(parts: Floats, weights: Floats, levels: Floats) -> Floats:
+    """The weighted mean of quantiles, level by level, with the weighted mean of the point masses at zero.
+
+    Args:
+        parts: (targets, regions, parts, levels + 2), quantiles, mean and chance of no demand.
+        weights: (regions, parts).
+        levels: of the quantiles.
+    """
+    pooled = np.einsum("hrml,rm->hrl", parts, weights)
+    # A mean of quantiles is positive as soon as one of them is: the point mass would be the smallest of all.
+    pooled[..., :-2] = np.where(levels <= pooled[..., -1:], 0.0, pooled[..., :-2])
+    return np.asarray(pooled)
 
 
 def session_energy(demand: Floats) -> Floats:
@@ -175,7 +189,7 @@ def member_quantiles(
     before: tuple[Floats, Floats],
     levels: Floats,
 ) -> Floats:
-    """Quantiles and mean by every table and member, (targets, regions, tables and members, levels + 1) [kWh]."""
+    """Quantiles, mean and chance of no demand by each part, (targets, regions, tables and members, levels + 2)."""
     parts = [climatology(history, hours, horizon, WINDOWS[name], levels) for name in tables]
     if members:
         asked = _expected_at(members, history, hours, horizon, band)
@@ -202,7 +216,7 @@ def _weights(
             ahead = nearest + chosen * STRIDE % (farthest - nearest + 1)
             before = past[:, :, known - hours + kept], history.target[known]
             blocks.append(
-                (chosen, member_quantiles(tables, members, history, chosen, ahead, band, before, levels)[..., :-1])
+                (chosen, member_quantiles(tables, members, history, chosen, ahead, band, before, levels)[..., :-2])
             )
         chosen = np.concatenate([hours_of for hours_of, _ in blocks])
         made.append(stack_weights(np.concatenate([part for _, part in blocks]), history.target[chosen], levels))

@@ -135,21 +135,37 @@ class DirectForecaster(Forecaster):
     def predict(self, panel: Any, since: dt.datetime | None = None) -> pl.DataFrame:
         """Forecasts one hour ahead for every past hour from `since` on, by default the end of the fit.
 
-        Columns: `unique_id, ds, mean`, the quantiles [kWh].
+        Columns: `unique_id, ds, mean` [kWh], `no_demand` (its probability), the quantiles [kWh].
         """
+        return self.hindcast(panel, 1, since)
+
+    def hindcast(
+        self, panel: Any, horizon: int, since: dt.datetime | None = None, levels: Sequence[float] | None = None
+    ) -> pl.DataFrame:
+        """Forecasts of every past hour from `since` on as they would have been made `horizon` hours before it.
+
+        Args:
+            panel: the hours before are its own; those after the fit are not learned from.
+            horizon: hours ahead, that of the model at most.
+            since: the end of the fit, if not given.
+            levels: of the quantiles; the model's if not given.
+        """
+        self._may_look(horizon)
         series = self.series(panel)
-        hours = np.arange(max(series.hour_from(since or self.split_.fit_end), 1), series.hours)
+        hours = np.arange(max(series.hour_from(since or self.split_.fit_end), horizon), series.hours)
         if not len(hours):
             raise InputError(
                 f"No hour of the panel comes after {since or self.split_.fit_end:%Y-%m-%d %H:%M}: give a longer panel."
             )
-        made = self._past_forecasts(series, hours, np.ones(len(hours), np.int64))
-        return self._frame(series.times()[int(hours[0]) :], made)
+        chosen = checked_levels(self.levels if levels is None else levels)
+        made = self._past_forecasts(series, hours, np.full(len(hours), horizon), np.array(chosen))
+        return self._frame(series.times()[int(hours[0]) :], made, chosen)
 
     def backtest(self, panel: Any, since: dt.datetime | None = None, every: int = 24) -> pl.DataFrame:
         """Forecasts as they would have been made every so many hours from `since` on, each over the whole horizon.
 
-        Columns: `unique_id, ds, cutoff` (the first hour forecast), `horizon` [h], `mean`, the quantiles [kWh].
+        Columns: `unique_id, ds, cutoff` (the first hour forecast), `horizon` [h], `mean`,
+        `no_demand`, the quantiles [kWh].
         `since` is by default the end of the fit.
         """
         if every < 1:
@@ -165,10 +181,11 @@ class DirectForecaster(Forecaster):
             )
         steps = np.arange(1, self.horizon + 1)
         hours = (origins[:, None] + steps - 1).ravel()
-        made = self._past_forecasts(series, hours, np.tile(steps, len(origins)))
+        chosen = checked_levels(self.levels)
+        made = self._past_forecasts(series, hours, np.tile(steps, len(origins)), np.array(chosen))
         times, regions = series.times(), len(series.names)
         frames = [
-            self._frame(times[int(origin) : int(origin) + self.horizon], part).with_columns(
+            self._frame(times[int(origin) : int(origin) + self.horizon], part, chosen).with_columns(
                 cutoff=pl.lit(times[int(origin)]), horizon=pl.Series(np.tile(steps, regions))
             )
             for origin, part in zip(origins, np.split(made, len(origins)), strict=True)
@@ -187,7 +204,7 @@ class DirectForecaster(Forecaster):
         made = self.engine_.quantiles(
             history, series.hours - 1 + steps, steps, self._before(series, history, series.hours), levels
         )
-        frame = self._frame(series.times(hours)[-hours:], made)
+        frame = self._frame(series.times(hours)[-hours:], made, checked_levels(self.levels))
         return frame.insert_column(2, pl.Series("horizon", np.tile(steps, len(series.names))))
 
     def draw(self, panel: Any, number: int, hours: int | None = None, future: Any = None) -> tuple[pl.Series, Floats]:
@@ -204,7 +221,7 @@ class DirectForecaster(Forecaster):
         steps = np.arange(1, hours + 1)
         ahead = self.engine_.quantiles(history, series.hours - 1 + steps, steps, before, GRID)
         ranks = self._ranks(series, history, before, hours, rng)
-        drawn = draw_paths(np.sort(ahead[..., :-1], axis=-1), ahead[..., -1], ranks, number, rng)
+        drawn = draw_paths(np.sort(ahead[..., :-2], axis=-1), ahead[..., -2], ranks, number, rng)
         return series.times(hours)[-hours:], drawn
 
     def _ranks(
@@ -221,7 +238,7 @@ class DirectForecaster(Forecaster):
         where = np.empty((reach, len(past), history.regions))
         for band, (nearest, farthest) in enumerate(bands(self.horizon)[:reach]):
             ahead = nearest + past * STRIDE % (farthest - nearest + 1)
-            made = self.engine_.quantiles(history, past, ahead, before, GRID)[..., :-1]
+            made = self.engine_.quantiles(history, past, ahead, before, GRID)[..., :-2]
             where[band] = probabilities(np.sort(made, axis=-1), history.target[past], rng.random(made.shape[:2]))
         steps = np.arange(1, hours + 1)
         return trajectory_ranks(where[band_of(steps)[None], origins[:, None] + steps - 1 - start], rng)
@@ -250,14 +267,13 @@ class DirectForecaster(Forecaster):
         seen = series.hour_from(self.split_.fit_end)
         return self.engine_.expected(history, seen, first, until), history.target[first:until]
 
-    def _past_forecasts(self, series: Series, hours: Integers, horizon: Integers) -> Floats:
-        """Quantiles and mean of past hours as they would have been forecast, (targets, regions, levels + 1) [kWh].
+    def _past_forecasts(self, series: Series, hours: Integers, horizon: Integers, levels: Floats) -> Floats:
+        """Past hours as they would have been forecast, (targets, regions, levels + 2), as of `Engine.quantiles`.
 
         Forecasts of one week share the hours before it from which distributions are made.
         """
         history = self._history(with_lost(series), self.engine_.session_kwh, series.hours)
-        levels = np.array(checked_levels(self.levels))
-        made = np.empty((len(hours), history.regions, len(levels) + 1))
+        made = np.empty((len(hours), history.regions, len(levels) + 2))
         seen = series.hour_from(self.split_.fit_end)
         origin = hours - horizon + 1
         everything = self.engine_.expected(history, seen, 0, series.hours)
@@ -267,8 +283,9 @@ class DirectForecaster(Forecaster):
             made[own] = self.engine_.quantiles(history, hours[own], horizon[own], before, levels)
         return made
 
-    def _frame(self, times: pl.Series, made: Floats) -> pl.DataFrame:
-        return long_frame(self.regions_, times, np.sort(made[..., :-1], axis=-1), tuple(self.levels), made[..., -1])
+    def _frame(self, times: pl.Series, made: Floats, levels: Sequence[float]) -> pl.DataFrame:
+        extra = {"mean": made[..., -2], "no_demand": made[..., -1]}
+        return long_frame(self.regions_, times, np.sort(made[..., :-2], axis=-1), levels, extra)
 
     def _reads_lost(self) -> bool:
         return self.likelihood == "exposure"
