@@ -200,7 +200,7 @@ def perform(run: Run, scene: Scene) -> Ran:
     if not model.finished_:  # by Ctrl-C: what half a training came to is no result
         raise KeyboardInterrupt
     ahead = model.predict(scene.panel, model.split_.fit_end)
-    scale = dict(zip(model.regions_, model.encoding_.scale.tolist(), strict=True))
+    scale = dict(zip(model.regions_, model.scale_.tolist(), strict=True))
     rows = with_actual(ahead, scene.panel, "y_true", scale)
     measured = score(rows, LEVELS)
     worst = score(rows.filter(pl.col("unique_id") == scene.most_censored), LEVELS)

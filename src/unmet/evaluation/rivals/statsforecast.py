@@ -16,18 +16,19 @@ __all__ = ["AUTO_ETS", "MSTL"]
 Floats = NDArray[np.float64]
 
 HISTORY = 8 * 168  # hours that are fitted
-ORIGINS = 6  # at most: each is a fit of every region
-STEP = 168 + 31  # hours between origins, so that these meet other hours of the day
+FITS, MOST_ORIGINS = 120, 24  # fits of one region at one origin, and origins, at most
+STEP = 67  # hours between origins, so that these meet all hours of the day
 
 
 def _forecast(questions: Sequence[Question], model: Any) -> list[Floats]:
-    """Quantiles from up to `ORIGINS` origins, the same for all horizons; NaN for all other targets."""
+    """Quantiles from a few origins, the same for all horizons; NaN for all other targets."""
     made = [np.full((len(q.hours), q.demand.shape[1], len(q.levels)), np.nan) for q in questions]
     one, farthest = questions[0], max(q.horizon for q in questions)
     outer = sorted({round(100 * abs(1 - 2 * float(level))) for level in one.levels} - {0})
     first = max(int(q.hours[0]) - q.horizon + 1 for q in questions)
     last = min(int(q.hours[-1]) - q.horizon + 1 for q in questions)
-    for origin in range(first, last + 1, STEP)[:ORIGINS]:
+    active = max(1, int((np.nan_to_num(one.demand[max(0, first - HISTORY) : last]) > 0).any(axis=0).sum()))
+    for origin in range(first, last + 1, STEP)[: min(max(FITS // active, 2), MOST_ORIGINS)]:
         past = np.nan_to_num(one.demand[max(0, origin - HISTORY) : origin])
         for region in range(past.shape[1]):
             told = None
