@@ -24,10 +24,11 @@ WINDOW = dt.timedelta(weeks=13)
 
 
 def updated_table(panel: Path, new: Sequence[Any]) -> pl.DataFrame:
-    """The table of a panel, with its last days replaced and continued by new records.
+    """The table of a panel, with its last days completed and continued by new records.
 
-    From the first day of the new records on they replace what the panel had, so that a day that was exported before its
-    end is completed. For a panel folder `new` are session records; for a table of one's own they are rows of it.
+    For a panel folder `new` are session records. They may overlap with those of the panel: a session of the same
+    station and start is the same one, as the new records have it. For a table of one's own `new` are rows of it, which
+    replace those of the table from their first hour on.
 
     Args:
         panel: a folder that `unmet panel` wrote, or a CSV or Parquet table.
@@ -48,8 +49,9 @@ def updated_table(panel: Path, new: Sequence[Any]) -> pl.DataFrame:
             "between as well."
         )
     columns = [name for name in full.sessions.columns if name in records.sessions.columns]
-    before = full.sessions.filter((pl.col("start") < cut) & (pl.col("start") >= cut - WINDOW))
+    before = full.sessions.filter(pl.col("start") >= cut - WINDOW)
     sessions = pl.concat([before.select(columns), records.sessions.select(columns)], how="vertical_relaxed")
+    sessions = sessions.unique(["station_id", "start"], keep="last", maintain_order=True).sort("start", "station_id")
     recent = build_panel(
         sessions, full.stations.select("station_id", "lat", "lon", "power_kw", "plugs", "name"), regions=full.regions,
         time_zone=full.time_zone, country=full.country, market=full.market,

@@ -111,9 +111,10 @@ def _model_facts(shown: ModelReport) -> list[tuple[str, str]]:
     model, evaluation = shown.model, shown.evaluation
     if evaluation is None:
         return [(str(len(model.regions_)), "regions"), (str(model.horizon), "hours ahead")]
+    rows = evaluation.comparison.by_horizon().filter(pl.col("rival") == TABLE.name).to_dicts()
     facts = [
-        (f"{100 * row['skill']:+.0f} %", f"better than the table, {_ahead(row['horizon'])}")
-        for row in evaluation.comparison.by_horizon().filter(pl.col("rival") == TABLE.name).iter_rows(named=True)
+        (f"{abs(100 * row['skill']):.0f} % {'better' if row['skill'] >= 0 else 'worse'}", f"than the table, {_ahead(row['horizon'])}")
+        for row in ([rows[0], rows[-1]] if len(rows) > 1 else rows)
     ]
     share = percent(model.levels[-1] - model.levels[0])
     overall = evaluation.overall
@@ -273,7 +274,7 @@ def write_forecast(shown: ForecastReport, folder: Path) -> dict[str, Any]:
     write_json(folder / "summary.json", summary | {"by_region": totals.select("unique_id", "kwh").to_dicts()})
     local = totals["peak"].dt.convert_time_zone(zone)
     share = percent(shown.model.levels[-1] - shown.model.levels[0])
-    between = f", {share} sure between {whole['low_kwh'] / 1000:,.1f} and {whole['high_kwh'] / 1000:,.1f}" if whole else ""
+    between = f", {share} sure between {whole['low_kwh'] / 1000:,.1f} and {whole['high_kwh'] / 1000:,.1f} MWh" if whole else ""
     kind = "including what full stations would have turned away" if shown.model.forecasts_true else "as records show it"
     page = render_page(
         shown,

@@ -21,7 +21,7 @@ SHOWN = dt.timedelta(days=7)
 
 
 def _regions(report: ModelReport) -> list[str]:
-    """The region in which most was lost, or seen where the truth is not known; and the one with least."""
+    """The region in which most was lost, or seen where the truth is not known; and the one that is forecast worst."""
     hours = report.unseen.hours
     measure = (
         (pl.col("y_true") - pl.col("y")).fill_nan(0).sum()
@@ -30,7 +30,8 @@ def _regions(report: ModelReport) -> list[str]:
     )
     order = hours.group_by("unique_id").agg(measure.alias("size")).sort("size", "unique_id", descending=[True, False])
     names = order["unique_id"].to_list()
-    return names[:1] if len(names) == 1 else [names[0], names[-1]]
+    worst = report.unseen.comparison.by_region()["unique_id"].to_list()
+    return list(dict.fromkeys([names[0], *worst[:1]]))
 
 
 def _draw(report: ModelReport) -> go.Figure:
@@ -58,7 +59,8 @@ def _caption(report: ModelReport) -> str:
     what = "demand was lost" if "y_true" in report.unseen.hours.columns else "was seen"
     return (
         "Hours that the model has not seen, each forecast an hour before it, in the "
-        f"regions in which most and least {what}. The first {SHOWN.days} days are shown; drag the axis for the rest."
+        f"region in which most {what}, and in the one where the model does worst beside the table. The first "
+        f"{SHOWN.days} days are shown; drag the axis for the rest."
     )
 
 
