@@ -20,7 +20,7 @@ from tests.test_cli import unmet
 from unmet.cli import app
 from unmet.errors import InputError
 
-QUICK = ("--seeds", 1, "--epochs", 2, "--lags", 24, "--horizon", 24)
+QUICK = ("--backbone", "tgcn", "--seeds", 1, "--epochs", 2, "--lags", 24, "--horizon", 24)
 
 
 def refused(*arguments: object) -> str:
@@ -98,7 +98,7 @@ def test_other_likelihoods_and_backbones(panel, tmp_path, likelihood):
 
 
 def test_ctrl_c_keeps_the_best_so_far_and_resume_goes_on(panel, tmp_path):
-    options = [*map(str, QUICK[4:]), "--seeds", "2", "--workers", "2", "--epochs", "2000", "--backbone", "linear"]
+    options = [*map(str, QUICK[6:]), "--seeds", "2", "--workers", "2", "--epochs", "2000", "--backbone", "linear"]
     command = [sys.executable, "-m", "unmet", "fit", str(panel), "--out", str(tmp_path / "m"), *options]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ)
     until = time.monotonic() + 100

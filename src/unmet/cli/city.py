@@ -46,7 +46,7 @@ def demo(
     from unmet.views.censoring import print_censoring, write_censoring
     from unmet.views.model import print_model, write_fit
     from unmet.views.model_report import ModelReport
-    from unmet.views.terminal import progress, training_progress
+    from unmet.views.terminal import progress
 
     city = make_city(None, None, None, None, seed)
     with run_folder(out, overwrite=overwrite) as folder:
@@ -55,9 +55,9 @@ def demo(
             write_censoring(study, folder)
         cell = study.fullest
         (scene,) = total_scenes(city, [cell.queue], [cell.penetration], seed=seed)
-        model = Forecaster(likelihood="exposure", seeds=2, seed=seed, time_zone=city.time_zone)
-        with training_progress(model.seeds, model.training.epochs) as advance:
-            model.fit(scene.panel, scene.positions, on_progress=advance)
+        model = Forecaster(seed=seed, time_zone=city.time_zone)
+        with progress("Fitting tables, regression and trees"):
+            model.fit(scene.panel, scene.positions)
         with progress("Forecasting unseen hours and drawing the figures"):
             shown = ModelReport(model, score(model, scene.panel))
             write_fit(shown, folder)

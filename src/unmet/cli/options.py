@@ -15,7 +15,9 @@ from unmet.errors import InputError
 if TYPE_CHECKING:
     from unmet.city.build import City
 
-BACKBONES = ("tgcn", "mlp", "linear", "seasonal", "tgcn-adaptive")  # for help and completion, without slow imports
+BACKBONES = (  # for help and completion, without slow imports
+    "stacked", "climatology", "regression", "lightgbm", "tgcn", "mlp", "linear", "seasonal", "tgcn-adaptive",
+)  # fmt: skip
 LIKELIHOODS = ("exposure", "censored-quantile", "quantile", "tobit", "gaussian")
 QUEUES = ("gas-station", "three-hour", "first-come", "reservation")
 

@@ -1,21 +1,31 @@
-"""Evaluation of a fitted model on hours that it has not seen."""
+"""Evaluation of a fitted model on hours that it has not seen, always beside the table and last week's value."""
 
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
 from unmet.errors import InputError
+from unmet.evaluation.compare import HORIZONS, Comparison, compare
+from unmet.evaluation.rivals import SIMPLE, Rival
 from unmet.evaluation.score import by_horizon, by_region, score, with_actual
+from unmet.evaluation.thinning import GRID, NEARLY, thin_forecast
+from unmet.models.calibration import EDGES
+from unmet.models.direct.forecaster import DirectForecaster
 from unmet.models.forecaster import Forecaster
-from unmet.models.series import read_series
+from unmet.models.series import Series, read_series, with_lost
 
 __all__ = ["Evaluation", "evaluate"]
 
-EVERY = 5  # hours between the origins of forecasts that are looked back on: no divisor of a day
+EVERY = 5  # hours between the origins of a network's forecasts that are looked back on: no divisor of a day
+AHEAD = (*EDGES, 168)  # horizons at which a direct forecaster is scored
+
+TRUE, OBSERVED, THINNED, SEEN = "true demand", "observed demand", "observed demand, thinned", "fully exposed hours"
+"""What forecasts are scored against. Thinned: a forecast of true demand, as it would have been observed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,19 +34,28 @@ class Evaluation:
 
     since: dt.datetime
     against: str  # y, the observed demand, or y_true, the true one
+    scored_as: str  # what the numbers mean, as one of the phrases above
     overall: dict[str, float]  # one hour ahead
-    regions: list[dict[str, Any]]  # the same by region
+    fully_exposed: dict[str, float] | None  # of a forecast of true demand, over the hours that lost nothing
+    regions: list[dict[str, Any]]  # one hour ahead, by region
     horizons: list[dict[str, Any]]  # by how far ahead; empty for a model that looks one hour ahead
+    comparison: Comparison
     hours: pl.DataFrame  # unique_id, ds, quantiles, y, y_true where it is known
 
     def summary(self) -> dict[str, Any]:
         """For machines; what is not a number is nothing."""
+        compared = self.comparison
         return {
             "since": self.since.isoformat(),
             "against": self.against,
+            "scored_as": self.scored_as,
             **_told(self.overall),
+            "fully_exposed": None if self.fully_exposed is None else _told(self.fully_exposed),
             "regions": [_told(row) for row in self.regions],
             "horizons": [_told(row) for row in self.horizons],
+            "compared": [_told(row) for row in compared.by_horizon().iter_rows(named=True)],
+            "worse_than_table": compared.worse_regions(),
+            "regions_and_table": [_told(row) for row in compared.by_region().iter_rows(named=True)],
         }
 
 
@@ -44,10 +63,13 @@ def _told(measures: dict[str, Any]) -> dict[str, Any]:
     return {name: None if value != value else value for name, value in measures.items()}
 
 
-def evaluate(model: Forecaster, panel: pl.DataFrame, since: dt.datetime | None = None) -> Evaluation:
+def evaluate(
+    model: Forecaster, panel: pl.DataFrame, since: dt.datetime | None = None, rivals: Sequence[Rival] = SIMPLE
+) -> Evaluation:
     """Score a model's forecasts on a panel from `since` on, by default the end of what it was fitted on.
 
-    They are scored against true demand where the panel has it (`y_true`), else against observed demand.
+    They are scored against true demand where the panel has it (`y_true`). Else observed demand is what there is: a
+    forecast of true demand is thinned by the exposure of each hour, and scored over fully exposed hours besides.
     """
     model.check_fitted()
     since = since or model.split_.fit_end
@@ -57,19 +79,82 @@ def evaluate(model: Forecaster, panel: pl.DataFrame, since: dt.datetime | None =
     if actual.first + dt.timedelta(hours=actual.hours) <= since:
         raise InputError(f"The panel ends before {since:%Y-%m-%d %H:%M}, up to which the model was fitted: nothing is "
                          "left to score it on. Give later records, or fit with a larger --test-share.")  # fmt: skip
-    table = actual.table()
-    levels = model.levels
-    scale = dict(zip(model.regions_, model.encoding_.scale.tolist(), strict=True))
-    ahead = model.predict(panel, since)
+    scored_as = TRUE if against == "y_true" else OBSERVED
+    if against == "y" and model.forecasts_true and isinstance(model, DirectForecaster) and "exposure" in panel.columns:
+        scored_as = THINNED
+    forecasts = _Forecasts(model, panel, since, thinned=scored_as == THINNED)
+    table, scale = actual.table(), dict(zip(model.regions_, model.scale_.tolist(), strict=True))
+    ahead = forecasts(1)
     rows = with_actual(ahead, table, "target", scale)
-    horizons: list[dict[str, Any]] = []
-    earliest = max(since, actual.first + dt.timedelta(hours=model.lags))
-    if model.horizon > 1 and actual.first + dt.timedelta(hours=actual.hours - model.horizon) >= earliest:
-        backtest = model.backtest(panel, since, every=EVERY)
-        horizons = by_horizon(with_actual(backtest, table, "target", scale), levels)
-        if horizons and horizons[0]["to_hour"] == 1:  # of which every hour is known, not only some
-            horizons[0] |= score(rows, levels)
+    horizons = _horizons(forecasts, actual, table, scale)
+    if horizons and horizons[0]["to_hour"] == 1:  # of which every hour is known, not only some
+        horizons[0] |= score(rows, model.levels)
+    open_hours = rows.filter(pl.col("exposure") >= NEARLY) if scored_as == THINNED else rows[:0]
+    learned = with_lost(model.series(panel)).target if against == "y_true" else actual.demand
+    reach = [h for h in HORIZONS if h <= model.horizon and (h == 1 or horizons)]
+    comparison = compare(forecasts, actual, learned, since, model.levels, reach, model.time_zone, rivals)
     shown = table.rename({"target": against}) if against == "y" else table.rename({"demand": "y", "target": "y_true"})
     columns = [name for name in ("y", "y_true") if name in shown.columns]
     hours = ahead.join(shown.select("unique_id", "ds", *columns), on=["unique_id", "ds"], how="left")
-    return Evaluation(since, against, score(rows, levels), by_region(rows, levels), horizons, hours)
+    return Evaluation(
+        since,
+        against,
+        scored_as,
+        score(rows, model.levels),
+        score(open_hours, model.levels) if open_hours.height else None,
+        by_region(rows, model.levels),
+        horizons,
+        comparison,
+        hours,
+    )
+
+
+class _Forecasts:
+    """Forecasts of past hours by how far ahead they were made [h], each computed once."""
+
+    def __init__(self, model: Forecaster, panel: pl.DataFrame, since: dt.datetime, *, thinned: bool) -> None:
+        self.model, self.panel, self.since, self.thinned = model, panel, since, thinned
+        self.made: dict[int, pl.DataFrame] = {}
+        self.backtest: pl.DataFrame | None = None
+
+    def __call__(self, horizon: int) -> pl.DataFrame:
+        if horizon not in self.made:
+            self.made[horizon] = self._make(horizon)
+        return self.made[horizon]
+
+    def from_origins(self) -> pl.DataFrame:
+        """Those of a network, over its whole horizon."""
+        if self.backtest is None:
+            self.backtest = self.model.backtest(self.panel, self.since, every=EVERY)
+        return self.backtest
+
+    def _make(self, horizon: int) -> pl.DataFrame:
+        model = self.model
+        if not isinstance(model, DirectForecaster):
+            if horizon == 1:
+                return model.predict(self.panel, self.since)
+            return self.from_origins().filter(pl.col("horizon") == horizon)
+        if not self.thinned:
+            return model.hindcast(self.panel, horizon, self.since)
+        session_kwh = dict(zip(model.regions_, model.engine_.session_kwh.tolist(), strict=True))
+        made = model.hindcast(self.panel, horizon, self.since, GRID)
+        return thin_forecast(made, self.panel, session_kwh, model.levels)
+
+
+def _horizons(
+    forecasts: _Forecasts, actual: Series, table: pl.DataFrame, scale: dict[str, float]
+) -> list[dict[str, Any]]:
+    """Measures by how far ahead, as far as there are hours enough."""
+    model, since = forecasts.model, forecasts.since
+    if model.horizon == 1:
+        return []
+    if isinstance(model, DirectForecaster):
+        left = actual.hours - actual.hour_from(since)
+        steps = [h for h in dict.fromkeys((*AHEAD, model.horizon)) if h <= min(model.horizon, left)]
+        rows = {h: with_actual(forecasts(h), table, "target", scale) for h in sorted(steps)}
+        return [{"from_hour": h, "to_hour": h} | score(part, model.levels) for h, part in rows.items()]
+    lags = int(getattr(model, "lags", 0))
+    earliest = max(since, actual.first + dt.timedelta(hours=lags))
+    if actual.first + dt.timedelta(hours=actual.hours - model.horizon) < earliest:
+        return []
+    return by_horizon(with_actual(forecasts.from_origins(), table, "target", scale), model.levels)

@@ -11,7 +11,16 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["bias_percent", "covered", "crps", "gap_closed", "interval_length", "mean_of", "tilted_loss"]
+__all__ = [
+    "bias_percent",
+    "coverage_with_zeros",
+    "covered",
+    "crps",
+    "gap_closed",
+    "interval_length",
+    "mean_of",
+    "tilted_loss",
+]
 
 Floats = NDArray[np.float64]
 
@@ -26,6 +35,20 @@ def tilted_loss(y: Floats, quantiles: Floats, levels: Sequence[float]) -> Floats
 def covered(y: Floats, quantiles: Floats) -> NDArray[np.bool_]:
     """Whether y lies between the outermost quantiles, ends included; its mean is the paper's ICP."""
     return np.asarray((quantiles[..., 0] <= y) & (y <= quantiles[..., -1]))
+
+
+def coverage_with_zeros(
+    y: Floats, lower: Floats, upper: Floats, no_demand: Floats, levels: tuple[float, float]
+) -> Floats:
+    """Chance that y lies between two quantiles of a distribution with a point mass at zero.
+
+    Where nothing came, y may count as any part of the point mass: it lies inside with the share of the mass between the
+    two levels, so that a right forecast covers `levels[1] - levels[0]` on average even if most hours are zero. The
+    plain share of hours between the quantiles, ends included, is then larger: 0.95 where the lower one is 0.
+    """
+    inside = (np.minimum(no_demand, levels[1]) - levels[0]) / np.maximum(no_demand, 1e-12)
+    positive = (lower <= y) & (y <= upper)
+    return np.where((y <= 0) & (no_demand > 0), np.clip(inside, 0.0, 1.0), positive.astype(float))
 
 
 def interval_length(quantiles: Floats) -> Floats:

@@ -9,7 +9,15 @@ import numpy as np
 import polars as pl
 
 from unmet.errors import InputError
-from unmet.evaluation.measures import bias_percent, covered, crps, interval_length, mean_of, tilted_loss
+from unmet.evaluation.measures import (
+    bias_percent,
+    coverage_with_zeros,
+    covered,
+    crps,
+    interval_length,
+    mean_of,
+    tilted_loss,
+)
 from unmet.models.calibration import EDGES, pool_of
 from unmet.models.forecaster import quantile_column
 
@@ -36,20 +44,27 @@ def score(rows: pl.DataFrame, levels: Sequence[float]) -> dict[str, float]:
     """The measures over all rows of `with_actual`.
 
     `tilted_loss` is the paper's: in units of each region's scale, the mean over hours, summed over regions and levels;
-    `icp` and `mil` likewise in its unit, as means. The others are in kWh an hour of a region.
+    `icp` and `mil` likewise in its unit, as means. `coverage` counts zeros by the forecast's chance of no demand, where
+    it has one. The others are in kWh an hour of a region.
     """
     y = rows[_ACTUAL].to_numpy()
     scale = rows[_SCALE].to_numpy()
     quantiles = rows.select(quantile_column(level) for level in levels).to_numpy()
     loss = tilted_loss(y, quantiles, levels).sum(axis=-1)
     length = interval_length(quantiles)
+    mean = rows["mean"].to_numpy() if "mean" in rows.columns else mean_of(quantiles, levels)
+    coverage = covered(y, quantiles).astype(float)
+    if "no_demand" in rows.columns:
+        ends, mass = (levels[0], levels[-1]), rows["no_demand"].to_numpy()
+        coverage = coverage_with_zeros(y, quantiles[:, 0], quantiles[:, -1], mass, ends)
     return {
         "hours": rows.height,
         "tilted_loss": _sum_of_means(loss / scale, rows["unique_id"]),
         "icp": float(covered(y, quantiles).mean()),
+        "coverage": float(coverage.mean()),
         "mil": float(np.mean(length / scale)),
         "crps": float(np.mean(crps(y, quantiles, levels) / scale)),
-        "bias_percent": bias_percent(y, mean_of(quantiles, levels)),
+        "bias_percent": bias_percent(y, mean),
         "tilted_loss_kwh": float(np.mean(loss)),
         "mil_kwh": float(np.mean(length)),
         "crps_kwh": float(np.mean(crps(y, quantiles, levels))),

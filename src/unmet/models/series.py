@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from unmet.demand.calendar import hour_of_week, hours_between
 from unmet.errors import InputError
-from unmet.models.draws import BEFORE, DRAWS, read_draws
+from unmet.models.draws import BEFORE, DRAWS, draw_by_day, read_draws
 from unmet.tables import Column, RowRule, Table, as_frame, check, read_frame
 
-__all__ = ["PANEL", "POSITIONS", "Series", "read_ahead", "read_positions", "read_series"]
+__all__ = ["PANEL", "POSITIONS", "Series", "read_ahead", "read_positions", "read_series", "with_lost"]
 
 Floats = NDArray[np.float64]
 HOUR = dt.timedelta(hours=1)
@@ -319,3 +319,14 @@ def _with_y(future: Any, features: Sequence[str]) -> pl.DataFrame:
     frame = read_frame(Path(future))[0] if isinstance(future, str | Path) else as_frame(future)
     kept = [name for name in frame.columns if name in features or name.lower() in ("unique_id", "ds")]
     return frame.select(kept).with_columns(y=pl.lit(0.0))
+
+
+def with_lost(series: Series) -> Series:
+    """The series with lost energy added, where it is read.
+
+    Lags are filled up by what was expected before their day; what is to be learned or calibrated by is one draw.
+    """
+    if series.lost_before is None or series.lost_draws is None:
+        return series
+    drawn = series.target + draw_by_day(series.lost_draws, int(series.first.timestamp()) // 3600)
+    return replace(series, demand=series.demand + series.lost_before, target=drawn, lower=drawn, upper=drawn)

@@ -1,65 +1,32 @@
-"""Models on disk: weights as safetensors, all else as JSON; nothing is pickled."""
+"""Models on disk: JSON, arrays as safetensors, trees as text; nothing is pickled."""
 
 from __future__ import annotations
 
-import datetime as dt
 import json
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
-
-from unmet import __version__
 from unmet.errors import InputError
-from unmet.models.calibration import Calibration
-from unmet.models.encoding import Encoding
-from unmet.models.forecaster import Forecaster, Split
-from unmet.models.training import Training
-from unmet.runs import write_json
+from unmet.models.forecaster import Forecaster
 
 __all__ = ["FORMAT", "load_model", "write_model"]
 
-FORMAT = 4  # of what is written here; older ones stay readable, but for those with an estimate of lost demand inside
+FORMAT = 5  # of what is written here; older ones stay readable, but for those with an estimate of lost demand inside
+DIRECT_KIND = "direct"
 
 
 def write_model(forecaster: Forecaster, folder: Path) -> None:
-    """Write a fitted forecaster into an existing folder: `model.json` and `weights.safetensors`."""
+    """Write a fitted forecaster into an existing folder."""
+    from unmet.models.direct.forecaster import DirectForecaster
+
     forecaster.check_fitted()
-    options = forecaster.get_params()
-    encoding = {name: _plain(value) for name, value in asdict(forecaster.encoding_).items()}
-    write_json(
-        folder / "model.json",
-        {
-            "format": FORMAT,
-            "unmet": __version__,
-            "options": options
-            | {
-                "training": asdict(options["training"]),
-                "levels": list(options["levels"]),
-                "features": list(options["features"]),
-                "shares": list(options["shares"]),
-            },
-            "regions": list(forecaster.regions_),
-            "positions": _plain(forecaster.positions_),
-            "seeds": list(forecaster.seeds_),
-            "split": {name: value.isoformat() for name, value in asdict(forecaster.split_).items()},
-            "encoding": encoding,
-            "calibration": _plain(forecaster.calibration_.moves),
-            "losses": forecaster.losses_,
-            "finished": forecaster.finished_,
-            "notes": list(forecaster.notes_),
-        },
-    )
-    weights = {
-        f"seed-{seed}/{name}": value.cpu().contiguous()
-        for seed, network in zip(forecaster.seeds_, forecaster.networks_, strict=True)
-        for name, value in network.state_dict().items()
-    }
-    save_file(weights, folder / "weights.safetensors")
-    (folder / "weights.safetensors").chmod(0o644)  # as other files, and not for its writer alone
+    if isinstance(forecaster, DirectForecaster):
+        from unmet.models.direct.storage import write_direct
+
+        write_direct(forecaster, folder, FORMAT)
+        return
+    from unmet.models.network_storage import write_network
+
+    write_network(forecaster, folder, FORMAT)  # type: ignore[arg-type]
 
 
 def load_model(folder: Path) -> Forecaster:
@@ -71,51 +38,20 @@ def load_model(folder: Path) -> Forecaster:
         stored = json.loads((folder / "model.json").read_text(encoding="utf-8"))
         if stored["format"] > FORMAT:
             raise InputError(f"The model at {folder} was written by unmet {stored['unmet']}: install that version.")
-        if stored["format"] < FORMAT and stored.get("unseen"):
+        if stored["format"] < 4 and stored.get("unseen"):
             raise InputError(
                 f"The model at {folder} was written by unmet {stored['unmet']}, which estimated lost demand in another "
                 "way: make the panel with `unmet panel`, and fit the model anew with `unmet fit`."
             )
-        weights = load_file(folder / "weights.safetensors")
-        return _forecaster(stored, weights)
+        if stored.get("kind") == DIRECT_KIND:
+            from unmet.models.direct.storage import read_direct
+
+            return read_direct(stored, folder)
+        from unmet.models.network_storage import read_network
+
+        return read_network(stored, folder)
     except InputError:
         raise
-    except (OSError, SafetensorError, AttributeError, KeyError, TypeError, ValueError, RuntimeError) as error:
+    except (OSError, AttributeError, KeyError, TypeError, ValueError, RuntimeError, IndexError) as error:
         reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
         raise InputError(f"The model at {folder} is damaged ({reason}): fit it anew.") from None
-
-
-def _forecaster(stored: dict[str, Any], weights: dict[str, Any]) -> Forecaster:
-    options = stored["options"]
-    forecaster = Forecaster(
-        **options
-        | {
-            "training": Training(**options["training"]),
-            "levels": tuple(options["levels"]),
-            "features": tuple(options["features"]),
-            "shares": tuple(options["shares"]),
-        }
-    )
-    forecaster.regions_ = tuple(stored["regions"])
-    forecaster.positions_ = None if stored["positions"] is None else np.array(stored["positions"])
-    forecaster.seeds_ = tuple(stored["seeds"])
-    forecaster.split_ = Split(**{name: dt.datetime.fromisoformat(time) for name, time in stored["split"].items()})
-    encoding: dict[str, Any] = {
-        name: np.array(value) if isinstance(value, list) else value for name, value in stored["encoding"].items()
-    }
-    forecaster.encoding_ = Encoding(**encoding)
-    forecaster.calibration_ = Calibration(np.array(stored["calibration"]))
-    forecaster.losses_ = [[(loss, held_out) for loss, held_out in losses] for losses in stored["losses"]]
-    forecaster.finished_ = stored["finished"]
-    forecaster.notes_ = tuple(stored["notes"])
-    forecaster.set_weights(
-        [
-            {key.partition("/")[2]: value for key, value in weights.items() if key.startswith(f"seed-{seed}/")}
-            for seed in forecaster.seeds_
-        ]
-    )
-    return forecaster
-
-
-def _plain(value: Any) -> Any:
-    return value.tolist() if isinstance(value, np.ndarray) else value

@@ -5,16 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from unmet import __version__
-from unmet.models.backbones import BACKBONES
-from unmet.models.likelihoods import LIKELIHOODS
+from unmet.evaluation.evaluate import THINNED, TRUE, Evaluation
+from unmet.evaluation.rivals import PEERS, SIMPLE, TABLE
 from unmet.models.storage import write_model
 from unmet.runs import write_json
 from unmet.views.figures import FORECAST_FIGURES, MODEL_FIGURES
 from unmet.views.figures.coverage import COVERAGE
 from unmet.views.figures.forecast_week import FORECAST_WEEK
 from unmet.views.model_report import ForecastReport, ModelReport
-from unmet.views.page import PageTable, render_page
+from unmet.views.page import PageSection, PageTable, render_page
 from unmet.views.terminal import report, report_grid, say
 from unmet.views.theme import percent
 
@@ -24,14 +26,16 @@ __all__ = ["print_forecast", "print_model", "write_evaluation", "write_fit", "wr
 def model_summary(shown: ModelReport) -> dict[str, Any]:
     """What was fitted and how good it is, for machines."""
     model = shown.model
+    trained: dict[str, Any] = {}
+    if shown.losses:
+        trained = {"seeds": len(shown.losses), "epochs": [len(losses) for losses in shown.losses.values()]}
     return {
         "backbone": model.backbone,
         "likelihood": model.likelihood,
-        "seeds": len(model.seeds_),
+        **trained,
         "seed": model.seed,
         "regions": len(model.regions_),
         "horizon": model.horizon,
-        "epochs": [len(losses) for losses in model.losses_],
         "finished": model.finished_,
         "notes": list(model.notes_),
         "unseen": shown.evaluation.summary() if shown.evaluation else None,
@@ -57,66 +61,153 @@ def write_evaluation(shown: ModelReport, folder: Path) -> None:
 
 def _model_page(shown: ModelReport) -> str:
     model, evaluation = shown.model, shown.evaluation
-    name = f"{BACKBONES.named(model.backbone).title}, {LIKELIHOODS.named(model.likelihood).title.lower()}"
-    share = percent(model.levels[-1] - model.levels[0])
-    left_out = set()
+    left_out = set() if shown.losses else {"learning"}
     if evaluation is None:
-        left_out = {FORECAST_WEEK.name, COVERAGE.name}
+        left_out |= {FORECAST_WEEK.name, COVERAGE.name}
     elif not evaluation.horizons:
-        left_out = {COVERAGE.name}
-    truth = "true" if evaluation and evaluation.against == "y_true" else "observed"
-    overall = evaluation.overall if evaluation else {}
-    headline = f"{name}: fitted" if not evaluation else (
-        f"{name}: {percent(overall['icp'])} of {truth} demand lies inside the {share} interval"
-    )  # fmt: skip
-    epochs = [len(losses) for losses in model.losses_]
+        left_out |= {COVERAGE.name}
     lead = (
-        f"Fitted on {len(model.regions_)} regions, {model.split_.first:%d %B %Y} to {model.split_.fit_end:%d %B %Y}, "
-        f"from {len(model.seeds_)} seeds ({min(epochs)} to {max(epochs)} epochs). "
+        f"{model.title}, fitted on {len(model.regions_)} regions, {model.split_.first:%d %B %Y} to "
+        f"{model.split_.fit_end:%d %B %Y}. "
         + ("" if model.finished_ else "Training was stopped before its end: these are the best weights so far. ")
-        + (f"All numbers are of hours after that, forecast one hour ahead, against {truth} demand. " if evaluation else
+        + (f"All numbers are of later hours, scored against {_scored(evaluation)}. " if evaluation else
            "No hours were left to test it on. ")
         + " ".join(model.notes_)
     )  # fmt: skip
-    facts = [
-        (f"{overall['tilted_loss']:.3f}", "tilted loss, scaled, summed over regions and quantiles"),
-        (f"{overall['icp']:.3f}", f"of unseen hours inside the interval (ICP; {share} promised)"),
-        (f"{overall['mil']:.3f}", "mean interval length, scaled (MIL)"),
-        (f"{overall['bias_percent']:+.1f} %", f"bias of the energy forecast, of {truth} energy"),
-    ] if evaluation else [(str(len(model.seeds_)), "seeds"), (str(len(model.regions_)), "regions")]  # fmt: skip
     return render_page(
         shown,
         [figure for figure in MODEL_FIGURES if figure.name not in left_out],
         title="unmet: a fitted model",
-        headline=headline,
+        headline=_model_headline(evaluation),
         lead=lead,
-        facts=facts,
+        facts=_model_facts(shown),
         table=_region_table(shown),
+        warning=_worse_regions(evaluation),
+        after=_paper_measures(shown),
         footer=f"unmet {__version__}, seed {model.seed}.",
     )
 
 
+def _model_headline(evaluation: Evaluation | None) -> str:
+    if evaluation is None:
+        return "The model is fitted, and not tested yet"
+    rows = evaluation.comparison.by_horizon().filter(pl.col("rival") == TABLE.name)
+    skill = 1 - float(rows["model_kwh"].sum()) / max(float(rows["rival_kwh"].sum()), 1e-12)
+    if abs(skill) < 0.005:
+        return "Forecasts are as good as a table of the last eight weeks, not better"
+    return (
+        f"Forecasts are {percent(abs(skill))} {'better' if skill > 0 else 'WORSE'} than a table of the last eight weeks"
+    )
+
+
+def _scored(evaluation: Evaluation) -> str:
+    """What forecasts were scored against, in words."""
+    return {
+        TRUE: "the true demand of the simulation",
+        THINNED: "what was observed, the forecast of true demand reduced by the share of drivers that each hour could "
+        "serve",
+    }.get(evaluation.scored_as, "observed demand")
+
+
+def _model_facts(shown: ModelReport) -> list[tuple[str, str]]:
+    model, evaluation = shown.model, shown.evaluation
+    if evaluation is None:
+        return [(str(len(model.regions_)), "regions"), (str(model.horizon), "hours ahead")]
+    rows = evaluation.comparison.by_horizon().filter(pl.col("rival") == TABLE.name).to_dicts()
+    facts = [
+        (
+            f"{abs(100 * row['skill']):.0f} % {'better' if row['skill'] >= 0 else 'worse'}",
+            f"than the table, {_ahead(row['horizon'])}",
+        )
+        for row in ([rows[0], rows[-1]] if len(rows) > 1 else rows)
+    ]
+    share = percent(model.levels[-1] - model.levels[0])
+    overall = evaluation.overall
+    return [
+        *facts,
+        (percent(overall["coverage"]), f"of unseen hours inside the {share} interval"),
+        (f"{overall['bias_percent']:+.0f} %", "energy forecast beyond the energy that came"),
+    ]
+
+
+def _ahead(hours: int) -> str:
+    return {1: "an hour ahead", 24: "a day ahead", 168: "a week ahead"}.get(hours, f"{hours} hours ahead")
+
+
+def _worse_regions(evaluation: Evaluation | None) -> str:
+    """A sentence that names the regions in which the table is the better forecast."""
+    worse = evaluation.comparison.worse_regions() if evaluation else []
+    if not worse:
+        return ""
+    named = ", ".join(worse[:NAMED]) + (f" and {len(worse) - NAMED} more" if len(worse) > NAMED else "")
+    return f"In {named} a table of the last eight weeks forecasts better, by more than 5 %: do not rely on the model there."
+
+
 def _region_table(shown: ModelReport) -> PageTable:
-    heads = ("Region", "demand, kWh an hour", "tilted loss", "ICP", "MIL, kWh", "CRPS, kWh", "bias")
     if not shown.evaluation:
-        return PageTable(heads, [], "")
+        return PageTable(("Region",), [], "")
+    compared = shown.evaluation.comparison.by_region()
+    horizons = compared["horizon"].unique().sort().to_list()
+    heads = ("Region", "demand, kWh an hour", *(f"{_ahead(h)}, loss" for h in horizons), "inside the interval", "bias")
+    scores = {row["unique_id"]: row for row in shown.evaluation.regions}
+    order = [*compared["unique_id"].unique(maintain_order=True).to_list()]
+    order += [name for name in scores if name not in order]
+    changes = {
+        (row["unique_id"], row["horizon"]): f"{-100 * row['skill']:+.0f} %" for row in compared.iter_rows(named=True)
+    }
     rows = [
         (
-            row["unique_id"],
-            f"{row['mean_kwh']:.1f}",
-            f"{row['tilted_loss']:.4f}",
-            f"{row['icp']:.3f}",
-            f"{row['mil_kwh']:.1f}",
-            f"{row['crps_kwh']:.2f}",
-            "-" if row["bias_percent"] != row["bias_percent"] else f"{row['bias_percent']:+.1f} %",
+            name,
+            f"{scores[name]['mean_kwh']:.1f}",
+            *(changes.get((name, horizon), "-") for horizon in horizons),
+            percent(scores[name]["coverage"]),
+            _bias(scores[name]["bias_percent"]),
         )
-        for row in shown.evaluation.regions[:MOST_ROWS]
+        for name in order[:MOST_ROWS]
     ]
-    left = len(shown.evaluation.regions) - len(rows)
-    note = "Tilted loss in units of the region's largest observed demand. Bias: mean forecast beyond what came."
+    left = len(order) - len(rows)
+    note = (
+        "Worst first. Loss: that of the model over that of a table of the last eight weeks; below 0 the model is "
+        "better. Bias: forecast energy beyond what came."
+    )
     return PageTable(heads, rows, note + (f" {left} more regions are in metrics.json." if left else ""))
 
 
+def _bias(value: float) -> str:
+    return "-" if value != value else f"{value:+.0f} %"
+
+
+def _paper_measures(shown: ModelReport) -> list[PageSection]:
+    """All rivals, and the measures that papers report, below the figures."""
+    if not shown.evaluation:
+        return []
+    compared = shown.evaluation.comparison.by_horizon()
+    titles = {rival.name: rival.title for rival in (*SIMPLE, *PEERS)}
+    rivals = PageTable(
+        ("Compared with", "hours ahead", "its loss, kWh", "ours, kWh", "ours is better by"),
+        [
+            (titles[row["rival"]], str(row["horizon"]), f"{row['rival_kwh']:.2f}", f"{row['model_kwh']:.2f}",
+             f"{100 * row['skill']:+.1f} %")
+            for row in compared.iter_rows(named=True)
+        ],
+        "Pinball loss summed over quantiles and regions, over the hours that both forecast.",
+    )  # fmt: skip
+    rows = [("1", *_measures(shown.evaluation.overall))]
+    rows += [(_span(row), *_measures(row)) for row in shown.evaluation.horizons[1:]]
+    heads = ("Hours ahead", "tilted loss", "ICP", "MIL", "CRPS, kWh", "bias")
+    papers = PageTable(heads, rows, "Tilted loss and MIL in units of each region's largest observed demand.")
+    return [
+        PageSection("rivals", "Beside what is readily available", table=rivals),
+        PageSection("measures", "Measures as papers report them", table=papers),
+    ]
+
+
+def _span(row: dict[str, Any]) -> str:
+    first, last = row["from_hour"], row["to_hour"]
+    return str(first) if first == last else f"{first} to {last}"
+
+
+NAMED = 5
 MOST_ROWS = 20
 
 
@@ -126,16 +217,26 @@ def print_model(shown: ModelReport, out: Path, *, as_json: bool) -> None:
     if as_json:
         report("", summary, as_json=True)
         return
-    summary["epochs"] = f"{min(summary['epochs'])} to {max(summary['epochs'])}"
+    if "epochs" in summary:
+        summary["epochs"] = f"{min(summary['epochs'])} to {max(summary['epochs'])}"
     report("Model", {k: v for k, v in summary.items() if k not in ("unseen", "notes")}, as_json=False)
     for note in shown.model.notes_:
         say(note)
     if evaluation := shown.evaluation:
-        truth = "true" if evaluation.against == "y_true" else "observed"
         rows = [["1", *_measures(evaluation.overall)]]
-        rows += [[f"{row['from_hour']} to {row['to_hour']}", *_measures(row)] for row in evaluation.horizons[1:]]
+        rows += [[_span(row), *_measures(row)] for row in evaluation.horizons[1:]]
         heads = ["hours ahead", "tilted loss", "ICP", "MIL", "CRPS, kWh", "bias"]
-        report_grid(f"Unseen hours, against {truth} demand", heads, rows)
+        report_grid(f"Unseen hours, scored against {evaluation.scored_as}", heads, rows)
+        compared = evaluation.comparison.by_horizon()
+        heads = ["compared with", "hours ahead", "its loss, kWh", "ours, kWh", "ours is better by"]
+        cells = [
+            [row["rival"], str(row["horizon"]), f"{row['rival_kwh']:.2f}", f"{row['model_kwh']:.2f}",
+             f"{100 * row['skill']:+.1f} %"]
+            for row in compared.iter_rows(named=True)
+        ]  # fmt: skip
+        report_grid("Beside what is readily available", heads, cells)
+        if sentence := _worse_regions(evaluation):
+            say(sentence)
     else:
         say("No hours were left to test the model on.")
     print(f"Figures: {out / 'report.html'} (open it in a browser)")
@@ -152,13 +253,13 @@ def _measures(row: dict[str, Any]) -> list[str]:
 
 
 def write_forecast(shown: ForecastReport, folder: Path) -> dict[str, Any]:
-    """Write a forecast into a folder: its table, the summary (given back) and the page."""
-    totals = shown.totals()
+    """Write a forecast into a folder: its tables, the summary (given back) and the page."""
+    totals, sums = shown.totals(), shown.sums()
     zone = shown.model.time_zone
     peak = totals.row(0, named=True)
     hours = shown.forecast["ds"]
     first, last = hours.sort()[0], hours.sort()[-1]
-    summary = {
+    summary: dict[str, Any] = {
         "first_hour": f"{first:%Y-%m-%dT%H:%MZ}",
         "last_hour": f"{last:%Y-%m-%dT%H:%MZ}",
         "hours": shown.forecast["ds"].n_unique(),
@@ -167,36 +268,77 @@ def write_forecast(shown: ForecastReport, folder: Path) -> dict[str, Any]:
         "most_in": peak["unique_id"],
         "most_kwh": round(peak["kwh"], 1),
     }
+    whole = None
+    if sums is not None:
+        sums.write_parquet(folder / "sums.parquet")
+        whole = sums.filter(pl.col("unique_id").is_null(), pl.col("day").is_null()).row(0, named=True)
+        summary |= {"low_kwh": round(whole["low_kwh"], 1), "high_kwh": round(whole["high_kwh"], 1)}
+    if shown.keep_draws and shown.drawn is not None:
+        shown.draws_table().write_parquet(folder / "draws.parquet")
     shown.forecast.write_parquet(folder / "forecast.parquet")
     write_json(folder / "summary.json", summary | {"by_region": totals.select("unique_id", "kwh").to_dicts()})
     local = totals["peak"].dt.convert_time_zone(zone)
+    share = percent(shown.model.levels[-1] - shown.model.levels[0])
+    between = (
+        f", {share} sure between {whole['low_kwh'] / 1000:,.1f} and {whole['high_kwh'] / 1000:,.1f} MWh"
+        if whole
+        else ""
+    )
+    kind = "including what full stations would have turned away" if shown.model.forecasts_true else "as records show it"
     page = render_page(
         shown,
         FORECAST_FIGURES,
         title="unmet: a forecast",
-        headline=f"{summary['expected_kwh'] / 1000:,.1f} MWh are wanted in the next {summary['hours']} hours",
+        headline=f"{summary['expected_kwh'] / 1000:,.1f} MWh are expected in the next {_span_of(summary['hours'])}{between}",
         lead=(
-            f"Demand for charging in {totals.height} regions from {first:%d %B %Y, %H:%M} UTC on, seen and unseen, as "
-            f"{BACKBONES.named(shown.model.backbone).title} with "
-            f"{LIKELIHOODS.named(shown.model.likelihood).title.lower()} expects it."
+            f"Demand for charging in {totals.height} regions from {first:%d %B %Y, %H:%M} UTC on, {kind}. "
+            "What is called expected is the mean: over many such weeks, sums come to it. "
+            + " ".join(shown.model.notes_)
         ),
         facts=(
             (f"{summary['expected_kwh'] / 1000:,.1f} MWh", "expected in all regions"),
+            (f"{shown.past_week_kwh() / 1000:,.1f} MWh", "recorded in the seven days before"),
             (str(peak["unique_id"]), f"is the busiest region, with {peak['kwh'] / 1000:,.1f} MWh"),
-            (f"{peak['peak_kwh']:,.0f} kWh", f"is its peak, {local[0]:%a %d %b, %H:%M} local time"),
+            (f"{peak['peak_kwh']:,.0f} kWh", f"expected in its peak hour, {local[0]:%a %d %b, %H:%M} local time"),
         ),
-        table=PageTable(
-            ("Region", "expected, kWh", "peak hour, kWh", "at, local time"),
-            [
-                (row["unique_id"], f"{row['kwh']:,.0f}", f"{row['peak_kwh']:,.0f}", f"{when:%a %d %b, %H:%M}")
-                for row, when in zip(totals.head(MOST_ROWS).iter_rows(named=True), local, strict=False)
-            ],
-            f"{totals.height - MOST_ROWS} more regions are in summary.json." if totals.height > MOST_ROWS else "",
-        ),
-        footer=f"unmet {__version__}, seed {shown.model.seed}.",
+        table=_forecast_table(shown, totals, sums, local),
+        footer=f"unmet {__version__}, {shown.model.title}, seed {shown.model.seed}.",
     )
     (folder / "forecast.html").write_text(page, encoding="utf-8")
     return summary
+
+
+def _span_of(hours: int) -> str:
+    return f"{hours // 24} days" if hours % 24 == 0 and hours > 24 else f"{hours} hours"
+
+
+def _forecast_table(
+    shown: ForecastReport, totals: pl.DataFrame, sums: pl.DataFrame | None, local: pl.Series
+) -> PageTable:
+    """Regions with what is expected there, between what, and what was recorded in the week before."""
+    ends: dict[str, str] = {}
+    if sums is not None:
+        rows = sums.filter(pl.col("unique_id").is_not_null(), pl.col("day").is_null())
+        ends = {
+            row["unique_id"]: f"{row['low_kwh']:,.0f} to {row['high_kwh']:,.0f}" for row in rows.iter_rows(named=True)
+        }
+    before = shown.past_weeks()
+    share = percent(shown.model.levels[-1] - shown.model.levels[0])
+    return PageTable(
+        ("Region", "expected, kWh", f"{share} interval", "week before, kWh", "peak hour, kWh", "at, local time"),
+        [
+            (
+                row["unique_id"],
+                f"{row['kwh']:,.0f}",
+                ends.get(row["unique_id"], "-"),
+                f"{before.get(row['unique_id'], 0.0):,.0f}",
+                f"{row['peak_kwh']:,.0f}",
+                f"{when:%a %d %b, %H:%M}",
+            )
+            for row, when in zip(totals.head(MOST_ROWS).iter_rows(named=True), local, strict=False)
+        ],
+        f"{totals.height - MOST_ROWS} more regions are in summary.json." if totals.height > MOST_ROWS else "",
+    )
 
 
 def print_forecast(summary: dict[str, Any], out: Path, *, as_json: bool) -> None:

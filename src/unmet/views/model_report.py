@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from unmet.evaluation.evaluate import Evaluation
 from unmet.evaluation.measures import mean_of
@@ -21,6 +23,11 @@ class ModelReport:
     evaluation: Evaluation | None
 
     @property
+    def losses(self) -> dict[int, list[tuple[float, float]]]:
+        """Losses of a network by seed: training and held-out, epoch by epoch; nothing of other models."""
+        return dict(zip(getattr(self.model, "seeds_", ()), getattr(self.model, "losses_", ()), strict=True))
+
+    @property
     def unseen(self) -> Evaluation:
         """The evaluation, of a model that has one."""
         if self.evaluation is None:
@@ -33,15 +40,22 @@ class ForecastReport:
     """A forecast, and the hours before it."""
 
     model: Forecaster
-    forecast: pl.DataFrame  # unique_id, ds, horizon, quantiles
+    forecast: pl.DataFrame  # unique_id, ds, horizon, quantiles, perhaps mean
     past: pl.DataFrame  # unique_id, ds, demand
+    drawn: tuple[pl.Series, NDArray[np.float64]] | None = None  # hours, and draws (draws, hours, regions) [kWh]
+    keep_draws: bool = False  # whether to write the draws themselves
+
+    def expected(self) -> pl.DataFrame:
+        """The forecast with its mean [kWh]; that of a network is the one that its quantiles imply."""
+        if "mean" in self.forecast.columns:
+            return self.forecast
+        columns = [quantile_column(level) for level in self.model.levels]
+        return self.forecast.with_columns(mean=mean_of(self.forecast.select(columns).to_numpy(), self.model.levels))
 
     def totals(self) -> pl.DataFrame:
         """Energy expected by region over all hours forecast [kWh], most first: `unique_id, kwh, peak_kwh, peak`."""
-        columns = [quantile_column(level) for level in self.model.levels]
-        mean = mean_of(self.forecast.select(columns).to_numpy(), self.model.levels)
         return (
-            self.forecast.with_columns(mean=pl.Series(mean))
+            self.expected()
             .group_by("unique_id")
             .agg(
                 kwh=pl.col("mean").sum(),
@@ -50,6 +64,65 @@ class ForecastReport:
             )
             .sort("kwh", "unique_id", descending=[True, False])
         )
+
+    def sums(self) -> pl.DataFrame | None:
+        """Energy by region and local day, of all regions (no `unique_id`) and of all days (no `day`), with intervals.
+
+        Columns: `unique_id, day, mean_kwh, low_kwh, high_kwh`. The mean is the forecast's, the interval the draws'.
+        """
+        if self.drawn is None:
+            return None
+        hours, draws = self.drawn
+        days = hours.dt.convert_time_zone(self.model.time_zone).dt.date()
+        number = days.rank("dense").to_numpy().astype(int) - 1
+        by_day = np.stack([draws[:, number == i].sum(axis=1) for i in range(number.max() + 1)], axis=1)
+        every = np.concatenate([by_day, by_day.sum(axis=1, keepdims=True)], axis=1)
+        every = np.concatenate([every, every.sum(axis=2, keepdims=True)], axis=2)  # (draws, days + 1, regions + 1)
+        low, high = np.quantile(every, (self.model.levels[0], self.model.levels[-1]), axis=0)
+        names, dates = [*self.model.regions_, None], [*days.unique(maintain_order=True).to_list(), None]
+        frame = pl.DataFrame(
+            {
+                "unique_id": pl.Series([name for name in names for _ in dates], dtype=pl.String),
+                "day": pl.Series([day for _ in names for day in dates], dtype=pl.Date),
+                "low_kwh": low.T.ravel().astype(np.float64),
+                "high_kwh": high.T.ravel().astype(np.float64),
+            }
+        )
+        day = pl.col("ds").dt.convert_time_zone(self.model.time_zone).dt.date()
+        own = self.expected().select("unique_id", day.alias("day"), "mean")
+        parts = [
+            own.group_by(keys).agg(mean_kwh=pl.col("mean").sum()) if keys else own.select(mean_kwh=pl.col("mean").sum())
+            for keys in (["unique_id", "day"], ["unique_id"], ["day"], [])
+        ]
+        means = pl.concat(parts, how="diagonal").with_columns(pl.col("day").cast(pl.Date))
+        joined = frame.join(means, on=["unique_id", "day"], how="left", nulls_equal=True, maintain_order="left")
+        return joined.select("unique_id", "day", "mean_kwh", "low_kwh", "high_kwh")
+
+    def draws_table(self) -> pl.DataFrame:
+        """The draws by region and hour: `unique_id, ds, draws`, draw i of every row belonging together [kWh]."""
+        if self.drawn is None:
+            raise ValueError("the forecast has no draws")
+        hours, draws = self.drawn
+        number, _, regions = draws.shape
+        return pl.DataFrame(
+            {
+                "unique_id": pl.Series(self.model.regions_).gather(np.repeat(np.arange(regions), len(hours))),
+                "ds": pl.concat([hours] * regions),
+                "draws": pl.Series(
+                    draws.transpose(2, 1, 0).reshape(-1, number).astype(np.float32), dtype=pl.Array(pl.Float32, number)
+                ),
+            }
+        )
+
+    def past_weeks(self) -> dict[str, float]:
+        """Energy recorded in each region in the seven days before the forecast [kWh]."""
+        last = self.past.filter(pl.col("ds") > pl.col("ds").max() - pl.duration(days=7))
+        sums = last.group_by("unique_id").agg(pl.col("demand").fill_nan(0).sum())
+        return dict(sums.iter_rows())
+
+    def past_week_kwh(self) -> float:
+        """The same of all regions."""
+        return float(sum(self.past_weeks().values()))
 
     def busiest(self) -> list[str]:
         """The regions, those first in which most is expected."""

@@ -9,11 +9,9 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import Tensor
 
-from unmet.errors import InputError
+from unmet.models.levels import LEVELS, checked_levels
 
 __all__ = ["LEVELS", "Likelihood", "Seen", "tilted"]
-
-LEVELS = (0.05, 0.5, 0.95)
 
 
 class Seen(NamedTuple):
@@ -37,11 +35,7 @@ class Likelihood(ABC):
     imputes: ClassVar[bool] = False  # whether it learns observed demand plus draws of what was lost
 
     def __init__(self, levels: Sequence[float] = LEVELS) -> None:
-        levels = list(levels)
-        if not levels or sorted(set(levels)) != levels or not all(0 < level < 1 for level in levels):
-            shown = ", ".join(f"{level:g}" for level in levels) or "none"
-            raise InputError(f"Levels {shown} make no sense: give rising numbers between 0 and 1, as 0.05, 0.5, 0.95.")
-        self.levels = tuple(float(level) for level in levels)
+        self.levels = checked_levels(levels)
 
     @property
     @abstractmethod

@@ -29,7 +29,7 @@ def local_times(frame: pl.DataFrame, time_zone: str) -> list[Any]:
 
 
 def add_forecast(figure: go.Figure, row: int, model: Forecaster, forecast: pl.DataFrame, lines: list[Line]) -> None:
-    """Draw a forecast (`ds` and quantiles of one region) and lines beside it into a row of a figure."""
+    """Draw a forecast (`ds, mean` and quantiles of one region) and lines beside it into a row of a figure."""
     times = local_times(forecast, model.time_zone)
     low, high = (forecast[quantile_column(model.levels[end])].round(1).to_list() for end in (0, -1))
     place = {"row": row, "col": 1}
@@ -39,8 +39,7 @@ def add_forecast(figure: go.Figure, row: int, model: Forecaster, forecast: pl.Da
         name=f"{100 * (model.levels[-1] - model.levels[0]):.0f} % interval", legendgroup="interval",
         showlegend=row == 1, **place,
     )  # fmt: skip
-    median = quantile_column(min(model.levels, key=lambda level: abs(level - 0.5)))
-    for line in [*lines, Line("Forecast (median)", times, forecast[median], FORECAST[0])]:
+    for line in [*lines, Line("Expected (mean)", times, forecast["mean"], FORECAST[0])]:
         figure.add_scatter(
             x=line.times, y=line.values.round(1).to_list(), name=line.name, legendgroup=line.name, showlegend=row == 1,
             line={"color": line.colour, "width": 1.6, "dash": line.dash}, hovertemplate="%{y:.0f} kWh", **place,

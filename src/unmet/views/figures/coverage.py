@@ -17,8 +17,8 @@ def _draw(report: ModelReport) -> go.Figure:
     share = 100 * (report.model.levels[-1] - report.model.levels[0])
     figure = go.Figure()
     figure.add_bar(
-        x=names, y=[round(100 * row["icp"], 1) for row in rows], marker_color=FORECAST[0], showlegend=False,
-        text=[f"{100 * row['icp']:.0f}" for row in rows], textposition="inside",
+        x=names, y=[round(100 * row["coverage"], 1) for row in rows], marker_color=FORECAST[0], showlegend=False,
+        text=[f"{100 * row['coverage']:.0f}" for row in rows], textposition="inside",
         insidetextanchor="end", textfont={"color": "white"},
         hovertemplate="%{y:.1f} %",
     )  # fmt: skip
@@ -39,7 +39,10 @@ def _name(first: int, last: int) -> str:
 
 def _caption(report: ModelReport) -> str:
     against = "true" if report.unseen.against == "y_true" else "observed"
-    return f"Share of unseen region-hours whose {against} demand lies inside the interval, by hours ahead."
+    return (
+        f"Share of unseen region-hours whose {against} demand lies inside the interval, by hours ahead. Hours without "
+        "demand count by the chance of no demand that was forecast, where the model tells it."
+    )
 
 
 COVERAGE = Figure("coverage", "How often the interval is right", _draw, _caption)

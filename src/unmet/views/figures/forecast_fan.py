@@ -25,7 +25,7 @@ def _draw(report: ForecastReport) -> go.Figure:
         vertical_spacing=0.25 / len(names),
     )  # fmt: skip
     for row, name in enumerate(names, start=1):
-        part = report.forecast.filter(pl.col("unique_id") == name).sort("ds")
+        part = report.expected().filter(pl.col("unique_id") == name).sort("ds")
         past = report.past.filter(pl.col("unique_id") == name).sort("ds").tail(BEFORE)
         seen = Line("Observed so far", local_times(past, zone), past["demand"], OBSERVED)
         add_forecast(figure, row, report.model, part, [seen])
@@ -35,9 +35,11 @@ def _draw(report: ForecastReport) -> go.Figure:
 
 
 def _caption(report: ForecastReport) -> str:
+    what = "true demand" if report.model.forecasts_true else "demand"
     return (
-        f"Forecast of true demand in the {min(MOST, len(report.busiest()))} regions where most is expected, and the "
-        f"last {BEFORE} hours observed. All regions and hours are in forecast.parquet."
+        f"Forecast of {what} in the {min(MOST, len(report.busiest()))} regions where most is expected, and the "
+        f"last {BEFORE} hours observed. The lines add up to the energies above. All regions and hours are in "
+        "forecast.parquet."
     )
 
 

@@ -8,6 +8,8 @@ import plotly.graph_objects as go
 import polars as pl
 from plotly.subplots import make_subplots
 
+from unmet.evaluation.measures import mean_of
+from unmet.models.levels import quantile_column
 from unmet.views.figures.band import Line, add_forecast, local_times
 from unmet.views.figures.base import Figure
 from unmet.views.model_report import ModelReport
@@ -19,7 +21,7 @@ SHOWN = dt.timedelta(days=7)
 
 
 def _regions(report: ModelReport) -> list[str]:
-    """The region in which most was lost, or seen where the truth is not known; and the one with least."""
+    """The region in which most was lost, or seen where the truth is not known; and the one that is forecast worst."""
     hours = report.unseen.hours
     measure = (
         (pl.col("y_true") - pl.col("y")).fill_nan(0).sum()
@@ -28,7 +30,8 @@ def _regions(report: ModelReport) -> list[str]:
     )
     order = hours.group_by("unique_id").agg(measure.alias("size")).sort("size", "unique_id", descending=[True, False])
     names = order["unique_id"].to_list()
-    return names[:1] if len(names) == 1 else [names[0], names[-1]]
+    worst = report.unseen.comparison.by_region()["unique_id"].to_list()
+    return list(dict.fromkeys([names[0], *worst[:1]]))
 
 
 def _draw(report: ModelReport) -> go.Figure:
@@ -42,6 +45,9 @@ def _draw(report: ModelReport) -> go.Figure:
         lines = [Line("Observed", times, part["y"], OBSERVED, "dot")]
         if "y_true" in part.columns:
             lines.append(Line("True", times, part["y_true"], LOST))
+        if "mean" not in part.columns:
+            columns = [quantile_column(level) for level in model.levels]
+            part = part.with_columns(mean=mean_of(part.select(columns).to_numpy(), model.levels))
         add_forecast(figure, row, model, part, lines)
     first = min(local_times(hours, model.time_zone))
     figure.update_xaxes(range=[first, first + SHOWN], tickformat="%a\n%d %b")
@@ -52,8 +58,9 @@ def _draw(report: ModelReport) -> go.Figure:
 def _caption(report: ModelReport) -> str:
     what = "demand was lost" if "y_true" in report.unseen.hours.columns else "was seen"
     return (
-        f"Hours that the model has not seen, each forecast from the {report.model.lags} hours before it, in the "
-        f"regions in which most and least {what}. The first {SHOWN.days} days are shown; drag the axis for the rest."
+        "Hours that the model has not seen, each forecast an hour before it, in the "
+        f"region in which most {what}, and in the one where the model does worst beside the table. The first "
+        f"{SHOWN.days} days are shown; drag the axis for the rest."
     )
 
 

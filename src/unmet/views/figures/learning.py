@@ -13,7 +13,7 @@ __all__ = ["LEARNING"]
 
 def _draw(report: ModelReport) -> go.Figure:
     figure = go.Figure()
-    for i, (seed, losses) in enumerate(zip(report.model.seeds_, report.model.losses_, strict=True)):
+    for i, (seed, losses) in enumerate(report.losses.items()):
         epochs = list(range(1, len(losses) + 1))
         for which, name, colour in ((0, "Training", FAINT), (1, "Held-out hours", FORECAST[0])):
             figure.add_scatter(

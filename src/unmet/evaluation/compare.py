@@ -1,0 +1,125 @@
+"""Comparison of a model with rivals on the same past hours: loss by rival, horizon and region."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from unmet.evaluation.measures import tilted_loss
+from unmet.evaluation.rivals import LAST_WEEK, TABLE, Question, Rival
+from unmet.models.levels import quantile_column
+from unmet.models.series import HOUR, Series
+
+__all__ = ["HORIZONS", "Comparison", "compare"]
+
+Floats = NDArray[np.float64]
+
+HORIZONS = (1, 24, 168)  # an hour, a day and a week ahead
+WORSE = 1.05  # loss over the table's from which a region is named
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Losses [kWh an hour, summed over levels] of a model and of its rivals on the same hours."""
+
+    rows: pl.DataFrame  # rival, horizon, unique_id, hours, model_kwh, rival_kwh
+    seconds: dict[str, float]  # that each rival took
+
+    def by_horizon(self) -> pl.DataFrame:
+        """Sums over regions: `rival, horizon, model_kwh, rival_kwh, skill`, in the order of the rivals.
+
+        Skill is the part of the rival's loss that the model saves.
+        """
+        sums = self.rows.group_by("rival", "horizon", maintain_order=True).agg(pl.col("model_kwh", "rival_kwh").sum())
+        return sums.with_columns(skill=1 - pl.col("model_kwh") / pl.col("rival_kwh"))
+
+    def by_region(self, rival: str = TABLE.name) -> pl.DataFrame:
+        """`unique_id, horizon, model_kwh, rival_kwh, skill` against one rival, the worst regions first."""
+        rows = self.rows.filter(pl.col("rival") == rival, pl.col("rival_kwh") > 0)
+        rows = rows.with_columns(skill=1 - pl.col("model_kwh") / pl.col("rival_kwh"))
+        worst = pl.col("skill").min().over("unique_id")
+        return rows.sort(worst, "unique_id", "horizon").drop("rival")
+
+    def worse_regions(self) -> list[str]:
+        """Regions whose loss is over 5 % above the table's at some horizon, the worst first."""
+        rows = self.by_region().filter(pl.col("model_kwh") > WORSE * pl.col("rival_kwh"))
+        return rows["unique_id"].unique(maintain_order=True).to_list()
+
+
+def compare(
+    forecasts: Callable[[int], pl.DataFrame],
+    actual: Series,
+    learned: Floats,
+    since: dt.datetime,
+    levels: Sequence[float],
+    horizons: Sequence[int],
+    time_zone: str,
+    rivals: Sequence[Rival] = (TABLE, LAST_WEEK),
+) -> Comparison:
+    """Losses of a model and of rivals, at each horizon, over the hours that both forecast.
+
+    Args:
+        forecasts: the model's forecasts of past hours made so many hours ahead, `unique_id, ds`, quantiles [kWh].
+        actual: what came; its `target` is scored against.
+        learned: what rivals learn from, (hours, regions) [kWh].
+        since: first hour to score, up to which rivals may learn.
+        levels: of the quantiles.
+        horizons: hours ahead.
+        time_zone: of the calendar.
+        rivals: whom to compare with.
+    """
+    fitted = max(actual.hour_from(since), 1)
+    week = actual.week(time_zone).astype(np.int64)
+    own, questions = [], []
+    for horizon in horizons:
+        own.append(_grid(forecasts(horizon), actual, levels))
+        hours = np.arange(max(fitted, horizon), actual.hours)
+        questions.append(Question(learned, week, hours, horizon, fitted, np.array(levels)))
+    frames, seconds = [], {}
+    for rival in rivals:
+        begun = time.perf_counter()
+        answers = rival.answer(questions)
+        seconds[rival.name] = time.perf_counter() - begun
+        for question, answer, mine in zip(questions, answers, own, strict=True):
+            frames.append(_losses(rival, question, answer, mine[question.hours], actual, levels))
+    return Comparison(pl.concat(frames), seconds)
+
+
+def _losses(
+    rival: Rival, question: Question, answer: Floats, own: Floats, actual: Series, levels: Sequence[float]
+) -> pl.DataFrame:
+    """Mean losses by region over the hours that both forecast and that are known."""
+    y = actual.target[question.hours]
+    both = np.isfinite(answer).all(axis=-1) & np.isfinite(own).all(axis=-1) & np.isfinite(y)
+    count = np.maximum(both.sum(axis=0), 1)
+    ours, theirs = (
+        np.where(both, np.nan_to_num(tilted_loss(y, quantiles, levels).sum(axis=-1)), 0.0).sum(axis=0) / count
+        for quantiles in (own, answer)
+    )
+    return pl.DataFrame(
+        {
+            "rival": [rival.name] * len(actual.names),
+            "horizon": [question.horizon] * len(actual.names),
+            "unique_id": list(actual.names),
+            "hours": both.sum(axis=0),
+            "model_kwh": ours,
+            "rival_kwh": theirs,
+        }
+    )
+
+
+def _grid(frame: pl.DataFrame, actual: Series, levels: Sequence[float]) -> Floats:
+    """Quantiles of a long table as (hours, regions, levels), NaN where there are none."""
+    made = np.full((actual.hours, len(actual.names), len(levels)), np.nan)
+    region = frame["unique_id"].replace_strict(
+        list(actual.names), range(len(actual.names)), return_dtype=pl.Int64
+    ).to_numpy()  # fmt: skip
+    hour = ((frame["ds"] - actual.first).dt.total_milliseconds() // int(HOUR.total_seconds() * 1000)).to_numpy()
+    made[hour, region] = frame.select(quantile_column(level) for level in levels).to_numpy()
+    return made

@@ -1,0 +1,15 @@
+"""Rivals: what is readily available, forecasting the same hours from the same records."""
+
+from __future__ import annotations
+
+from unmet.evaluation.rivals.base import Question, Rival
+from unmet.evaluation.rivals.lightgbm import LIGHTGBM
+from unmet.evaluation.rivals.naive import LAST_WEEK, TABLE
+from unmet.evaluation.rivals.statsforecast import AUTO_ETS, MSTL
+
+__all__ = ["LAST_WEEK", "PEERS", "SIMPLE", "TABLE", "Question", "Rival"]
+
+SIMPLE = (TABLE, LAST_WEEK)
+"""Rivals that every evaluation has."""
+PEERS = (LIGHTGBM, AUTO_ETS, MSTL)
+"""Rivals that take part if their library is installed."""

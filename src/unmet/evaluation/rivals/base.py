@@ -1,0 +1,42 @@
+"""What a rival is: a name, and a function that forecasts past hours from the hours before their origin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Question", "Rival"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Hours to forecast, each the same number of hours ahead."""
+
+    demand: Floats  # (hours, regions) [kWh], NaN where missing
+    week: Integers  # (hours,), local hour of the week
+    hours: Integers  # targets
+    horizon: int  # hours ahead
+    fitted: int  # first hour that nobody may learn from
+    levels: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Rival:
+    """A forecasting method that an operator could have used."""
+
+    name: str
+    title: str
+    answer: Callable[[Sequence[Question]], list[Floats]]
+    """To each question (targets, regions, levels) [kWh]; NaN for targets that it does not forecast."""
+    needs: str | None = None  # library
+
+    def is_installed(self) -> bool:
+        """Whether its library is there."""
+        return self.needs is None or find_spec(self.needs) is not None

@@ -1,0 +1,66 @@
+"""LightGBM's quantile regression on lags, means and the calendar, one model of all regions for each level."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unmet.evaluation.rivals.base import Question, Rival
+
+__all__ = ["LIGHTGBM"]
+
+Floats = NDArray[np.float64]
+
+TREES = 300
+HOURLY, DAILY, LONGEST = 24, 24, 336  # lags: the last day hour by hour, then day by day up to two weeks
+MEANS = (24, 168, 336, 672)  # windows of the running means [h]
+WARM_UP = 700  # hours before the first row
+
+
+def _features(question: Question) -> Floats:
+    """Lags, means and calendar of every hour, known so many hours ahead, (hours, regions, features)."""
+    demand, h = question.demand, question.horizon
+    hours, regions = demand.shape
+    lags = [h + i for i in range(HOURLY)]
+    lags += [k for k in range(DAILY, max(LONGEST, h + LONGEST) + 1, DAILY) if k >= h + HOURLY]
+    columns = []
+    for lag in lags:
+        column = np.full((hours, regions), np.nan)
+        column[lag:] = demand[: hours - lag]
+        columns.append(column)
+    total = np.vstack([np.zeros((1, regions)), np.nancumsum(demand, axis=0)])
+    for window in MEANS:
+        column = np.full((hours, regions), np.nan)
+        at = np.arange(window + h - 1, hours)
+        column[at] = (total[at - h + 1] - total[at - h + 1 - window]) / window
+        columns.append(column)
+    week = question.week
+    calendar = (week % 24, week // 24, week, week // 24 >= 5)
+    columns += [np.broadcast_to(part[:, None].astype(float), demand.shape) for part in calendar]
+    columns.append(np.broadcast_to(np.arange(regions, dtype=float)[None], demand.shape))
+    return np.stack(columns, axis=-1).astype(np.float32)
+
+
+def _quantiles(question: Question) -> Floats:
+    import lightgbm
+
+    values = _features(question)
+    first = min(WARM_UP, question.fitted // 2)
+    known = np.isfinite(question.demand[first : question.fitted])
+    x, y = values[first : question.fitted][known], question.demand[first : question.fitted][known]
+    data = lightgbm.Dataset(x, y, categorical_feature=[x.shape[-1] - 1], free_raw_data=False, params={"verbose": -1})
+    asked = values[question.hours].reshape(-1, x.shape[-1])
+    made = []
+    for level in question.levels:
+        options = {"objective": "quantile", "alpha": float(level), "learning_rate": 0.05, "num_threads": 1,
+                   "deterministic": True, "force_row_wise": True, "verbose": -1, "seed": 1}  # fmt: skip
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            made.append(lightgbm.train(options, data, TREES).predict(asked, num_threads=1))
+    stacked = np.stack(made, axis=-1).reshape(len(question.hours), -1, len(question.levels))
+    return np.maximum(np.sort(stacked, axis=-1), 0.0)
+
+
+LIGHTGBM = Rival("lightgbm", "LightGBM on lags", lambda questions: [_quantiles(q) for q in questions], "lightgbm")

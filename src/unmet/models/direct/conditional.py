@@ -1,0 +1,74 @@
+"""The distribution of demand given its expected value, from how past forecasts of about that value turned out.
+
+A forecast says "6 kWh are expected". What came in the hours of the last quarter for which about 6 kWh had been
+expected, beforehand, is a sample of what may come now: it has the right share of zeros and the right spread, without an
+assumption on either, and its mean corrects a forecast that has lately been too high or too low. The idea is that of
+isotonic distributional regression on a point forecast [1], with nearest neighbours in place of isotonic fits.
+
+[1] E.-M. Walz, A. Henzi, J. Ziegel, T. Gneiting, Easy uncertainty quantification (EasyUQ): generating predictive
+distributions from single-valued model output, SIAM Review 66 (2024) 91-122.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unmet.compiled import compiled
+
+__all__ = ["NEIGHBOURS", "WINDOW", "conditional_quantiles"]
+
+Floats = NDArray[np.float64]
+
+NEIGHBOURS = 200  # past forecasts that make up a distribution
+WINDOW = 13 * 168  # hours before, in which these are looked for
+POINTS = 60  # expected values at which distributions are computed; quantiles in between are linear
+
+
+@compiled()
+def conditional_quantiles(expected: Floats, came: Floats, asked: Floats, levels: Floats) -> Floats:
+    """Quantiles of demand given its expected value, region by region.
+
+    Args:
+        expected: past forecasts of the mean (hours, regions) [kWh]; NaN where there is none.
+        came: what came then [kWh]; NaN where missing.
+        asked: expected values to give the distribution of, (targets, regions) [kWh].
+        levels: of the quantiles.
+
+    Returns:
+        (targets, regions, levels + 2): quantiles and mean [kWh], and the probability of no demand.
+    """
+    targets, regions = asked.shape
+    number = len(levels)
+    made = np.zeros((targets, regions, number + 2))
+    made[..., number + 1] = 1.0
+    for r in range(regions):
+        usable = ~(np.isnan(expected[:, r]) | np.isnan(came[:, r]))
+        mean, value = expected[usable, r], came[usable, r]
+        n = len(mean)
+        if n == 0 or targets == 0:
+            continue
+        order = np.argsort(mean)
+        mean, value = mean[order], value[order]
+        k = min(NEIGHBOURS, n)
+        points = np.unique(np.quantile(asked[:, r], np.linspace(0.0, 1.0, min(POINTS, targets))))
+        table = np.zeros((len(points), number + 2))
+        for p in range(len(points)):
+            centre = np.searchsorted(mean, points[p])
+            first = min(max(centre - k // 2, 0), n - k)
+            sample = np.empty(k)
+            for i in range(k):
+                # A neighbour that expected a little more or less is scaled to this expected value.
+                factor = points[p] / mean[first + i] if mean[first + i] > 0 else 1.0
+                sample[i] = value[first + i] * min(max(factor, 0.2), 5.0)
+            sample.sort()
+            for j in range(number):
+                at = levels[j] * (k - 1)
+                low = int(at)
+                high = min(low + 1, k - 1)
+                table[p, j] = sample[low] + (at - low) * (sample[high] - sample[low])
+            table[p, number] = sample.mean()
+            table[p, number + 1] = np.searchsorted(sample, 0.0, side="right") / k
+        for j in range(number + 2):
+            made[:, r, j] = np.interp(asked[:, r], points, table[:, j])
+    return made

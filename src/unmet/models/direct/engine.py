@@ -1,0 +1,223 @@
+"""The steps of a direct forecaster, in the order of the data: rows, members, rolling origins, weights, distributions.
+
+1. Members learn expected demand from rows: a region, an hour and a horizon each.
+2. They are fitted on the first half and on the first three quarters of the hours as well, and forecast what follows:
+   forecasts from rolling origins, which no member has learned from.
+3. How these turned out gives the distribution of demand around an expected value (`conditional`).
+4. Weights of all members and tables are those that were best in the last quarter (`stacking`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unmet.models.direct.climatology import WINDOWS, climatology
+from unmet.models.direct.conditional import WINDOW, conditional_quantiles
+from unmet.models.direct.features import band_of, bands, features
+from unmet.models.direct.history import History
+from unmet.models.direct.member import Member, Rows
+from unmet.models.direct.stacking import stack_weights
+
+__all__ = ["LEAST_HOURS", "Engine", "fit_engine", "session_energy"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+WEEK = 168
+LEAST_HOURS = 8 * WEEK  # without which nothing but the table is used
+ROWS = 30_000  # to learn from, of each band of horizons
+WARM_UP = 4 * WEEK  # hours before the first row
+WEIGHTED = 26 * WEEK  # last hours by which weights are found, at most
+EVERY = 5  # of which each fifth counts: no divisor of a day
+CHUNK = 400_000  # features of region-hours at once
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """What was learned: members, their weights, and how their latest forecasts turned out."""
+
+    tables: tuple[str, ...]  # climatologies, by name
+    members: tuple[Member, ...]
+    weights: Floats  # (bands, regions, tables and members)
+    past: Floats  # (members, bands, hours, regions), expected before by members that had not seen those hours [kWh]
+    horizon: int
+    session_kwh: Floats  # (regions,)
+
+    def expected(self, history: History, seen: int, first: int, last: int) -> Floats:
+        """What members expected of the hours from `first` to `last`, in every band, (members, bands, hours, regions).
+
+        Up to `seen`, the end of the fit, it is what they said before they learned from it; NaN where unknown.
+        """
+        made = np.full((len(self.members), len(bands(self.horizon)), last - first, history.regions), np.nan)
+        stored = np.arange(max(first, seen - self.past.shape[2]), min(last, seen))
+        if len(stored):
+            made[:, :, stored - first] = self.past[:, :, stored - seen + self.past.shape[2]]
+        if last > max(first, seen):
+            made[:, :, max(first, seen) - first :] = expect(self.members, history, max(first, seen), last, self.horizon)
+        return made
+
+    def quantiles(
+        self, history: History, hours: Integers, horizon: Integers, before: tuple[Floats, Floats], levels: Floats
+    ) -> Floats:
+        """Quantiles and mean [kWh] of hours so far ahead, and the chance of no demand, (targets, regions, levels + 2).
+
+        `before` is what members expected of past hours, as by `expected`, and what came, (hours, regions).
+        """
+        made = np.empty((len(hours), history.regions, len(levels) + 2))
+        for band in np.unique(band_of(horizon)):
+            own = band_of(horizon) == band
+            parts = member_quantiles(
+                self.tables, self.members, history, hours[own], horizon[own], int(band), before, levels
+            )
+            made[own] = pool(parts, self.weights[band], levels)
+        return made
+
+
+def pool(parts: Floats, weights: Floats, levels: Floats) -> Floats:
+    """The weighted mean of quantiles, level by level, with the weighted mean of the point masses at zero.
+
+    Args:
+        parts: (targets, regions, parts, levels + 2), quantiles, mean and chance of no demand.
+        weights: (regions, parts).
+        levels: of the quantiles.
+    """
+    pooled = np.einsum("hrml,rm->hrl", parts, weights)
+    # A mean of quantiles is positive as soon as one of them is: the point mass would be the smallest of all.
+    pooled[..., :-2] = np.where(levels <= pooled[..., -1:], 0.0, pooled[..., :-2])
+    return np.asarray(pooled)
+
+
+def session_energy(demand: Floats) -> Floats:
+    """Energy of one session in each region [kWh], as far as hourly sums tell it: E(y^2) / E(y) of sparse demand."""
+    total, squares = np.nansum(demand, axis=0), np.nansum(demand**2, axis=0)
+    own = np.where(total > 0, squares / np.maximum(total, 1e-12), np.nan)
+    return np.where(np.isfinite(own), own, np.nanmedian(own) if np.isfinite(own).any() else 10.0)
+
+
+def fit_engine(
+    history: History,
+    tables: Sequence[str],
+    kinds: Sequence[type[Member]],
+    horizon: int,
+    session_kwh: Floats,
+    levels: Floats,
+    seed: int,
+    threads: int,
+) -> Engine:
+    """Fit members, find how their forecasts from rolling origins turned out, and weigh them.
+
+    With too short a history, or without members, the tables alone count, equally.
+    """
+    hours, of = history.hours, len(bands(horizon))
+    if hours < LEAST_HOURS or not kinds:
+        kinds, tables = (), tuple(tables) or ("climatology",)
+        tables = tables[:1] if hours < LEAST_HOURS else tables
+    keep = min(max(hours - hours // 2, 0), WINDOW + WEIGHTED)
+    past = np.full((len(kinds), of, keep, history.regions), np.nan)
+    members: list[Member] = []
+    cuts = [hours // 2, hours * 3 // 4, hours]
+    for first, last in zip(cuts, [*cuts[1:], hours], strict=True) if kinds else ():
+        rows = learning_rows(history, first, horizon, session_kwh, seed)
+        members = [kind() for kind in kinds]
+        for member in members:
+            member.fit(rows, history.extras.shape[2], seed, threads)
+        begin = max(first, hours - keep)
+        if last > begin:
+            past[:, :, begin - hours + keep : last - hours + keep] = expect(members, history, begin, last, horizon)
+    weights = _weights(history, tuple(tables), members, past, horizon, levels)
+    stored = past[:, :, -WINDOW:].astype(np.float32).astype(np.float64)  # as it is on disk
+    return Engine(tuple(tables), tuple(members), weights, stored, horizon, session_kwh)
+
+
+def learning_rows(history: History, last: int, horizon: int, session_kwh: Floats, seed: int) -> Rows:
+    """Up to `ROWS` rows of each band, of hours before `last` and of regions that are not silent."""
+    rng = np.random.default_rng([seed, last])
+    parts = []
+    for band, (nearest, farthest) in enumerate(bands(horizon)):
+        start = min(WARM_UP, last // 2) + farthest
+        hours = np.arange(min(start, max(last - WEEK, farthest)), last)
+        # Enough hours for the rows wanted; every region is learned from at each of them.
+        wanted = min(len(hours), max(WEEK, -(-ROWS // max(history.regions, 1))))
+        hours = np.sort(rng.choice(hours, wanted, replace=False))
+        ahead = rng.integers(nearest, farthest + 1, wanted)
+        values, scale = features(history, hours, ahead)
+        target = history.target[hours]
+        used = np.isfinite(target) & (scale > 2 * history.floor)
+        if used.sum() > 2 * ROWS:
+            used &= rng.random(used.shape) < 2 * ROWS / used.sum()
+        weight = (scale / session_kwh)[used]
+        parts.append((values[used], (target / scale)[used], weight, np.full(int(used.sum()), band)))
+    return Rows(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+def expect(members: Sequence[Member], history: History, first: int, last: int, horizon: int) -> Floats:
+    """What members expect of the hours from `first` to `last` in each band, (members, bands, hours, regions) [kWh].
+
+    The horizon of an hour runs through its band from hour to hour.
+    """
+    made = np.full((len(members), len(bands(horizon)), last - first, history.regions), np.nan)
+    size = max(1, CHUNK // max(history.regions, 1))
+    for band, (nearest, farthest) in enumerate(bands(horizon)):
+        for begin in range(max(first, farthest), last, size):
+            hours = np.arange(begin, min(begin + size, last))
+            ahead = nearest + hours * STRIDE % (farthest - nearest + 1)
+            made[:, band, hours - first] = _expected_at(members, history, hours, ahead, band)
+    return made
+
+
+STRIDE = 31  # by which horizons run through a band: each hour of the day meets each of them
+
+
+def _expected_at(members: Sequence[Member], history: History, hours: Integers, ahead: Integers, band: int) -> Floats:
+    """Expected demand at hours of one band, (members, hours, regions) [kWh]."""
+    values, scale = features(history, hours, ahead)
+    covariates = history.extras.shape[2]
+    return np.stack([member.predict(values, band, covariates) * scale for member in members])
+
+
+def member_quantiles(
+    tables: Sequence[str],
+    members: Sequence[Member],
+    history: History,
+    hours: Integers,
+    horizon: Integers,
+    band: int,
+    before: tuple[Floats, Floats],
+    levels: Floats,
+) -> Floats:
+    """Quantiles, mean and chance of no demand by each part, (targets, regions, tables and members, levels + 2)."""
+    parts = [climatology(history, hours, horizon, WINDOWS[name], levels) for name in tables]
+    if members:
+        asked = _expected_at(members, history, hours, horizon, band)
+        past, came = before
+        parts += [conditional_quantiles(past[i, band], came, asked[i], levels) for i in range(len(members))]
+    return np.stack(parts, axis=2)
+
+
+def _weights(
+    history: History, tables: tuple[str, ...], members: Sequence[Member], past: Floats, horizon: int, levels: Floats
+) -> Floats:
+    """Weights by band and region, by the forecasts of the last quarter of the hours, (bands, regions, parts)."""
+    number, hours = len(tables) + len(members), history.hours
+    equal = np.full((len(bands(horizon)), history.regions, number), 1 / number)
+    if number == 1 or not members:
+        return equal
+    first, kept = max(hours * 3 // 4, hours - WEIGHTED), past.shape[2]
+    made = []
+    for band, (nearest, farthest) in enumerate(bands(horizon)):
+        blocks = []
+        for begin in range(first, hours, WEEK):
+            chosen = np.arange(begin, min(begin + WEEK, hours), EVERY)
+            known = np.arange(max(begin - WINDOW, hours - kept), begin)
+            ahead = nearest + chosen * STRIDE % (farthest - nearest + 1)
+            before = past[:, :, known - hours + kept], history.target[known]
+            blocks.append(
+                (chosen, member_quantiles(tables, members, history, chosen, ahead, band, before, levels)[..., :-2])
+            )
+        chosen = np.concatenate([hours_of for hours_of, _ in blocks])
+        made.append(stack_weights(np.concatenate([part for _, part in blocks]), history.target[chosen], levels))
+    return np.stack(made)

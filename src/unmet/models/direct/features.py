@@ -1,0 +1,85 @@
+"""Features of an hour to come: what the history says of it at the time of the forecast, in units of its scale.
+
+All are logarithms of demand over scale, or of recent demand over expected demand, so that a busy and a quiet region,
+or a region before and after it grew, look alike, and one model serves them all.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unmet.demand.calendar import HOURS_A_DAY
+from unmet.models.direct.history import DAY_TYPE_MEMORIES, LEVEL_MEMORIES, USUAL, History
+
+__all__ = ["CALENDAR", "TABLES", "band_of", "bands", "features"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+SMALL = 0.05  # of the scale: what a logarithm sees of no demand at all
+TABLES = 3  # the first features are the logarithms of the tables by hour and day type
+CALENDAR = 3  # the last features before covariates are numbers of the calendar and the horizon, for trees alone
+FIRST_OF_BAND = (1, 2, 7, 25, 73)  # horizons that share coefficients, weights and spreads begin here [h]
+
+
+def bands(horizon: int) -> list[tuple[int, int]]:
+    """First and last horizon of every band that a model of so long a horizon has [h]."""
+    first = [h for h in FIRST_OF_BAND if h <= horizon]
+    return list(zip(first, [*(h - 1 for h in first[1:]), horizon], strict=True))
+
+
+def band_of(horizon: Integers) -> Integers:
+    """The band of each horizon [h]."""
+    return np.searchsorted(FIRST_OF_BAND, horizon, side="right") - 1
+
+
+def features(history: History, hours: Integers, horizon: Integers) -> tuple[Floats, Floats]:
+    """Features of each region at these hours, forecast so many hours ahead, and the scale they are measured in.
+
+    Args:
+        history: states up to the last past hour.
+        hours: targets, counted from the first hour of the history.
+        horizon: of each [h]; `hours - horizon` must be past hours.
+
+    Returns:
+        (targets, regions, features) and (targets, regions) [kWh].
+    """
+    origin = hours - horizon
+    label, week = history.day_type.label[hours], history.by_week.label[hours]
+    scale = history.scale[origin]
+    same, weekly = history.day_type.last(label, origin), history.by_week.last(week, origin)
+
+    def of(state: Floats, at: Integers) -> Floats:
+        """A state at past hours; 0 where there was no such hour yet."""
+        return np.where(at[:, None] >= 0, state[np.maximum(at, 0)], 0.0)
+
+    def log(demand: Floats) -> Floats:
+        return np.log(np.maximum(np.nan_to_num(demand) / scale, 0.0) + SMALL)
+
+    usual_table = history.day_tables[DAY_TYPE_MEMORIES.index(USUAL)]
+    usual = of(usual_table, same)
+    hour, weekend = label % HOURS_A_DAY, label // HOURS_A_DAY
+    beside = [
+        of(usual_table, history.day_type.last((hour + step) % HOURS_A_DAY + HOURS_A_DAY * weekend, origin))
+        for step in (-1, 1)
+    ]
+    columns = [log(of(table, same)) for table in history.day_tables]
+    columns.append(log((beside[0] + beside[1]) / 2))
+    for table, count in zip(history.week_tables, history.week_counts, strict=True):
+        seen = of(count, weekly)
+        columns.append(log((seen * of(table, weekly) + 0.5 * usual) / (seen + 0.5)))
+    columns += [log(level[origin]) for level, m in zip(history.levels, LEVEL_MEMORIES, strict=True) if m != 504]
+    columns += [np.log(ratio[origin]) for ratio in history.ratios]
+    columns += [np.broadcast_to(np.log(np.maximum(ratio[origin], SMALL)), scale.shape) for ratio in history.town]
+    columns += [log(history.known[origin]), log(of(history.known, same)), log(of(history.known, weekly))]
+    columns.append(of(history.zero_share, same))
+    day = week // HOURS_A_DAY
+    columns += [_wide(day == number, scale) for number in range(1, 7)]
+    columns += [_wide(part, scale) for part in (hour, day, np.minimum(horizon, 30))]
+    columns += [history.extras[hours, :, i] for i in range(history.extras.shape[2])]
+    return np.stack(columns, axis=-1), scale
+
+
+def _wide(of_hours: NDArray[np.generic], like: Floats) -> Floats:
+    return np.broadcast_to(of_hours.astype(float)[:, None], like.shape)

@@ -1,0 +1,319 @@
+"""Direct forecaster: tables and models of expected demand, stacked; full distributions, and draws of whole weeks."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from unmet.errors import InputError
+from unmet.models.direct import DIRECT
+from unmet.models.direct.conditional import WINDOW
+from unmet.models.direct.engine import LEAST_HOURS, STRIDE, WEEK, Engine, fit_engine, session_energy
+from unmet.models.direct.features import band_of, bands
+from unmet.models.direct.history import History, build_history
+from unmet.models.direct.member import Member
+from unmet.models.direct.notes import direct_notes
+from unmet.models.direct.paths import GRID, LEAST_TRAJECTORIES, draw_paths, probabilities, trajectory_ranks
+from unmet.models.direct.regression import Regression
+from unmet.models.direct.trees import Trees
+from unmet.models.forecaster import Forecaster, Split, long_frame
+from unmet.models.levels import LEVELS, checked_levels
+from unmet.models.series import HOUR, Series, read_ahead, read_positions, read_series, with_lost
+from unmet.zones import checked_zone
+
+__all__ = ["MEMBERS", "DirectForecaster"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+MEMBERS: dict[str, type[Member]] = {kind.name: kind for kind in (Regression, Trees)}
+LIKELIHOODS = {"exposure": "true", "quantile": "observed"}  # what is forecast
+DRAWS_SEED = 4  # apart from other random choices of the same seed
+
+
+class DirectForecaster(Forecaster):
+    """Forecast every hour to come from what is known now.
+
+    Args:
+        backbone: stacked, climatology, regression or lightgbm.
+        likelihood: exposure, which learns true demand from the panel's draws of lost demand, or quantile, which
+            learns observed demand as it is.
+        levels: of the quantiles to forecast.
+        seed: the same seed gives the same model.
+        horizon: hours that it looks ahead.
+        features: further numeric columns of the panel, known of an hour before it comes, such as a weather forecast.
+        target: the column to learn; the true demand of a simulation gives an oracle.
+        shares: of the hours; their sum is learned from, and the rest is for tests.
+        time_zone: of the calendar.
+        workers: threads that trees are grown by; one if not given.
+    """
+
+    def __init__(
+        self,
+        backbone: str = "stacked",
+        likelihood: str = "exposure",
+        *,
+        levels: Sequence[float] = LEVELS,
+        seed: int = 1,
+        horizon: int = 168,
+        features: Sequence[str] = (),
+        target: str = "y",
+        shares: tuple[float, float] = (0.8, 0.1),
+        time_zone: str = "UTC",
+        workers: int | None = None,
+    ) -> None:
+        self.backbone = backbone
+        self.likelihood = likelihood
+        self.levels = levels
+        self.seed = seed
+        self.horizon = horizon
+        self.features = features
+        self.target = target
+        self.shares = shares
+        self.time_zone = time_zone
+        self.workers = workers
+
+    # Fitted: regions_, positions_, split_, engine_, scale_, extra_mean_, extra_spread_, set_aside_, notes_
+    engine_: Engine
+    extra_mean_: Floats
+    extra_spread_: Floats
+
+    @property
+    def title(self) -> str:
+        """The model in words."""
+        return DIRECT[self.backbone].title
+
+    @property
+    def forecasts_true(self) -> bool:
+        """Whether it forecasts more than what is observed."""
+        return self.likelihood == "exposure" or self.target != "y"
+
+    def fit(self, panel: Any, positions: Any = None) -> Self:
+        """Fit on a panel (`unique_id, ds, y`, and `lost_kwh_before, lost_draws` for true demand).
+
+        `positions` are kept to recognise the regions of later panels.
+        """
+        recipe = self._check()
+        series = read_series(panel, target=self.target, extras=self.features, with_lost=self._reads_lost())
+        fit_hours = int(round(series.hours * sum(self.shares), 6))
+        if fit_hours < WEEK:
+            raise InputError(
+                f"The panel has {fit_hours} hours to learn from: give one week or more, or learn from a larger share."
+            )
+        kinds = [MEMBERS[name] for name in recipe.members]
+        if len(kinds) == 1 and not kinds[0].is_installed():
+            raise InputError(
+                f"The backbone {self.backbone} needs LightGBM: install it with `pip install unmet[trees]`, or fit "
+                "with --backbone stacked, which does without."
+            )
+        used = [kind for kind in kinds if kind.is_installed()]
+        self.regions_ = series.names
+        self.positions_ = None if positions is None else read_positions(positions, series.names)
+        extras = series.extras[:fit_hours]
+        self.extra_mean_ = np.array([_finite_mean(extras[..., i]) for i in range(extras.shape[2])])
+        spread = np.sqrt([_finite_mean((extras[..., i] - m) ** 2) for i, m in enumerate(self.extra_mean_)])
+        self.extra_spread_ = np.where(spread > 1e-9 * np.abs(self.extra_mean_), spread, 1.0)
+        largest = np.nan_to_num(series.demand[:fit_hours]).max(axis=0, initial=0.0)
+        self.scale_ = np.where(largest > 0, largest, 1.0)
+        full = with_lost(series)
+        history = self._history(full, session_energy(full.target[:fit_hours]), fit_hours)
+        levels = np.array(checked_levels(self.levels))
+        energy = session_energy(full.target[:fit_hours])
+        threads = self.workers or 1  # trees of this size gain little from more
+        self.engine_ = fit_engine(history, recipe.tables, used, self.horizon, energy, levels, self.seed, threads)
+        end = series.first + fit_hours * HOUR
+        self.split_ = Split(series.first, end, end)
+        self.set_aside_ = series.set_aside
+        self.notes_ = direct_notes(series, fit_hours, [kind.title for kind in kinds if kind not in used], LEAST_HOURS)
+        return self
+
+    def predict(self, panel: Any, since: dt.datetime | None = None) -> pl.DataFrame:
+        """Forecasts one hour ahead for every past hour from `since` on, by default the end of the fit.
+
+        Columns: `unique_id, ds, mean` [kWh], `no_demand` (its probability), the quantiles [kWh].
+        """
+        return self.hindcast(panel, 1, since)
+
+    def hindcast(
+        self, panel: Any, horizon: int, since: dt.datetime | None = None, levels: Sequence[float] | None = None
+    ) -> pl.DataFrame:
+        """Forecasts of every past hour from `since` on as they would have been made `horizon` hours before it.
+
+        Args:
+            panel: the hours before are its own; those after the fit are not learned from.
+            horizon: hours ahead, that of the model at most.
+            since: the end of the fit, if not given.
+            levels: of the quantiles; the model's if not given.
+        """
+        self._may_look(horizon)
+        series = self.series(panel)
+        hours = np.arange(max(series.hour_from(since or self.split_.fit_end), horizon), series.hours)
+        if not len(hours):
+            raise InputError(
+                f"No hour of the panel comes after {since or self.split_.fit_end:%Y-%m-%d %H:%M}: give a longer panel."
+            )
+        chosen = checked_levels(self.levels if levels is None else levels)
+        made = self._past_forecasts(series, hours, np.full(len(hours), horizon), np.array(chosen))
+        return self._frame(series.times()[int(hours[0]) :], made, chosen)
+
+    def backtest(self, panel: Any, since: dt.datetime | None = None, every: int = 24) -> pl.DataFrame:
+        """Forecasts as they would have been made every so many hours from `since` on, each over the whole horizon.
+
+        Columns: `unique_id, ds, cutoff` (the first hour forecast), `horizon` [h], `mean`,
+        `no_demand`, the quantiles [kWh].
+        `since` is by default the end of the fit.
+        """
+        if every < 1:
+            raise InputError(f"Forecasts every {every} hours make no sense: give at least one hour.")
+        series = self.series(panel)
+        origins = np.arange(
+            max(series.hour_from(since or self.split_.fit_end), 1), series.hours - self.horizon + 1, every
+        )
+        if not len(origins):
+            raise InputError(
+                f"The panel has no {self.horizon} hours after {since or self.split_.fit_end:%Y-%m-%d %H:%M} to look "
+                "back on: give a longer panel, or a model with a shorter horizon."
+            )
+        steps = np.arange(1, self.horizon + 1)
+        hours = (origins[:, None] + steps - 1).ravel()
+        chosen = checked_levels(self.levels)
+        made = self._past_forecasts(series, hours, np.tile(steps, len(origins)), np.array(chosen))
+        times, regions = series.times(), len(series.names)
+        frames = [
+            self._frame(times[int(origin) : int(origin) + self.horizon], part, chosen).with_columns(
+                cutoff=pl.lit(times[int(origin)]), horizon=pl.Series(np.tile(steps, regions))
+            )
+            for origin, part in zip(origins, np.split(made, len(origins)), strict=True)
+        ]
+        return pl.concat(frames)
+
+    def forecast(self, panel: Any, hours: int | None = None, future: Any = None) -> pl.DataFrame:
+        """Forecast the hours after the end of a panel.
+
+        `hours` is the model's horizon at most. `future` (`unique_id, ds` and the extra features) is needed if the
+        model reads such. Columns: `unique_id, ds, horizon` [h], `mean`, the quantiles [kWh].
+        """
+        series, history, hours = self._ahead(panel, hours, future)
+        steps = np.arange(1, hours + 1)
+        levels = np.array(checked_levels(self.levels))
+        made = self.engine_.quantiles(
+            history, series.hours - 1 + steps, steps, self._before(series, history, series.hours), levels
+        )
+        frame = self._frame(series.times(hours)[-hours:], made, checked_levels(self.levels))
+        return frame.insert_column(2, pl.Series("horizon", np.tile(steps, len(series.names))))
+
+    def draw(self, panel: Any, number: int, hours: int | None = None, future: Any = None) -> tuple[pl.Series, Floats]:
+        """Draws of the hours after the end of a panel, which may be summed over hours and regions.
+
+        Returns:
+            The hours, and draws of shape (draws, hours, regions) [kWh], regions in the order of `regions_`.
+        """
+        if number < 1:
+            raise InputError(f"{number} draws make no sense: ask for at least one.")
+        series, history, hours = self._ahead(panel, hours, future)
+        rng = np.random.default_rng([self.seed, DRAWS_SEED])
+        before = self._before(series, history, series.hours)
+        steps = np.arange(1, hours + 1)
+        ahead = self.engine_.quantiles(history, series.hours - 1 + steps, steps, before, GRID)
+        ranks = self._ranks(series, history, before, hours, rng)
+        drawn = draw_paths(np.sort(ahead[..., :-2], axis=-1), ahead[..., -2], ranks, number, rng)
+        return series.times(hours)[-hours:], drawn
+
+    def _ranks(
+        self, series: Series, history: History, before: tuple[Floats, Floats], hours: int, rng: np.random.Generator
+    ) -> Floats | None:
+        """Trajectories of ranks from origins at the same hour of past days, (origins, hours, regions)."""
+        last = history.hours
+        first = max(last - WINDOW, WEEK + hours)
+        origins = np.arange(last - hours, first - 1, -24)
+        if len(origins) < LEAST_TRAJECTORIES:
+            return None
+        start, reach = int(origins[-1]), int(band_of(np.array([hours]))[0]) + 1
+        past = np.arange(start, last)
+        where = np.empty((reach, len(past), history.regions))
+        for band, (nearest, farthest) in enumerate(bands(self.horizon)[:reach]):
+            ahead = nearest + past * STRIDE % (farthest - nearest + 1)
+            made = self.engine_.quantiles(history, past, ahead, before, GRID)[..., :-2]
+            where[band] = probabilities(np.sort(made, axis=-1), history.target[past], rng.random(made.shape[:2]))
+        steps = np.arange(1, hours + 1)
+        return trajectory_ranks(where[band_of(steps)[None], origins[:, None] + steps - 1 - start], rng)
+
+    def _ahead(self, panel: Any, hours: int | None, future: Any) -> tuple[Series, History, int]:
+        """The series, its history with the covariates of the hours to come, and how many these are."""
+        hours = self.horizon if hours is None else hours
+        self._may_look(hours)
+        series = self.series(panel)
+        ahead = read_ahead(future, self.features, series, hours)
+        return series, self._history(with_lost(series), self.engine_.session_kwh, series.hours, ahead), hours
+
+    def _history(self, series: Series, session_kwh: Floats, hours: int, ahead: Floats | None = None) -> History:
+        """The states of the first hours of a series, and the calendar and covariates of those to come."""
+        more = 0 if ahead is None else len(ahead)
+        week = series.week(self.time_zone, more)[: hours + more].astype(np.int64)
+        extras = series.extras[:hours] if ahead is None else np.concatenate([series.extras[:hours], ahead])
+        extras = np.nan_to_num((extras - self.extra_mean_) / self.extra_spread_)
+        return build_history(series.demand[:hours], series.target[:hours], extras, week, session_kwh)
+
+    def _before(self, series: Series, history: History, until: int) -> tuple[Floats, Floats]:
+        """What members expected of the last hours before `until`, and what came."""
+        first = max(until - WINDOW, 0)
+        seen = series.hour_from(self.split_.fit_end)
+        return self.engine_.expected(history, seen, first, until), history.target[first:until]
+
+    def _past_forecasts(self, series: Series, hours: Integers, horizon: Integers, levels: Floats) -> Floats:
+        """Past hours as they would have been forecast, (targets, regions, levels + 2), as of `Engine.quantiles`.
+
+        Forecasts of one week share the hours before it from which distributions are made.
+        """
+        history = self._history(with_lost(series), self.engine_.session_kwh, series.hours)
+        made = np.empty((len(hours), history.regions, len(levels) + 2))
+        seen = series.hour_from(self.split_.fit_end)
+        origin = hours - horizon + 1
+        everything = self.engine_.expected(history, seen, 0, series.hours)
+        for begin, own in _weekly(origin, seen):
+            known = slice(max(begin - WINDOW, 0), begin)
+            before = everything[:, :, known], history.target[known]
+            made[own] = self.engine_.quantiles(history, hours[own], horizon[own], before, levels)
+        return made
+
+    def _frame(self, times: pl.Series, made: Floats, levels: Sequence[float]) -> pl.DataFrame:
+        extra = {"mean": made[..., -2], "no_demand": made[..., -1]}
+        return long_frame(self.regions_, times, np.sort(made[..., :-2], axis=-1), levels, extra)
+
+    def _reads_lost(self) -> bool:
+        return self.likelihood == "exposure"
+
+    def _check(self) -> Any:
+        """The recipe, if all options make sense."""
+        if self.likelihood not in LIKELIHOODS:
+            raise InputError(
+                f"The backbone {self.backbone} does not combine with likelihood {self.likelihood}: give exposure "
+                "(true demand) or quantile (observed demand), or name a network, as --backbone tgcn."
+            )
+        checked_levels(self.levels)
+        checked_zone(self.time_zone)
+        if self.horizon < 1 or (self.workers is not None and self.workers < 1):
+            raise InputError("horizon and workers must be at least 1.")
+        if self._reads_lost() and self.target != "y":
+            raise InputError(f"A model with likelihood {self.likelihood} learns from y, not from {self.target}.")
+        train, stop = self.shares
+        if not (train > 0 and stop >= 0 and train + stop <= 1 + 1e-9):
+            raise InputError(f"Shares of {train:g} and {stop:g} make no sense: give two above 0 that sum to 1 at most.")
+        return DIRECT[self.backbone]
+
+
+def _weekly(origin: Integers, seen: int) -> Iterator[tuple[int, NDArray[np.bool_]]]:
+    """Weeks of origins after the end of the fit; all origins before it count as one, at that end."""
+    week = np.maximum((origin - seen) // WEEK, 0)
+    for number in np.unique(week):
+        yield seen + int(number) * WEEK, week == number
+
+
+def _finite_mean(values: Floats) -> float:
+    finite = values[np.isfinite(values)]
+    return float(finite.mean()) if len(finite) else 0.0

@@ -1,0 +1,200 @@
+"""History: what is known of demand at every hour, as running tables and levels that are computed once.
+
+A forecast of hour t made after hour o looks up the state of these at o. So neither overlapping windows nor many
+origins compute anything twice, and a longer panel costs proportionally more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unmet.compiled import compiled
+from unmet.demand.calendar import HOURS_A_DAY
+
+__all__ = ["Cells", "History", "build_history", "level_scale"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+DAY_TYPE_MEMORIES = (10, 40, 160)  # half-lives of the tables by hour and day type [days of that type]
+WEEK_MEMORIES = (4, 16)  # half-lives of the tables by hour of the week [weeks]
+LEVEL_MEMORIES = (24, 72, 168, 504, 2016)  # half-lives of the levels [h]
+RATIO_MEMORIES = (3, 12, 48, 168)  # half-lives of recent demand over what the table expected [h]
+TOWN_MEMORIES = (12, 72)  # the same, of all regions together [h]
+USUAL = 40  # the table that recent demand is compared with
+LEAST_SESSIONS = 1e-3  # sessions an hour below which a region counts as silent
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Hours grouped by a label, such as hour and day type, in order of time within each group."""
+
+    label: Integers  # (hours,), of past hours and of those to come
+    order: Integers  # past hours, sorted by label, then by time
+    key: Integers  # label x size + hour, in that order
+
+    @classmethod
+    def of(cls, label: Integers, hours: int) -> Cells:
+        """Group the first `hours` hours; labels may go on beyond them."""
+        past = np.arange(hours)
+        order = np.lexsort((past, label[:hours]))
+        return cls(label, order, label[:hours][order] * SIZE + order)
+
+    def rank(self, label: Integers, until: Integers) -> Integers:
+        """Place in `order` of the last hour of a label that is not after `until`; -1 where there is none."""
+        place = np.searchsorted(self.key, label * SIZE + until, side="right") - 1
+        found = (place >= 0) & (self.key[np.maximum(place, 0)] // SIZE == label)
+        return np.where(found, place, -1)
+
+    def last(self, label: Integers, until: Integers) -> Integers:
+        """The last hour of a label that is not after `until`; -1 where there is none."""
+        place = self.rank(label, until)
+        return np.where(place >= 0, self.order[place] if len(self.order) else -1, -1)
+
+    def previous(self) -> Integers:
+        """The hour of the same label before each past hour; -1 where there is none."""
+        hours = np.arange(len(self.order))
+        return self.last(self.label[: len(hours)], hours - 1)
+
+
+SIZE = 1 << 32  # more hours than any panel has
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Running states of demand, each (hours, regions): the state after an hour knows that hour and those before.
+
+    Means are in kWh an hour. Hours without a record leave every state as it was.
+    """
+
+    known: Floats  # demand as known afterwards, the lost part by its expectation [kWh]; NaN where missing
+    target: Floats  # what is to be forecast [kWh]; NaN where missing
+    extras: Floats  # (hours and hours to come, regions, columns), covariates known in advance
+    week: Integers  # hour of the week of past hours and of those to come
+    day_type: Cells  # by hour and day type (weekdays, weekends)
+    day_tables: tuple[Floats, ...]  # mean of the cell, by memory
+    zero_share: Floats  # share of hours of the cell without demand
+    by_week: Cells  # by hour of the week
+    week_tables: tuple[Floats, ...]
+    week_counts: tuple[Floats, ...]  # weeks that a cell has seen, discounted
+    levels: tuple[Floats, ...]
+    ratios: tuple[Floats, ...]  # recent demand over what the usual table expected
+    town: tuple[Floats, ...]  # (hours, 1), the same of all regions together
+    scale: Floats  # moving level that everything is measured in, never 0
+    floor: Floats = field(repr=False)  # (regions,), the least scale
+
+    @property
+    def hours(self) -> int:
+        """Past hours."""
+        return len(self.known)
+
+    @property
+    def regions(self) -> int:
+        """Regions."""
+        return int(self.known.shape[1])
+
+
+def build_history(known: Floats, target: Floats, extras: Floats, week: Integers, session_kwh: Floats) -> History:
+    """The states of all hours.
+
+    Args:
+        known: demand (hours, regions) [kWh], NaN where missing.
+        target: what is to be forecast, of the same shape.
+        extras: covariates of these hours and of those to come, (hours + ahead, regions, columns).
+        week: local hour of the week, (hours + ahead,).
+        session_kwh: size of one session in each region [kWh], which says what a small level is.
+    """
+    hours = len(known)
+    hour, weekend = week % HOURS_A_DAY, (week // HOURS_A_DAY >= 5).astype(np.int64)
+    day_type, by_week = Cells.of(hour + HOURS_A_DAY * weekend, hours), Cells.of(week, hours)
+    levels = tuple(_ratio(*decayed(known, _keep(memory))) for memory in LEVEL_MEMORIES)
+    floor = LEAST_SESSIONS * session_kwh
+    earlier = day_type.previous()
+    tables = tuple(_ratio(*decayed_in_cells(known, earlier, _keep(memory))) for memory in DAY_TYPE_MEMORIES)
+    zeros = np.where(np.isnan(known), np.nan, (known <= 0).astype(float))
+    weeks = tuple(decayed_in_cells(known, by_week.previous(), _keep(memory)) for memory in WEEK_MEMORIES)
+    scale = level_scale(levels, floor)
+    usual = tables[DAY_TYPE_MEMORIES.index(USUAL)]
+    expected = np.where(earlier[:, None] >= 0, usual[np.maximum(earlier, 0)], np.nan)
+    return History(
+        known,
+        target,
+        extras,
+        week,
+        day_type,
+        tables,
+        _ratio(*decayed_in_cells(zeros, earlier, _keep(USUAL))),
+        by_week,
+        tuple(_ratio(*state) for state in weeks),
+        tuple(count for _, count in weeks),
+        levels,
+        _recent(known, expected, RATIO_MEMORIES, scale),
+        _recent(*_totals(known, expected), TOWN_MEMORIES, np.nansum(scale, axis=1, keepdims=True)),
+        scale,
+        floor,
+    )
+
+
+def level_scale(levels: tuple[Floats, ...], floor: Floats) -> Floats:
+    """The unit of every hour: mostly the level of the last three weeks, a little that of the last quarter."""
+    return 0.8 * levels[LEVEL_MEMORIES.index(504)] + 0.2 * levels[LEVEL_MEMORIES.index(2016)] + floor
+
+
+def _recent(known: Floats, expected: Floats, memories: tuple[int, ...], scale: Floats) -> tuple[Floats, ...]:
+    """Recent demand over expected demand, shrunk to 1 by a tenth of the usual demand of the memory."""
+    both = np.isfinite(known) & np.isfinite(expected)
+    came, should = np.where(both, known, 0.0), np.where(both, expected, 0.0)
+    return tuple(
+        (decayed(came, _keep(m))[0] + 0.1 * m * scale) / (decayed(should, _keep(m))[0] + 0.1 * m * scale)
+        for m in memories
+    )
+
+
+def _totals(known: Floats, expected: Floats) -> tuple[Floats, Floats]:
+    both = np.isfinite(known) & np.isfinite(expected)
+    return tuple(np.where(both, part, 0.0).sum(axis=1, keepdims=True) for part in (known, expected))  # type: ignore[return-value]
+
+
+def _keep(half_life: float) -> float:
+    return float(0.5 ** (1 / half_life))
+
+
+def _ratio(total: Floats, count: Floats) -> Floats:
+    return np.asarray(total / np.maximum(count, 1e-12))
+
+
+@compiled()
+def decayed(values: Floats, keep: float) -> tuple[Floats, Floats]:
+    """Sum and count of all values so far, each hour's discounted by `keep` in the next; (hours, regions)."""
+    hours, regions = values.shape
+    total, count = np.zeros((hours, regions)), np.zeros((hours, regions))
+    for r in range(regions):
+        s, n = 0.0, 0.0
+        for t in range(hours):
+            value = values[t, r]
+            if not np.isnan(value):
+                s = keep * s + value
+                n = keep * n + 1.0
+            total[t, r], count[t, r] = s, n
+    return total, count
+
+
+@compiled()
+def decayed_in_cells(values: Floats, previous: Integers, keep: float) -> tuple[Floats, Floats]:
+    """The same along the hours of one cell, which `previous` links backwards."""
+    hours, regions = values.shape
+    total, count = np.zeros((hours, regions)), np.zeros((hours, regions))
+    for t in range(hours):
+        before = previous[t]
+        for r in range(regions):
+            s = total[before, r] if before >= 0 else 0.0
+            n = count[before, r] if before >= 0 else 0.0
+            value = values[t, r]
+            if not np.isnan(value):
+                s = keep * s + value
+                n = keep * n + 1.0
+            total[t, r], count[t, r] = s, n
+    return total, count

@@ -1,0 +1,73 @@
+"""Notes of a direct forecaster: what a user should know before its forecasts are believed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from unmet.models.series import HOUR, Series
+
+__all__ = ["direct_notes"]
+
+WEEK = 168
+QUIET = 4 * WEEK  # hours without demand at the end of a panel after which a region may be closed
+NAMED = 5  # regions that a sentence names at most
+
+
+def direct_notes(series: Series, fit_hours: int, missing: Sequence[str], least_hours: int) -> tuple[str, ...]:
+    """Sentences on rows set aside, missing hours, parts left out and regions that are silent, closed or new."""
+    notes = []
+    if not series.set_aside.is_empty():
+        first = series.set_aside.row(0, named=True)
+        notes.append(
+            f"{series.set_aside.height:,} rows of the panel could not be used, as line {first['line']}: "
+            f"{first['column']} {first['reason']}. They count as missing."
+        )
+    if fit_hours < least_hours:
+        notes.append(
+            f"The panel has {fit_hours / WEEK:.1f} weeks to learn from. With fewer than {least_hours // WEEK} the "
+            "forecast is a table of what the same hour brought so far: give a longer panel for a better one."
+        )
+    elif missing:
+        notes.append(
+            f"{', '.join(missing)} are left out, because LightGBM is not installed: `pip install unmet[trees]` adds "
+            "them. Tables and regression do the work meanwhile."
+        )
+    demand = series.demand[:fit_hours]
+    gaps = int(np.isnan(series.demand).sum())
+    if gaps:
+        notes.append(f"{gaps:,} region-hours of {series.demand.size:,} are missing; nothing is learned from them.")
+    return (*notes, *_regions(series, demand))
+
+
+def _regions(series: Series, demand: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> list[str]:
+    notes = []
+    active = np.nan_to_num(demand) > 0
+    silent = [name for name, part in zip(series.names, active.T, strict=True) if not part.any()]
+    if silent:
+        notes.append(f"No demand was seen in {_named(silent)}: the forecast there is nothing.")
+    recent = active[-QUIET:]
+    closed = [
+        name
+        for i, name in enumerate(series.names)
+        if active[:, i].any() and not recent[:, i].any() and len(active) > QUIET
+    ]
+    if closed:
+        notes.append(
+            f"Nothing was charged in {_named(closed)} for the last four weeks: hardly anything is expected until "
+            "demand returns."
+        )
+    new = []
+    for i, name in enumerate(series.names):
+        where = np.flatnonzero(active[:, i])
+        if len(where) and len(active) - where[0] < 2 * WEEK and len(active) > 4 * WEEK:
+            new.append(f"{name} (since {series.first + int(where[0]) * HOUR:%Y-%m-%d})")
+    if new:
+        notes.append(f"Demand began only lately in {_named(new)}: forecasts there rest on few hours.")
+    return notes
+
+
+def _named(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more

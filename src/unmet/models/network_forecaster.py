@@ -1,0 +1,359 @@
+"""Forecasts by networks: a backbone and a likelihood, trained on a panel from several seeds; the paper's models."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import polars as pl
+import torch
+from numpy.typing import NDArray
+
+from unmet.errors import InputError
+from unmet.models.backbones import BACKBONES
+from unmet.models.calibrating import WEEK, WINDOW, blocks, calibrate
+from unmet.models.calibration import Calibration
+from unmet.models.checkpoint import claim
+from unmet.models.draws import TrueDemand
+from unmet.models.encoding import Data, Encoding
+from unmet.models.ensemble import Ensemble
+from unmet.models.forecaster import Forecaster, Split, long_frame
+from unmet.models.graph import Graph, region_graph
+from unmet.models.likelihoods import LEVELS, LIKELIHOODS, Likelihood
+from unmet.models.network import Network
+from unmet.models.notes import panel_notes
+from unmet.models.seeds import Job, SeedProgress, train_seeds
+from unmet.models.series import HOUR, Series, read_ahead, read_positions, read_series, with_lost
+from unmet.models.training import Task, Training
+from unmet.runs import available_cores
+from unmet.zones import checked_zone
+
+__all__ = ["NetworkForecaster"]
+
+Floats = NDArray[np.float64]
+LEAST_TARGETS = 24  # hours to learn from
+
+
+class NetworkForecaster(Forecaster):
+    """Train a network with a likelihood on a panel, and forecast true demand with intervals.
+
+    Args:
+        backbone: what turns past hours into features: tgcn, mlp, linear, seasonal, or one registered by you.
+        likelihood: what an observation says of true demand: gaussian, tobit, quantile,
+            censored-quantile, exposure, or yours.
+        levels: of the quantiles to forecast.
+        seeds: trainings from different beginnings, of which forecasts are the mean.
+        seed: the first of them; the same seed gives the same model.
+        lags: hours that a forecast looks back.
+        horizon: hours that it can look ahead; 1 is the paper's model.
+        features: further numeric columns of the panel, known of an hour before it comes.
+        target: the column to learn; the true demand of a simulation gives an oracle.
+        shares: of the hours to learn from, and to stop and calibrate by; the rest is for tests.
+        training: how the networks are trained.
+        calibrate: move quantiles to where held-out hours say they belong.
+        floor: the least that a forecast may say [kWh]; none with `None`.
+        time_zone: of the calendar.
+        workers: trainings at once; without it, one a core.
+    """
+
+    latest_: Calibration | None = None  # by `recalibrate`
+
+    def __init__(
+        self,
+        backbone: str = "tgcn",
+        likelihood: str = "exposure",
+        *,
+        levels: Sequence[float] = LEVELS,
+        seeds: int = 10,
+        seed: int = 1,
+        lags: int = 168,
+        horizon: int = 168,
+        features: Sequence[str] = (),
+        target: str = "y",
+        shares: tuple[float, float] = (0.8, 0.1),
+        training: Training = Training(),  # noqa: B008 (it is frozen)
+        calibrate: bool = True,
+        floor: float | None = 0.0,
+        time_zone: str = "UTC",
+        workers: int | None = None,
+    ) -> None:
+        self.backbone = backbone
+        self.likelihood = likelihood
+        self.levels = levels
+        self.seeds = seeds
+        self.seed = seed
+        self.lags = lags
+        self.horizon = horizon
+        self.features = features
+        self.target = target
+        self.shares = shares
+        self.training = training
+        self.calibrate = calibrate
+        self.floor = floor
+        self.time_zone = time_zone
+        self.workers = workers
+
+    # Fitted: regions_, positions_, split_, encoding_, networks_, seeds_, losses_, calibration_, finished_,
+    # set_aside_ (rows of the panel that could not be used; not stored), notes_
+
+    def fit(
+        self,
+        panel: Any,
+        positions: Any = None,
+        *,
+        checkpoints: Path | None = None,
+        on_progress: Callable[[list[SeedProgress]], None] | None = None,
+    ) -> Self:
+        """Fit on a panel (`unique_id, ds, y`, perhaps `censored, lower, upper`), any frame or a file.
+
+        `positions` (`unique_id, lat, lon`) tie near regions to each other; without them none are. Ctrl-C keeps the
+        best weights so far; with a folder of `checkpoints` a later call goes on from where this one ended.
+        """
+        likelihood, series = self._check(panel)
+        names = series.names
+        places = None if positions is None else read_positions(positions, names)
+        train_hours, fit_hours = self._split(series)
+        encoding = Encoding.of(series, train_hours, self.time_zone, marks_unknown=self.horizon > 1)
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        drawn = None
+        if series.lost_draws is not None:
+            drawn = TrueDemand(np.nan_to_num(series.demand), series.lost_draws, encoding.scale)
+        data = encoding.encode(with_lost(series)).to(device)
+        task = Task(data, encoding, likelihood, self.lags, self.horizon, train_hours, fit_hours, self.training, drawn)
+        job = Job(task, BACKBONES.named(self.backbone), region_graph(places, len(names)), device)
+        self.seeds_ = tuple(range(self.seed, self.seed + self.seeds))
+        if checkpoints is not None:
+            claim(checkpoints, job, self.get_params())
+        workers = 1 if device == "cuda" else self.workers or available_cores()
+        states, stopped = train_seeds(job, self.seeds_, workers, checkpoints, on_progress)
+        # Seeds that Ctrl-C came before would only blur the forecasts of the others.
+        begun = [i for i, state in enumerate(states) if state.epoch] or range(len(states))
+        self.seeds_, states = tuple(self.seeds_[i] for i in begun), [states[i] for i in begun]
+
+        self.regions_, self.positions_, self.encoding_ = names, places, encoding
+        self.split_ = Split(series.first, series.first + train_hours * HOUR, series.first + fit_hours * HOUR)
+        self.losses_ = [state.losses for state in states]
+        self.finished_ = not stopped
+        self.set_weights([state.best for state in states])
+        self.calibration_, self.latest_ = Calibration.none(len(likelihood.levels)), None
+        if self.calibrate:
+            self.calibration_ = calibrate(
+                self._ensemble(self.networks_), data, train_hours, fit_hours, self.horizon, self._floored
+            )
+        self.set_aside_ = series.set_aside
+        self.notes_ = panel_notes(series, likelihood, train_hours, fit_hours, self.horizon)
+        return self
+
+    def predict(self, panel: Any, since: dt.datetime | None = None, *, each: bool = False) -> pl.DataFrame:
+        """Forecasts one hour ahead for every past hour from `since` on that has enough hours before it.
+
+        Those after the end of what the model has seen are calibrated week by week, by the weeks before. Columns:
+        `unique_id, ds`, the quantiles as `q0.05, q0.5, q0.95` [kWh]; with `each` also `seed`, one row a seed, all
+        calibrated as their mean is.
+        """
+        series = self.series(panel)
+        first = self.lags if since is None else max(self.lags, series.hour_from(since))
+        if first >= series.hours:
+            raise InputError(
+                f"No hour of the panel has {self.lags} hours before it"
+                + (f" and comes after {since:%Y-%m-%d %H:%M}" if since else "")
+                + ": give a longer panel."
+            )
+        data = self._encoded(series)
+        times = series.times()[first:]
+        rolling = list(self._calibrations(series, data, first, 1))
+
+        def table(networks: Sequence[Network]) -> pl.DataFrame:
+            quantiles = self._ensemble(networks).one_hour_ahead(data, first, series.hours)
+            parts = [self._finish(quantiles[begin - first : end - first], 1, by) for begin, end, by in rolling]
+            return self._frame(times, np.concatenate(parts))
+
+        if not each:
+            return table(self.networks_)
+        seeds = zip(self.seeds_, self.networks_, strict=True)
+        return pl.concat(table([network]).with_columns(seed=pl.lit(seed, pl.Int64)) for seed, network in seeds)
+
+    def forecast(self, panel: Any, hours: int | None = None, future: Any = None) -> pl.DataFrame:
+        """Forecast the hours after the end of a panel.
+
+        `hours` is the model's horizon at most. `future` (`unique_id, ds` and the extra features) is needed if the
+        model reads such. Columns: `unique_id, ds, horizon` [h], the quantiles [kWh].
+        """
+        hours = self.horizon if hours is None else hours
+        self._may_look(hours)
+        series = self.series(panel, self.lags)
+        if series.hours < self.lags:
+            raise InputError(
+                f"A forecast needs the last {self.lags} hours; the panel has {series.hours}. Give a longer one."
+            )
+        ahead = read_ahead(future, self.features, series, hours)
+        data = self.encoding_.encode(with_lost(series), ahead).to(self._device())
+        mean = self._ensemble(self.networks_).from_origins(data, np.array([series.hours]), hours)[0]
+        times = series.times(hours)[-hours:]
+        steps = np.arange(1, hours + 1)
+        frame = self._frame(times, self._finish(mean, steps[:, None], self.latest_))
+        horizon = pl.Series("horizon", np.tile(steps, len(series.names)))
+        return frame.insert_column(2, horizon)
+
+    def backtest(self, panel: Any, since: dt.datetime | None = None, every: int = 24) -> pl.DataFrame:
+        """Forecasts as they would have been made every so many hours from `since` on, each over the whole horizon.
+
+        They are calibrated week by week, by the weeks before. Columns: `unique_id, ds, cutoff` (the first hour
+        forecast), `horizon` [h], the quantiles [kWh]. `since` is by default the end of what the model has seen.
+        """
+        if every < 1:
+            raise InputError(f"Forecasts every {every} hours make no sense: give at least one hour.")
+        series = self.series(panel)
+        first = series.hour_from(since or self.split_.fit_end)
+        origins = np.arange(max(first, self.lags), series.hours - self.horizon + 1, every)
+        if not len(origins):
+            raise InputError(
+                f"The panel has no {self.horizon} hours after {since or self.split_.fit_end:%Y-%m-%d %H:%M} to look "
+                "back on: give a longer panel, or a model with a shorter horizon."
+            )
+        data = self._encoded(series)
+        mean = self._ensemble(self.networks_).from_origins(data, origins, self.horizon)
+        steps = np.arange(1, self.horizon + 1)
+        rolling = self._calibrations(series, data, int(origins[0]), self.horizon)
+        done = np.concatenate(
+            [self._finish(mean[(origins >= begin) & (origins < end)], steps[:, None], by) for begin, end, by in rolling]
+        )
+        times = series.times()
+        frames = [
+            self._frame(times[origin : origin + self.horizon], done[i]).with_columns(
+                cutoff=pl.lit(times[int(origin)]), horizon=pl.Series(np.tile(steps, len(series.names)))
+            )
+            for i, origin in enumerate(origins)
+        ]
+        return pl.concat(frames)
+
+    def recalibrate(self, panel: Any) -> Self:
+        """Calibrate what `forecast` tells by the last weeks of a panel, as far as the model has not learned from them.
+
+        What is told of the past stays as it is.
+        """
+        series = self.series(panel)
+        self.latest_ = self._calibration_before(series.hours, series, self._encoded(series), self.horizon)
+        return self
+
+    @property
+    def title(self) -> str:
+        """The model in words."""
+        return f"{BACKBONES.named(self.backbone).title}, {LIKELIHOODS.named(self.likelihood).title.lower()}"
+
+    @property
+    def forecasts_true(self) -> bool:
+        """Whether it learns to forecast more than what is observed."""
+        likelihood = LIKELIHOODS.named(self.likelihood)
+        return likelihood.aware or likelihood.imputes or self.target != "y"
+
+    def set_weights(self, weights: Sequence[dict[str, torch.Tensor]]) -> None:
+        """Take these weights for the networks, one set a seed. Regions, positions and encoding are there already."""
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        outputs = self._likelihood().outputs
+        self.scale_ = self.encoding_.scale
+        self.networks_ = []
+        for values in weights:
+            graph = Graph(region_graph(self.positions_, len(self.regions_)))
+            with torch.random.fork_rng(devices=[]):  # weights are drawn here only to be replaced
+                backbone = BACKBONES.named(self.backbone)(self.encoding_.shape(self.lags), graph)
+                network = Network(backbone, outputs).to(device)
+            network.load_state_dict(values)
+            self.networks_.append(network)
+
+    def _check(self, panel: Any) -> tuple[Likelihood, Series]:
+        """The likelihood and the series, if all options make sense."""
+        likelihood = self._likelihood()
+        BACKBONES.named(self.backbone)
+        checked_zone(self.time_zone)
+        if self.seeds < 1 or self.lags < 1 or self.horizon < 1 or (self.workers is not None and self.workers < 1):
+            raise InputError("seeds, lags, horizon and workers must be at least 1.")
+        if self.horizon > 1 and self.training.by == "window":
+            raise InputError("Training by windows looks one hour ahead: set the horizon to 1, or train by chunks.")
+        if likelihood.imputes and self.target != "y":
+            raise InputError(f"A model with likelihood {self.likelihood} learns from y, not from {self.target}.")
+        train, stop = self.shares
+        if not (train > 0 and stop > 0 and train + stop <= 1):
+            raise InputError(f"Shares of {train:g} and {stop:g} make no sense: give two above 0 that sum to 1 at most.")
+        series = read_series(panel, target=self.target, extras=self.features, with_lost=likelihood.imputes)
+        return likelihood, series
+
+    def _split(self, series: Series) -> tuple[int, int]:
+        """Hours of the training part, and hours of it and the part that says when to stop."""
+        train_hours = int(series.hours * self.shares[0])
+        fit_hours = int(round(series.hours * sum(self.shares), 6))
+        least = self.lags + LEAST_TARGETS
+        if train_hours < least or fit_hours <= train_hours:
+            needed = max(int(np.ceil(least / self.shares[0])), int(np.ceil(LEAST_TARGETS / self.shares[1])))
+            raise InputError(
+                f"The panel covers {series.hours} hours, too few to learn from with {self.lags} hours to look back on: "
+                f"give {needed} hours or more, or fewer lags."
+            )
+        empty = ~np.isfinite(series.target[self.lags : train_hours]).any(axis=0)
+        if empty.any():
+            name = series.names[int(empty.argmax())]
+            raise InputError(
+                f"Region {name} has no usable hour to learn from between {series.first + self.lags * HOUR:%Y-%m-%d} "
+                f"and {series.first + train_hours * HOUR:%Y-%m-%d}: leave it out of the panel, or learn from a "
+                "larger share of it."
+            )
+        if not np.isfinite(series.target[train_hours:fit_hours]).any():
+            raise InputError(
+                f"The panel has no usable hour between {series.first + train_hours * HOUR:%Y-%m-%d} and "
+                f"{series.first + fit_hours * HOUR:%Y-%m-%d} to tell when to stop: give a longer panel."
+            )
+        return train_hours, fit_hours
+
+    def _calibrations(
+        self, series: Series, data: Data, first: int, horizon: int
+    ) -> Iterator[tuple[int, int, Calibration]]:
+        """Blocks of hours from `first` to the end of a series, and how to calibrate each."""
+        seen = series.hour_from(self.split_.fit_end)
+        for begin, end in blocks(first, series.hours, seen):
+            yield begin, end, self._calibration_before(seen + (begin - seen) // WEEK * WEEK, series, data, horizon)
+
+    def _calibration_before(self, hour: int, series: Series, data: Data, horizon: int) -> Calibration:
+        """By the weeks before an hour, if these are after the fit and one or more; else as the model was."""
+        learned, seen = map(series.hour_from, (self.split_.train_end, self.split_.fit_end))
+        since = max(learned, hour - max(seen - learned, WINDOW), self.lags)
+        if not self.calibrate or self.target != "y" or hour <= seen or hour - since < WEEK:
+            return self.calibration_
+        ensemble = self._ensemble(self.networks_)
+        return calibrate(ensemble, data, since, hour, horizon, self._floored, self.calibration_)
+
+    def _finish(
+        self, quantiles: Floats, horizon: int | NDArray[np.int64], calibration: Calibration | None = None
+    ) -> Floats:
+        """Scaled quantiles (..., nodes, levels) as they are told: calibrated, not below the floor, in kWh."""
+        by = calibration or self.calibration_
+        calibrated = self._floored(by.apply(self._floored(quantiles), horizon))
+        if not np.isfinite(calibrated).all():
+            raise InputError("The model gives values that are not numbers: fit it anew with a lower learning rate.")
+        return calibrated * self.encoding_.scale[:, None]
+
+    def _floored(self, quantiles: Floats) -> Floats:
+        if self.floor is None:
+            return quantiles
+        return np.maximum(quantiles, (self.floor / self.encoding_.scale)[:, None])
+
+    def _frame(self, times: pl.Series, quantiles: Floats) -> pl.DataFrame:
+        return long_frame(self.regions_, times, quantiles, self._likelihood().levels)
+
+    def _reads_lost(self) -> bool:
+        return self._likelihood().imputes
+
+    def _encoded(self, series: Series) -> Data:
+        """A series as the networks read it, and what its hours came to, as far as the likelihood knows it."""
+        return self.encoding_.encode(with_lost(series)).to(self._device())
+
+    def _ensemble(self, networks: Sequence[Network]) -> Ensemble:
+        return Ensemble(networks, self._likelihood(), self.encoding_, self.lags)
+
+    def _likelihood(self) -> Likelihood:
+        return LIKELIHOODS.named(self.likelihood)(self.levels)
+
+    def _device(self) -> str:
+        return str(next(self.networks_[0].parameters()).device)
