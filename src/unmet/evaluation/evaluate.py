@@ -158,3 +158,4 @@ def _horizons(
     if actual.first + dt.timedelta(hours=actual.hours - model.horizon) < earliest:
         return []
     return by_horizon(with_actual(forecasts.from_origins(), table, "target", scale), model.levels)
+
