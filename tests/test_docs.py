@@ -14,6 +14,8 @@ from unmet.city.gates import STATIONS, TRIPS
 from unmet.city.stations import DRAW, KINDS, synthetic_stations
 from unmet.city.trips import Habits
 from unmet.models.series import PANEL, POSITIONS
+from unmet.planning.candidates import CANDIDATES
+from unmet.planning.costs import COSTS
 from unmet.simulation import queues
 from unmet.simulation.scenario import Scenario
 from unmet.simulation.simulate import prepare, simulate
@@ -37,6 +39,8 @@ def test_columns_of_tables_are_those_of_the_gates():
     assert STATIONS.to_markdown() in text
     assert PANEL.to_markdown() in text
     assert POSITIONS.to_markdown() in text
+    assert COSTS.to_markdown() in text
+    assert CANDIDATES.to_markdown() in text
 
 
 def test_calibrated_values_are_the_ones_in_force():

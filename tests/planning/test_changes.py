@@ -21,9 +21,20 @@ def test_growth_multiplies_demand(truth):
     # Of the recorded kind who find no plug, a part waits; lost and served together are all.
     assert more_served + more_lost == pytest.approx(1.5 * (served + lost), rel=0.03)
     assert more_lost > 1.5 * lost
+    assert more_lost < 4 * lost  # copies come in other weeks: they do not block those whom they copy
     fewer = totals(truth, Change(growth=0.5))
     assert sum(fewer) == pytest.approx(0.5 * (served + lost), rel=0.03)
     assert fewer[1] < 0.5 * lost
+
+
+def test_copies_keep_the_hour_of_the_week_but_not_the_week(truth):
+    hour = 3_600_000
+    now, more = (changed_world(truth, change).drivers(3).at_ms for change in (Change(), Change(growth=2.0)))
+    assert len(more) == 2 * len(now)
+    profiles = [np.bincount(at // (6 * hour) % 28, minlength=28) / len(at) for at in (now, more)]
+    assert np.abs(profiles[0] - profiles[1]).max() < 0.01
+    weeks = [np.bincount(at // (168 * hour) - now.min() // (168 * hour)) for at in (now, more)]
+    assert len(weeks[0]) == len(weeks[1])
 
 
 def test_short_stays_lose_fewer_drivers(truth):

@@ -3,7 +3,7 @@
 A change turns the drivers of every site into those of another world, driver by driver, with the same random numbers in
 every world: worlds differ by their rules, not by luck.
 
-- Growth multiplies drivers: each is copied as often as the factor says, at a random moment within half an hour.
+- Growth multiplies drivers: each is copied as often as the factor says, at about the same time of a random other week.
 - A limit cuts stays, and the energy with them where a car charges for longer. An idle fee cuts the idle part of stays.
 - Whoever finds the own site closed goes to the nearest open one, d km away, with probability exp(-d); a competitor, or
   a new site of one's own, attracts a driver of a site with probability exp(-d) / (1 + exp(-d)), as in the choice of
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from unmet.errors import InputError
 from unmet.estimation.spill import REACH_KM
 from unmet.geo import haversine_km
-from unmet.planning.drivers import MOVE_STREAM, Drivers, Truth, in_order
+from unmet.planning.drivers import MOVE_STREAM, WEEK_MS, Drivers, Truth, in_order
 from unmet.planning.replay import served_by
 
 __all__ = ["NOTHING", "Change", "Split", "World", "attraction", "changed_world"]
@@ -32,7 +32,7 @@ Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
 
 HOUR_MS = 3_600_000
-JITTER_MS = HOUR_MS  # width of the window around a driver in which copies come
+JITTER_MS = HOUR_MS  # width of the window around the time of the week in which copies come
 GROWTH_STREAM = 18
 
 
@@ -153,11 +153,19 @@ class World:
             return drivers.where(~cars | (uniform[:, 0] < factor))
         copies = np.where(cars, np.floor(factor) - 1 + (uniform[:, 0] < factor % 1), 0).astype(np.int64)
         row = np.repeat(np.arange(len(copies)), copies)
-        shift = np.random.default_rng([self.truth.seed, GROWTH_STREAM, site, 1]).random(len(row)) - 0.5
-        at = np.concatenate([drivers.at_ms, drivers.at_ms[row] + (shift * JITTER_MS).astype(np.int64)])
+        at = np.concatenate([drivers.at_ms, self._other_moments(site, drivers.at_ms[row])])
         columns = [np.concatenate([values, values[row]]) for values in (drivers.stay_ms, drivers.kwh, drivers.recorded)]
         forced = np.concatenate([drivers.forced, np.zeros(len(row), bool)])
         return in_order(np.concatenate([drivers.draw, drivers.draw[row]]), drivers.draws, at, *columns, forced)
+
+    def _other_moments(self, site: int, at_ms: Integers) -> Integers:
+        """Moments at about the same time of another week, for drivers who are no companions of those they copy."""
+        uniform = np.random.default_rng([self.truth.seed, GROWTH_STREAM, site, 1]).random((len(at_ms), 2))
+        opened = int(self.truth.network.opened_ms[site])
+        whole = max((int(self.truth.network.closed_ms[site]) - opened) // WEEK_MS, 1)
+        later = at_ms - opened + (uniform[:, 0] * whole).astype(np.int64) * WEEK_MS
+        later += ((uniform[:, 1] - 0.5) * JITTER_MS).astype(np.int64)
+        return np.asarray(opened + later % (whole * WEEK_MS))
 
     def _stays(self, site: int, drivers: Drivers) -> Drivers:
         """Stays under a limit or a fee; outages last as long as they do."""

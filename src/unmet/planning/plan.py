@@ -369,10 +369,14 @@ class _Maker:
         if decision.choice.method == "exact" and decision.choice.greedy_gain > 0:
             better = decision.choice.gain / decision.choice.greedy_gain - 1
             cheaper = 1 - decision.choice.cost / decision.choice.greedy_cost if decision.choice.greedy_cost else 0.0
-            notes.append(
-                f"Integer programming: {100 * better:+.1f} % gain at {100 * cheaper:.1f} % less cost than the greedy "
-                f"choice; it is within {100 * decision.choice.gap:.2g} % of the optimum."
-            )
+            gap = f"it is within {100 * decision.choice.gap:.2g} % of the optimum"
+            if max(better, cheaper) < 0.0005:
+                notes.append(f"Integer programming finds nothing better than the greedy choice; {gap}.")
+            else:
+                notes.append(
+                    f"Integer programming: {100 * better:+.1f} % gain at {100 * cheaper:.1f} % less cost than the "
+                    f"greedy choice; {gap}."
+                )
         if places is not None:
             notes.append(
                 "New sites are scored by lost demand that they recover. Drivers who would come only because a site is "

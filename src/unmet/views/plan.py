@@ -122,7 +122,7 @@ def print_plan(plan: Plan, summary: dict[str, Any], out: Path, *, as_json: bool)
     print_summary(
         "",
         {
-            "demand served": f"{100 * summary['served_share']:.1f} % now, "
+            "demand served": f"{100 * summary['served_share']:.1f} % with today's plugs, "
             f"{100 * summary['served_share_after']:.1f} % with the plan",
             "knee of the curve": "none" if plan.knee is None else f"{plan.knee} plugs",
             "cost": "not given" if plan.cost is None else f"{plan.cost:,.0f}",

@@ -41,10 +41,10 @@ def lead(plan: Plan) -> str:
     said = plan.change.words()
     world = f" All of this is for a world with {said}." if said else ""
     return (
-        f"That is {value} per week ({span}) of about {lost} that is lost now. {percent(before, 1)} of the demanded "
-        f"energy is served today, {percent(after, 1)} with the plan. Drivers who found every plug taken are replayed "
-        f"at sites with more plugs, {len(plan.gain_draws)} times, each time with other drivers that the records allow "
-        f"for; ranges contain the truth with a probability of {percent(plan.interval)}.{world}"
+        f"That is {value} per week ({span}) of about {lost} that is lost with today's plugs. {percent(before, 1)} of "
+        f"the demanded energy is served with them, {percent(after, 1)} with the plan. Drivers who found every plug "
+        f"taken are replayed at sites with more plugs, {len(plan.gain_draws)} times, each time with other drivers that "
+        f"the records allow for; ranges contain the truth with a probability of {percent(plan.interval)}.{world}"
     )
 
 
@@ -152,10 +152,11 @@ def _new_sites(plan: Plan) -> PageSection:
 def _stages(plan: Plan) -> PageSection:
     rows = [
         [str(stage.year), f"{stage.growth:.2f}", str(stage.plugs), f"{stage.lost_kwh:,.0f}", f"{stage.gain_kwh:,.0f}",
-         "" if stage.cost is None else money(stage.cost)]
+         *([] if stage.cost is None else [money(stage.cost)])]
         for stage in plan.stages
     ]  # fmt: skip
-    heads = ["Year", "demand, times now", "plugs built", "lost per week without them, kWh", "recovered", "cost so far"]
+    heads = ["Year", "demand, times now", "plugs built", "lost per week without them, kWh", "recovered, kWh"]
+    heads += [] if plan.stages[0].cost is None else ["cost so far"]
     note = "In every year, plugs go where they recover most of that year's demand, beside those built before."
     return PageSection("stages", "Year by year", table=PageTable(heads, rows, note))
 

@@ -35,7 +35,8 @@ def _draw(plan: Plan) -> go.Figure:
     lost = float(plan.lost_draws.mean()) / size
     figure.add_hline(y=lost, line={"color": FAINT, "dash": "dot", "width": 1.5})
     figure.add_annotation(
-        x=plugs[-1], y=lost, xanchor="right", yanchor="bottom", showarrow=False, text="all that is lost now",
+        x=plugs[-1], y=lost, xanchor="right", yanchor="bottom", showarrow=False,
+        text="all that is lost with today's plugs",
         font={"color": FAINT, "size": 13},
     )  # fmt: skip
     for at, text, shift in ((plan.plugs, "this plan", -42), (plan.knee, "knee", 46)):
