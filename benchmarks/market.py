@@ -20,7 +20,7 @@ from unmet.study.paper import COMPETITION, MARKET_SHARES
 from unmet.study.scenes import Sampling, Scene, competition_scenes
 
 PAGE = Path(__file__).parents[1] / "docs" / "results" / "market.md"
-SHARES = (0.1, 0.25)
+SHARES = (0.1,)
 MODELS = ("quantile", "censored-quantile")
 SHORT = 15  # epochs
 

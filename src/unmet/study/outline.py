@@ -94,7 +94,7 @@ def outline(
 def _check(axes: Mapping[str, Sequence[Any]]) -> None:
     for queue in axes.get("queue", ()):
         queue_named(queue)
-    for label in ("penetration", "share", "removed"):
+    for label, called in (("penetration", "penetration"), ("share", "market share"), ("removed", "share to turn away")):
         for value in axes.get(label, ()):
             if not 0 < value <= 1:
-                raise InputError(f"A {label} of {value:g} makes no sense: give one over 0 and up to 1, as 0.05.")
+                raise InputError(f"A {called} of {value:g} makes no sense: give one over 0 and up to 1 (0.05 is 5 %).")

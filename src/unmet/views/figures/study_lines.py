@@ -65,7 +65,7 @@ def _line(
 def _loss_caption(report: StudyReport) -> str:
     return (
         "Tilted loss on true demand, in units of each region's largest observed demand, summed over regions and the "
-        "0.05, 0.5 and 0.95 quantiles; whiskers are one standard deviation over runs. Lower is better."
+        "0.05, 0.5 and 0.95 quantiles; whiskers are one standard deviation over scenes. Lower is better."
     )
 
 
