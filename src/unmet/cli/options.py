@@ -16,7 +16,14 @@ if TYPE_CHECKING:
     from unmet.city.build import City
 
 BACKBONES = (
-    "stacked", "climatology", "regression", "lightgbm", "tgcn", "mlp", "linear", "seasonal",
+    "stacked",
+    "climatology",
+    "regression",
+    "lightgbm",
+    "tgcn",
+    "mlp",
+    "linear",
+    "seasonal",
 )  # for help and completion, without slow imports
 LIKELIHOODS = ("exposure", "censored-quantile", "quantile", "tobit", "gaussian")
 QUEUES = ("gas-station", "three-hour", "first-come", "reservation")

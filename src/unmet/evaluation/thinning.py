@@ -35,7 +35,11 @@ def thin_values(values: Floats, exposure: Floats, session_kwh: Floats, rng: np.r
 
 
 def thin_forecast(
-    forecast: pl.DataFrame, exposure: pl.DataFrame, session_kwh: dict[str, float], levels: Sequence[float], seed: int = 0
+    forecast: pl.DataFrame,
+    exposure: pl.DataFrame,
+    session_kwh: dict[str, float],
+    levels: Sequence[float],
+    seed: int = 0,
 ) -> pl.DataFrame:
     """A forecast at the levels of the grid as it would be observed, at other levels, with `exposure` as a column.
 

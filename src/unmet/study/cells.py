@@ -18,6 +18,7 @@ from unmet import __version__
 from unmet.errors import InputError
 from unmet.evaluation.score import score, with_actual
 from unmet.models.backbones import BACKBONES
+from unmet.models.direct import DIRECT
 from unmet.models.draws import BEFORE, DRAWS, read_draws
 from unmet.models.forecaster import Forecaster
 from unmet.models.likelihoods import LEVELS, LIKELIHOODS
@@ -70,6 +71,10 @@ class Ran:
     seconds: float
 
 
+DIRECT_MODELS = ("quantile", "exposure", "oracle")
+"""Models that a backbone which is no network combines with."""
+
+
 def check_models(models: Sequence[str], backbones: Sequence[str]) -> None:
     """Refuse names that nobody registered."""
     for model in models:
@@ -79,7 +84,13 @@ def check_models(models: Sequence[str], backbones: Sequence[str]) -> None:
             except InputError as error:
                 raise InputError(f"{error} A study also knows the {ORACLE}.") from None
     for backbone in backbones:
-        BACKBONES.named(backbone)
+        if backbone not in DIRECT:
+            BACKBONES.named(backbone)
+        elif strange := [model for model in models if model not in DIRECT_MODELS]:
+            raise InputError(
+                f"The backbone {backbone} does not combine with {', '.join(strange)}: study it with --models "
+                f"{','.join(DIRECT_MODELS)}."
+            )
     if not models or not backbones:
         raise InputError("A study needs at least one model and one backbone.")
 
@@ -129,7 +140,8 @@ def _reads(scene: Scene, model: str) -> str:
 
 def _outside(model: str, backbone: str) -> str:
     """A hash of the sources of parts from outside this package, of which its version says nothing."""
-    parts = [BACKBONES.named(backbone), *(() if model == ORACLE else (LIKELIHOODS.named(model),))]
+    own = () if backbone in DIRECT else (BACKBONES.named(backbone),)
+    parts = [*own, *(() if model == ORACLE else (LIKELIHOODS.named(model),))]
     bases = dict.fromkeys(base for part in parts for base in part.__mro__)
     sources = [_source(base) for base in bases if base.__module__.split(".")[0] not in INSIDE]
     return hashlib.sha256("\n".join(sources).encode()).hexdigest()[:20] if sources else ""
@@ -151,6 +163,16 @@ def forecaster_of(run: Run, time_zone: str) -> Forecaster:
     The oracle is the quantile model with the same inputs that learns from true demand.
     """
     oracle = run.model == ORACLE
+    if run.backbone in DIRECT:  # nothing is trained by epochs, and one hour ahead is one of its horizons
+        return Forecaster(
+            run.backbone,
+            UNAWARE if oracle else run.model,
+            levels=LEVELS,
+            seed=run.seed,
+            horizon=1,
+            target="y_true" if oracle else "y",
+            time_zone=time_zone,
+        )
     return Forecaster(
         run.backbone,
         UNAWARE if oracle else run.model,
@@ -211,7 +233,7 @@ def perform(run: Run, scene: Scene) -> Ran:
         "seed": run.seed,
         **{name: measured[name] for name in MEASURES if name in measured},
         "icp_most_censored": worst["icp"],
-        "epochs": len(model.losses_[0]),
+        "epochs": len(getattr(model, "losses_", [[]])[0]),
         **_lost(model, scene),
     }
     return Ran(row, ahead if run.keep_hours else None, time.perf_counter() - begun)

@@ -17,7 +17,9 @@ class Recipe:
 
 
 DIRECT = {
-    "stacked": Recipe("Stack of tables, regression and trees", ("climatology", "long-climatology"), ("regression", "lightgbm")),
+    "stacked": Recipe(
+        "Stack of tables, regression and trees", ("climatology", "long-climatology"), ("regression", "lightgbm")
+    ),
     "climatology": Recipe("Table of the last eight weeks", ("climatology",), ()),
     "regression": Recipe("Poisson regression", (), ("regression",)),
     "lightgbm": Recipe("Gradient-boosted trees", (), ("lightgbm",)),

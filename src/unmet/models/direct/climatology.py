@@ -27,14 +27,16 @@ def climatology(history: History, hours: Integers, horizon: Integers, weeks: int
     """
     cells, origin = history.day_type, hours - horizon
     last = cells.rank(cells.label[hours], origin)
-    return _window_quantiles(history.target, cells.order, last, origin - weeks * 168, cells.label[hours], cells.label, levels)
+    return _window_quantiles(
+        history.target, cells.order, last, origin - weeks * 168, cells.label[hours], cells.label, levels
+    )
 
 
 @compiled()
 def _window_quantiles(
     values: Floats, order: Integers, last: Integers, after: Integers, wanted: Integers, label: Integers, levels: Floats
 ) -> Floats:
-    """Quantiles, mean and share of zeros of the values of a cell from its hour of rank `last` back to those after `after`."""
+    """Quantiles, mean and share of zeros of a cell, from its hour of rank `last` back to those after `after`."""
     regions, number = values.shape[1], len(levels)
     made = np.zeros((len(last), regions, number + 2))
     made[..., number + 1] = 1.0
@@ -60,5 +62,3 @@ def _window_quantiles(
             made[i, r, number] = chosen.mean()
             made[i, r, number + 1] = np.searchsorted(chosen, 0.0, side="right") / n
     return made
-
-

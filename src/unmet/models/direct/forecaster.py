@@ -251,9 +251,7 @@ class DirectForecaster(Forecaster):
         ahead = read_ahead(future, self.features, series, hours)
         return series, self._history(with_lost(series), self.engine_.session_kwh, series.hours, ahead), hours
 
-    def _history(
-        self, series: Series, session_kwh: Floats, hours: int, ahead: Floats | None = None
-    ) -> History:
+    def _history(self, series: Series, session_kwh: Floats, hours: int, ahead: Floats | None = None) -> History:
         """The states of the first hours of a series, and the calendar and covariates of those to come."""
         more = 0 if ahead is None else len(ahead)
         week = series.week(self.time_zone, more)[: hours + more].astype(np.int64)

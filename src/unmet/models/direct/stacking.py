@@ -14,7 +14,9 @@ __all__ = ["stack_weights"]
 Floats = NDArray[np.float64]
 
 STEPS, RATE = 150, 0.4
-SHRINKAGE = 0.1  # of a region's weights to the town's, in units of the members' loss times Kullback and Leibler's divergence
+SHRINKAGE = (
+    0.1  # of a region's weights to the town's, in units of the members' loss times Kullback and Leibler's divergence
+)
 
 
 def stack_weights(quantiles: Floats, came: Floats, levels: Floats) -> Floats:
@@ -64,8 +66,6 @@ def _descend(
     return best
 
 
-def _mean_loss(
-    quantiles: Floats, weights: Floats, came: Floats, known: NDArray[np.bool_], levels: Floats
-) -> float:
+def _mean_loss(quantiles: Floats, weights: Floats, came: Floats, known: NDArray[np.bool_], levels: Floats) -> float:
     residual = (came[:, None] - np.einsum("hml,m->hl", quantiles, weights))[known]
     return float(np.maximum(levels * residual, (levels - 1) * residual).sum() / max(known.sum(), 1))

@@ -41,7 +41,9 @@ class Trees(Member):
             "feature_fraction": 0.7, "bagging_fraction": 0.7, "bagging_freq": 1, "max_bin": 127, "seed": seed,
             "deterministic": True, "force_row_wise": True, "num_threads": threads, "verbose": -1,
         }  # fmt: skip
-        data = lightgbm.Dataset(rows.features.astype(np.float32), rows.ratio, weight=rows.weight, params={"verbose": -1})
+        data = lightgbm.Dataset(
+            rows.features.astype(np.float32), rows.ratio, weight=rows.weight, params={"verbose": -1}
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             self.booster = lightgbm.train(options, data, TREES)
