@@ -34,7 +34,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "results" / "forecasts.md"
 FITTED = 0.8  # share of the hours to learn from
 WORSE = 1.05
 TITLES = {rival.name: rival.title for rival in (*SIMPLE, *PEERS)}
-MOST_SUMS = 8  # origins from which draws are summed over a week
+MOST_SUMS = 6  # origins from which draws are summed over a week
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +83,15 @@ def measure(source: Source) -> Result:
     table, seconds = panel.table, {}
     shares, zone = (FITTED - 0.1, 0.1), panel.time_zone
     Forecaster("stacked", "quantile", shares=shares, time_zone=zone).fit(_short(table))  # compile
-    begun = time.perf_counter()
+    begun = time.process_time()
     model = Forecaster("stacked", "quantile", shares=shares, time_zone=zone).fit(table)
-    seconds["fit"] = time.perf_counter() - begun
-    begun = time.perf_counter()
+    seconds["fit"] = time.process_time() - begun
+    begun = time.process_time()
     made = {h: model.hindcast(table, h) for h in HORIZONS}
-    seconds["forecast the last fifth"] = time.perf_counter() - begun
-    begun = time.perf_counter()
+    seconds["forecast the last fifth"] = time.process_time() - begun
+    begun = time.process_time()
     model.forecast(table)
-    seconds["forecast a week"] = time.perf_counter() - begun
+    seconds["forecast a week"] = time.process_time() - begun
     actual = read_series(table, names=model.regions_)
     rivals = [rival for rival in (*SIMPLE, *PEERS) if rival.is_installed()]
     since, levels = model.split_.fit_end, model.levels
@@ -124,7 +124,7 @@ def _true_demand(panel: Any, shares: tuple[float, float]) -> tuple[list[dict[str
     """The default as `unmet fit` has it: forecasts of true demand, thinned by each hour's exposure."""
     table = LostDemand().fit(panel).panel_table()
     model = Forecaster(shares=shares, time_zone=panel.time_zone).fit(table)
-    found = evaluate(model, table)
+    found = evaluate(model, table, ahead=HORIZONS)
     return found.comparison.by_horizon().to_dicts(), found.fully_exposed
 
 
@@ -151,7 +151,7 @@ def page(results: list[Result], command: str) -> str:
          *_criteria(results), "", "## Loss by set and horizon", "", fill(LOSS, 120), "", *_losses(results), "",
          "## Coverage, bias, regions", "", fill(COVERAGE, 120), "", *_measures(results), "",
          "## Forecasts of true demand", "", fill(TRUE, 120), "", *_true(results), "",
-         "## Seconds", "", fill(SECONDS, 120), "", *_seconds(results), ""]
+         "## Seconds of one core", "", fill(SECONDS, 120), "", *_seconds(results), ""]
     )  # fmt: skip
 
 
@@ -161,21 +161,20 @@ forecasts each hour of the last fifth from the hours that were known an hour, a 
 is `Forecaster("stacked", "quantile")`, which forecasts observed demand as the others do. Its members, the 13 weeks and
 200 neighbours of its distributions and the rule for zeros were chosen while looking at the losses of Dundee, Boulder,
 Caltech, JPL and Lugano; SAP was held out until they were fixed."""
-LOSS = """Pinball loss summed over the levels 0.05, 0.5 and 0.95 and over regions, in kWh an hour. In brackets, the loss of
-the default against it, in percent: below zero the default is better. statsforecast is fitted anew on the last eight
-weeks of each region at 2 to 24 origins, and compared on the few hours that it forecast. The best of table and LightGBM is what the
-criterion counts."""
+LOSS = """Pinball loss summed over the levels 0.05, 0.5 and 0.95 and over regions, in kWh an hour. In brackets, the loss
+of the default against it, in percent: below zero the default is better. statsforecast is fitted anew on the last eight
+weeks of each region at 2 to 12 origins, and compared on the few hours that it forecast. The criterion counts the better
+of table and LightGBM."""
 COVERAGE = """Coverage of the 90 % interval: zeros count by the forecast's chance of no demand, so that a right forecast
 covers 0.90 even where most hours are zero; in brackets the plain share of hours inside, ends included, which is 0.95
 for a right forecast whose lower end is 0. Bias: sum of the forecast means over the sum of demand, of all weeks. Worse:
 regions whose loss is over 5 % above the table's, of those where the table has a loss. Week sums: how often the 90 %
 interval of a week's energy in all regions, from 200 draws, contained it."""
-TRUE = """`Forecaster()`, the default of `unmet fit`, forecasts true demand. Its forecasts are thinned by the exposure of
-each hour and scored on observed demand, beside the table of observed demand; and scored as they are over hours of full
-exposure. Both favour and hurt it in their own way: exposure is low in hours that turned out busy."""
-SECONDS = """One thread each, on a shared machine: compare the columns of one row. LightGBM: nine models (three levels, three
-horizons). statsforecast: 2 to 24 origins, 120 fits or two
-per region."""
+TRUE = """`Forecaster()`, the default of `unmet fit`, forecasts true demand. Its forecasts are thinned by the exposure
+of each hour and scored on observed demand, beside the table of observed demand; and scored as they are over hours of
+full exposure. Both favour and hurt it in their own way: exposure is low in hours that turned out busy."""
+SECONDS = """Seconds of one core, one thread each. LightGBM: nine models (three levels, three horizons) of 400,000
+rows at most. statsforecast: 2 to 12 origins, 24 fits or two per region."""
 
 
 def _best(result: Result, horizon: int) -> tuple[float, float]:
@@ -195,12 +194,17 @@ def _criteria(results: list[Result]) -> list[str]:
         (sum(row["worse"] for row in r.regions_worse), sum(row["active"] for row in r.regions_worse)) for r in results
     ]
     bad, all_regions = sum(a for a, _ in worse), sum(b for _, b in worse)
+    found = f"{min(cover.values()):.3f}-{max(cover.values()):.3f}"
+    size, off = float(np.mean(np.abs(bias))), float(np.mean(bias))
+    top = cells[worst]
     lines = [
-        ("loss at least 2 % below the better of table and LightGBM, mean over sets", f"{100 * mean:+.1f} %", mean <= -0.02),
-        ("never more than 2 % above it", f"at most {100 * cells[worst]:+.1f} % ({worst[0]}, {worst[1]} h)", cells[worst] <= 0.02),
-        ("coverage 0.87-0.93 by set and horizon", ", ".join(outside) or f"{min(cover.values()):.3f}-{max(cover.values()):.3f}", not outside),
-        ("bias of weekly sums within 5 %, mean over sets", f"{np.mean(bias):+.1f} % (mean size {np.mean(np.abs(bias)):.1f} %)", abs(float(np.mean(bias))) <= 5),
-        ("at most one region in ten over 5 % worse than the table", f"{bad} of {all_regions} regions and horizons", bad <= 0.1 * all_regions),
+        ("loss at least 2 % below the better of table and LightGBM, mean over sets", f"{100 * mean:+.1f} %",
+         mean <= -0.02),
+        ("never more than 2 % above it", f"at most {100 * top:+.1f} % ({worst[0]}, {worst[1]} h)", top <= 0.02),
+        ("coverage 0.87-0.93 by set and horizon", ", ".join(outside) or found, not outside),
+        ("bias of weekly sums within 5 %, mean over sets", f"{off:+.1f} % (mean size {size:.1f} %)", abs(off) <= 5),
+        ("at most one region in ten over 5 % worse than the table", f"{bad} of {all_regions} regions and horizons",
+         bad <= 0.1 * all_regions),
     ]  # fmt: skip
     return ["| asked for | found | met |", "| --- | --- | --- |"] + [
         f"| {asked} | {found} | {'yes' if met else 'NO'} |" for asked, found, met in lines
@@ -221,9 +225,8 @@ def _losses(results: list[Result]) -> list[str]:
                 for name in names
             ]
             own, best = _best(result, horizon)
-            lines.append(
-                f"| {result.name} | {horizon} | {own:.2f} | {' | '.join(cells)} | {best:.2f} ({100 * (own / best - 1):+.1f}) |"
-            )
+            both = f"{best:.2f} ({100 * (own / best - 1):+.1f})"
+            lines.append(f"| {result.name} | {horizon} | {own:.2f} | {' | '.join(cells)} | {both} |")
     return lines
 
 

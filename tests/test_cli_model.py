@@ -15,6 +15,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from tests.models.direct.towns import town
 from tests.models.panels import capped, small_panel, with_lost
 from tests.test_cli import unmet
 from unmet.cli import app
@@ -81,8 +82,37 @@ def test_forecast_goes_on_where_the_panel_ends(panel, model, tmp_path):
     assert "The hours to come" in (tmp_path / "f" / "forecast.html").read_text()
 
 
+def test_the_default_needs_no_network_and_gives_draws_and_sums(tmp_path):
+    table = with_lost(town(weeks=10, regions=2))
+    early = table.filter(pl.col("ds") < table["ds"].max() - pl.duration(days=2))
+    early.write_parquet(tmp_path / "early.parquet")
+    table.filter(pl.col("ds") >= early["ds"].max() - pl.duration(days=1)).write_parquet(tmp_path / "new.parquet")
+    done = unmet("fit", tmp_path / "early.parquet", "--out", tmp_path / "m", "--json")
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)["unseen"]
+    assert {row["rival"] for row in said["compared"]} == {"table", "last-week"}
+    options = ("--out", tmp_path / "f", "--draws", 50, "--update", tmp_path / "new.parquet", "--json")
+    done = unmet("forecast", tmp_path / "m", tmp_path / "early.parquet", *options)
+    assert done.returncode == 0, done.stderr
+    made = pl.read_parquet(tmp_path / "f" / "forecast.parquet")
+    assert made["ds"].min() == table["ds"].max() + pl.Series([3_600_000], dtype=pl.Duration("ms"))[0]
+    draws = pl.read_parquet(tmp_path / "f" / "draws.parquet")
+    assert draws["draws"].to_numpy().shape == (2 * 168, 50)
+    sums = pl.read_parquet(tmp_path / "f" / "sums.parquet")
+    whole = sums.filter(pl.col("unique_id").is_null(), pl.col("day").is_null())
+    assert whole["mean_kwh"][0] == pytest.approx(made["mean"].sum())
+    assert whole["low_kwh"][0] < whole["mean_kwh"][0] < whole["high_kwh"][0]
+    by_day = sums.filter(pl.col("unique_id").is_not_null(), pl.col("day").is_not_null())
+    assert by_day["mean_kwh"].sum() == pytest.approx(made["mean"].sum())
+    page = (tmp_path / "f" / "forecast.html").read_text().replace("\u00a0", " ")
+    assert f"<h1>{made['mean'].sum() / 1000:,.1f} MWh are expected in the next 7 days, 90 % sure between" in page
+    assert "Only a network has --seeds" in refused(
+        "fit", tmp_path / "early.parquet", "--out", tmp_path / "x", "--seeds", 2
+    )
+
+
 def test_evaluate_gives_what_fit_said(panel, model, tmp_path):
-    done = unmet("evaluate", model, panel, "--out", tmp_path / "e", "--json")
+    done = unmet("evaluate", model, panel, "--out", tmp_path / "e", "--no-peers", "--json")
     said = json.loads((model / "metrics.json").read_text())["unseen"]
     assert json.loads(done.stdout)["unseen"] == said
 
@@ -133,7 +163,7 @@ def test_ctrl_c_keeps_the_best_so_far_and_resume_goes_on(panel, tmp_path):
     ],
 )
 def test_bad_options_give_a_sentence(panel, tmp_path, arguments, says):
-    assert says in refused("fit", panel, "--out", tmp_path / "m", "--seeds", 1, "--epochs", 1, *arguments)
+    assert says in refused("fit", panel, "--out", tmp_path / "m", *QUICK[:6], *arguments)
     assert not list(tmp_path.iterdir())
 
 
@@ -165,7 +195,7 @@ def test_bad_models_and_panels_give_a_sentence(panel, model, tmp_path):
         (("forecast", model, tmp_path / "other.parquet"), "other regions than the model was fitted on"),
         (("forecast", model, tmp_path / "bare.csv"), "no column lost_kwh_before, lost_draws"),
         (("fit", tmp_path / "bare.csv", *QUICK), "make the panel with `unmet panel`"),
-        (("fit", tmp_path / "bare.csv", *QUICK), "with --likelihood censored-quantile"),
+        (("fit", tmp_path / "bare.csv", *QUICK), "with --likelihood quantile, which forecasts observed demand"),
         (("forecast", model, panel, "--hours", 25), "ask for fewer"),
         (("evaluate", model, panel, "--since", "2030-01-01"), "The panel ends before 2030-01-01"),
     ):

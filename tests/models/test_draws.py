@@ -80,7 +80,7 @@ def test_missing_draws_are_zero(lossy):
 
 
 def test_a_panel_without_draws_says_what_to_do(lossy, tmp_path):
-    remedy = r"unmet panel.*LostDemand\(\)\.fit\(panel\)\.panel_table\(\).*--likelihood censored-quantile"
+    remedy = r"unmet panel.*LostDemand\(\)\.fit\(panel\)\.panel_table\(\).*--likelihood quantile"
     for columns in (LOST, LOST[:1], LOST[1:]):
         with pytest.raises(InputError, match=f"no column {', '.join(columns)}, .*{remedy}"):
             quick("linear", "exposure").fit(lossy.drop(columns))

@@ -113,7 +113,7 @@ def test_a_model_that_is_not_there_or_broken_is_told(model, tmp_path):
         Forecaster.load(damaged(model, tmp_path / "newer", format=FORMAT + 1, unmet="99.0"))
     older = damaged(model, tmp_path / "older", format=FORMAT - 1)
     assert Forecaster.load(older).regions_ == Forecaster.load(model).regions_
-    imputing = damaged(model, tmp_path / "imputing", format=FORMAT - 1, unseen={"rate": []}, unmet="0.0")
+    imputing = damaged(model, tmp_path / "imputing", format=3, unseen={"rate": []}, unmet="0.0")
     with pytest.raises(InputError, match=r"by unmet 0\.0, which estimated lost demand .*`unmet panel`.*`unmet fit`"):
         Forecaster.load(imputing)
 

@@ -29,6 +29,11 @@ def ahead(shown, panel):
     return ForecastReport(shown.model, shown.model.forecast(panel), read_series(panel).table())
 
 
+def implied_mean(forecast: pl.DataFrame) -> pl.Series:
+    """Pearson and Tukey's mean of three quantiles, which stands for that of a network."""
+    return forecast.select(0.185 * pl.col("q0.05") + 0.63 * pl.col("q0.5") + 0.185 * pl.col("q0.95")).to_series()
+
+
 def test_lines_of_the_test_week_are_what_came_and_what_was_forecast(shown):
     figure = MODEL_FIGURES[0].draw(shown)
     hours = shown.unseen.hours
@@ -37,7 +42,7 @@ def test_lines_of_the_test_week_are_what_came_and_what_was_forecast(shown):
     drawn = {trace.name: list(trace.y) for trace in figure.data if trace.xaxis == "x" and trace.name}
     assert drawn["True"] == worst["y_true"].round(1).to_list()
     assert drawn["Observed"] == worst["y"].round(1).to_list()
-    assert drawn["Forecast (median)"] == worst["q0.5"].round(1).to_list()
+    assert drawn["Expected (mean)"] == pytest.approx(implied_mean(worst).to_list(), abs=0.051)
     assert drawn["90 % interval"] == worst["q0.05"].round(1).to_list()
 
 
@@ -57,15 +62,13 @@ def test_the_fan_shows_the_busiest_regions_and_hours_before_it(ahead):
     figure = FORECAST_FIGURES[0].draw(ahead)
     first = ahead.forecast.filter(pl.col("unique_id") == ahead.busiest()[0])
     drawn = {trace.name: trace for trace in figure.data if trace.xaxis == "x" and trace.name}
-    assert list(drawn["Forecast (median)"].y) == first["q0.5"].round(1).to_list()
+    assert list(drawn["Expected (mean)"].y) == pytest.approx(implied_mean(first).to_list(), abs=0.051)
     assert len(drawn["Observed so far"].y) == 48
-    assert max(drawn["Observed so far"].x) < min(drawn["Forecast (median)"].x)
+    assert max(drawn["Observed so far"].x) < min(drawn["Expected (mean)"].x)
 
 
 def test_totals_are_sums_of_the_mean_over_hours(ahead):
-    quantiles = ahead.forecast.with_columns(
-        mean=0.185 * pl.col("q0.05") + 0.63 * pl.col("q0.5") + 0.185 * pl.col("q0.95")
-    )
+    quantiles = ahead.forecast.with_columns(mean=implied_mean(ahead.forecast))
     by_hand = dict(quantiles.group_by("unique_id").agg(pl.col("mean").sum()).iter_rows())
     assert dict(ahead.totals().select("unique_id", "kwh").iter_rows()) == pytest.approx(by_hand)
     assert ahead.totals()["kwh"].is_sorted(descending=True)
@@ -75,9 +78,16 @@ def test_pages_say_the_answer_first_and_need_no_network(shown, ahead, tmp_path):
     write_evaluation(shown, tmp_path)
     summary = write_forecast(ahead, tmp_path)
     report = (tmp_path / "report.html").read_text()
-    assert f"{100 * shown.unseen.overall['icp']:.0f} % of true demand lies inside the 90 % interval</h1>" in report
+    rows = shown.unseen.comparison.by_horizon().filter(pl.col("rival") == "table")
+    skill = 1 - rows["model_kwh"].sum() / rows["rival_kwh"].sum()
+    word = "better" if skill > 0 else "WORSE"
+    assert (
+        f"<h1>Forecasts are {100 * abs(skill):.0f} % {word} than a table of the last eight weeks</h1>"
+        in report.replace("\u00a0", " ")
+    )
+    assert "of unseen hours inside the 90" in report
     forecast = (tmp_path / "forecast.html").read_text()
-    assert f"<h1>{summary['expected_kwh'] / 1000:,.1f} MWh are wanted in the next 24 hours</h1>" in forecast
+    assert f"<h1>{summary['expected_kwh'] / 1000:,.1f} MWh are expected in the next 24 hours</h1>" in forecast
     for page in (report, forecast):
         assert "src=" not in page.split("</script>", 1)[1]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -16,7 +16,9 @@ __all__ = ["evaluate", "fit", "forecast"]
 def fit(
     panel: PanelPath,
     out: Annotated[Path, typer.Option(help="Run folder to write to.")],
-    backbone: Annotated[str, typer.Option(help=f"What forecasts: {', '.join(BACKBONES)}. The last four are networks.")] = "stacked",
+    backbone: Annotated[
+        str, typer.Option(help=f"What forecasts: {', '.join(BACKBONES)}. The last four are networks.")
+    ] = "stacked",
     likelihood: Annotated[
         str,
         typer.Option(help=f"What an hour of the records says of true demand: {', '.join(LIKELIHOODS)}. The first "
@@ -85,6 +87,7 @@ def fit(
         "time_zone": time_zone or stored.time_zone or "UTC",
     }
     trainings = None
+    model: Any
     if backbone in DIRECT:
         given = {"--seeds": seeds, "--lags": lags, "--training": training, "--epochs": epochs, "--workers": workers}
         _refuse_of_networks(backbone, [name for name, value in given.items() if value] + ["--resume"] * resume)
@@ -129,8 +132,8 @@ def _refuse_of_networks(backbone: str, given: list[str]) -> None:
 
     if given:
         raise InputError(
-            f"{', '.join(given)} only make{'s' if len(given) == 1 else ''} sense for a network, and {backbone} is none: "
-            "name one, as --backbone tgcn, or leave it out."
+            f"Only a network has {', '.join(given)}, and {backbone} is none: name one, as --backbone tgcn, or leave "
+            "that out."
         )
 
 
@@ -185,7 +188,7 @@ def forecast(
             made = fitted.forecast(table, hours, future)
             drawn = fitted.draw(table, draws or DRAWS, hours, future)
         else:
-            made = fitted.recalibrate(table).forecast(table, hours, future)  # type: ignore[attr-defined]
+            made = fitted.recalibrate(table).forecast(table, hours, future)
         past = read_series(table, names=fitted.regions_, last_hours=168).table()
         summary = write_forecast(ForecastReport(fitted, made, past, drawn, keep_draws=draws is not None), folder)
     print_forecast(summary, out, as_json=as_json)

@@ -29,7 +29,7 @@ class Comparison:
     """Losses [kWh an hour, summed over levels] of a model and of its rivals on the same hours."""
 
     rows: pl.DataFrame  # rival, horizon, unique_id, hours, model_kwh, rival_kwh
-    seconds: dict[str, float]  # that each rival took
+    seconds: dict[str, float]  # of one core that each rival took
 
     def by_horizon(self) -> pl.DataFrame:
         """Sums over regions: `rival, horizon, model_kwh, rival_kwh, skill`, in the order of the rivals.
@@ -83,9 +83,9 @@ def compare(
         questions.append(Question(learned, week, hours, horizon, fitted, np.array(levels)))
     frames, seconds = [], {}
     for rival in rivals:
-        begun = time.perf_counter()
+        begun = time.process_time()
         answers = rival.answer(questions)
-        seconds[rival.name] = time.perf_counter() - begun
+        seconds[rival.name] = time.process_time() - begun
         for question, answer, mine in zip(questions, answers, own, strict=True):
             frames.append(_losses(rival, question, answer, mine[question.hours], actual, levels))
     return Comparison(pl.concat(frames), seconds)

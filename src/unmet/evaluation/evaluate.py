@@ -64,12 +64,17 @@ def _told(measures: dict[str, Any]) -> dict[str, Any]:
 
 
 def evaluate(
-    model: Forecaster, panel: pl.DataFrame, since: dt.datetime | None = None, rivals: Sequence[Rival] = SIMPLE
+    model: Forecaster,
+    panel: pl.DataFrame,
+    since: dt.datetime | None = None,
+    rivals: Sequence[Rival] = SIMPLE,
+    ahead: Sequence[int] = AHEAD,
 ) -> Evaluation:
     """Score a model's forecasts on a panel from `since` on, by default the end of what it was fitted on.
 
     They are scored against true demand where the panel has it (`y_true`). Else observed demand is what there is: a
-    forecast of true demand is thinned by the exposure of each hour, and scored over fully exposed hours besides.
+    forecast of true demand is thinned by the exposure of each hour, and scored over fully exposed hours besides. A
+    direct forecaster is scored so many hours `ahead`, a network in pools of horizons.
     """
     model.check_fitted()
     since = since or model.split_.fit_end
@@ -84,9 +89,9 @@ def evaluate(
         scored_as = THINNED
     forecasts = _Forecasts(model, panel, since, thinned=scored_as == THINNED)
     table, scale = actual.table(), dict(zip(model.regions_, model.scale_.tolist(), strict=True))
-    ahead = forecasts(1)
-    rows = with_actual(ahead, table, "target", scale)
-    horizons = _horizons(forecasts, actual, table, scale)
+    nearest = forecasts(1)
+    rows = with_actual(nearest, table, "target", scale)
+    horizons = _horizons(forecasts, actual, table, scale, ahead)
     if horizons and horizons[0]["to_hour"] == 1:  # of which every hour is known, not only some
         horizons[0] |= score(rows, model.levels)
     open_hours = rows.filter(pl.col("exposure") >= NEARLY) if scored_as == THINNED else rows[:0]
@@ -95,7 +100,7 @@ def evaluate(
     comparison = compare(forecasts, actual, learned, since, model.levels, reach, model.time_zone, rivals)
     shown = table.rename({"target": against}) if against == "y" else table.rename({"demand": "y", "target": "y_true"})
     columns = [name for name in ("y", "y_true") if name in shown.columns]
-    hours = ahead.join(shown.select("unique_id", "ds", *columns), on=["unique_id", "ds"], how="left")
+    hours = nearest.join(shown.select("unique_id", "ds", *columns), on=["unique_id", "ds"], how="left")
     return Evaluation(
         since,
         against,
@@ -142,7 +147,7 @@ class _Forecasts:
 
 
 def _horizons(
-    forecasts: _Forecasts, actual: Series, table: pl.DataFrame, scale: dict[str, float]
+    forecasts: _Forecasts, actual: Series, table: pl.DataFrame, scale: dict[str, float], ahead: Sequence[int]
 ) -> list[dict[str, Any]]:
     """Measures by how far ahead, as far as there are hours enough."""
     model, since = forecasts.model, forecasts.since
@@ -150,7 +155,7 @@ def _horizons(
         return []
     if isinstance(model, DirectForecaster):
         left = actual.hours - actual.hour_from(since)
-        steps = [h for h in dict.fromkeys((*AHEAD, model.horizon)) if h <= min(model.horizon, left)]
+        steps = [h for h in dict.fromkeys((*ahead, model.horizon)) if h <= min(model.horizon, left)]
         rows = {h: with_actual(forecasts(h), table, "target", scale) for h in sorted(steps)}
         return [{"from_hour": h, "to_hour": h} | score(part, model.levels) for h, part in rows.items()]
     lags = int(getattr(model, "lags", 0))
@@ -158,4 +163,3 @@ def _horizons(
     if actual.first + dt.timedelta(hours=actual.hours - model.horizon) < earliest:
         return []
     return by_horizon(with_actual(forecasts.from_origins(), table, "target", scale), model.levels)
-

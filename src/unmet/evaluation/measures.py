@@ -11,7 +11,16 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["bias_percent", "covered", "coverage_with_zeros", "crps", "gap_closed", "interval_length", "mean_of", "tilted_loss"]
+__all__ = [
+    "bias_percent",
+    "coverage_with_zeros",
+    "covered",
+    "crps",
+    "gap_closed",
+    "interval_length",
+    "mean_of",
+    "tilted_loss",
+]
 
 Floats = NDArray[np.float64]
 

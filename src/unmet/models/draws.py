@@ -24,7 +24,7 @@ Draws = NDArray[np.float32]
 BEFORE, DRAWS = "lost_kwh_before", "lost_draws"
 REMEDY = (
     "make the panel with `unmet panel` (in Python, `LostDemand().fit(panel).panel_table()`), or fit with "
-    "--likelihood censored-quantile."
+    "--likelihood quantile, which forecasts observed demand."
 )
 SEED = 0  # of the draw by which models are stopped and calibrated
 

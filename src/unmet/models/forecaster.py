@@ -67,7 +67,7 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
     set_aside_: pl.DataFrame  # rows of the panel that could not be used; not stored
     finished_: bool = True  # whether training ended by itself
 
-    def __new__(cls, backbone: str = "stacked", *args: Any, **options: Any) -> Self:
+    def __new__(cls, backbone: str = "stacked", *args: Any, **options: Any) -> Any:
         """An object of the class that serves the backbone."""
         if cls is not Forecaster:
             return super().__new__(cls)

@@ -17,6 +17,7 @@ from unmet.models.backbones import BACKBONES
 from unmet.models.calibrating import WEEK, WINDOW, blocks, calibrate
 from unmet.models.calibration import Calibration
 from unmet.models.checkpoint import claim
+from unmet.models.direct import DIRECT
 from unmet.models.draws import TrueDemand
 from unmet.models.encoding import Data, Encoding
 from unmet.models.ensemble import Ensemble
@@ -267,7 +268,10 @@ class NetworkForecaster(Forecaster):
     def _check(self, panel: Any) -> tuple[Likelihood, Series]:
         """The likelihood and the series, if all options make sense."""
         likelihood = self._likelihood()
-        BACKBONES.named(self.backbone)
+        try:
+            BACKBONES.named(self.backbone)
+        except InputError as error:
+            raise InputError(f"{error} These are networks; {', '.join(DIRECT)} do without one.") from None
         checked_zone(self.time_zone)
         if self.seeds < 1 or self.lags < 1 or self.horizon < 1 or (self.workers is not None and self.workers < 1):
             raise InputError("seeds, lags, horizon and workers must be at least 1.")

@@ -22,7 +22,7 @@ from unmet.runs import write_json
 __all__ = ["read_network", "write_network"]
 
 
-def write_network(forecaster: NetworkForecaster, folder: Path, format_number: int) -> None:
+def write_network(forecaster: Any, folder: Path, format_number: int) -> None:
     """Write a fitted forecaster into an existing folder: `model.json` and `weights.safetensors`."""
     options = forecaster.get_params()
     encoding = {name: _plain(value) for name, value in asdict(forecaster.encoding_).items()}

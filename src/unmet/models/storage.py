@@ -26,7 +26,7 @@ def write_model(forecaster: Forecaster, folder: Path) -> None:
         return
     from unmet.models.network_storage import write_network
 
-    write_network(forecaster, folder, FORMAT)  # type: ignore[arg-type]
+    write_network(forecaster, folder, FORMAT)
 
 
 def load_model(folder: Path) -> Forecaster:

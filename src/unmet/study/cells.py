@@ -18,6 +18,7 @@ from unmet import __version__
 from unmet.errors import InputError
 from unmet.evaluation.score import score, with_actual
 from unmet.models.backbones import BACKBONES
+from unmet.models.direct import DIRECT
 from unmet.models.draws import BEFORE, DRAWS, read_draws
 from unmet.models.forecaster import Forecaster
 from unmet.models.likelihoods import LEVELS, LIKELIHOODS
@@ -89,6 +90,10 @@ def need_estimates(models: Sequence[str]) -> bool:
     )
 
 
+DIRECT_MODELS = ("quantile", "exposure", "oracle")
+"""Models that a backbone which is no network combines with."""
+
+
 def check_models(models: Sequence[str], backbones: Sequence[str]) -> None:
     """Refuse names that nobody registered."""
     for model in models:
@@ -99,7 +104,13 @@ def check_models(models: Sequence[str], backbones: Sequence[str]) -> None:
                 known = ", ".join((ORACLE, *BASELINES.names()))
                 raise InputError(f"{error} A study also knows {known}.") from None
     for backbone in backbones:
-        BACKBONES.named(backbone)
+        if backbone not in DIRECT:
+            BACKBONES.named(backbone)
+        elif strange := [model for model in models if model not in DIRECT_MODELS]:
+            raise InputError(
+                f"The backbone {backbone} does not combine with {', '.join(strange)}: study it with --models "
+                f"{','.join(DIRECT_MODELS)}."
+            )
     if not models or not backbones:
         raise InputError("A study needs at least one model and one backbone.")
 
@@ -166,7 +177,8 @@ def _outside(model: str, backbone: str) -> str:
     if model in BASELINES.names():
         parts = [BASELINES.named(model)]
     else:
-        parts = [BACKBONES.named(backbone), *(() if model == ORACLE else (LIKELIHOODS.named(model),))]
+        own = () if backbone in DIRECT else (BACKBONES.named(backbone),)
+        parts = [*own, *(() if model == ORACLE else (LIKELIHOODS.named(model),))]
     bases = dict.fromkeys(base for part in parts for base in part.__mro__)
     sources = [_source(base) for base in bases if base.__module__.split(".")[0] not in INSIDE]
     return hashlib.sha256("\n".join(sources).encode()).hexdigest()[:20] if sources else ""
@@ -186,6 +198,10 @@ def forecaster_of(run: Run, time_zone: str) -> Forecaster:
     """The network of a run. The oracle is the quantile model, reading what that reads, that learns from true demand."""
     oracle = run.model == ORACLE
     likelihood, target = (UNAWARE, "y_true") if oracle else (run.model, "y")
+    if run.backbone in DIRECT:  # nothing is trained by epochs, and one hour ahead is one of its horizons
+        return Forecaster(
+            run.backbone, likelihood, levels=LEVELS, seed=run.seed, horizon=1, target=target, time_zone=time_zone
+        )
     return study_forecaster(run.backbone, likelihood, run.seed, run.training, time_zone, target)
 
 
@@ -234,7 +250,7 @@ def perform(run: Run, scene: Scene) -> Ran:
         if not model.finished_:  # by Ctrl-C: what half a training came to is no result
             raise KeyboardInterrupt
         ahead = model.predict(scene.panel, model.split_.fit_end)
-        extra = {"epochs": len(model.losses_[0]), **_lost(model, scene)}
+        extra = {"epochs": len(getattr(model, "losses_", [[]])[0]), **_lost(model, scene)}
     rows = with_actual(ahead, scene.panel, "y_true", _largest(scene, "y"))
     measured = score(rows, LEVELS)
     in_true = score(with_actual(ahead, scene.panel, "y_true", _largest(scene, "y_true")), LEVELS)

@@ -12,6 +12,7 @@ import cloudpickle
 
 from unmet.errors import InputError
 from unmet.models.backbones import BACKBONES
+from unmet.models.direct import DIRECT
 from unmet.models.likelihoods import LIKELIHOODS
 from unmet.registry import Registry
 from unmet.study.cells import ORACLE, Run
@@ -25,7 +26,7 @@ def pack(scene: Scene, runs: Sequence[Run]) -> bytes:
 
     Such a class goes along with all that its module defines and it uses; other modules it must find where it arrives.
     """
-    backbones = _only_here(BACKBONES, (run.backbone for run in runs))
+    backbones = _only_here(BACKBONES, (run.backbone for run in runs if run.backbone not in DIRECT))
     likelihoods = _only_here(LIKELIHOODS, (run.model for run in runs if run.model != ORACLE))
     parts = (*backbones.values(), *likelihoods.values())
     with _by_value({sys.modules[part.__module__] for part in parts}):

@@ -95,7 +95,9 @@ def _model_headline(evaluation: Evaluation | None) -> str:
     skill = 1 - float(rows["model_kwh"].sum()) / max(float(rows["rival_kwh"].sum()), 1e-12)
     if abs(skill) < 0.005:
         return "Forecasts are as good as a table of the last eight weeks, not better"
-    return f"Forecasts are {percent(abs(skill))} {'better' if skill > 0 else 'WORSE'} than a table of the last eight weeks"
+    return (
+        f"Forecasts are {percent(abs(skill))} {'better' if skill > 0 else 'WORSE'} than a table of the last eight weeks"
+    )
 
 
 def _scored(evaluation: Evaluation) -> str:
@@ -113,7 +115,10 @@ def _model_facts(shown: ModelReport) -> list[tuple[str, str]]:
         return [(str(len(model.regions_)), "regions"), (str(model.horizon), "hours ahead")]
     rows = evaluation.comparison.by_horizon().filter(pl.col("rival") == TABLE.name).to_dicts()
     facts = [
-        (f"{abs(100 * row['skill']):.0f} % {'better' if row['skill'] >= 0 else 'worse'}", f"than the table, {_ahead(row['horizon'])}")
+        (
+            f"{abs(100 * row['skill']):.0f} % {'better' if row['skill'] >= 0 else 'worse'}",
+            f"than the table, {_ahead(row['horizon'])}",
+        )
         for row in ([rows[0], rows[-1]] if len(rows) > 1 else rows)
     ]
     share = percent(model.levels[-1] - model.levels[0])
@@ -135,7 +140,7 @@ def _worse_regions(evaluation: Evaluation | None) -> str:
     if not worse:
         return ""
     named = ", ".join(worse[:NAMED]) + (f" and {len(worse) - NAMED} more" if len(worse) > NAMED else "")
-    return f"In {named} a table of the last eight weeks forecasts better, by more than 5 %: do not rely on the model there."
+    return f"In {named} a table of the last eight weeks is more than 5 % better: do not rely on the model there."
 
 
 def _region_table(shown: ModelReport) -> PageTable:
@@ -274,13 +279,18 @@ def write_forecast(shown: ForecastReport, folder: Path) -> dict[str, Any]:
     write_json(folder / "summary.json", summary | {"by_region": totals.select("unique_id", "kwh").to_dicts()})
     local = totals["peak"].dt.convert_time_zone(zone)
     share = percent(shown.model.levels[-1] - shown.model.levels[0])
-    between = f", {share} sure between {whole['low_kwh'] / 1000:,.1f} and {whole['high_kwh'] / 1000:,.1f} MWh" if whole else ""
+    between = (
+        f", {share} sure between {whole['low_kwh'] / 1000:,.1f} and {whole['high_kwh'] / 1000:,.1f} MWh"
+        if whole
+        else ""
+    )
     kind = "including what full stations would have turned away" if shown.model.forecasts_true else "as records show it"
     page = render_page(
         shown,
         FORECAST_FIGURES,
         title="unmet: a forecast",
-        headline=f"{summary['expected_kwh'] / 1000:,.1f} MWh are expected in the next {_span_of(summary['hours'])}{between}",
+        headline=f"{summary['expected_kwh'] / 1000:,.1f} MWh are expected in the next "
+        f"{_span_of(summary['hours'])}{between}",
         lead=(
             f"Demand for charging in {totals.height} regions from {first:%d %B %Y, %H:%M} UTC on, {kind}. "
             "What is called expected is the mean: over many such weeks, sums come to it. "
@@ -310,7 +320,9 @@ def _forecast_table(
     ends: dict[str, str] = {}
     if sums is not None:
         rows = sums.filter(pl.col("unique_id").is_not_null(), pl.col("day").is_null())
-        ends = {row["unique_id"]: f"{row['low_kwh']:,.0f} to {row['high_kwh']:,.0f}" for row in rows.iter_rows(named=True)}
+        ends = {
+            row["unique_id"]: f"{row['low_kwh']:,.0f} to {row['high_kwh']:,.0f}" for row in rows.iter_rows(named=True)
+        }
     before = shown.past_weeks()
     share = percent(shown.model.levels[-1] - shown.model.levels[0])
     return PageTable(

@@ -16,7 +16,7 @@ __all__ = ["AUTO_ETS", "MSTL"]
 Floats = NDArray[np.float64]
 
 HISTORY = 8 * 168  # hours that are fitted
-FITS, MOST_ORIGINS = 120, 24  # fits of one region at one origin, and origins, at most
+FITS, MOST_ORIGINS = 24, 12  # fits of one region at one origin, and origins, at most
 STEP = 67  # hours between origins, so that these meet all hours of the day
 
 
@@ -57,10 +57,10 @@ def _auto_ets(questions: Sequence[Question]) -> list[Floats]:
 
 
 def _mstl(questions: Sequence[Question]) -> list[Floats]:
-    from statsforecast.models import MSTL as Mstl
-    from statsforecast.models import AutoETS
+    from statsforecast import models
 
-    return _forecast(questions, Mstl(season_length=[24, 168], trend_forecaster=AutoETS(model="ZZN")))
+    trend = models.AutoETS(model="ZZN")
+    return _forecast(questions, models.MSTL(season_length=[24, 168], trend_forecaster=trend))
 
 
 AUTO_ETS = Rival("auto-ets", "AutoETS (statsforecast)", _auto_ets, "statsforecast")

@@ -36,7 +36,7 @@ def climatology(history: History, hours: Integers, horizon: Integers, weeks: int
 def _window_quantiles(
     values: Floats, order: Integers, last: Integers, after: Integers, wanted: Integers, label: Integers, levels: Floats
 ) -> Floats:
-    """Quantiles, mean and share of zeros of the values of a cell from its hour of rank `last` back to those after `after`."""
+    """Quantiles, mean and share of zeros of a cell, from its hour of rank `last` back to those after `after`."""
     regions, number = values.shape[1], len(levels)
     made = np.zeros((len(last), regions, number + 2))
     made[..., number + 1] = 1.0

@@ -55,7 +55,7 @@ def features(history: History, hours: Integers, horizon: Integers) -> tuple[Floa
         return np.where(at[:, None] >= 0, state[np.maximum(at, 0)], 0.0)
 
     def log(demand: Floats) -> Floats:
-        return np.log(np.maximum(np.nan_to_num(demand) / scale, 0.0) + SMALL)
+        return np.asarray(np.log(np.maximum(np.nan_to_num(demand) / scale, 0.0) + SMALL))
 
     usual_table = history.day_tables[DAY_TYPE_MEMORIES.index(USUAL)]
     usual = of(usual_table, same)

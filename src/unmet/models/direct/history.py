@@ -155,7 +155,8 @@ def _recent(known: Floats, expected: Floats, memories: tuple[int, ...], scale: F
 
 def _totals(known: Floats, expected: Floats) -> tuple[Floats, Floats]:
     both = np.isfinite(known) & np.isfinite(expected)
-    return tuple(np.where(both, part, 0.0).sum(axis=1, keepdims=True) for part in (known, expected))  # type: ignore[return-value]
+    came, should = (np.where(both, part, 0.0).sum(axis=1, keepdims=True) for part in (known, expected))
+    return came, should
 
 
 def _keep(half_life: float) -> float:

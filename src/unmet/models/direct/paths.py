@@ -70,7 +70,7 @@ def draw_paths(quantiles: Floats, mean: Floats, ranks: Floats | None, number: in
     grid_mean = quantiles.mean(axis=-1)
     factor = np.where(grid_mean > 0, mean / np.maximum(grid_mean, 1e-12), 1.0)[..., None]
     scaled = quantiles * np.clip(factor, 0.5, 2.0)
-    made = np.empty((number, hours, regions), np.float32)
+    made = np.empty((number, hours, regions))
     if ranks is None:
         order = None
     else:  # every trajectory as often as any other, in random order

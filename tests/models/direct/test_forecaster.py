@@ -1,0 +1,222 @@
+"""Direct forecasters as users meet them."""
+
+from __future__ import annotations
+
+import datetime as dt
+import subprocess
+import sys
+
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+from sklearn.base import clone
+
+from tests.models.direct.towns import MONDAY, demand_of, panel_of, rates, town
+from tests.models.panels import lossy_panel, quick
+from unmet import Forecaster
+from unmet.errors import InputError
+from unmet.evaluation.evaluate import evaluate
+from unmet.models.direct.forecaster import DirectForecaster
+from unmet.models.direct.trees import Trees
+from unmet.models.network_forecaster import NetworkForecaster
+
+HOUR = dt.timedelta(hours=1)
+
+
+@pytest.fixture(scope="module")
+def panel():
+    return town()
+
+
+@pytest.fixture(scope="module")
+def model(panel):
+    return Forecaster("stacked", "quantile").fit(panel)
+
+
+def test_the_class_is_that_of_the_backbone():
+    assert isinstance(Forecaster(), DirectForecaster)
+    assert isinstance(Forecaster("climatology"), DirectForecaster)
+    assert isinstance(Forecaster("tgcn"), NetworkForecaster)
+    assert isinstance(clone(Forecaster("climatology", horizon=24)), DirectForecaster)
+    assert clone(Forecaster("climatology", horizon=24)).horizon == 24
+
+
+def test_the_default_forecasts_without_torch():
+    code = (
+        "import sys; from tests.models.direct.towns import town; from unmet import Forecaster; panel = town(9, 1)\n"
+        "Forecaster('stacked', 'quantile').fit(panel).forecast(panel); assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_forecast_has_every_region_and_hour_and_its_mean_adds_up(model, panel):
+    made = model.forecast(panel)
+    assert made.height == 3 * 168
+    assert made["ds"].min() == panel["ds"].max() + HOUR
+    quantiles = made.select("q0.05", "q0.5", "q0.95").to_numpy()
+    assert (np.diff(quantiles, axis=1) >= 0).all()
+    assert (quantiles >= 0).all()
+    weekly = np.array([rates(168).sum() * 12 * (1 + i) for i in range(3)])
+    assert made.group_by("unique_id", maintain_order=True).agg(pl.col("mean").sum())[
+        "mean"
+    ].to_numpy() == pytest.approx(weekly, rel=0.15)
+
+
+def test_it_is_as_good_as_knowing_the_rates_and_better_than_the_table(model, panel):
+    found = evaluate(model, panel)
+    rows = found.comparison.by_horizon().filter(pl.col("rival") == "table")
+    assert (rows["skill"] > 0).all()
+    assert found.overall["coverage"] == pytest.approx(0.9, abs=0.03)
+    assert found.overall["bias_percent"] == pytest.approx(0, abs=8)
+    assert [row["from_hour"] for row in found.horizons] == [1, 2, 4, 7, 13, 25, 49, 97, 168]
+
+
+def test_draws_add_up_to_the_forecast_and_their_sums_spread_as_weeks_do(model, panel):
+    hours, draws = model.draw(panel, 400)
+    made = model.forecast(panel)
+    assert draws.shape == (400, 168, 3)
+    assert hours[0] == made["ds"].min()
+    assert draws.sum(axis=1).mean(axis=0).sum() == pytest.approx(made["mean"].sum(), rel=0.03)
+    assert (draws == 0).mean() > 0.3
+    # Independent Poisson sessions: the variance of a week's energy is E(x^2) times the sessions.
+    spread = np.sqrt(rates(168).sum() * 6 * 12**2 * 1.25)
+    assert 0.6 * spread < draws.sum(axis=(1, 2)).std() < 2 * spread
+    again = model.draw(panel, 400)[1]
+    assert (again == draws).all()
+
+
+def test_a_saved_model_forecasts_the_same(model, panel, tmp_path):
+    loaded = Forecaster.load(model.save(tmp_path / "model"))
+    assert isinstance(loaded, DirectForecaster)
+    assert_frame_equal(loaded.forecast(panel), model.forecast(panel), check_exact=True)
+    (tmp_path / "model" / "arrays.safetensors").write_bytes(b"no")
+    with pytest.raises(InputError, match="is damaged"):
+        Forecaster.load(tmp_path / "model")
+
+
+def test_the_same_seed_gives_the_same_model(model, panel):
+    assert_frame_equal(Forecaster("stacked", "quantile").fit(panel).forecast(panel), model.forecast(panel))
+
+
+def test_hindcasts_are_what_forecasts_were(model, panel):
+    """A forecast made on the panel cut off at a week's end equals the hindcast of its hours."""
+    cut = model.split_.fit_end + dt.timedelta(days=7)
+    then = model.forecast(panel.filter(pl.col("ds") < cut))
+    for horizon in (1, 24, 168):
+        row = then.filter(pl.col("horizon") == horizon)
+        at = cut + (horizon - 1) * HOUR
+        later = model.hindcast(panel, horizon, at).filter(pl.col("ds") == at)
+        assert later["q0.95"].to_numpy() == pytest.approx(row["q0.95"].to_numpy(), rel=0.02, abs=0.3)
+        assert later["mean"].to_numpy() == pytest.approx(row["mean"].to_numpy(), rel=0.02, abs=0.1)
+
+
+def test_backtests_and_hindcasts_agree(model, panel):
+    back = model.backtest(panel, every=24).filter(pl.col("horizon") == 24).drop("cutoff", "horizon")
+    same = model.hindcast(panel, 24).join(back.select("unique_id", "ds"), on=["unique_id", "ds"], how="semi")
+    assert_frame_equal(same.sort("unique_id", "ds"), back.sort("unique_id", "ds"), rel_tol=0.05, abs_tol=0.5)
+
+
+def test_without_lightgbm_a_sentence_says_so(panel, monkeypatch):
+    monkeypatch.setattr(Trees, "is_installed", classmethod(lambda cls: False))
+    made = Forecaster("stacked", "quantile").fit(panel)
+    assert "LightGBM is not installed" in made.notes_[0]
+    assert made.forecast(panel)["mean"].sum() > 0
+    with pytest.raises(InputError, match="needs LightGBM"):
+        Forecaster("lightgbm", "quantile").fit(panel)
+
+
+def test_true_demand_is_learned_from_draws():
+    lossy = lossy_panel(hours=2400)
+    seen, true = (Forecaster("regression", kind).fit(lossy).predict(lossy) for kind in ("quantile", "exposure"))
+    actual = lossy.filter(pl.col("ds") >= true["ds"].min())
+    assert true["mean"].sum() == pytest.approx(actual["y_true"].sum(), rel=0.06)
+    assert seen["mean"].sum() == pytest.approx(actual["y"].sum(), rel=0.06)
+
+
+def test_a_covariate_that_matters_is_used():
+    hours = 20 * 168
+    rng = np.random.default_rng(0)
+    event = (rng.random(hours // 24) < 0.15).repeat(24).astype(float)
+    panel = panel_of(demand_of(rates(hours) * (1 + 2 * event), 1)[:, None])
+    panel = panel.with_columns(event=pl.Series(event))
+    told, untold = (Forecaster("stacked", "quantile", features=names).fit(panel) for names in (("event",), ()))
+    losses = [evaluate(model, panel).overall["tilted_loss_kwh"] for model in (told, untold)]
+    assert losses[0] < 0.95 * losses[1]
+    with pytest.raises(InputError, match="give these for the hours to come"):
+        told.forecast(panel)
+    last = panel["ds"].max()
+    future = pl.DataFrame({"ds": pl.datetime_range(last + HOUR, last + 168 * HOUR, "1h", eager=True)})
+    week = [
+        told.forecast(panel, 168, future.with_columns(unique_id=pl.lit("r0"), event=pl.lit(value)))["mean"].sum()
+        for value in (0.0, 1.0)
+    ]
+    assert week[1] > 1.8 * week[0]
+
+
+def test_regions_that_are_silent_closed_new_or_short_get_sensible_forecasts():
+    hours = 20 * 168
+    usual = demand_of(rates(hours), 1)
+    silent, closed, new, grown = np.zeros(hours), usual.copy(), np.full(hours, np.nan), demand_of(rates(hours), 2)
+    closed[-5 * 168 :] = 0
+    new[-24:] = demand_of(rates(24) * 2, 3)
+    grown[: hours // 2] /= 10
+    panel = panel_of(np.stack([usual, silent, closed, new, grown], axis=1))
+    model = Forecaster("stacked", "quantile", shares=(0.9, 0.1)).fit(panel)
+    made = model.forecast(panel)
+    sums = dict(made.group_by("unique_id").agg(pl.col("mean").sum()).iter_rows())
+    week = rates(168).sum() * 12
+    assert np.isfinite(made.select(pl.col("^q.*$|^mean$")).to_numpy()).all()
+    assert sums["r1"] == 0
+    assert sums["r2"] < 0.15 * week
+    assert 0.3 * week < sums["r3"] < 8 * week
+    assert sums["r4"] == pytest.approx(week, rel=0.3)
+    said = " ".join(model.notes_)
+    for name, words in (("r1", "No demand was seen in r1"), ("r2", "charged in r2 for"), ("r3", "lately in r3")):
+        assert words in said, name
+
+
+def test_a_week_of_records_gives_a_table_and_a_sentence():
+    panel = town(weeks=2, regions=2)
+    model = Forecaster("stacked", "quantile", shares=(0.9, 0.1)).fit(panel)
+    assert "weeks to learn from" in model.notes_[0]
+    assert model.forecast(panel)["mean"].sum() > 0
+    assert model.draw(panel, 20)[1].shape == (20, 168, 2)
+    short = panel.filter(pl.col("ds") < MONDAY + dt.timedelta(days=5))
+    with pytest.raises(InputError, match="give one week or more"):
+        Forecaster("stacked", "quantile").fit(short)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"likelihood": "tobit"}, "does not combine with likelihood tobit"),
+        ({"levels": (0.9, 0.1)}, "rising numbers"),
+        ({"horizon": 0}, "at least 1"),
+        ({"target": "y_true"}, "learns from y"),
+        ({"shares": (0.9, 0.3)}, "sum to 1 at most"),
+        ({"time_zone": "Mars/Olympus"}, "Mars/Olympus"),
+    ],
+)
+def test_options_that_make_no_sense_get_a_sentence(panel, options, says):
+    with pytest.raises(InputError, match=says):
+        Forecaster("stacked", **options).fit(panel)
+
+
+def test_questions_that_make_no_sense_get_a_sentence(model, panel):
+    with pytest.raises(InputError, match="not fitted"):
+        Forecaster().forecast(panel)
+    with pytest.raises(InputError, match="looks 168 hours ahead"):
+        model.forecast(panel, 200)
+    with pytest.raises(InputError, match="comes after"):
+        model.predict(panel, panel["ds"].max() + HOUR)
+    with pytest.raises(InputError, match="at least one hour"):
+        model.backtest(panel, every=0)
+    with pytest.raises(InputError, match="draws make no sense"):
+        model.draw(panel, 0)
+
+
+def test_networks_keep_their_own_arguments():
+    assert quick("seasonal", "quantile").get_params()["lags"] == 24
+    with pytest.raises(TypeError):
+        Forecaster("stacked", lags=24)
