@@ -106,9 +106,9 @@ def check_models(models: Sequence[str], backbones: Sequence[str]) -> None:
     for backbone in backbones:
         if backbone not in DIRECT:
             BACKBONES.named(backbone)
-        elif strange := [model for model in models if model not in DIRECT_MODELS]:
+        elif not set(models) & set(DIRECT_MODELS):
             raise InputError(
-                f"The backbone {backbone} does not combine with {', '.join(strange)}: study it with --models "
+                f"The backbone {backbone} does not combine with {', '.join(models)}: study it with --models "
                 f"{','.join(DIRECT_MODELS)}."
             )
     if not models or not backbones:
@@ -154,6 +154,7 @@ def plan(
         for given in backbones
         for model in models
         for backbone in (NO_BACKBONE if model in BASELINES.names() else given,)
+        if backbone not in DIRECT or model in DIRECT_MODELS  # others need a network
     )
     return list(dict.fromkeys(planned))  # a name given twice is one
 

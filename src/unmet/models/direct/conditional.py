@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 NEIGHBOURS = 200  # past forecasts that make up a distribution
 WINDOW = 13 * 168  # hours before, in which these are looked for
-POINTS = 60  # expected values at which distributions are computed; quantiles in between are linear
+POINTS = 60  # expected values at which distributions are computed; linear in between, proportional beyond
 
 
 @compiled()
@@ -51,7 +51,8 @@ def conditional_quantiles(expected: Floats, came: Floats, asked: Floats, levels:
         order = np.argsort(mean)
         mean, value = mean[order], value[order]
         k = min(NEIGHBOURS, n)
-        points = np.unique(np.quantile(asked[:, r], np.linspace(0.0, 1.0, min(POINTS, targets))))
+        # Points do not depend on what is asked, so that the same hour always gets the same answer.
+        points = np.unique(np.quantile(mean, np.linspace(0.0, 1.0, POINTS)))
         table = np.zeros((len(points), number + 2))
         for p in range(len(points)):
             centre = np.searchsorted(mean, points[p])
@@ -69,6 +70,9 @@ def conditional_quantiles(expected: Floats, came: Floats, asked: Floats, levels:
                 table[p, j] = sample[low] + (at - low) * (sample[high] - sample[low])
             table[p, number] = sample.mean()
             table[p, number + 1] = np.searchsorted(sample, 0.0, side="right") / k
+        inside = np.minimum(np.maximum(asked[:, r], points[0]), points[-1])
+        beyond = np.where(inside > 0, asked[:, r] / np.maximum(inside, 1e-300), 1.0)
         for j in range(number + 2):
-            made[:, r, j] = np.interp(asked[:, r], points, table[:, j])
+            values = np.interp(inside, points, table[:, j])
+            made[:, r, j] = values * beyond if j <= number else values
     return made

@@ -161,7 +161,7 @@ def expect(members: Sequence[Member], history: History, first: int, last: int, h
     """
     made = np.full((len(members), len(bands(horizon)), last - first, history.regions), np.nan)
     size = max(1, CHUNK // max(history.regions, 1))
-    for band, (nearest, farthest) in enumerate(bands(horizon)):
+    for band, (nearest, farthest) in enumerate(bands(horizon) if members else ()):
         for begin in range(max(first, farthest), last, size):
             hours = np.arange(begin, min(begin + size, last))
             ahead = nearest + hours * STRIDE % (farthest - nearest + 1)

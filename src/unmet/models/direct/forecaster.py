@@ -285,6 +285,18 @@ class DirectForecaster(Forecaster):
         extra = {"mean": made[..., -2], "no_demand": made[..., -1]}
         return long_frame(self.regions_, times, np.sort(made[..., :-2], axis=-1), levels, extra)
 
+    def series(self, panel: Any, last_hours: int | None = None) -> Series:
+        """A panel of the model's regions as arrays, with the column that was learned."""
+        self.check_fitted()
+        return read_series(
+            panel,
+            target=self.target,
+            extras=self.features,
+            with_lost=self._reads_lost(),
+            names=self.regions_,
+            last_hours=last_hours,
+        )
+
     def _reads_lost(self) -> bool:
         return self.likelihood == "exposure"
 
