@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unmet.compiled import compiled
-from unmet.demand.occupancy import HOUR_MS
+from unmet.demand.calendar import HOUR_MS
 from unmet.demand.panel import Panel
 from unmet.demand.spells import FULL
 from unmet.estimation.clock import BINS_AN_HOUR
@@ -109,7 +109,7 @@ class Truth:
     @property
     def weeks(self) -> Floats:
         """Weeks for which each site was open, (sites,)."""
-        return np.maximum((self.network.closed_ms - self.network.opened_ms) / WEEK_MS, 1 / 7)
+        return np.asarray(np.maximum((self.network.closed_ms - self.network.opened_ms) / WEEK_MS, 1 / 7))
 
     @property
     def is_open(self) -> Booleans:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from unmet.compiled import compiled
 from unmet.demand.spells import FULL
 from unmet.estimation.clock import BIN_MS, BINS_AN_HOUR
-from unmet.estimation.spill import find_neighbours
+from unmet.estimation.spill import nearest_sites
 from unmet.planning.candidates import Candidates, prefers, pulls
 from unmet.planning.changes import World
 from unmet.planning.drivers import Drivers, Truth
@@ -103,16 +103,15 @@ def play_together(world: World, built: Built, candidates: Candidates | None = No
 
 def _neighbours(truth: Truth) -> tuple[Integers, float]:
     """The nearest other site of each within reach, -1 for none, and the share of drivers with one who divert."""
-    nobody = np.full(truth.sites, -1)
-    found = find_neighbours(truth.panel.sites)
-    if found is None or truth.spill < LEAST_SPILL:
-        return nobody, 0.0
+    near = nearest_sites(truth.panel.sites)
+    if (near < 0).all() or truth.spill < LEAST_SPILL:
+        return np.full(truth.sites, -1), 0.0
     # The estimator's share is one of all drivers turned away; of those with a free site nearby it is larger.
     hidden = truth.hidden
     mean = hidden.drivers.mean(axis=0)
-    has_near = found.near[hidden.site] >= 0
+    has_near = near[hidden.site] >= 0
     reach = float((mean * has_near).sum() / max(mean.sum(), 1e-9))
-    return found.near, min(truth.spill / max(reach, truth.spill), 1.0)
+    return near, min(truth.spill / max(reach, truth.spill), 1.0)
 
 
 def _touched(world: World, built: Built, near: Integers, candidates: Candidates | None) -> list[int]:

@@ -200,9 +200,10 @@ def forecaster_of(run: Run, time_zone: str) -> Forecaster:
     oracle = run.model == ORACLE
     likelihood, target = (UNAWARE, "y_true") if oracle else (run.model, "y")
     if run.backbone in DIRECT:  # nothing is trained by epochs, and one hour ahead is one of its horizons
-        return Forecaster(
+        direct: Forecaster = Forecaster(
             run.backbone, likelihood, levels=LEVELS, seed=run.seed, horizon=1, target=target, time_zone=time_zone
         )
+        return direct
     return study_forecaster(run.backbone, likelihood, run.seed, run.training, time_zone, target)
 
 

@@ -13,7 +13,7 @@ def study_forecaster(
     backbone: str, likelihood: str, seed: int, training: Training, time_zone: str, target: str = "y"
 ) -> Forecaster:
     """A forecaster as the paper has it: one network, one hour ahead, quantiles as they come."""
-    return Forecaster(
+    made: Forecaster = Forecaster(
         backbone,
         likelihood,
         levels=LEVELS,
@@ -27,3 +27,4 @@ def study_forecaster(
         time_zone=time_zone,
         workers=1,
     )
+    return made
