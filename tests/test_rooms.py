@@ -13,6 +13,8 @@ SOURCE = Path(__file__).parents[1] / "src" / "unmet"
 ORDER = [
     "errors",
     "registry",
+    "manifest",
+    "claims",
     "runs",
     "compiled",
     "zones",

@@ -57,7 +57,7 @@ def write_trips(
         "out": str(out),
     }
     aside = out.with_name(f"{out.stem}.rejected.parquet")
-    with atomic_file(out) as draft:
+    with atomic_file(out, overwrite=overwrite) as draft:
         trips.write_parquet(draft) if out.suffix == ".parquet" else trips.write_csv(draft)
     if rejected.is_empty():
         aside.unlink(missing_ok=True)  # of an earlier run

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from unmet import __version__
-from unmet.cli import city, model, records, sources, study
+from unmet.cli import check, city, model, records, sources, study
 from unmet.cli.options import BACKBONES, LIKELIHOODS, QUEUES
 from unmet.errors import InputError
 
@@ -25,6 +25,7 @@ for _verb in (
     *(city.demo, city.trips, city.simulate),
     *(sources.inspect, sources.fetch, records.panel, records.recover),
     *(model.fit, model.forecast, model.evaluate),
+    check.check,
 ):
     app.command()(_verb)
 app.add_typer(study.app, name="study")
