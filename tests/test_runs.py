@@ -116,14 +116,14 @@ def test_a_folder_that_somebody_fills_meanwhile_is_left_alone(tmp_path):
             out.mkdir(exist_ok=True)
             (out / "thesis").write_text("precious")
 
-    with pytest.raises(InputError, match="the result is in .*run-1"):
+    with pytest.raises(InputError, match=r"the result is in .*run-1"):
         work()
     assert (out / "thesis").read_text() == "precious"
     assert (tmp_path / "run-1" / "table").read_text() == "mine"
     (out / "thesis").unlink()
     out.rmdir()
     write(out, "old")
-    with pytest.raises(InputError, match="the result is in .*run-2"):
+    with pytest.raises(InputError, match=r"the result is in .*run-2"):
         work(overwrite=True)
     assert (out / "thesis").read_text() == "precious"
     assert (out / "table").read_text() == "old"

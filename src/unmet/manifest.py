@@ -1,4 +1,4 @@
-"""Manifests: what a run wrote, with hashes and versions, so that damage shows and only a run's own files are replaced."""
+"""Manifests: what a run wrote, with hashes and versions: damage shows, and only a run's own files are replaced."""
 
 from __future__ import annotations
 
@@ -99,10 +99,11 @@ def foreign_paths(folder: Path, *, by_name: bool = False) -> list[str]:
 
 def _paths(folder: Path) -> list[str]:
     """Files, links and empty folders below a folder, its manifest left out."""
-    found = []
-    for path in sorted(folder.rglob("*")):
-        if path.is_symlink() or not path.is_dir() or not any(path.iterdir()):
-            found.append(path.relative_to(folder).as_posix())
+    found = [
+        path.relative_to(folder).as_posix()
+        for path in sorted(folder.rglob("*"))
+        if path.is_symlink() or not path.is_dir() or not any(path.iterdir())
+    ]
     return [name for name in found if name != MANIFEST]
 
 

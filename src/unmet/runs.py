@@ -73,7 +73,7 @@ def _check_replaceable(path: Path, *, overwrite: bool) -> None:
     if foreign := foreign_paths(path):
         raise InputError(
             f"{path} holds what no run of unmet wrote, or what was changed since ({', '.join(foreign[:3])}), so it is "
-            "not replaced: name another folder with --out."
+            "not replaced: delete it yourself, or name another folder with --out."
         )
 
 

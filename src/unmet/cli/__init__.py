@@ -9,8 +9,8 @@ import typer
 
 from unmet import __version__
 from unmet.cli import check, city, model, records, sources, study
-from unmet.cli.options import BACKBONES, LIKELIHOODS, QUEUES
-from unmet.errors import InputError
+from unmet.cli.gate import run_guarded
+from unmet.cli.options import BACKBONES, LIKELIHOODS, QUEUES, with_memory_limit
 
 __all__ = ["BACKBONES", "LIKELIHOODS", "QUEUES", "app", "main"]
 
@@ -27,17 +27,16 @@ for _verb in (
     *(model.fit, model.forecast, model.evaluate),
     check.check,
 ):
-    app.command()(_verb)
+    app.command()(with_memory_limit(_verb))
+for _command in study.app.registered_commands:
+    if _command.callback:
+        _command.callback = with_memory_limit(_command.callback)
 app.add_typer(study.app, name="study")
 
 
 def main() -> None:
     """Run the command; input that cannot be used gives one sentence and exit code 2."""
-    try:
-        app()
-    except InputError as error:
-        print(f"unmet: {error}", file=sys.stderr)
-        sys.exit(2)
+    run_guarded(app, sys.argv[1:])
 
 
 def _version(asked: bool) -> None:

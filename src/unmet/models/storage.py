@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,11 @@ from safetensors.torch import load_file, save_file
 
 from unmet import __version__
 from unmet.errors import InputError
+from unmet.files import read_json
 from unmet.models.calibration import Calibration
 from unmet.models.encoding import Encoding
 from unmet.models.forecaster import Forecaster, Split
+from unmet.models.model_file import check_model_file, check_weights
 from unmet.models.training import Training
 from unmet.runs import write_json
 
@@ -68,7 +69,7 @@ def load_model(folder: Path) -> Forecaster:
     if not (folder / "model.json").is_file():
         raise InputError(f"There is no model at {folder}: give the folder that `unmet fit` wrote.")
     try:
-        stored = json.loads((folder / "model.json").read_text(encoding="utf-8"))
+        stored = read_json(folder / "model.json")
         if stored["format"] > FORMAT:
             raise InputError(f"The model at {folder} was written by unmet {stored['unmet']}: install that version.")
         if stored["format"] < FORMAT and stored.get("unseen"):
@@ -76,7 +77,9 @@ def load_model(folder: Path) -> Forecaster:
                 f"The model at {folder} was written by unmet {stored['unmet']}, which estimated lost demand in another "
                 "way: make the panel with `unmet panel`, and fit the model anew with `unmet fit`."
             )
+        check_model_file(stored)
         weights = load_file(folder / "weights.safetensors")
+        check_weights(weights)
         return _forecaster(stored, weights)
     except InputError:
         raise

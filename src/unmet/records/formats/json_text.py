@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 from pydantic_core import PydanticCustomError
 
 from unmet.errors import InputError
+from unmet.files import check_regular
 from unmet.records.formats.base import LINE, REJECTED
 
 __all__ = ["Member", "Reject", "Scalar", "flat_cells", "problem", "read_members", "rejected_frame", "text_frame"]
@@ -23,6 +24,7 @@ __all__ = ["Member", "Reject", "Scalar", "flat_cells", "problem", "read_members"
 Reject = tuple[int, str, str | None, str]  # number of the member, column, value, reason
 
 _CHUNK = 1 << 20  # characters
+_LONGEST = 1 << 28  # characters of one value
 _BATCH = 20_000  # rows that are Python objects at one time
 _DEPTH = 3  # objects within objects that become columns: cdr_location.coordinates.latitude
 _SHOWN = 200  # characters of a value that could not be used
@@ -135,6 +137,7 @@ def read_members(path: Path, key: str, envelopes: list[dict[str, Any]] | None = 
 
 
 def _open(path: Path) -> TextIO:
+    check_regular(path)
     with path.open("rb") as file:
         zipped = file.read(2) == b"\x1f\x8b"
     with gzip.open(path) if zipped else path.open("rb") as file:
@@ -228,6 +231,8 @@ class _Stream:
         self.at += 1
 
     def _more(self, size: int) -> bool:
+        if len(self.text) - self.at > _LONGEST:
+            raise InputError(f"{self.path} holds a value of over {_LONGEST:,} characters: check what it holds.")
         chunk = self.file.read(size)
         if chunk:
             self.text, self.before, self.at = self.text[self.at :] + chunk, self.before + self.at, 0
