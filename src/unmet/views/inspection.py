@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.markup import escape
 
+from unmet.errors import printable
 from unmet.views.terminal import report_grid
 
 if TYPE_CHECKING:
-    from unmet.errors import printable
-from unmet.records.inspection import Inspection
+    from unmet.records.inspection import Inspection
 
 __all__ = ["print_inspections"]
 
