@@ -9,7 +9,10 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import stat
+import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -77,11 +80,43 @@ def unpack(path: Path) -> bytes:
 
 @contextmanager
 def panics_as_errors() -> Iterator[None]:
-    """Polars' panics, which are no `Exception`, as its errors, which callers expect."""
+    """Polars' panics, which are no `Exception` and print a backtrace, as its errors, which callers expect."""
     try:
-        yield
+        with _without_backtraces():
+            yield
     except PanicException as error:
         raise ComputeError(f"it is damaged: {error}") from None
+
+
+_quiet_lock = threading.Lock()
+_quiet_readers = 0  # threads that read at this moment
+_quiet_stderr: int | None = None  # standard error as it was before
+
+
+@contextmanager
+def _without_backtraces() -> Iterator[None]:
+    """Keep what Rust itself prints off standard error; nothing in Python can tell it to be silent."""
+    global _quiet_readers, _quiet_stderr  # noqa: PLW0603 (one standard error for all threads)
+    with _quiet_lock:
+        if _quiet_readers == 0:
+            try:
+                sys.stderr.flush()
+                _quiet_stderr = os.dup(2)
+                nowhere = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nowhere, 2)
+                os.close(nowhere)
+            except (OSError, AttributeError, ValueError):  # there is none
+                _quiet_stderr = None
+        _quiet_readers += 1
+    try:
+        yield
+    finally:
+        with _quiet_lock:
+            _quiet_readers -= 1
+            if _quiet_readers == 0 and _quiet_stderr is not None:
+                os.dup2(_quiet_stderr, 2)
+                os.close(_quiet_stderr)
+                _quiet_stderr = None
 
 
 def read_parquet(path: Path, **options: Any) -> pl.DataFrame:

@@ -156,13 +156,15 @@ def read_frame(path: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
         raise InputError(f"{path} is neither a CSV in UTF-8 nor a Parquet file ({reason}).") from None
     if "\x00" in text[:100_000]:
         raise InputError(f"{path} is a binary file: give a CSV or Parquet file.")
+    if not text.strip():
+        raise InputError(f"{path} is empty: give a CSV or Parquet file with a header.")
     return _read_csv(text)
 
 
 def _read_csv(text: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     lines = text.splitlines()
     separator = max(",;\t", key=lines[0].count)
-    header = next(csv.reader(lines[:1], delimiter=separator))
+    header = next(csv.reader(lines[:1], delimiter=separator), [])
     if '"' not in text and all(line.count(separator) == len(header) - 1 for line in lines) and len(header) > 1:
         frame = pl.read_csv("\n".join(lines).encode(), separator=separator, infer_schema=False, quote_char=None)
         return _with_lines(frame, 2), _no_rejects()

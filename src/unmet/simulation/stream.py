@@ -316,11 +316,13 @@ class _Buckets:
         """Sort one part's trips, which are all of some vehicles', into buckets."""
         if kept.is_empty():
             return
-        trips = kept.with_columns(
-            vehicle=pl.col("vehicle_id").replace_strict(ids, np.arange(len(ids)), return_dtype=pl.Int32),
+        runs = kept["vehicle_id"].rle().struct.unnest()  # trips come by vehicle and start
+        vehicle = np.repeat(ids.search_sorted(runs["value"]).to_numpy().astype(np.int32), runs["len"].to_numpy())
+        goes_on = pl.col("vehicle") == pl.col("vehicle").shift(-1)
+        trips = kept.with_columns(vehicle=pl.Series(vehicle)).with_columns(
             end_s=pl.col("end_time").dt.epoch("ms") / 1000,
-            next_start_s=pl.col("start_time").shift(-1).over("vehicle_id", order_by="start_time").dt.epoch("ms") / 1000,
-        ).with_columns(pl.col("next_start_s").fill_null(np.inf))
+            next_start_s=pl.when(goes_on).then(pl.col("start_time").shift(-1).dt.epoch("ms") / 1000).otherwise(np.inf),
+        )
         first, last = trips.select(pl.col("start_time").min(), end=pl.col("end_time").max()).row(0)
         self.first = first if self.first is None else min(self.first, first)
         self.last = last if self.last is None else max(self.last, last)

@@ -169,6 +169,20 @@ def _document(stream: _Stream, key: str, envelopes: list[dict[str, Any]] | None)
             envelopes.append(fields)
 
 
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")  # as JSON writes half of a character
+
+
+def _whole_characters(value: Any) -> Any:
+    """A value in which halves of characters without their other half, which no table can hold, are replaced."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        return [_whole_characters(part) for part in value]
+    if isinstance(value, dict):
+        return {_whole_characters(name): _whole_characters(part) for name, part in value.items()}
+    return value
+
+
 class _Stream:
     """The text of a JSON file, decoded value by value."""
 
@@ -201,8 +215,9 @@ class _Stream:
             else:
                 is_number = isinstance(value, int | float)
                 if end < len(self.text) or not is_number or not self._more(size):  # 12 may go on as 123
+                    has_halves = _HALF.search(self.text, self.at, end) is not None
                     self.at = end
-                    return value
+                    return _whole_characters(value) if has_halves else value
             size *= 2
 
     def array(self) -> Iterator[Any]:
