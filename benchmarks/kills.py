@@ -1,4 +1,4 @@
-"""Random `kill -9` of every verb that writes: `python -m benchmarks.kills` (minutes), or only some, as `... panel fit`.
+"""Random `kill -9` of every verb that writes: `python -m benchmarks.kills`, or of some, as in `... panel fit 5`.
 
 `simulate`, `panel`, `recover` and `fit` replace a run of their own again and again, and are killed at random moments.
 After each kill the next verb (`unmet check`) must find a whole run in the place, no process may be left after ten
@@ -126,7 +126,8 @@ def whole_files(out: Path) -> dict[str, str]:
 
 def main() -> None:
     """Kill the verbs that were named, or all of them."""
-    chosen = sys.argv[1:] or [*VERBS, "study"]
+    chosen = [word for word in sys.argv[1:] if not word.isdecimal()] or [*VERBS, "study"]
+    kills = next((int(word) for word in sys.argv[1:] if word.isdecimal()), KILLS_EACH)
     fine = True
     with tempfile.TemporaryDirectory(prefix="unmet-kills-") as name:
         folder = Path(name)
@@ -134,7 +135,7 @@ def main() -> None:
             write_inputs(folder)
         for verb in chosen:
             if verb in VERBS:
-                fine &= kill_verb(verb, folder, KILLS_EACH)
+                fine &= kill_verb(verb, folder, kills)
     sys.exit(not (fine and ("study" not in chosen or kill_study())))
 
 

@@ -96,7 +96,7 @@ _quiet_stderr: int | None = None  # standard error as it was before
 @contextmanager
 def _without_backtraces() -> Iterator[None]:
     """Keep what Rust itself prints off standard error; nothing in Python can tell it to be silent."""
-    global _quiet_readers, _quiet_stderr  # noqa: PLW0603 (one standard error for all threads)
+    global _quiet_readers, _quiet_stderr
     with _quiet_lock:
         if _quiet_readers == 0:
             try:

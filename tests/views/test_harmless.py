@@ -51,3 +51,6 @@ def test_cells_that_a_spreadsheet_would_run_are_text():
     safe = spreadsheet_safe(frame)
     assert safe["id"].to_list() == ["'=cmd|' /C calc'!A0", "+1", "'-2+3", "'@SUM(A1)", "'\t=1", "ok", None, "-7"]
     assert safe["kwh"].equals(frame["kwh"])
+    two = pl.DataFrame({"a": ["=1", "b"], "b": ["c", "@d"]})
+    assert spreadsheet_safe(two).rows() == [("'=1", "c"), ("b", "'@d")]
+    assert spreadsheet_safe(pl.DataFrame({"kwh": [1.0]})).rows() == [(1.0,)]

@@ -42,6 +42,11 @@ def spreadsheet_safe(table: pl.DataFrame) -> pl.DataFrame:
 
     Source: OWASP, CSV Injection. Parquet files keep the text as it is.
     """
-    text = pl.col(pl.String)
-    is_formula = text.str.contains(_FORMULA) & ~text.str.contains(_PLAIN_NUMBER)
-    return table.with_columns(pl.when(is_formula).then(pl.concat_str(pl.lit("'"), text)).otherwise(text).name.keep())
+    cells = {name: pl.col(name) for name, dtype in table.schema.items() if dtype == pl.String}
+    return table.with_columns(
+        pl.when(text.str.contains(_FORMULA) & ~text.str.contains(_PLAIN_NUMBER))
+        .then(pl.concat_str(pl.lit("'"), text))
+        .otherwise(text)
+        .alias(name)
+        for name, text in cells.items()
+    )
