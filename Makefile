@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test check bench clean
+.PHONY: demo test check bench oldest audit clean
 
 $(VENV)/user: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -33,6 +33,21 @@ check: $(VENV)/dev
 bench: $(VENV)/dev
 	@$(BIN)/python -m benchmarks
 
+# The oldest versions that pyproject.toml allows, but for torch, whose older builds bring gigabytes for graphics cards.
+oldest: $(VENV)/user
+	@test -x $(VENV)-oldest/bin/python || $(BIN)/python -m venv $(VENV)-oldest
+	@$(VENV)-oldest/bin/pip install --quiet --disable-pip-version-check uv
+	@grep '^torch==' constraints.txt > $(VENV)-oldest/override.txt
+	@$(VENV)-oldest/bin/uv pip install --quiet --python $(VENV)-oldest/bin/python --resolution lowest-direct \
+		--override $(VENV)-oldest/override.txt -e '.[dev]'
+	@$(VENV)-oldest/bin/python -m pytest -n 2 --dist worksteal -W default
+
+# Known holes in the versions that installs use.
+audit: $(VENV)/user
+	@test -x $(VENV)-audit/bin/python || $(BIN)/python -m venv $(VENV)-audit
+	@$(VENV)-audit/bin/pip install --quiet --disable-pip-version-check pip-audit
+	@$(VENV)-audit/bin/pip-audit --requirement constraints.txt --no-deps --disable-pip
+
 clean:
-	rm -rf $(VENV) demo dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-oldest $(VENV)-audit demo dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

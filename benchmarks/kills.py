@@ -1,6 +1,11 @@
-"""Ten random `kill -9` of a study, which must give the bytes of one left alone: `python -m benchmarks.kills` (minutes).
+"""Random `kill -9` of every verb that writes: `python -m benchmarks.kills`, or of some, as in `... panel fit 5`.
 
-A study that ends before it is killed is compared as well, and another one is begun in its place.
+`simulate`, `panel`, `recover` and `fit` replace a run of their own again and again, and are killed at random moments.
+After each kill the next verb (`unmet check`) must find a whole run in the place, no process may be left after ten
+seconds, and files beside it must be as they were; the last run, left alone, must give the bytes of the first one.
+
+A study is killed ten times, and goes on each time; it must give the bytes of one left alone. A study that ends before
+it is killed is compared as well, and another one is begun in its place.
 """
 
 from __future__ import annotations
@@ -12,6 +17,10 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+import psutil
+
+from unmet.manifest import read_manifest
 
 KILLS = 10
 STUDY = ("study", "total", "--queue", "first-come", "--penetration", "0.05", "--models", "quantile,censored-quantile",
@@ -41,8 +50,97 @@ def finish(out: Path) -> None:
         sys.exit(f"unmet {' '.join(STUDY)} failed")
 
 
+VERBS = ("simulate", "panel", "recover", "fit")
+KILLS_EACH = 10
+ORPHAN_SECONDS = 10
+
+
+def unmet(*arguments: object) -> subprocess.Popen[bytes]:
+    """A verb in a process of its own."""
+    command = [sys.executable, "-m", "unmet", *map(str, arguments)]
+    quiet = os.environ | {"PYTHONWARNINGS": "ignore"}
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=quiet)
+
+
+def write_inputs(folder: Path) -> None:
+    """A small city, its records and their panel."""
+    from tests.simulation.cities import small_city
+
+    city = small_city(1, 60, 200, 6, 2)
+    city.trips.write_parquet(folder / "trips.parquet")
+    city.stations.write_parquet(folder / "stations.parquet")
+    given = ["--trips", folder / "trips.parquet", "--stations", folder / "stations.parquet"]
+    if unmet("simulate", *given, "--out", folder / "run").wait() != 0:
+        sys.exit("unmet simulate failed")
+
+
+def arguments_of(verb: str, folder: Path) -> list[object]:
+    """What a verb is run with."""
+    stations = ["--stations", folder / "stations.parquet"]
+    return {
+        "simulate": ["--trips", folder / "trips.parquet", *stations],
+        "panel": [folder / "run" / "sessions.parquet", *stations],
+        "recover": [folder / "run" / "sessions.parquet", *stations, "--draws", 50],
+        "fit": [folder / "run", "--seeds", 2, "--workers", 2, "--epochs", 3, "--lags", 24, "--horizon", 24],
+    }[verb]
+
+
+def kill_verb(verb: str, folder: Path, kills: int) -> bool:
+    """Kill a verb so many times, and say whether nothing was harmed."""
+    out, thesis = folder / f"out-{verb}" / "run", folder / f"out-{verb}" / "thesis.txt"
+    thesis.parent.mkdir()
+    thesis.write_text("precious")
+    command = [verb, *arguments_of(verb, folder), "--overwrite", "--out", out]
+    begun = time.perf_counter()
+    if unmet(*command).wait() != 0:
+        sys.exit(f"unmet {verb} failed")
+    seconds, expected = time.perf_counter() - begun, whole_files(out)
+    fine, done = True, 0
+    while done < kills:
+        process = psutil.Process((running := unmet(*command)).pid)
+        try:
+            running.wait(random.uniform(0, 1.05 * seconds))  # noqa: S311
+            continue
+        except subprocess.TimeoutExpired:
+            workers = process.children(recursive=True)
+            running.kill()
+            running.wait()
+        done += 1
+        orphans = psutil.wait_procs(workers, timeout=ORPHAN_SECONDS)[1]
+        checked = unmet("check", out).wait() == 0
+        good = checked and not orphans and thesis.read_text() == "precious" and whole_files(out) == expected
+        fine &= good
+        print(f"{verb}, kill {done}: {'whole' if good else 'HARMED'} ({len(workers)} workers ended)", flush=True)
+    again = unmet(*command).wait() == 0 and whole_files(out) == expected
+    left = sorted(path.name for path in out.parent.iterdir() if path.name not in ("run", "thesis.txt"))
+    verdict = "the same bytes" if again else "OTHER BYTES"
+    print(f"{verb}: the next run gives {verdict}; left beside it: {left or 'nothing'}", flush=True)
+    return fine and again and not left
+
+
+def whole_files(out: Path) -> dict[str, str]:
+    """Hashes of a run's files, from its manifest; pages and models hold no times, so they are compared too."""
+    manifest = read_manifest(out)
+    return {} if manifest is None else manifest.files
+
+
 def main() -> None:
-    """Kill, go on, and compare."""
+    """Kill the verbs that were named, or all of them."""
+    chosen = [word for word in sys.argv[1:] if not word.isdecimal()] or [*VERBS, "study"]
+    kills = next((int(word) for word in sys.argv[1:] if word.isdecimal()), KILLS_EACH)
+    fine = True
+    with tempfile.TemporaryDirectory(prefix="unmet-kills-") as name:
+        folder = Path(name)
+        if set(chosen) & set(VERBS):
+            write_inputs(folder)
+        for verb in chosen:
+            if verb in VERBS:
+                fine &= kill_verb(verb, folder, kills)
+    sys.exit(not (fine and ("study" not in chosen or kill_study())))
+
+
+def kill_study() -> bool:
+    """Kill a study, go on, and compare."""
     same = True
     with tempfile.TemporaryDirectory(prefix="unmet-kills-") as name:
         folder = Path(name)
@@ -67,7 +165,7 @@ def main() -> None:
             studies += 1
         finish(out)
         same &= compare(out, expected, studies)
-    sys.exit(not same)
+    return same
 
 
 def compare(out: Path, expected: dict[str, bytes], study: int) -> bool:

@@ -12,7 +12,12 @@ SOURCE = Path(__file__).parents[1] / "src" / "unmet"
 # From top to bottom. Rooms on one line do not import each other's lower neighbours.
 ORDER = [
     "errors",
+    "memory",
+    "files",
+    "processes",
     "registry",
+    "manifest",
+    "claims",
     "runs",
     "compiled",
     "zones",

@@ -2,20 +2,55 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
-__all__ = ["InputError", "refusal"]
+__all__ = ["InputError", "printable", "refusal", "shortened"]
+
+LONGEST_MESSAGE = 1200  # characters
+LONGEST_VALUE = 120
+# Control characters, among them those that begin escape codes of terminals; marks that turn the direction of writing,
+# and half characters, which cannot be printed at all. Line breaks and tabs may stay.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def printable(text: str) -> str:
+    r"""Text that a terminal shows and does not obey: control characters as `\x1b`.
+
+    Example:
+        >>> print(printable("a\x1b[31mb"))
+        a\x1b[31mb
+    """
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def shortened(text: str, most: int = LONGEST_VALUE) -> str:
+    """Text of about `most` characters: of a longer one two thirds from its beginning and one from its end.
+
+    Example:
+        >>> shortened("0123456789", 6)
+        '0123 ... 89'
+    """
+    if len(text) <= most:
+        return text
+    end = most // 3
+    return f"{text[: most - end]} ... {text[-end:]}"
 
 
 class InputError(Exception):
     """Input that cannot be used: one clear sentence that names the remedy.
 
-    The command line prints it without a traceback and exits with code 2.
+    The command line prints it without a traceback and exits with code 2. Values from outside are part of the sentence,
+    so what a terminal would obey is made visible, and a sentence that goes on and on is shortened.
     """
+
+    def __init__(self, sentence: str = "") -> None:
+        super().__init__(shortened(printable(sentence), LONGEST_MESSAGE))
 
 
 def refusal(error: ValidationError, source: str, unknown: str, hints: Mapping[str, str] | None = None) -> InputError:
@@ -29,4 +64,12 @@ def refusal(error: ValidationError, source: str, unknown: str, hints: Mapping[st
     if first["type"] == "extra_forbidden":
         return InputError(f"{source} {unknown.format(name=repr(name))}.")
     problem = first["msg"].removeprefix("Value error, ").replace("Input should be", "it should be").rstrip(".")
-    return InputError(f"{source}: {name} = {first['input']!r} makes no sense: {problem}{(hints or {}).get(name, '')}.")
+    value, hint = shortened(_shown(first["input"])), (hints or {}).get(name, "")
+    return InputError(f"{source}: {name} = {value} makes no sense: {problem}{hint}.")
+
+
+def _shown(value: object) -> str:
+    """A value as text; what is large or deeply nested is named only, because its text could be larger still."""
+    if isinstance(value, int) and abs(value) >= 10**20:  # Python does not print thousands of digits
+        return f"a number of {value.bit_length()} bits"
+    return repr(value) if isinstance(value, str | int | float | dt.date | None) else f"a {type(value).__name__}"

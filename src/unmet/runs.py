@@ -2,95 +2,175 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from unmet.claims import Claim, claimed, settle_beside
 from unmet.errors import InputError
+from unmet.manifest import MANIFEST, foreign_paths, write_manifest
 
 __all__ = ["MANIFEST", "atomic_file", "available_cores", "cache_folder", "run_folder", "write_json"]
 
-
-MANIFEST = ".unmet-run"  # lists what a run wrote, so that only that is ever replaced
+FILE_PATIENCE_SECONDS = 10.0  # a file is written in a moment, so its other writer is waited for
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager
 def run_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
     """A folder to write a run into; it takes its name only when all is written.
 
-    A folder that holds something already is left alone, unless `overwrite` is set and all of it was written by a run.
+    The name is claimed from the start, so a second writer is refused at once. A folder that holds something already is
+    left alone, unless `overwrite` is set and all of it is as a run wrote it; one that somebody fills meanwhile is left
+    alone too, and the run then gets another name.
     """
     path = path.resolve()
-    _may_replace(path, overwrite=overwrite)
+    with _full_disk_told(path), ExitStack() as stack:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            settle_beside(path)
+            _check_replaceable(path, overwrite=overwrite)
+            claim = stack.enter_context(claimed(path))
+            _check_replaceable(path, overwrite=overwrite)
+            claim.new.mkdir()
+        except OSError as error:
+            raise _unwritable(path, error, "folder") from None
+        yield claim.new
+        write_manifest(claim.new)
+        _flush(claim.new)
+        _take_name(claim, overwrite=overwrite)
+
+
+def _unwritable(path: Path, error: OSError, kind: str) -> InputError:
+    return InputError(f"Cannot write to {path.parent}: {error.strerror}. Name another {kind} with --out.")
+
+
+@contextmanager
+def _full_disk_told(path: Path) -> Iterator[None]:
+    """A disk that is full, or turns read-only, as a sentence."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+        yield
     except OSError as error:
-        raise InputError(f"Cannot write to {path.parent}: {error.strerror}. Name another folder with --out.") from None
-    try:
-        yield draft
-        names = sorted(str(file.relative_to(draft)) for file in draft.rglob("*") if file.is_file())
-        (draft / MANIFEST).write_text("\n".join(names) + "\n", encoding="utf-8")
-        draft.chmod(0o755)
-        if path.exists():
-            old = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-            path.rename(old / "old")
-            try:
-                draft.rename(path)
-            except BaseException:
-                (old / "old").rename(path)
-                raise
-            finally:
-                shutil.rmtree(old, ignore_errors=True)
-        else:
-            draft.rename(path)
-    except BaseException:
-        shutil.rmtree(draft, ignore_errors=True)
-        raise
+        if error.errno not in (*FULL, errno.EROFS):
+            raise
+        raise InputError(
+            f"Cannot write to {path}: {error.strerror}. Free some space, or name another place with --out."
+        ) from None
 
 
-def _may_replace(path: Path, *, overwrite: bool) -> None:
+def _check_replaceable(path: Path, *, overwrite: bool) -> None:
     if path.exists() and not path.is_dir():
         raise InputError(f"{path} is a file: name a folder with --out.")
     if not path.exists() or not any(path.iterdir()):
         return
     if not overwrite:
         raise InputError(f"{path} is not empty: name another folder with --out, or allow --overwrite.")
-    manifest = path / MANIFEST
-    written = set(manifest.read_text(encoding="utf-8").splitlines()) if manifest.is_file() else set()
-    files = {str(file.relative_to(path)) for file in path.rglob("*") if not file.is_dir()}
-    foreign = sorted(files - written - {MANIFEST})
-    if foreign:
+    if foreign := foreign_paths(path):
         raise InputError(
-            f"{path} holds what no run of unmet wrote ({', '.join(foreign[:3])}), so it is not replaced: name another "
-            "folder with --out."
+            f"{path} holds what no run of unmet wrote, or what was changed since ({', '.join(foreign[:3])}), so it is "
+            "not replaced: delete it yourself, or name another folder with --out."
         )
 
 
+def _take_name(claim: Claim, *, overwrite: bool) -> None:
+    """Give a finished run its name, or another one if somebody has used that meanwhile."""
+    claim.new.chmod(0o755)
+    try:
+        _check_replaceable(claim.target, overwrite=overwrite)
+        if claim.target.exists() and any(claim.target.iterdir()):
+            _replace(claim)
+        else:
+            if claim.target.exists():
+                claim.target.rmdir()  # fails, as does the rename below, if something has just been put there
+            claim.new.rename(claim.target)
+    except (InputError, OSError):
+        if not claim.new.exists():
+            raise
+        kept = _free_name(claim.target)
+        claim.new.rename(kept)
+        raise InputError(
+            f"{claim.target} was used by somebody else during this run, so it is left alone: the result is in {kept}."
+        ) from None
+    _flush_entry(claim.target.parent)
+
+
+def _replace(claim: Claim) -> None:
+    """Put a run in the place of an older one by two renames; `claims` mends what an interruption leaves."""
+    claim.target.rename(claim.old)
+    try:
+        if foreign_paths(claim.old, by_name=True):  # put there since it was looked at
+            raise InputError(f"{claim.target} holds what no run of unmet wrote.")
+        claim.new.rename(claim.target)
+    except BaseException:
+        claim.old.rename(claim.target)
+        raise
+    shutil.rmtree(claim.old, ignore_errors=True)
+
+
+def _free_name(path: Path) -> Path:
+    return next(name for i in range(1, 10_000) if not (name := path.with_name(f"{path.name}-{i}")).exists())
+
+
+def _flush(folder: Path) -> None:
+    """Have the disk hold a folder before its name says that it is whole."""
+    for path in (*folder.rglob("*"), folder):
+        _flush_entry(path)
+
+
+def _flush_entry(path: Path) -> None:
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(handle)
+    except OSError as error:  # not every file system can flush a folder
+        if error.errno in (*FULL, errno.EIO):
+            raise
+    finally:
+        os.close(handle)
+
+
 @contextmanager
-def atomic_file(path: Path) -> Iterator[Path]:
-    """A path to write a file to; it takes its name only when it is whole."""
+def atomic_file(path: Path, *, overwrite: bool = True) -> Iterator[Path]:
+    """A path to write a file to; it takes its name only when it is whole.
+
+    Without `overwrite` a file that has the name by then is left alone.
+    """
     if path.is_dir():
         raise InputError(f"{path} is a folder: name a file.")
+    path = path.resolve()
+    with _full_disk_told(path), ExitStack() as stack:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            claim = stack.enter_context(claimed(path, FILE_PATIENCE_SECONDS))
+            claim.new.touch()
+        except OSError as error:
+            raise _unwritable(path, error, "place") from None
+        yield claim.new
+        claim.new.chmod(0o644)
+        _flush_entry(claim.new)
+        if overwrite:
+            claim.new.replace(path)
+        else:
+            _link_as(claim.new, path)
+
+
+def _link_as(draft: Path, path: Path) -> None:
+    """Give a file a name that nobody has."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    except OSError as error:
-        raise InputError(f"Cannot write to {path.parent}: {error.strerror}. Name another place with --out.") from None
-    os.close(handle)
-    draft = Path(name)
-    try:
-        yield draft
-        draft.chmod(0o644)
-        draft.replace(path)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
+        path.hardlink_to(draft)
+    except FileExistsError:
+        raise InputError(f"{path} is there already: name another file with --out, or allow --overwrite.") from None
+    except OSError:  # a file system without links
+        if path.exists():
+            raise InputError(f"{path} is there already: name another file, or allow --overwrite.") from None
+        draft.rename(path)
 
 
 def cache_folder() -> Path:

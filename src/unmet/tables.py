@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import datetime as dt
-import gzip
 import io
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +19,9 @@ from typing import Any, BinaryIO, Literal
 import polars as pl
 from polars.exceptions import PolarsError
 
-from unmet.errors import InputError
+from unmet.errors import InputError, shortened
+from unmet.files import COPIES, REMEDY, Unpacked, check_regular, read_parquet
+from unmet.memory import require_bytes
 
 __all__ = [
     "LINE",
@@ -121,8 +122,7 @@ def open_file(path: Path) -> Iterator[BinaryIO | None]:
 
     A file that is not there, is empty or is not whole gives one sentence.
     """
-    if not path.is_file():
-        raise InputError(f"There is no file {path}: check the path.")
+    check_regular(path)
     try:
         with path.open("rb") as file:
             head = file.read(4)
@@ -132,7 +132,7 @@ def open_file(path: Path) -> Iterator[BinaryIO | None]:
             if head == b"PAR1":
                 yield None
             elif head[:2] == b"\x1f\x8b":
-                with io.BufferedReader(gzip.open(file), 1 << 20) as unpacked:
+                with io.BufferedReader(Unpacked(file, path), 1 << 20) as unpacked:
                     yield unpacked
             else:
                 yield file
@@ -148,20 +148,23 @@ def read_frame(path: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
     try:
         with open_file(path) as file:
             if file is None:
-                return _with_lines(pl.read_parquet(path), 1), _no_rejects()
+                return _with_lines(read_parquet(path), 1), _no_rejects()
+            require_bytes(COPIES * path.stat().st_size, str(path), REMEDY)
             text = file.read().decode("utf-8-sig")
     except (PolarsError, UnicodeDecodeError) as error:
         reason = str(error).splitlines()[0][:200]
         raise InputError(f"{path} is neither a CSV in UTF-8 nor a Parquet file ({reason}).") from None
     if "\x00" in text[:100_000]:
         raise InputError(f"{path} is a binary file: give a CSV or Parquet file.")
+    if not text.strip():
+        raise InputError(f"{path} is empty: give a CSV or Parquet file with a header.")
     return _read_csv(text)
 
 
 def _read_csv(text: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     lines = text.splitlines()
     separator = max(",;\t", key=lines[0].count)
-    header = next(csv.reader(lines[:1], delimiter=separator))
+    header = next(csv.reader(lines[:1], delimiter=separator), [])
     if '"' not in text and all(line.count(separator) == len(header) - 1 for line in lines) and len(header) > 1:
         frame = pl.read_csv("\n".join(lines).encode(), separator=separator, infer_schema=False, quote_char=None)
         return _with_lines(frame, 2), _no_rejects()
@@ -273,7 +276,7 @@ def _named(frame: pl.DataFrame, table: Table, name: str, mapped: Mapping[str, st
         elif column.required and column.default is None:
             missing.append(column.name)
     if missing:
-        there = ", ".join(c for c in frame.columns if c != LINE) or "none"
+        there = shortened(", ".join(c for c in frame.columns if c != LINE), 500) or "none"
         needed = ", ".join(c.name for c in table.columns if c.required and c.default is None)
         raise InputError(
             f"{name} has no column {', '.join(missing)}: {table.name} need {needed}. Its columns are {there}."
@@ -304,7 +307,7 @@ def _cast(column: Column, dtype: pl.DataType) -> pl.Expr:
     if dtype == pl.String:
         value = value.str.strip_chars()
     if column.kind == "text":
-        return value.cast(pl.String)
+        return _shown(column.name, dtype).str.strip_chars()
     if column.kind == "time":
         return parse_time(value, dtype)
     number = value.cast(pl.Float64, strict=False)

@@ -16,6 +16,7 @@ from polars.testing import assert_frame_equal
 
 from tests.city.drives import START_MS, assert_lawful, assert_same, city, spoiled
 from unmet.city.gps import StitchRules, stitch_trips
+from unmet.city.gps_points import point_batches, usable_points
 from unmet.errors import InputError
 from unmet.tables import UTC, parse_time
 
@@ -190,3 +191,27 @@ def test_wrong_arguments_say_what_is_wrong(tmp_path: Path) -> None:
         with pytest.raises(InputError):
             bad()
     assert stitch_trips(points).points_kept == 1
+
+
+def test_lines_that_end_in_carriage_returns_are_lines(tmp_path):
+    rows = [f"v,2019-09-01T00:00:{i:02d}Z,55.{i:02d},12.5" for i in range(60)]
+    lines = ["vehicle_id,time,lat,lon", *rows]
+    frames = []
+    for name, end in (("cr", "\r"), ("lf", "\n"), ("crlf", "\r\n")):
+        path = tmp_path / name
+        path.write_bytes(end.join(lines).encode())
+        batches = list(point_batches(path, 7))
+        assert all(batch.frame.height <= 7 for batch in batches)
+        frames.append(pl.concat(usable_points(batch)[0] for batch in batches))
+    assert frames[0].height == 60
+    assert frames[0].equals(frames[1])
+    assert frames[1].equals(frames[2])
+
+
+def test_a_line_without_end_is_no_reason_to_run_out_of_memory(tmp_path):
+    path = tmp_path / "points.csv.gz"
+    with gzip.open(path, "wb") as file:
+        file.write(b"vehicle_id,time,lat,lon\n" + bytes(5 << 20))
+    batches = list(point_batches(path, 100))
+    assert sum(batch.odd.height for batch in batches) == 5
+    assert all(batch.frame.is_empty() for batch in batches)

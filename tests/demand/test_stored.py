@@ -50,9 +50,11 @@ def test_a_folder_is_replaced_only_when_asked(tmp_path):
     save_panel(made, tmp_path / "panel")
     with pytest.raises(InputError, match="not empty"):
         save_panel(made, tmp_path / "panel")
-    (tmp_path / "panel" / "sessions.parquet").write_bytes(b"")
     save_panel(made, tmp_path / "panel", overwrite=True)
     assert_same(made, load_panel(tmp_path / "panel"))
+    (tmp_path / "panel" / "sessions.parquet").write_bytes(b"changed by somebody")
+    with pytest.raises(InputError, match=r"changed since \(sessions.parquet\)"):
+        save_panel(made, tmp_path / "panel", overwrite=True)
 
 
 def test_models_read_the_table_alone(tmp_path):

@@ -174,3 +174,16 @@ def test_a_column_of_lists_is_refused(tmp_path):
     path.write_bytes(parquet(station_id=["A"], start=[[1]], end=["2018-01-02 11:00"], energy_kwh=[1]))
     with pytest.raises(InputError, match="column start holds List"):
         read_records([path])
+
+
+def test_a_mark_of_utf_8_before_text_that_is_not(tmp_path):
+    """A byte order mark, and yet a byte of Latin-1: in the beginning, or after it."""
+    header = b"session_id,station_id,start,end,energy_kwh\n"
+    rows = [b"%d,s\xe6by,2024-01-0%dT10:00:00Z,2024-01-0%dT11:00:00Z,5\n" % (i, i, i) for i in range(1, 9)]
+    plain = [row.replace(b"\xe6", b"") for row in rows]
+    for early in (True, False):
+        path = tmp_path / f"{early}.csv"
+        path.write_bytes(b"\xef\xbb\xbf" + header + b"".join(rows if early else plain * 400 + rows))
+        records = read_records(path)
+        assert "s\xe6by" in records.sessions["station_id"].to_list()
+        assert "session_id" in records.sessions.columns

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
+import os
+import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import polars as pl
+import psutil
 
 from unmet.study.cells import Ran, Run, plan
 from unmet.study.execute import Progress, execute
@@ -94,5 +97,30 @@ def _digest(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
+def pool_processes(of: int) -> list[psutil.Process]:
+    """The workers of a study that are alive."""
+    found = psutil.Process(of).children()
+    alive = [child for child in found if child.status() != psutil.STATUS_ZOMBIE]
+    return [child for child in alive if "popen_loky" in " ".join(child.as_dict(["cmdline"])["cmdline"] or ())]
+
+
+def perform_until(folder: Path, workers: int, runs: int) -> None:
+    """Perform the grid, lose a worker halfway if there are several, and stand still after so many runs.
+
+    The test that started this process therefore knows exactly what was kept when it kills it.
+    """
+    lost: list[psutil.Process] = []
+
+    def stand_still(progress: Progress) -> None:
+        if workers > 1 and progress.done >= runs // 2 and not lost:
+            lost.extend(pool_processes(os.getpid())[:1])
+            lost[0].kill()
+        if progress.done >= runs:
+            (folder / "stands-still").touch()
+            signal.pause()
+
+    perform_grid(folder, workers=workers, on_progress=stand_still)
+
+
 if __name__ == "__main__":
-    perform_grid(Path(sys.argv[1]), workers=int(sys.argv[2]))
+    perform_until(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))

@@ -11,11 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import psutil
 import pytest
 
-from tests.study.grids import digests, perform_grid, small_grid
+from tests.study.grids import digests, perform_grid, pool_processes, small_grid
 from unmet.errors import InputError
 from unmet.study.store import Store
 
@@ -35,38 +34,23 @@ def kept(folder: Path) -> int:
     return len(list((folder / "runs").glob("*.parquet")))
 
 
-def pool_processes(of: int) -> list[psutil.Process]:
-    """The workers of a study that are alive."""
-    found = psutil.Process(of).children()
-    alive = [child for child in found if child.status() != psutil.STATUS_ZOMBIE]
-    return [child for child in alive if "popen_loky" in " ".join(child.as_dict(["cmdline"])["cmdline"] or ())]
-
-
-def wait_for(folder: Path, results: int, study: subprocess.Popen[bytes]) -> None:
-    """Until there are so many results, and a random moment longer."""
-    while kept(folder) < results and study.poll() is None:
-        time.sleep(0.002)
-    time.sleep(0.05 * np.random.default_rng().random())
-
-
 def test_a_study_is_killed_again_and_again(undisturbed, tmp_path):
     """The whole study twice, then a worker of its pool, and then the whole again: its workers end with it."""
     before = 0
-    for workers in (1, 1, 2):
-        command = [sys.executable, "-m", "tests.study.grids", str(tmp_path), str(workers)]
+    for workers, runs in ((1, 2), (1, 2), (2, 4)):
+        command = [sys.executable, "-m", "tests.study.grids", str(tmp_path), str(workers), str(runs)]
         with subprocess.Popen(command, cwd=ROOT) as study:
-            wait_for(tmp_path, before + 2, study)
+            while not (tmp_path / "stands-still").exists():
+                assert study.poll() is None, "the study ended by itself"
+                time.sleep(0.01)
             pool = pool_processes(study.pid)
-            assert len(pool) == (workers if workers > 1 else 0)
-            if pool:
-                pool[0].kill()
-                wait_for(tmp_path, kept(tmp_path) + 2, study)
-                pool += pool_processes(study.pid)
             study.kill()
+        (tmp_path / "stands-still").unlink()
         assert study.returncode == -signal.SIGKILL
-        assert before + 2 <= kept(tmp_path) < RUNS
-        before = kept(tmp_path)
-        assert not psutil.wait_procs(pool, timeout=30)[1], "workers outlive the study"
+        assert kept(tmp_path) == before + runs
+        assert bool(pool) == (workers > 1)  # after a loss, runs are tried one at a time
+        before += runs
+        assert not psutil.wait_procs(pool, timeout=60)[1], "workers outlive the study"
     progress = perform_grid(tmp_path, workers=1)
     assert (progress.kept, progress.done) == (before, RUNS - before)
     assert digests(tmp_path) == undisturbed

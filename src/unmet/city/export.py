@@ -59,7 +59,7 @@ def write_trips(
         "distance_km": round(float(trips["distance_km"].sum()), 1),
         "out": str(out),
     }
-    _write(trips, out)
+    _write(trips, out, overwrite)
     return summary | _write_aside(rejected, aside), rejected
 
 
@@ -85,7 +85,7 @@ def write_matsim(
     network = read_network(source.network) if source.network else None
     made = read_matsim_trips(source.drives, source.crs, day, network, source.mode)
     stations = read_chargers(source.chargers, network, source.crs) if source.chargers and network else None
-    _write(made.trips, out)
+    _write(made.trips, out, overwrite)
     summary = {
         "source": str(source.drives),
         "legs_of_the_day": made.legs,
@@ -97,7 +97,7 @@ def write_matsim(
         "out": str(out),
     }
     if stations is not None:
-        _write(stations, places)
+        _write(stations, places, overwrite)
         summary |= {"stations": str(places), "plugs": int(stations["plugs"].sum())}
     return summary | _write_aside(made.rejected, aside), made.rejected
 
@@ -110,8 +110,8 @@ def _may_write(overwrite: bool, *paths: Path) -> None:
         raise InputError(f"{there[0]} is there already: name another file with --out, or allow --overwrite.")
 
 
-def _write(table: pl.DataFrame, path: Path) -> None:
-    with atomic_file(path) as draft:
+def _write(table: pl.DataFrame, path: Path, overwrite: bool = True) -> None:
+    with atomic_file(path, overwrite=overwrite) as draft:
         table.write_parquet(draft) if path.suffix == ".parquet" else table.write_csv(draft)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -34,6 +33,8 @@ _RULES = (
     RowRule("lat", _FIX, "is 0 and so is lon: the receiver had no position"),
 )
 _TYPES = (pl.String, pl.Datetime, pl.Categorical, pl.Enum, pl.Null)  # that a column may have, beside numbers
+MOST_LINE_BYTES = 1 << 20
+MOST_BATCH_BYTES = 1 << 28
 REJECTED = {"line": pl.UInt64, "column": pl.String, "value": pl.String, "reason": pl.String}
 
 
@@ -132,7 +133,8 @@ def _counted(frames: Iterator[pl.DataFrame], names: dict[str, str]) -> Iterator[
 
 
 def _csv_batches(path: Path, file: BinaryIO, rows: int, mapped: Mapping[str, str] | None) -> Iterator[PointBatch]:
-    header = file.readline(100_000)
+    lines_of_file = _lines(file)
+    header = next(lines_of_file, b"")
     if b"\x00" in header:
         raise InputError(f"{path} is a binary file: give a CSV or Parquet file.")
     try:
@@ -143,9 +145,44 @@ def _csv_batches(path: Path, file: BinaryIO, rows: int, mapped: Mapping[str, str
     names = next(csv.reader([text], delimiter=separator), [])
     wanted = _wanted(names, path, mapped)
     done = 1
-    while lines := list(islice(file, rows)):
+    for lines in _limited(lines_of_file, rows):
         yield _csv_batch(lines, done + 1, separator, len(names), wanted)
         done += len(lines)
+
+
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    """Lines that end in LF, CR LF or, if the first one does, in CR; a line of megabytes comes in pieces."""
+    first = file.readline(MOST_LINE_BYTES)
+    if b"\r" not in first.rstrip(b"\r\n"):
+        yield first
+        yield from iter(lambda: file.readline(MOST_LINE_BYTES), b"")
+        return
+    rest = first
+    while True:
+        *lines, rest = rest.split(b"\r")
+        yield from (line + b"\n" for line in lines)
+        if len(rest) > MOST_LINE_BYTES:
+            yield rest
+            rest = b""
+        if not (more := file.read(MOST_LINE_BYTES)):
+            break
+        rest += more
+    if rest:
+        yield rest
+
+
+def _limited(lines: Iterator[bytes], rows: int) -> Iterator[list[bytes]]:
+    """Batches of at most `rows` lines, and of a bounded size."""
+    batch: list[bytes] = []
+    size = 0
+    for line in lines:
+        batch.append(line)
+        size += len(line)
+        if len(batch) >= rows or size > MOST_BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
 
 
 def _csv_batch(lines: list[bytes], first: int, separator: str, width: int, wanted: dict[str, int]) -> PointBatch:

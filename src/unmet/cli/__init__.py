@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from unmet import __version__
-from unmet.cli import city, model, planning, records, sources, study
-from unmet.cli.options import BACKBONES, LIKELIHOODS, QUEUES
+from unmet.cli import check, city, model, planning, records, sources, study
+from unmet.cli.gate import run_guarded
+from unmet.cli.options import BACKBONES, LIKELIHOODS, QUEUES, with_memory_limit
 from unmet.cli.planning_study import study_planning
-from unmet.errors import InputError
 
 __all__ = ["BACKBONES", "LIKELIHOODS", "QUEUES", "app", "main"]
 
@@ -27,19 +27,19 @@ for _verb in (
     *(sources.inspect, sources.fetch, records.panel, records.recover),
     *(model.fit, model.forecast, model.evaluate),
     planning.plan,
+    check.check,
 ):
-    app.command()(_verb)
+    app.command()(with_memory_limit(_verb))
 study.app.command("planning")(study_planning)
+for _command in study.app.registered_commands:
+    if _command.callback:
+        _command.callback = with_memory_limit(_command.callback)
 app.add_typer(study.app, name="study")
 
 
 def main() -> None:
     """Run the command; input that cannot be used gives one sentence and exit code 2."""
-    try:
-        app()
-    except InputError as error:
-        print(f"unmet: {error}", file=sys.stderr)
-        sys.exit(2)
+    run_guarded(app, sys.argv[1:])
 
 
 def _version(asked: bool) -> None:

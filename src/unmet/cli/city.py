@@ -176,8 +176,9 @@ def simulate(
     from unmet.simulation.scenario import read_scenario, scenario_from
     from unmet.simulation.simulate import prepare
     from unmet.simulation.simulate import simulate as play
+    from unmet.simulation.stream import files_to_stream, stream_simulation, write_streamed_run
     from unmet.study.scenes import simulated_records
-    from unmet.views.terminal import progress, report
+    from unmet.views.terminal import progress, report, report_set_aside, say
 
     read, city_of = read_scenario(scenario) if scenario else (None, {})
     base = read.model_dump(mode="json") if read else {}
@@ -200,6 +201,18 @@ def simulate(
         "fleet": read_fleet(fleet) if fleet else None,
     }
     chosen = scenario_from(base | {k: v for k, v in given.items() if v is not None}, "The scenario")
+    if many := files_to_stream(trips):
+        with run_folder(out, overwrite=overwrite) as folder:
+            with progress("Simulating", parts="trips") as advance:
+                streamed = stream_simulation(
+                    many, stations, chosen, folder, cars=cars, time_zone=time_zone or "UTC", on_progress=advance
+                )
+            summary = write_streamed_run(folder, streamed, chosen, {"trips": trips, "stations": stations})
+        report_set_aside(streamed.city.rejected)
+        say(f"Trips were streamed, so there is no panel yet: `unmet panel {out / 'sessions.parquet'} "
+            f"--stations {out / 'stations.parquet'}` makes it.")  # fmt: skip
+        report("Simulation", summary | {"out": str(out)}, as_json=as_json)
+        return
     with run_folder(out, overwrite=overwrite) as folder:
         city = make_city(trips, stations, cars, time_zone, chosen.seed, map_trips, map_stations)
         with progress("Simulating"):

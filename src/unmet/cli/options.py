@@ -21,11 +21,17 @@ BACKBONES = (  # for help and completion, without slow imports
 LIKELIHOODS = ("exposure", "censored-quantile", "quantile", "tobit", "gaussian")
 QUEUES = ("gas-station", "three-hour", "first-come", "reservation")
 
-Seed = Annotated[int, typer.Option(min=0, help="Seed of every random choice: the same seed gives the same result.")]
+Seed = Annotated[
+    int, typer.Option(min=0, max=2**63 - 1, help="Seed of every random choice: the same seed gives the same result.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print the summary as JSON on standard output.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is at --out already.")]
 TripsFile = Annotated[
-    Path | None, typer.Option("--trips", help="Your own trips, CSV or Parquet. Default: the built-in city's.")
+    Path | None,
+    typer.Option(
+        "--trips",
+        help="Your own trips: CSV, Parquet, or a folder or pattern of Parquet files. Default: the built-in city's.",
+    ),
 ]
 StationsFile = Annotated[
     Path | None, typer.Option("--stations", help="Your own stations, CSV or Parquet. Default: the built-in city's.")
@@ -103,6 +109,35 @@ def with_options(options: Callable[..., Any]) -> Callable[[Callable[..., None]],
         return run
 
     return add
+
+
+MaxMemory = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE", envvar="UNMET_MAX_MEMORY", help="Memory that data may take, as 8GB. [what is free]",
+        show_default=False, show_envvar=False,
+    ),
+]  # fmt: skip
+
+
+def with_memory_limit(verb: Callable[..., None]) -> Callable[..., None]:
+    """Give a verb the option --max-memory, which it does not have to know of."""
+    own = list(_parameters(verb).values())
+
+    @functools.wraps(verb)
+    def run(*, max_memory: str | None = None, **given: Any) -> None:
+        from unmet.memory import allow_bytes, parse_size
+
+        if max_memory is not None:
+            allow_bytes(parse_size(max_memory))
+        verb(**given)
+
+    del run.__wrapped__
+    option = inspect.Parameter("max_memory", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=MaxMemory)
+    together = [*(parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in own), option]
+    run.__signature__ = inspect.Signature(together)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in together}
+    return run
 
 
 def _parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
-import json
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unmet.errors import InputError
+from unmet.files import read_json
 from unmet.geo import Projection
 
 __all__ = ["Regions", "area_regions", "group_stations", "kmeans_regions", "station_regions"]
@@ -87,13 +87,12 @@ def area_regions(stations: pl.DataFrame, path: Path) -> Regions:
     from shapely.geometry import shape
 
     try:
-        data = path.read_bytes()
-        document = json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)
+        document = read_json(path)
         features = document["features"] if document["type"] == "FeatureCollection" else [document]
         areas = [(_area_name(feature, i), shape(feature["geometry"])) for i, feature in enumerate(features)]
         if not areas or any(area.geom_type not in ("Polygon", "MultiPolygon") for _, area in areas):
             raise ValueError
-    except (OSError, UnicodeDecodeError, ValueError, KeyError, TypeError, AttributeError, shapely.errors.ShapelyError):
+    except (OSError, EOFError, zlib.error, *_WRONG, shapely.errors.ShapelyError):
         raise InputError(f"{path} is not a GeoJSON file of areas: give a FeatureCollection of polygons.") from None
     name = np.full(stations.height, OUTSIDE, object)
     for area, polygon in reversed(areas):  # where areas overlap, the first counts
@@ -101,6 +100,7 @@ def area_regions(stations: pl.DataFrame, path: Path) -> Regions:
     return _regions(stations, pl.Series(name.tolist(), dtype=pl.String))
 
 
+_WRONG = (ValueError, KeyError, TypeError, AttributeError)  # of a document that is not as it should be
 OUTSIDE = "outside"
 UNPLACED = "unplaced"
 

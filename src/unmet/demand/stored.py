@@ -6,7 +6,6 @@ same folder, as more columns of `panel.parquet`, `stations.parquet` and `sites.p
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -17,6 +16,7 @@ from unmet.demand.market import Market
 from unmet.demand.panel import Panel
 from unmet.demand.regions import Regions
 from unmet.errors import InputError
+from unmet.files import read_json, read_parquet
 from unmet.records.formats.base import OUTAGES
 from unmet.runs import run_folder, write_json
 from unmet.tables import UTC, read_frame
@@ -96,13 +96,20 @@ def read_panel(path: Path) -> StoredPanel:
         raise InputError(f"{path} holds no panel.parquet: give a folder that `unmet panel` or `unmet simulate` wrote.")
     table, _ = read_frame(source)
     try:
-        regions = pl.read_parquet(path / "regions.parquet") if (path / "regions.parquet").is_file() else None
-        about = json.loads((path / ABOUT).read_text(encoding="utf-8")) if (path / ABOUT).is_file() else {}
+        regions = read_parquet(path / "regions.parquet") if (path / "regions.parquet").is_file() else None
+        about = read_json(path / ABOUT) if (path / ABOUT).is_file() else {}
         zone = about.get("time_zone")
+        if not isinstance(zone, str | None):
+            _damaged(path, f"time_zone of {ABOUT} is no name")
     except (OSError, ValueError, AttributeError, pl.exceptions.PolarsError) as error:
         _damaged(path, str(error))
-    if regions is not None and ("lat" not in regions.columns or regions["lat"].null_count()):
-        regions = None  # stations without positions: no region is near another
+    if regions is not None:
+        if "lat" not in regions.columns or regions["lat"].null_count():
+            regions = None  # stations without positions: no region is near another
+        else:
+            _check_positions(path, regions)
+    if zone is not None:
+        checked_zone(zone)
     return StoredPanel(source, table, regions, zone)
 
 
@@ -168,7 +175,7 @@ def load_panel(folder: Path | str) -> Panel:
     tables = {name: _read_table(path, name, schema) for name, schema in SCHEMAS.items()}
     _check_links(path, tables)
     try:
-        about = json.loads((path / ABOUT).read_text(encoding="utf-8"))
+        about = read_json(path / ABOUT)
         zone, country, notes = about["time_zone"], about["country"], tuple(map(str, about["notes"]))
         operator, share = about["market"]["operator"], about["market"]["share"]
         market = Market(operator, tuple(share) if isinstance(share, list) else share)
@@ -194,7 +201,7 @@ def _read_table(path: Path, name: str, schema: dict[str, Any]) -> pl.DataFrame:
     """One table, with the columns and types that it needs, and no empty cells where none may be."""
     file = f"{name}.parquet"
     try:
-        table = pl.read_parquet(path / file)
+        table = read_parquet(path / file)
     except (OSError, pl.exceptions.PolarsError) as error:
         _damaged(path, f"{file} cannot be read: {error}")
     for column, dtype in schema.items():
@@ -220,6 +227,18 @@ def _check_links(path: Path, tables: dict[str, pl.DataFrame]) -> None:
     expected = tables["regions"].height * (int((last - first).total_seconds()) // 3600 + 1)
     if hours.height != expected or hours.is_duplicated().any():
         _damaged(path, "panel.parquet does not have every hour of every region once")
+
+
+def _check_positions(path: Path, regions: pl.DataFrame) -> None:
+    """Positions of regions, one each, on the Earth."""
+    for column, dtype in SCHEMAS["regions"].items():
+        if regions.schema.get(column) != dtype or regions[column].null_count():
+            _damaged(path, f"column {column} of regions.parquet is missing, has empty cells, or holds no {dtype}")
+    if regions["unique_id"].is_duplicated().any():
+        _damaged(path, "regions.parquet has a region twice")
+    on_earth = regions["lat"].is_between(-90, 90) & regions["lon"].is_between(-180, 180)
+    if not on_earth.all():
+        _damaged(path, "regions.parquet has positions that are not on the Earth")
 
 
 def _damaged(path: Path, problem: str) -> NoReturn:

@@ -15,6 +15,7 @@ from unmet import __version__
 from unmet.models.calibration import Calibration
 from unmet.models.encoding import Encoding
 from unmet.models.forecaster import Split
+from unmet.models.model_file import check_weights
 from unmet.models.network_forecaster import NetworkForecaster
 from unmet.models.training import Training
 from unmet.runs import write_json
@@ -64,6 +65,7 @@ def read_network(stored: dict[str, Any], folder: Path) -> NetworkForecaster:
         weights = load_file(folder / "weights.safetensors")
     except SafetensorError as error:
         raise ValueError(str(error)) from None
+    check_weights(weights)
     return _forecaster(stored, weights)
 
 

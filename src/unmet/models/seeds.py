@@ -5,6 +5,7 @@ Each seed is trained by one thread, so that its result does not depend on how ma
 
 from __future__ import annotations
 
+import os
 import pickle
 import signal
 import tempfile
@@ -27,6 +28,7 @@ from unmet.models.checkpoint import read_state, write_state
 from unmet.models.graph import Graph
 from unmet.models.network import Network
 from unmet.models.training import Epoch, State, Task, train
+from unmet.processes import end_with
 
 __all__ = ["Job", "SeedProgress", "build_network", "one_thread", "train_seeds"]
 
@@ -105,7 +107,7 @@ def _side_by_side(
     stored = board.path.with_name("job")  # once for all seeds; classes from outside this package go along
     stored.write_bytes(cloudpickle.dumps(job))
     with _deaf_children():
-        pool = get_reusable_executor(workers, timeout=60)
+        pool = get_reusable_executor(workers, timeout=60, initializer=end_with, initargs=(os.getpid(),))
         futures = [
             pool.submit(_in_process, board.path, len(seeds), seed, row, checkpoints) for row, seed in enumerate(seeds)
         ]

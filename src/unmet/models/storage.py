@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from unmet.errors import InputError
+from unmet.files import read_json
 from unmet.models.forecaster import Forecaster
+from unmet.models.model_file import check_model_file
 
 __all__ = ["FORMAT", "load_model", "write_model"]
 
@@ -35,7 +36,7 @@ def load_model(folder: Path) -> Forecaster:
     if not (folder / "model.json").is_file():
         raise InputError(f"There is no model at {folder}: give the folder that `unmet fit` wrote.")
     try:
-        stored = json.loads((folder / "model.json").read_text(encoding="utf-8"))
+        stored = read_json(folder / "model.json")
         if stored["format"] > FORMAT:
             raise InputError(f"The model at {folder} was written by unmet {stored['unmet']}: install that version.")
         if stored["format"] < 4 and stored.get("unseen"):
@@ -43,6 +44,7 @@ def load_model(folder: Path) -> Forecaster:
                 f"The model at {folder} was written by unmet {stored['unmet']}, which estimated lost demand in another "
                 "way: make the panel with `unmet panel`, and fit the model anew with `unmet fit`."
             )
+        check_model_file(stored)
         if stored.get("kind") == DIRECT_KIND:
             from unmet.models.direct.storage import read_direct
 

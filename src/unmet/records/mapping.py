@@ -13,6 +13,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from unmet.errors import InputError, refusal
+from unmet.files import parse_yaml
 
 __all__ = ["Mapping", "mapping_from", "read_mapping"]
 
@@ -72,11 +73,11 @@ def mapping_from(values: dict[str, Any], source: str, base: Mapping | None = Non
 def read_mapping(path: Path) -> Mapping:
     """Read a mapping file."""
     try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+        values = parse_yaml(path)
     except OSError as error:
         raise InputError(f"Cannot read the mapping {path}: {error.strerror}.") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} is not a YAML file: {' '.join(str(error).split())}") from None
+    except ValueError as error:
+        raise InputError(f"{path} is not a YAML file of plain values: {error}.") from None
     if not isinstance(values, dict):
         raise InputError(f"{path} is not a mapping: it must be lines of `start: ConnectionStart`.")
     return mapping_from(values, str(path))

@@ -27,6 +27,8 @@ _TIMEOUT_SECONDS = 10  # to wait for a server that does not answer
 _INSTALL = "pip install 'unmet[sql]'"
 _READS = re.compile(r"(\s|\(|--[^\n]*(\n|$)|/\*.*?\*/)*(select|with|values|table)\b", re.IGNORECASE | re.DOTALL)
 _USER = re.compile(r"(?P<before>^[^/]*://[^:/@?]*:)(?P<password>.*)(?P<after>@)", re.DOTALL)
+_NAMED_USER = re.compile(r"[\w+]+://[^:/@?]*@[^@]*$")
+_NO_PORT = re.compile(r"(?P<before>:(//)?[^:/@?]*:)(?!\d{1,5}(/|\?|$))[^/@?]*")  # after a host, or a user without one
 _OPTION = re.compile(r"(?P<before>[?&](?:ssl)?password=)(?P<password>[^&]*)", re.IGNORECASE)
 
 
@@ -64,8 +66,13 @@ def read_sql(url: str, query: str) -> pl.DataFrame:
 
 
 def masked_url(url: str) -> str:
-    """A database's URL without the password, to be shown."""
-    return _OPTION.sub(r"\g<before>***", _USER.sub(r"\g<before>***\g<after>", url))
+    """A database's URL without the password, to be shown; of a malformed one, nothing that could be a password."""
+    shown = _OPTION.sub(r"\g<before>***", url)
+    if _USER.match(shown):
+        return _USER.sub(r"\g<before>***\g<after>", shown)
+    if "@" in shown and not _NAMED_USER.match(shown):
+        return f"***@{shown.rpartition('@')[2]}"
+    return _NO_PORT.sub(r"\g<before>***", shown)
 
 
 def _engine(text: str) -> Engine:

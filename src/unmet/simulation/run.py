@@ -14,7 +14,7 @@ from unmet.runs import write_json
 from unmet.simulation.scenario import BUILT_IN, Scenario
 from unmet.simulation.simulate import Outcome
 
-__all__ = ["summarise", "write_run"]
+__all__ = ["summarise", "write_run", "write_scenario"]
 
 
 def summarise(city: City, scenario: Scenario, outcome: Outcome) -> dict[str, Any]:
@@ -68,10 +68,7 @@ def _unserved_share(arrivals: pl.DataFrame) -> float:
 
 def write_run(folder: Path, city: City, scenario: Scenario, outcome: Outcome, sources: dict[str, Path | None]) -> None:
     """Write all files of a run into a folder. `sources` says where trips and stations came from."""
-    files = {name: str(path.resolve()) if path else BUILT_IN for name, path in sources.items()}
-    about = {"version": __version__, "city": {**files, "cars": city.cars, "time_zone": city.time_zone}}
-    text = scenario.to_yaml() + yaml.safe_dump(about, sort_keys=False)
-    (folder / "scenario.yaml").write_text(text, encoding="utf-8")
+    write_scenario(folder, city, scenario, sources)
     outcome.arrivals.write_parquet(folder / "arrivals.parquet")
     outcome.sessions.write_parquet(folder / "sessions.parquet")
     outcome.stations.write_parquet(folder / "stations.parquet")
@@ -79,3 +76,11 @@ def write_run(folder: Path, city: City, scenario: Scenario, outcome: Outcome, so
     write_json(folder / "summary.json", summarise(city, scenario, outcome))
     if not city.rejected.is_empty():
         city.rejected.write_parquet(folder / "rejected.parquet")
+
+
+def write_scenario(folder: Path, city: City, scenario: Scenario, sources: dict[str, Path | None]) -> None:
+    """Write `scenario.yaml`, with which the run can be repeated."""
+    files = {name: str(path.resolve()) if path else BUILT_IN for name, path in sources.items()}
+    about = {"version": __version__, "city": {**files, "cars": city.cars, "time_zone": city.time_zone}}
+    text = scenario.to_yaml() + yaml.safe_dump(about, sort_keys=False)
+    (folder / "scenario.yaml").write_text(text, encoding="utf-8")

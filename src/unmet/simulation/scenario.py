@@ -9,7 +9,8 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from unmet.errors import InputError, refusal
+from unmet.errors import InputError, refusal, shortened
+from unmet.files import parse_yaml
 from unmet.simulation.fleet import Fleet
 from unmet.simulation.queues import queue_named
 
@@ -40,7 +41,7 @@ class Scenario(BaseModel):
 
     queue: str = Field("first-come", description="queue discipline at all stations")
     penetration: float = Field(0.05, gt=0, le=1, description="electric share of the city's cars")
-    seed: int = Field(1, ge=0, description="seed of every random choice")
+    seed: int = Field(1, ge=0, lt=2**63, description="seed of every random choice")
     plug_in_a: float = Field(3.4, gt=0, description="a of Beta(a, b), the state of charge at which drivers plug in")
     plug_in_b: float = Field(3.7, gt=0, description="b of Beta(a, b), the state of charge at which drivers plug in")
     distance_sensitivity: float = Field(1.0, description="s in exp(-s D): how much nearer stations are preferred, 1/km")
@@ -79,12 +80,13 @@ def read_scenario(path: Path) -> tuple[Scenario, dict[str, Any]]:
     is left out.
     """
     try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+        values = parse_yaml(path)
     except OSError as error:
         raise InputError(f"Cannot read the scenario {path}: {error.strerror}.") from None
-    except (yaml.YAMLError, UnicodeDecodeError):
+    except ValueError as error:
         raise InputError(
-            f"{path} is not a YAML file: give lines of `option: value`, as in `queue: first-come`."
+            f"{path} is not a YAML file of plain values ({shortened(str(error))}): give lines of `option: value`, as "
+            "in `queue: first-come`."
         ) from None
     if not isinstance(values, dict):
         raise InputError(f"{path} is not a scenario: it must be lines of `option: value`, as in `queue: first-come`.")

@@ -18,9 +18,23 @@ from unmet.simulation.queues import Plugs, queue_named
 from unmet.simulation.scenario import Curve, Scenario, TurnedAway
 from unmet.tables import UTC
 
-__all__ = ["NEAREST", "Draw", "Itinerary", "Outcome", "draw", "plugs_of", "prepare", "rules_of", "simulate"]
+__all__ = [
+    "NEAREST",
+    "SESSION_COLUMNS",
+    "Draw",
+    "Itinerary",
+    "Outcome",
+    "arrivals_table",
+    "draw",
+    "plugs_of",
+    "prepare",
+    "rules_of",
+    "simulate",
+    "vehicles_table",
+]
 
 NEAREST = 5  # stations a driver considers
+SESSION_COLUMNS = ("session_id", "station_id", "start", "charged", "end", "energy_kwh", "plug_id", "vehicle_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +81,7 @@ class Outcome:
     def sessions(self) -> pl.DataFrame:
         """What the operators would have recorded: the served arrivals."""
         served = self.arrivals.filter(pl.col("outcome") == "served").sort("start", "station_id", "session_id")
-        return served.select(
-            "session_id", "station_id", "start", "charged", "end", "energy_kwh", "plug_id", "vehicle_id"
-        )
+        return served.select(SESSION_COLUMNS)
 
 
 def prepare(city: City) -> Itinerary:
@@ -128,17 +140,21 @@ def simulate(itinerary: Itinerary, scenario: Scenario) -> Outcome:
     rows = np.flatnonzero(luck.electric[trips.vehicle])
     plugs = plugs_of(itinerary.city.stations)
     log = engine.run(queue_named(scenario.queue).admit, rows, trips, cars, plugs, rules_of(scenario))
-    vehicles = pl.DataFrame(
+    arrivals = arrivals_table(log, itinerary, trips, luck.capacity_kwh, plugs)
+    return Outcome(arrivals, vehicles_table(itinerary.vehicle_ids, luck), itinerary.city.stations, len(rows))
+
+
+def vehicles_table(vehicle_ids: pl.Series, luck: Draw) -> pl.DataFrame:
+    """The electric vehicles."""
+    return pl.DataFrame(
         {
-            "vehicle_id": itinerary.vehicle_ids,
+            "vehicle_id": vehicle_ids,
             "model": pl.Series([m.name for m in luck.fleet.models]).gather(luck.model),
             "battery_kwh": luck.capacity_kwh,
             "range_km": luck.range_km,
             "initial_soc": luck.soc,
         }
     ).filter(luck.electric)
-    arrivals = _arrivals(log, itinerary, trips, luck.capacity_kwh, plugs)
-    return Outcome(arrivals, vehicles, itinerary.city.stations, len(rows))
 
 
 def plugs_of(stations: pl.DataFrame) -> Plugs:
@@ -161,14 +177,18 @@ def rules_of(scenario: Scenario) -> engine.Rules:
     )
 
 
-def _arrivals(
+def arrivals_table(
     log: NDArray[np.float64],
     itinerary: Itinerary,
     trips: engine.Trips,
     capacity: NDArray[np.float64],
     plugs: Plugs,
+    before: int = 0,
 ) -> pl.DataFrame:
-    """The engine's log as a table. Times are rounded to the millisecond, so that order is kept."""
+    """The engine's log as a table. Times are rounded to the millisecond, so that order is kept.
+
+    Sessions are numbered after the `before` ones that an earlier part of the trips gave.
+    """
     trip, station, plug, start, taper, charged, end, soc, energy, attempt = log.T
     row, place = trip.astype(np.int64), station.astype(np.int64)
     car = trips.vehicle[row]
@@ -180,7 +200,7 @@ def _arrivals(
 
     return pl.DataFrame(
         {
-            "session_id": pl.Series(np.arange(1, len(log) + 1)).cast(pl.String).str.zfill(8),
+            "session_id": pl.Series(np.arange(before + 1, before + len(log) + 1)).cast(pl.String).str.zfill(8),
             "vehicle_id": itinerary.vehicle_ids.gather(car),
             "station_id": itinerary.city.stations["station_id"].gather(place),
             "plug_id": pl.Series((plug - plugs.first[place] + 1).astype(np.int32)),

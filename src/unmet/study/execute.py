@@ -6,7 +6,6 @@ import logging
 import os
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from contextlib import closing
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from unmet.errors import InputError
+from unmet.processes import end_with
 from unmet.runs import available_cores
 from unmet.study.cells import Ran, Run, perform
 from unmet.study.parcels import pack, unpack
@@ -117,7 +117,7 @@ class _Cores:
             # Runs whose worker got lost are tried again one at a time, so that the one to blame takes no other with it.
             again = [run for run, tries in left.items() if tries]
             waiting, together = iter(again or list(left)), 1 if again else self.workers
-            pool = ProcessPoolExecutor(together, initializer=_end_with, initargs=(os.getpid(),))
+            pool = ProcessPoolExecutor(together, initializer=end_with, initargs=(os.getpid(),))
             under_way: dict[Future[Ran | str], Run] = {}
             try:
                 while True:
@@ -203,14 +203,3 @@ def _attempt(run: Run, given: Scene | bytes | Path) -> Ran | str:
 
 # Torch has one generator and one number of threads a process: threads of a Dask worker must take turns.
 _ONE_AT_A_TIME = threading.Lock()
-
-
-def _end_with(parent: int) -> None:
-    """End this process soon after its parent, whatever ended that."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import weakref
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 from polars.exceptions import PolarsError
 
+from unmet.claims import hold
 from unmet.errors import InputError
 from unmet.runs import atomic_file
 from unmet.study.cells import Ran, Run
@@ -39,6 +42,7 @@ class Store:
             return
         try:
             folder.mkdir(parents=True, exist_ok=True)
+            weakref.finalize(self, os.close, hold(folder))  # one writer at a time
             mark.write_text(name or other, encoding="utf-8")  # first, so that a study stopped here can go on
             for part in ("runs", "hours", "seconds"):
                 if overwrite and (folder / part).exists():

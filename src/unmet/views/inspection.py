@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.markup import escape
 
+from unmet.errors import printable
 from unmet.views.terminal import report_grid
 
 if TYPE_CHECKING:
@@ -27,13 +28,13 @@ def print_inspections(found: list[Inspection], *, as_json: bool) -> None:
 
 
 def _print_one(inspection: Inspection, console: Console) -> None:
-    console.print(f"[bold]{escape(inspection.name)}[/bold]: {inspection.format}", highlight=False)
+    console.print(f"[bold]{escape(printable(inspection.name))}[/bold]: {inspection.format}", highlight=False)
     if inspection.problem:
-        console.print(escape(inspection.problem), highlight=False)
+        console.print(escape(printable(inspection.problem)), highlight=False)
     elif inspection.columns:
         console.print(f"{inspection.rows:,} rows, {inspection.kept:,} of them sessions", highlight=False)
     for sentence in [*inspection.readings, *inspection.notes]:
-        console.print(f"- {escape(sentence)}", highlight=False)
+        console.print(f"- {escape(printable(sentence))}", highlight=False)
     for reason, rows in inspection.counts.items():
         console.print(f"- {rows:,} rows set aside as {reason}", highlight=False)
     if inspection.columns:
@@ -43,7 +44,7 @@ def _print_one(inspection: Inspection, console: Console) -> None:
         report_grid("Rows as understood (times in UTC)", inspection.sample.columns, cells)
     if inspection.mapping:
         console.print("A mapping file to start from (--map-file):", highlight=False)
-        console.print(escape(inspection.mapping), highlight=False)
+        console.print(escape(printable(inspection.mapping)), highlight=False)
 
 
 def _shown(cell: object) -> str:

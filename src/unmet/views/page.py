@@ -10,6 +10,7 @@ from importlib.resources import files
 from markupsafe import Markup, escape
 
 from unmet.views.figures.base import Figure
+from unmet.views.harmless import harmless_figure
 
 __all__ = ["PageBar", "PageSection", "PageTable", "render_page"]
 
@@ -82,6 +83,7 @@ def render_page(
         after: sections below the figures.
     """
     from jinja2 import Environment
+    from plotly.io import to_html
     from plotly.offline import get_plotlyjs
 
     # Autoescape is on: names of stations and files come from outside.
@@ -94,8 +96,10 @@ def render_page(
             "title": figure.title,
             "caption": figure.caption(result),
             "wide": figure.wide,
-            "html": figure.draw(result).to_html(
+            "html": to_html(
+                harmless_figure(figure.draw(result)),
                 full_html=False,
+                validate=False,
                 include_plotlyjs=False,
                 div_id=f"plot-{figure.name}",
                 config={"displayModeBar": False, "responsive": True},

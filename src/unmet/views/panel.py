@@ -13,6 +13,7 @@ from unmet.demand.stored import MEASURES, write_panel
 from unmet.runs import write_json
 from unmet.views.figures import PANEL_FIGURES
 from unmet.views.first_screen import first_screen, method
+from unmet.views.harmless import spreadsheet_safe
 from unmet.views.lost_report import LostReport
 from unmet.views.page import render_page
 from unmet.views.recovery import print_lost, provenance, say_how_read
@@ -66,14 +67,15 @@ def write_panel_page(
         measured, on="station_id", how="left", maintain_order="left", validate="1:1"
     )
     stations.write_parquet(folder / "stations.parquet")
-    stations.select(pl.exclude(pl.List, pl.Struct, pl.Array)).write_csv(folder / "stations.csv")
+    flat = stations.select(pl.exclude(pl.List, pl.Struct, pl.Array))
+    spreadsheet_safe(flat).write_csv(folder / "stations.csv")
     report.sites.write_parquet(folder / "sites.parquet")
-    report.sites.write_csv(folder / "sites.csv")
+    spreadsheet_safe(report.sites).write_csv(folder / "sites.csv")
     report.table.write_parquet(folder / "panel.parquet")
     report.lost.station_hours().write_parquet(folder / "station_hours.parquet")
     if not rejected.is_empty():
         rejected.write_parquet(folder / "rejected.parquet")
-        rejected.write_csv(folder / "rejected.csv")
+        spreadsheet_safe(rejected).write_csv(folder / "rejected.csv")
     if records["mapping"]:
         (folder / "mapping.yaml").write_text(records["mapping"], encoding="utf-8")
     summary = panel_summary(report, records)

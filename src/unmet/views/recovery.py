@@ -15,6 +15,7 @@ from unmet.views.figures import RECOVERY_FIGURES
 from unmet.views.figures.recovered_regions import RECOVERED_REGIONS
 from unmet.views.figures.site_map import SITE_MAP, has_positions
 from unmet.views.first_screen import first_screen, method, site_rows
+from unmet.views.harmless import spreadsheet_safe
 from unmet.views.lost_report import LostReport
 from unmet.views.page import PageSection, render_page
 from unmet.views.terminal import report as print_summary
@@ -46,14 +47,14 @@ def write_recovery(
     }
     for name, table in tables.items():
         table.write_parquet(folder / f"{name}.parquet")
-        table.write_csv(folder / f"{name}.csv")
+        spreadsheet_safe(table).write_csv(folder / f"{name}.csv")
     report.lost.by_hour().write_parquet(folder / "hours.parquet")
     (folder / PANEL_FOLDER).mkdir()
     write_panel(report.panel, folder / PANEL_FOLDER)
     write_hidden(hidden_drivers(report.lost), report.panel, folder)
     if rejected is not None and not rejected.is_empty():
         rejected.write_parquet(folder / "rejected.parquet")
-        rejected.write_csv(folder / "rejected.csv")
+        spreadsheet_safe(rejected).write_csv(folder / "rejected.csv")
     kept = {name: value for name, value in (records or {}).items() if name != "mapping"}
     summary = report.for_machines() | {"records": kept or None}
     write_json(folder / "summary.json", summary)

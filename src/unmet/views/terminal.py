@@ -14,6 +14,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from unmet.errors import printable, shortened
+
 if TYPE_CHECKING:
     from unmet.models.seeds import SeedProgress
     from unmet.study.execute import Progress as StudyProgress
@@ -23,7 +25,7 @@ __all__ = ["progress", "report", "report_grid", "report_set_aside", "say", "stud
 
 def say(text: str) -> None:
     """A line for people, on standard error."""
-    print(text, file=sys.stderr)
+    print(printable(text), file=sys.stderr)
 
 
 @contextmanager
@@ -89,12 +91,13 @@ def study_progress(title: str) -> Iterator[Callable[[StudyProgress], None]]:
 def report(title: str, summary: dict[str, Any], *, as_json: bool) -> None:
     """The summary of a command: a table for people, or one line of JSON."""
     if as_json:
-        print(json.dumps(summary, ensure_ascii=False))
+        print(printable(json.dumps(summary, ensure_ascii=False)))
         return
     table = Table(title=title, title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0))
     for name, value in summary.items():
         if value != {}:
-            table.add_row(name.replace("_", " "), escape(str(value) if name == "seed" else _readable(value)))
+            text = str(value) if name == "seed" else _readable(value)
+            table.add_row(name.replace("_", " "), escape(printable(text)))
     Console().print(table)
 
 
@@ -104,7 +107,7 @@ def report_grid(title: str, heads: list[str], rows: list[list[str]]) -> None:
     for i, head in enumerate(heads):
         table.add_column(head, justify="right" if i else "left", no_wrap=True)
     for row in rows:
-        table.add_row(*map(escape, row))
+        table.add_row(*(escape(printable(cell)) for cell in row))
     console = Console()
     # A number that is cut off says nothing: in a narrow terminal lines rather wrap.
     needed = console.measure(table, options=console.options.update(width=1000)).maximum
@@ -123,7 +126,7 @@ def report_set_aside(rejected: pl.DataFrame, most: int = 5, listed: str = "in a 
     )
     reasons = rows.group_by("column", "reason", maintain_order=True).agg(pl.len(), pl.first("source", "line", "value"))
     for column, reason, count, where, line, value in reasons.sort("len", descending=True).head(most).rows():
-        shown = "" if value is None else f": {value!r}"
+        shown = "" if value is None else f": {shortened(repr(value))}"
         say(f"  {count:,} x {column or 'the row'} {reason}, as in {where}, line {line}{shown}")
     if reasons.height > most:
         say(f"  and {reasons.height - most} other reasons")

@@ -5,12 +5,15 @@ A header may follow a title and empty lines: it is the first row with at least t
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
 import fastexcel
 import polars as pl
 
 from unmet.errors import InputError
+from unmet.files import COPIES, REMEDY
+from unmet.memory import require_bytes
 from unmet.records.formats.base import LINE, REJECTED
 
 __all__ = ["is_workbook", "read_sheet", "sheet_columns", "sheet_names"]
@@ -55,8 +58,12 @@ def read_sheet(path: Path, sheet: str) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 def _opened(path: Path) -> fastexcel.ExcelReader:
     try:
+        if zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as packed:
+                size = sum(part.file_size for part in packed.infolist())
+            require_bytes(COPIES * size, f"{path}, unpacked,", REMEDY)
         return fastexcel.read_excel(path)
-    except (fastexcel.FastExcelError, OSError) as error:
+    except (fastexcel.FastExcelError, OSError, zipfile.BadZipFile, NotImplementedError, ValueError) as error:
         raise InputError(
             f"Cannot read {path} ({str(error).splitlines()[0][:200]}): save it again, or as CSV."
         ) from None

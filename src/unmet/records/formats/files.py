@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import csv
-import gzip
 import io
 import itertools
 import re
@@ -15,6 +14,7 @@ import polars as pl
 from polars.exceptions import PolarsError
 
 from unmet.errors import InputError
+from unmet.files import Unpacked, check_regular, panics_as_errors, read_parquet
 from unmet.records.formats.base import LINE, REJECTED, Head
 from unmet.records.formats.excel import is_workbook, read_sheet, sheet_columns, sheet_names
 
@@ -76,7 +76,7 @@ def read_table(head: Head) -> tuple[pl.DataFrame, pl.DataFrame]:
         return read_sheet(head.path, head.sheet or "")
     if head.kind == "parquet":
         try:
-            return pl.read_parquet(head.path).rename(str.strip).with_row_index(LINE, offset=1), _no_rejects()
+            return read_parquet(head.path).rename(str.strip).with_row_index(LINE, offset=1), _no_rejects()
         except (PolarsError, OSError) as error:
             raise _unreadable(head.path, error) from None
     if head.kind == "json":
@@ -98,8 +98,7 @@ def _unreadable(path: Path, error: Exception) -> InputError:
 
 
 def _read_bytes(path: Path, most: int = -1) -> bytes:
-    if path.is_dir():
-        raise InputError(f"{path} is a folder: give the files in it.")
+    check_regular(path)
     try:
         with path.open("rb") as file:
             start = file.read(4)
@@ -109,7 +108,7 @@ def _read_bytes(path: Path, most: int = -1) -> bytes:
                     if start.startswith(magic) and start[2:3] in (b"\x03", b"h", b"/"):
                         raise InputError(f"{path} is {what}.")
                 return file.read(most)
-            with gzip.open(file) as unpacked:
+            with Unpacked(file, path) as unpacked:
                 return unpacked.read(most)
     except FileNotFoundError:
         raise InputError(f"There is no file {path}: check the path.") from None
@@ -119,14 +118,13 @@ def _read_bytes(path: Path, most: int = -1) -> bytes:
 
 def _parquet_columns(path: Path) -> tuple[str, ...]:
     try:
-        return tuple(name.strip() for name in pl.read_parquet_schema(path))
+        with panics_as_errors():
+            return tuple(name.strip() for name in pl.read_parquet_schema(path))
     except (PolarsError, OSError) as error:
         raise _unreadable(path, error) from None
 
 
 def _encoding(start: bytes, path: Path) -> str:
-    if start.startswith(codecs.BOM_UTF8):
-        return "utf-8-sig"
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     even, odd = start[::2].count(0), start[1::2].count(0)
@@ -142,6 +140,8 @@ def _encoding(start: bytes, path: Path) -> str:
 
 
 def _decode(data: bytes, encoding: str, *, whole: bool) -> str:
+    if encoding == "cp1252":
+        data = data.removeprefix(codecs.BOM_UTF8)
     try:
         return codecs.getincrementaldecoder(encoding)("strict").decode(data, final=whole)
     except UnicodeDecodeError:

@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 from pydantic_core import PydanticCustomError
 
 from unmet.errors import InputError
+from unmet.files import check_regular
 from unmet.records.formats.base import LINE, REJECTED
 
 __all__ = ["Member", "Reject", "Scalar", "flat_cells", "problem", "read_members", "rejected_frame", "text_frame"]
@@ -23,6 +24,7 @@ __all__ = ["Member", "Reject", "Scalar", "flat_cells", "problem", "read_members"
 Reject = tuple[int, str, str | None, str]  # number of the member, column, value, reason
 
 _CHUNK = 1 << 20  # characters
+_LONGEST = 1 << 28  # characters of one value
 _BATCH = 20_000  # rows that are Python objects at one time
 _DEPTH = 3  # objects within objects that become columns: cdr_location.coordinates.latitude
 _SHOWN = 200  # characters of a value that could not be used
@@ -135,6 +137,7 @@ def read_members(path: Path, key: str, envelopes: list[dict[str, Any]] | None = 
 
 
 def _open(path: Path) -> TextIO:
+    check_regular(path)
     with path.open("rb") as file:
         zipped = file.read(2) == b"\x1f\x8b"
     with gzip.open(path) if zipped else path.open("rb") as file:
@@ -164,6 +167,20 @@ def _document(stream: _Stream, key: str, envelopes: list[dict[str, Any]] | None)
             yield fields
         elif envelopes is not None:
             envelopes.append(fields)
+
+
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")  # as JSON writes half of a character
+
+
+def _whole_characters(value: Any) -> Any:
+    """A value in which halves of characters without their other half, which no table can hold, are replaced."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        return [_whole_characters(part) for part in value]
+    if isinstance(value, dict):
+        return {_whole_characters(name): _whole_characters(part) for name, part in value.items()}
+    return value
 
 
 class _Stream:
@@ -198,8 +215,9 @@ class _Stream:
             else:
                 is_number = isinstance(value, int | float)
                 if end < len(self.text) or not is_number or not self._more(size):  # 12 may go on as 123
+                    has_halves = _HALF.search(self.text, self.at, end) is not None
                     self.at = end
-                    return value
+                    return _whole_characters(value) if has_halves else value
             size *= 2
 
     def array(self) -> Iterator[Any]:
@@ -228,6 +246,8 @@ class _Stream:
         self.at += 1
 
     def _more(self, size: int) -> bool:
+        if len(self.text) - self.at > _LONGEST:
+            raise InputError(f"{self.path} holds a value of over {_LONGEST:,} characters: check what it holds.")
         chunk = self.file.read(size)
         if chunk:
             self.text, self.before, self.at = self.text[self.at :] + chunk, self.before + self.at, 0

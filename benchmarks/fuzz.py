@@ -1,0 +1,170 @@
+"""Mutated inputs through every reader: no traceback, no hang, bounded memory.
+
+    python -m benchmarks.fuzz                      # 1,000 inputs each
+    python -m benchmarks.fuzz --count 100000       # what a release is tested with
+    python -m benchmarks.fuzz model --count 5000   # one reader
+
+An input may be read, or refused with a sentence of ordinary length. Anything else is a failure: it is kept in
+`tests/fuzz_corpus`, where the tests find it. The same seed makes the same inputs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import hashlib
+import json
+import random
+import resource
+import signal
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import yaml
+from tests.fuzzing import CORPUS, TARGETS, Target
+
+from unmet.errors import LONGEST_MESSAGE, InputError
+
+HANG_SECONDS = 5
+MOST_GIB = 3.0
+TOKENS = (
+    b"", b",", b";", b"\t", b"\r", b"\n", b"\r\n", b'"', b"'", b"\x00", b"\xff", b"\xef\xbb\xbf", b"\xff\xfe", b"\xe6",
+    b"nan", b"NaN", b"inf", b"-inf", b"null", b"true", b"1e999", b"-1", b"0", b"9999999999999999999999", b"2001-02-30",
+    b"9999-12-31T23:59:59Z", b"0001-01-01", b"1970-01-01T00:00:00+25:00", b"24:00", b"*", b"&a", b"*a", b"!!python/x",
+    b"[" * 2000, b"{" * 2000, b"<a href=x>", b"\x1b[31m", b"=1+1", b"../../x", b"x" * 5000, b"\xf0\x9f\x94\x8c", b"{}",
+)  # fmt: skip
+VALUES: tuple[Any, ...] = (
+    None, True, False, 0, -1, 1, 2**31, 2**63, 10**30, -(10**30), 0.5, 1e308, float("nan"), float("inf"), "", "x", "*",
+    "2001-02-30", "NaN", [], {}, [[]], [None], {"a": 1}, "x" * 5000, [0] * 1000, "\x1b[2J", "\ud800", [[1, 2], [3]],
+)  # fmt: skip
+
+
+class HangError(BaseException):
+    """A reader took too long."""
+
+
+def mutated(data: bytes, rng: random.Random) -> bytes:
+    """An input with one to eight changes: bytes, pieces, tokens, values of a document, or its packing."""
+    for _ in range(rng.choice((1, 1, 1, 2, 4, 8))):
+        data = rng.choice((_bytes, _bytes, _pieces, _token, _token, _value, _value, _cut))(data, rng)
+    if rng.random() < 0.03:
+        data = gzip.compress(data, 1)
+    elif rng.random() < 0.03:
+        data = data.decode("utf-8", errors="replace").encode("utf-16")
+    return data[: 1 << 20]
+
+
+def _bytes(data: bytes, rng: random.Random) -> bytes:
+    changed = bytearray(data)
+    for _ in range(rng.choice((1, 2, 8))):
+        if changed:
+            changed[rng.randrange(len(changed))] = rng.randrange(256)
+    return bytes(changed)
+
+
+def _pieces(data: bytes, rng: random.Random) -> bytes:
+    a, b, c = sorted(rng.randrange(len(data) + 1) for _ in range(3))
+    return rng.choice((data[:a] + data[b:], data[:b] + data[a:], data[:a] + data[b:c] + data[a:b] + data[c:]))
+
+
+def _token(data: bytes, rng: random.Random) -> bytes:
+    at = rng.randrange(len(data) + 1)
+    return data[:at] + rng.choice(TOKENS) + data[at + rng.choice((0, 1, 4)) :]
+
+
+def _cut(data: bytes, rng: random.Random) -> bytes:
+    return data[: rng.randrange(len(data) + 1)]
+
+
+def _value(data: bytes, rng: random.Random) -> bytes:
+    """Another value somewhere in a JSON or YAML document."""
+    try:
+        document, write = json.loads(data), json.dumps
+    except (ValueError, RecursionError):
+        try:
+            document, write = yaml.safe_load(data), yaml.safe_dump  # type: ignore[assignment]
+        except Exception:
+            return _token(data, rng)
+    if not isinstance(document, dict | list):
+        return _token(data, rng)
+    try:
+        return write(_changed(document, rng, rng.randrange(6))).encode("utf-8", errors="surrogatepass")
+    except Exception:
+        return data
+
+
+def _changed(part: Any, rng: random.Random, depth: int) -> Any:
+    if not isinstance(part, dict | list) or not part or depth == 0:
+        return rng.choice(VALUES)
+    keys = list(part) if isinstance(part, dict) else list(range(len(part)))
+    key = rng.choice(keys)
+    if rng.random() < 0.15:
+        del part[key]
+    else:
+        part[key] = _changed(part[key], rng, depth - 1)
+    return part
+
+
+def failure_of(target: Target, data: bytes, folder: Path) -> str | None:
+    """Why a reader failed on an input, or None if it read or refused it."""
+    path = folder / target.file
+    path.write_bytes(data)
+    signal.setitimer(signal.ITIMER_PROF, HANG_SECONDS)  # of CPU time, which a busy machine does not change
+    try:
+        target.read(path)
+    except InputError as error:
+        return "a sentence that is too long" if len(str(error)) > LONGEST_MESSAGE + 50 else None
+    except HangError:
+        return f"more than {HANG_SECONDS} s"
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        return f"{type(error).__name__}: {str(error)[:150]}"
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+    return None
+
+
+def fuzz(name: str, count: int, seed: int) -> int:
+    """Feed so many inputs to a reader; gives the number of failures."""
+    target, rng = TARGETS[name], random.Random(f"{name} {seed}")  # noqa: S311
+    seeds, failures, begun, refused = target.seeds(), {}, time.perf_counter(), 0
+    with tempfile.TemporaryDirectory(prefix="unmet-fuzz-") as folder:
+        for _ in range(count):
+            data = mutated(rng.choice(seeds), rng)
+            reason = failure_of(target, data, Path(folder))
+            refused += reason is not None
+            if reason and reason.split(":")[0] not in failures:  # one of each kind
+                failures[reason.split(":")[0]] = reason
+                kept = CORPUS / f"{name}--{hashlib.sha256(data).hexdigest()[:12]}"
+                CORPUS.mkdir(exist_ok=True)
+                kept.write_bytes(data)
+                print(f"  {name}: {reason}; kept as {kept.name}", flush=True)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
+    seconds = time.perf_counter() - begun
+    print(f"{name}: {count:,} inputs, {refused} failures, {seconds:.0f} s, peak {peak:.2f} GiB", flush=True)
+    return refused + (peak > MOST_GIB)
+
+
+def _hang(number: int, frame: object) -> None:
+    raise HangError
+
+
+def main() -> None:
+    """Fuzz the readers that were named, or all."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("targets", nargs="*", metavar="READER", help=", ".join(TARGETS))
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    signal.signal(signal.SIGPROF, _hang)
+    warnings.simplefilter("error")  # a warning would reach the user's terminal
+    sys.exit(bool(sum([fuzz(name, given.count, given.seed) for name in given.targets or TARGETS])))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,193 @@
+"""Claims: one writer for each output, by a lock that dies with its process.
+
+What a writer of `out` has not finished lies in one hidden folder beside it, `.out.unmet-draft`:
+
+- `lock`: an empty file that its writer keeps locked (flock); the kernel drops the lock however the process ends;
+- `new`: what is being written;
+- `old`: the folder that is being replaced, between two renames.
+
+Whoever gets the lock next therefore knows what a killed process left behind, and completes or undoes it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from unmet.errors import InputError
+from unmet.manifest import foreign_paths, read_manifest, verify
+
+try:
+    import fcntl
+except ImportError:  # not on Windows, where an open file cannot be replaced in the first place
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["Claim", "claimed", "hold", "settle", "settle_beside"]
+
+SUFFIX = ".unmet-draft"
+LOOK_SECONDS = 0.05
+PARTS = frozenset({"lock", "new", "old"})
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The right to write to a path."""
+
+    target: Path
+    work: Path
+    """The hidden folder beside it."""
+
+    @property
+    def new(self) -> Path:
+        """Where to write what will take the target's name."""
+        return self.work / "new"
+
+    @property
+    def old(self) -> Path:
+        """Where what has the target's name is put while it is replaced."""
+        return self.work / "old"
+
+
+@contextmanager
+def claimed(target: Path, patience_seconds: float = 1.0) -> Iterator[Claim]:
+    """Claim a path, after a dead writer's remains are settled; refuse it while another process has it."""
+    claim = _claim_of(target)
+    lock = _lock(claim, patience_seconds)
+    try:
+        _settle(claim)
+        yield claim
+    finally:
+        _release(claim, lock)
+
+
+def hold(folder: Path) -> int:
+    """Keep other writers out of a folder that is written to bit by bit, until this process ends; gives the lock.
+
+    The lock is on the folder itself, so that nothing has to be cleaned up.
+    """
+    handle = os.open(folder, os.O_RDONLY)
+    if not _try_lock(handle):
+        os.close(handle)
+        raise _taken(folder)
+    return handle
+
+
+def settle(target: Path) -> None:
+    """Complete or undo what a killed writer of a path left; nothing happens while a writer is at work."""
+    claim = _claim_of(target)
+    if not _is_work_folder(claim.work):
+        return
+    with contextlib.suppress(InputError, OSError), claimed(target, 0.0):
+        pass
+
+
+def settle_beside(target: Path) -> None:
+    """Settle what killed writers left in the folder of a path, whatever they wrote to."""
+    with contextlib.suppress(OSError):
+        for work in target.parent.glob(f".*{SUFFIX}"):
+            settle(work.with_name(work.name[1 : -len(SUFFIX)]))
+
+
+def _claim_of(target: Path) -> Claim:
+    return Claim(target, target.with_name(f".{target.name}{SUFFIX}"))
+
+
+def _is_work_folder(work: Path) -> bool:
+    return work.is_dir() and not work.is_symlink() and {path.name for path in work.iterdir()} <= PARTS
+
+
+def _lock(claim: Claim, patience_seconds: float) -> int:
+    """A locked handle of the claim's lock file, which is still the one that has that name."""
+    path = claim.work / "lock"
+    give_up = time.monotonic() + patience_seconds
+    while True:
+        handle = _open_lock(claim, path)
+        if handle is not None:
+            if _try_lock(handle) and _is_same_file(handle, path):
+                return handle
+            os.close(handle)
+        if time.monotonic() > give_up:
+            raise _taken(claim.target)
+        time.sleep(LOOK_SECONDS)
+
+
+def _open_lock(claim: Claim, path: Path) -> int | None:
+    claim.work.mkdir(exist_ok=True)
+    try:
+        if not _is_work_folder(claim.work):
+            raise InputError(f"{claim.work} is in the way of drafts of {claim.target.name}: move it away.")
+        return os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o644)
+    except FileNotFoundError:  # its last writer has just removed it
+        return None
+
+
+def _try_lock(handle: int) -> bool:
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks: as safe as renames alone can make it
+        return True
+    return True
+
+
+def _is_same_file(handle: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except OSError:
+        return False
+
+
+def _taken(target: Path) -> InputError:
+    return InputError(f"Another process is writing to {target}: wait for it to end, or name another place with --out.")
+
+
+def _settle(claim: Claim) -> None:
+    """Complete or undo what the last writer left, seen from what lies in the hidden folder."""
+    if claim.old.exists():
+        if not claim.target.exists():
+            if _is_whole(claim.new) and not foreign_paths(claim.old, by_name=True):
+                claim.new.rename(claim.target)
+            else:
+                claim.old.rename(claim.target)
+                _remove(claim.new)
+                return
+        elif claim.new.exists():
+            raise InputError(
+                f"A replacement of {claim.target} was interrupted, and somebody has used the name since: the version "
+                f"before is in {claim.old}, the one after in {claim.new}. Move away what you need, then delete "
+                f"{claim.work}."
+            )
+        _remove(claim.old)
+    _remove(claim.new)
+
+
+def _is_whole(folder: Path) -> bool:
+    return folder.is_dir() and read_manifest(folder) is not None and verify(folder).is_whole
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _release(claim: Claim, lock: int) -> None:
+    """Remove the hidden folder while its lock is held, unless a version waits in it to be put back."""
+    try:
+        if not claim.old.exists():
+            with contextlib.suppress(OSError):
+                _remove(claim.new)
+                (claim.work / "lock").unlink(missing_ok=True)
+                claim.work.rmdir()
+    finally:
+        os.close(lock)

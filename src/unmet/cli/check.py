@@ -1,0 +1,41 @@
+"""The verb on what other verbs wrote: is it whole?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from unmet.cli.options import Json
+
+__all__ = ["check"]
+
+
+def check(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder that a verb wrote.")],
+    as_json: Json = False,
+) -> None:
+    """Check that a run is as it was written, byte for byte, and by which versions. Exit code 1 if it is not."""
+    from unmet.errors import InputError
+    from unmet.manifest import verify
+    from unmet.views.terminal import report, say
+
+    if not run.is_dir():
+        raise InputError(f"There is no folder {run}: give one that `unmet` wrote.")
+    found = verify(run)
+    summary = {
+        "run": str(run),
+        "whole": found.is_whole,
+        "files": len(found.manifest.files),
+        "missing": list(found.missing),
+        "changed": list(found.changed),
+        "not_written_by_the_run": list(found.foreign),
+        "unmet": found.manifest.unmet,
+        "libraries": found.manifest.libraries,
+    }
+    shown = {name: ", ".join(value) or "none" if isinstance(value, list) else value for name, value in summary.items()}
+    report("Check", summary if as_json else shown, as_json=as_json)
+    if not found.is_whole:
+        say(f"{run} is damaged: make it again.")
+        raise typer.Exit(1)

@@ -1,0 +1,169 @@
+"""Files from outside: what may be opened, how much may be unpacked, and documents that cannot grow while they are read.
+
+A pipe or a device would block for ever or never end; a packed file of megabytes can hold gigabytes; a document can nest
+without end or repeat itself by reference. Each gets one sentence.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import stat
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import polars as pl
+import yaml
+from polars.exceptions import ComputeError, PanicException
+
+from unmet.errors import InputError
+from unmet.memory import allowed_bytes, require_bytes
+
+__all__ = ["Unpacked", "check_regular", "panics_as_errors", "parse_yaml", "read_json", "read_parquet", "unpack"]
+
+COPIES = 4  # of a text while it becomes a table: bytes, decoded, split, typed
+CHUNK = 1 << 24
+MOST_DOCUMENT_BYTES = 1 << 20  # of YAML that people write
+MOST_JSON_BYTES = 1 << 30
+MOST_DEPTH = 20
+REMEDY = "split the file, save it as Parquet, or allow more with --max-memory"
+
+
+def check_regular(path: Path) -> None:
+    """Refuse what is no file: folders, pipes, sockets and devices."""
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        raise InputError(f"There is no file {path}: check the path.") from None
+    if stat.S_ISDIR(mode):
+        raise InputError(f"{path} is a folder: give the files in it.")
+    if not stat.S_ISREG(mode):
+        raise InputError(f"{path} is a pipe or a device: write its content to a file, and give that.")
+
+
+class Unpacked(gzip.GzipFile):
+    """A gzipped file that refuses to unpack more than memory allows."""
+
+    def __init__(self, file: BinaryIO, path: Path) -> None:
+        super().__init__(fileobj=file, mode="rb")
+        self.path = path
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Read `size` bytes, or all of them: then in chunks, so that the limit is met before memory is used up."""
+        if size is not None and size >= 0:
+            return super().read(size)
+        parts, total, allowed = [], 0, allowed_bytes()
+        while part := super().read(CHUNK):
+            total += len(part)
+            require_bytes(COPIES * total, f"{self.path}, unpacked,", REMEDY, allowed)
+            parts.append(part)
+        return b"".join(parts)
+
+
+def unpack(path: Path) -> bytes:
+    """The content of a file, unpacked if it is gzipped."""
+    check_regular(path)
+    with path.open("rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
+        file.seek(0)
+        if packed:
+            return Unpacked(file, path).read()
+        require_bytes(COPIES * path.stat().st_size, str(path), REMEDY)
+        return file.read()
+
+
+@contextmanager
+def panics_as_errors() -> Iterator[None]:
+    """Polars' panics, which are no `Exception` and print a backtrace, as its errors, which callers expect."""
+    try:
+        with _without_backtraces():
+            yield
+    except PanicException as error:
+        raise ComputeError(f"it is damaged: {error}") from None
+
+
+_quiet_lock = threading.Lock()
+_quiet_readers = 0  # threads that read at this moment
+_quiet_stderr: int | None = None  # standard error as it was before
+
+
+@contextmanager
+def _without_backtraces() -> Iterator[None]:
+    """Keep what Rust itself prints off standard error; nothing in Python can tell it to be silent."""
+    global _quiet_readers, _quiet_stderr
+    with _quiet_lock:
+        if _quiet_readers == 0:
+            try:
+                sys.stderr.flush()
+                _quiet_stderr = os.dup(2)
+                nowhere = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nowhere, 2)
+                os.close(nowhere)
+            except (OSError, AttributeError, ValueError):  # there is none
+                _quiet_stderr = None
+        _quiet_readers += 1
+    try:
+        yield
+    finally:
+        with _quiet_lock:
+            _quiet_readers -= 1
+            if _quiet_readers == 0 and _quiet_stderr is not None:
+                os.dup2(_quiet_stderr, 2)
+                os.close(_quiet_stderr)
+                _quiet_stderr = None
+
+
+def read_parquet(path: Path, **options: Any) -> pl.DataFrame:
+    """Read a Parquet file that fits into memory; a damaged one gives an error of Polars."""
+    check_regular(path)
+    with panics_as_errors():
+        schema = pl.read_parquet_schema(path)
+        rows = int(pl.scan_parquet(path).select(pl.len()).collect().item())
+        widths = [24 if not dtype.is_numeric() else 8 for dtype in schema.values()]
+        remedy = "give part of it, or allow more with --max-memory"
+        require_bytes(rows * sum(widths), f"{path}, with {rows:,} rows,", remedy)
+        return pl.read_parquet(path, **options)
+
+
+def read_json(path: Path) -> Any:
+    """The value of a JSON file, gzipped or not.
+
+    Raises:
+        ValueError: it is not JSON.
+    """
+    text = unpack(path)
+    if len(text) > MOST_JSON_BYTES:
+        raise InputError(f"{path} is too large for what it should be: {len(text) / 1e9:.1f} GB.")
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def parse_yaml(path: Path) -> Any:
+    """The value of a small YAML file of plain values.
+
+    Raises:
+        ValueError: it is not YAML, nests deeply, or refers to itself; with a reason of one line.
+    """
+    check_regular(path)
+    if path.stat().st_size > MOST_DOCUMENT_BYTES:
+        raise ValueError("it is larger than 1 MB")
+    text = path.read_text(encoding="utf-8-sig")
+    try:
+        depth = 0
+        for event in yaml.parse(io.StringIO(text), yaml.SafeLoader):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > MOST_DEPTH:
+                raise ValueError("it is nested too deeply")
+            if isinstance(event, yaml.AliasEvent):
+                raise ValueError("it uses anchors and references (& and *): write the values out")
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, RecursionError, OverflowError, MemoryError) as error:
+        raise ValueError(" ".join(str(error).split()) or type(error).__name__) from None

@@ -1,0 +1,56 @@
+"""Names from outside are shown as text, in pages and in spreadsheets."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import plotly.graph_objects as go
+import polars as pl
+import pytest
+
+from unmet.views.figures.base import Figure
+from unmet.views.harmless import harmless_figure, spreadsheet_safe
+from unmet.views.page import render_page
+
+NAMES = (
+    "<a href='https://evil.example'>r0</a>",
+    '<A HREF="javascript:alert(1)">',
+    "<img src=x onerror=alert(1)>",
+    "</script><script>alert(1)</script>",
+    "<span style='font-size:900px'>",
+    "<b onclick=alert(1)>",
+    "a < b",
+)
+
+
+def test_figures_keep_their_own_marks_and_no_others():
+    figure = go.Figure(go.Bar(x=list(NAMES), y=[1] * len(NAMES), hovertemplate="<b>%{x}</b><br>%{y}<extra></extra>"))
+    figure.update_layout(title=f"Region {NAMES[0]}", annotations=[{"text": name} for name in NAMES])
+    text = json.dumps(harmless_figure(figure))
+    assert set(re.findall(r"<[^>]*>", text)) == {"<b>", "</b>", "<br>", "<extra>", "</extra>"}
+    assert "Region &lt;a href" in text
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_holds_no_tag_of_a_name(name):
+    def draw(_: object) -> go.Figure:
+        return go.Figure(go.Scatter(x=[1], y=[1], name=name)).update_layout(title=name)
+
+    figure = Figure("f", name, draw, lambda _: name)
+    page = render_page(None, [figure], title=name, headline=name, lead=name, facts=[(name, name)], footer=name)
+    body = page.split("</script>", 1)[1]  # after Plotly's own code
+    for tag in ("<a ", "<A ", "<img", "<span style='font-size:900px'", "<b onclick", "<script>alert"):
+        assert tag not in body
+
+
+def test_cells_that_a_spreadsheet_would_run_are_text():
+    frame = pl.DataFrame(
+        {"id": ["=cmd|' /C calc'!A0", "+1", "-2+3", "@SUM(A1)", "\t=1", "ok", None, "-7"], "kwh": [-1.0] * 8}
+    )
+    safe = spreadsheet_safe(frame)
+    assert safe["id"].to_list() == ["'=cmd|' /C calc'!A0", "+1", "'-2+3", "'@SUM(A1)", "'\t=1", "ok", None, "-7"]
+    assert safe["kwh"].equals(frame["kwh"])
+    two = pl.DataFrame({"a": ["=1", "b"], "b": ["c", "@d"]})
+    assert spreadsheet_safe(two).rows() == [("'=1", "c"), ("b", "'@d")]
+    assert spreadsheet_safe(pl.DataFrame({"kwh": [1.0]})).rows() == [(1.0,)]
