@@ -118,7 +118,7 @@ def read_records(
         if all(found) and found[0] is not None:  # no sheet of a workbook holds sessions
             raise InputError(found[0])
     cleaned = clean(pile.parts)
-    return pile.records(cleaned, [source.name for source in sources], table, stations, join_minutes)
+    return pile.records(cleaned, [source.name for source in sources], table, stations, join_minutes, time_zone)
 
 
 def _file_of(source: Source) -> str:
@@ -165,7 +165,13 @@ class _Pile:
             self.parts.append(one.sessions)
 
     def records(
-        self, cleaned: Cleaned, names: list[str], table: Checked | None, given: Any, join_minutes: float
+        self,
+        cleaned: Cleaned,
+        names: list[str],
+        table: Checked | None,
+        given: Any,
+        join_minutes: float,
+        time_zone: str | None,
     ) -> Records:
         """Everything together."""
         counts, notes = self.counts, _told_once(self.notes)
@@ -198,7 +204,7 @@ class _Pile:
             )
         zone = next((zone for zone in self.zones if zone != "UTC"), "UTC")
         are_converted = table is not None and bool(table.notes)
-        stations, said = mend_positions(stations, zone, where, are_certain=are_converted)
+        stations, said = mend_positions(stations, time_zone or zone, where, are_certain=are_converted)
         notes += said
         return Records(
             sessions,
