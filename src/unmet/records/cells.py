@@ -200,8 +200,11 @@ def _read_clocks(
     local = sum(len(clock.wall) - clock.wall.null_count() for clock in clocks[:2])
     certain = sum(len(clock.utc) - clock.utc.null_count() for clock in clocks[:2])
     if local:
-        said = zone if zones is None else "the zones in their column"
-        readings.append(Finding(f"{{}} times carry no zone and are read as {said}.", (local,)))
+        if zones is None:
+            sentence = f"{{}} times are written without a zone and are read as {zone}."
+            readings.append(Finding(sentence, (local,), ("time_zone", zone)))
+        else:
+            readings.append(Finding(f"{{}} times are read in the zone that column {mapping.zone!r} gives.", (local,)))
     if certain:
         readings.append(Finding("{} times carry their own zone or offset.", (certain,)))
     start = to_utc(clocks[0], zone, zones)

@@ -360,7 +360,8 @@ def _evidence(days: int, months: int, certain: int) -> Finding:
     settled = "in {} of them a part is above 12."
     if days and months:
         return Finding(f"{{}} dates are read day first and {{}} month first; {settled}", (days, months, certain))
-    return Finding(f"{{}} dates are read {'day' if days else 'month'} first; {settled}", (days or months, certain))
+    sentence = f"{{}} dates are read {'day' if days else 'month'} first; {settled}"
+    return Finding(sentence, (days or months, certain), ("day_first", bool(days)))
 
 
 def _count(order: pl.Series, value: bool) -> int:

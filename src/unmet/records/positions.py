@@ -16,10 +16,36 @@ from pyproj.exceptions import CRSError
 from unmet.errors import InputError
 from unmet.geo import haversine_km
 
-__all__ = ["FAR_KM", "in_degrees"]
+__all__ = ["FAR_KM", "X_NAMES", "Y_NAMES", "in_degrees"]
 
-X_NAMES = ("lon", "longitude", "lng", "long", "x", "easting", "eastings", "east", "coord_x", "x_coord", "point_x", "e")
-Y_NAMES = ("lat", "latitude", "y", "northing", "northings", "north", "coord_y", "y_coord", "point_y", "n")
+X_NAMES: tuple[str, ...] = (
+    "lon",
+    "longitude",
+    "lng",
+    "long",
+    "x",
+    "easting",
+    "eastings",
+    "east",
+    "coord_x",
+    "x_coord",
+    "point_x",
+    "e",
+)
+X_NAMES += ("längengrad", "laengengrad", "longitudine", "longitud")
+Y_NAMES: tuple[str, ...] = (
+    "lat",
+    "latitude",
+    "y",
+    "northing",
+    "northings",
+    "north",
+    "coord_y",
+    "y_coord",
+    "point_y",
+    "n",
+)
+Y_NAMES += ("breitengrad", "latitudine", "latitud")
 
 
 FAR_KM = 300.0  # farther than one operator's town or region

@@ -96,8 +96,8 @@ def _swapped_by_groups(lat: Floats, lon: Floats, *, has_zone: bool) -> tuple[Fla
     if len(lat) < LEAST_STATIONS or 2 * others.sum() >= len(lat):
         return nobody, ""
     return others, (
-        f"only then do they lie among the others, around latitude {here[0]:.1f}, longitude {here[1]:.1f}. If the others "
-        f"are the swapped ones, {'correct the table' if has_zone else 'give --time-zone'}."
+        f"only then do they lie among the others, around latitude {here[0]:.1f}, longitude {here[1]:.1f}. If the "
+        f"others are the swapped ones, {'correct the table' if has_zone else 'give --time-zone'}."
     )
 
 

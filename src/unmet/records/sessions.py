@@ -29,7 +29,7 @@ from unmet.records.outliers import clock_notes
 from unmet.records.positions_check import mend_positions
 from unmet.records.restarts import JOIN_MINUTES, join_restarts
 from unmet.records.sources import Source, find_sources
-from unmet.records.stations import check_stations
+from unmet.records.stations import KEPT_WITHOUT, check_stations
 from unmet.tables import UTC, Checked
 
 __all__ = ["SESSIONS", "Records", "read_records"]
@@ -183,11 +183,13 @@ class _Pile:
         counts["rows_set_aside"] = rejected.height
         counts["zero_energy"] = int((sessions["energy_kwh"] == 0).sum())
         if counts["ids_used_twice"]:
-            notes.append(f"{counts['ids_used_twice']} sessions have the id of another at another station or start.")
+            some = "1 session has" if counts["ids_used_twice"] == 1 else f"{counts['ids_used_twice']:,} sessions have"
+            notes.append(f"{some} the id of another at another station or start.")
         if sessions.height:
             notes += clock_notes(sessions)
         if 0 < sessions.height < FEW_SESSIONS:
-            notes.append(f"Number of sessions: only {sessions.height}, too few for estimates that mean anything.")
+            some = "is only 1 session" if sessions.height == 1 else f"are only {sessions.height} sessions"
+            notes.append(f"There {some}, too few for estimates that mean anything.")
         where = str(given) if isinstance(given, str | Path) else "The stations"
         if table is not None:
             stations, odd = table.kept, _in_file(table.rejected, where)
@@ -196,14 +198,16 @@ class _Pile:
         else:
             stations, odd = _all_stations(self.stations, sessions)
         odd = pl.concat([*self.odd_stations, odd])
-        counts["stations"], counts["stations_set_aside"] = stations.height, odd.height
+        is_kept = odd["reason"].str.ends_with(KEPT_WITHOUT)
+        counts["stations"], counts["stations_set_aside"] = stations.height, int((~is_kept).sum())
+        counts["station_values_unused"] = int(is_kept.sum())
         outages = merge_outages(pl.concat([pl.DataFrame(schema=OUTAGES), *self.outages]))
         if len(set(self.zones)) > 1:
             notes.append(
                 f"The files are of several time zones ({', '.join(sorted(set(self.zones)))}): one goes for all."
             )
         zone = next((zone for zone in self.zones if zone != "UTC"), "UTC")
-        are_converted = table is not None and bool(table.notes)
+        are_converted = table is not None and any("degrees" in note for note in table.notes)
         stations, said = mend_positions(stations, time_zone or zone, where, are_certain=are_converted)
         notes += said
         return Records(
@@ -291,7 +295,7 @@ def _all_stations(found: list[tuple[str, pl.DataFrame]], sessions: pl.DataFrame)
     kept = [check_stations(pl.DataFrame(schema={"station_id": pl.String})).kept]
     rejected = [pl.DataFrame(schema=_REJECTED)]
     for name, stations in found:
-        checked = check_stations(stations)
+        checked = check_stations(stations, name=name)
         kept.append(checked.kept)
         rejected.append(_in_file(checked.rejected, name))
     seen = sessions.select(pl.col("station_id").unique().sort())
