@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from unmet.records.formats.generic import guess_mapping, plain_name
+from unmet.records.sessions import read_records
 
 DATE, TIME, BOTH = "01.03.2023", "04:13", "01.03.2023 04:13"
 
@@ -59,3 +60,15 @@ def test_dates_and_times_of_day_in_two_columns(names):
 
 def test_names_without_accents_and_marks():
     assert plain_name("Ladesäulen-ID (Straße)") == "ladesaulenidstrasse"
+
+
+def test_a_column_that_may_name_drivers_is_asked_for():
+    rows = [
+        (str(n), "A", f"2024-01-{n + 1:02}T08:00Z", f"2024-01-{n + 1:02}T09:00Z", 5.0, f"K{n % 3}") for n in range(9)
+    ]
+    names = ["session_id", "station_id", "start", "end", "energy_kwh", "Ladekarten-Kennung"]
+    table = pl.DataFrame(rows, schema=names, orient="row")
+    assert any("--map user_id=Ladekarten-Kennung" in note for note in read_records(table).notes)
+    chosen = read_records(table, mapping={"user_id": "Ladekarten-Kennung"})
+    assert chosen.sessions["user_id"].null_count() == 0
+    assert not any("user_id" in note for note in chosen.notes)

@@ -27,6 +27,8 @@ from unmet.records.times import ZONES
 __all__ = ["NO_ROWS", "Looked", "OneFile", "Reading", "final_mapping", "look_at", "read_one", "with_zone"]
 
 NO_ROWS = "has a header and no rows."
+_DRIVERS = ("user", "driver", "card", "badge", "rfid", "customer", "kunde", "karte", "nutzer", "fahrer", "client",
+            "utilisateur", "utente", "tessera", "usuario", "tarjeta")  # fmt: skip
 _ZONELESS = ("generic", "table", "unmet")  # formats that do not say what times without a zone are
 
 
@@ -94,8 +96,6 @@ def read_one(looked: Looked, reading: Reading) -> OneFile:
     if raw.sessions is None:
         return OneFile(used, None, raw.rejected, {}, raw.stations, raw.outages, notes=list(raw.notes))
     counts["rows_in"] = raw.sessions.height + raw.rejected.height
-    if not counts["rows_in"]:
-        return OneFile(used, None, raw.rejected, {}, raw.stations, raw.outages, notes=[*raw.notes, NO_ROWS])
     chosen = with_zone(reading, raw.mapping, used)
     mapping = final_mapping(raw.mapping, chosen, columns, source.name)
     try:
@@ -109,6 +109,8 @@ def read_one(looked: Looked, reading: Reading) -> OneFile:
                 ) from None
             raise
         return _another_sheet(raw.sessions, str(error))
+    if not counts["rows_in"]:
+        return OneFile(used, None, raw.rejected, {}, raw.stations, raw.outages, notes=[*raw.notes, NO_ROWS])
     notes = [*raw.notes, *_mapping_notes(raw.sessions, mapping, used, chosen)]
     typed = type_cells(
         raw.sessions,
@@ -207,11 +209,33 @@ def _unused_notes(frame: pl.DataFrame, mapping: Mapping, used: str, chosen: dict
     zones = [c for c in free if "zone" in plain_name(c) and _names_zones(frame[c])]
     if zones and mapping.zone is None and "time_zone" not in chosen and _are_naive(frame, mapping):
         examples = ", ".join(frame[zones[0]].drop_nulls().head(10_000).str.strip_chars().unique().sort().head(3))
-        why = "" if used in _ZONELESS else f": what the {used} format writes is in {mapping.time_zone} all the same"
+        why = (
+            ""
+            if used in _ZONELESS
+            else f": times in the {used} format are in {mapping.time_zone} (docs/records.md says how that is known)"
+        )
         hints = [f"--map {quoted(f'{entry}={c}')}" for entry, c in zip(("zone", "end_zone"), zones, strict=False)]
         column = " and ".join(map(repr, zones[:2]))
         notes.append(f"the zones in {column} ({examples}) are not used{why}. To use them, give {' '.join(hints)}.")
+    is_known = any(getattr(mapping, entry) in frame.columns for entry in ("user_id", "vehicle_id"))
+    drivers = (
+        [] if is_known or {"user_id", "vehicle_id"} & set(chosen) else [c for c in free if _may_name_drivers(frame, c)]
+    )
+    if drivers:
+        hint = quoted(f"user_id={drivers[0]}")
+        notes.append(
+            f"restarted sessions are not joined, since no column is known to name drivers. If {drivers[0]!r} does, "
+            f"give --map {hint}."
+        )
     return notes
+
+
+def _may_name_drivers(frame: pl.DataFrame, column: str) -> bool:
+    """Whether a column's name has a word for driver or card, and its values repeat."""
+    if not any(word in plain_name(column) for word in _DRIVERS):
+        return False
+    known = frame[column].drop_nulls().head(10_000)
+    return 1 < known.n_unique() < len(known)
 
 
 def _names_zones(cells: pl.Series) -> bool:

@@ -84,6 +84,8 @@ def are_times_of_day(cells: pl.Series) -> bool:
     known = cells.drop_nulls().head(100)
     if known.dtype == pl.Time:
         return True
+    if not (known.dtype == pl.String or known.dtype.is_numeric()):
+        return False
     return len(known) > 0 and bool(known.cast(pl.String).str.contains(_ONLY_TIME).all())
 
 
