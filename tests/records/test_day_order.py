@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unmet.records.day_order import find_day_orders
+from unmet.records.sessions import read_records
 
 DAY_FIRST, MONTH_FIRST = "%d/%m/%Y", "%m/%d/%Y"
 
@@ -49,6 +50,14 @@ def test_a_suggestion_does_not_outweigh_the_rows(form, suggested):
 
 def test_blocks_of_rows_may_differ():
     note = check(stays(900), [DAY_FIRST] * 300 + [MONTH_FIRST] * 250 + [DAY_FIRST] * 350)
+    assert note is not None
+    assert "blocks of rows" in note
+
+
+def test_blocks_may_change_among_settled_dates():
+    sessions = stays(600, days=45)
+    change = next(n for n, (start, _) in enumerate(sessions) if start.day == 25)
+    note = check(sessions, [DAY_FIRST] * change + [MONTH_FIRST] * (600 - change))
     assert note is not None
     assert "blocks of rows" in note
 
@@ -127,3 +136,35 @@ def test_no_order_is_chosen_that_the_rows_contradict(seed, rows, suggested, day_
         read.append(dates)
     wrong = sum(not 0 <= (end - start).days <= 31 for start, end in zip(*read, strict=True))
     assert wrong == 0
+
+
+@pytest.mark.parametrize("is_shuffled", [True, False])
+@pytest.mark.parametrize("days", [50, 300])
+def test_orders_at_random_are_read_right_or_left_open(is_shuffled, days):
+    random = np.random.default_rng(4)
+    sessions = stays(500, 3, days)
+    if is_shuffled:
+        sessions = [sessions[place] for place in random.permutation(500)]
+    forms = [DAY_FIRST if first else MONTH_FIRST for first in random.integers(0, 2, 500)]
+    found = find_day_orders([written([row[which] for row in sessions], forms) for which in (0, 1)])
+    assert found.open_rows is not None
+    assert found.note is not None
+    for which, orders in enumerate(found.columns):
+        for row, form, order, is_open in zip(sessions, forms, orders, found.open_rows, strict=True):
+            day = row[which].date()
+            assert is_open or day.day == day.month or order == (form == DAY_FIRST), (day, form)
+    # In order of time, or in a short period, few rows are open; nothing tells in a shuffled year.
+    assert found.open_rows.mean() < (0.4 if is_shuffled and days == 300 else 0.15)
+
+
+def test_rows_with_an_open_order_are_set_aside_and_counted():
+    random = np.random.default_rng(5)
+    sessions = [stays(300, 6, 60)[place] for place in random.permutation(300)]
+    forms = [DAY_FIRST if first else MONTH_FIRST for first in random.integers(0, 2, 300)]
+    starts, ends = (written([row[which] for row in sessions], forms) for which in (0, 1))
+    table = pl.DataFrame({"start": starts, "end": ends, "energy_kwh": 5.0, "station_id": "A", "session_id": range(300)})
+    records = read_records(table, mapping={"time_zone": "UTC"}, join_minutes=0)
+    assert records.counts["day_order_open"] > 0
+    assert records.counts["rows_in"] == records.counts["rows_kept"] + records.counts["rows_set_aside"]
+    kept = {int(number): start for number, start in records.sessions.select("session_id", "start").rows()}
+    assert all(start.date() == sessions[number][0].date() for number, start in kept.items())

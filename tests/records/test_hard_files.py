@@ -219,7 +219,7 @@ def test_watt_hours_few_sessions_and_several_missing_columns(tmp_path):
     records = read_records(tmp_path / "a.csv", now=NOW)
     assert records.sessions["energy_kwh"].sum() == pytest.approx(sum(row["kwh"] for row in rows), abs=0.1)
     assert any("in Wh" in note for note in records.notes)
-    assert any("only 50, too few" in note for note in records.notes)
+    assert any("only 50 sessions, too few" in note for note in records.notes)
     renamed = "\n".join(["Wo,Ladebeginn,Ladeende,Menge", *lines[1:]])
     (tmp_path / "b.csv").write_text(renamed + "\n")
     with pytest.raises(InputError) as error:

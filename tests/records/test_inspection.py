@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
+from unmet.errors import InputError
 from unmet.records.inspection import inspect_files
 from unmet.records.mapping import read_mapping
 from unmet.records.one_file import Reading
@@ -17,23 +18,23 @@ ROWS = "".join(f"{n},Nord,{day} 08:00,{day} 09:30,{n % 9 + 1},Karte {n}\n" for n
 @pytest.fixture
 def path(tmp_path):
     file = tmp_path / "export.csv"
-    file.write_text("Nr,Standort,Ladebeginn,Ladeende,Menge,Fahrer\n" + ROWS)
+    file.write_text("Nr,Standort,Steckbeginn,Steckende,Menge,Fahrer\n" + ROWS)
     return file
 
 
 def test_a_file_that_cannot_be_read_as_it_is(path):
     (found,) = inspect_files(path)
     assert found.problem is not None
-    assert "--map start=Ladebeginn" in found.problem
+    assert "--map start=Steckbeginn" in found.problem
     assert found.columns["Standort"] == "Nord"
     values = yaml.safe_load(found.mapping)
-    assert (values["start"], values["end"], values["energy_kwh"]) == ("Ladebeginn", "Ladeende", "Menge")
+    assert (values["start"], values["end"], values["energy_kwh"]) == ("Steckbeginn", "Steckende", "Menge")
     values["station_id"] = "Standort"
     assert read_records(path, mapping=values).sessions.height == 60
 
 
 def test_a_file_that_can(path):
-    chosen = {"start": "Ladebeginn", "end": "Ladeende", "energy_kwh": "Menge", "station_id": "Standort"}
+    chosen = {"start": "Steckbeginn", "end": "Steckende", "energy_kwh": "Menge", "station_id": "Standort"}
     (found,) = inspect_files(path, Reading(chosen=chosen))
     assert found.problem is None
     assert (found.rows, found.kept) == (60, 60)
@@ -41,7 +42,7 @@ def test_a_file_that_can(path):
     assert found.sample["start"][0] == "2024-03-01 08:00:00"
     assert any("day first" in reading for reading in found.readings)
     assert any("without a zone" in note for note in found.notes)
-    assert yaml.safe_load(found.mapping)["start"] == "Ladebeginn"
+    assert yaml.safe_load(found.mapping)["start"] == "Steckbeginn"
     assert found.to_dict()["sample"][0]["station_id"] == "Nord"
 
 
@@ -84,4 +85,51 @@ def test_a_mapping_file_may_say_the_default(tmp_path):
 def test_a_table_of_stations_is_recognised(tmp_path):
     (tmp_path / "s.csv").write_text("station_id,lat,lon\nA,55.7,12.6\n")
     (found,) = inspect_files(tmp_path / "s.csv")
-    assert "--stations" in (found.problem or "")
+    assert "--stations" in found.notes[0]
+
+
+def test_a_table_of_stations_is_shown_as_one(tmp_path):
+    path = tmp_path / "s.csv"
+    path.write_text("Säulen-ID;Breite;Länge;Anzahl LP;Leistung\nB1;52,52;13,41;2;22 kW\nB2;52,50;13,33;x;22 kW\n")
+    (found,) = inspect_files(path)
+    assert found.format == "stations"
+    assert "station_id=Säulen-ID" in (found.problem or "")
+    mapping = {"station_id": "Säulen-ID", "lat": "Breite", "lon": "Länge", "plugs": "Anzahl LP"}
+    (found,) = inspect_files(path, station_mapping=mapping)
+    assert found.problem is None
+    assert (found.rows, found.stations) == (2, 2)
+    assert found.sample.row(0) == ("B1", 52.52, 13.41, 2)
+    assert "--map-stations power_kw=Leistung" in found.mapping
+    assert found.reasons == ["1 row: plugs is not a whole number: the station is kept without it"]
+    with pytest.raises(InputError, match=r"s\.csv looks like a table of stations: give it with --stations"):
+        read_records(path)
+
+
+def test_reasons_are_in_words_and_a_header_alone_is_said(tmp_path):
+    header = "session_id,station_id,start,end,energy_kwh\n"
+    (tmp_path / "a.csv").write_text(header + "1,A,2024-01-01T08:00Z,2024-01-01T08:01Z,900\n")
+    (tmp_path / "b.csv").write_text(header)
+    found, empty = inspect_files([tmp_path / "a.csv", tmp_path / "b.csv"])
+    assert found.reasons == ["1 row set aside: energy_kwh needs more than 500 kW over the time plugged in"]
+    assert (empty.problem or "").endswith("b.csv has a header and no rows.")
+    assert any("b.csv: has a header and no rows." in note for note in read_records([tmp_path / "b.csv"]).notes)
+
+
+def test_the_proposed_mapping_has_the_unit_and_the_order_of_dates(tmp_path):
+    header = "ChargeLogId,ChargingStationId,UserId,BeginDate,BeginHour,EndDate,EndHour,PowerConsumption,Plug"
+    rows = [f"{n},7,1,01/{n:02}/2017,08:00:00,01/{n:02}/2017,09:00:00,{5000 + n},1" for n in range(1, 31)]
+    (tmp_path / "l.csv").write_text("\n".join([header, *rows]) + "\n")
+    (found,) = inspect_files(tmp_path / "l.csv")
+    values = yaml.safe_load(found.mapping)
+    assert (values["energy_factor"], values["day_first"], values["time_zone"]) == (0.001, False, "Europe/Zurich")
+    read = read_records(tmp_path / "l.csv").sessions
+    assert read_records(tmp_path / "l.csv", format="generic", mapping=values).sessions.equals(read)
+
+
+def test_dates_and_times_of_day_in_two_columns_are_suggested_together(tmp_path):
+    path = tmp_path / "g.csv"
+    path.write_text("Säule;Tag an;Zeit an;Tag ab;Zeit ab;kWh\n" + "A;01.03.2023;04:13;01.03.2023;04:52;25,8\n" * 3)
+    (found,) = inspect_files(path)
+    assert yaml.safe_load(found.mapping)["start"] == ["Tag an", "Zeit an"]
+    values = {"start": "Tag an", "end": "Tag ab", "station_id": "Säule", "energy_kwh": "kWh"}
+    assert "without a time of day" in read_records(path, mapping=values).rejected["reason"][0]

@@ -121,3 +121,50 @@ def test_columns_of_stations_can_be_mapped():
         check_stations(table, mapping={"speed": "Site"})
     with pytest.raises(InputError, match=r"--map-stations station_id=COLUMN"):
         check_stations(table.select("Anzahl"))
+
+
+def swapped_at(truth: pl.DataFrame, ids: list[str]) -> pl.DataFrame:
+    here = pl.col("station_id").is_in(ids)
+    return truth.with_columns(
+        lat=pl.when(here).then("lon").otherwise("lat"), lon=pl.when(here).then("lat").otherwise("lon")
+    )
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "UTC"])
+@pytest.mark.parametrize(("stations", "wrong"), [(3, 1), (3, 2), (10, 2), (10, 5), (10, 7), (10, 9)])
+def test_a_correct_position_is_never_turned_however_many_others_are_swapped(stations, wrong, zone):
+    truth = town(52.5, 13.4, stations)
+    mended, notes = mend_positions(swapped_at(truth, [f"S{n}" for n in range(wrong)]), zone, "stations.csv")
+    assert mended.equals(truth)
+    assert [f"{wrong} of {stations} stations" in note for note in notes] == [True]
+
+
+def test_where_only_the_larger_group_tells_the_user_is_asked():
+    truth = town(56.46, -2.97, 10)  # neither it nor its mirror is near a city that a zone is named after
+    mended, notes = mend_positions(swapped_at(truth, ["S1", "S2"]), "UTC", "stations.csv")
+    assert mended.equals(truth)
+    assert "If the others are the swapped ones, give --time-zone" in notes[0]
+    half = swapped_at(truth, [f"S{n}" for n in range(5)])
+    kept, notes = mend_positions(half, "UTC", "stations.csv")
+    assert kept.equals(half)
+    assert "swapped, they would lie" in notes[0]
+
+
+def test_one_of_three_stations_far_from_the_others_is_named():
+    table = pl.DataFrame({"station_id": ["A", "B", "C"], "lat": [52.5, 52.52, 40.7], "lon": [13.4, 13.41, -74.0]})
+    for zone in ("UTC", "Europe/Berlin"):
+        kept, notes = mend_positions(table, zone, "stations.csv")
+        assert kept.equals(table)
+        assert "C, is 6,3" in notes[0]
+
+
+def test_latitudes_beyond_90_degrees_are_turned_row_by_row():
+    table = pl.DataFrame(
+        {"station_id": list("ABCDE"), "lat": [139.7, 35.6, 139.6, 139.8, 99.0], "lon": [35.7, 139.7, 35.6, 35.5, 200.0]}
+    )
+    checked = check_stations(table)
+    assert checked.kept.drop_nulls("lat")["lat"].to_list() == [35.7, 35.6, 35.6, 35.5]
+    assert checked.kept["station_id"].to_list() == list("ABCDE")  # E has no position
+    assert "3 of 5 rows" in checked.notes[0]
+    few = check_stations(table.filter(pl.col("station_id").is_in(["A", "B", "E"])))
+    assert few.kept.drop_nulls("lat")["lat"].to_list() == [35.7, 35.6]

@@ -70,7 +70,7 @@ def test_a_charger_with_next_to_nothing_in_watt_hours_is_named():
     written = np.where((charger == "C2").to_numpy(), energy, energy * 1000)
     unit = choose_unit(pl.Series(written), pl.Series(hours), 0.001, is_settled=False, chargers=[charger])
     assert unit.factor == 0.001
-    assert "(as C2)" in (unit.note or "")
+    assert "(for example C2)" in (unit.note or "")
 
 
 def test_a_few_odd_rows_change_nothing():
@@ -92,3 +92,19 @@ def test_no_unit_is_chosen_that_makes_more_rows_impossible(rows, suggested):
         return int(((hours > 0) & ((kwh > MOST_KWH) | ((kwh > 1) & (kwh > MOST_KW * hours)))).sum())
 
     assert impossible(unit.factor) <= impossible(suggested) + 0.12 * len(rows)
+
+
+def test_a_station_of_failed_sessions_is_no_station_in_kwh():
+    energies = [8000.0] * 40 + [6758.0, 3932.0, 91.0, 1.0, 2.0, 5.0, 3.0, 40.0, 12.0, 7.0, 9.0, 1.0]
+    chargers = [pl.Series(["A"] * 40 + ["B"] * 12)]
+    unit = choose_unit(pl.Series(energies), pl.Series([2.0] * 52), 0.001, is_settled=False, chargers=chargers)
+    assert unit.note is None
+    in_kwh = [*energies[:40], 6.7, 3.9, 9.1, 1.0, 2.0, 5.0, 3.0, 40.0, 12.0, 7.0, 9.0, 1.0]
+    unit = choose_unit(pl.Series(in_kwh), pl.Series([2.0] * 52), 0.001, is_settled=False, chargers=chargers)
+    assert "(for example B)" in (unit.note or "")
+
+
+def test_shares_and_numbers_are_written_for_people():
+    unit = choose_unit(pl.Series([4140.0] * 9), pl.Series([1.0] * 9), 1.0, is_settled=False)
+    assert "100 % of them would be impossible, and the median 4,140 kWh" in (unit.note or "")
+    assert str(unit.reading) == "Energies are read in Wh (9 above 0; too large for the time plugged in: 0)."

@@ -118,7 +118,7 @@ def trips(
             overwrite=overwrite,
             on_progress=advance,
         )
-    report_set_aside(rejected)
+    report_set_aside(rejected, listed=f"in {summary.get('rejected')}")
     report("Trips", summary, as_json=as_json)
 
 

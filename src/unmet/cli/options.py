@@ -57,7 +57,7 @@ StationsTable = Annotated[Path | None, typer.Option(help="Table of stations: ids
 FormatName = Annotated[str, typer.Option("--format", help="Format of the files; auto finds it out for each.")]
 Mapped = Annotated[
     list[str] | None,
-    typer.Option("--map", metavar="NAME=COLUMN", help="Which column holds what, as start=ConnectionStart."),
+    typer.Option("--map", metavar="NAME=COLUMN", help="Which column holds what, such as start=ConnectionStart."),
 ]
 MapFile = Annotated[Path | None, typer.Option(help="The same as a YAML file.")]
 JoinRestarts = Annotated[
@@ -66,11 +66,11 @@ JoinRestarts = Annotated[
 ]
 Crs = Annotated[
     str | None,
-    typer.Option(help="Grid of positions in --stations that are not degrees, as EPSG:2056. Default: by range."),
+    typer.Option(help="Grid of positions in --stations that are not degrees, such as EPSG:2056. Default: by range."),
 ]
 MapStations = Annotated[
     list[str] | None,
-    typer.Option(metavar="NAME=COLUMN", help="Which column of --stations holds what, as station_id=Site."),
+    typer.Option(metavar="NAME=COLUMN", help="Which column of --stations holds what, such as station_id=Site."),
 ]
 Since = Annotated[str | None, typer.Option(help="Leave out sessions that start before this day or time.")]
 Until = Annotated[str | None, typer.Option(help="Leave out sessions that start on this day or time, or later.")]

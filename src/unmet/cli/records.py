@@ -122,7 +122,7 @@ def panel(
             report = LostReport.of(estimator.fit(made))
         with progress("Writing tables and figures"):
             summary = write_panel_page(report, rejected, about, folder)
-    report_set_aside(rejected)
+    report_set_aside(rejected, listed=f"in {out / 'rejected.csv'}", sessions=about["rows_set_aside"])
     print_panel(report, summary, out, as_json=as_json)
 
 
@@ -170,8 +170,8 @@ def recover(
             report = LostReport.of(estimator.fit(made))
         with progress("Writing tables and figures"):
             summary = write_recovery(report, rejected, about, folder)
-    if rejected is not None:
-        report_set_aside(rejected)
+    if rejected is not None and about is not None:
+        report_set_aside(rejected, listed=f"in {out / 'rejected.csv'}", sessions=about["rows_set_aside"])
     print_recovery(report, summary, out, as_json=as_json)
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from unmet.cli.options import FormatName, Json, MapFile, Mapped
+from unmet.cli.options import Crs, FormatName, Json, MapFile, Mapped, MapStations, StationsTable
 
 __all__ = ["fetch", "inspect"]
 
@@ -18,18 +18,22 @@ def inspect(
     mapped: Mapped = None,
     map_file: MapFile = None,
     time_zone: Annotated[str | None, typer.Option(help="Zone of times that carry none.")] = None,
+    stations: StationsTable = None,
+    map_stations: MapStations = None,
+    crs: Crs = None,
     as_json: Json = False,
 ) -> None:
     """Show what files contain and how they would be read: columns, ten rows as understood, a mapping to start from."""
-    from unmet.demand.from_records import PanelChoices, chosen_mapping
+    from unmet.demand.from_records import PanelChoices, chosen_mapping, station_mapping
     from unmet.records.inspection import inspect_files
     from unmet.records.one_file import Reading
     from unmet.views.inspection import print_inspections
     from unmet.views.terminal import progress
 
-    choices = PanelChoices(mapped=tuple(mapped or ()), map_file=map_file)
+    choices = PanelChoices(mapped=tuple(mapped or ()), map_file=map_file, station_columns=tuple(map_stations or ()))
     with progress("Reading records"):
-        found = inspect_files(list(files), Reading(format_name, chosen_mapping(choices), time_zone))
+        reading = Reading(format_name, chosen_mapping(choices), time_zone)
+        found = inspect_files(list(files), reading, stations, station_mapping(choices), crs)
     print_inspections(found, as_json=as_json)
 
 

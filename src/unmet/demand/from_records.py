@@ -14,13 +14,14 @@ from unmet.demand.market import Market, parse_share
 from unmet.demand.panel import Panel, build_panel
 from unmet.errors import InputError
 from unmet.records.mapping import mapping_from, read_mapping
+from unmet.records.one_file import NO_ROWS
 from unmet.records.outages import check_outages, merge_outages
 from unmet.records.restarts import JOIN_MINUTES
 from unmet.records.sessions import Records, read_records
 from unmet.records.sql import read_sql
 from unmet.records.times import read_moment
 
-__all__ = ["PanelChoices", "chosen_mapping", "chosen_records", "panel_from_records"]
+__all__ = ["PanelChoices", "chosen_mapping", "chosen_records", "panel_from_records", "station_mapping"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ def chosen_records(choices: PanelChoices, progress: Callable[[int, int], None] |
         chosen_mapping(choices),
         choices.stations,
         join_minutes=choices.join_restarts,
-        station_mapping=_pairs("--map-stations", choices.station_columns, "station_id=Site"),
+        station_mapping=station_mapping(choices),
         crs=choices.crs,
         time_zone=choices.time_zone,
         since=read_moment("--since", choices.since, choices.time_zone),
@@ -100,12 +101,15 @@ def chosen_records(choices: PanelChoices, progress: Callable[[int, int], None] |
 
 def _nothing_left(records: Records) -> str:
     if records.rejected.is_empty():
-        return "The files hold not one session: give session records, not only stations."
+        empty = [note for note in records.notes if note.endswith(NO_ROWS)]
+        if empty:
+            return f"There are no sessions: {empty[0].replace(': ' + NO_ROWS, ' ' + NO_ROWS)}"
+        return "The files hold stations and no sessions: give session records as FILES, and stations with --stations."
     reasons = records.rejected.group_by("column", "reason", maintain_order=True).agg(pl.len(), pl.first("value"))
     column, reason, count, value = reasons.sort("len", descending=True).row(0)
     return (
-        f"Not one of the {records.rejected.height:,} rows can be used; most often, in {count:,}, {column or 'the row'} "
-        f"{reason} ({value!r})."
+        f"None of the {records.rejected.height:,} rows can be used. The most frequent reason, in {count:,} of them: "
+        f"{column or 'the row'} {reason} (for example {value!r})."
     )
 
 
@@ -126,6 +130,11 @@ def chosen_mapping(choices: PanelChoices) -> dict[str, Any]:
     values |= _pairs("--map", choices.mapped, "start=ConnectionStart")
     mapping_from(values, "--map")
     return values
+
+
+def station_mapping(choices: PanelChoices) -> dict[str, str]:
+    """What the analyst said of the columns of the station table."""
+    return _pairs("--map-stations", choices.station_columns, "station_id=Site")
 
 
 def _pairs(option: str, given: tuple[str, ...], example: str) -> dict[str, str]:

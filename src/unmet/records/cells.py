@@ -32,8 +32,11 @@ _DAY, _HOUR = 86_400_000, 3_600_000
 REASONS: dict[str, tuple[str, str]] = {  # what is counted: column whose value is shown, and why the row is set aside
     "station_missing": ("station_id", "is empty"),
     "start_missing": ("start", "is empty"),
+    "start_without_time": ("start", "is a date without a time of day: map its column too, as start=DATE+TIME"),
     "start_unreadable": ("start", "is not a date and time that can be read"),
+    "day_order_open": ("start", "may have the day or the month first: nothing in the file tells which"),
     "open_sessions": ("end", "is empty: the session was still open"),
+    "end_without_time": ("end", "is a date without a time of day: map its column too, as end=DATE+TIME"),
     "end_unreadable": ("end", "is not a date and time that can be read"),
     "end_before_start": ("end", "is before the start"),
     "too_long": ("end", f"is more than {MOST_DAYS} days after the start"),
@@ -88,7 +91,8 @@ def type_cells(
     energy_given = _text(energy_cells) if energy_cells.dtype == pl.String else energy_cells
     cells = {"start": start_cells, "end": end_cells, "energy_kwh": energy_given}
     given = pl.DataFrame({name: column.is_not_null() for name, column in cells.items()})
-    code = _judge(typed, given, now, known_stations, period)
+    doubts = _Doubts(clocks.is_open, _lacks_time(start_cells, typed["start"]), _lacks_time(end_cells, typed["end"]))
+    code = _judge(typed, given, doubts, now, known_stations, period)
     if not (code > 0).any():
         return Typed(typed, pl.DataFrame(schema=REJECTED), {}, notes, readings)
     shown = {"station_id": typed["station_id"], "start": start_cells, "end": end_cells, "energy_kwh": energy_cells}
@@ -174,6 +178,7 @@ class _Clocks:
     charged: pl.Series | None
     readings: list[Finding]
     notes: list[str]
+    is_open: pl.Series | None = None  # rows whose day and month cannot be told apart
 
 
 def _read_clocks(
@@ -195,8 +200,11 @@ def _read_clocks(
     local = sum(len(clock.wall) - clock.wall.null_count() for clock in clocks[:2])
     certain = sum(len(clock.utc) - clock.utc.null_count() for clock in clocks[:2])
     if local:
-        said = zone if zones is None else "the zones in their column"
-        readings.append(Finding(f"{{}} times carry no zone and are read as {said}.", (local,)))
+        if zones is None:
+            sentence = f"{{}} times are written without a zone and are read as {zone}."
+            readings.append(Finding(sentence, (local,), ("time_zone", zone)))
+        else:
+            readings.append(Finding(f"{{}} times are read in the zone that column {mapping.zone!r} gives.", (local,)))
     if certain:
         readings.append(Finding("{} times carry their own zone or offset.", (certain,)))
     start = to_utc(clocks[0], zone, zones)
@@ -209,7 +217,7 @@ def _read_clocks(
         later = to_utc(clocks[1], zone, end_zones, later=True)
         end = later.zip_with(before & (later >= start).fill_null(value=False), end)
     charged = to_utc(clocks[2], zone, end_zones) if len(clocks) > 2 else None
-    return _Clocks(start, end, charged, readings, notes)
+    return _Clocks(start, end, charged, readings, notes, clocks[0].is_open)
 
 
 _UNITS = {"": 0.001, "k": 1.0, "m": 1000.0}  # of a cell that names its own unit, over kWh
@@ -253,9 +261,29 @@ def _commas_group_digits(with_commas: pl.Series, others: pl.Series) -> bool:
     return bool(with_commas.str.contains(r",\d{3}[,.]").any()) or below
 
 
+@dataclass(frozen=True, slots=True)
+class _Doubts:
+    """Rows with times that are not whole; None where there are none."""
+
+    day_order: pl.Series | None
+    start_time: pl.Series | None
+    end_time: pl.Series | None
+
+
+def _lacks_time(cells: pl.Series, read: pl.Series) -> pl.Series | None:
+    """Which cells that could not be read are dates without a time of day."""
+    if cells.dtype == pl.Date:
+        return cells.is_not_null() & read.is_null()
+    if cells.dtype != pl.String or read.null_count() == cells.null_count():
+        return None
+    unread = cells.set(read.is_not_null(), None)
+    return unread.str.contains(r"^\s*\d{1,4}[/.\-]\d{1,2}[/.\-]\d{1,4}\.?\s*$").fill_null(value=False)
+
+
 def _judge(
     typed: pl.DataFrame,
     given: pl.DataFrame,
+    doubts: _Doubts,
     now: dt.datetime,
     known_stations: Collection[str] | None,
     period: tuple[dt.datetime | None, dt.datetime | None],
@@ -266,8 +294,11 @@ def _judge(
     wrong = {
         "station_missing": pl.col("station_id").is_null(),
         "start_missing": pl.lit(~given["start"]),
+        "start_without_time": _where(doubts.start_time),
         "start_unreadable": start.is_null(),
+        "day_order_open": _where(doubts.day_order),
         "open_sessions": pl.lit(~given["end"]),
+        "end_without_time": _where(doubts.end_time),
         "end_unreadable": end.is_null(),
         "end_before_start": end < start,
         "too_long": end - start > MOST_DAYS * _DAY,
@@ -289,6 +320,10 @@ def _judge(
     for key, applies in reversed(wrong.items()):
         code = pl.when(applies).then(pl.lit(_CODES[key], pl.UInt8)).otherwise(code)
     return typed.select(code.alias("code"))["code"]
+
+
+def _where(rows: pl.Series | None) -> pl.Expr:
+    return pl.lit(False) if rows is None else pl.lit(rows)
 
 
 def _set_aside(lines: pl.Series, code: pl.Series, shown: dict[str, pl.Series]) -> pl.DataFrame:

@@ -11,14 +11,15 @@ import polars as pl
 from unmet.errors import InputError
 from unmet.records.cells import IDS
 from unmet.records.formats.base import LINE
-from unmet.records.formats.generic import ALIASES
+from unmet.records.formats.generic import ALIASES, are_times_of_day, plain_name
 from unmet.records.mapping import Mapping
 from unmet.records.times import read_times
 
-__all__ = ["candidates", "check_columns"]
+__all__ = ["candidates", "check_columns", "quoted", "suggested"]
 
 _SAMPLE = 200
 _LEAST_LIKENESS = 0.55
+_ONLY_DATE = r"^\s*\d{1,4}[/.\-]\d{1,2}[/.\-]\d{1,4}\.?(\s+0?0:00(:00)?)?\s*$"
 
 
 def check_columns(
@@ -53,11 +54,11 @@ def _sentence(
     for entry, absent in missing.items():
         named = [column for column in absent if column != entry]
         parts.append(f"{' or '.join(map(repr, named))} for {entry}" if named else entry)
-        likely = candidates(entry, frame, taken)
-        hints.append(f"--map {_quoted(f'{entry}={likely[0]}')}" if likely else f"--map {entry}=COLUMN")
-        taken |= set(likely[:1])
-    if "station_id" in missing and "station_id=COLUMN" in hints[-1]:
-        hints[-1] += " or station=NAME"
+        likely = suggested(entry, frame, taken)
+        hints.append(f"--map {quoted(entry + '=' + '+'.join(likely))}" if likely else f"--map {entry}=COLUMN")
+        taken |= set(likely)
+    if "station_id" in missing:
+        hints = [hint.replace("station_id=COLUMN", "station_id=COLUMN or station=NAME") for hint in hints]
     some = "columns" if len(missing) > 1 else "column"
     guessed = " (a guess by names and values)" if any("COLUMN" not in hint for hint in hints) else ""
     return (
@@ -65,8 +66,28 @@ def _sentence(
     )
 
 
-def _quoted(text: str) -> str:
-    return f'"{text}"' if re.search(r"[^\w=.\-]", text) else text
+def quoted(text: str) -> str:
+    """An option's value as a shell needs it."""
+    return f'"{text}"' if re.search(r"[^\w=.+\-]", text) else text
+
+
+def suggested(entry: str, frame: pl.DataFrame, taken: Collection[str] = ()) -> tuple[str, ...]:
+    """The likeliest column for an entry of a mapping; two where one holds dates and another times of day; or none."""
+    likely = candidates(entry, frame, taken)
+    if not likely or entry not in {"start", "end"}:
+        return tuple(likely[:1])
+    date = likely[0]
+    cells = frame[date].drop_nulls().head(_SAMPLE)
+    if cells.dtype == pl.String and not cells.str.contains(_ONLY_DATE).all():
+        return (date,)
+    times = [c for c in frame.columns if c not in {LINE, date, *taken} and are_times_of_day(frame[c])]
+    by_name = difflib.SequenceMatcher(b=plain_name(date))
+
+    def likeness(column: str) -> float:
+        by_name.set_seq1(plain_name(column))
+        return by_name.ratio()
+
+    return (date, max(times, key=likeness)) if times else (date,)
 
 
 def candidates(entry: str, frame: pl.DataFrame, taken: Collection[str] = ()) -> list[str]:
@@ -76,7 +97,7 @@ def candidates(entry: str, frame: pl.DataFrame, taken: Collection[str] = ()) -> 
     for column in frame.columns:
         if column == LINE or column in taken or not _holds(entry, sample[column]):
             continue
-        plain = re.sub(r"[^a-z0-9]", "", column.lower())
+        plain = plain_name(column)
         words = [word for word in ALIASES.get(entry, ()) if word]
         likeness = max((difflib.SequenceMatcher(None, plain, word).ratio() for word in words), default=0.0)
         likeness = max([likeness, *(0.8 for word in words if len(word) > 3 and word in plain)])
@@ -95,6 +116,8 @@ def _holds(entry: str, cells: pl.Series) -> bool:
         return entry not in {"start", "end", "energy_kwh", "station_id"}
     if entry in {"start", "end", "charged"}:
         if isinstance(cells.dtype, pl.Datetime):
+            return True
+        if cells.dtype == pl.Date:
             return True
         if cells.dtype != pl.String or _share(cells.str.contains(r"^\s*-?\d{0,5}([.,]\d+)?\s*$")) > 0.5:
             return False

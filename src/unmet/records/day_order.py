@@ -9,6 +9,8 @@ the Viterbi algorithm. What costs:
 - a start far from that of the row before, in a file whose rows are in order of time;
 - a change of order between two rows;
 - an order that disagrees with the settled dates of the same form, or with what the format suggests.
+
+Where settled dates show that orders follow no such pattern, each row is read on its own (see `row_orders`).
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from numpy.typing import NDArray
 
 from unmet.compiled import compiled
 from unmet.records.evidence import Finding
+from unmet.records.row_orders import follow_no_pattern, row_by_row
 
 __all__ = ["DayOrders", "find_day_orders"]
 
@@ -49,6 +52,7 @@ class DayOrders:
     columns: list[pl.Series]  # Boolean: whether the day comes first; null where a cell is not such a date
     evidence: Finding | None  # what was decided, and why
     note: str | None  # a sentence for the user, where the order is open or mixed
+    open_rows: pl.Series | None = None  # Boolean: rows whose order cannot be told, where orders follow no pattern
 
 
 def find_day_orders(columns: Sequence[pl.Series], suggested: bool | None = None) -> DayOrders:
@@ -72,6 +76,10 @@ def find_day_orders(columns: Sequence[pl.Series], suggested: bool | None = None)
     path, uniform = _decide(both[0], both[1], prior, len(forms))
     state = path if path is not None else np.full(len(columns[0]), int(uniform.argmin()), dtype=np.int64)
     orders = [_orders(date, forms, state) for date in dates]
+    if any(min(pair) > 0 for pair in settled) and follow_no_pattern(
+        [(state >> days[:, 2]) & 1 == 1 for days in both], both, _NO_DAY
+    ):
+        return _row_by_row(dates, both, settled)
     return DayOrders(orders, *_said(orders, forms, settled, uniform, suggested, is_path=path is not None))
 
 
@@ -237,6 +245,13 @@ def _day(dates: Days, row: int, state: int) -> int:
     return int(max(dates[row, 0], dates[row, 1]) if chosen == _NO_DAY else chosen)
 
 
+@compiled("float64(int32[:, ::1], int64, int64)")
+def _tie_cost(dates: Days, row: int, state: int) -> float:
+    """Next to nothing, for a settled date in another order: among rows that tell nothing else, changes go by it."""
+    chosen, other = (0, 1) if (state >> dates[row, 2]) & 1 else (1, 0)
+    return 1e-6 if dates[row, chosen] == _NO_DAY and dates[row, other] != _NO_DAY else 0.0
+
+
 @compiled("Tuple((int64[::1], float64))(int32[:, ::1], int32[:, ::1], float64[::1], float64, float64)")
 def _viterbi(start: Days, end: Days, prior: NDArray[np.float64], near: float, spread: float) -> tuple[Whole, float]:
     """The path of least cost through the states of the rows, and its cost."""
@@ -257,6 +272,7 @@ def _viterbi(start: Days, end: Days, prior: NDArray[np.float64], near: float, sp
                 if step < best - 1e-12:
                     best, source = step, other
             new[state] = best + _stay_cost(here[state], _day(end, i, state))
+            new[state] += _tie_cost(start, i, state) + _tie_cost(end, i, state)
             back[i, state] = source
         for state in range(states):
             cost[state] = new[state]
@@ -277,6 +293,30 @@ def _orders(dates: _Dates, forms: list[str], state: Whole) -> pl.Series:
     day_first = (state >> days[:, 2]) & 1 == 1
     day_first = np.where(days[:, 1] == _NO_DAY, True, np.where(days[:, 0] == _NO_DAY, False, day_first))
     return pl.Series(day_first).set(pl.Series((days[:, :2] == _NO_DAY).all(axis=1)), None)
+
+
+def _row_by_row(dates: list[_Dates], both: list[Days], settled: list[tuple[int, int]]) -> DayOrders:
+    """The order of each row by itself; further columns go with the end."""
+    *firsts, is_open = row_by_row(both[0], both[1], _NO_DAY)
+    exist = [date.numbered([])[:, :2] != _NO_DAY for date in dates]
+    orders = []
+    for which, both_exist in enumerate(exist):
+        order = np.where(both_exist.all(axis=1), firsts[min(which, 1)], both_exist[:, 0])
+        orders.append(pl.Series(order).set(pl.Series(~both_exist.any(axis=1)), None))
+    days, months = (sum(_count(order, value) for order in orders) for value in (True, False))
+    certain, left = sum(a + b for a, b in settled), int(is_open.sum())
+    note = (
+        f"Day and month are mixed from row to row: {certain:,} dates have a part above 12; the others are read so that "
+        "they lie in the same period and ends follow starts."
+    )
+    if left:
+        some = (
+            "1 row both readings remain possible, and it is"
+            if left == 1
+            else f"{left:,} rows both remain possible: they are"
+        )
+        note += f" In {some} set aside. To use them, export the file again with dates such as 2018-04-03."
+    return DayOrders(orders, _evidence(days, months, certain), note, pl.Series(is_open))
 
 
 def _said(
@@ -320,7 +360,8 @@ def _evidence(days: int, months: int, certain: int) -> Finding:
     settled = "in {} of them a part is above 12."
     if days and months:
         return Finding(f"{{}} dates are read day first and {{}} month first; {settled}", (days, months, certain))
-    return Finding(f"{{}} dates are read {'day' if days else 'month'} first; {settled}", (days or months, certain))
+    sentence = f"{{}} dates are read {'day' if days else 'month'} first; {settled}"
+    return Finding(sentence, (days or months, certain), ("day_first", bool(days)))
 
 
 def _count(order: pl.Series, value: bool) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 __all__ = ["Finding", "in_short"]
 
@@ -18,6 +19,7 @@ class Finding:
 
     sentence: str  # with {} for each count, and nothing else that differs from file to file
     counts: tuple[int, ...] = ()
+    entry: tuple[str, Any] | None = None  # what a mapping would say instead, as ("day_first", False)
 
     def __str__(self) -> str:
         """The sentence with its counts."""

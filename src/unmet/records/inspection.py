@@ -9,15 +9,19 @@ import polars as pl
 import yaml
 
 from unmet.errors import InputError
-from unmet.records.columns import candidates
+from unmet.records.cells import REASONS
+from unmet.records.columns import suggested
 from unmet.records.formats.base import LINE
 from unmet.records.mapping import Mapping
-from unmet.records.one_file import OneFile, Reading, final_mapping, look_at, looks_like_stations, read_one, with_zone
+from unmet.records.one_file import NO_ROWS, OneFile, Reading, final_mapping, look_at, read_one, with_zone
 from unmet.records.sources import Source, find_sources
+from unmet.records.station_columns import guess_station_columns, known_columns, looks_like_stations, station_hints
+from unmet.records.stations import STATIONS, check_stations
 
 __all__ = ["Inspection", "inspect_files"]
 
 SHOWN = ("session_id", "station_id", "post_id", "plug_id", "user_id", "start", "end", "energy_kwh")
+SHOWN_STATIONS = ("station_id", "lat", "lon", "power_kw", "plugs", "operator", "name")
 ROWS = 10
 _NEEDED = ("start", "end", "energy_kwh", "station_id")
 
@@ -35,6 +39,7 @@ class Inspection:
     readings: list[str]  # how cells were read, on what evidence
     notes: list[str]
     counts: dict[str, int]  # rows set aside, by reason
+    reasons: list[str]  # the same in words
     sample: pl.DataFrame  # rows as understood
     problem: str | None = None  # why the file cannot be read as it is
     stations: int = 0
@@ -45,19 +50,84 @@ class Inspection:
         return {name: getattr(self, name) for name in names} | {"sample": self.sample.to_dicts()}
 
 
-def inspect_files(paths: Any, reading: Reading | None = None) -> list[Inspection]:
-    """Look at files, folders or patterns, each file on its own."""
-    return [_inspect(source, reading or Reading()) for source in find_sources(paths)]
+def inspect_files(
+    paths: Any,
+    reading: Reading | None = None,
+    stations: Any = None,
+    station_mapping: dict[str, str] | None = None,
+    crs: str | None = None,
+) -> list[Inspection]:
+    """Look at files, folders or patterns, each file on its own.
+
+    Tables of stations among them, and the one given as `stations`, are read with `station_mapping` and `crs`.
+    """
+    told = (station_mapping or {}, crs)
+    found = [_inspect(source, reading or Reading(), told) for source in find_sources(paths)]
+    others = [] if stations is None else find_sources([stations])
+    return found + [_inspect_stations(source, look_at(source, "generic").raw.sessions, told) for source in others]
 
 
-def _inspect(source: Source, reading: Reading) -> Inspection:
+def _inspect_stations(
+    source: Source, frame: pl.DataFrame | None, told: tuple[dict[str, str], str | None]
+) -> Inspection:
+    """A table of stations, as it would be read."""
+    frame = pl.DataFrame() if frame is None else frame.drop(LINE, strict=False)
+    examples = {name: _example(frame[name]) for name in frame.columns}
+    mapping, crs = told
+    mapping = mapping if set(mapping.values()) <= set(frame.columns) else {}
+    known = known_columns(frame, STATIONS, ()) | mapping
+    guesses = guess_station_columns(frame, known)
+    hint = f"Options to start from: {station_hints(guesses)}" if guesses else ""
+    use = "is used where there is no --stations" if source.is_one_of_several else "give it with --stations"
+    notes = [f"This is a table of stations: {use}."]
+    try:
+        checked = check_stations(frame, crs, mapping, source.name)
+    except InputError as error:
+        nothing = pl.DataFrame(schema=dict.fromkeys(SHOWN_STATIONS, pl.String))
+        return Inspection(
+            source.name, "stations", frame.height, 0, examples, hint, [], notes, {}, [], nothing, str(error)
+        )
+    odd = checked.rejected.group_by("column", "reason", maintain_order=True).len()
+    reasons = [f"{_rows(count)}: {column or 'the row'} {reason}" for column, reason, count in odd.rows()]
+    used = ", ".join(f"{entry} from {column!r}" for entry, column in known.items())
+    notes += [note.removeprefix(f"{source.name}: ") for note in checked.notes]
+    kept = checked.kept.select(name for name in SHOWN_STATIONS if checked.kept[name].null_count() < checked.kept.height)
+    return Inspection(
+        source.name,
+        "stations",
+        frame.height,
+        0,
+        examples,
+        hint,
+        [f"Columns used: {used}."],
+        notes,
+        {},
+        reasons,
+        kept.head(ROWS),
+        None,
+        checked.kept.height,
+    )
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} row{'' if count == 1 else 's'}"
+
+
+def _in_words(counts: dict[str, int]) -> list[str]:
+    """Rows set aside, as sentences."""
+    words = {key: f"{column} {reason}" for key, (column, reason) in REASONS.items()}
+    words["shapeless"] = "the row has more or fewer fields than the header"
+    return [f"{_rows(count)} set aside: {words.get(key, key)}" for key, count in counts.items()]
+
+
+def _inspect(source: Source, reading: Reading, told: tuple[dict[str, str], str | None]) -> Inspection:
     looked = look_at(source, reading.format)
     raw, used = looked.raw, looked.format
     if raw.sessions is None:
         stations = 0 if raw.stations is None else raw.stations.height
         notes = [f"holds {stations:,} stations and {0 if raw.outages is None else raw.outages.height:,} outages."]
         empty = pl.DataFrame(schema=dict.fromkeys(SHOWN, pl.String))
-        return Inspection(source.name, used, 0, 0, {}, "", [], notes, {}, empty, None, stations)
+        return Inspection(source.name, used, 0, 0, {}, "", [], notes, {}, [], empty, None, stations)
     chosen = with_zone(reading, raw.mapping, used)
     mapping = final_mapping(raw.mapping, chosen, looked.columns, source.name)
     examples = {name: _example(raw.sessions[name]) for name in raw.sessions.columns if name != LINE}
@@ -66,13 +136,16 @@ def _inspect(source: Source, reading: Reading) -> Inspection:
         problem = None
     except InputError as error:
         one, problem = None, str(error)
-        if looks_like_stations(raw.sessions):
-            problem = "This looks like a table of stations: give it with --stations."
-    made = _to_start_from(mapping, raw.sessions, chosen)
+    is_read = one is not None and one.sessions is not None
+    if not is_read and raw.sessions.height and looks_like_stations(raw.sessions, STATIONS):
+        return _inspect_stations(source, raw.sessions, told)
+    if one is not None and not is_read:
+        problem = one.problem or f"{source.name} {NO_ROWS}"
+    made = _to_start_from(mapping, raw.sessions, chosen, one)
     rows = raw.sessions.height + raw.rejected.height
     if one is None or one.sessions is None:
         empty = pl.DataFrame(schema=dict.fromkeys(SHOWN, pl.String))
-        return Inspection(source.name, used, rows, 0, examples, made, [], [], {}, empty, problem)
+        return Inspection(source.name, used, rows, 0, examples, made, [], [], {}, [], empty, problem)
     aside = {name: count for name, count in one.counts.items() if count and name != "rows_in"}
     kept = one.sessions.height
     return Inspection(
@@ -85,6 +158,7 @@ def _inspect(source: Source, reading: Reading) -> Inspection:
         list(map(str, one.readings)),
         one.notes,
         aside,
+        _in_words(aside),
         _sample(one.sessions),
         None,
     )
@@ -95,10 +169,11 @@ def _example(cells: pl.Series) -> str:
     return str(known[0])[:60] if len(known) else ""
 
 
-def _to_start_from(mapping: Mapping, frame: pl.DataFrame, chosen: dict[str, Any]) -> str:
+def _to_start_from(mapping: Mapping, frame: pl.DataFrame, chosen: dict[str, Any], one: OneFile | None) -> str:
     """A mapping file with what was found, and for the rest the likeliest columns.
 
-    What a format only suggests, as the order of day and month, is left out: in the file it would win over the rows.
+    Order of day and month, zone and unit are those that the rows decided, where all are alike. What a format only
+    suggests is left out: in the file it would win over the rows.
     """
     values: dict[str, Any] = {}
     taken: set[str] = set()
@@ -114,9 +189,13 @@ def _to_start_from(mapping: Mapping, frame: pl.DataFrame, chosen: dict[str, Any]
     for entry in _NEEDED:
         instead = {"station_id": "station", "end": "duration"}.get(entry)
         if entry not in values and instead not in values:
-            likely = candidates(entry, frame, taken)
-            values[entry] = likely[0] if likely else "COLUMN"
-            taken |= set(likely[:1])
+            likely = suggested(entry, frame, taken)
+            values[entry] = (list(likely) if len(likely) > 1 else likely[0]) if likely else "COLUMN"
+            taken |= set(likely)
+    decided = dict(finding.entry for finding in one.readings if finding.entry) if one is not None else {}
+    for entry, value in decided.items():
+        if value != Mapping.model_fields[entry].default or mapping.model_dump()[entry] != value:
+            values[entry] = value
     return yaml.safe_dump(values, sort_keys=False, allow_unicode=True)
 
 

@@ -11,19 +11,24 @@ import polars as pl
 
 from unmet.errors import InputError
 from unmet.records.cells import IDS, type_cells
-from unmet.records.columns import check_columns
+from unmet.records.columns import check_columns, quoted
 from unmet.records.evidence import Finding
 from unmet.records.formats import format_named, recognise
 from unmet.records.formats.base import LINE, REJECTED, Raw
 from unmet.records.formats.files import read_head
-from unmet.records.formats.generic import energy_factor, guess_mapping
+from unmet.records.formats.generic import energy_factor, guess_mapping, plain_name
 from unmet.records.mapping import Mapping, mapping_from
 from unmet.records.plug_ids import tell_plugs_apart
 from unmet.records.sources import Source
+from unmet.records.station_columns import looks_like_stations
 from unmet.records.stations import STATIONS
+from unmet.records.times import ZONES
 
-__all__ = ["Looked", "OneFile", "Reading", "final_mapping", "look_at", "looks_like_stations", "read_one", "with_zone"]
+__all__ = ["NO_ROWS", "Looked", "OneFile", "Reading", "final_mapping", "look_at", "read_one", "with_zone"]
 
+NO_ROWS = "has a header and no rows."
+_DRIVERS = ("user", "driver", "card", "badge", "rfid", "customer", "kunde", "karte", "nutzer", "fahrer", "client",
+            "utilisateur", "utente", "tessera", "usuario", "tarjeta")  # fmt: skip
 _ZONELESS = ("generic", "table", "unmet")  # formats that do not say what times without a zone are
 
 
@@ -97,8 +102,15 @@ def read_one(looked: Looked, reading: Reading) -> OneFile:
         check_columns(mapping, columns, reading.chosen, source.name, raw.sessions)
     except InputError as error:
         if not source.is_one_of_several:
+            if looks_like_stations(raw.sessions, STATIONS):
+                raise InputError(
+                    f"{source.name} looks like a table of stations: give it with --stations, and session records as "
+                    "FILES."
+                ) from None
             raise
         return _another_sheet(raw.sessions, str(error))
+    if not counts["rows_in"]:
+        return OneFile(used, None, raw.rejected, {}, raw.stations, raw.outages, notes=[*raw.notes, NO_ROWS])
     notes = [*raw.notes, *_mapping_notes(raw.sessions, mapping, used, chosen)]
     typed = type_cells(
         raw.sessions,
@@ -128,16 +140,9 @@ def read_one(looked: Looked, reading: Reading) -> OneFile:
 def _another_sheet(frame: pl.DataFrame, problem: str) -> OneFile:
     """A sheet that holds no sessions: a table of stations, or something else, which is left out."""
     nothing = pl.DataFrame(schema=REJECTED)
-    if looks_like_stations(frame):
+    if looks_like_stations(frame, STATIONS):
         return OneFile("stations", None, nothing, {}, stations=frame.drop(LINE), problem=problem)
     return OneFile("none", None, nothing, {}, notes=["holds no sessions and is left out."], problem=problem)
-
-
-def looks_like_stations(frame: pl.DataFrame) -> bool:
-    """Whether a table has columns of a station's id and of its position, power or plugs."""
-    found = {column.strip().lower() for column in frame.columns}
-    about = [{column.name, *column.aliases} & found for column in STATIONS.columns]
-    return bool(about[0]) and any(about[1:5])
 
 
 def _plain_columns(raw: Raw, name: str) -> Raw:
@@ -190,12 +195,56 @@ def _mapping_notes(frame: pl.DataFrame, mapping: Mapping, used: str, chosen: dic
     if used == "generic" and mapping.energy_factor != 1:
         notes.append(f"energies in {mapping.energy_kwh!r} are multiplied by {mapping.energy_factor:g}.")
     if used in _ZONELESS and "time_zone" not in chosen and mapping.zone is None and _are_naive(frame, mapping):
-        notes.append("times without a zone are taken as UTC; give --map time_zone=Europe/Copenhagen if they are local.")
+        notes.append(
+            "times without a zone are taken as UTC. If they are local, give --time-zone and the name of their zone, "
+            "such as Europe/London or America/Denver."
+        )
+    return [*notes, *_unused_notes(frame, mapping, used, chosen)]
+
+
+def _unused_notes(frame: pl.DataFrame, mapping: Mapping, used: str, chosen: dict[str, Any]) -> list[str]:
+    """Sentences on columns that are not used, though they name zones or seem to name drivers."""
+    notes = []
+    free = [c for c in frame.columns if c not in _used(mapping) and frame.schema[c] == pl.String]
+    zones = [c for c in free if "zone" in plain_name(c) and _names_zones(frame[c])]
+    if zones and mapping.zone is None and "time_zone" not in chosen and _are_naive(frame, mapping):
+        examples = ", ".join(frame[zones[0]].drop_nulls().head(10_000).str.strip_chars().unique().sort().head(3))
+        why = (
+            ""
+            if used in _ZONELESS
+            else f": times in the {used} format are in {mapping.time_zone} (docs/records.md says how that is known)"
+        )
+        hints = [f"--map {quoted(f'{entry}={c}')}" for entry, c in zip(("zone", "end_zone"), zones, strict=False)]
+        column = " and ".join(map(repr, zones[:2]))
+        notes.append(f"the zones in {column} ({examples}) are not used{why}. To use them, give {' '.join(hints)}.")
+    is_known = any(getattr(mapping, entry) in frame.columns for entry in ("user_id", "vehicle_id"))
+    drivers = (
+        [] if is_known or {"user_id", "vehicle_id"} & set(chosen) else [c for c in free if _may_name_drivers(frame, c)]
+    )
+    if drivers:
+        hint = quoted(f"user_id={drivers[0]}")
+        notes.append(
+            f"restarted sessions are not joined, since no column is known to name drivers. If {drivers[0]!r} does, "
+            f"give --map {hint}."
+        )
     return notes
 
 
+def _may_name_drivers(frame: pl.DataFrame, column: str) -> bool:
+    """Whether a column's name has a word for driver or card, and its values repeat."""
+    if not any(word in plain_name(column) for word in _DRIVERS):
+        return False
+    known = frame[column].drop_nulls().head(10_000)
+    return 1 < known.n_unique() < len(known)
+
+
+def _names_zones(cells: pl.Series) -> bool:
+    names = cells.drop_nulls().head(1000).str.strip_chars().str.to_uppercase()
+    return len(names) > 0 and bool(names.is_in(list(ZONES)).all())
+
+
 def _are_naive(frame: pl.DataFrame, mapping: Mapping) -> bool:
-    """Whether times carry no zone."""
+    """Whether times are written without a zone."""
     column = mapping.start if isinstance(mapping.start, str) else mapping.start[-1]
     if column not in frame.columns:
         return False

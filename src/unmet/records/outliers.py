@@ -94,9 +94,13 @@ def _silence(sessions: pl.DataFrame, order: Whole, station: Whole, start: Whole)
         return None
     most = int(silent[np.argmax(gap[silent])])
     name, until = sessions.select("station_id", "start").row(int(order[most]))
+    number = len(np.unique(station[silent]))
+    one = number == 1
     return (
-        f"{_some(len(np.unique(station[silent])))} without a session for {GAP_DAYS} days or more (longest: {name}, "
-        f"{int(gap[most])} days until {until:%Y-%m-%d}): if they were out of order, say so with --outages."
+        f"{number:,} {'station' if one else 'stations'} had no session for {GAP_DAYS} days or more although "
+        f"{'it usually has' if one else 'they usually have'} {LEAST_OTHERS} or more in such a time (the longest: "
+        f"{name}, {int(gap[most])} days until {until:%Y-%m-%d}). If {'it was' if one else 'they were'} out of order, "
+        "say so with --outages."
     )
 
 
@@ -117,11 +121,9 @@ def _jump(sessions: pl.DataFrame, order: Whole, station: Whole, start: Whole) ->
     if not len(back) or len(back) > 0.01 * len(start):
         return None
     name, when = sessions.select("station_id", "start").row(int(order[back[0]]))
+    stations = len(np.unique(station[back]))
     return (
-        f"{_some(len(np.unique(station[back])))} with a clock that jumped back by more than a day, by the numbers of "
-        f"sessions (as {name} on {when:%Y-%m-%d}): check those times."
+        f"By the numbers of sessions, the {'clock' if stations == 1 else 'clocks'} of {stations:,} "
+        f"{'station' if stations == 1 else 'stations'} jumped back by more than a day (for example {name} on "
+        f"{when:%Y-%m-%d}): check those times."
     )
-
-
-def _some(stations: int) -> str:
-    return "There is 1 station" if stations == 1 else f"There are {stations:,} stations"

@@ -46,7 +46,7 @@ def tell_plugs_apart(
     share = overlap_share(some, some["plug_id"])
     if share < LEAST_SHARE:
         return typed, None
-    said = f"{share:.0%} of sessions overlap another one on the same plug"
+    said = f"{100 * share:.0f} % of sessions overlap another one on the same plug"
     column, left = _telling(some, raw, used, share)
     if column is None:
         remedy = "If ids of plugs start again at every post, give --map plug_id=POST+PLUG."

@@ -8,16 +8,47 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import polars as pl
 from pyproj import CRS, Transformer
 from pyproj.exceptions import CRSError
 
 from unmet.errors import InputError
+from unmet.geo import haversine_km
 
-__all__ = ["in_degrees"]
+__all__ = ["FAR_KM", "X_NAMES", "Y_NAMES", "in_degrees"]
 
-X_NAMES = ("lon", "longitude", "lng", "long", "x", "easting", "eastings", "east", "coord_x", "x_coord", "point_x", "e")
-Y_NAMES = ("lat", "latitude", "y", "northing", "northings", "north", "coord_y", "y_coord", "point_y", "n")
+X_NAMES: tuple[str, ...] = (
+    "lon",
+    "longitude",
+    "lng",
+    "long",
+    "x",
+    "easting",
+    "eastings",
+    "east",
+    "coord_x",
+    "x_coord",
+    "point_x",
+    "e",
+)
+X_NAMES += ("längengrad", "laengengrad", "longitudine", "longitud")
+Y_NAMES: tuple[str, ...] = (
+    "lat",
+    "latitude",
+    "y",
+    "northing",
+    "northings",
+    "north",
+    "coord_y",
+    "y_coord",
+    "point_y",
+    "n",
+)
+Y_NAMES += ("breitengrad", "latitudine", "latitud")
+
+
+FAR_KM = 300.0  # farther than one operator's town or region
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +89,9 @@ def in_degrees(frame: pl.DataFrame, crs: str | None, name: str) -> tuple[pl.Data
         return frame, []
     x, y = (_numbers(frame[column]) for column in (x_column, y_column))
     if crs is None:
-        if _are_swapped(x, y):
-            note = f"{name}: latitudes and longitudes were swapped: as given, latitudes are beyond 90 degrees."
-            return frame.rename({x_column: "lat", y_column: "lon"}), [note]
+        swapped = _are_swapped(x, y)
+        if swapped.any():
+            return _turned(frame, x_column, y_column, swapped, name)
         if not _are_metres(x, y):
             return frame, []
         grid = _recognised(x, y, name)
@@ -83,11 +114,34 @@ def _numbers(cells: pl.Series) -> pl.Series:
     return cells.cast(pl.Float64, strict=False)
 
 
-def _are_swapped(lon: pl.Series, lat: pl.Series) -> bool:
-    """Whether most latitudes are beyond 90 degrees and would be longitudes, and longitudes could be latitudes."""
-    given = lon.is_not_null() & lat.is_not_null()
-    beyond = given & lat.abs().is_between(90, 180, closed="right") & (lon.abs() <= 90)
-    return int(beyond.sum()) > int(given.sum()) / 2
+def _are_swapped(lon: pl.Series, lat: pl.Series) -> pl.Series:
+    """Which latitudes are beyond 90 degrees and would be longitudes, whose longitudes could be latitudes.
+
+    They are all such, if most are; else those that lie among the others once they are turned. The rest are slips.
+    """
+    given = (lon.is_not_null() & lat.is_not_null()).fill_null(value=False)
+    beyond = (given & lat.abs().is_between(90, 180, closed="right") & (lon.abs() <= 90)).fill_null(value=False)
+    others = given & ~beyond & (lat.abs() <= 90) & (lon.abs() <= 180)
+    if 2 * int(beyond.sum()) > int(given.sum()) or not beyond.any() or not others.any():
+        return beyond & (2 * int(beyond.sum()) > int(given.sum()))
+    middle = [float(np.median(cells.filter(others).to_numpy())) for cells in (lat, lon)]
+    km = haversine_km(np.clip(lon.fill_null(0.0).to_numpy(), -90, 90), lat.fill_null(0.0).to_numpy(), *middle)
+    return beyond & pl.Series(km < FAR_KM)
+
+
+def _turned(
+    frame: pl.DataFrame, x_column: str, y_column: str, swapped: pl.Series, name: str
+) -> tuple[pl.DataFrame, list[str]]:
+    """The frame with latitudes and longitudes of some rows exchanged, and a sentence on that."""
+    rows = pl.lit(swapped)
+    lat = pl.when(rows).then(x_column).otherwise(y_column).alias("lat")
+    lon = pl.when(rows).then(y_column).otherwise(x_column).alias("lon")
+    count = int(swapped.sum())
+    some = (
+        "latitudes and longitudes" if swapped.all() else f"latitude and longitude of {count:,} of {len(swapped):,} rows"
+    )
+    note = f"{name}: {some} were swapped: as given, latitudes are beyond 90 degrees."
+    return frame.with_columns(lat, lon).drop({x_column, y_column} - {"lat", "lon"}), [note]
 
 
 def _are_metres(x: pl.Series, y: pl.Series) -> bool:

@@ -1,4 +1,8 @@
-"""Positions that cannot be right: latitude and longitude swapped, or a station far from all others."""
+"""Positions that cannot be right: latitude and longitude swapped, or a station far from all others.
+
+Each station is judged on its own, by the best evidence there is: the city that the records' time zone is named after;
+else, where stations lie in two groups that mirror each other, the group that lies near a city; else the larger group.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +15,17 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unmet.geo import haversine_km
+from unmet.records.positions import FAR_KM
 
 __all__ = ["mend_positions", "zone_place"]
 
-FAR_KM = 300.0  # from the middle of all stations: farther than one operator's town or region
 ZONE_KM = 2500.0  # from the city that a time zone is named after
 NEAR_KM = 50.0  # from such a city: stations so near to one are those of its town
-LEAST_STATIONS = 4
+LEAST_STATIONS = 4  # fewer have no majority worth the name
 
 Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Place = tuple[float, float]  # latitude and longitude [degree]
 
 
 def mend_positions(
@@ -27,27 +33,31 @@ def mend_positions(
 ) -> tuple[pl.DataFrame, list[str]]:
     """Stations with swapped positions turned, and sentences on that and on positions far from all others.
 
-    A position is swapped if it lies among the others only the other way round; all of them are, if they lie in the
-    records' time zone only then. `stations` has station_id, lat and lon [degree], null where unknown. Where there is no
-    time zone to tell, a sentence says where they lie, unless positions `are_certain`.
+    `stations` has station_id, lat and lon [degree], null where unknown. Where there is no time zone to tell, a sentence
+    says where they lie, unless positions `are_certain`.
     """
-    notes = []
     placed = stations.drop_nulls(["lat", "lon"])
-    if placed.height >= LEAST_STATIONS:
-        turned = _turned(placed["lat"].to_numpy(), placed["lon"].to_numpy())
-        if turned.any():
-            ids = placed["station_id"].filter(pl.Series(turned))
-            stations = _swap(stations, ids)
-            some = f"{len(ids):,} of {placed.height:,} stations (as {ids[0]})"
-            notes.append(
-                f"{name}: latitude and longitude of {some} were swapped: only then do they lie among the others."
-            )
-    if placed.height and _is_other_way_round(stations, time_zone):
-        stations = _swap(stations, placed["station_id"])
-        notes.append(f"{name}: latitudes and longitudes were swapped: only then do they lie in {time_zone}.")
-    elif placed.height and not notes and not are_certain and zone_place(time_zone) is None:
-        notes += _place_note(stations, name)
+    if placed.is_empty():
+        return stations, []
+    lat, lon = placed["lat"].to_numpy(), placed["lon"].to_numpy()
+    city = zone_place(time_zone)
+    swapped, why = _swapped_by_zone(lat, lon, city), f"only then do they lie in {time_zone}."
+    if not swapped.any():
+        swapped, why = _swapped_by_groups(lat, lon, has_zone=city is not None)
+    notes = []
+    if swapped.any():
+        ids = placed["station_id"].filter(pl.Series(swapped))
+        stations = _swap(stations, ids)
+        notes.append(f"{name}: {_whose(ids, placed.height)} swapped: {why}")
+    elif not are_certain and city is None:
+        notes += _place_note(lat, lon, name)
     return stations, notes + _far_notes(stations, name)
+
+
+def _whose(ids: pl.Series, stations: int) -> str:
+    if len(ids) == stations:
+        return "latitudes and longitudes were"
+    return f"latitude and longitude of {len(ids):,} of {stations:,} stations (such as {ids[0]}) were"
 
 
 def _swap(stations: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
@@ -57,15 +67,49 @@ def _swap(stations: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
     )
 
 
-def _turned(lat: Floats, lon: Floats) -> NDArray[np.bool_]:
-    """Which positions are near the others only if swapped; of two groups that mirror each other the larger is right."""
+def _swapped_by_zone(lat: Floats, lon: Floats, city: Place | None) -> Flags:
+    """Which stations lie in their time zone only with latitude and longitude swapped."""
+    if city is None:
+        return np.zeros(len(lat), dtype=np.bool_)
+    as_given = haversine_km(lat, lon, *city)
+    mirrored = haversine_km(np.clip(lon, -90, 90), lat, *city)
+    possible = (np.abs(lon) <= 90) & (mirrored < ZONE_KM) & (mirrored < as_given / 3)
+    return np.asarray(possible & (as_given > ZONE_KM))
+
+
+def _swapped_by_groups(lat: Floats, lon: Floats, *, has_zone: bool) -> tuple[Flags, str]:
+    """Which stations lie among the others only if swapped, where there are two groups that mirror each other; and why.
+
+    The group near a city is right. Where both or neither are, it is the larger one, of four stations or more.
+    """
+    nobody = np.zeros(len(lat), dtype=np.bool_)
     middle = _middle(lat, lon)
-    as_given, mirrored = haversine_km(lat, lon, *middle), haversine_km(lon, lat, *middle)
+    others = _mirrors(lat, lon, middle)
+    if not others.any():
+        return nobody, ""
+    here, there = _middle(lat[~others], lon[~others]), _middle(lat[others], lon[others])
+    (city, km), (other, other_km) = _nearest_city(*here), _nearest_city(*there)
+    if not has_zone and min(km, other_km) < NEAR_KM < max(km, other_km):
+        if km < other_km:
+            return others, f"only then do they lie among the others, near {city}."
+        return _mirrors(lat, lon, there), f"only then do they lie among the others, near {other}."
+    if len(lat) < LEAST_STATIONS or 2 * others.sum() >= len(lat):
+        return nobody, ""
+    return others, (
+        f"only then do they lie among the others, around latitude {here[0]:.1f}, longitude {here[1]:.1f}. If the "
+        f"others are the swapped ones, {'correct the table' if has_zone else 'give --time-zone'}."
+    )
+
+
+def _mirrors(lat: Floats, lon: Floats, middle: Place) -> Flags:
+    """Which positions are far from a place, and near it if swapped."""
+    as_given = haversine_km(lat, lon, *middle)
+    mirrored = haversine_km(np.clip(lon, -90, 90), lat, *middle)
     possible = (np.abs(lon) <= 90) & (mirrored < FAR_KM) & (mirrored < as_given / 10)
     return np.asarray(possible & (as_given > FAR_KM))
 
 
-def _middle(lat: Floats, lon: Floats) -> tuple[float, float]:
+def _middle(lat: Floats, lon: Floats) -> Place:
     """The middle of the largest group of stations that lie together."""
     place = np.round(np.column_stack([lat, lon]) / 3).astype(int)  # cells of three degrees
     _, which, sizes = np.unique(place, axis=0, return_inverse=True, return_counts=True)
@@ -73,23 +117,9 @@ def _middle(lat: Floats, lon: Floats) -> tuple[float, float]:
     return float(np.median(lat[here])), float(np.median(lon[here]))
 
 
-def _is_other_way_round(stations: pl.DataFrame, time_zone: str) -> bool:
-    """Whether the stations lie in their time zone only with latitude and longitude swapped."""
-    city = zone_place(time_zone)
-    placed = stations.drop_nulls(["lat", "lon"])
-    if city is None or placed.is_empty():
-        return False
-    lat, lon = _middle(placed["lat"].to_numpy(), placed["lon"].to_numpy())
-    if abs(lon) > 90:
-        return False
-    as_given, mirrored = float(haversine_km(lat, lon, *city)), float(haversine_km(lon, lat, *city))
-    return mirrored < ZONE_KM < as_given and mirrored < as_given / 3
-
-
-def _place_note(stations: pl.DataFrame, name: str) -> list[str]:
+def _place_note(lats: Floats, lons: Floats, name: str) -> list[str]:
     """A sentence on where the stations lie, and would if swapped: without a time zone, nothing tells which is right."""
-    placed = stations.drop_nulls(["lat", "lon"])
-    lat, lon = _middle(placed["lat"].to_numpy(), placed["lon"].to_numpy())
+    lat, lon = _middle(lats, lons)
     if abs(lon) > 90:
         return []
     (city, km), (other, other_km) = _nearest_city(lat, lon), _nearest_city(lon, lat)
@@ -135,17 +165,22 @@ def _degrees(text: str, whole: int) -> float:
 
 
 def _far_notes(stations: pl.DataFrame, name: str) -> list[str]:
+    """A sentence on stations far from the others: one of two or more, or up to a quarter of many."""
     placed = stations.drop_nulls(["lat", "lon"])
-    if placed.height < LEAST_STATIONS:
+    if placed.height < 2:
         return []
     lat, lon = placed["lat"].to_numpy(), placed["lon"].to_numpy()
     km = haversine_km(lat, lon, *_middle(lat, lon))
-    far = np.flatnonzero(km > max(FAR_KM, 20 * float(np.median(km))))
-    if not 0 < len(far) < len(km) / 4:
+    usual = float(np.median(np.sort(km)[:-1]))  # without the farthest: of two or three, one is much
+    far = np.flatnonzero(km > max(FAR_KM, 20 * usual))
+    if not 0 < len(far) < max(len(km) / 4, 2):
         return []
     most = int(far[np.argmax(km[far])])
     station = placed["station_id"][most]
+    if len(far) == 1:
+        some = f"1 of {len(km):,} stations, {station}, is {km[most]:,.0f} km from the others: check its position"
+        return [f"{name}: {some}, or leave it out of the table."]
     return [
-        f"{name}: {len(far):,} of {len(km):,} stations are far from the others (as {station}, {km[most]:,.0f} km): "
-        "check their positions, or leave them out of the table."
+        f"{name}: {len(far):,} of {len(km):,} stations are far from the others (the farthest is {station}, "
+        f"{km[most]:,.0f} km): check their positions, or leave them out of the table."
     ]

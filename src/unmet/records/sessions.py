@@ -29,7 +29,7 @@ from unmet.records.outliers import clock_notes
 from unmet.records.positions_check import mend_positions
 from unmet.records.restarts import JOIN_MINUTES, join_restarts
 from unmet.records.sources import Source, find_sources
-from unmet.records.stations import check_stations
+from unmet.records.stations import KEPT_WITHOUT, check_stations
 from unmet.tables import UTC, Checked
 
 __all__ = ["SESSIONS", "Records", "read_records"]
@@ -118,7 +118,7 @@ def read_records(
         if all(found) and found[0] is not None:  # no sheet of a workbook holds sessions
             raise InputError(found[0])
     cleaned = clean(pile.parts)
-    return pile.records(cleaned, [source.name for source in sources], table, stations, join_minutes)
+    return pile.records(cleaned, [source.name for source in sources], table, stations, join_minutes, time_zone)
 
 
 def _file_of(source: Source) -> str:
@@ -165,7 +165,13 @@ class _Pile:
             self.parts.append(one.sessions)
 
     def records(
-        self, cleaned: Cleaned, names: list[str], table: Checked | None, given: Any, join_minutes: float
+        self,
+        cleaned: Cleaned,
+        names: list[str],
+        table: Checked | None,
+        given: Any,
+        join_minutes: float,
+        time_zone: str | None,
     ) -> Records:
         """Everything together."""
         counts, notes = self.counts, _told_once(self.notes)
@@ -177,11 +183,13 @@ class _Pile:
         counts["rows_set_aside"] = rejected.height
         counts["zero_energy"] = int((sessions["energy_kwh"] == 0).sum())
         if counts["ids_used_twice"]:
-            notes.append(f"{counts['ids_used_twice']} sessions have the id of another at another station or start.")
+            some = "1 session has" if counts["ids_used_twice"] == 1 else f"{counts['ids_used_twice']:,} sessions have"
+            notes.append(f"{some} the id of another at another station or start.")
         if sessions.height:
             notes += clock_notes(sessions)
         if 0 < sessions.height < FEW_SESSIONS:
-            notes.append(f"Number of sessions: only {sessions.height}, too few for estimates that mean anything.")
+            some = "is only 1 session" if sessions.height == 1 else f"are only {sessions.height} sessions"
+            notes.append(f"There {some}, too few for estimates that mean anything.")
         where = str(given) if isinstance(given, str | Path) else "The stations"
         if table is not None:
             stations, odd = table.kept, _in_file(table.rejected, where)
@@ -190,15 +198,17 @@ class _Pile:
         else:
             stations, odd = _all_stations(self.stations, sessions)
         odd = pl.concat([*self.odd_stations, odd])
-        counts["stations"], counts["stations_set_aside"] = stations.height, odd.height
+        is_kept = odd["reason"].str.ends_with(KEPT_WITHOUT)
+        counts["stations"], counts["stations_set_aside"] = stations.height, int((~is_kept).sum())
+        counts["station_values_unused"] = int(is_kept.sum())
         outages = merge_outages(pl.concat([pl.DataFrame(schema=OUTAGES), *self.outages]))
         if len(set(self.zones)) > 1:
             notes.append(
                 f"The files are of several time zones ({', '.join(sorted(set(self.zones)))}): one goes for all."
             )
         zone = next((zone for zone in self.zones if zone != "UTC"), "UTC")
-        are_converted = table is not None and bool(table.notes)
-        stations, said = mend_positions(stations, zone, where, are_certain=are_converted)
+        are_converted = table is not None and any("degrees" in note for note in table.notes)
+        stations, said = mend_positions(stations, time_zone or zone, where, are_certain=are_converted)
         notes += said
         return Records(
             sessions,
@@ -285,7 +295,7 @@ def _all_stations(found: list[tuple[str, pl.DataFrame]], sessions: pl.DataFrame)
     kept = [check_stations(pl.DataFrame(schema={"station_id": pl.String})).kept]
     rejected = [pl.DataFrame(schema=_REJECTED)]
     for name, stations in found:
-        checked = check_stations(stations)
+        checked = check_stations(stations, name=name)
         kept.append(checked.kept)
         rejected.append(_in_file(checked.rejected, name))
     seen = sessions.select(pl.col("station_id").unique().sort())

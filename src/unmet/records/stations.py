@@ -11,10 +11,13 @@ import polars as pl
 from unmet.errors import InputError
 from unmet.records.formats.base import LINE
 from unmet.records.formats.files import read_head, read_table
-from unmet.records.positions import in_degrees
+from unmet.records.positions import X_NAMES, Y_NAMES, in_degrees
+from unmet.records.station_columns import guess_station_columns, known_columns, station_hints, unused_note
 from unmet.tables import Checked, Column, RowRule, Table, as_frame, check
 
-__all__ = ["STATIONS", "check_stations"]
+__all__ = ["KEPT_WITHOUT", "STATIONS", "check_stations"]
+
+KEPT_WITHOUT = ": the station is kept without it"
 
 _IDS = (
     *("station id", "stationid", "station", "cp id", "cp_id", "cpid", "chargepoint_id", "charge point id"),
@@ -30,17 +33,28 @@ _IDS = (
         "address",
     ),
 )
+_LAT = ("breitengrad", "latitudine", "latitud")
+_LON = ("längengrad", "laengengrad", "longitudine", "longitud")
 _PLUGS = ("plug count", "capacity", "connectors", "ports", "port_count", "outlets", "sockets", "evses", "num_plugs")
 
 STATIONS = Table(
     "stations",
     (
         Column("station_id", "text", "", "the station, as the sessions name it", aliases=_IDS),
-        Column("lat", "number", "degree", "where it is", required=False, aliases=("latitude", "y"), least=-90, most=90),
+        Column(
+            "lat",
+            "number",
+            "degree",
+            "where it is",
+            required=False,
+            aliases=("latitude", "y", *_LAT),
+            least=-90,
+            most=90,
+        ),
         Column(
             *("lon", "number", "degree", "where it is"),
             required=False,
-            aliases=("longitude", "lng", "long", "x"),
+            aliases=("longitude", "lng", "long", "x", *_LON),
             least=-180,
             most=180,
         ),
@@ -67,28 +81,29 @@ _ONLY_ID = Table("stations", STATIONS.columns[:1])
 _TYPES = {"text": pl.String, "number": pl.Float64, "integer": pl.Int32, "time": pl.String}
 
 
-def check_stations(source: Any, crs: str | None = None, mapping: Mapping[str, str] | None = None) -> Checked:
+def check_stations(
+    source: Any, crs: str | None = None, mapping: Mapping[str, str] | None = None, name: str | None = None
+) -> Checked:
     """Stations of a file or frame, one row an id; columns that are not there are empty.
 
     Positions in metres are converted to degrees; `crs` says of which grid, where their range does not. `mapping` says
-    which columns hold what, as {"station_id": "Site"}; an id may be made of several, "CP ID+Connector".
+    which columns hold what, as {"station_id": "Site"}; an id may be made of several, "CP ID+Connector". Sentences speak
+    of a frame by its `name`.
     """
     if isinstance(source, str | Path):
         name = str(source)
         frame, odd = read_table(read_head(Path(source)))
         lines, frame = frame[LINE], frame.drop(LINE)
     else:
-        name, frame = "The table of stations", as_frame(source)
+        name, frame = name or "The table of stations", as_frame(source)
         lines, odd = pl.arange(1, frame.height + 1, dtype=pl.UInt32, eager=True), None
     frame = _mapped(frame, mapping or {}, name)
-    spelled = {column.strip().lower() for column in frame.columns}
-    if not spelled & {"station_id", *_IDS}:
-        there = ", ".join(frame.columns)[:1000] or "none"
-        raise InputError(
-            f"{name} has no column station_id: say which it is with --map-stations station_id=COLUMN. Its columns "
-            f"are {there}."
-        )
+    known = known_columns(frame, STATIONS, (*X_NAMES, *Y_NAMES))
+    if "station_id" not in known:
+        raise InputError(_no_id(frame, known, name))
+    unused = unused_note(frame, known, name) if frame.height else None
     frame, notes = in_degrees(_with_points(frame), crs, name)
+    notes += [unused] if unused else []
     rules = (RowRule("station_id", pl.col("station_id").is_first_distinct(), "is the id of an earlier station"),)
     checked = check(frame, STATIONS, rules)
     # A station of which another cell cannot be used is still a station: it keeps its id, and the cell is listed.
@@ -96,7 +111,11 @@ def check_stations(source: Any, crs: str | None = None, mapping: Mapping[str, st
     again = _without_odd_cells(frame[rows.to_list()])
     again = again.filter(pl.col("station_id").is_first_distinct()).join(checked.kept, on="station_id", how="anti")
     checked = Checked(pl.concat([checked.kept, again], how="diagonal"), checked.rejected)
-    rejected = checked.rejected.with_columns(lines.gather(checked.rejected["line"] - 1).alias("line"))
+    about_cell = pl.col("column") != "station_id"
+    rejected = checked.rejected.with_columns(
+        lines.gather(checked.rejected["line"] - 1).alias("line"),
+        reason=pl.when(about_cell).then(pl.col("reason") + KEPT_WITHOUT).otherwise("reason"),
+    )
     if odd is not None:
         rejected = pl.concat([odd, rejected]).sort("line")
     empty = [
@@ -109,11 +128,29 @@ def check_stations(source: Any, crs: str | None = None, mapping: Mapping[str, st
     return Checked(kept.with_columns(pl.when(texts != "").then(texts)), rejected, notes=tuple(notes))
 
 
+def _no_id(frame: pl.DataFrame, known: dict[str, str], name: str) -> str:
+    guesses = guess_station_columns(frame, known)
+    there = ", ".join(frame.columns)[:1000] or "none"
+    if "station_id" not in guesses:
+        hint = "--map-stations station_id=COLUMN"
+    else:
+        hint = f"{station_hints(guesses)} (a guess by names and values)"
+    return f"{name} has no column station_id: say which with {hint}. Its columns are {there}."
+
+
 def _with_points(frame: pl.DataFrame) -> pl.DataFrame:
-    """Decimal commas in columns of numbers as points."""
+    """Decimal commas in columns of numbers as points, and powers such as `22 kW` or `7400 W` as numbers of kW."""
     names = {alias for c in STATIONS.columns if c.kind == "number" for alias in (c.name, *c.aliases)}
     texts = [c for c, dtype in frame.schema.items() if dtype == pl.String and c.strip().lower() in names]
-    return frame.with_columns(pl.col(texts).str.replace(r"^\s*([+-]?\d+),(\d+)\s*$", "${1}.${2}"))
+    powers = {"power_kw", *next(c.aliases for c in STATIONS.columns if c.name == "power_kw")}
+    units = [column for column in texts if column.strip().lower() in powers]
+    frame = frame.with_columns(pl.col(units).str.replace(r"(?i)(\d)\s*kw\s*$", "${1}"))
+    frame = frame.with_columns(pl.col(texts).str.replace(r"^\s*([+-]?\d+),(\d+)\s*(w?)\s*$", "${1}.${2}${3}"))
+    watts = [pl.col(column).str.extract(r"(?i)^\s*(\d+(?:\.\d+)?)\s*w\s*$").cast(pl.Float64) for column in units]
+    in_kw = [(watt / 1000).cast(pl.String) for watt in watts]
+    return frame.with_columns(
+        pl.coalesce(kw, pl.col(column)).alias(column) for kw, column in zip(in_kw, units, strict=True)
+    )
 
 
 def _without_odd_cells(frame: pl.DataFrame) -> pl.DataFrame:

@@ -61,6 +61,7 @@ class Clock:
 
     utc: pl.Series  # Int64, null where unknown
     wall: pl.Series  # Int64, null where `utc` is known or nothing could be read
+    is_open: pl.Series | None = None  # Boolean: whether day and month of the row cannot be told apart
 
 
 _Quick = tuple[Clock, pl.Series | None]  # what was read already, and the texts that were not
@@ -91,7 +92,8 @@ def read_times(
     for (clock, texts), order in zip(quick, found.columns, strict=True):
         months_first = (~order).fill_null(value=False)
         read = _read_rest(clock, _only(texts, ~months_first), day_first=True)
-        clocks.append(_read_rest(read, _only(texts, months_first), day_first=False))
+        read = _read_rest(read, _only(texts, months_first), day_first=False)
+        clocks.append(Clock(read.utc, read.wall, found.open_rows))
     notes = [note for note in (turned, found.note) if note]
     return clocks, [found.evidence] if found.evidence else [], notes
 

@@ -75,7 +75,7 @@ def choose_unit(
             "some are in Wh, smaller ones may be too: export the file again with one unit."
         )
     if note is None and suggested < 1:
-        note = _nothing_note(energy * factor, ids)
+        note = _nothing_note(energy, time, factor, ids)
     return EnergyUnit(factor, _reading(factor, wrong.sum(), len(wrong)), note)
 
 
@@ -84,11 +84,11 @@ def _name(factor: float) -> str:
 
 
 def _reading(factor: float, wrong: int, rows: int) -> Finding:
+    entry = ("energy_factor", factor)
     if not rows:
-        return Finding(f"Energies are read in {_name(factor)}.")
-    return Finding(
-        f"Energies are read in {_name(factor)}; {{}} of {{}} are impossible in that unit.", (int(wrong), rows)
-    )
+        return Finding(f"Energies are read in {_name(factor)}.", entry=entry)
+    sentence = f"Energies are read in {_name(factor)} ({{}} above 0; too large for the time plugged in: {{}})."
+    return Finding(sentence, (rows, int(wrong)), entry)
 
 
 def _for_all(energy: Floats, hours: Floats, suggested: float) -> tuple[float, str | None]:
@@ -100,7 +100,8 @@ def _for_all(energy: Floats, hours: Floats, suggested: float) -> tuple[float, st
     other = WATT_HOURS if suggested >= 1 else 1.0
     better = float(are_impossible(energy * other, hours).mean())
     if better < min(share, 0.1) + 0.02 and _PLAUSIBLE[0] <= float(np.median(energy) * other) <= _PLAUSIBLE[1]:
-        why = f"in {_name(suggested)}, {share:.0%} of them would be impossible and half below {middle:.3g} kWh"
+        usual = f"{middle:,.0f}" if middle >= 10 else f"{middle:.2g}"
+        why = f"in {_name(suggested)}, {100 * share:.0f} % of them would be impossible, and the median {usual} kWh"
         return (
             other,
             f"energies are taken to be in {_name(other)}: {why}. Give --map energy_factor={suggested:g} if not.",
@@ -108,7 +109,7 @@ def _for_all(energy: Floats, hours: Floats, suggested: float) -> tuple[float, st
     if share <= 0.5:
         return suggested, None
     hint = "if they are in Wh, map energy_factor=0.001."
-    return suggested, f"{share:.0%} of the energies are impossible in {_name(suggested)}: {hint}"
+    return suggested, f"{100 * share:.0f} % of the energies are impossible in {_name(suggested)}: {hint}"
 
 
 def _mixed(mixed: MixedUnits, telling: pl.Series, charger: pl.Series | None) -> EnergyUnit:
@@ -135,16 +136,22 @@ def _count(number: int, thing: str) -> str:
     return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
 
 
-def _nothing_note(kwh: Floats, chargers: Sequence[pl.Series]) -> str | None:
-    """A sentence on chargers whose energies are next to nothing although others' are not: they may be in kWh."""
+def _nothing_note(energy: Floats, hours: Floats, factor: float, chargers: Sequence[pl.Series]) -> str | None:
+    """A sentence on chargers whose energies are next to nothing although others' are not: they may be in kWh.
+
+    They are not if some would be impossible in kWh: then most of their sessions failed.
+    """
     if not chargers:
         return None
-    by = pl.DataFrame({"id": chargers[0], "kwh": kwh}).group_by("id", maintain_order=True)
-    middles = by.agg(pl.col("kwh").median(), pl.len())
-    odd = middles.filter((pl.col("kwh") < _NOTHING_KWH) & (pl.col("len") >= 3 * LEAST_ROWS))
+    rows = {"id": chargers[0], "kwh": energy * factor, "wrong": are_impossible(energy, hours)}
+    by = pl.DataFrame(rows).group_by("id", maintain_order=True)
+    middles = by.agg(pl.col("kwh").median(), pl.len(), pl.col("wrong").mean())
+    few_wrong = pl.col("wrong") <= _MANY_IMPOSSIBLE
+    odd = middles.filter((pl.col("kwh") < _NOTHING_KWH) & (pl.col("len") >= 3 * LEAST_ROWS) & few_wrong)
     if odd.is_empty() or odd.height == middles.height:
         return None
     return (
-        f"at {_count(odd.height, 'station')} (as {odd['id'][0]}), half of the energies are below {_NOTHING_KWH} kWh if "
-        "they are in Wh like the others'. If those are in kWh, export the file again with one unit."
+        f"at {_count(odd.height, 'station')} (for example {odd['id'][0]}), half of the energies are below "
+        f"{_NOTHING_KWH} kWh if they are in Wh like the others'. If those are in kWh, export the file again with "
+        "one unit."
     )

@@ -26,8 +26,9 @@ def choose_zone(clocks: Sequence[Clock], zone: str, *, is_settled: bool) -> tupl
     wrong = sum(missing_times(clock, zone) for clock in clocks)
     if not wrong:
         return zone, None
-    hour = f"{wrong:,} times are in the hour that clocks of {zone} skip in spring"
+    are, them = ("time is", "it is") if wrong == 1 else ("times are", "they are")
+    hour = f"{wrong:,} {are} in the hour that clocks of {zone} skip in spring"
     if is_settled or wrong < LEAST_CONTRADICTIONS:
         remedy = "Give --map time_zone=UTC if the times are in UTC."
-        return zone, f"{hour}; they are read an hour later. {remedy}"
+        return zone, f"{hour}; {them} read an hour later. {remedy}"
     return "UTC", f"{hour}, so the times are taken to be in UTC. Give --map time_zone={zone} if they are local."

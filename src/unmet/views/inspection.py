@@ -31,18 +31,21 @@ def _print_one(inspection: Inspection, console: Console) -> None:
     console.print(f"[bold]{escape(printable(inspection.name))}[/bold]: {inspection.format}", highlight=False)
     if inspection.problem:
         console.print(escape(printable(inspection.problem)), highlight=False)
+    elif inspection.format == "stations":
+        console.print(f"{inspection.rows:,} rows, {inspection.stations:,} stations", highlight=False)
     elif inspection.columns:
         console.print(f"{inspection.rows:,} rows, {inspection.kept:,} of them sessions", highlight=False)
-    for sentence in [*inspection.readings, *inspection.notes]:
+    for sentence in [*inspection.readings, *inspection.notes, *inspection.reasons]:
         console.print(f"- {escape(printable(sentence))}", highlight=False)
-    for reason, rows in inspection.counts.items():
-        console.print(f"- {rows:,} rows set aside as {reason}", highlight=False)
     if inspection.columns:
         report_grid("Columns", ["column", "example"], [list(pair) for pair in inspection.columns.items()])
     if inspection.sample.height:
         cells = [["" if cell is None else _shown(cell) for cell in row] for row in inspection.sample.rows()]
-        report_grid("Rows as understood (times in UTC)", inspection.sample.columns, cells)
-    if inspection.mapping:
+        times = "" if inspection.format == "stations" else " (times in UTC)"
+        report_grid(f"Rows as understood{times}", inspection.sample.columns, cells)
+    if inspection.mapping and inspection.format == "stations":
+        console.print(escape(printable(inspection.mapping)), highlight=False, soft_wrap=True)
+    elif inspection.mapping:
         console.print("A mapping file to start from (--map-file):", highlight=False)
         console.print(escape(printable(inspection.mapping)), highlight=False)
 

@@ -114,11 +114,22 @@ def report_grid(title: str, heads: list[str], rows: list[list[str]]) -> None:
     Console(width=max(console.width, needed)).print(table)
 
 
-def report_set_aside(rejected: pl.DataFrame, most: int = 5, listed: str = "in a file of rejected rows") -> None:
-    """How many rows could not be used, and the commonest reasons; where all are listed."""
-    if rejected.is_empty():
+def report_set_aside(
+    rejected: pl.DataFrame, most: int = 5, listed: str = "in rejected.parquet", sessions: int | None = None
+) -> None:
+    """How many rows could not be used, and the commonest reasons; where all are listed.
+
+    The first `sessions` rows are of session records, and those of other tables are counted on their own.
+    """
+    if sessions is not None and sessions < rejected.height:
+        report_set_aside(rejected.head(sessions), most, listed)
+        rejected = rejected.tail(rejected.height - sessions)
+        say(f"Of other tables, {rejected.height:,} row{_s(rejected.height)} could not be used as given:")
+    elif rejected.is_empty():
         return
-    say(f"{rejected.height:,} rows were set aside; all are listed {listed}:")
+    else:
+        were = "row was" if rejected.height == 1 else "rows were"
+        say(f"{rejected.height:,} {were} set aside; all are listed {listed}:")
     source = next((name for name in ("file", "table") if name in rejected.columns), None)
     rows = rejected.with_columns(
         pl.col("reason").str.replace(r" on line \d+ of .*", " on an earlier line"),
@@ -127,9 +138,13 @@ def report_set_aside(rejected: pl.DataFrame, most: int = 5, listed: str = "in a 
     reasons = rows.group_by("column", "reason", maintain_order=True).agg(pl.len(), pl.first("source", "line", "value"))
     for column, reason, count, where, line, value in reasons.sort("len", descending=True).head(most).rows():
         shown = "" if value is None else f": {shortened(repr(value))}"
-        say(f"  {count:,} x {column or 'the row'} {reason}, as in {where}, line {line}{shown}")
+        say(f"  {count:,} x {column or 'the row'} {reason}, for example in {where}, line {line}{shown}")
     if reasons.height > most:
-        say(f"  and {reasons.height - most} other reasons")
+        say(f"  and {reasons.height - most} other reason{_s(reasons.height - most)}")
+
+
+def _s(count: int) -> str:
+    return "" if count == 1 else "s"
 
 
 def _readable(value: Any) -> str:

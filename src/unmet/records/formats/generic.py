@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,38 +14,79 @@ from unmet.records.formats.files import read_table
 from unmet.records.formats.json_text import Reject, flat_cells, read_members, rejected_frame, text_frame
 from unmet.records.mapping import Mapping
 
-__all__ = ["ALIASES", "FORMAT", "energy_factor", "guess_mapping", "read_json"]
+__all__ = ["ALIASES", "FORMAT", "are_times_of_day", "energy_factor", "guess_mapping", "plain_name", "read_json"]
 
-_WORDS = {  # lower case, letters and digits only, the best first
+_WORDS = {  # as `plain_name` gives them, the best first; English, then German, French, Italian, Spanish and others
     "start": "start,sessionstart,connectionstart,connectstart,plugin,pluginstart,transactionstart,arrival,begin,"
-    "started,connected,connection,chargingstart,chargestart,debut,beginn,inicio",
+    "started,connected,connection,chargingstart,chargestart,"
+    "beginn,ladebeginn,ladestart,startladung,debut,debutcharge,debutdecharge,inizio,inizioricarica,inicio,"
+    "iniciocarga,iniciorecarga,from,von,van",
     "end": "end,sessionend,connectionend,connectend,plugout,pluginend,transactionend,departure,stop,ended,finish,"
-    "unplug,disconnect,disconnected,chargingend,chargeend,fin,ende,termino",
+    "unplug,disconnect,disconnected,chargingend,chargeend,"
+    "ende,ladeende,endeladung,fin,fincharge,findecharge,fine,finericarica,fincarga,finrecarga,termino,eind,einde,slut,"
+    "to,bis,tot",
     "duration": "totalduration,sessionduration,connectionduration,plugduration,pluginduration,parkingduration,duration,"
-    "connectedtime,connectiontime,plugintime,dauer,standzeit,duree,durata,duracion",
+    "connectedtime,connectiontime,plugintime,dauer,ladedauer,standzeit,duree,durata,duracion",
     "energy_kwh": "energy,,energydelivered,deliveredenergy,totalenergy,energytotal,energyconsumed,energyconsumption,"
-    "total,delivered,consumption,energyused,energycharged,chargedenergy,usage,consumed,energie,energia,consommation",
+    "total,delivered,consumption,energyused,energycharged,chargedenergy,usage,consumed,"
+    "energie,energiemenge,energieverbrauch,geladeneenergie,abgegebeneenergie,verbrauch,lademenge,strommenge,"
+    "consommation,energieconsommee,energiedelivree,energia,energiaerogata,consumo,energiaconsumida,"
+    "energiasuministrada,energieafgenomen,verbruik,forbrug",
     "session_id": "sessionid,chargingsessionid,chargesessionid,transactionid,chargingeventid,chargingevent,eventid,"
-    "cdrid,chargeid,session,transaction,id",
+    "cdrid,chargeid,session,transaction,id,ladevorgangid,ladevorgang,vorgangid,vorgang,transaktionsid,transaktion,"
+    "sessione,transazione,transaccion,recarga",
     "station_id": "stationid,chargingstationid,station,chargingstation,chargepointid,chargepoint,cpid,chargeboxid,"
-    "chargerid,charger,ladestation,ladesule,ladesaeule,ladestander,laadpaal,colonnina,estacion,standort,stationname,locationid,siteid,location,site,locationname,sitename,address,evseid,evse",
-    "plug_id": "plugid,plug,connectorid,connector,portid,port,portnumber,outletid,outlet,socketid,socket,evseid,evse,"
-    "plugnumber,connectornumber,ladepunkt,steckdose,prise,presa,stik",
-    "vehicle_id": "vehicleid,vehicle,evid",
-    "user_id": "userid,user,driverid,driver,badgeid,badge,cardid,card,rfid,rfidcard,tokenid,token,tagid,idtag,uid",
+    "chargerid,charger,ladestation,ladestationid,ladesaule,ladesaeule,ladesaulenid,saulenid,ladestander,laadpaal,"
+    "colonnina,estacion,standort,stationname,locationid,siteid,location,site,locationname,sitename,address,evseid,evse",
+    "plug_id": "plugid,plug,connectorid,connector,portid,port,outletid,outlet,socketid,socket,evseid,evse,"
+    "ladepunkt,ladepunktid,steckdose,stecker,anschluss,prise,connecteur,pointdecharge,presa,conector,toma,stik",
+    "vehicle_id": "vehicleid,vehicle,evid,fahrzeug,fahrzeugid,kennzeichen,vehicule,veicolo,vehiculo,voertuig",
+    "user_id": "userid,user,driverid,driver,badgeid,badge,cardid,card,rfid,rfidcard,tokenid,token,tagid,idtag,uid,"
+    "customerid,customer,customercard,memberid,kundenkarte,ladekarte,rfidkarte,karte,karten,kunde,kunden,kundenid,"
+    "nutzer,nutzerid,benutzer,benutzerid,fahrer,fahrerid,utilisateur,carte,client,utente,tessera,usuario,tarjeta,"
+    "laadpas,pas",
     "post_id": "postid,post,chargepostid,borne,columnid",
-    "operator": "operator,operatorname,operatorid,cpo,network",
+    "operator": "operator,operatorname,operatorid,cpo,network,betreiber,operateur,operatore,operador",
     "charged": "charged,donecharging,chargingend,chargeend,chargingstop",
-    "zone": "timezone,tz,starttimezone,starttz",
+    "zone": "timezone,tz,starttimezone,starttz,zeitzone",
     "end_zone": "endtimezone,endtz",
 }
 ALIASES = {field: tuple(words.split(",")) for field, words in _WORDS.items()}
-"""Names by which a column is found, by what it holds; words like time, date or kWh at the end are left out."""
-_TIME_WORDS = re.compile(r"(utc|gmt|local)?(datetime|timestamp|time|date|at)?(utc|gmt|local)?$")
+"""Names by which a column is found, by what it holds; words like time, date, kWh or number are left out."""
+_TIMES = (
+    "datetime|timestamp|time|date|zeitpunkt|zeitstempel|uhrzeit|zeit|datum|heure|data|ora|fecha|hora|tidspunkt|tid|tijd|"
+    "dato"
+)
+_TIME_WORDS = re.compile(rf"(utc|gmt|local)?({_TIMES}|at)?({_TIMES})?(utc|gmt|local)?$")
+_TIME_FIRST = re.compile(rf"^({_TIMES})(und|et|e|y)?({_TIMES})?")
+_TIME_OF = re.compile(rf"{_TIME_FIRST.pattern}(de|du|di|der|des|del|van)")
+_NUMBER_LAST = re.compile(r"(nummer|number|numero|num|nr|no)$")
+_NUMBER_FIRST = re.compile(r"^(numero|nummer|number|num|nr|no|id)(de|du|di|der|des|del|della|la)*")
 _DURATION_WORDS = re.compile(r"(in)?(hhmmss|hhmm|hms|hours?|minutes?|seconds?|hrs|mins?|secs?|std|[hms])$")
 _ONLY_TIME = (
     r"^\s*(\d{1,2}[:.]\d\d([:.]\d\d)?(\s*[AaPp][Mm])?|0?\.\d+|0)\s*$"  # also a part of a day, as spreadsheets do
 )
+_LETTERS = str.maketrans({"ß": "ss", "ø": "o", "æ": "ae", "œ": "oe"})
+
+
+def plain_name(column: str) -> str:
+    """A column's name in lower case, letters and digits only, without accents.
+
+    >>> plain_name("Ladesäulen-ID")
+    'ladesaulenid'
+    """
+    folded = unicodedata.normalize("NFKD", column.lower().translate(_LETTERS))
+    return re.sub(r"[^a-z0-9]", "", folded)
+
+
+def are_times_of_day(cells: pl.Series) -> bool:
+    """Whether cells are times of day, without a date."""
+    known = cells.drop_nulls().head(100)
+    if known.dtype == pl.Time:
+        return True
+    if not (known.dtype == pl.String or known.dtype.is_numeric()):
+        return False
+    return len(known) > 0 and bool(known.cast(pl.String).str.contains(_ONLY_TIME).all())
 
 
 def energy_factor(column: str) -> float:
@@ -59,7 +101,7 @@ def energy_factor(column: str) -> float:
 
 def guess_mapping(frame: pl.DataFrame) -> Mapping:
     """Which columns mean what, by their names; defaults stay where nothing fits."""
-    plain = {column: re.sub(r"[^a-z0-9]", "", column.lower()) for column in reversed(frame.columns)}
+    plain = {column: plain_name(column) for column in reversed(frame.columns)}
     found: dict[str, Any] = {}
     for field, aliases in ALIASES.items():
         names = {_base(field, name): column for column, name in plain.items() if column not in found.values()}
@@ -78,16 +120,21 @@ def guess_mapping(frame: pl.DataFrame) -> Mapping:
 
 
 def _base(field: str, name: str) -> str:
-    """A name without the words that say only its type or unit."""
+    """A plain name without the words that say only its type or unit."""
+    words = ALIASES[field]
     if field in {"start", "end", "charged"}:
-        return _TIME_WORDS.sub("", name) or name
+        shorter = [pattern.sub("", name) for pattern in (_TIME_WORDS, _TIME_FIRST, _TIME_OF)]
+        return next((word for word in shorter if word in words), shorter[0]) or name
     if field == "duration":
         return _DURATION_WORDS.sub("", name) or name
     if field == "energy_kwh":
         unit = re.search(r"^[km]?wh|[km]?wh$", name)
         if unit:
             return name[: unit.start()] + name[unit.end() :]
-        return name if re.search("energ|consum|consom", name) else f"no energy: {name}"
+        return name if re.search("energ|consum|consom|verbrau|verbrui|forbrug|menge", name) else f"no energy: {name}"
+    if field.endswith("_id") and field != "station_id" and name not in words:
+        shorter = [_NUMBER_LAST.sub("", name), _NUMBER_FIRST.sub("", name)]
+        return next((word for word in shorter if word and word in words), name)
     return name
 
 
@@ -95,13 +142,11 @@ def _date_and_time(frame: pl.DataFrame, field: str, found: str | None) -> tuple[
     """The columns of date and time, where they are two: `Start Date` and `Start Time`."""
     if found is None:
         return None
-    stem = _TIME_WORDS.sub("", re.sub(r"[^a-z0-9]", "", found.lower())) or field
-    names = {re.sub(r"[^a-z0-9]", "", column.lower()): column for column in frame.columns}
-    date, time = names.get(f"{stem}date"), names.get(f"{stem}time")
-    if date is None or time is None:
-        return None
-    cells = frame[time].drop_nulls().head(100).cast(pl.String)
-    return (date, time) if len(cells) and cells.str.contains(_ONLY_TIME).all() else None
+    stem = _base(field, plain_name(found))
+    alike = [column for column in frame.columns if _base(field, plain_name(column)) == stem]
+    times = [column for column in alike if are_times_of_day(frame[column])]
+    dates = [column for column in alike if column not in times]
+    return (dates[0], times[0]) if dates and times else None
 
 
 def _matches(head: Head) -> bool:

@@ -1,0 +1,133 @@
+"""Day and month in rows that follow no pattern: each row on its own, by what can be known of it.
+
+Where settled dates (a part above 12) contradict any order by block of rows, rows were put together one by one. The
+period that settled dates span, the stay, and in a file in order of time the rows before and after then tell a row's
+order. Where both readings remain possible, the row is open: a guess would be wrong in half of them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["follow_no_pattern", "row_by_row"]
+
+LEAST_MISFITS = 3
+MOST_MISFITS = 0.05  # of the settled dates: more are no slips
+EDGE_DAYS = 12  # settled dates have days above 12, so the period may go on for so long at either end
+CROSSED = 3.0  # nats: start and end of one row in two orders
+IMPOSSIBLE = 8.0
+OPEN = 3.0
+IN_ORDER = 0.5  # share of settled starts within two days of the one before: rows are in order of time
+_PASSES = 3
+_COMBINATIONS = ((True, True), (True, False), (False, True), (False, False))  # day first in start, in end
+
+Days = NDArray[np.int32]
+Flags = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+
+
+def follow_no_pattern(chosen: list[Flags], dates: list[Days], no_day: int) -> bool:
+    """Whether the orders chosen for rows say nothing about the settled dates in them.
+
+    Args:
+        chosen: of each column and row, whether the day comes first by the pattern that was found.
+        dates: of each column, rows of (day if the day is first, day if the month is first, form) [days since 1970].
+        no_day: stands for a date that does not exist.
+    """
+    misfits = total = 0
+    for form in range(3):
+        counts = np.zeros((2, 2), dtype=np.int64)  # chosen, settled
+        for day_first, days in zip(chosen, dates, strict=True):
+            settled = ((days[:, 0] == no_day) != (days[:, 1] == no_day)) & (days[:, 2] == form)
+            both = 2 * day_first[settled] + (days[settled, 1] == no_day)
+            counts += np.bincount(both, minlength=4).reshape(2, 2)
+        # A spreadsheet that rewrote what it could read leaves settled dates that all contradict the others.
+        misfits += int(counts.min(axis=1).sum())
+        total += int(counts.sum())
+    return misfits >= LEAST_MISFITS and misfits > MOST_MISFITS * total
+
+
+def row_by_row(start: Days, end: Days, no_day: int) -> tuple[Flags, Flags, Flags]:
+    """Of each row, whether the day comes first in its start and in its end, and whether that is open."""
+    known = _known(start, no_day)
+    settled = np.concatenate([known[known != no_day], (only := _known(end, no_day))[only != no_day]])
+    period = (int(settled.min()) - EDGE_DAYS, int(settled.max()) + EDGE_DAYS)
+    fixed = np.stack([_cost(start, end, first, second, period, no_day) for first, second in _COMBINATIONS], axis=1)
+    fixed += _order_cost(start, end, no_day)
+    starts = np.stack([_day(start, first, no_day) for first, _ in _COMBINATIONS], axis=1)
+    ends = np.stack([_day(end, second, no_day) for _, second in _COMBINATIONS], axis=1)
+    near = _nearness(known, no_day)
+    best, is_open = _best(fixed, starts, ends)
+    for _ in range(_PASSES if near > IN_ORDER else 0):
+        here = np.where(is_open, no_day, np.take_along_axis(starts, best[:, None], axis=1)[:, 0])
+        steps = sum(_step_cost(other, starts, near, period, no_day) for other in _neighbours(here, no_day))
+        best, is_open = _best(fixed + steps, starts, ends)
+    orders = np.array(_COMBINATIONS)
+    return orders[best, 0], orders[best, 1], is_open
+
+
+def _day(dates: Days, day_first: bool, no_day: int) -> Days:
+    chosen, other = (dates[:, 0], dates[:, 1]) if day_first else (dates[:, 1], dates[:, 0])
+    return np.where(chosen == no_day, other, chosen)
+
+
+def _known(dates: Days, no_day: int) -> Days:
+    """Days that have one reading only."""
+    first, second = _day(dates, True, no_day), _day(dates, False, no_day)
+    return np.where(first == second, first, no_day).astype(np.int32)
+
+
+def _cost(start: Days, end: Days, first: bool, second: bool, period: tuple[int, int], no_day: int) -> Floats:
+    """Cost [nats] of reading all rows so: days outside the period, and stays that are long or cannot be."""
+    starts, ends = _day(start, first, no_day).astype(np.int64), _day(end, second, no_day).astype(np.int64)
+    cost = np.zeros(len(starts))
+    for days in (starts, ends):
+        cost += IMPOSSIBLE * ((days != no_day) & ((days < period[0]) | (days > period[1])))
+    stay = np.where((starts == no_day) | (ends == no_day), 0, ends - starts)
+    return cost + np.where((stay < 0) | (stay > 31), IMPOSSIBLE, 1.5 * np.log1p(np.clip(stay, 0, 31)))
+
+
+def _order_cost(start: Days, end: Days, no_day: int) -> Floats:
+    """Cost of each combination by the share of its order among settled dates, and of two orders in one row."""
+    settled = [(dates[:, 0] != no_day, dates[:, 1] != no_day) for dates in (start, end)]
+    day_first = sum(int((by_day & ~by_month).sum()) for by_day, by_month in settled)
+    month_first = sum(int((by_month & ~by_day).sum()) for by_day, by_month in settled)
+    share = (day_first + 1) / (day_first + month_first + 2)
+    cost = np.zeros((len(start), len(_COMBINATIONS)))
+    for number, (first, second) in enumerate(_COMBINATIONS):
+        impossible = np.zeros(len(start))
+        for (by_day, by_month), order in zip(settled, (first, second), strict=True):
+            impossible += IMPOSSIBLE * (by_month & ~by_day if order else by_day & ~by_month)
+        cost[:, number] = impossible - np.log(share if first else 1 - share) + (CROSSED if first != second else 0.0)
+    return cost
+
+
+def _nearness(known: Days, no_day: int) -> float:
+    days = known[known != no_day].astype(np.int64)
+    return 0.0 if len(days) < 3 else min(float((np.abs(np.diff(days)) <= 2).mean()), 0.98)
+
+
+def _neighbours(days: Days, no_day: int) -> tuple[Days, Days]:
+    """The known day of the row before, and of the row after; further ones where those are open."""
+    place = np.arange(len(days))
+    before = np.maximum.accumulate(np.where(days == no_day, -1, place))
+    after = np.minimum.accumulate(np.where(days == no_day, len(days), place)[::-1])[::-1]
+    padded = np.append(days, np.int32(no_day))  # places -1 and len(days) have no day
+    return padded[np.append(-1, before[:-1])], padded[np.append(after[1:], len(days))]
+
+
+def _step_cost(other: Days, starts: Days, near: float, period: tuple[int, int], no_day: int) -> Floats:
+    """-log of a mixture: a start near that of its neighbour (heavy-tailed), or anywhere in the period."""
+    apart = starts.astype(np.float64) - other[:, None]
+    cost = -np.log(near / (3.15 * (1.0 + apart * apart)) + (1.0 - near) / max(period[1] - period[0], 30))
+    return np.where((other[:, None] == no_day) | (starts == no_day), 0.0, cost)
+
+
+def _best(cost: Floats, starts: Days, ends: Days) -> tuple[NDArray[np.int64], Flags]:
+    """The cheapest combination of each row, and whether one with other days costs hardly more."""
+    best = cost.argmin(axis=1)
+    rows = np.arange(len(cost))
+    same = (starts == starts[rows, best][:, None]) & (ends == ends[rows, best][:, None])
+    others = np.where(same, np.inf, cost).min(axis=1)
+    return best, others - cost[rows, best] < OPEN
