@@ -8,26 +8,30 @@ from typing import Annotated
 import typer
 
 from unmet import __version__
-from unmet.cli import city, model, records, sources, study
+from unmet.cli import city, model, records, report, sources, study
+from unmet.cli.help import GroupedCommand, GroupedVerbs
 from unmet.cli.options import BACKBONES, LIKELIHOODS, QUEUES
 from unmet.errors import InputError
 
 __all__ = ["BACKBONES", "LIKELIHOODS", "QUEUES", "app", "main"]
 
 app = typer.Typer(
+    cls=GroupedVerbs,
     help="See the electric-vehicle charging demand that charging records do not show.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _verb in (
-    *(city.demo, city.trips, city.simulate),
-    *(sources.inspect, sources.fetch, records.panel, records.recover),
-    *(model.fit, model.forecast, model.evaluate),
+for _heading, _verbs in (
+    ("Start here", (city.demo,)),
+    ("Your records", (sources.inspect, sources.fetch, records.recover, records.panel, report.report)),
+    ("Models of true demand", (model.fit, model.forecast, model.evaluate)),
+    ("Simulated cities", (city.trips, city.simulate)),
 ):
-    app.command()(_verb)
-app.add_typer(study.app, name="study")
+    for _verb in _verbs:
+        app.command(cls=GroupedCommand, rich_help_panel=_heading)(_verb)
+app.add_typer(study.app, name="study", rich_help_panel="Research")
 
 
 def main() -> None:

@@ -14,6 +14,7 @@ from unmet.cli.options import (
     Overwrite,
     Seed,
     StationsFile,
+    Tables,
     TimeZone,
     TripsFile,
     complete_queue,
@@ -74,7 +75,7 @@ def trips(
 ) -> None:
     """Stitch raw GPS points into trips, or write the trips of the built-in city."""
     from unmet.city.export import write_trips
-    from unmet.views.terminal import progress, report, report_set_aside
+    from unmet.views.terminal import next_step, progress, report, report_set_aside
 
     with progress("Stitching", parts="GPS points") if gps else progress("Driving through the city") as advance:
         summary, rejected = write_trips(
@@ -88,6 +89,7 @@ def trips(
         )
     report_set_aside(rejected)
     report("Trips", summary, as_json=as_json)
+    next_step(f"`unmet simulate --trips {out} --stations STATIONS --out RUN` makes all of these cars electric.")
 
 
 def simulate(
@@ -120,6 +122,7 @@ def simulate(
     stations: StationsFile = None,
     cars: Cars = None,
     time_zone: TimeZone = "Europe/Copenhagen",
+    tables: Tables = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:  # fmt: skip
@@ -132,7 +135,10 @@ def simulate(
     from unmet.simulation.simulate import prepare
     from unmet.simulation.simulate import simulate as play
     from unmet.study.scenes import simulated_records
-    from unmet.views.terminal import progress, report
+    from unmet.views.table_files import parse_formats, write_table_files
+    from unmet.views.terminal import next_step, progress, report
+
+    formats = parse_formats(tables)
 
     read, city_of = read_scenario(scenario) if scenario else (None, {})
     base = read.model_dump(mode="json") if read else {}
@@ -161,8 +167,13 @@ def simulate(
             table = simulated_records(outcome, outcome.stations, grouped, city)
         table.write_parquet(folder / "panel.parquet")
         write_regions(grouped, city.time_zone, folder)
+        write_table_files(folder, formats)
         summary = summarise(city, chosen, outcome)
     report("Simulation", summary | {"out": str(out)}, as_json=as_json)
+    next_step(
+        f"`unmet recover {out / 'sessions.parquet'} --stations {out / 'stations.parquet'} --time-zone {city.time_zone} "
+        "--out RUN` estimates what these records hide."
+    )
 
 
 def _path(text: str | None) -> Path | None:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from unmet.cli.options import BACKBONES, LIKELIHOODS, Json, ModelPath, Overwrite, PanelPath, Seed
+from unmet.cli.options import BACKBONES, LIKELIHOODS, Json, ModelPath, Overwrite, PanelPath, Seed, Tables
 
 __all__ = ["evaluate", "fit", "forecast"]
 
@@ -61,7 +61,7 @@ def fit(
     from unmet.runs import run_folder
     from unmet.views.model import print_model, write_fit
     from unmet.views.model_report import ModelReport
-    from unmet.views.terminal import progress, report_set_aside, say, training_progress
+    from unmet.views.terminal import next_step, progress, report_set_aside, say, training_progress
 
     stored = read_panel(panel)
     model = Forecaster(
@@ -90,6 +90,7 @@ def fit(
     print_model(shown, out, as_json=as_json)
     if model.finished_:
         shutil.rmtree(trainings)
+        next_step(f"`unmet forecast {out} {panel} --out RUN` gives the hours to come.")
     else:
         say(f"Stopped: the best weights so far are kept. The same command with --resume goes on from {trainings}.")
         raise typer.Exit(130)
@@ -105,6 +106,7 @@ def forecast(
     future: Annotated[
         Path | None, typer.Option(help="Table of the model's features for the hours to come (unique_id, ds and them).")
     ] = None,
+    tables: Tables = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
@@ -115,7 +117,10 @@ def forecast(
     from unmet.runs import run_folder
     from unmet.views.model import print_forecast, write_forecast
     from unmet.views.model_report import ForecastReport
-    from unmet.views.terminal import progress
+    from unmet.views.table_files import parse_formats, write_table_files
+    from unmet.views.terminal import next_step, progress
+
+    formats = parse_formats(tables)
 
     fitted, stored = load_model(model), read_panel(panel)
     fitted.check_places(stored.regions)
@@ -123,7 +128,9 @@ def forecast(
         made = fitted.recalibrate(stored.table).forecast(stored.table, hours, future)
         past = read_series(stored.table, names=fitted.regions_, last_hours=fitted.lags).table()
         summary = write_forecast(ForecastReport(fitted, made, past), folder)
+        write_table_files(folder, formats)
     print_forecast(summary, out, as_json=as_json)
+    next_step(f"`unmet report {out}` makes a page to send, together with a run of `unmet recover`.")
 
 
 def evaluate(
@@ -145,7 +152,7 @@ def evaluate(
     from unmet.runs import run_folder
     from unmet.views.model import print_model, write_evaluation
     from unmet.views.model_report import ModelReport
-    from unmet.views.terminal import progress
+    from unmet.views.terminal import next_step, progress
 
     fitted, stored = load_model(model), read_panel(panel)
     fitted.check_places(stored.regions)
@@ -153,3 +160,4 @@ def evaluate(
         shown = ModelReport(fitted, score(fitted, stored.table, since.replace(tzinfo=UTC) if since else None))
         write_evaluation(shown, folder)
     print_model(shown, out, as_json=as_json)
+    next_step(f"`unmet forecast {model} {panel} --out RUN` gives the hours to come.")

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from unmet.views.lost_report import MOST, LostReport
+from unmet.views.lost_tables import MOST, LostTables
 from unmet.views.page import PageBar, PageSection, PageTable
 from unmet.views.theme import about, about_energy, count, energy, percent, short
 
@@ -20,13 +20,13 @@ AIR, SCALE = 1.02, 1.6  # end of the bars' scale over the largest mark, and at m
 NOTHING = 0.5  # lost drivers below which nothing was lost
 
 
-def first_screen(report: LostReport) -> dict[str, Any]:
+def first_screen(report: LostTables) -> dict[str, Any]:
     """The arguments of `render_page` that make the first screen."""
     summary = report.summary
     lost_kwh, lost = summary["lost_kwh"], summary["lost_arrivals"]
     value, span = about_energy(**lost_kwh)
     drivers, drivers_span = about(**lost)
-    first, last = report.panel.period
+    first, last = report.period
     share, *ends = report.lost_share()
     headline = (
         f"About {_unbroken(value)} of charging demand was lost ({_unbroken(span)}): {_unbroken(f'{drivers} drivers')} "
@@ -55,7 +55,7 @@ def first_screen(report: LostReport) -> dict[str, Any]:
     }
 
 
-def _elsewhere(report: LostReport) -> str:
+def _elsewhere(report: LostTables) -> str:
     """A sentence on the demand at competitors, where there are any."""
     if report.elsewhere_kwh < NOTHING:
         return ""
@@ -65,7 +65,7 @@ def _elsewhere(report: LostReport) -> str:
     )
 
 
-def site_rows(report: LostReport, most: int = MOST) -> list[dict[str, Any]]:
+def site_rows(report: LostTables, most: int = MOST) -> list[dict[str, Any]]:
     """The sites that lost most, as they are shown."""
     table = report.ranked_sites().filter(pl.col("lost_arrivals") >= NOTHING).head(most)
     return [
@@ -81,7 +81,7 @@ def site_rows(report: LostReport, most: int = MOST) -> list[dict[str, Any]]:
     ]
 
 
-def _sites(report: LostReport) -> PageSection:
+def _sites(report: LostTables) -> PageSection:
     rows = site_rows(report)
     if not rows:
         return PageSection("sites", "Where most was lost", ["No site lost a driver, as far as the records tell."])
@@ -109,11 +109,11 @@ def _sites(report: LostReport) -> PageSection:
     )
 
 
-def _trust(report: LostReport) -> PageSection:
+def _trust(report: LostTables) -> PageSection:
     return PageSection("trust", "How far to trust it", [_checked(report), _prior(report)], half=True)
 
 
-def _checked(report: LostReport) -> str:
+def _checked(report: LostTables) -> str:
     check = report.summary["self_check"]
     if check is None:
         return (
@@ -135,7 +135,7 @@ def _checked(report: LostReport) -> str:
     )
 
 
-def _prior(report: LostReport) -> str:
+def _prior(report: LostTables) -> str:
     """What other towns add to the estimate."""
     summary = report.summary
     share, shift, interval = (summary[name] for name in ("from_prior", "prior_shift", "prior_interval"))
@@ -154,7 +154,7 @@ def _prior(report: LostReport) -> str:
     )
 
 
-def _sensitivity(report: LostReport) -> list[PageSection]:
+def _sensitivity(report: LostTables) -> list[PageSection]:
     """The estimate under other assumptions, where there is any loss."""
     table, total = report.sensitivity, report.summary["lost_kwh"]
     most = max([total["high"], *table["lost_kwh"]], default=0.0)
@@ -186,18 +186,18 @@ def _sensitivity(report: LostReport) -> list[PageSection]:
     ]
 
 
-def _notes(report: LostReport) -> list[PageSection]:
+def _notes(report: LostTables) -> list[PageSection]:
     notes = report.notes()
     return [PageSection("notes", "Good to know", items=notes, half=True)] if notes else []
 
 
-def method(report: LostReport) -> PageSection:
+def method(report: LostTables) -> PageSection:
     """The method in five sentences."""
     summary = report.summary
     kept = ", ".join(_largest_rank(summary["components"])) or "one weekly profile for all sites"
     energies = (
         "as much energy as those recorded there at that time of day"
-        if report.lost.energies == "seen"
+        if report.summary.get("energies", "seen") == "seen"
         else "what the battery lacks to 80 %"
     )
     return PageSection(

@@ -18,12 +18,26 @@ if TYPE_CHECKING:
     from unmet.models.seeds import SeedProgress
     from unmet.study.execute import Progress as StudyProgress
 
-__all__ = ["progress", "report", "report_grid", "report_set_aside", "say", "study_progress", "training_progress"]
+__all__ = [
+    "next_step",
+    "progress",
+    "report",
+    "report_grid",
+    "report_set_aside",
+    "say",
+    "study_progress",
+    "training_progress",
+]
 
 
 def say(text: str) -> None:
     """A line for people, on standard error."""
     print(text, file=sys.stderr)
+
+
+def next_step(text: str) -> None:
+    """A hint at what to do next, on standard error."""
+    say(f"Next: {text}")
 
 
 @contextmanager
@@ -130,6 +144,8 @@ def report_set_aside(rejected: pl.DataFrame, most: int = 5, listed: str = "in a 
 
 
 def _readable(value: Any) -> str:
+    if isinstance(value, list):
+        return "\n".join(map(_readable, value)) or "none"
     if isinstance(value, dict):
         return ", ".join(f"{name} {_readable(part)}" for name, part in value.items()) or "none"
     if isinstance(value, int | float) and not isinstance(value, bool):

@@ -1,0 +1,92 @@
+"""Map of a plan: sites that get plugs, new sites, and all others, in kilometres around their mean."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import plotly.graph_objects as go
+import polars as pl
+
+from unmet.geo import Projection
+from unmet.views.figures.base import Figure
+from unmet.views.theme import FAINT, FORECAST, OBSERVED, TEXT, count, energy, layout
+
+if TYPE_CHECKING:
+    from unmet.planning.plan import Plan
+
+__all__ = ["PLAN_MAP", "plan_has_positions"]
+
+LARGEST, SMALLEST = 46, 7  # diameters [px]
+AIR_KM, AIR = 0.3, 0.08
+WIDTH, HEIGHTS = 920, (380, 760)
+MOST_LABELS = 30
+
+
+def plan_has_positions(plan: Plan) -> bool:
+    """Whether there is anything to draw."""
+    return _placed(plan).height > 1
+
+
+def _placed(plan: Plan) -> pl.DataFrame:
+    return plan.table.filter(pl.col("lat").is_not_null() & pl.col("lon").is_not_null())
+
+
+def _draw(plan: Plan) -> go.Figure:
+    sites = _placed(plan)
+    east, north = Projection.around(sites["lat"], sites["lon"]).to_km(sites["lat"], sites["lon"])
+    gain, added = sites["gain_kwh"].to_numpy(), sites["plugs_added"].to_numpy()
+    size = np.where(added > 0, np.maximum(LARGEST * np.sqrt(gain / max(gain.max(), 1e-9)), 14), SMALLEST)
+    new = sites["is_new"].to_numpy()
+    figure = go.Figure()
+    for name, rows, colour, opacity, symbol in (
+        ("No change", added == 0, FAINT, 0.5, "circle"),
+        ("Gets plugs", (added > 0) & ~new, FORECAST[0], 0.6, "circle"),
+        ("New site", (added > 0) & new, OBSERVED, 0.7, "square"),
+    ):
+        if not rows.any():
+            continue
+        figure.add_scatter(
+            x=east[rows].round(3), y=north[rows].round(3), mode="markers", name=name,
+            marker={"size": size[rows], "color": colour, "opacity": opacity, "symbol": symbol,
+                    "line": {"width": 1, "color": TEXT if name != "No change" else FAINT}},
+            customdata=[_hover(row) for row in sites.filter(pl.Series(rows)).iter_rows(named=True)],
+            hovertemplate="%{customdata}<extra></extra>",
+        )  # fmt: skip
+    for i in np.flatnonzero(added > 0)[:MOST_LABELS]:
+        figure.add_annotation(
+            x=east[i], y=north[i], text=f"<b>+{added[i]}</b>", showarrow=False, borderpad=1,
+            bgcolor="rgba(255, 255, 255, 0.7)", font={"size": 13, "color": TEXT},
+        )  # fmt: skip
+    ranges = []
+    for update, title, values in ((figure.update_xaxes, "East [km]", east), (figure.update_yaxes, "North [km]", north)):
+        air = AIR_KM + AIR * float(np.ptp(values))
+        ranges.append((float(values.min()) - air, float(values.max()) + air))
+        update(title=title, range=ranges[-1], constrain="domain")
+    figure.update_yaxes(scaleanchor="x", scaleratio=1, constraintoward="top")
+    (left, right), (bottom, top) = ranges
+    layout(figure, int(np.clip(120 + WIDTH * (top - bottom) / (right - left), *HEIGHTS)))
+    figure.update_xaxes(gridcolor="#e8ebee")
+    return figure.update_layout(hovermode="closest")
+
+
+def _hover(row: dict[str, Any]) -> str:
+    name = str(row["name"] or row["site_id"]).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    if not row["plugs_added"]:
+        return f"<b>{name}</b><br>{count(row['plugs_now'], 'plug')}, loses {energy(row['lost_kwh'])} per week"
+    return (
+        f"<b>{name}</b><br>{row['plugs_now']} + {row['plugs_added']} plugs<br>recovers {energy(row['gain_kwh'])} per "
+        f"week ({energy(row['gain_kwh_low'])} to {energy(row['gain_kwh_high'])})"
+    )
+
+
+def _caption(plan: Plan) -> str:
+    hidden = plan.table.height - _placed(plan).height
+    missing = f" {count(hidden, 'site')} without a position cannot be shown." if hidden else ""
+    return (
+        "Numbers are plugs to add. The larger a circle's area, the more energy they recover. Distances are from the "
+        f"mean of all sites.{missing}"
+    )
+
+
+PLAN_MAP = Figure("plan-map", "Where they go", _draw, _caption)
