@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from unmet import __version__
-from unmet.cli import city, model, records, report, sources, study
+from unmet.cli import city, model, records, report, serve, sources, study
 from unmet.cli.help import GroupedCommand, GroupedVerbs
 from unmet.cli.options import BACKBONES, LIKELIHOODS, QUEUES
 from unmet.errors import InputError
@@ -24,7 +24,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for _heading, _verbs in (
-    ("Start here", (city.demo,)),
+    ("Start here", (city.demo, serve.serve)),
     ("Your records", (sources.inspect, sources.fetch, records.recover, records.panel, report.report)),
     ("Models of true demand", (model.fit, model.forecast, model.evaluate)),
     ("Simulated cities", (city.trips, city.simulate)),

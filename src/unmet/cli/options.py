@@ -23,8 +23,8 @@ Seed = Annotated[int, typer.Option(min=0, help="Seed of every random choice: the
 Json = Annotated[bool, typer.Option("--json", help="Print the summary as JSON on standard output.")]
 Tables = Annotated[
     str | None,
-    typer.Option("--tables", metavar="FORMATS", help="Formats of all tables, rejected rows included: csv, xlsx; Parquet "
-                 "is always written. [csv of tables up to 100,000 rows]"),
+    typer.Option("--tables", metavar="FORMATS", help="Formats of all tables, rejected rows included: csv, xlsx; "
+                 "Parquet is always written. [csv of tables up to 100,000 rows]"),
 ]  # fmt: skip
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is at --out already.")]
 TripsFile = Annotated[

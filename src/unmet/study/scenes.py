@@ -22,7 +22,8 @@ from unmet.simulation.scenario import Scenario, scenario_from
 from unmet.simulation.simulate import Itinerary, Outcome, prepare, simulate
 
 __all__ = [
-    "Scene", "competition_scenes", "simulated_records", "total_scenes", "training_end", "without_hindsight",
+    "Scene", "competition_scenes", "own_stations", "simulated_records", "total_scenes", "training_end",
+    "without_hindsight",
 ]  # fmt: skip
 
 WORKERS = 2  # scenes at a time; most of the work is done without the interpreter lock
@@ -99,7 +100,7 @@ def competition_scenes(
     outcome = simulate(prepare(city), scenario)
     scenes = []
     for run, share in itertools.product(range(runs), shares):
-        own = _own_stations(grouped, share, seed + run)
+        own = own_stations(grouped, share, seed + run)
         operator = pl.when(pl.col("station_id").is_in(own)).then(pl.lit(OWN)).otherwise(pl.lit(OTHER))
         stations = outcome.stations.with_columns(operator.alias("operator"))
         panel = simulated_records(outcome, stations, grouped, city, Market(OWN))
@@ -108,7 +109,7 @@ def competition_scenes(
     return scenes
 
 
-def _own_stations(regions: Regions, share: float, seed: int) -> list[str]:
+def own_stations(regions: Regions, share: float, seed: int) -> list[str]:
     """The operator's own stations: of each region the first in a random order."""
     order = np.random.default_rng([seed, 7]).permutation(regions.of_station.height)
     own: list[str] = []

@@ -16,8 +16,8 @@ from unmet.views.figures.base import Figure
 from unmet.views.figures.recovered_regions import RECOVERED_REGIONS
 from unmet.views.figures.recovered_weeks import RECOVERED_WEEKS
 from unmet.views.figures.site_map import SITE_MAP, has_positions
-from unmet.views.first_screen import first_screen, method, site_rows
-from unmet.views.lost_tables import LostTables
+from unmet.views.first_screen import NOTHING, first_screen, method
+from unmet.views.lost_tables import MOST, LostTables
 from unmet.views.page import PageSection, PageTable, render_page
 from unmet.views.report_sections import build, csv_of, expect, quality, sources, when, with_download
 from unmet.views.stored import StoredRuns
@@ -139,16 +139,17 @@ def _sections(runs: StoredRuns, money: Money | None) -> list[PageSection]:
 
 def _where(lost: LostTables, money: Money | None) -> PageSection:
     """The sites that lost most, with the map."""
-    (section, *_) = first_screen(lost)["before"]
+    section: PageSection = first_screen(lost)["before"][0]
     figures = [(SITE_MAP, lost)] if has_positions(lost) else []
     if section.table is None:
         return replace(section, figures=figures)
     table: PageTable = section.table
     if money is not None:
-        worst = lost.ranked_sites().head(len(site_rows(lost)))
+        worst = lost.ranked_sites().filter(pl.col("lost_arrivals") >= NOTHING).head(MOST)
         cells = [money.of(*row) for row in worst.select("lost_kwh", "lost_kwh_low", "lost_kwh_high").iter_rows()]
         heads = [*table.heads[:2], f"Not earned{f' [{money.currency}]' if money.currency else ''}", *table.heads[2:]]
-        plain = [tuple(text.removesuffix(f" {money.currency}") for text in cell) for cell in cells]
+        unit = f" {money.currency}"
+        plain = [(value.removesuffix(unit), span.removesuffix(unit)) for value, span in cells]
         rows = [[*row[:2], cell, *row[2:]] for row, cell in zip(table.rows, plain, strict=True)]
         table = replace(table, heads=heads, rows=rows)
     note = table.note.replace("All are in sites.csv and stations.csv.", "The download holds all sites.")

@@ -86,7 +86,8 @@ def build(plan: StoredPlan) -> PageSection:
     table = PageTable(
         ("Site", "Plugs now", "Add", "Recovers [kWh per week]"), rows, note, csv=csv_of(chosen), file="plan.csv"
     )
-    figures = [(PLAN_MAP, plan)] if plan_has_positions(plan) else []  # type: ignore[arg-type]
+    shown: Any = plan  # it has what figures of a plan read
+    figures = [(PLAN_MAP, plan)] if plan_has_positions(shown) else []
     return PageSection("plan", "What to build", paragraphs, table=table, figures=[*figures, (PLAN_GAIN, plan)])
 
 
