@@ -13,6 +13,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "unmet"
 ORDER = [
     "errors",
     "registry",
+    "shown",
     "runs",
     "compiled",
     "zones",

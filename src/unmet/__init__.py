@@ -10,8 +10,9 @@ if TYPE_CHECKING:
     from unmet.models.forecaster import Forecaster
     from unmet.models.training import Training
     from unmet.records.sessions import read_records
+    from unmet.views.stored import open_runs
 
-__all__ = ["Forecaster", "LostDemand", "Panel", "Training", "__version__", "build_panel", "read_records"]
+__all__ = ["Forecaster", "LostDemand", "Panel", "Training", "__version__", "build_panel", "open_runs", "read_records"]
 
 __version__ = "0.1.0"
 
@@ -21,6 +22,7 @@ _LAZY = {
     "Panel": "unmet.demand.panel",
     "Training": "unmet.models.training",
     "build_panel": "unmet.demand.panel",
+    "open_runs": "unmet.views.stored",
     "read_records": "unmet.records.sessions",
 }
 

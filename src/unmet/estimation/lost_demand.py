@@ -37,6 +37,7 @@ from unmet.estimation.sums import Ingredients, Recovered, estimate, sum_draws
 from unmet.estimation.tables import hour_table, region_table, site_table, station_hour_table, station_table, week_table
 from unmet.estimation.towns import TOWNS, TownPrior
 from unmet.estimation.waiting import Waiting, after_departures, waiting_drivers
+from unmet.shown import Shown
 
 __all__ = ["LostDemand"]
 
@@ -47,7 +48,7 @@ PROFILES, MANY_SITES = 16, 1000
 """Resampled weekly profiles; a quarter of them for many sites, to save time."""
 
 
-class LostDemand(BaseEstimator):  # type: ignore[misc]
+class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
     """Estimate lost charging demand from records alone.
 
     Args:

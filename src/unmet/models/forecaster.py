@@ -31,6 +31,7 @@ from unmet.models.seeds import Job, SeedProgress, train_seeds
 from unmet.models.series import HOUR, Series, read_ahead, read_positions, read_series
 from unmet.models.training import Task, Training
 from unmet.runs import available_cores, run_folder
+from unmet.shown import Shown
 from unmet.zones import checked_zone
 
 __all__ = ["Forecaster", "Split", "quantile_column"]
@@ -58,7 +59,7 @@ def quantile_column(level: float) -> str:
     return f"q{level:g}"
 
 
-class Forecaster(BaseEstimator):  # type: ignore[misc]
+class Forecaster(Shown, BaseEstimator):  # type: ignore[misc]
     """Fit a backbone with a likelihood on a panel, and forecast true demand with intervals.
 
     Args:

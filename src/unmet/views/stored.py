@@ -13,10 +13,11 @@ import numpy as np
 import polars as pl
 
 from unmet.errors import InputError
+from unmet.shown import Shown
 from unmet.views.figures.map_layers import MapLayers, region_outlines
 from unmet.views.lost_tables import LostTables
 
-__all__ = ["StoredForecast", "StoredLost", "StoredPlan", "StoredRun", "StoredRuns", "read_runs"]
+__all__ = ["StoredForecast", "StoredLost", "StoredPlan", "StoredRun", "StoredRuns", "open_runs", "read_runs"]
 
 KINDS = {
     "lost": "`unmet recover` or `unmet panel`",
@@ -151,13 +152,26 @@ class StoredForecast:
 
 
 @dataclass(frozen=True)
-class StoredRuns:
+class StoredRuns(Shown):
     """All that one report is about."""
 
     runs: tuple[StoredRun, ...]
     lost: StoredLost | None = None
     plan: StoredPlan | None = None
     forecast: StoredForecast | None = None
+
+
+def open_runs(*folders: str | Path) -> StoredRuns:
+    """Open run folders, to look at them in a notebook.
+
+    Args:
+        folders: that `recover`, `panel`, `plan` or `forecast` wrote, at most one of each kind.
+
+    Example:
+        >>> runs = unmet.open_runs("runs/dundee")  # doctest: +SKIP
+        >>> runs.plot("when")  # doctest: +SKIP
+    """
+    return read_runs([Path(folder) for folder in folders])
 
 
 def read_runs(folders: list[Path], layers: MapLayers | None = None) -> StoredRuns:
