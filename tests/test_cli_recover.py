@@ -25,6 +25,9 @@ WITH_CSV = ("stations", "sites", "weeks", "regions", "sensitivity")
 FILES = {
     *(f"{name}.{form}" for name in WITH_CSV for form in ("parquet", "csv")),
     "hours.parquet",
+    "hours.csv",
+    "stations.geojson",
+    "sites.geojson",
     "summary.json",
     "recovery.html",
     ".unmet-run",

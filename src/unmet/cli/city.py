@@ -31,12 +31,13 @@ def demo(
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Show the main job on the built-in city: how much demand it loses, and a model that finds it in the records."""
+    """Tell the whole story on the built-in city: what its records hide, recovered against the truth, a plan, a report."""
     from unmet.evaluation.evaluate import evaluate as score
     from unmet.models.forecaster import Forecaster
     from unmet.runs import run_folder
     from unmet.study.scenes import total_scenes
     from unmet.views.censoring import print_censoring, write_censoring
+    from unmet.views.demo import print_story, tell_story
     from unmet.views.model import print_model, write_fit
     from unmet.views.model_report import ModelReport
     from unmet.views.terminal import progress, training_progress
@@ -54,9 +55,13 @@ def demo(
         with progress("Forecasting unseen hours and drawing the figures"):
             shown = ModelReport(model, score(model, scene.panel))
             write_fit(shown, folder)
+        with progress("Recovering what the records hide, and planning"):
+            story = tell_story(city, cell.queue, cell.penetration, seed, folder)
     if not as_json:
         print_censoring(study, out, as_json=False)
     print_model(shown, out, as_json=as_json)
+    if not as_json:
+        print_story(story, out)
 
 
 def trips(
