@@ -31,7 +31,7 @@ def demo(
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Tell the whole story on the built-in city: what its records hide, recovered against the truth, a plan, a report."""
+    """Tell the whole story on the built-in city: what its records hide, found again, a plan, and a report."""
     from unmet.evaluation.evaluate import evaluate as score
     from unmet.models.forecaster import Forecaster
     from unmet.runs import run_folder

@@ -80,6 +80,8 @@ def _write_excel(table: pl.DataFrame, path: Path, sheet: str) -> None:
 
     zoned = [name for name, kind in table.schema.items() if isinstance(kind, pl.Datetime) and kind.time_zone]
     plain = table.with_columns(pl.col(zoned).dt.convert_time_zone("UTC").dt.replace_time_zone(None))
-    options = {"strings_to_formulas": False, "strings_to_urls": False, "nan_inf_to_errors": True}
+    floats = [name for name, kind in plain.schema.items() if kind.is_float()]
+    plain = plain.with_columns(pl.when(pl.col(name).is_finite()).then(pl.col(name)).alias(name) for name in floats)
+    options = {"strings_to_formulas": False, "strings_to_urls": False}
     with Workbook(str(path), options) as book:
         plain.write_excel(book, worksheet=sheet[:31], freeze_panes=(1, 1), autofit=plain.height <= 5000)
