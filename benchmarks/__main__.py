@@ -7,10 +7,17 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import panel, planning, records, simulation, training
+from benchmarks import app, panel, planning, records, simulation, training
 from benchmarks.report import PAGE, Section, read_sections, write_page
 
-BENCHMARKS = {"simulation": simulation, "records": records, "panel": panel, "training": training, "planning": planning}
+BENCHMARKS = {
+    "simulation": simulation,
+    "records": records,
+    "panel": panel,
+    "training": training,
+    "planning": planning,
+    "app": app,
+}
 
 chosen = sys.argv[1:] or list(BENCHMARKS)
 if unknown := [name for name in chosen if name not in BENCHMARKS]:

@@ -64,8 +64,14 @@ def test_simulate_writes_a_run(files, tmp_path):
     assert done.returncode == 0, done.stderr
     summary = json.loads(done.stdout)
     written = {p.name for p in out.iterdir()}
-    tables = {f"{name}.parquet" for name in ("arrivals", "sessions", "stations", "vehicles", "panel", "regions")}
-    assert written == tables | {".unmet-run", "summary.json", "scenario.yaml", "panel.json"}
+    names = ("arrivals", "sessions", "stations", "vehicles", "panel", "regions")
+    tables = {f"{name}.{form}" for name in names for form in ("parquet", "csv")}
+    assert written == tables | {"stations.geojson", "regions.geojson"} | {
+        ".unmet-run",
+        "summary.json",
+        "scenario.yaml",
+        "panel.json",
+    }
     panel = pl.read_parquet(out / "panel.parquet")
     assert panel["y"].sum() == pytest.approx(summary["observed_kwh"], abs=1e-2)
     assert panel["y_true"].sum() == pytest.approx(summary["true_kwh"], abs=1e-2)

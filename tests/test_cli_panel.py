@@ -19,11 +19,11 @@ from unmet.estimation.lost_demand import LostDemand
 NEEDED = {"rows_in", "rows_kept", "rows_set_aside", "sessions", "energy_kwh", "stations", "sites", "regions",
           "hours", "mean_exposure", "lost_kwh", "lost_arrivals", "seen_kwh", "self_check", "waiting", "spill",
           "notes"}  # fmt: skip
-PARQUET = ("panel", "sessions", "stations", "sites", "regions", "everyone", "outages", "station_hours")
+PARQUET = ("panel", "sessions", "stations", "sites", "regions", "everyone", "outages", "station_hours",
+           "by_region", "weeks", "sensitivity")  # fmt: skip
 FILES = {
-    *(f"{name}.parquet" for name in PARQUET),
-    "stations.csv",
-    "sites.csv",
+    *(f"{name}.{form}" for name in PARQUET for form in ("parquet", "csv")),
+    *(f"{name}.geojson" for name in ("stations", "sites", "regions", "everyone")),
     "panel.json",
     "summary.json",
     "panel.html",

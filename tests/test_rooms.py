@@ -18,6 +18,7 @@ ORDER = [
     "registry",
     "manifest",
     "claims",
+    "shown",
     "runs",
     "compiled",
     "zones",

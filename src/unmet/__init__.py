@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from unmet.models.training import Training
     from unmet.planning.plan import Plan, plan
     from unmet.records.sessions import read_records
+    from unmet.views.stored import open_runs
 
 __all__ = [
     "Forecaster",
@@ -20,6 +21,7 @@ __all__ = [
     "Training",
     "__version__",
     "build_panel",
+    "open_runs",
     "plan",
     "read_records",
 ]
@@ -33,6 +35,7 @@ _LAZY = {
     "Plan": "unmet.planning.plan",
     "Training": "unmet.models.training",
     "build_panel": "unmet.demand.panel",
+    "open_runs": "unmet.views.stored",
     "plan": "unmet.planning.plan",
     "read_records": "unmet.records.sessions",
 }

@@ -18,7 +18,7 @@ from unmet.simulation.queues import queue_names
 from unmet.simulation.scenario import Scenario
 from unmet.simulation.simulate import prepare, simulate
 from unmet.study.cells import forecaster_of, plan
-from unmet.study.scenes import Scene, _own_stations, competition_scenes, simulated_records, total_scenes, training_end
+from unmet.study.scenes import Scene, competition_scenes, own_stations, simulated_records, total_scenes, training_end
 
 CITY = small_city(4, 80, 60, 15, 2)
 SHARES = (0.1, 0.4, 0.7, 1.0)
@@ -129,7 +129,7 @@ def test_a_study_knows_nothing_from_after_the_training_part(own):
     grouped, until = kmeans_regions(CITY.stations, REGIONS), training_end(CITY.period)
     stations, market = outcome.stations, None
     if own is not None:
-        mine = pl.col("station_id").is_in(_own_stations(grouped, own, 1))
+        mine = pl.col("station_id").is_in(own_stations(grouped, own, 1))
         stations = stations.with_columns(operator=pl.when(mine).then(pl.lit("own")).otherwise(pl.lit("other")))
         market = Market("own")
     changed = replace(outcome, arrivals=later_changed(outcome.arrivals, until))
@@ -141,11 +141,11 @@ def test_a_study_knows_nothing_from_after_the_training_part(own):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_own_stations_are_nested_and_in_every_region(seed):
+def testown_stations_are_nested_and_in_every_region(seed):
     grouped = kmeans_regions(CITY.stations, REGIONS)
     before: set[str] = set()
     for share in SHARES:
-        own = _own_stations(grouped, share, seed)
+        own = own_stations(grouped, share, seed)
         assert len(own) == len(set(own))
         assert before <= set(own)
         mine = grouped.of_station.filter(pl.col("station_id").is_in(own))
@@ -155,12 +155,12 @@ def test_own_stations_are_nested_and_in_every_region(seed):
         assert ((counts["len"] - share * sizes["len"]).abs() <= 1).all()
         before = set(own)
     assert before == set(CITY.stations["station_id"])
-    assert _own_stations(grouped, 0.5, seed) == _own_stations(grouped, 0.5, seed)
+    assert own_stations(grouped, 0.5, seed) == own_stations(grouped, 0.5, seed)
 
 
 def test_the_seed_decides_which_stations_are_own():
     grouped = kmeans_regions(CITY.stations, REGIONS)
-    assert len({tuple(sorted(_own_stations(grouped, 0.5, seed))) for seed in range(10)}) > 1
+    assert len({tuple(sorted(own_stations(grouped, 0.5, seed))) for seed in range(10)}) > 1
 
 
 def test_the_most_censored_region_has_the_most_censored_hours(total, competition):

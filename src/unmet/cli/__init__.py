@@ -8,33 +8,37 @@ from typing import Annotated
 import typer
 
 from unmet import __version__
-from unmet.cli import check, city, model, planning, records, sources, study
+from unmet.cli import check, city, model, planning, records, report, serve, sources, study
 from unmet.cli.gate import run_guarded
+from unmet.cli.help import GroupedCommand, GroupedVerbs
 from unmet.cli.options import BACKBONES, LIKELIHOODS, QUEUES, with_memory_limit
 from unmet.cli.planning_study import study_planning
 
 __all__ = ["BACKBONES", "LIKELIHOODS", "QUEUES", "app", "main"]
 
 app = typer.Typer(
+    cls=GroupedVerbs,
     help="See the electric-vehicle charging demand that charging records do not show.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _verb in (
-    *(city.demo, city.trips, city.simulate),
-    *(sources.inspect, sources.fetch, records.panel, records.recover),
-    *(model.fit, model.forecast, model.evaluate),
-    planning.plan,
-    check.check,
+for _heading, _verbs in (
+    ("Start here", (city.demo, serve.serve)),
+    ("Your records", (sources.inspect, sources.fetch, records.recover, records.panel, report.report)),
+    ("What to build", (planning.plan,)),
+    ("Models of true demand", (model.fit, model.forecast, model.evaluate)),
+    ("Simulated cities", (city.trips, city.simulate)),
+    ("Runs", (check.check,)),
 ):
-    app.command()(with_memory_limit(_verb))
-study.app.command("planning")(study_planning)
+    for _verb in _verbs:
+        app.command(cls=GroupedCommand, rich_help_panel=_heading)(with_memory_limit(_verb))
+study.app.command("planning", cls=GroupedCommand)(study_planning)
 for _command in study.app.registered_commands:
     if _command.callback:
         _command.callback = with_memory_limit(_command.callback)
-app.add_typer(study.app, name="study")
+app.add_typer(study.app, name="study", rich_help_panel="Research")
 
 
 def main() -> None:

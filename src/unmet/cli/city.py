@@ -18,6 +18,7 @@ from unmet.cli.options import (
     Overwrite,
     Seed,
     StationsFile,
+    Tables,
     TimeZone,
     TripsFile,
     complete_queue,
@@ -38,12 +39,13 @@ def demo(
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Show the main job on the built-in city: how much demand it loses, and a model that finds it in the records."""
+    """Tell the whole story on the built-in city: what its records hide, found again, a plan, and a report."""
     from unmet.evaluation.evaluate import evaluate as score
     from unmet.models.forecaster import Forecaster
     from unmet.runs import run_folder
     from unmet.study.scenes import total_scenes
     from unmet.views.censoring import print_censoring, write_censoring
+    from unmet.views.demo import print_story, tell_story
     from unmet.views.model import print_model, write_fit
     from unmet.views.model_report import ModelReport
     from unmet.views.terminal import progress
@@ -61,9 +63,13 @@ def demo(
         with progress("Forecasting unseen hours and drawing the figures"):
             shown = ModelReport(model, score(model, scene.panel))
             write_fit(shown, folder)
+        with progress("Recovering what the records hide, and planning"):
+            story = tell_story(city, cell.queue, cell.penetration, seed, folder)
     if not as_json:
         print_censoring(study, out, as_json=False)
     print_model(shown, out, as_json=as_json)
+    if not as_json:
+        print_story(story, out)
 
 
 def trips(
@@ -96,7 +102,7 @@ def trips(
     """Stitch raw GPS points into trips, read those of a MATSim scenario, or write those of the built-in city."""
     from unmet.city.export import MatsimSource, write_matsim, write_trips
     from unmet.city.matsim import MatsimDay
-    from unmet.views.terminal import progress, report, report_set_aside
+    from unmet.views.terminal import next_step, progress, report, report_set_aside
 
     if matsim:
         if gps:
@@ -120,6 +126,7 @@ def trips(
         )
     report_set_aside(rejected, listed=f"in {summary.get('rejected')}")
     report("Trips", summary, as_json=as_json)
+    next_step(f"`unmet simulate --trips {out} --stations STATIONS --out RUN` makes all of these cars electric.")
 
 
 def simulate(
@@ -164,6 +171,7 @@ def simulate(
     time_zone: TimeZone = None,
     map_trips: MapTrips = None,
     map_stations: MapStations = None,
+    tables: Tables = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:  # fmt: skip
@@ -178,7 +186,10 @@ def simulate(
     from unmet.simulation.simulate import simulate as play
     from unmet.simulation.stream import files_to_stream, stream_simulation, write_streamed_run
     from unmet.study.scenes import simulated_records
-    from unmet.views.terminal import progress, report, report_set_aside, say
+    from unmet.views.table_files import parse_formats, write_table_files
+    from unmet.views.terminal import next_step, progress, report, report_set_aside, say
+
+    formats = parse_formats(tables)
 
     read, city_of = read_scenario(scenario) if scenario else (None, {})
     base = read.model_dump(mode="json") if read else {}
@@ -223,8 +234,13 @@ def simulate(
             table = simulated_records(outcome, outcome.stations, grouped, city)
         table.write_parquet(folder / "panel.parquet")
         write_regions(grouped, city.time_zone, folder)
+        write_table_files(folder, formats)
         summary = summarise(city, chosen, outcome)
     report("Simulation", summary | {"out": str(out)}, as_json=as_json)
+    next_step(
+        f"`unmet recover {out / 'sessions.parquet'} --stations {out / 'stations.parquet'} --time-zone {city.time_zone} "
+        "--out RUN` estimates what these records hide."
+    )
 
 
 def _path(text: str | None) -> Path | None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from unmet.cli.options import BACKBONES, LIKELIHOODS, Json, ModelPath, Overwrite, PanelPath, Seed
+from unmet.cli.options import BACKBONES, LIKELIHOODS, Json, ModelPath, Overwrite, PanelPath, Seed, Tables
 
 __all__ = ["evaluate", "fit", "forecast"]
 
@@ -74,7 +74,7 @@ def fit(
     from unmet.runs import run_folder
     from unmet.views.model import print_model, write_fit
     from unmet.views.model_report import ModelReport
-    from unmet.views.terminal import progress, report_set_aside, say, training_progress
+    from unmet.views.terminal import next_step, progress, report_set_aside, say, training_progress
 
     stored = read_panel(panel)
     common = {
@@ -124,6 +124,7 @@ def fit(
         raise typer.Exit(130)
     if trainings is not None:
         shutil.rmtree(trainings)
+    next_step(f"`unmet forecast {out} {panel} --out RUN` gives the hours to come.")
 
 
 def _refuse_of_networks(backbone: str, given: list[str]) -> None:
@@ -157,6 +158,7 @@ def forecast(
         typer.Option(min=20, help="Write so many draws of the hours to come, which may be summed over hours and "
                      "regions."),
     ] = None,
+    tables: Tables = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:  # fmt: skip
@@ -169,7 +171,10 @@ def forecast(
     from unmet.runs import run_folder
     from unmet.views.model import print_forecast, write_forecast
     from unmet.views.model_report import ForecastReport
-    from unmet.views.terminal import progress
+    from unmet.views.table_files import parse_formats, write_table_files
+    from unmet.views.terminal import next_step, progress
+
+    formats = parse_formats(tables)
 
     fitted, stored = load_model(model), read_panel(panel)
     fitted.check_places(stored.regions)
@@ -191,7 +196,9 @@ def forecast(
             made = fitted.recalibrate(table).forecast(table, hours, future)
         past = read_series(table, names=fitted.regions_, last_hours=168).table()
         summary = write_forecast(ForecastReport(fitted, made, past, drawn, keep_draws=draws is not None), folder)
+        write_table_files(folder, formats)
     print_forecast(summary, out, as_json=as_json)
+    next_step(f"`unmet report {out}` makes a page to send, together with a run of `unmet recover`.")
 
 
 DRAWS = 200  # by which sums have intervals, unless more are asked for
@@ -221,7 +228,7 @@ def evaluate(
     from unmet.runs import run_folder
     from unmet.views.model import print_model, write_evaluation
     from unmet.views.model_report import ModelReport
-    from unmet.views.terminal import progress
+    from unmet.views.terminal import next_step, progress
 
     fitted, stored = load_model(model), read_panel(panel)
     fitted.check_places(stored.regions)
@@ -231,3 +238,4 @@ def evaluate(
         shown = ModelReport(fitted, score(fitted, stored.table, begin, rivals))
         write_evaluation(shown, folder)
     print_model(shown, out, as_json=as_json)
+    next_step(f"`unmet forecast {model} {panel} --out RUN` gives the hours to come.")

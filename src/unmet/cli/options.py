@@ -25,6 +25,11 @@ Seed = Annotated[
     int, typer.Option(min=0, max=2**63 - 1, help="Seed of every random choice: the same seed gives the same result.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the summary as JSON on standard output.")]
+Tables = Annotated[
+    str | None,
+    typer.Option("--tables", metavar="FORMATS", help="Formats of all tables, rejected rows included: csv, xlsx; "
+                 "Parquet is always written. [csv of tables up to 100,000 rows]"),
+]  # fmt: skip
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is at --out already.")]
 TripsFile = Annotated[
     Path | None,

@@ -21,6 +21,7 @@ from unmet.cli.options import (
     Since,
     Spill,
     StationsTable,
+    Tables,
     Until,
     Waiting,
     share_option,
@@ -99,6 +100,7 @@ def panel(
     waiting: Waiting = "auto",
     spill: Spill = "auto",
     energy: Energy = "auto",
+    tables: Tables = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
@@ -108,8 +110,10 @@ def panel(
     from unmet.runs import run_folder
     from unmet.views.lost_report import LostReport
     from unmet.views.panel import print_panel, write_panel_page
-    from unmet.views.terminal import progress, report_set_aside
+    from unmet.views.table_files import parse_formats, write_table_files
+    from unmet.views.terminal import next_step, progress, report_set_aside, say
 
+    formats = parse_formats(tables)
     estimator = LostDemand(
         waiting=share_option("--waiting", waiting),
         spill=share_option("--spill", spill),
@@ -122,8 +126,12 @@ def panel(
             report = LostReport.of(estimator.fit(made))
         with progress("Writing tables and figures"):
             summary = write_panel_page(report, rejected, about, folder)
+            notes = write_table_files(folder, formats)
     report_set_aside(rejected, listed=f"in {out / 'rejected.csv'}", sessions=about["rows_set_aside"])
     print_panel(report, summary, out, as_json=as_json)
+    for note in notes:
+        say(note)
+    next_step(f"`unmet fit {out} --out MODEL` learns to forecast; `unmet report {out}` makes a page to send.")
 
 
 @with_options(record_options)
@@ -136,6 +144,7 @@ def recover(
     waiting: Waiting = "auto",
     spill: Spill = "auto",
     energy: Energy = "auto",
+    tables: Tables = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
@@ -149,8 +158,10 @@ def recover(
     from unmet.runs import run_folder
     from unmet.views.lost_report import LostReport
     from unmet.views.recovery import print_recovery, write_recovery
-    from unmet.views.terminal import progress, report_set_aside
+    from unmet.views.table_files import parse_formats, write_table_files
+    from unmet.views.terminal import next_step, progress, report_set_aside, say
 
+    formats = parse_formats(tables)
     estimator = LostDemand(
         waiting=share_option("--waiting", waiting),
         spill=share_option("--spill", spill),
@@ -170,9 +181,13 @@ def recover(
             report = LostReport.of(estimator.fit(made))
         with progress("Writing tables and figures"):
             summary = write_recovery(report, rejected, about, folder)
+            notes = write_table_files(folder, formats)
     if rejected is not None and about is not None:
         report_set_aside(rejected, listed=f"in {out / 'rejected.csv'}", sessions=about["rows_set_aside"])
     print_recovery(report, summary, out, as_json=as_json)
+    for note in notes:
+        say(note)
+    next_step(f"`unmet report {out}` makes a page to send; `unmet serve {out}` explores it in a browser.")
 
 
 def energies_of(choices: PanelChoices, energy: str) -> str:

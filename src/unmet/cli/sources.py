@@ -28,13 +28,15 @@ def inspect(
     from unmet.records.inspection import inspect_files
     from unmet.records.one_file import Reading
     from unmet.views.inspection import print_inspections
-    from unmet.views.terminal import progress
+    from unmet.views.terminal import next_step, progress
 
     choices = PanelChoices(mapped=tuple(mapped or ()), map_file=map_file, station_columns=tuple(map_stations or ()))
     with progress("Reading records"):
         reading = Reading(format_name, chosen_mapping(choices), time_zone)
         found = inspect_files(list(files), reading, stations, station_mapping(choices), crs)
     print_inspections(found, as_json=as_json)
+    given = " ".join(map(str, files[:3])) + (" ..." if len(files) > 3 else "")
+    next_step(f"`unmet recover {given} --stations STATIONS --out RUN` estimates what these records hide.")
 
 
 def fetch(
@@ -50,10 +52,11 @@ def fetch(
     """Download the CDRs or Locations of an OCPI server, page by page, into a file that `unmet panel` reads."""
     from unmet.records.ocpi_http import fetch_ocpi, read_token
     from unmet.records.times import read_moment
-    from unmet.views.terminal import progress, report
+    from unmet.views.terminal import next_step, progress, report
 
     token = read_token(token_file)
     first, last = read_moment("--since", since, None), read_moment("--until", until, None)
     with progress("Fetching", parts="objects") as show:
         path, objects = fetch_ocpi(url, out, token, since=first, until=last, progress=lambda done, _: show(done))
     report("Fetched", {"file": str(path), "objects": objects}, as_json=as_json)
+    next_step(f"`unmet inspect {path}` shows how it would be read; `unmet recover {path} --out RUN` estimates losses.")

@@ -22,6 +22,7 @@ from unmet.demand.spells import group_visits
 from unmet.errors import InputError
 from unmet.records.formats.base import OUTAGES
 from unmet.records.outages import merge_outages
+from unmet.shown import Shown
 from unmet.zones import checked_zone
 
 __all__ = ["Panel", "build_panel", "station_rows"]
@@ -31,7 +32,7 @@ Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Panel:
+class Panel(Shown):
     """Sessions, stations, sites and regions of a period, and the demand table that models read."""
 
     table: pl.DataFrame

@@ -37,6 +37,7 @@ from unmet.estimation.sums import Ingredients, Recovered, estimate, sum_draws
 from unmet.estimation.tables import hour_table, region_table, site_table, station_hour_table, station_table, week_table
 from unmet.estimation.towns import TOWNS, TownPrior
 from unmet.estimation.waiting import Waiting, after_departures, waiting_drivers
+from unmet.shown import Shown
 
 __all__ = ["LostDemand"]
 
@@ -47,7 +48,7 @@ PROFILES, MANY_SITES = 16, 1000
 """Resampled weekly profiles; half of them for many sites, to save time."""
 
 
-class LostDemand(BaseEstimator):  # type: ignore[misc]
+class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
     """Estimate lost charging demand from records alone.
 
     Args:
@@ -163,6 +164,7 @@ class LostDemand(BaseEstimator):  # type: ignore[misc]
             "self_check": dict(zip(("ratio", "low", "high"), check[:3], strict=True)) if check.known else None,
             "waiting": self.waiting_,
             "spill": self.spill_,
+            "busiest": self._busiest(),
             "sites": panel.sites.height,
             "stations": panel.stations.height,
             "regions": panel.regions.centres.height,
@@ -226,6 +228,16 @@ class LostDemand(BaseEstimator):  # type: ignore[misc]
         """Posterior mean of the arrivals that each site lost."""
         lost = self.recovered_.station_arrivals.mean(axis=0)
         return np.bincount(self.network_.site_of_station, lost, minlength=self.network_.sites).astype(float)
+
+    def _busiest(self) -> dict[str, int] | None:
+        """Plugs taken at once at the site that came nearest to being full, and all it has."""
+        network, spells = self.network_, self.network_.history.spells
+        if not len(spells.taken):
+            return None
+        most = np.zeros(network.sites, np.int64)
+        np.maximum.at(most, np.repeat(np.arange(network.sites), np.diff(spells.first)), spells.taken)
+        site = int((most / np.maximum(network.capacity, 1)).argmax())
+        return {"taken": int(most[site]), "capacity": int(network.capacity[site])}
 
     def _from_prior(self) -> dict[str, float]:
         """How much of the estimate and of its interval rests on what other towns say."""

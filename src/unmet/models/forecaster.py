@@ -19,6 +19,7 @@ from unmet.geo import haversine_km
 from unmet.models.levels import quantile_column
 from unmet.models.series import Series, read_positions, read_series
 from unmet.runs import run_folder
+from unmet.shown import Shown
 
 __all__ = ["Forecaster", "Split", "long_frame", "quantile_column"]
 
@@ -39,7 +40,7 @@ class Split:
     fit_end: dt.datetime
 
 
-class Forecaster(BaseEstimator):  # type: ignore[misc]
+class Forecaster(Shown, BaseEstimator):  # type: ignore[misc]
     """Fit a model on a panel, and forecast true demand with intervals.
 
     `Forecaster()` is the stacked default, `Forecaster("climatology")` a table of the last weeks, and

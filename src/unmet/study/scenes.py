@@ -24,7 +24,7 @@ from unmet.simulation.scenario import Scenario, scenario_from
 from unmet.simulation.simulate import Itinerary, Outcome, prepare, simulate
 
 __all__ = [
-    "Sampling", "Scene", "competition_scenes", "simulated_records", "total_scenes", "training_end",
+    "Sampling", "Scene", "competition_scenes", "own_stations", "simulated_records", "total_scenes", "training_end",
     "without_hindsight",
 ]  # fmt: skip
 
@@ -136,7 +136,7 @@ def competition_scenes(
     outcome = simulate(prepare(city), _scenario(queue, penetration, seed, base))
     scenes = []
     for run, share in itertools.product(runs, shares):
-        own = _own_stations(grouped, share, 1 + run, sampling)
+        own = own_stations(grouped, share, 1 + run, sampling)
         operator = pl.when(pl.col("station_id").is_in(own)).then(pl.lit(OWN)).otherwise(pl.lit(OTHER))
         stations = outcome.stations.with_columns(operator.alias("operator"))
         if estimated:
@@ -148,7 +148,7 @@ def competition_scenes(
     return scenes
 
 
-def _own_stations(regions: Regions, share: float, seed: int, sampling: Sampling = Sampling.REGION) -> list[str]:
+def own_stations(regions: Regions, share: float, seed: int, sampling: Sampling = Sampling.REGION) -> list[str]:
     """The operator's own stations: the first in a random order, of each region or of the whole city.
 
     Drawn by region it has at least one in each; drawn from the whole city, as the paper writes, it may have none in

@@ -5,11 +5,9 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
-import numpy as np
 import polars as pl
 
-from unmet.estimation.posterior import UNRELIABLE
-from unmet.views.lost_report import MOST, LostReport
+from unmet.views.lost_tables import MOST, LostTables
 from unmet.views.page import PageBar, PageSection, PageTable
 from unmet.views.theme import about, about_energy, count, energy, percent, short
 
@@ -19,17 +17,18 @@ HOUR = dt.timedelta(hours=1)
 CLOSE, FAIR = 0.1, 0.25  # distance of the self-check from 1 that is called close, or fair
 HARDLY = 0.005  # share that rounds to nothing
 AIR, SCALE = 1.02, 1.6  # end of the bars' scale over the largest mark, and at most over the end of the range
+UNRELIABLE = 2.0  # factor by which the self-check is off beyond chance, from which no number is put into the headline
 FEWEST = 50  # sessions below which no number is put into the headline
 NOTHING = 0.5  # lost drivers below which nothing was lost
 
 
-def first_screen(report: LostReport) -> dict[str, Any]:
+def first_screen(report: LostTables) -> dict[str, Any]:
     """The arguments of `render_page` that make the first screen."""
     summary = report.summary
     lost_kwh, lost = summary["lost_kwh"], summary["lost_arrivals"]
     value, span = about_energy(**lost_kwh)
     drivers, drivers_span = about(**lost)
-    first, last = report.panel.period
+    first, last = report.period
     share, *ends = report.lost_share()
     headline = (
         f"About {_unbroken(value)} of charging demand was lost ({_unbroken(span)}): {_unbroken(f'{drivers} drivers')} "
@@ -58,13 +57,13 @@ def first_screen(report: LostReport) -> dict[str, Any]:
     }
 
 
-def _unreliable(report: LostReport) -> str:
+def _unreliable(report: LostTables) -> str:
     """A headline where the records do not support a number; empty where they do."""
-    summary, check = report.summary, report.lost.self_check_
+    summary, check = report.summary, report.summary["self_check"]
     if summary["seen_arrivals"] < FEWEST:
         return f"{count(summary['seen_arrivals'], 'session')}: too few to say what was lost"
-    if check.known and check.excess >= UNRELIABLE:
-        times = f"{check.ratio:.1f} times" if check.ratio > 1 else f"only {percent(check.ratio)} of"
+    if check and (check["low"] > UNRELIABLE or check["high"] < 1 / UNRELIABLE):
+        times = f"{check['ratio']:.1f} times" if check["ratio"] > 1 else f"only {percent(check['ratio'])} of"
         return (
             f"These records do not support an estimate of lost demand: checked on them, the method finds {times} the "
             "drivers who came"
@@ -72,26 +71,19 @@ def _unreliable(report: LostReport) -> str:
     return ""
 
 
-def _ranges(report: LostReport) -> str:
+def _ranges(report: LostTables) -> str:
     if _unreliable(report):
         return "The numbers below are shown for completeness; do not rely on them."
     return f"Ranges contain the truth with a probability of {percent(report.interval)}."
 
 
-def _busiest(report: LostReport) -> str:
+def _busiest(report: LostTables) -> str:
     """How near the busiest site came to being full, as the end of a sentence."""
-    network = report.lost.network_
-    spells = network.history.spells
-    if not len(spells.taken):
-        return ""
-    site = np.repeat(np.arange(network.sites), np.diff(spells.first))
-    most = np.zeros(network.sites, np.int64)
-    np.maximum.at(most, site, spells.taken)
-    worst = int((most / np.maximum(network.capacity, 1)).argmax())
-    return f" (the busiest had {most[worst]} of {network.capacity[worst]} plugs taken at most)"
+    busiest = report.summary.get("busiest")
+    return f" (the busiest had {busiest['taken']} of {busiest['capacity']} plugs taken at most)" if busiest else ""
 
 
-def _elsewhere(report: LostReport) -> str:
+def _elsewhere(report: LostTables) -> str:
     """A sentence on the demand at competitors, where there are any."""
     if report.elsewhere_kwh < NOTHING:
         return ""
@@ -101,7 +93,7 @@ def _elsewhere(report: LostReport) -> str:
     )
 
 
-def site_rows(report: LostReport, most: int = MOST) -> list[dict[str, Any]]:
+def site_rows(report: LostTables, most: int = MOST) -> list[dict[str, Any]]:
     """The sites that lost most, as they are shown."""
     table = report.ranked_sites().filter(pl.col("lost_arrivals") >= NOTHING).head(most)
     return [
@@ -117,7 +109,7 @@ def site_rows(report: LostReport, most: int = MOST) -> list[dict[str, Any]]:
     ]
 
 
-def _sites(report: LostReport) -> PageSection:
+def _sites(report: LostTables) -> PageSection:
     rows = site_rows(report)
     if not rows:
         return PageSection("sites", "Where most was lost", ["No site lost a driver, as far as the records tell."])
@@ -145,7 +137,7 @@ def _sites(report: LostReport) -> PageSection:
     )
 
 
-def _trust(report: LostReport) -> PageSection:
+def _trust(report: LostTables) -> PageSection:
     if report.summary["lost_arrivals"]["high"] < NOTHING:
         text = (
             "If sites charge fewer cars at once than assumed, some may have been full after all: see capacity in "
@@ -155,7 +147,7 @@ def _trust(report: LostReport) -> PageSection:
     return PageSection("trust", "How far to trust it", [_checked(report), _prior(report)], half=True)
 
 
-def _checked(report: LostReport) -> str:
+def _checked(report: LostTables) -> str:
     check = report.summary["self_check"]
     if check is None:
         return (
@@ -178,7 +170,7 @@ def _checked(report: LostReport) -> str:
     )
 
 
-def _prior(report: LostReport) -> str:
+def _prior(report: LostTables) -> str:
     """What other towns add to the estimate."""
     summary = report.summary
     share, shift, interval = (summary[name] for name in ("from_prior", "prior_shift", "prior_interval"))
@@ -197,7 +189,7 @@ def _prior(report: LostReport) -> str:
     )
 
 
-def _sensitivity(report: LostReport) -> list[PageSection]:
+def _sensitivity(report: LostTables) -> list[PageSection]:
     """The estimate under other assumptions, where there is any loss."""
     table, total = report.sensitivity, report.summary["lost_kwh"]
     most = max([total["high"], *table["lost_kwh"]], default=0.0)
@@ -229,18 +221,18 @@ def _sensitivity(report: LostReport) -> list[PageSection]:
     ]
 
 
-def _notes(report: LostReport) -> list[PageSection]:
+def _notes(report: LostTables) -> list[PageSection]:
     notes = report.notes()
     return [PageSection("notes", "Good to know", items=notes, half=True)] if notes else []
 
 
-def method(report: LostReport) -> PageSection:
+def method(report: LostTables) -> PageSection:
     """The method in five sentences."""
     summary = report.summary
     kept = ", ".join(_largest_rank(summary["components"])) or "one weekly profile for all sites"
     energies = (
         "as much energy as those recorded there at that time of day"
-        if report.lost.energies == "seen"
+        if report.summary.get("energies", "seen") == "seen"
         else "what the battery lacks to 80 %"
     )
     return PageSection(

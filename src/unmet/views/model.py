@@ -267,6 +267,9 @@ def write_forecast(shown: ForecastReport, folder: Path) -> dict[str, Any]:
         "expected_kwh": round(float(totals["kwh"].sum()), 1),
         "most_in": peak["unique_id"],
         "most_kwh": round(peak["kwh"], 1),
+        "time_zone": zone,
+        "seed": shown.model.seed,
+        "version": __version__,
     }
     whole = None
     if sums is not None:
@@ -276,6 +279,7 @@ def write_forecast(shown: ForecastReport, folder: Path) -> dict[str, Any]:
     if shown.keep_draws and shown.drawn is not None:
         shown.draws_table().write_parquet(folder / "draws.parquet")
     shown.forecast.write_parquet(folder / "forecast.parquet")
+    shown.past.write_parquet(folder / "past.parquet")
     write_json(folder / "summary.json", summary | {"by_region": totals.select("unique_id", "kwh").to_dicts()})
     local = totals["peak"].dt.convert_time_zone(zone)
     share = percent(shown.model.levels[-1] - shown.model.levels[0])

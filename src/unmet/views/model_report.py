@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +13,7 @@ from unmet.evaluation.evaluate import Evaluation
 from unmet.evaluation.measures import mean_of
 from unmet.models.forecaster import Forecaster, quantile_column
 
-__all__ = ["ForecastReport", "ModelReport"]
+__all__ = ["ForecastReport", "ModelReport", "expected_totals"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,3 +128,19 @@ class ForecastReport:
     def busiest(self) -> list[str]:
         """The regions, those first in which most is expected."""
         return self.totals()["unique_id"].to_list()
+
+
+def expected_totals(forecast: pl.DataFrame, levels: Sequence[float]) -> pl.DataFrame:
+    """Energy expected by region over all hours of a forecast [kWh], most first: `unique_id, kwh, peak_kwh, peak`."""
+    columns = [quantile_column(level) for level in levels]
+    mean = mean_of(forecast.select(columns).to_numpy(), levels)
+    return (
+        forecast.with_columns(mean=pl.Series(mean))
+        .group_by("unique_id")
+        .agg(
+            kwh=pl.col("mean").sum(),
+            peak_kwh=pl.col("mean").max(),
+            peak=pl.col("ds").sort_by("mean", descending=True).first(),
+        )
+        .sort("kwh", "unique_id", descending=[True, False])
+    )

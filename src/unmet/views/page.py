@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -36,6 +37,10 @@ class PageTable:
     rows: Sequence[Sequence[Cell]]
     note: str
     heading: str = ""
+    csv: str = ""
+    """The whole table as CSV, to be downloaded; without it, the cells that are shown are."""
+    file: str = "table.csv"
+    """Name of that download."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,8 @@ class PageSection:
     paragraphs: Sequence[str] = ()
     table: PageTable | None = None
     items: Sequence[str] = ()
+    figures: Sequence[tuple[Figure, object]] = ()
+    """Each with the result that it draws; below the table."""
     half: bool = False
     """Beside another, where the window is wide enough."""
     tall: bool = False
@@ -66,6 +73,7 @@ def render_page(
     warning: str = "",
     before: Sequence[PageSection] = (),
     after: Sequence[PageSection] = (),
+    contents: bool = False,
 ) -> str:
     """One page: the answer, the numbers, then the figures of `result`.
 
@@ -81,32 +89,20 @@ def render_page(
         warning: a sentence that must be read before the headline.
         before: sections between the facts and the figures.
         after: sections below the figures.
+        contents: list the sections at the top, as links.
     """
     from jinja2 import Environment
-    from plotly.io import to_html
     from plotly.offline import get_plotlyjs
 
     # Autoescape is on: names of stations and files come from outside.
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters["prose"] = _prose
     template = environment.from_string(files("unmet.views").joinpath("page.html.j2").read_text(encoding="utf-8"))
-    drawn = [
-        {
-            "name": figure.name,
-            "title": figure.title,
-            "caption": figure.caption(result),
-            "wide": figure.wide,
-            "html": to_html(
-                harmless_figure(figure.draw(result)),
-                full_html=False,
-                validate=False,
-                include_plotlyjs=False,
-                div_id=f"plot-{figure.name}",
-                config={"displayModeBar": False, "responsive": True},
-            ),
-        }
-        for figure in figures
-    ]
+    environment.filters["data_link"] = _data_link
+    environment.globals["drawn"] = _drawn
+    drawn = [_drawn(figure, result) for figure in figures]
+    parts = [*before, *after]
+    needs_plotly = bool(figures) or any(part.figures for part in parts)
     return template.render(
         title=title,
         headline=headline,
@@ -118,8 +114,38 @@ def render_page(
         after=after,
         figures=drawn,
         footer=footer,
-        plotly_js=get_plotlyjs() if figures else "",
+        contents=[part for part in parts if part.heading] if contents else [],
+        page_js=files("unmet.views").joinpath("page.js").read_text(encoding="utf-8"),
+        plotly_js=get_plotlyjs() if needs_plotly else "",
     )
+
+
+def _drawn(figure: Figure, result: object) -> dict[str, object]:
+    """A figure as the template takes it."""
+    from plotly.io import to_html
+
+    return {
+        "name": figure.name,
+        "title": figure.title,
+        "caption": figure.caption(result),
+        "alt": figure.alternative(result),
+        "wide": figure.wide,
+        "html": Markup(  # noqa: S704
+            to_html(
+                harmless_figure(figure.draw(result)),
+                full_html=False,
+                validate=False,
+                include_plotlyjs=False,
+                div_id=f"plot-{figure.name}",
+                config={"displayModeBar": False, "responsive": True},
+            )
+        ),
+    }
+
+
+def _data_link(csv: str) -> str:
+    """Text as a link that holds it, so that a page without a server can offer a file."""
+    return "data:text/csv;charset=utf-8;base64," + b64encode(csv.encode("utf-8-sig")).decode("ascii")
 
 
 def _prose(text: str) -> Markup:

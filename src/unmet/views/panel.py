@@ -17,6 +17,7 @@ from unmet.views.harmless import spreadsheet_safe
 from unmet.views.lost_report import LostReport
 from unmet.views.page import render_page
 from unmet.views.recovery import print_lost, provenance, say_how_read
+from unmet.views.stored import BY_REGION, SENSITIVITY, WEEKS
 from unmet.views.terminal import report as print_summary
 from unmet.views.terminal import say
 
@@ -72,6 +73,9 @@ def write_panel_page(
     report.sites.write_parquet(folder / "sites.parquet")
     spreadsheet_safe(report.sites).write_csv(folder / "sites.csv")
     report.table.write_parquet(folder / "panel.parquet")
+    for name, table in ((BY_REGION, report.regions), (WEEKS, report.weeks), (SENSITIVITY, report.sensitivity)):
+        table.write_parquet(folder / f"{name}.parquet")
+        table.write_csv(folder / f"{name}.csv")
     report.lost.station_hours().write_parquet(folder / "station_hours.parquet")
     if not rejected.is_empty():
         rejected.write_parquet(folder / "rejected.parquet")

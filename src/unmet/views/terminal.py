@@ -12,7 +12,7 @@ import polars as pl
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
-from rich.table import Table
+from rich.table import Column, Table
 
 from unmet.errors import printable, shortened
 
@@ -20,12 +20,61 @@ if TYPE_CHECKING:
     from unmet.models.seeds import SeedProgress
     from unmet.study.execute import Progress as StudyProgress
 
-__all__ = ["progress", "report", "report_grid", "report_set_aside", "say", "study_progress", "training_progress"]
+__all__ = [
+    "next_step",
+    "progress",
+    "report",
+    "report_grid",
+    "report_set_aside",
+    "say",
+    "study_progress",
+    "training_progress",
+]
+
+
+BAR = 16  # width of a bar [columns]: numbers come first, and the text after them is cut where the window ends
+
+WORDS = {
+    "rows_in": "rows read",
+    "rows_kept": "rows used",
+    "rows_set_aside": "rows set aside",
+    "energy_kwh": "recorded energy [kWh]",
+    "first_hour": "from (UTC)",
+    "last_hour": "to (UTC)",
+    "capacity": "cars that can charge at once",
+    "capacity_from": "stations by how that is known",
+    "mean_exposure": "share of drivers recorded",
+    "censored_hours_percent": "hours in which demand was lost [%]",
+    "true_kwh": "energy wanted [kWh]",
+    "observed_kwh": "energy served [kWh]",
+    "lost_kwh": "energy lost [kWh]",
+    "lost_share_of_energy": "lost, of all energy wanted",
+    "unserved_share_of_energy": "served nowhere, of all energy wanted",
+    "wishes": "drivers who wanted to charge",
+    "wishes_unserved_percent": "of them never served [%]",
+    "mean_waited_minutes": "mean wait [minutes]",
+    "expected_kwh": "expected energy [kWh]",
+    "most_in": "most in region",
+    "most_kwh": "expected there [kWh]",
+    "most_lost": "most lost at",
+    "megabytes": "size [MB]",
+    "out": "written to",
+}
+"""Keys of summaries in words, with units."""
+
+
+def _text() -> TextColumn:
+    return TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1))
 
 
 def say(text: str) -> None:
     """A line for people, on standard error."""
     print(printable(text), file=sys.stderr)
+
+
+def next_step(text: str) -> None:
+    """A hint at what to do next, on standard error."""
+    say(f"Next: {text}")
 
 
 @contextmanager
@@ -49,8 +98,8 @@ def progress(task: str, total: int | None = None, parts: str | None = None) -> I
 def training_progress(seeds: int, epochs: int) -> Iterator[Callable[[list[SeedProgress]], None]]:
     """Show how trainings go: epoch and loss of the one that moved last, and the time left at most."""
     console = Console(stderr=True)
-    columns = [SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn()]
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    columns = [SpinnerColumn(), TimeRemainingColumn(), BarColumn(BAR), _text()]
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal, expand=True) as bar:
         task = bar.add_task(f"Training {seeds} seeds", total=seeds * epochs)
 
         def show(trainings: list[SeedProgress]) -> None:
@@ -69,14 +118,8 @@ def training_progress(seeds: int, epochs: int) -> Iterator[Callable[[list[SeedPr
 def study_progress(title: str) -> Iterator[Callable[[StudyProgress], None]]:
     """Show how a study goes: runs done, failed and left, time left, and the best model so far."""
     console = Console(stderr=True)
-    columns = [
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    ]
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    columns = [SpinnerColumn(), TimeRemainingColumn(), BarColumn(BAR), MofNCompleteColumn(), _text()]
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal, expand=True) as bar:
         task = bar.add_task(title, total=None)
 
         def show(study: StudyProgress) -> None:
@@ -97,7 +140,7 @@ def report(title: str, summary: dict[str, Any], *, as_json: bool) -> None:
     for name, value in summary.items():
         if value != {}:
             text = str(value) if name == "seed" else _readable(value)
-            table.add_row(name.replace("_", " "), escape(printable(text)))
+            table.add_row(WORDS.get(name, name.replace("_", " ")), escape(printable(text)))
     Console().print(table)
 
 
@@ -148,6 +191,8 @@ def _s(count: int) -> str:
 
 
 def _readable(value: Any) -> str:
+    if isinstance(value, list):
+        return "\n".join(map(_readable, value)) or "none"
     if isinstance(value, dict):
         return ", ".join(f"{name} {_readable(part)}" for name, part in value.items()) or "none"
     if isinstance(value, int | float) and not isinstance(value, bool):

@@ -21,3 +21,9 @@ class Figure:
     caption: Callable[[Any], str]
     wide: bool = False
     """Too dense for a narrow window: it scrolls there instead of shrinking."""
+    alt: Callable[[Any], str] | None = None
+    """What the figure shows, for who cannot see it; its title and caption by default."""
+
+    def alternative(self, result: Any) -> str:
+        """The alternative text."""
+        return f"{self.title}. {self.caption(result)}" if self.alt is None else self.alt(result)

@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 import polars as pl
 
 from unmet.views.figures.base import Figure
-from unmet.views.lost_report import LostReport
+from unmet.views.lost_tables import LostTables
 from unmet.views.theme import LOST, TEXT, energy, layout, percent, short
 
 __all__ = ["RECOVERED_REGIONS"]
@@ -15,11 +15,11 @@ MOST = 30
 ROW = 44  # height of a bar with its label [px]
 
 
-def _shown(report: LostReport) -> pl.DataFrame:
+def _shown(report: LostTables) -> pl.DataFrame:
     return report.ranked_regions().head(MOST).sort("lost_share", "unique_id", descending=[True, False])
 
 
-def _draw(report: LostReport) -> go.Figure:
+def _draw(report: LostTables) -> go.Figure:
     regions = _shown(report)
     share, low, high = ((100 * regions[name]).round(2) for name in ("lost_share", "lost_share_low", "lost_share_high"))
     rows = list(range(regions.height))
@@ -53,7 +53,7 @@ def _draw(report: LostReport) -> go.Figure:
     return figure.update_layout(hovermode="closest", margin_l=40)
 
 
-def _caption(report: LostReport) -> str:
+def _caption(report: LostTables) -> str:
     shown, number = _shown(report).height, report.regions.height
     some = f"The {shown} of {number} regions that lost most. " if shown < number else ""
     return (

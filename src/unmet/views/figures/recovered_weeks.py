@@ -8,7 +8,7 @@ from plotly.subplots import make_subplots
 
 from unmet.estimation.tables import ALL
 from unmet.views.figures.base import Figure
-from unmet.views.lost_report import LostReport
+from unmet.views.lost_tables import LostTables
 from unmet.views.theme import LOST, OBSERVED, TEXT, energy_unit, layout, percent, short
 
 __all__ = ["RECOVERED_WEEKS"]
@@ -19,7 +19,7 @@ WEEK_MS = 7 * 86_400_000
 CUT = 0.45  # opacity of a week of which a part is missing
 
 
-def _draw(report: LostReport) -> go.Figure:
+def _draw(report: LostTables) -> go.Figure:
     names = [ALL, *(report.ranked_regions()["unique_id"].head(MOST) if report.summary["regions"] > 1 else [])]
     every = report.weeks.filter(pl.col("unique_id") == ALL).sort("week")
     units = [energy_unit(_most(every[column])) for column in ("lost_kwh_high", "observed_kwh")]
@@ -38,7 +38,7 @@ def _draw(report: LostReport) -> go.Figure:
     return figure if len(names) == 1 else figure.update_layout(updatemenus=[_menu(names)], margin_t=64)
 
 
-def _add_bars(figure: go.Figure, report: LostReport, name: str, units: list[tuple[str, float]]) -> None:
+def _add_bars(figure: go.Figure, report: LostTables, name: str, units: list[tuple[str, float]]) -> None:
     """The bars of one region, which are seen at first only if they are those of all regions."""
     part, cut = report.weeks.filter(pl.col("unique_id") == name).sort("week"), report.cut_weeks()
     days = part["week"].to_list()
@@ -78,7 +78,7 @@ def _menu(names: list[str]) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _caption(report: LostReport) -> str:
+def _caption(report: LostTables) -> str:
     regions = report.summary["regions"]
     choose = "" if regions == 1 else (
         f"The menu shows one of the {regions} regions alone. " if regions <= MOST else

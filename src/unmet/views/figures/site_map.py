@@ -1,4 +1,4 @@
-"""Map of the sites, in kilometres around their mean; a circle's area is the energy that its site lost."""
+"""Map of the sites, in kilometres around their middle; a circle's area is the energy that its site lost."""
 
 from __future__ import annotations
 
@@ -10,36 +10,42 @@ import polars as pl
 
 from unmet.geo import Projection
 from unmet.views.figures.base import Figure
-from unmet.views.lost_report import MOST, LostReport
-from unmet.views.theme import FAINT, LOST, TEXT, count, energy, layout, percent
+from unmet.views.figures.map_layers import add_layers, far_away, map_frame
+from unmet.views.lost_tables import MOST, LostTables
+from unmet.views.theme import FAINT, LOST, TEXT, count, energy, percent, short
 
 __all__ = ["SITE_MAP", "has_positions"]
 
 LARGEST = 46  # diameter of the site that lost most [px]
 SMALLEST = 7
-AIR_KM, AIR = 0.3, 0.08  # around the outermost sites, beside a part of their extent
 SOMEBODY = 0.5  # lost drivers from which a site counts as one that lost some
-WIDTH, HEIGHTS = 920, (380, 760)  # of the plot, and least and greatest height of the figure [px]
+MOST_FAR = 3  # sites with doubtful positions that are named
 
 
-def has_positions(report: LostReport) -> bool:
+def has_positions(report: LostTables) -> bool:
     """Whether there is anything to draw: at least two sites with positions."""
     return _placed(report).height > 1
 
 
-def _placed(report: LostReport) -> pl.DataFrame:
+def _placed(report: LostTables) -> pl.DataFrame:
     rows = report.ranked_sites().with_columns(rank=pl.int_range(1, pl.len() + 1))
-    return rows.filter(pl.col("lat").is_not_null() & pl.col("lon").is_not_null())
+    placed = rows.filter(pl.col("lat").is_not_null() & pl.col("lon").is_not_null())
+    middle = Projection(_median(placed["lat"]), _median(placed["lon"]))
+    east, north = middle.to_km(placed["lat"], placed["lon"])
+    return placed.with_columns(far=pl.Series(far_away(east, north)), away_km=pl.Series(np.hypot(east, north)))
 
 
-def _draw(report: LostReport) -> go.Figure:
-    sites = _placed(report)
+def _draw(report: LostTables) -> go.Figure:
+    placed = _placed(report)
+    sites, lost_ones = placed.filter(~pl.col("far")), placed.filter("far")
     origin = Projection.around(sites["lat"], sites["lon"])
     east, north = origin.to_km(sites["lat"], sites["lon"])
     lost = sites["lost_kwh"].to_numpy()
     size = np.maximum(LARGEST * np.sqrt(lost / max(lost.max(), 1e-9)), SMALLEST)
     some = (sites["lost_arrivals"] >= SOMEBODY).to_numpy()
     figure = go.Figure()
+    box = map_frame(figure, east, north)
+    add_layers(figure, report.layers, origin, box)
     for name, rows, colour, opacity in (("lost drivers", some, LOST, 0.55), ("lost no driver", ~some, FAINT, 0.6)):
         figure.add_scatter(
             x=east[rows].round(3), y=north[rows].round(3), mode="markers", name=f"Site that {name}",
@@ -52,18 +58,23 @@ def _draw(report: LostReport) -> go.Figure:
             x=east[i], y=north[i], text=f"<b>{sites['rank'][int(i)]}</b>", showarrow=False, borderpad=1,
             bgcolor="rgba(255, 255, 255, 0.75)", font={"size": 13, "color": TEXT},
         )  # fmt: skip
-    ranges = []
-    for update, title, values in ((figure.update_xaxes, "East [km]", east), (figure.update_yaxes, "North [km]", north)):
-        air = AIR_KM + AIR * float(np.ptp(values))
-        ranges.append((float(values.min()) - air, float(values.max()) + air))
-        update(title=title, range=ranges[-1], constrain="domain")
-    # A kilometre is as long in both directions.
-    figure.update_yaxes(scaleanchor="x", scaleratio=1, constraintoward="top")
-    (left, right), (bottom, top) = ranges
-    height = 120 + WIDTH * (top - bottom) / (right - left)
-    layout(figure, int(np.clip(height, *HEIGHTS)))
-    figure.update_xaxes(gridcolor="#e8ebee")
-    return figure.update_layout(hovermode="closest")
+    _name_far(figure, lost_ones)
+    return figure
+
+
+def _name_far(figure: go.Figure, far: pl.DataFrame) -> None:
+    """Sites off the map, in a corner: they are mistakes more often than not."""
+    if far.is_empty():
+        return
+    names = [
+        f"{_escape(short(str(name), 24))}: {km:,.0f} km away" for name, km in far.select("label", "away_km").iter_rows()
+    ]
+    more = [f"and {len(names) - MOST_FAR} more"] if len(names) > MOST_FAR else []
+    figure.add_annotation(
+        x=0.01, y=0.99, xref="paper", yref="paper", xanchor="left", yanchor="top", showarrow=False, align="left",
+        text="<br>".join(["<b>Off the map: check these positions</b>", *names[:MOST_FAR], *more]),
+        bgcolor="#fff4d6", bordercolor="#e69f00", borderpad=6, font={"size": 12, "color": TEXT},
+    )  # fmt: skip
 
 
 def _hover(row: dict[str, Any]) -> str:
@@ -80,13 +91,31 @@ def _escape(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _caption(report: LostReport) -> str:
-    hidden = report.sites.height - _placed(report).height
+def _median(values: pl.Series) -> float:
+    return float(values.median() or 0.0)  # type: ignore[arg-type]
+
+
+def _caption(report: LostTables) -> str:
+    placed = _placed(report)
+    hidden, far = report.sites.height - placed.height, int(placed["far"].sum())
     missing = f" {count(hidden, 'site')} without a position cannot be shown." if hidden else ""
+    off = f" {count(far, 'site')} so far away that the position looks wrong {'is' if far == 1 else 'are'} not drawn."
+    dotted = " Dotted lines surround the stations of a region." if report.layers and report.layers.outlines else ""
     return (
         "The larger a circle's area, the more energy its site lost. Numbers are the ranks of the table above. "
-        f"Distances are from the mean of all sites.{missing}"
+        f"Distances are from the mean of all sites.{dotted}{missing}{off if far else ''}"
     )
 
 
-SITE_MAP = Figure("site-map", "Where it was lost", _draw, _caption)
+def _alternative(report: LostTables) -> str:
+    worst = [
+        f"{label} ({energy(kwh)})"
+        for label, kwh in _placed(report).head(MOST).select("label", "lost_kwh").iter_rows()
+        if kwh > 0
+    ]
+    return f"Map of {count(report.sites.height, 'site')}. " + (
+        f"The largest circles are {', '.join(worst)}." if worst else "No site lost energy."
+    )
+
+
+SITE_MAP = Figure("site-map", "Where it was lost", _draw, _caption, alt=_alternative)

@@ -1,0 +1,122 @@
+"""The app: what-if in the built-in city, and reads of tables while another process estimates lost demand."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+from benchmarks.report import Result
+
+TITLE = "The app"
+TEXT = """`unmet serve` in a process of its own, asked over HTTP. What-if: 20 questions at 5 % electric cars, each with
+other plugs at another station, so that none is answered from memory; the time is that of the server, simulation
+included. Reads: pages of 50 sites of a recovered run, by four clients at once, while a job of the app reads and
+estimates the same records again."""
+
+QUESTIONS, CLIENTS, SECONDS = 20, 4, 8.0
+
+
+def run() -> list[Result]:
+    """All benchmarks of the app."""
+    with tempfile.TemporaryDirectory() as folder, _served(Path(folder)) as port:
+        times = _what_ifs(port)
+        rate, fitted = _reads_during_a_fit(port, Path(folder))
+    median = statistics.median(times)
+    return [
+        Result("what-if at 5 %, median of 20", f"{median:.2f} s", "under 1 s", median < 1),
+        Result(
+            "cached reads while a fit runs", f"{rate:,.0f} per second", "50 per second or more", rate >= 50 and fitted
+        ),
+    ]
+
+
+@contextmanager
+def _served(folder: Path) -> Iterator[int]:
+    """A server that shows a run made of simulated records; its port."""
+    unmet = [sys.executable, "-m", "unmet"]
+    city, run_ = folder / "city", folder / "run"
+    for command in (
+        ["simulate", "--penetration", "0.02", "--out", str(city)],
+        ["recover", str(city / "sessions.parquet"), "--stations", str(city / "stations.parquet"), "--out", str(run_)],
+    ):
+        subprocess.run([*unmet, *command], check=True, capture_output=True)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = int(free.getsockname()[1])
+    server = subprocess.Popen([*unmet, "serve", str(run_), "--port", str(port)], stderr=subprocess.DEVNULL)
+    try:
+        while not _ready(port):
+            time.sleep(0.5)
+        yield port
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def _ready(port: int) -> bool:
+    try:
+        return bool(_ask(port, "GET", "/api/health")["city_ready"])
+    except OSError:
+        return False
+
+
+def _ask(port: int, method: str, path: str, body: Any = None) -> Any:
+    connection = HTTPConnection("127.0.0.1", port, timeout=120)
+    data = body if isinstance(body, bytes | None) else json.dumps(body).encode()
+    connection.request(method, path, data, {"content-type": "application/json"})
+    answer = json.loads(connection.getresponse().read())
+    connection.close()
+    return answer
+
+
+def _what_ifs(port: int) -> list[float]:
+    stations = _ask(port, "GET", "/api/city")["stations"][:QUESTIONS]
+    return [
+        _ask(port, "POST", "/api/city/what-if", {"plugs": [[row["station_id"], row["plugs"] + 2]]})["seconds"]
+        for row in stations
+    ]
+
+
+def _reads_during_a_fit(port: int, folder: Path) -> tuple[float, bool]:
+    """Reads per second, and whether the job was running all the time."""
+    sessions = (folder / "city" / "sessions.parquet").read_bytes()
+    upload = _ask(port, "POST", "/api/records?name=sessions.parquet", sessions)["id"]
+    job = _ask(port, "POST", f"/api/records/{upload}/recover", {})["id"]
+    while _ask(port, "GET", f"/api/jobs/{job}")["state"] == "waiting":
+        time.sleep(0.1)
+    done = [0] * CLIENTS
+    until = time.perf_counter() + SECONDS
+
+    def read(client: int) -> None:
+        connection = HTTPConnection("127.0.0.1", port, timeout=60)
+        while time.perf_counter() < until:
+            connection.request("GET", "/api/runs/given/tables/sites?limit=50")
+            assert len(json.loads(connection.getresponse().read())["rows"]) == 50
+            done[client] += 1
+
+    threads = [threading.Thread(target=read, args=(i,)) for i in range(CLIENTS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    running = _ask(port, "GET", f"/api/jobs/{job}")["state"] == "running"
+    _ask(port, "DELETE", f"/api/jobs/{job}")
+    return sum(done) / SECONDS, running
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    for result in run():
+        print(f"{result.what}: {result.measured} (promised: {result.promised}; {'kept' if result.kept else 'BROKEN'})")

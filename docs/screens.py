@@ -1,0 +1,80 @@
+"""Take the screenshots of the documents: `python docs/screens.py RUN PLAN`, two folders that unmet wrote.
+
+Those in `docs/images` are of `unmet recover` on the public records of Dundee and of `unmet plan --plugs 10` on that.
+"""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+from playwright.sync_api import Browser, sync_playwright
+
+IMAGES = Path(__file__).parent / "images"
+DESKTOP, PHONE = {"width": 1200, "height": 1500}, {"width": 390, "height": 1100}
+WAIT_MS = 4000
+UNMET = [sys.executable, "-m", "unmet"]
+
+
+def shoot(browser: Browser, address: str, name: str, size: dict[str, Any], ready: str) -> None:
+    """Save what a window of this size shows."""
+    page = browser.new_page(viewport=size)  # type: ignore[arg-type]
+    page.goto(address, timeout=120_000)
+    page.wait_for_selector(ready, timeout=120_000)
+    page.wait_for_timeout(WAIT_MS)
+    out = IMAGES / f"{name}.png"
+    page.screenshot(path=str(out))
+    page.close()
+    print(out)
+
+
+@contextmanager
+def served(runs: list[str]) -> Iterator[str]:
+    """The app, on a free port."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = subprocess.Popen([*UNMET, "serve", *runs, "--port", str(port)])  # noqa: S603
+    address = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(300):
+            time.sleep(1)
+            try:
+                if b'"city_ready":true' in urlopen(f"{address}/api/health", timeout=9).read():  # noqa: S310
+                    break
+            except OSError:
+                continue
+        yield address
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def main() -> None:
+    """Take all of them."""
+    runs = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
+        page = Path(folder) / "report.html"
+        command = [*UNMET, "report", *runs, "--out", str(page), "--price", "0.35", "--currency", "GBP"]
+        subprocess.run(command, check=True)  # noqa: S603
+        browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        shoot(browser, page.as_uri(), "report", DESKTOP, "#site-map .main-svg")
+        shoot(browser, page.as_uri(), "report-phone", PHONE, "#site-map .main-svg")
+        with served(runs) as address:
+            shoot(browser, address, "app-city", DESKTOP | {"height": 1050}, "#city-days .main-svg")
+            shoot(browser, f"{address}/?tab=plan", "app-plan", DESKTOP | {"height": 1250}, "#plan-result .main-svg")
+            shoot(browser, f"{address}/?tab=records", "app-phone", PHONE, "#records-result h2")
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+"""How `--help` looks: options in groups, and flags without a type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from typer.core import TyperCommand, TyperGroup, TyperOption
+
+__all__ = ["GroupedCommand", "GroupedVerbs"]
+
+_GROUPS: dict[str, tuple[str, ...]] = {
+    "Reading records": (
+        "stations", "format_name", "mapped", "map_file", "sql", "query", "outages", "join_restarts", "map_stations",
+        "crs", "since", "until", "token_file",
+    ),
+    "Regions, time and market": ("regions", "time_zone", "country", "booking", "operator", "share"),
+    "Assumptions": ("waiting", "spill", "energy", "interval", "draws", "seed"),
+    "What if": ("more_cars", "stay_limit", "idle_fee", "closed", "competitor", "growth", "horizon"),
+    "Costs": ("plug_cost", "site_cost", "costs", "price", "currency", "upkeep", "years", "discount"),
+    "Output": ("out", "tables", "figures", "title", "basemap", "overwrite", "as_json", "open_it"),
+    "Network": ("host", "port", "token", "token_file_of_app", "most_megabytes", "most_rows"),
+}  # fmt: skip
+"""Headings, with the parameters under each; all others stay under Options."""
+_HEADING = {name: heading for heading, names in _GROUPS.items() for name in names}
+
+
+def _tidy(params: list[Any]) -> list[Any]:
+    for param in params:
+        if not isinstance(param, TyperOption):
+            continue
+        if param.is_flag and param.metavar is None:
+            param.metavar = ""  # a flag takes no value, so that its type says nothing
+        if param.rich_help_panel is None and param.name in _HEADING:
+            param.rich_help_panel = _HEADING[param.name]
+    return params
+
+
+class GroupedCommand(TyperCommand):
+    """A verb whose help is in groups."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The parameters, each under its heading."""
+        return _tidy(super().get_params(ctx))
+
+
+class GroupedVerbs(TyperGroup):
+    """A group of verbs, whose flags have no type."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The parameters."""
+        return _tidy(super().get_params(ctx))

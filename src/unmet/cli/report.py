@@ -1,0 +1,54 @@
+"""The verb that puts runs into one report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from unmet.cli.options import Json
+
+__all__ = ["report"]
+
+
+def report(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN...", help="Folders that `unmet recover`, `panel`, `plan` or `forecast` wrote."),
+    ],
+    out: Annotated[Path, typer.Option(help="HTML file to write.")] = Path("report.html"),
+    price: Annotated[
+        float | None, typer.Option(help="What a kWh sells for: lost energy is also given in money.")
+    ] = None,
+    currency: Annotated[str, typer.Option(help="Its currency, as EUR.")] = "",
+    basemap: Annotated[
+        Path | None, typer.Option(help="GeoJSON file of coasts, streets or borders, to draw under maps.")
+    ] = None,
+    figures: Annotated[Path | None, typer.Option(help="Folder to write all figures to, as PNG and SVG.")] = None,
+    title: Annotated[str, typer.Option(help="Title of the window and in the footer, as the town's name.")] = "",
+    as_json: Json = False,
+) -> None:
+    """Write one report on runs that can be sent: a single HTML file that needs no network.
+
+    It opens with the answer, then says where and when demand was lost, how certain that is, what to build and what to
+    expect, as far as the runs given hold it.
+    """
+    from unmet.views.figures.map_layers import read_layers
+    from unmet.views.picture_files import write_pictures
+    from unmet.views.report import Money, report_figures, write_report
+    from unmet.views.stored import read_runs
+    from unmet.views.terminal import next_step, progress
+    from unmet.views.terminal import report as print_summary
+
+    money = None if price is None else Money.checked(price, currency)
+    with progress("Reading runs"):
+        read = read_runs(runs, read_layers(basemap) if basemap else None)
+    with progress("Writing the report"):
+        summary = write_report(read, out, money, title)
+    if figures is not None:
+        with progress("Drawing figures"):
+            summary["figures"] = write_pictures(report_figures(read), figures)
+    print_summary("Report", summary, as_json=as_json)
+    if not as_json:
+        next_step(f"open {out} in a browser; `unmet serve {runs[0]}` shows the same live.")

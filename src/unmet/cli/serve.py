@@ -1,0 +1,40 @@
+"""The verb that serves the app."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["serve"]
+
+
+def serve(
+    runs: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[RUN...]", help="Folders that `unmet recover`, `panel`, `plan` or `forecast` wrote."),
+    ] = None,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on. Any but this machine's own needs a token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 8050,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(help="File with the token that visitors need. Default: the variable UNMET_TOKEN.", hidden=False),
+    ] = None,
+    folder: Annotated[
+        Path | None, typer.Option(help="Folder for what visitors upload. [a new one, removed at the end]")
+    ] = None,
+    most_megabytes: Annotated[int, typer.Option(min=1, help="Largest file that may be uploaded [MB].")] = 50,
+    most_rows: Annotated[int, typer.Option(min=1, help="Most rows that an uploaded file may have.")] = 500_000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of every random choice.")] = 1,
+) -> None:
+    """Explore a city, your records, plans and forecasts in a browser; with a JSON API at /docs."""
+    from unmet.views.app.server import Limits, Settings, run_server
+
+    settings = Settings.checked(
+        runs=tuple(runs or ()), host=host, port=port, token_file=token_file, folder=folder, seed=seed,
+        limits=Limits(most_megabytes * 1_000_000, most_rows),
+    )  # fmt: skip
+    run_server(settings)

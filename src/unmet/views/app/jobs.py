@@ -1,0 +1,207 @@
+"""Jobs: long tasks in a process of their own, one at a time, with progress, a limit and a way to cancel.
+
+A job never runs in the server: a file that breaks its reader, or takes all memory, ends that process alone.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import secrets
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from unmet.errors import InputError
+from unmet.views.app.settings import Limits
+
+__all__ = ["Job", "Jobs", "Say", "Work"]
+
+Say = Callable[[str, float], None]
+"""Called with what is being done, and the share of the work that is done."""
+Work = Callable[[Path, dict[str, Any], Say], None]
+"""Writes a run into a folder; gets what was asked for, and says how it goes."""
+
+FINISHED = frozenset({"done", "failed", "cancelled"})
+POLL_SECONDS = 0.2
+KEPT = 50  # finished jobs that are remembered
+
+
+@dataclass
+class Job:
+    """A long task and how it goes."""
+
+    id: str
+    kind: str
+    folder: Path = field(repr=False)
+    asked: dict[str, Any] = field(default_factory=dict)
+    state: str = "waiting"  # then running, and one of FINISHED
+    doing: str = "Waiting for its turn"
+    progress: float = 0.0
+    error: str = ""
+    cancelled: threading.Event = field(default_factory=threading.Event, repr=False)
+
+    @property
+    def run(self) -> Path:
+        """Folder of the run that it writes."""
+        return self.folder / "run"
+
+    def public(self) -> dict[str, Any]:
+        """What a visitor sees of it."""
+        return {
+            "id": self.id,
+            "kind": self.kind,
+            "state": self.state,
+            "doing": self.doing,
+            "progress": round(self.progress, 3),
+            "error": self.error,
+        }
+
+
+class Jobs:
+    """All jobs, run one after the other by a thread that watches a process."""
+
+    def __init__(self, folder: Path, limits: Limits) -> None:
+        self.folder, self.limits = folder, limits
+        self._jobs: dict[str, Job] = {}
+        self._lock = threading.Lock()
+        self._turn = threading.Lock()
+        self._closed = False
+
+    def start(self, kind: str, work: Work, asked: dict[str, Any], folder: Path | None = None) -> Job:
+        """Queue a job; it writes into a folder of its own unless one is given."""
+        with self._lock:
+            waiting = sum(job.state not in FINISHED for job in self._jobs.values())
+            if self._closed or waiting >= self.limits.waiting_jobs:
+                raise InputError(f"{waiting} jobs are under way already: wait until one ends, or cancel one.")
+            job = Job(secrets.token_hex(8), kind, folder or self.folder, asked)
+            if folder is None:
+                job.folder = self.folder / job.id
+            job.folder.mkdir(parents=True, exist_ok=True)
+            self._jobs[job.id] = job
+            self._forget()
+        threading.Thread(target=self._watch, args=(job, work), daemon=True).start()
+        return job
+
+    def named(self, job_id: str) -> Job:
+        """The job of that name."""
+        with self._lock:
+            if job_id not in self._jobs:
+                raise KeyError(job_id)
+            return self._jobs[job_id]
+
+    def all(self) -> list[Job]:
+        """Jobs in the order in which they were asked for."""
+        with self._lock:
+            return list(self._jobs.values())
+
+    def cancel(self, job_id: str) -> Job:
+        """End a job; nothing that it wrote is kept."""
+        job = self.named(job_id)
+        job.cancelled.set()
+        return job
+
+    def close(self) -> None:
+        """End all jobs."""
+        self._closed = True
+        for job in self.all():
+            job.cancelled.set()
+
+    def _forget(self) -> None:
+        old = [job for job in self._jobs.values() if job.state in FINISHED][:-KEPT]
+        for job in old:
+            del self._jobs[job.id]
+            shutil.rmtree(job.folder, ignore_errors=True)
+
+    def _watch(self, job: Job, work: Work) -> None:
+        while not self._turn.acquire(timeout=POLL_SECONDS):
+            if job.cancelled.is_set():
+                _end(job, "cancelled", "Cancelled")
+                return
+        try:
+            if job.cancelled.is_set():
+                _end(job, "cancelled", "Cancelled")
+                return
+            self._run(job, work)
+        finally:
+            self._turn.release()
+
+    def _run(self, job: Job, work: Work) -> None:
+        context = multiprocessing.get_context("spawn")
+        here, there = context.Pipe(duplex=False)
+        memory = self.limits.job_memory_bytes
+        process = context.Process(target=_work, args=(work, job.run, job.asked, there, memory), daemon=True)
+        process.start()
+        there.close()
+        job.state, job.doing = "running", "Starting"
+        until = time.monotonic() + self.limits.job_seconds
+        outcome: tuple[str, str] | None = None
+        while outcome is None:
+            if job.cancelled.is_set():
+                outcome = "cancelled", "Cancelled"
+            elif time.monotonic() > until:
+                outcome = "failed", f"It took longer than {self.limits.job_seconds // 60} minutes."
+            else:
+                outcome = self._hear(job, here, process)
+        if process.is_alive():
+            process.terminate()
+            process.join(2)
+            if process.is_alive():
+                process.kill()
+        process.join()
+        if outcome[0] != "done":
+            shutil.rmtree(job.run, ignore_errors=True)
+        _end(job, *outcome)
+
+    def _hear(self, job: Job, pipe: Connection, process: Any) -> tuple[str, str] | None:
+        """What the process says; its end if it says that, or is gone."""
+        try:
+            if not pipe.poll(POLL_SECONDS):
+                return None if process.is_alive() or pipe.poll(0) else ("failed", "The task stopped unexpectedly.")
+            kind, text, share = pipe.recv()
+        except (EOFError, OSError):
+            return "failed", "The task stopped unexpectedly: it may have needed more memory than it may use."
+        if kind == "doing":
+            job.doing, job.progress = text, share
+            return None
+        return kind, text
+
+
+def _end(job: Job, state: str, text: str) -> None:
+    job.doing = text if state != "failed" else "Failed"
+    job.error = text if state == "failed" else ""
+    job.progress = 1.0 if state == "done" else job.progress
+    job.state = state  # last, since others wait for it
+
+
+def _work(work: Work, folder: Path, asked: dict[str, Any], pipe: Connection, memory_bytes: int) -> None:
+    """What the process does."""
+    _limit(memory_bytes)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        work(folder, asked, lambda text, share: pipe.send(("doing", text, share)))
+        pipe.send(("done", "Done", 1.0))
+    except InputError as error:
+        pipe.send(("failed", str(error), 1.0))
+    except MemoryError:
+        pipe.send(("failed", "The task needs more memory than it may use: give fewer rows.", 1.0))
+    except Exception as error:  # a visitor gets one sentence, the log the rest
+        import traceback
+
+        traceback.print_exc()
+        pipe.send(("failed", f"The task failed unexpectedly ({type(error).__name__}).", 1.0))
+
+
+def _limit(memory_bytes: int) -> None:
+    """Bound memory, where the system can."""
+    try:
+        import resource
+    except ImportError:
+        return
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    most = memory_bytes if hard == resource.RLIM_INFINITY else min(memory_bytes, hard)
+    resource.setrlimit(resource.RLIMIT_DATA, (most, hard))

@@ -1,0 +1,249 @@
+"""The built-in city, alive: a question about it is simulated again, and answered within a second."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from unmet.city.build import City, build_city
+from unmet.demand.regions import Regions, kmeans_regions
+from unmet.errors import InputError
+from unmet.simulation import engine
+from unmet.simulation.queues import Plugs, queue_named
+from unmet.simulation.scenario import Scenario
+from unmet.simulation.simulate import Draw, Itinerary, draw, plugs_of, prepare, rules_of
+from unmet.study.scenes import own_stations
+
+__all__ = ["Answer", "LiveCity", "Question"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+REGIONS = 10
+KEPT = 64  # answers
+MOST_PLUGS = 100
+TRIP, STATION, PLUG, START, ENERGY = 0, 1, 2, 3, 8  # columns of the engine's log
+
+
+class Question(BaseModel):
+    """What if?"""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    penetration: float = Field(0.05, gt=0, le=1, description="electric share of the city's cars, before growth")
+    growth: float = Field(0.0, ge=-0.9, le=10, description="growth of the number of electric cars, as 0.1")
+    queue: str = Field("first-come", max_length=40, description="queue discipline at all stations")
+    market_share: float = Field(
+        1.0, gt=0, le=1, description="share of each region's stations that are the operator's own"
+    )
+    plugs: tuple[tuple[str, int], ...] = Field(
+        (), max_length=500, description="stations with another number of plugs: pairs of station_id and plugs"
+    )
+
+    @field_validator("plugs")
+    @classmethod
+    def _few(cls, pairs: tuple[tuple[str, int], ...]) -> tuple[tuple[str, int], ...]:
+        for station, plugs in pairs:
+            if not 0 <= plugs <= MOST_PLUGS or len(station) > 100:
+                raise ValueError(f"a station has 0 to {MOST_PLUGS} plugs")
+        return tuple(sorted(dict(pairs).items()))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What became of the drivers. Energies in kWh over the whole period; `lost` is at the operator's own stations."""
+
+    question: Question
+    stations: pl.DataFrame
+    """`station_id, unique_id, lat, lon, plugs, is_own, served, lost, observed_kwh, lost_kwh`."""
+    day_kwh: Floats = field(repr=False)  # (2, regions, days), observed and lost
+    hour_kwh: Floats = field(repr=False)  # (2, regions, hours of the day), per day
+    regions: tuple[str, ...] = ()
+    days: pl.Series = field(default_factory=lambda: pl.Series(dtype=pl.Date), repr=False)
+    electric_cars: int = 0
+    mean_waited_minutes: float = 0.0
+    seconds: float = 0.0
+    """Server time that the answer took."""
+
+    @cached_property
+    def totals(self) -> dict[str, float]:
+        """Energies, drivers, and the share of the operator's demand that was lost."""
+        own = self.stations.filter("is_own")
+        observed, lost = float(own["observed_kwh"].sum()), float(own["lost_kwh"].sum())
+        others = self.stations.filter(~pl.col("is_own"))
+        return {
+            "observed_kwh": round(observed, 3),
+            "lost_kwh": round(lost, 3),
+            "lost_share": round(lost / (observed + lost), 6) if lost else 0.0,
+            "served_drivers": int(own["served"].sum()),
+            "lost_drivers": int(own["lost"].sum()),
+            "competitors_kwh": round(float(others["observed_kwh"].sum()) + float(others["lost_kwh"].sum()), 3),
+            "mean_waited_minutes": round(self.mean_waited_minutes, 3),
+            "electric_cars": self.electric_cars,
+        }
+
+    def region_rows(self) -> pl.DataFrame:
+        """By region: energy observed and lost, and the lost share; own stations only."""
+        own = self.stations.filter("is_own")
+        sums = own.group_by("unique_id").agg(pl.sum("observed_kwh", "lost_kwh", "plugs"), stations=pl.len())
+        share = pl.col("lost_kwh") / (pl.col("lost_kwh") + pl.col("observed_kwh"))
+        return sums.with_columns(lost_share=share.fill_nan(0.0)).sort("unique_id")
+
+
+class LiveCity:
+    """A city that is made ready once; answers are kept, so that asking again costs nothing."""
+
+    def __init__(self, seed: int = 1) -> None:
+        self.seed = seed
+        self._answers: OrderedDict[Question, Answer] = OrderedDict()
+        self._making = threading.Lock()
+        self._asking = threading.Lock()
+
+    @cached_property
+    def _ready(self) -> tuple[City, Itinerary, Regions]:
+        city = build_city(seed=self.seed)
+        return city, prepare(city), kmeans_regions(city.stations, REGIONS)
+
+    def _get(self) -> tuple[City, Itinerary, Regions]:
+        with self._making:
+            return self._ready
+
+    def warm_up(self) -> None:
+        """Build the city and answer the first question, so that the first visitor need not wait."""
+        self.ask(Question())
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether a question is answered at once."""
+        return "_ready" in self.__dict__
+
+    @property
+    def stations(self) -> pl.DataFrame:
+        """The stations as they are, with their regions."""
+        city, _, regions = self._get()
+        return city.stations.join(regions.of_station, on="station_id", maintain_order="left")
+
+    @property
+    def most_penetration(self) -> float:
+        """Share of the city's cars whose trips are known."""
+        city, itinerary, _ = self._get()
+        return len(itinerary.vehicle_ids) / city.cars
+
+    def ask(self, question: Question) -> Answer:
+        """The answer, simulated if nobody has asked it before."""
+        with self._asking:
+            if question in self._answers:
+                self._answers.move_to_end(question)
+                return self._answers[question]
+            answer = self._simulate(question)
+            self._answers[question] = answer
+            while len(self._answers) > KEPT:
+                self._answers.popitem(last=False)
+            return answer
+
+    @cached_property
+    def _clock(self) -> tuple[Integers, Integers, pl.Series]:
+        """Local day and hour of the end of each trip, and the days."""
+        city, itinerary, _ = self._get()
+        local = (
+            pl.Series((itinerary.trips.end_s * 1000).astype(np.int64))
+            .cast(pl.Datetime("ms", "UTC"))
+            .dt.convert_time_zone(city.time_zone)
+        )
+        date = local.dt.date()
+        number = date.cast(pl.Int32).to_numpy().astype(np.int64)
+        first, last = int(number.min()), int(number.max())
+        days = pl.Series(np.arange(first, last + 1, dtype=np.int32)).cast(pl.Date)
+        return number - first, local.dt.hour().to_numpy().astype(np.int64), days
+
+    def _luck(self, scenario: Scenario) -> Draw:
+        _, itinerary, _ = self._get()
+        return draw(itinerary, scenario)
+
+    def _simulate(self, question: Question) -> Answer:
+        began = time.perf_counter()
+        city, itinerary, regions = self._get()
+        stations = self._stations(city, question)
+        scenario = Scenario(
+            queue=queue_named(question.queue).name,
+            penetration=question.penetration * (1 + question.growth),
+            seed=self.seed,
+        )
+        luck = self._luck(scenario)
+        trips = itinerary.trips._replace(uniform=luck.uniform)
+        cars = engine.Cars(luck.soc.copy(), np.zeros(len(luck.soc), np.int64), luck.capacity_kwh, luck.range_km)
+        rows = np.flatnonzero(luck.electric[trips.vehicle])
+        plugs = _open_plugs(stations)
+        log = engine.run(queue_named(question.queue).admit, rows, trips, cars, plugs, rules_of(scenario))
+        own = np.isin(stations["station_id"], own_stations(regions, question.market_share, self.seed))
+        return self._sums(question, stations, regions, log, own, int(luck.electric.sum()), began)
+
+    def _stations(self, city: City, question: Question) -> pl.DataFrame:
+        changed = dict(question.plugs)
+        unknown = sorted(set(changed) - set(city.stations["station_id"]))
+        if unknown:
+            raise InputError(f"The city has no station {unknown[0]!r}: /api/city lists its stations.")
+        if not changed:
+            return city.stations
+        plugs = [changed.get(name, now) for name, now in city.stations.select("station_id", "plugs").iter_rows()]
+        return city.stations.with_columns(plugs=pl.Series(plugs, dtype=city.stations.schema["plugs"]))
+
+    def _sums(
+        self, question: Question, stations: pl.DataFrame, regions: Regions, log: Floats, own: NDArray[np.bool_],
+        cars: int, began: float,
+    ) -> Answer:  # fmt: skip
+        days_of, hour_of, days = self._clock
+        trip, station = log[:, TRIP].astype(np.int64), log[:, STATION].astype(np.int64)
+        served, kwh = log[:, PLUG] >= 0, log[:, ENERGY]
+        count = stations.height
+        columns = {}
+        for name, of in (("served", served), ("lost", ~served)):
+            columns[name] = np.bincount(station[of], minlength=count)
+            columns["observed_kwh" if name == "served" else "lost_kwh"] = np.bincount(
+                station[of], kwh[of], minlength=count
+            )
+        region = regions.codes()[station]
+        mine = own[station]
+        number = regions.centres.height
+        day_kwh, hour_kwh = np.empty((2, number, len(days))), np.empty((2, number, 24))
+        for i, of in enumerate((served & mine, ~served & mine)):
+            day_kwh[i] = _grid(region[of], days_of[trip[of]], kwh[of], number, len(days))
+            hour_kwh[i] = _grid(region[of], hour_of[trip[of]], kwh[of], number, 24) / len(days)
+        _, itinerary, _ = self._get()
+        waited = (log[served & mine, START] - itinerary.trips.end_s[trip[served & mine]]) / 60
+        table = stations.select("station_id", "lat", "lon", "plugs", "power_kw").with_columns(
+            regions.of_station["unique_id"], is_own=pl.Series(own), **{k: pl.Series(v) for k, v in columns.items()}
+        )
+        return Answer(
+            question,
+            table,
+            day_kwh,
+            hour_kwh,
+            tuple(regions.centres["unique_id"]),
+            days,
+            cars,
+            float(waited.mean()) if len(waited) else 0.0,
+            time.perf_counter() - began,
+        )
+
+
+def _open_plugs(stations: pl.DataFrame) -> Plugs:
+    """All plugs, free; a station without plugs gets one that is taken for ever."""
+    closed = (stations["plugs"] == 0).to_numpy()
+    if not closed.any():
+        return plugs_of(stations)
+    made = plugs_of(stations.with_columns(pl.col("plugs").clip(1)))
+    made.free_at[made.first[:-1][closed]] = np.inf
+    return made
+
+
+def _grid(row: Integers, column: Integers, kwh: Floats, rows: int, columns: int) -> Floats:
+    return np.bincount(row * columns + column, kwh, minlength=rows * columns).reshape(rows, columns).astype(float)

@@ -1,0 +1,95 @@
+"""Parts that pages of the app share: figures, facts, tables, the progress of jobs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from dash import dcc, html
+
+from unmet.views.app.jobs import Job
+from unmet.views.figures.base import Figure
+from unmet.views.page import PageBar, PageTable
+
+__all__ = ["aria_label", "facts", "field", "figure_box", "graph", "job_box", "plain_table", "problem", "prose"]
+
+CONFIG: Any = {"displayModeBar": False, "responsive": True}
+
+
+def aria_label(text: str) -> dict[str, Any]:
+    """The name of a part for screen readers, as an argument of a component."""
+    return {"aria-label": text}
+
+
+def graph(figure: Figure, result: object, graph_id: str) -> list[Any]:
+    """A figure with its heading, its caption and its alternative text."""
+    drawn = figure.draw(result)
+    return [
+        html.H3(figure.title),
+        html.Div(
+            dcc.Graph(id=graph_id, figure=drawn, config=CONFIG, style={"height": f"{drawn.layout.height}px"}),
+            role="img",
+            **aria_label(figure.alternative(result)),
+        ),
+        html.P(prose(figure.caption(result)), className="note"),
+    ]
+
+
+def figure_box(graph_id: str, title: str, height: int) -> Any:
+    """A place for a figure that changes, as high as the figure [px]."""
+    place = dcc.Graph(id=graph_id, config=CONFIG, style={"height": f"{height}px"})
+    return html.Section([html.H3(title), place], **aria_label(title))
+
+
+def facts(pairs: Sequence[tuple[str, str]]) -> Any:
+    """Numbers, each with what it means."""
+    return html.Div(
+        [html.Div([html.B(value), html.Span(text)], className="fact") for value, text in pairs], className="facts"
+    )
+
+
+def field(label: str, control: Any, hint: str = "") -> Any:
+    """A control under its label."""
+    parts = [html.Label(label, htmlFor=control.id, id=f"{control.id}-label"), control]
+    return html.Div([*parts, html.Small(hint)] if hint else parts, className="field")
+
+
+def plain_table(table: PageTable) -> Any:
+    """A table of a page."""
+    shown = [i for i in range(len(table.heads)) if not any(isinstance(row[i], PageBar) for row in table.rows)]
+    head = html.Thead(html.Tr([html.Th(table.heads[i], scope="col") for i in shown]))
+    body = html.Tbody([html.Tr([html.Td(_cell(row[i])) for i in shown]) for row in table.rows])
+    return html.Div(
+        [html.Table([head, body]), html.P(prose(table.note), className="note")], className="scroll", tabIndex=0,
+        role="region", **aria_label(f"Table: {', '.join(map(str, table.heads))}"),
+    )  # fmt: skip
+
+
+def _cell(cell: Any) -> Any:
+    return cell if isinstance(cell, str) else [cell[0], html.Small(prose(cell[1]))]
+
+
+def prose(text: str) -> str:
+    """Text whose units stay on the line of their number."""
+    return re.sub(r"(?<=\d) (%|kWh|MWh)", "\N{NO-BREAK SPACE}\\1", text)
+
+
+def problem(text: str) -> Any:
+    """Something that went wrong, in one sentence."""
+    return html.P(text, className="warning", role="alert")
+
+
+def job_box(job: Job | None) -> Any:
+    """How a job goes."""
+    if job is None or job.state in ("done", "cancelled"):
+        return html.P("Cancelled." if job else "", role="status")
+    if job.state == "failed":
+        return problem(job.error)
+    return html.Div(
+        [
+            html.P(f"{job.doing} …", role="status"),
+            html.Progress(value=str(job.progress), max="1", **aria_label("Progress")),
+        ],
+        className="job",
+    )

@@ -1,0 +1,143 @@
+"""The tabs on runs: records and what they hide, a plan, a forecast."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dash import dcc, html
+
+from unmet.views.app.parts import facts, field, graph, plain_table, problem, prose
+from unmet.views.figures.lost_week import LOST_WEEK, lost_when
+from unmet.views.figures.plan_gain import PLAN_GAIN
+from unmet.views.figures.plan_map import PLAN_MAP, plan_has_positions
+from unmet.views.figures.recovered_weeks import RECOVERED_WEEKS
+from unmet.views.figures.site_map import SITE_MAP, has_positions
+from unmet.views.first_screen import first_screen
+from unmet.views.page import PageSection
+from unmet.views.report_sections import build, expect, quality
+from unmet.views.stored import StoredForecast, StoredLost, StoredPlan
+
+__all__ = ["forecast_layout", "forecast_result", "plan_layout", "plan_result", "records_layout", "records_result"]
+
+PLUGS, MOST_PLUGS = 10, 60
+
+
+def records_layout() -> Any:
+    """A place to drop files, and what they hide."""
+    controls = [
+        html.Div(id="records-drop", className="drop"),
+        html.H2("Assumptions"),
+        field(
+            "Time zone",
+            dcc.Input(id="records-zone", type="text", placeholder="as Europe/London"),
+            "Of times that carry none.",
+        ),
+        field("Drivers who wait [%]", _percent("records-waiting"), "Estimated if left empty."),
+        field("Served nearby instead [%]", _percent("records-spill"), "Estimated if left empty."),
+    ]
+    return _tab(controls, "records")
+
+
+def _percent(name: str) -> Any:
+    return dcc.Input(id=name, type="number", min=0, max=100, step=1)
+
+
+def plan_layout() -> Any:
+    """A slider for the budget, and where plugs go."""
+    marks = {n: str(n) for n in (1, 20, 40, MOST_PLUGS)}
+    slider = dcc.Slider(1, MOST_PLUGS, 1, value=PLUGS, marks=marks, id="plan-plugs", allow_direct_input=False)
+    controls = [
+        html.Div([html.Div("Plugs to add", id="plan-plugs-label", className="label"), slider], className="field"),
+        field(
+            "At most per site",
+            dcc.Input(id="plan-most", type="number", min=1, max=50, step=1),
+            "No limit if left empty.",
+        ),
+        field("Cost of a plug", dcc.Input(id="plan-cost", type="number", min=1, step=1), "Optional."),
+        html.Button("Plan", id="plan-start", className="primary", n_clicks=0),
+    ]
+    return _tab(controls, "plan")
+
+
+def forecast_layout() -> Any:
+    """A button, and the hours to come."""
+    controls = [
+        field("Hours ahead", dcc.Input(id="forecast-hours", type="number", min=1, max=168, step=1, value=168)),
+        html.Button("Forecast", id="forecast-start", className="primary", n_clicks=0),
+        html.P("A model is fitted to the records first, which takes a minute or more.", className="note"),
+    ]
+    return _tab(controls, "forecast")
+
+
+def _tab(controls: list[Any], name: str) -> Any:
+    cancel = html.Button("Cancel", id=f"{name}-cancel", n_clicks=0, hidden=True)
+    answers = [html.Div(id=f"{name}-progress"), cancel, html.Div(id=f"{name}-problem"), html.Div(id=f"{name}-result")]
+    return html.Div([html.Div(controls, className="controls"), html.Div(answers)], className="columns")
+
+
+def _links(name: str, files: tuple[str, ...], *, report: bool) -> Any:
+    links = [html.A(file, href=f"/api/runs/{name}/files/{file}") for file in files]
+    if report:
+        links.append(html.A("Report to send", href=f"/api/runs/{name}/report", target="_blank"))
+    return html.P(links, className="links")
+
+
+def _section(section: PageSection) -> list[Any]:
+    parts = [html.H3(section.heading), *(html.P(prose(text)) for text in section.paragraphs)]
+    if section.table:
+        parts.append(plain_table(section.table))
+    if section.items:
+        parts.append(html.Ul([html.Li(prose(item)) for item in section.items]))
+    return parts
+
+
+def records_result(lost: StoredLost | None, name: str) -> Any:
+    """Lost demand: the answer, sites, map, when, other assumptions, data quality."""
+    if lost is None:
+        return [html.H2("Drop a file of charging sessions"), html.P("It stays on the machine that runs this app.")]
+    opening = first_screen(lost)
+    parts: list[Any] = [problem(opening["warning"])] if opening["warning"] else []
+    parts += [html.H2(opening["headline"]), html.P(prose(opening["lead"])), facts(opening["facts"])]
+    parts.append(_links(name, ("sites.csv", "sites.geojson", "weeks.csv"), report=True))
+    for section in opening["before"]:
+        parts += _section(section)
+        if section.name == "sites" and has_positions(lost):
+            parts += graph(SITE_MAP, lost, "records-map")
+    if lost_when(lost):
+        parts += [*graph(LOST_WEEK, lost, "records-when"), html.P(lost_when(lost))]
+    parts += graph(RECOVERED_WEEKS, lost, "records-weeks")
+    return [*parts, *_section(quality(lost))]
+
+
+def plan_result(plan: StoredPlan | None, name: str) -> Any:
+    """A plan: the answer, the map, the curve and the sites with reasons."""
+    if plan is None:
+        return [
+            html.H2("Choose how many plugs to add"),
+            html.P("The plan starts from the lost demand of the Records tab."),
+        ]
+    section = build(plan)
+    answer = str(plan.summary["answer"])
+    parts: list[Any] = [html.H2(prose(answer))]
+    parts += [html.P(prose(text.removeprefix(f"{answer}. "))) for text in section.paragraphs]
+    parts.append(_links(name, ("plan.csv", "plan.xlsx", "plan.geojson"), report=True))
+    shown: Any = plan  # it has what figures of a plan read
+    if plan_has_positions(shown):
+        parts += graph(PLAN_MAP, plan, "plan-map")
+    if section.table:
+        parts.append(plain_table(section.table))
+    return [*parts, *graph(PLAN_GAIN, plan, "plan-gain")]
+
+
+def forecast_result(forecast: StoredForecast | None, name: str) -> Any:
+    """A forecast: the answer, the hours to come and the regions."""
+    if forecast is None:
+        return [
+            html.H2("Forecast the hours to come"),
+            html.P("The forecast starts from the records of the Records tab."),
+        ]
+    section = expect(forecast)
+    parts: list[Any] = [html.H2(section.paragraphs[0]), _links(name, ("forecast.parquet",), report=True)]
+    for figure, result in section.figures:
+        parts += graph(figure, result, "forecast-fan")
+    return [*parts, *([plain_table(section.table)] if section.table else [])]

@@ -1,0 +1,91 @@
+"""The server: API, documentation and pages behind one guard."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from unmet import __version__
+from unmet.errors import InputError
+from unmet.views.app.settings import Limits, Settings
+from unmet.views.terminal import say
+
+__all__ = ["Limits", "Settings", "make_server", "run_server"]
+
+ABOUT = "Charging demand that records do not show: the built-in city, records, plans and forecasts."
+DOCS_PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>unmet: API</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="stylesheet" href="/swagger/swagger-ui.css"></head><body><div id="swagger-ui"></div>
+<script src="/swagger/swagger-ui-bundle.js"></script><script src="/docs/start.js"></script></body></html>"""
+DOCS_SCRIPT = (
+    'SwaggerUIBundle({url: "/docs/openapi.json", dom_id: "#swagger-ui", deepLinking: true, validatorUrl: null});'
+)
+
+
+def make_server(settings: Settings) -> Any:
+    """The whole app as an ASGI application.
+
+    Returns:
+        A `FastAPI` behind its guard; `state.state` holds what is running.
+    """
+    try:
+        import swagger_ui_bundle
+        from fastapi import FastAPI
+        from fastapi.responses import HTMLResponse, Response
+        from fastapi.staticfiles import StaticFiles
+
+        from unmet.views.app.api import make_api
+        from unmet.views.app.pages import make_pages
+        from unmet.views.app.security import Guard, content_policy
+        from unmet.views.app.state import State
+    except ImportError as error:
+        raise InputError(f"The app needs more packages ({error.name}): pip install 'unmet[app]'.") from None
+    state = State(settings)
+
+    @asynccontextmanager
+    async def life(_: FastAPI) -> AsyncIterator[None]:
+        # The city is built while the first page loads.
+        threading.Thread(target=state.city.warm_up, daemon=True).start()
+        yield
+        state.close()
+
+    server = FastAPI(
+        title="unmet", version=__version__, description=ABOUT, docs_url=None, redoc_url=None, lifespan=life
+    )
+    server.state.state = state
+    server.include_router(make_api(state))
+    server.mount("/swagger", StaticFiles(directory=swagger_ui_bundle.swagger_ui_path), name="swagger")
+
+    @server.get("/docs", include_in_schema=False)
+    def docs() -> HTMLResponse:
+        return HTMLResponse(DOCS_PAGE)
+
+    @server.get("/docs/start.js", include_in_schema=False)
+    def docs_script() -> Response:
+        return Response(DOCS_SCRIPT, media_type="text/javascript")
+
+    @server.get("/docs/openapi.json", include_in_schema=False)
+    def docs_schema() -> dict[str, Any]:
+        return server.openapi() | {"openapi": "3.0.3"}  # the packaged Swagger UI reads no later version
+
+    pages = make_pages(server, state)
+    policy = content_policy(pages.csp_hashes())
+    server.add_middleware(Guard, settings=settings, policy=lambda: policy)
+    return server
+
+
+def run_server(settings: Settings) -> None:
+    """Serve until somebody stops it."""
+    try:
+        import uvicorn
+    except ImportError:
+        raise InputError("The app needs more packages: pip install 'unmet[app]'.") from None
+    server = make_server(settings)
+    where = f"http://{'[' + settings.host + ']' if ':' in settings.host else settings.host}:{settings.port}"
+    said = "" if settings.is_local else " Visitors need the token."
+    say(f"unmet is at {where} (API: {where}/docs). Ctrl-C stops it.{said}")
+    uvicorn.run(
+        server, host=settings.host, port=settings.port, log_level="warning", server_header=False, access_log=False
+    )

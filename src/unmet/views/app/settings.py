@@ -1,0 +1,90 @@
+"""What the app is told when it starts."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from unmet.errors import InputError
+
+__all__ = ["LEAST_TOKEN", "Limits", "Settings"]
+
+LEAST_TOKEN = 16
+"""Characters of a token that is not guessed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one visitor may ask for."""
+
+    upload_bytes: int = 50_000_000
+    upload_rows: int = 500_000
+    body_bytes: int = 1_000_000
+    """Of any other request."""
+    job_seconds: int = 1800
+    job_memory_bytes: int = 6_000_000_000
+    waiting_jobs: int = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Runs to show, where to listen, and who may visit."""
+
+    runs: tuple[Path, ...] = ()
+    host: str = "127.0.0.1"
+    port: int = 8050
+    token: str | None = None
+    folder: Path | None = None
+    """For uploads and jobs; a temporary one by default."""
+    seed: int = 1
+    limits: Limits = Limits()
+
+    @classmethod
+    def checked(
+        cls,
+        *,
+        runs: tuple[Path, ...],
+        host: str,
+        port: int,
+        token_file: Path | None,
+        folder: Path | None,
+        seed: int,
+        limits: Limits,
+    ) -> Settings:
+        """Settings that are safe: any address but this machine's own needs a token."""
+        token = _token(token_file)
+        settings = cls(runs, host, port, token, folder, seed, limits)
+        if token is None and not settings.is_local:
+            raise InputError(
+                f"{host} can be reached from other machines: set a token of {LEAST_TOKEN} characters or more, in the "
+                "variable UNMET_TOKEN or with --token-file, or listen on 127.0.0.1."
+            )
+        if token is not None and len(token) < LEAST_TOKEN:
+            raise InputError(
+                f"The token has {len(token)} characters, which is easily guessed: use {LEAST_TOKEN} or more."
+            )
+        return settings
+
+    @property
+    def is_local(self) -> bool:
+        """Whether only this machine can reach the app."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+
+def _token(file: Path | None) -> str | None:
+    if file is None:
+        return os.environ.get("UNMET_TOKEN", "").strip() or None
+    try:
+        text = file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        raise InputError(f"Cannot read the token file {file}.") from None
+    if not text:
+        raise InputError(f"{file} is empty: put the token into it.")
+    return text

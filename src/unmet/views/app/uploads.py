@@ -1,0 +1,96 @@
+"""Uploads: files of visitors, kept under names of our own, never larger than is allowed."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from unmet.errors import InputError
+
+__all__ = ["TooLargeError", "Upload", "Uploads"]
+
+SUFFIXES = (".csv", ".csv.gz", ".txt", ".tsv", ".json", ".json.gz", ".xlsx", ".parquet")
+KEPT = 20  # uploads that are remembered
+SHOWN = 80  # characters of a file's name
+
+
+class TooLargeError(InputError):
+    """The file is larger than may be uploaded."""
+
+
+@dataclass
+class Upload:
+    """Records of one visitor, and perhaps the table of stations."""
+
+    id: str
+    folder: Path
+    sessions: list[Path] = field(default_factory=list)
+    stations: Path | None = None
+    names: dict[str, str] = field(default_factory=dict)
+    """What the visitor calls each file."""
+
+
+class Uploads:
+    """All uploads, each in a folder of its own below one."""
+
+    def __init__(self, folder: Path, most_bytes: int) -> None:
+        self.folder, self.most_bytes = folder, most_bytes
+        self._uploads: dict[str, Upload] = {}
+
+    def named(self, upload_id: str) -> Upload:
+        """The upload of that name."""
+        return self._uploads[upload_id]
+
+    async def add(
+        self, name: str, chunks: AsyncIterator[bytes], upload_id: str = "", *, stations: bool = False
+    ) -> Upload:
+        """Keep a file as it arrives. The visitor's name for it decides on nothing but how it is read."""
+        suffix = _suffix(name)
+        upload = self._uploads[upload_id] if upload_id else self._new()
+        path = upload.folder / f"{'stations' if stations else 'sessions'}-{secrets.token_hex(4)}{suffix}"
+        try:
+            size = await _save(path, chunks, self.most_bytes)
+            if not size:
+                raise InputError("The file is empty: choose one with rows.")
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+        upload.names[path.name] = PurePosixPath(name.replace("\\", "/")).name[:SHOWN]
+        if stations:
+            upload.stations = path
+        else:
+            upload.sessions.append(path)
+        return upload
+
+    def _new(self) -> Upload:
+        made = Upload(secrets.token_hex(8), Path())
+        made.folder = self.folder / made.id
+        made.folder.mkdir(parents=True)
+        self._uploads[made.id] = made
+        for old in list(self._uploads)[:-KEPT]:
+            shutil.rmtree(self._uploads.pop(old).folder, ignore_errors=True)
+        return made
+
+
+async def _save(path: Path, chunks: AsyncIterator[bytes], most_bytes: int) -> int:
+    size = 0
+    with path.open("xb") as file:
+        async for chunk in chunks:
+            size += len(chunk)
+            if size > most_bytes:
+                raise TooLargeError(
+                    f"The file is larger than {most_bytes / 1e6:,.0f} MB, the most that may be uploaded."
+                )
+            file.write(chunk)
+    return size
+
+
+def _suffix(name: str) -> str:
+    lowered = name.lower()
+    found = [suffix for suffix in SUFFIXES if lowered.endswith(suffix)]
+    if not found:
+        raise InputError(f"Files of this kind are not read: give one of {', '.join(SUFFIXES)}.")
+    return max(found, key=len)

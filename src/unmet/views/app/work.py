@@ -1,0 +1,106 @@
+"""What jobs do: estimate what an uploaded file hides, plan, forecast. Each writes a run that every verb can read."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+from unmet.errors import InputError
+from unmet.views.app.jobs import Say
+
+__all__ = ["forecast_run", "plan_run", "recover_upload"]
+
+BLOCK = 1 << 20
+UNPACKED = 20  # times the limit of an upload that a packed file may become
+
+
+def recover_upload(folder: Path, asked: dict[str, Any], say: Say) -> None:
+    """Read uploaded records and write the run of their lost demand."""
+    from unmet.demand.from_records import PanelChoices, panel_from_records
+    from unmet.estimation.lost_demand import LostDemand
+    from unmet.views.lost_report import LostReport
+    from unmet.views.recovery import write_recovery
+    from unmet.views.table_files import write_table_files
+
+    files = tuple(Path(name) for name in asked["files"])
+    stations = Path(asked["stations"]) if asked.get("stations") else None
+    say("Checking the files", 0.05)
+    for file in (*files, *([stations] if stations else [])):
+        check_rows(file, asked["most_rows"], asked["most_bytes"])
+    say("Reading records", 0.1)
+    choices = PanelChoices(
+        files=files, stations=stations, time_zone=asked.get("time_zone") or None, country=asked.get("country") or None,
+        regions=str(asked.get("regions") or 10),
+    )  # fmt: skip
+    panel, rejected, about = panel_from_records(choices)
+    if panel.sessions.height > asked["most_rows"]:
+        raise InputError(
+            f"The files hold {panel.sessions.height:,} sessions: at most {asked['most_rows']:,} are read here."
+        )
+    about["formats"] = {
+        asked["names"].get(Path(name).name, Path(name).name): kind for name, kind in about["formats"].items()
+    }
+    say("Estimating lost demand", 0.35)
+    lost = LostDemand(waiting=asked.get("waiting"), spill=asked.get("spill"), seed=asked["seed"])
+    report = LostReport.of(lost.fit(panel))
+    say("Writing tables and figures", 0.85)
+    write_recovery(report, rejected, about, folder)
+    write_table_files(folder, frozenset({"csv", "xlsx"}))
+
+
+def check_rows(file: Path, most_rows: int, most_bytes: int) -> None:
+    """Refuse a file with too many lines, or one that unpacks to far more than it is."""
+    with file.open("rb") as plain:
+        packed = plain.read(2) == b"\x1f\x8b"
+    lines = size = 0
+    try:
+        with gzip.open(file) if packed else file.open("rb") as text:
+            while block := text.read(BLOCK):
+                size += len(block)
+                lines += block.count(b"\n")
+                if size > most_bytes * (UNPACKED if packed else 1):
+                    raise InputError("The file unpacks to more than is read here: give a smaller one.")
+                if lines > most_rows and file.suffix in (".csv", ".gz", ".txt", ".tsv"):
+                    raise InputError(f"The file has more than {most_rows:,} lines: give a shorter one.")
+    except (OSError, EOFError) as error:
+        raise InputError(f"The file cannot be unpacked: {error}.") from None
+
+
+def plan_run(folder: Path, asked: dict[str, Any], say: Say) -> None:
+    """Plan where to add plugs, from a run of lost demand."""
+    from unmet.planning.plan import plan
+    from unmet.views.plan import write_plan
+
+    options = {name: value for name, value in asked.items() if name not in ("run", "seed") and value is not None}
+    say("Reading the drivers", 0.05)
+    made = plan(Path(asked["run"]), workers=1, progress=lambda text: say(text, 0.4), **options)
+    say("Writing tables and figures", 0.9)
+    write_plan(made, folder)
+
+
+def forecast_run(folder: Path, asked: dict[str, Any], say: Say) -> None:
+    """Fit a model of true demand to a run of lost demand, and forecast the hours to come."""
+    from unmet.demand.stored import holds_panel, load_panel
+    from unmet.estimation.lost_demand import LostDemand
+    from unmet.models.forecaster import Forecaster
+    from unmet.models.series import read_series
+    from unmet.views.model import write_forecast
+    from unmet.views.model_report import ForecastReport
+
+    run = Path(asked["run"])
+    source = next((path for path in (run, run / "panel") if holds_panel(path)), None)
+    if source is None:
+        raise InputError("This run does not hold its records: make it again with this version of `unmet recover`.")
+    say("Reading the records", 0.05)
+    panel = load_panel(source)
+    say("Estimating lost demand", 0.15)
+    table = LostDemand(seed=asked["seed"]).fit(panel).panel_table()
+    say("Learning from it", 0.35)
+    model = Forecaster(seed=asked["seed"], time_zone=panel.time_zone)
+    centres = panel.regions.centres
+    model.fit(table, None if centres["lat"].null_count() else centres.select("unique_id", "lat", "lon"))
+    say("Forecasting", 0.85)
+    made = model.forecast(table, asked["hours"])
+    past = read_series(table, names=model.regions_, last_hours=48).table()
+    write_forecast(ForecastReport(model, made, past), folder)

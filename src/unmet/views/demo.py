@@ -1,0 +1,78 @@
+"""The story that `unmet demo` tells: records of the built-in city, what they hide, and what to build."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from unmet.city.build import City
+from unmet.demand.panel import build_panel
+from unmet.estimation.lost_demand import LostDemand
+from unmet.simulation.scenario import Scenario
+from unmet.simulation.simulate import prepare, simulate
+from unmet.views.lost_report import LostReport
+from unmet.views.recovery import write_recovery
+from unmet.views.report import write_report
+from unmet.views.stored import read_runs
+from unmet.views.table_files import write_table_files
+from unmet.views.terminal import next_step, report_grid
+from unmet.views.theme import about, about_energy, energy
+
+__all__ = ["STORY", "Story", "print_story", "tell_story"]
+
+STORY = "lost-demand.html"
+"""The report of the demonstration."""
+REGIONS = "10"
+PLUGS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """What the records hide, beside the truth that a simulation knows, and what a plan recovers."""
+
+    lost: LostReport
+    true_kwh: float
+    true_drivers: int
+    plan: str
+    """The plan's answer in one sentence."""
+
+
+def tell_story(city: City, queue: str, penetration: float, seed: int, folder: Path) -> Story:
+    """Simulate, hide what was lost, recover it, plan; runs and the report go into the folder."""
+    from unmet.planning.plan import plan
+    from unmet.views.plan import write_plan
+
+    outcome = simulate(prepare(city), Scenario(queue=queue, penetration=penetration, seed=seed))
+    hidden = outcome.arrivals.filter(pl.col("outcome") == "lost")
+    panel = build_panel(outcome.sessions, outcome.stations, regions=REGIONS, time_zone=city.time_zone)
+    fitted = LostDemand(seed=seed).fit(panel)
+    report = LostReport.of(fitted)
+    for name in ("recovered", "plan"):
+        (folder / name).mkdir()
+    write_recovery(report, None, None, folder / "recovered")
+    made = plan(fitted, plugs=PLUGS)
+    answer = str(write_plan(made, folder / "plan")["answer"])
+    for name in ("recovered", "plan"):
+        write_table_files(folder / name, None)
+    write_report(read_runs([folder / "recovered", folder / "plan"]), folder / STORY, None, "The built-in city")
+    return Story(report, float(hidden["wanted_kwh"].sum()), hidden.height, answer)
+
+
+def print_story(story: Story, out: Path) -> None:
+    """What was hidden and found again, the plan, and where to look next."""
+    summary = story.lost.summary
+    value, span = about_energy(**summary["lost_kwh"])
+    drivers, drivers_span = about(**summary["lost_arrivals"])
+    report_grid(
+        "What the records of that city hide",
+        ["", "lost energy", "90 % interval", "lost drivers", "90 % interval"],
+        [
+            ["recovered from the records", value, span, drivers, drivers_span],
+            ["true, known to the simulation", energy(story.true_kwh), "", f"{story.true_drivers:,}", ""],
+        ],
+    )
+    print(f"Plan: {story.plan}.")
+    print(f"Report: {out / STORY} (open it in a browser)")
+    next_step(f"`unmet serve {out / 'recovered'} {out / 'plan'}` explores the city, these records and the plan.")

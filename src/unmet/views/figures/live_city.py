@@ -1,0 +1,126 @@
+"""Figures of the live city: where demand is lost, day by day, and by hour of the day."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import plotly.graph_objects as go
+import polars as pl
+
+from unmet.geo import Projection
+from unmet.views.figures.base import Figure
+from unmet.views.figures.map_layers import MapLayers, add_layers, map_frame, region_outlines
+from unmet.views.theme import FAINT, LOST, OBSERVED, TEXT, energy, layout, percent
+
+if TYPE_CHECKING:
+    from unmet.views.app.live_city import Answer
+
+__all__ = ["ALL", "CITY_DAYS", "CITY_HOURS", "CITY_MAP", "CURVE_HEIGHT", "MAP_HEIGHT", "CityView"]
+
+ALL = "all"
+SCALE = [[0, "#fbe9d9"], [0.5, "#e8833a"], [1, "#8c3200"]]
+LARGEST, SMALLEST = 34, 8
+MAP_HEIGHT, CURVE_HEIGHT = 640, 290  # [px]
+
+
+@dataclass(frozen=True)
+class CityView:
+    """An answer, and what of it is looked at."""
+
+    answer: Answer
+    region: str = ALL
+    station: str | None = None
+
+    @property
+    def rows(self) -> slice:
+        """The region's rows in grids of the answer."""
+        if self.region == ALL:
+            return slice(None)
+        at = self.answer.regions.index(self.region)
+        return slice(at, at + 1)
+
+    @property
+    def where(self) -> str:
+        """What is looked at, in words."""
+        return "all regions" if self.region == ALL else f"region {self.region}"
+
+
+def _map(view: CityView) -> go.Figure:
+    stations = view.answer.stations
+    origin = Projection.around(stations["lat"], stations["lon"])
+    east, north = origin.to_km(stations["lat"], stations["lon"])
+    figure = go.Figure()
+    box = map_frame(figure, east, north)
+    outlines = region_outlines(stations.select("unique_id", "lat", "lon"))
+    chosen = tuple(pair for pair in outlines if view.region in (ALL, pair[0]))
+    add_layers(figure, MapLayers(outlines=chosen), origin, box)
+    lost, own = stations["lost_kwh"].to_numpy(), stations["is_own"].to_numpy()
+    share = lost / np.maximum(lost + stations["observed_kwh"].to_numpy(), 1e-9)
+    size = np.maximum(LARGEST * np.sqrt(lost / max(lost[own].max(initial=0), 1e-9)), SMALLEST)
+    edge = np.where((stations["station_id"] == (view.station or "")).to_numpy(), 4.0, 1.0)
+    rows = stations.to_dicts()
+    for name, of in (("Own station", own), ("Competitor's station", ~own)):
+        if not of.any():
+            continue
+        colour = {"color": (100 * share[of]).round(1), "colorscale": SCALE, "cmin": 0, "cmax": 40, "showscale": True,
+                  "colorbar": {"title": {"text": "Lost [%]", "side": "top"}, "orientation": "h", "thickness": 10,
+                               "len": 0.5, "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"}}  # fmt: skip
+        figure.add_scatter(
+            x=east[of].round(3), y=north[of].round(3), mode="markers", name=name,
+            marker={"size": np.where(of, size, SMALLEST)[of], "line": {"width": edge[of], "color": TEXT},
+                    **(colour if name == "Own station" else {"color": FAINT, "opacity": 0.5})},
+            customdata=[[row["station_id"], row["unique_id"], _hover(row)] for row in np.array(rows, object)[of]],
+            hovertemplate="%{customdata[2]}<extra></extra>",
+        )  # fmt: skip
+    return figure.update_layout(height=MAP_HEIGHT, margin_t=70, clickmode="event", showlegend=False)
+
+
+def _hover(row: dict[str, object]) -> str:
+    lost, seen = float(row["lost_kwh"]), float(row["observed_kwh"])  # type: ignore[arg-type]
+    return (
+        f"<b>Station {row['station_id']}</b>, region {row['unique_id']}<br>{row['plugs']} plugs<br>{energy(lost)} lost "
+        f"({percent(lost / max(lost + seen, 1e-9), 1)}), {row['lost']} drivers"
+    )
+
+
+def _days(view: CityView) -> go.Figure:
+    observed, lost = (grid[view.rows].sum(axis=0).round(1) for grid in view.answer.day_kwh)
+    days = view.answer.days.to_list()
+    figure = go.Figure()
+    for name, values, colour in (("Recorded", observed, OBSERVED), ("Lost", lost, LOST)):
+        figure.add_bar(x=days, y=values, name=name, marker_color=colour, hovertemplate="%{y:,.0f} kWh")
+    figure.update_yaxes(title="Demand [kWh per day]", rangemode="tozero", tickformat=",")
+    return layout(figure, CURVE_HEIGHT).update_layout(barmode="stack", bargap=0.1, margin_b=36)
+
+
+def _hours(view: CityView) -> go.Figure:
+    observed, lost = (grid[view.rows].sum(axis=0).round(2) for grid in view.answer.hour_kwh)
+    figure = go.Figure()
+    for name, values, colour in (("Recorded", observed, OBSERVED), ("Lost", lost, LOST)):
+        figure.add_bar(x=list(range(24)), y=values, name=name, marker_color=colour, hovertemplate="%{y:,.1f} kWh")
+    figure.update_xaxes(title="Hour of the day, local time", dtick=3)
+    figure.update_yaxes(title="Demand [kWh per hour]", rangemode="tozero")
+    return layout(figure, CURVE_HEIGHT).update_layout(barmode="stack", bargap=0.1)
+
+
+def _said(view: CityView) -> str:
+    own = view.answer.stations.filter("is_own")
+    part = own if view.region == ALL else own.filter(pl.col("unique_id") == view.region)
+    return (
+        f"In {view.where}, {energy(float(part['lost_kwh'].sum()))} of charging demand is lost and "
+        f"{energy(float(part['observed_kwh'].sum()))} is recorded."
+    )
+
+
+def _map_caption(view: CityView) -> str:
+    return (
+        "The larger a circle, the more energy its station loses; the darker, the larger a share. Click a station to "
+        "see its region, and to change its plugs."
+    )
+
+
+CITY_MAP = Figure("city-map", "Where demand is lost", _map, _map_caption, alt=_said)
+CITY_DAYS = Figure("city-days", "Day by day", _days, _said)
+CITY_HOURS = Figure("city-hours", "Hour by hour", _hours, _said)

@@ -1,0 +1,138 @@
+"""Lost demand as tables: what figures and pages read, whether it was estimated just now or written by a run."""
+
+from __future__ import annotations
+
+import datetime as dt
+from abc import abstractmethod
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import polars as pl
+
+from unmet.views.figures.map_layers import MapLayers
+
+__all__ = ["MOST", "LostTables", "with_lost_share"]
+
+MOST = 5
+"""Sites that are named first."""
+WEEK_HOURS = 7 * 24
+HOURS_OF_WEEK = pl.DataFrame({"week_hour": range(WEEK_HOURS)}, schema={"week_hour": pl.Int64})
+
+
+@dataclass(frozen=True)
+class LostTables:
+    """Lost demand by site, region, week and hour, with its summary; all from the same draws."""
+
+    summary: dict[str, Any]
+    stations: pl.DataFrame
+    sites: pl.DataFrame
+    regions: pl.DataFrame
+    weeks: pl.DataFrame
+    sensitivity: pl.DataFrame
+    layers: MapLayers | None = field(default=None, kw_only=True)
+    """What lies under its map."""
+
+    @property
+    @abstractmethod
+    def hours(self) -> pl.DataFrame:
+        """One row per region and hour (UTC): `unique_id, ds, observed_kwh, lost_kwh, ...`; may be large."""
+
+    @property
+    @abstractmethod
+    def far_off(self) -> bool:
+        """Whether the self-check says that the estimate is doubtful."""
+
+    @property
+    @abstractmethod
+    def elsewhere_kwh(self) -> float:
+        """Energy that is expected to have gone to competitors [kWh]."""
+
+    @property
+    def time_zone(self) -> str:
+        """Local time."""
+        return str(self.summary.get("time_zone") or "UTC")
+
+    @property
+    def interval(self) -> float:
+        """Probability that an interval contains the truth."""
+        return float(self.summary["interval"])
+
+    @property
+    def period(self) -> tuple[dt.datetime, dt.datetime]:
+        """The first hour, and the end of the last (UTC)."""
+        first, last = (
+            dt.datetime.strptime(self.summary[name], "%Y-%m-%dT%H:%MZ").replace(tzinfo=dt.UTC)
+            for name in ("first_hour", "last_hour")
+        )
+        return first, last + dt.timedelta(hours=1)
+
+    def warning(self) -> str:
+        """What must be read before the number; empty if nothing must."""
+        return str(self.summary["notes"][0]) if self.far_off else ""
+
+    def notes(self) -> list[str]:
+        """All other notes."""
+        return [str(note) for note in self.summary["notes"][1 if self.far_off else 0 :]]
+
+    def lost_share(self) -> tuple[float, float, float]:
+        """Lost energy over all energy wanted at these sites: mean, low and high."""
+        seen, lost = self.summary["seen_kwh"], self.summary["lost_kwh"]
+        mean, low, high = (_share(lost[end], seen) for end in ("mean", "low", "high"))
+        return mean, low, high
+
+    def ranked_sites(self) -> pl.DataFrame:
+        """Sites that lost most first, with `label` (a name that no other site has) and the share that they lost."""
+        name = pl.col("name").fill_null(pl.col("site_id"))
+        twice = name.is_duplicated()
+        label = pl.when(twice).then(pl.format("{} ({})", name, "site_id")).otherwise(name)
+        return with_lost_share(self.sites.with_columns(label=label)).sort(
+            "lost_kwh", "site_id", descending=[True, False]
+        )
+
+    def ranked_regions(self) -> pl.DataFrame:
+        """Regions that lost most first, with the share that they lost."""
+        return with_lost_share(self.regions).sort("lost_kwh", "unique_id", descending=[True, False])
+
+    def region_places(self) -> dict[str, str]:
+        """The best-known place of each region: the name of its station with most sessions, where it has one."""
+        named = self.stations.drop_nulls("name").sort("arrivals", "station_id", descending=[True, False])
+        first = named.group_by("unique_id", maintain_order=True).agg(pl.first("name"))
+        return dict(first.select("unique_id", "name").iter_rows())
+
+    def cut_weeks(self) -> set[Any]:
+        """The Mondays of weeks of which the records hold a part only."""
+        first, last = self.period
+        hours = pl.datetime_range(first, last, "1h", time_zone="UTC", closed="left", eager=True)
+        monday = hours.dt.convert_time_zone(self.time_zone).dt.truncate("1w").dt.date()
+        counts = monday.alias("week").value_counts(name="hours")
+        return set(counts.filter(pl.col("hours") < WEEK_HOURS - 1)["week"])  # clocks go forward by an hour
+
+    @cached_property
+    def week_hours(self) -> pl.DataFrame:
+        """Energy by local hour of the week, Monday at midnight first: mean lost and recorded energy per hour [kWh].
+
+        Returns:
+            `week_hour` (0 to 167), `lost_kwh, observed_kwh`; null where the records hold no such hour.
+        """
+        local = pl.col("ds").dt.convert_time_zone(self.time_zone)
+        week_hour = ((local.dt.weekday().cast(pl.Int64) - 1) * 24 + local.dt.hour().cast(pl.Int64)).alias("week_hour")
+        every = self.hours.group_by("ds").agg(pl.sum("lost_kwh"), pl.sum("observed_kwh"))
+        mean = every.group_by(week_hour).agg(pl.mean("lost_kwh"), pl.mean("observed_kwh"))
+        return HOURS_OF_WEEK.join(mean, on="week_hour", how="left", maintain_order="left")
+
+
+def with_lost_share(table: pl.DataFrame) -> pl.DataFrame:
+    """The table with `lost_share`, `_low` and `_high`: lost energy over lost and observed energy."""
+    shares = [
+        pl.when(pl.col(name) > 0)
+        .then(pl.col(name) / (pl.col(name) + pl.col("observed_kwh")))
+        .otherwise(0.0)
+        .alias(name.replace("lost_kwh", "lost_share"))
+        for name in ("lost_kwh", "lost_kwh_low", "lost_kwh_high")
+    ]
+    return table.with_columns(shares)
+
+
+def _share(lost: float, seen: float) -> float:
+    return lost / (lost + seen) if lost > 0 else 0.0

@@ -1,0 +1,170 @@
+"""Objects in a notebook: the figures and tables of the report, one at a time."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import Any
+
+import plotly.graph_objects as go
+
+from unmet.demand.panel import Panel
+from unmet.errors import InputError
+from unmet.estimation.lost_demand import LostDemand
+from unmet.views.figures.base import Figure
+from unmet.views.figures.daily_energy import DAILY_ENERGY
+from unmet.views.figures.lost_week import LOST_WEEK
+from unmet.views.figures.recovered_regions import RECOVERED_REGIONS
+from unmet.views.figures.recovered_weeks import RECOVERED_WEEKS
+from unmet.views.figures.site_map import SITE_MAP, has_positions
+from unmet.views.first_screen import first_screen
+from unmet.views.lost_report import LostReport
+from unmet.views.lost_tables import LostTables
+from unmet.views.page import PageTable
+from unmet.views.stored import StoredRuns
+from unmet.views.theme import count, energy
+
+__all__ = ["html_of", "plot_of"]
+
+LOST_FIGURES: dict[str, Figure] = {
+    "map": SITE_MAP,
+    "when": LOST_WEEK,
+    "weeks": RECOVERED_WEEKS,
+    "regions": RECOVERED_REGIONS,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _PanelView:
+    """A panel as figures of records read it."""
+
+    panel: Panel
+
+
+@singledispatch
+def plot_of(thing: Any, *args: Any, **options: Any) -> go.Figure:
+    """A figure of an object.
+
+    Args:
+        thing: a fitted `LostDemand` or runs (`what` is map, when, weeks or regions), a `Panel` (recorded energy per
+            day), or a fitted `Forecaster` (with a panel to forecast from, and `hours`).
+        *args: what the object needs beside itself.
+        **options: likewise.
+    """
+    from unmet.models.forecaster import Forecaster  # slow to import, so only where nothing else fits
+
+    if isinstance(thing, Forecaster):
+        return _plot_forecast(thing, *args, **options)
+    raise TypeError(f"There is no figure of a {type(thing).__name__}.")
+
+
+@plot_of.register
+def _(lost: LostDemand, what: str | None = None) -> go.Figure:
+    lost._check_fitted()
+    return _plot_lost(LostReport.of(lost), what)
+
+
+@plot_of.register
+def _(panel: Panel) -> go.Figure:
+    return DAILY_ENERGY.draw(_PanelView(panel))
+
+
+@plot_of.register
+def _(runs: StoredRuns, what: str | None = None) -> go.Figure:
+    if runs.lost is not None:
+        return _plot_lost(runs.lost, what)
+    from unmet.views.report import report_figures
+
+    figure, result = report_figures(runs)[0]
+    return figure.draw(result)
+
+
+def _plot_lost(tables: LostTables, what: str | None) -> go.Figure:
+    chosen = what or ("map" if has_positions(tables) else "weeks")
+    if chosen not in LOST_FIGURES:
+        raise InputError(f"There is no figure {chosen!r} of lost demand: choose one of {', '.join(LOST_FIGURES)}.")
+    return LOST_FIGURES[chosen].draw(tables)
+
+
+def _plot_forecast(model: Any, panel: Any, hours: int | None = None) -> go.Figure:
+    from unmet.models.series import read_series
+    from unmet.views.figures.forecast_fan import FORECAST_FAN
+    from unmet.views.model_report import ForecastReport
+
+    made = model.forecast(panel, hours)
+    past = read_series(panel, names=model.regions_, last_hours=48).table()
+    return FORECAST_FAN.draw(ForecastReport(model, made, past))
+
+
+@singledispatch
+def html_of(thing: Any) -> str:
+    """An object as a small piece of HTML: the answer, its numbers, and the first rows of its table."""
+    regions = getattr(thing, "regions_", None)
+    if regions is None:
+        return f"<pre>{html.escape(repr(thing))}</pre>"
+    levels = ", ".join(f"{100 * level:g} %" for level in thing.levels)
+    said = "Fitted. <code>.plot(panel)</code> forecasts from the end of a panel."
+    return _block(type(thing).__name__, [(str(len(regions)), "regions"), (levels, "quantiles")], said)
+
+
+@html_of.register
+def _(lost: LostDemand) -> str:
+    if not hasattr(lost, "recovered_"):
+        return f"<pre>{html.escape(repr(lost))}</pre>"
+    return _lost_html(LostReport.of(lost))
+
+
+@html_of.register
+def _(panel: Panel) -> str:
+    first, last = panel.period
+    facts = [
+        (f"{panel.sessions.height:,}", "sessions"),
+        (energy(float(panel.sessions["energy_kwh"].sum())), "recorded"),
+        (f"{panel.stations.height:,}", f"stations at {count(panel.sites.height, 'site')}"),
+        (f"{panel.regions.centres.height:,}", "regions"),
+    ]
+    heading = f"Records from {first:%d %B %Y} to {last:%d %B %Y}, {panel.time_zone} time"
+    return _block(heading, facts, "".join(f"<li>{html.escape(note)}</li>" for note in panel.notes))
+
+
+@html_of.register
+def _(runs: StoredRuns) -> str:
+    if runs.lost is not None:
+        return _lost_html(runs.lost)
+    summary = runs.runs[0].summary if runs.runs else {}
+    return _block(str(summary.get("answer", "Runs")), [(run.kind, run.folder.name) for run in runs.runs], "")
+
+
+def _lost_html(tables: LostTables) -> str:
+    opening = first_screen(tables)
+    section = opening["before"][0]
+    warning = f"<p><b>{html.escape(opening['warning'])}</b></p>" if opening["warning"] else ""
+    table = _table_html(section.table) if section.table else ""
+    return _block(opening["headline"], opening["facts"], warning + table)
+
+
+def _table_html(table: PageTable) -> str:
+    head = "".join(f"<th>{html.escape(text)}</th>" for text in table.heads)
+    rows = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(_flat(cell))}</td>" for cell in row) + "</tr>" for row in table.rows
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+def _flat(cell: Any) -> str:
+    return cell if isinstance(cell, str) else " ".join(part for part in cell if part)
+
+
+def _block(heading: str, facts: Sequence[tuple[str, str]], rest: str) -> str:
+    """Heading, numbers and more; `rest` is HTML."""
+    cells = "".join(
+        f'<div style="margin-right:2em"><b style="font-size:1.3em">{html.escape(value)}</b><br>'
+        f'<span style="opacity:.7">{html.escape(text)}</span></div>'
+        for value, text in facts
+    )
+    return (
+        f'<div><p style="font-size:1.1em"><b>{html.escape(heading)}</b></p>'
+        f'<div style="display:flex;flex-wrap:wrap;gap:.6em 0">{cells}</div>{rest}</div>'
+    )

@@ -1,0 +1,209 @@
+"""The report: all that runs found, in one file that can be sent."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from unmet import __version__
+from unmet.errors import InputError
+from unmet.runs import atomic_file
+from unmet.views.figures.base import Figure
+from unmet.views.figures.recovered_regions import RECOVERED_REGIONS
+from unmet.views.figures.recovered_weeks import RECOVERED_WEEKS
+from unmet.views.figures.site_map import SITE_MAP, has_positions
+from unmet.views.first_screen import NOTHING, first_screen, method
+from unmet.views.lost_tables import MOST, LostTables
+from unmet.views.page import PageSection, PageTable, render_page
+from unmet.views.report_sections import build, csv_of, expect, quality, sources, when, with_download
+from unmet.views.stored import StoredRuns
+from unmet.views.theme import about, percent, short
+
+__all__ = ["Money", "report_figures", "report_page", "write_report"]
+
+MOST_REGIONS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Money:
+    """What a kWh sells for."""
+
+    price: float
+    currency: str = ""
+
+    @classmethod
+    def checked(cls, price: float, currency: str) -> Money:
+        """A price that makes sense."""
+        if not (math.isfinite(price) and price > 0):
+            raise InputError(f"A price of {price:g} per kWh makes no sense: give one over 0, as 0.35.")
+        return cls(price, currency.strip()[:12])
+
+    def of(self, kwh: float, low: float, high: float) -> tuple[str, str]:
+        """An energy in money, and its range."""
+        value, span = about(kwh * self.price, low * self.price, high * self.price)
+        unit = f" {self.currency}" if self.currency else ""
+        return f"{value}{unit}", f"{span}{unit}"
+
+
+def report_page(runs: StoredRuns, money: Money | None = None, title: str = "") -> str:
+    """One self-contained HTML page on all runs; what runs do not hold is left out."""
+    opening = _opening(runs, money)
+    sections = _sections(runs, money)
+    return render_page(
+        None,
+        (),
+        title=title or "unmet: demand that charging records do not show",
+        footer=f"{title + '. ' if title else ''}Made with unmet {__version__}.",
+        before=sections,
+        contents=True,
+        **opening,
+    )
+
+
+def write_report(runs: StoredRuns, out: Path, money: Money | None, title: str) -> dict[str, Any]:
+    """Write the report to a file, whole or not at all; returns its summary."""
+    page = report_page(runs, money, title)
+    with atomic_file(out) as draft:
+        draft.write_text(page, encoding="utf-8")
+    summary: dict[str, Any] = {
+        "answer": str(_opening(runs, money)["headline"]).replace("\N{NO-BREAK SPACE}", " "),
+        "runs": [f"{run.kind}: {run.folder}" for run in runs.runs],
+        "sections": [section.heading for section in _sections(runs, None)],
+        "megabytes": round(len(page.encode()) / 1e6, 1),
+        "out": str(out),
+    }
+    return summary
+
+
+def report_figures(runs: StoredRuns) -> list[tuple[Figure, object]]:
+    """All figures of the report, each with what it draws."""
+    return [pair for section in _sections(runs, None) for pair in section.figures]
+
+
+def _opening(runs: StoredRuns, money: Money | None) -> dict[str, Any]:
+    """The answer: that on lost demand, else that of the plan, else that of the forecast."""
+    if runs.lost is not None:
+        opening = first_screen(runs.lost)
+        del opening["before"]
+        if money is not None:
+            value, span = money.of(*_ends(runs.lost.summary["lost_kwh"]))
+            facts = list(opening["facts"])
+            facts.insert(
+                2, (value, f"not earned, {span}, at {money.price:g} {money.currency} per kWh".replace("  ", " "))
+            )
+            opening["facts"] = facts
+        return opening
+    if runs.plan is not None:
+        summary = runs.plan.summary
+        value, span = about(**summary["gain_kwh_per_week"])
+        return {
+            "headline": summary["answer"],
+            "lead": "A plan of where to add plugs, from the demand that records do not show.",
+            "facts": [
+                (f"{summary['plugs']:,}", f"plugs at {summary['sites']:,} sites"),
+                (f"{value} kWh", f"recovered per week, {span}"),
+                (
+                    percent(summary["served_share_after"], 1),
+                    f"of demand served, {percent(summary['served_share'], 1)} now",
+                ),
+            ],
+        }
+    if runs.forecast is not None:
+        section = expect(runs.forecast)
+        totals = runs.forecast.totals()
+        return {
+            "headline": section.paragraphs[0],
+            "lead": "A forecast of charging demand, with intervals.",
+            "facts": [(f"{totals.height:,}", "regions"), (str(totals["unique_id"][0]), "is the busiest")],
+        }
+    raise ValueError("a report needs a run")
+
+
+def _sections(runs: StoredRuns, money: Money | None) -> list[PageSection]:
+    sections = []
+    lost = runs.lost
+    if lost is not None:
+        sections += [_where(lost, money), *when(lost), *_certain(lost)]
+    if runs.plan is not None:
+        sections.append(build(runs.plan))
+    if runs.forecast is not None:
+        sections.append(expect(runs.forecast))
+    if lost is not None:
+        sections += [_regions(lost), _weeks(lost), quality(lost), method(lost)]
+    return [*sections, sources(runs)]
+
+
+def _where(lost: LostTables, money: Money | None) -> PageSection:
+    """The sites that lost most, with the map."""
+    section: PageSection = first_screen(lost)["before"][0]
+    figures = [(SITE_MAP, lost)] if has_positions(lost) else []
+    if section.table is None:
+        return replace(section, figures=figures)
+    table: PageTable = section.table
+    if money is not None:
+        worst = lost.ranked_sites().filter(pl.col("lost_arrivals") >= NOTHING).head(MOST)
+        cells = [money.of(*row) for row in worst.select("lost_kwh", "lost_kwh_low", "lost_kwh_high").iter_rows()]
+        heads = [*table.heads[:2], f"Not earned{f' [{money.currency}]' if money.currency else ''}", *table.heads[2:]]
+        unit = f" {money.currency}"
+        plain = [(value.removesuffix(unit), span.removesuffix(unit)) for value, span in cells]
+        rows = [[*row[:2], cell, *row[2:]] for row, cell in zip(table.rows, plain, strict=True)]
+        table = replace(table, heads=heads, rows=rows)
+    note = table.note.replace("All are in sites.csv and stations.csv.", "The download holds all sites.")
+    table = replace(table, note=note, csv=csv_of(lost.ranked_sites().drop("label")), file="sites.csv")
+    return replace(section, table=table, figures=figures)
+
+
+def _certain(lost: LostTables) -> list[PageSection]:
+    """How certain it is: self-check, other assumptions, notes."""
+    _, *rest = first_screen(lost)["before"]
+    return [
+        with_download(part, lost.sensitivity, "sensitivity.csv") if part.name == "sensitivity" else part
+        for part in rest
+    ]
+
+
+def _regions(lost: LostTables) -> PageSection:
+    ranked, places = lost.ranked_regions(), lost.region_places()
+    rows = [
+        (
+            (str(row["unique_id"]), f"around {short(places[row['unique_id']])}" if row["unique_id"] in places else ""),
+            about(row["lost_kwh"], row["lost_kwh_low"], row["lost_kwh_high"]),
+            f"{row['observed_kwh']:,.0f}",
+            percent(row["lost_share"], 1),
+        )
+        for row in ranked.head(MOST_REGIONS).iter_rows(named=True)
+    ]
+    more = ranked.height - len(rows)
+    note = f"{more} further regions are in the download." if more > 0 else ""
+    table = PageTable(
+        ("Region", "Lost energy [kWh]", "Recorded [kWh]", "Lost share"), rows, note, csv=csv_of(ranked),
+        file="regions.csv",
+    )  # fmt: skip
+    figures = [(RECOVERED_REGIONS, lost)] if ranked.height > 1 else []
+    return PageSection("regions", "Regions", table=table, figures=figures)
+
+
+def _weeks(lost: LostTables) -> PageSection:
+    weeks = lost.weeks.filter(pl.col("unique_id") == "all").sort("week")
+    rows = [
+        (
+            f"{row['week']:%d %b %Y}",
+            about(row["lost_kwh"], row["lost_kwh_low"], row["lost_kwh_high"]),
+            f"{row['observed_kwh']:,.0f}",
+        )
+        for row in weeks.sort("lost_kwh", descending=True).head(5).iter_rows(named=True)
+    ]
+    heads = ("Week from", "Lost energy [kWh]", "Recorded [kWh]")
+    table = PageTable(
+        heads, rows, "The five weeks that lost most. The download holds all, by region.", csv=csv_of(lost.weeks),
+        file="weeks.csv",
+    )  # fmt: skip
+    return PageSection("weeks", "Weeks", table=table, figures=[(RECOVERED_WEEKS, lost)])
+
+
+def _ends(interval: dict[str, float]) -> tuple[float, float, float]:
+    return interval["mean"], interval["low"], interval["high"]

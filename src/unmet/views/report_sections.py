@@ -1,0 +1,195 @@
+"""The sections of a report that other pages do not have: when, what to build, what to expect, data quality, sources."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from unmet import __version__
+from unmet.views.figures.lost_week import LOST_WEEK, lost_when
+from unmet.views.figures.plan_gain import PLAN_GAIN
+from unmet.views.figures.plan_map import PLAN_MAP, plan_has_positions
+from unmet.views.page import PageSection, PageTable
+from unmet.views.stored import StoredForecast, StoredLost, StoredPlan, StoredRuns
+from unmet.views.theme import about, energy, percent, short
+
+__all__ = ["build", "csv_of", "expect", "quality", "sources", "when", "with_download"]
+
+MOST_ROWS = 20
+MOST_CSV = 400_000  # characters of one table inside the page
+
+QUALITY = {
+    "open_sessions": "sessions without an end: set aside",
+    "station_missing": "rows without a station: set aside",
+    "start_missing": "rows without a start: set aside",
+    "end_before_start": "sessions that end before they start: set aside",
+    "too_long": "sessions of more than a month: set aside",
+    "energy_negative": "sessions with negative energy: set aside",
+    "energy_missing": "sessions without an energy: set aside",
+    "energy_absurd": "sessions with more energy than a car can take: set aside",
+    "restarts_joined": "sessions joined with the one before, which the same user had just ended",
+    "duplicates": "rows that repeat another: set aside",
+    "duplicates_that_differ": "rows that repeat another with other values",
+    "ends_cut_short": "sessions cut short, because the next car was at the plug already",
+    "zero_energy": "sessions without energy: kept, since a plug was taken",
+    "ids_used_twice": "session ids that are used twice",
+    "ids_made_up": "session ids that were missing and are numbered",
+    "stations_set_aside": "rows of the station table that cannot be used",
+    "shapeless": "rows that are not in the shape of the file: set aside",
+}
+"""Counts of records in words."""
+
+
+def csv_of(table: pl.DataFrame) -> str:
+    """A table as CSV to be put into a page, cut where it would outweigh the page; lists are left out."""
+    plain = table.select(pl.exclude(pl.List, pl.Struct, pl.Array)).with_columns(pl.col(pl.Float64, pl.Float32).round(4))
+    text = plain.write_csv()
+    if len(text) <= MOST_CSV:
+        return text
+    rows = max(int(plain.height * MOST_CSV / len(text)), 1)
+    return plain.head(rows).write_csv()
+
+
+def when(lost: StoredLost) -> list[PageSection]:
+    """When demand was lost."""
+    said = lost_when(lost)
+    return [PageSection("when", "When it was lost", [said], figures=[(LOST_WEEK, lost)])] if said else []
+
+
+def build(plan: StoredPlan) -> PageSection:
+    """What to build."""
+    summary, chosen = plan.summary, plan.chosen
+    gain = summary["gain_kwh_per_week"]
+    value, span = about(**gain)
+    before, after = (percent(summary[name], 1) for name in ("served_share", "served_share_after"))
+    paragraphs = [
+        f"{summary['answer']}. That is {value} kWh per week ({span}): {before} of demand is served now, {after} with "
+        "the plan." + ("" if summary.get("cost") is None else f" It costs {summary['cost']:,.0f}.")
+    ]
+    rows = [
+        (
+            (f"{i}. {short(str(row['label']), 44)}", _reason(row)),
+            "new" if row["is_new"] else str(row["plugs_now"]),
+            f"+{row['plugs_added']}" + ("" if row["power_kw"] is None else f" x {row['power_kw']:g} kW"),
+            about(row["gain_kwh"], row["gain_kwh_low"], row["gain_kwh_high"]),
+        )
+        for i, row in enumerate(chosen.head(MOST_ROWS).iter_rows(named=True), start=1)
+    ]
+    more = chosen.height - len(rows)
+    note = (
+        "Chosen in: share of plans, each made for one draw of the estimate alone, that give this site plugs; a low one "
+        "means that another site may be as good." + (f" {more} further sites are in the download." if more else "")
+    )
+    table = PageTable(
+        ("Site", "Plugs now", "Add", "Recovers [kWh per week]"), rows, note, csv=csv_of(chosen), file="plan.csv"
+    )
+    shown: Any = plan  # it has what figures of a plan read
+    figures = [(PLAN_MAP, plan)] if plan_has_positions(shown) else []
+    return PageSection("plan", "What to build", paragraphs, table=table, figures=[*figures, (PLAN_GAIN, plan)])
+
+
+def _reason(row: dict[str, Any]) -> str:
+    now, after = row["lost_drivers"], row["lost_drivers_after"]
+    sure = f"chosen in {percent(row['chosen_share'])} of plans"
+    if row["is_new"]:
+        return f"No site is near: it recovers {row['gain_drivers']:.1f} drivers a week; {sure}"
+    use = "" if row["utilisation"] is None else f"plugs are taken {percent(row['utilisation'])} of the time; "
+    return f"Turns away {now:.1f} drivers a week now, {max(after, 0.0):.1f} with the plan; {use}{sure}"
+
+
+def expect(forecast: StoredForecast) -> PageSection:
+    """What to expect."""
+    from unmet.views.figures.forecast_fan import FORECAST_FAN
+
+    totals, zone = forecast.totals(), forecast.model.time_zone
+    hours = forecast.forecast["ds"].n_unique()
+    first = forecast.forecast["ds"].dt.convert_time_zone(zone).sort()[0]
+    peak = totals["peak"].dt.convert_time_zone(zone)
+    rows = [
+        (str(row["unique_id"]), f"{row['kwh']:,.0f}", f"{row['peak_kwh']:,.0f}", f"{at:%a %d %b, %H:%M}")
+        for row, at in zip(totals.head(MOST_ROWS).iter_rows(named=True), peak, strict=False)
+    ]
+    text = (
+        f"{energy(float(totals['kwh'].sum()))} are expected in the {hours} hours from {first:%d %B %Y, %H:%M} on, what "
+        "records will not show included."
+    )
+    table = PageTable(
+        ("Region", "Expected [kWh]", "Peak hour [kWh]", "Peak at, local time"), rows, "", csv=csv_of(totals),
+        file="forecast.csv",
+    )  # fmt: skip
+    return PageSection("forecast", "What to expect", [text], table=table, figures=[(FORECAST_FAN, forecast)])
+
+
+def quality(lost: StoredLost) -> PageSection:
+    """What became of the rows that were read."""
+    records = lost.records
+    if not records:
+        return PageSection("quality", "Data quality", ["The records were read by an earlier run, from a panel."])
+    read, kept, aside = (records[name] for name in ("rows_in", "rows_kept", "rows_set_aside"))
+    share = f" ({percent(aside / read, 1)})" if read and aside else ""
+    paragraphs = [f"Of {read:,} rows, {kept:,} were used and {aside:,} set aside{share}. None is dropped in silence."]
+    rows = [
+        (QUALITY.get(name, name.replace("_", " ")), f"{number:,}")
+        for name, number in sorted(records.get("quality", {}).items(), key=lambda item: -item[1])
+        if name != "stations"
+    ]
+    rejected = lost.rejected
+    csv = "" if rejected is None else csv_of(_without_folders(rejected))
+    note = "" if rejected is None else "The download lists rows that were set aside, with file, line, value and reason."
+    table = PageTable(("What", "Number"), rows, note, csv=csv, file="rejected.csv") if rows else None
+    return PageSection(
+        "quality", "Data quality", paragraphs, table=table, items=[str(note) for note in records["record_notes"]]
+    )
+
+
+def _without_folders(rejected: pl.DataFrame) -> pl.DataFrame:
+    """The table without the folders of the files: a report is for others to read."""
+    if "file" not in rejected.columns:
+        return rejected
+    return rejected.with_columns(pl.col("file").str.split("/").list.last())
+
+
+def sources(runs: StoredRuns) -> PageSection:
+    """What the report was made from."""
+    verbs = {"lost": "lost demand", "plan": "plan", "forecast": "forecast"}
+    rows = [
+        (
+            verbs[run.kind],
+            run.folder.resolve().name,
+            str(run.summary.get("seed", "")),
+            str(run.summary.get("version", "")),
+            run.digest,
+        )
+        for run in runs.runs
+    ]
+    heads = ("Run", "Folder", "Seed", "Version", "SHA-256 of its summary")
+    items = [*_lost_source(runs.lost)] if runs.lost else []
+    return PageSection(
+        "provenance", "What it was made from", table=PageTable(heads, rows, "", file="runs.csv"), items=items
+    )
+
+
+def _lost_source(lost: StoredLost) -> list[str]:
+    records, summary = lost.records, lost.summary
+    items = []
+    if records.get("formats"):
+        names = ", ".join(f"{Path(name).name} ({form})" for name, form in records["formats"].items())
+        items.append(f"Files: {names}.")
+    given = summary.get("given") or {}
+    said = "".join(f", {name} set to {value:g}" for name, value in given.items() if value is not None)
+    items.append(
+        f"Estimate: {summary['draws']} draws, seed {summary['seed']}, {percent(lost.interval)} ranges, energies of "
+        f"lost drivers {summary.get('energies', 'seen')}{said}; local time is {lost.time_zone}. This page: unmet "
+        f"{__version__}."
+    )
+    return items
+
+
+def with_download(section: PageSection, table: pl.DataFrame, file: str) -> PageSection:
+    """The section, whose table can be downloaded whole."""
+    if section.table is None:
+        return section
+    return replace(section, table=replace(section.table, csv=csv_of(table), file=file))

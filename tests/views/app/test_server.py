@@ -1,0 +1,215 @@
+"""The server: who may ask what, uploads, jobs and tables."""
+
+from __future__ import annotations
+
+import gzip
+import time
+
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from starlette.testclient import TestClient
+
+from tests.small_network import STATIONS, records
+from tests.views.runs import write_lost, write_plan
+from unmet.errors import InputError
+from unmet.views.app.jobs import Jobs
+from unmet.views.app.server import make_server
+from unmet.views.app.settings import Limits, Settings
+from unmet.views.app.work import check_rows
+
+HERE = "http://127.0.0.1:8050"
+TOKEN = "a-token-that-is-long-enough"  # noqa: S105
+LIMITS = Limits(upload_bytes=3_000_000, upload_rows=20_000, body_bytes=10_000)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory) -> tuple:
+    made = tmp_path_factory.mktemp("given")
+    return write_lost(made / "lost"), write_plan(made / "plan")
+
+
+@pytest.fixture(scope="module")
+def server(runs, tmp_path_factory):
+    made = make_server(Settings(runs=runs, folder=tmp_path_factory.mktemp("app"), limits=LIMITS))
+    yield made
+    made.state.state.close()
+
+
+@pytest.fixture(scope="module")
+def visitor(server) -> TestClient:
+    return TestClient(server, base_url=HERE)  # not entered: the city is not built before it is asked for
+
+
+def test_tables_and_files_of_runs(visitor, runs):
+    sites = visitor.get("/api/runs/given/tables/sites").json()
+    stored = pl.read_parquet(runs[0] / "sites.parquet")
+    assert sites["total"] == stored.height
+    assert sites["rows"][0]["lost_kwh"] == pytest.approx(stored["lost_kwh"].max(), abs=1e-3)
+    assert visitor.get("/api/runs/given/summary").json()["plan"]["plugs"] == 3
+    file = visitor.get("/api/runs/given/files/sites.csv")
+    assert file.content == (runs[0] / "sites.csv").read_bytes()
+    assert "attachment" in file.headers["content-disposition"]
+    page = visitor.get("/api/runs/given/report")
+    assert "About" in page.text
+    assert "sandbox" in page.headers["content-security-policy"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["files/..%2F..%2Fetc%2Fpasswd", "files/../summary.json", "files/summary.json", "files/sites.csv%00.png",
+     "tables/..", "files/.unmet-run"],
+)  # fmt: skip
+def test_paths_lead_nowhere_but_to_tables(visitor, path):
+    answer = visitor.get(f"/api/runs/given/{path}")
+    assert answer.status_code in (404, 422) or b"<title>unmet" in answer.content
+    assert b"root:" not in answer.content
+
+
+@pytest.mark.parametrize("name", ["..", "%2e%2e%2f", "0" * 16, "GIVEN"])
+def test_runs_are_named_by_jobs_alone(visitor, name):
+    assert visitor.get(f"/api/runs/{name}/summary").status_code in (404, 422)
+
+
+def test_every_answer_binds_the_browser(visitor):
+    for path in ("/", "/docs", "/api/health", "/api/nothing"):
+        headers = visitor.get(path).headers
+        assert headers["x-content-type-options"] == "nosniff"
+        assert "default-src 'none'" in headers["content-security-policy"]
+        assert "unsafe-eval" not in headers["content-security-policy"]
+        assert headers["referrer-policy"] == "no-referrer"
+    assert "https://" not in visitor.get("/docs").text
+    assert visitor.get("/swagger/swagger-ui-bundle.js").status_code == 200
+    assert "/api/city/what-if" in visitor.get("/docs/openapi.json").json()["paths"]
+
+
+def test_other_sites_and_other_names_are_refused(visitor):
+    assert visitor.get("/api/health", headers={"host": "evil.example"}).status_code == 400
+    asked = {"origin": "https://evil.example"}
+    assert visitor.post("/api/plan", json={"plugs": 1}, headers=asked).status_code == 403
+    assert visitor.post("/api/plan", json={"budget": 5}, headers={"origin": HERE}).status_code == 400
+
+
+def test_an_address_that_others_reach_needs_a_token(monkeypatch, tmp_path, runs):
+    monkeypatch.delenv("UNMET_TOKEN", raising=False)
+    options = {"runs": runs, "port": 1, "folder": tmp_path, "seed": 1, "limits": LIMITS}
+    with pytest.raises(InputError, match="set a token"):
+        Settings.checked(host="0.0.0.0", token_file=None, **options)  # noqa: S104
+    (tmp_path / "token").write_text("short")
+    with pytest.raises(InputError, match="easily guessed"):
+        Settings.checked(host="0.0.0.0", token_file=tmp_path / "token", **options)  # noqa: S104
+    (tmp_path / "token").write_text(f"{TOKEN}\n")
+    settings_ = Settings.checked(host="0.0.0.0", token_file=tmp_path / "token", **options)  # noqa: S104
+    visitor = TestClient(make_server(settings_), base_url="http://city.example", follow_redirects=False)
+    assert visitor.get("/api/health").status_code == 401
+    assert visitor.get("/api/health", headers={"authorization": "Bearer wrong"}).status_code == 401
+    assert visitor.get("/api/health", headers={"authorization": f"Bearer {TOKEN}"}).status_code == 200
+    assert visitor.get("/").headers["location"] == "/login"
+    assert visitor.get("/_dash-layout").status_code == 401
+    assert visitor.post("/login", data={"token": "wrong"}).status_code == 401
+    welcome = visitor.post("/login", data={"token": TOKEN})
+    assert welcome.status_code == 303
+    assert "HttpOnly" in welcome.headers["set-cookie"]
+    assert TOKEN not in welcome.headers["set-cookie"]
+    assert visitor.get("/api/health").status_code == 200  # by its cookie
+
+
+def test_uploads_have_limits(visitor, server):
+    big = b"x" * (LIMITS.upload_bytes + 1)
+    assert visitor.post("/api/records?name=a.csv", content=big).status_code == 413
+    pieces = (b"x" * 500_000 for _ in range(8))  # of no declared length
+    assert visitor.post("/api/records?name=a.csv", content=pieces).status_code == 413
+    assert visitor.post("/api/records?name=a.exe", content=b"MZ").status_code == 400
+    assert visitor.post("/api/records?name=a.csv", content=b"").status_code == 400
+    assert visitor.post("/api/city/what-if", content=b" " * 20_000).status_code == 413
+    odd = visitor.post("/api/records?name=..%2F..%2F..%2Fevil.csv", content=b"a,b\n1,2\n")
+    assert odd.status_code == 201
+    kept = server.state.state.uploads.named(odd.json()["id"]).sessions[0]
+    assert kept.is_relative_to(server.state.state.folder)
+    assert "evil" not in kept.name
+    assert not [
+        path for path in server.state.state.folder.rglob("*") if path.is_file() and path.stat().st_size > 1_000_000
+    ]
+
+
+def test_files_that_unpack_to_too_much_are_refused(tmp_path):
+    bomb = tmp_path / "bomb.csv.gz"
+    bomb.write_bytes(gzip.compress(b"0" * 30_000_000))
+    with pytest.raises(InputError, match="unpacks to more"):
+        check_rows(bomb, 1000, 100_000)
+    long = tmp_path / "long.csv"
+    long.write_bytes(b"1\n" * 2000)
+    with pytest.raises(InputError, match="more than 1,000 lines"):
+        check_rows(long, 1000, 100_000)
+
+
+def wait(visitor: TestClient, job: str) -> dict:
+    for _ in range(1200):
+        found = visitor.get(f"/api/jobs/{job}").json()
+        if found["state"] in ("done", "failed", "cancelled"):
+            return found
+        time.sleep(0.1)
+    raise AssertionError(f"the job did not end: {found}")
+
+
+def test_uploaded_records_become_a_run(visitor):
+    sessions, stations = records(days=21)[0].write_csv().encode(), STATIONS.write_csv().encode()
+    upload = visitor.post("/api/records?name=june.csv", content=sessions).json()["id"]
+    assert visitor.post(f"/api/records/{upload}/stations?name=s.csv", content=stations).json()["has_stations"]
+    asked = {"time_zone": "Europe/Copenhagen", "regions": "2"}
+    job = visitor.post(f"/api/records/{upload}/recover", json=asked).json()
+    done = wait(visitor, job["id"])
+    assert (done["state"], done["error"], done["progress"]) == ("done", "", 1.0)
+    found = visitor.get(f"/api/runs/{job['id']}/summary").json()["lost"]
+    assert found["lost_kwh"]["mean"] > 0
+    assert found["records"]["formats"] == {"june.csv": "generic"}
+    assert visitor.get(f"/api/runs/{job['id']}/files/sites.xlsx").content[:2] == b"PK"
+    nonsense = visitor.post("/api/records?name=n.csv", content=b"a,b\n1,2\n").json()["id"]
+    failed = wait(visitor, visitor.post(f"/api/records/{nonsense}/recover", json={}).json()["id"])
+    assert failed["state"] == "failed"
+    assert failed["error"].endswith(".")
+    assert "Traceback" not in failed["error"]
+
+
+def forever(folder, asked, say) -> None:
+    """Work that never ends."""
+    (folder / "half.txt").write_text("half")
+    say("Working", 0.5)
+    time.sleep(600)
+
+
+def test_a_cancelled_job_ends_and_leaves_nothing(tmp_path):
+    jobs = Jobs(tmp_path, LIMITS)
+    first, second = (jobs.start("test", forever, {}) for _ in range(2))
+    until = time.monotonic() + 60
+    while first.progress < 0.5 and time.monotonic() < until:
+        time.sleep(0.05)
+    assert (first.state, second.state) == ("running", "waiting")  # one at a time
+    jobs.cancel(second.id)
+    jobs.cancel(first.id)
+    while {first.state, second.state} != {"cancelled"} and time.monotonic() < until:
+        time.sleep(0.05)
+    assert {first.state, second.state} == {"cancelled"}
+    assert not first.run.exists()
+
+
+def test_no_request_breaks_the_server(server):
+    schemathesis = pytest.importorskip("schemathesis")
+    server.state.state.city.warm_up()
+    schema = schemathesis.openapi.from_asgi("/openapi.json", server, headers={"host": "127.0.0.1"})
+    tried = set()
+    for found in schema.get_all_operations():
+        operation = found.ok()
+
+        @settings(
+            max_examples=6, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck)
+        )
+        @given(operation.as_strategy())
+        def ask(case) -> None:
+            answer = case.call(headers={"host": "127.0.0.1"}, timeout=120)
+            assert answer.status_code < 500, (case, answer.text)
+            tried.add((case.method, case.path, answer.status_code))
+
+        ask()
+    assert len({path for _, path, _ in tried}) == len(server.openapi()["paths"])
+    assert any(status == 200 for _, _, status in tried)

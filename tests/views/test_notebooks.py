@@ -1,0 +1,42 @@
+"""Objects show themselves in notebooks with the figures of the report."""
+
+from __future__ import annotations
+
+import pytest
+
+import unmet
+from tests.small_network import STATIONS, records
+from tests.views.runs import write_plan
+from unmet.errors import InputError
+from unmet.views.figures.site_map import SITE_MAP
+from unmet.views.lost_report import LostReport
+
+
+@pytest.fixture(scope="module")
+def panel() -> unmet.Panel:
+    return unmet.build_panel(records()[0], STATIONS, regions=2, time_zone="Europe/Copenhagen")
+
+
+def test_a_panel_shows_its_records(panel):
+    assert f"{panel.sessions.height:,}" in panel._repr_html_()
+    assert sum(panel.plot().data[0].y) == pytest.approx(panel.sessions["energy_kwh"].sum(), rel=1e-3)
+
+
+def test_lost_demand_shows_the_answer_and_the_reports_figures(panel):
+    lost = unmet.LostDemand(draws=60)
+    assert "LostDemand" in lost._repr_html_()  # not fitted yet
+    lost.fit(panel)
+    bundle = lost._repr_mimebundle_()
+    assert "of charging demand was lost" in bundle["text/html"].replace("\N{NO-BREAK SPACE}", " ")
+    assert "Station &lt;West&gt;" in bundle["text/html"]
+    assert lost.plot() == SITE_MAP.draw(LostReport.of(lost))
+    for what in ("when", "weeks", "regions"):
+        assert lost.plot(what).data
+    with pytest.raises(InputError, match="choose one of map, when"):
+        lost.plot("nothing")
+
+
+def test_runs_show_their_answer(tmp_path):
+    runs = unmet.open_runs(write_plan(tmp_path / "plan"))
+    assert "3 plugs at 2 sites" in runs._repr_html_()
+    assert runs.plot().data
