@@ -165,7 +165,7 @@ def forecaster_of(run: Run, time_zone: str) -> Forecaster:
     """
     oracle = run.model == ORACLE
     if run.backbone in DIRECT:  # nothing is trained by epochs, and one hour ahead is one of its horizons
-        return Forecaster(
+        direct: Forecaster = Forecaster(
             run.backbone,
             UNAWARE if oracle else run.model,
             levels=LEVELS,
@@ -174,7 +174,8 @@ def forecaster_of(run: Run, time_zone: str) -> Forecaster:
             target="y_true" if oracle else "y",
             time_zone=time_zone,
         )
-    return Forecaster(
+        return direct
+    network: Forecaster = Forecaster(
         run.backbone,
         UNAWARE if oracle else run.model,
         levels=LEVELS,
@@ -188,6 +189,7 @@ def forecaster_of(run: Run, time_zone: str) -> Forecaster:
         time_zone=time_zone,
         workers=1,
     )
+    return network
 
 
 def lost_energy(panel: pl.DataFrame, since: dt.datetime | None = None, interval: float = 0.9) -> dict[str, float]:
