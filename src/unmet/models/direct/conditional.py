@@ -22,6 +22,7 @@ Floats = NDArray[np.float64]
 
 NEIGHBOURS = 200  # past forecasts that make up a distribution
 WINDOW = 13 * 168  # hours before, in which these are looked for
+LEAST_FACTOR = 0.2  # by which a neighbour is scaled, and its inverse the largest
 POINTS = 60  # expected values at which distributions are computed; linear in between, proportional beyond
 
 
@@ -59,9 +60,10 @@ def conditional_quantiles(expected: Floats, came: Floats, asked: Floats, levels:
             first = min(max(centre - k // 2, 0), n - k)
             sample = np.empty(k)
             for i in range(k):
-                # A neighbour that expected a little more or less is scaled to this expected value.
-                factor = points[p] / mean[first + i] if mean[first + i] > 0 else 1.0
-                sample[i] = value[first + i] * min(max(factor, 0.2), 5.0)
+                # A neighbour that expected a little more or less is scaled to this expected value. With few past
+                # forecasts, as in a region that opened yesterday, what came stands as it is.
+                factor = points[p] / mean[first + i] if mean[first + i] > 0 and n >= NEIGHBOURS else 1.0
+                sample[i] = value[first + i] * min(max(factor, LEAST_FACTOR), 1 / LEAST_FACTOR)
             sample.sort()
             for j in range(number):
                 at = levels[j] * (k - 1)
@@ -71,7 +73,8 @@ def conditional_quantiles(expected: Floats, came: Floats, asked: Floats, levels:
             table[p, number] = sample.mean()
             table[p, number + 1] = np.searchsorted(sample, 0.0, side="right") / k
         inside = np.minimum(np.maximum(asked[:, r], points[0]), points[-1])
-        beyond = np.where(inside > 0, asked[:, r] / np.maximum(inside, 1e-300), 1.0)
+        beyond = np.where(inside > 0, asked[:, r] / np.maximum(inside, 1e-300), 1.0) if n >= NEIGHBOURS else inside**0
+        beyond = np.minimum(np.maximum(beyond, LEAST_FACTOR), 1 / LEAST_FACTOR)
         for j in range(number + 2):
             values = np.interp(inside, points, table[:, j])
             made[:, r, j] = values * beyond if j <= number else values
