@@ -87,6 +87,24 @@ def test_people_read_a_table(folder):
     assert "Station &lt;West&gt;" in page or "Station <West>" not in page
 
 
+def test_costs_and_candidates_come_in_files(folder):
+    (folder / "costs.csv").write_text(
+        "site_id,power_kw,plug_cost,site_cost,most_plugs,grid_kw\n,,3000,5000,,\na,,2000,,1,\ncorner,11,900,,2,30\n"
+    )
+    (folder / "places.csv").write_text("name,lat,lon,power_kw\ncorner,55.601,12.501,11\n")
+    out = json.loads(
+        run("plan", folder / "run", "--budget", 30000, "--costs", folder / "costs.csv", "--candidates",
+            folder / "places.csv", "--out", folder / "priced", "--json")
+    )  # fmt: skip
+    table = pl.read_parquet(folder / "priced" / "plan.parquet")
+    added = dict(table.select("site_id", "plugs_added").iter_rows())
+    cost = sum({"a": 2000 * k, "corner": 900 * k}.get(site, 3000 * k + 5000) for site, k in added.items() if k)
+    assert out["cost"] == cost <= 30000
+    assert added["a"] <= 1
+    assert added["corner"] <= 2
+    assert table["is_new"].sum() == 1
+
+
 @pytest.fixture
 def refused(folder, capsys, monkeypatch):
     """Call the command where it must refuse: the sentence that it gives."""

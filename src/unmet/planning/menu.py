@@ -119,10 +119,11 @@ def make_menu(
         if not allowed[s]:
             continue
         for power, curve in supply.curves.items():
-            most = _most(site_ids[s], power, float(own_kw[s]), costs, most_per_site[s], curve.most)
+            kw = float(own_kw[s]) if power is None else power
+            most = _most(site_ids[s], kw, costs, most_per_site[s], curve.most)
             gain = curve.mean_kwh
             for k in range(1, most + 1):
-                cost = costs.of(site_ids[s], power, k)
+                cost = costs.of(site_ids[s], kw, k)
                 columns.append((s, k, np.nan if power is None else power, gain[k], np.nan if cost is None else cost))
     table = np.array(columns, float).reshape(-1, 5)
     site, plugs = table[:, 0].astype(np.int64), table[:, 1].astype(np.int64)
@@ -131,12 +132,11 @@ def make_menu(
     return Menu(tuple(site_ids), tuple(supplies), own, options, table[:, 4])
 
 
-def _most(site_id: str, power: float | None, own_kw: float, costs: Costs, asked: int | None, curve_most: int) -> int:
-    """Further plugs that fit at a site, and gain something."""
-    space, grid_kw = costs.limits(site_id, power)
+def _most(site_id: str, kw: float, costs: Costs, asked: int | None, curve_most: int) -> int:
+    """Further plugs of a power that fit at a site, and gain something."""
+    space, grid_kw = costs.limits(site_id, kw)
     most = min(limit for limit in (curve_most, asked, space) if limit is not None)
     if grid_kw is not None:
-        kw = own_kw if power is None else power
         if not np.isfinite(kw):
             raise InputError(
                 f"The grid limit of {site_id} cannot be applied, as the power of its plugs is not known: give --power, "

@@ -199,12 +199,15 @@ def plan(
     change = Change(more_cars, stay_hours, idle_cut, tuple(closed), tuple(competitors))
     progress("Reading the drivers")
     read = read_source(source, draws=draws, interval=interval, seed=seed)
-    asked = given_costs(plug_cost, site_cost, costs, read.truth.panel.sites["site_id"])
+    ids = read.truth.panel.sites["site_id"]
+    places = None if candidates is None else given_candidates(candidates, ids)
+    names = ids if places is None else pl.concat([ids, pl.Series(places.name)])
+    asked = given_costs(plug_cost, site_cost, costs, names)
     if money is not None and not asked.known:
         raise InputError("A payback needs costs: give --plug-cost (and --site-cost), or a table with --costs.")
     change.check(read.truth)
     makes = _Maker(read, target, asked, money, tuple(powers) or (None,), most_per_site, workers)
-    return makes.plan(change, growth, horizon, candidates, propose, progress)
+    return makes.plan(change, growth, horizon, places, propose, progress)
 
 
 def _check_numbers(
@@ -239,15 +242,12 @@ class _Maker:
         change: Change,
         growth: float,
         horizon: int,
-        candidates: Any,
+        places: Candidates | None,
         propose: int,
         progress: Callable[[str], None],
     ) -> Plan:
         """All steps, in order."""
         truth = self.read.truth
-        places: Candidates | None = None
-        if candidates is not None:
-            places = given_candidates(candidates, truth.panel.sites["site_id"])
         stages: list[Stage] = []
         built, power, year_of = np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64)
         # 1. Year by year: what every plug would gain, and which ones to add.
@@ -316,7 +316,8 @@ class _Maker:
     ) -> Menu:
         truth = world.truth
         ids = [*truth.panel.sites["site_id"].to_list(), *(places.name if places else ())]
-        kw = np.concatenate([truth.stays.power_kw, np.full(len(attracted), np.nan)])
+        new_kw = [np.nan if power is None else power for power in (places.power_kw if places else ())]
+        kw = np.concatenate([truth.stays.power_kw, np.array(new_kw, float)])
         allowed = np.concatenate([truth.is_open & (world.capacity > 0), np.ones(len(attracted), bool)])
         most = [*[self.most_per_site] * truth.sites, *(places.most_plugs if places else ())]
         everyone = [*supplies, *(part.supply for part in attracted)]
