@@ -25,7 +25,7 @@ __all__ = ["STORY", "Story", "print_story", "tell_story"]
 STORY = "lost-demand.html"
 """The report of the demonstration."""
 REGIONS = "10"
-PLUGS = 40
+PLUGS, DRAWS = 20, 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,8 @@ def tell_story(city: City, queue: str, penetration: float, seed: int, folder: Pa
     outcome = simulate(prepare(city), Scenario(queue=queue, penetration=penetration, seed=seed))
     hidden = outcome.arrivals.filter(pl.col("outcome") == "lost")
     panel = build_panel(outcome.sessions, outcome.stations, regions=REGIONS, time_zone=city.time_zone)
-    fitted = LostDemand(seed=seed).fit(panel)
+    # A lost driver of the simulation wanted energy up to 80 %.
+    fitted = LostDemand(energies="to-80", draws=DRAWS, seed=seed).fit(panel)
     report = LostReport.of(fitted)
     for name in ("recovered", "plan"):
         (folder / name).mkdir()
