@@ -64,8 +64,10 @@ def _total_rows(total: Table) -> list[tuple[str, str, str]]:
     def both(queue: str, aware: str, unaware: str) -> tuple[str, str]:
         cells = [(queue, p) for p in PENETRATIONS]
         theirs = listed([(paper(aware, *c), paper(unaware, *c)) for c in cells])
-        here = [(total.ours(m, queue=q, penetration=p) for m in (aware, unaware)) for q, p in cells]
-        return theirs, listed([(a, b) for a, b in here])
+        here = [
+            (total.ours(aware, queue=q, penetration=p), total.ours(unaware, queue=q, penetration=p)) for q, p in cells
+        ]
+        return theirs, listed(here)
 
     rows = []
     for queue in QUEUES:

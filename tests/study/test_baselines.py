@@ -19,7 +19,9 @@ from unmet.study.baselines import BASELINES
 from unmet.study.baselines.cqrnn import GRID
 from unmet.study.baselines.ratio import weighted_quantiles
 from unmet.study.cells import perform, plan
+from unmet.study.execute import execute
 from unmet.study.scenes import Scene
+from unmet.study.store import Store
 
 HOURS = 24 * 7 * 26
 
@@ -114,3 +116,15 @@ def test_a_baseline_is_scored_as_a_model_is():
         assert row["tilted_loss"] > 0
         assert row["tilted_loss_true"] <= row["tilted_loss"]  # the largest true demand is no less than the largest seen
         assert 0.5 < row["icp"] <= 1
+
+
+def test_baselines_run_in_other_processes_as_they_do_here(tmp_path):
+    """Networks and baselines of one scene, two at a time: the same rows as one at a time."""
+    scene = small_scene(hours=24 * 40)
+    runs = plan([scene], ["quantile", "seen-over-exposed", "poisson"], ["seasonal"], 1, 1, 1)
+    rows = []
+    for workers in (1, 2):
+        store = Store(tmp_path / str(workers))
+        assert not execute(runs, [scene], store, workers=workers).failed
+        rows.append(store.rows(runs))
+    assert rows[0].equals(rows[1])

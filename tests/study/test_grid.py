@@ -454,3 +454,15 @@ def test_market_shares_are_judged_in_units_of_true_demand(tmp_path):
     cell = study_cells(runs, store).row(by_predicate=pl.col("model") == "tobit", named=True)
     assert cell["gap_closed"] == pytest.approx(0.5)
     assert cell["tilted_loss"] == 9
+
+
+def test_a_gap_is_of_the_scenes_that_all_its_models_share(tmp_path):
+    """A model that was run in the easier of two cities only must not look better for it."""
+    runs = plan(cities_of("first-come", 2), ["quantile", "tobit", "oracle"], ["linear"], 2, 1)
+    store = Store(tmp_path)
+    level = {"quantile": 3.0, "tobit": 2.0, "oracle": 1.0}
+    for run in runs:
+        if run.model != "tobit" or run.city == 0:
+            store.write(run, made_up(run, level[run.model] * (1 + run.city)))
+    cell = study_cells(runs, store).row(by_predicate=pl.col("model") == "tobit", named=True)
+    assert (cell["scenes"], cell["gap_closed"]) == (1, pytest.approx(0.5))

@@ -15,6 +15,7 @@ from unmet.models.backbones import BACKBONES
 from unmet.models.direct import DIRECT
 from unmet.models.likelihoods import LIKELIHOODS
 from unmet.registry import Registry
+from unmet.study.baselines import BASELINES
 from unmet.study.cells import ORACLE, Run
 from unmet.study.scenes import Scene
 
@@ -22,30 +23,38 @@ __all__ = ["pack", "unpack"]
 
 
 def pack(scene: Scene, runs: Sequence[Run]) -> bytes:
-    """A scene, and the backbones and likelihoods of runs that were registered by a call.
+    """A scene, and the backbones, likelihoods and baselines of runs that were registered by a call.
 
     Such a class goes along with all that its module defines and it uses; other modules it must find where it arrives.
     """
-    backbones = _only_here(BACKBONES, (run.backbone for run in runs if run.backbone not in DIRECT))
-    likelihoods = _only_here(LIKELIHOODS, (run.model for run in runs if run.model != ORACLE))
-    parts = (*backbones.values(), *likelihoods.values())
+    known = BASELINES.names()
+    networks = [run for run in runs if run.model not in known]
+    found = (
+        _only_here(BACKBONES, (run.backbone for run in networks if run.backbone not in DIRECT)),
+        _only_here(LIKELIHOODS, (run.model for run in networks if run.model != ORACLE)),
+        _only_here(BASELINES, (run.model for run in runs if run.model in known)),
+    )
+    parts = [part for kind in found for part in kind.values()]
     with _by_value({sys.modules[part.__module__] for part in parts}):
         try:
-            return bytes(cloudpickle.dumps((scene, *(list(found.values()) for found in (backbones, likelihoods)))))
+            return bytes(cloudpickle.dumps((scene, *(list(kind.values()) for kind in found))))
         except Exception as error:
+            names = ", ".join(name for kind in found for name in kind)
             raise InputError(
-                f"{', '.join([*backbones, *likelihoods])} cannot be sent to other processes ({error}): run with "
+                f"{names} cannot be sent to other processes ({error}): run with "
                 "--workers 1, or install the package that it is in with an entry point."
             ) from None
 
 
 def unpack(parcel: bytes) -> Scene:
     """The scene of a parcel; its parts are registered here."""
-    scene, backbones, likelihoods = cloudpickle.loads(parcel)
+    scene, backbones, likelihoods, baselines = cloudpickle.loads(parcel)
     for backbone in backbones:
         BACKBONES.register(backbone)
     for likelihood in likelihoods:
         LIKELIHOODS.register(likelihood)
+    for baseline in baselines:
+        BASELINES.register(baseline)
     return scene  # type: ignore[no-any-return]
 
 

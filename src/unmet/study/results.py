@@ -46,7 +46,9 @@ def study_cells(runs: Sequence[Run], store: Store) -> pl.DataFrame:
             model: _losses(rows, {**scene, "model": model, "backbone": beside}, unit) for model in (UNAWARE, ORACLE)
         }
         losses = _losses(rows, named, unit)
-        unaware, oracle = (_mean(peers[model]) for model in (UNAWARE, ORACLE))
+        # Of a study that is under way, models are compared on the scenes that all three have been run on.
+        shared = set(losses) & set(peers[UNAWARE]) & set(peers[ORACLE])
+        own, unaware, oracle = (_mean(_only(each, shared)) for each in (losses, peers[UNAWARE], peers[ORACLE]))
         cells.append(
             named
             | {
@@ -68,7 +70,7 @@ def study_cells(runs: Sequence[Run], store: Store) -> pl.DataFrame:
                 "tilted_loss_kwh": part["tilted_loss_kwh"].mean(),
                 **_lost(part, "lost"),
                 **_lost(part, "lost_all"),
-                "gap_closed": _gap(unaware, _mean(losses), oracle),
+                "gap_closed": _gap(unaware, own, oracle),
                 "judged": None if unaware is None or oracle is None else unaware - oracle >= JUDGED_FROM * oracle,
                 "p_value": _p_value(losses, peers[UNAWARE]) if named["model"] != UNAWARE else None,
                 # What the paper prints of market shares is taken to be in units of true demand.
@@ -144,6 +146,10 @@ def _losses(rows: pl.DataFrame, named: dict[str, Any], unit: str) -> dict[str, f
         return {}
     means = _by_scene(part)
     return dict(zip(means["scene"].to_list(), means[unit].to_list(), strict=True))
+
+
+def _only(losses: dict[str, float], scenes: set[str]) -> dict[str, float]:
+    return {scene: loss for scene, loss in losses.items() if scene in scenes}
 
 
 def _mean(losses: dict[str, float]) -> float | None:

@@ -45,6 +45,10 @@ MODEL_STYLE: dict[str, tuple[str, str]] = {  # colour, marker
     "censored-quantile": ("#D55E00", "triangle-up"),
     "exposure": ("#009E73", "star"),
     "oracle": ("#1f2933", "x"),
+    "seen-over-exposed": ("#CC79A7", "triangle-down"),
+    "poisson": ("#56B4E9", "hexagon"),
+    "cqrnn": ("#7F3C8D", "pentagon"),
+    "identity-graph": ("#8a6d3b", "cross"),
 }
 
 REGION_COLOURS = (

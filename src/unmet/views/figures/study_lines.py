@@ -32,7 +32,8 @@ def _lines(measures: list[tuple[str, str, float | None]]) -> Callable[[StudyRepo
             for col, (measure, title, reference) in enumerate(measures, start=1):
                 for model in report.models():
                     cells = [report.cell(group, model, value) for value in columns]
-                    _line(figure, names, cells, measure, model, row, col, first=row == 1 and col == 1)
+                    shown = f"{measure}_true" if measure in IN_TRUE and _by_share(report) else measure
+                    _line(figure, names, cells, shown, model, row, col, first=row == 1 and col == 1)
                 figure.update_yaxes(title=title, row=row, col=col)
                 if reference is not None:
                     figure.add_hline(reference, line={"color": FAINT, "dash": "dot"}, row=row, col=col)
@@ -62,9 +63,20 @@ def _line(
     )  # fmt: skip
 
 
+IN_TRUE = ("tilted_loss", "mil")  # of market shares, these are shown in units of true demand
+
+
+def _by_share(report: StudyReport) -> bool:
+    return report.experiment.across == "share"
+
+
+def _unit(report: StudyReport) -> str:
+    return f"in units of each region's largest {'true' if _by_share(report) else 'observed'} demand"
+
+
 def _loss_caption(report: StudyReport) -> str:
     return (
-        "Tilted loss on true demand, in units of each region's largest observed demand, summed over regions and the "
+        f"Tilted loss on true demand, {_unit(report)}, summed over regions and the "
         "0.05, 0.5 and 0.95 quantiles; whiskers are one standard deviation over scenes. Lower is better."
     )
 
@@ -72,7 +84,7 @@ def _loss_caption(report: StudyReport) -> str:
 def _interval_caption(report: StudyReport) -> str:
     return (
         "Left: share of true demand inside the 90 % interval in the most censored region, as the paper has it (dotted: "
-        "0.9). Right: mean length of the interval over all regions, in units of each region's largest observed demand."
+        f"0.9). Right: mean length of the interval over all regions, {_unit(report)}."
     )
 
 
