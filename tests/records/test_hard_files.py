@@ -220,12 +220,12 @@ def test_watt_hours_few_sessions_and_several_missing_columns(tmp_path):
     assert records.sessions["energy_kwh"].sum() == pytest.approx(sum(row["kwh"] for row in rows), abs=0.1)
     assert any("in Wh" in note for note in records.notes)
     assert any("only 50 sessions, too few" in note for note in records.notes)
-    renamed = "\n".join(["Wo,Ladebeginn,Ladeende,Menge", *lines[1:]])
+    renamed = "\n".join(["Wo,Steckbeginn,Steckende,Menge", *lines[1:]])
     (tmp_path / "b.csv").write_text(renamed + "\n")
     with pytest.raises(InputError) as error:
         read_records(tmp_path / "b.csv", now=NOW)
     said = str(error.value)
     assert all(f"--map {entry}=" in said for entry in ("start", "end", "energy_kwh", "station_id"))
-    assert "start=Ladebeginn" in said
-    assert "end=Ladeende" in said
+    assert "start=Steckbeginn" in said
+    assert "end=Steckende" in said
     assert "energy_kwh=Menge" in said
