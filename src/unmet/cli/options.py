@@ -25,8 +25,11 @@ Seed = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print the summary as JSON on standard output.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is at --out already.")]
 TripsFile = Annotated[
-    Path | None, typer.Option("--trips", help="Your own trips: CSV, Parquet, or a folder or pattern of Parquet files. "
-                 "Default: the built-in city's.")
+    Path | None,
+    typer.Option(
+        "--trips",
+        help="Your own trips: CSV, Parquet, or a folder or pattern of Parquet files. Default: the built-in city's.",
+    ),
 ]
 StationsFile = Annotated[
     Path | None, typer.Option("--stations", help="Your own stations, CSV or Parquet. Default: the built-in city's.")
