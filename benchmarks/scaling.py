@@ -1,7 +1,7 @@
 """Time and memory by size: trips streamed through a simulation, sessions read and estimated.
 
     python -m benchmarks.scaling                 # up to ten million trips and a million sessions
-    python -m benchmarks.scaling --full          # 100 million of each: hours of a quiet machine, 30 GB of disk
+    python -m benchmarks.scaling --full          # 100 million of each: a quiet machine, tens of GB of disk
     python -m benchmarks.scaling trips 1e5 1e6   # one kind, these sizes
 
 Inputs are generated first, and not measured. Each size runs in a process of its own; memory is its peak. CPU time is
@@ -147,7 +147,7 @@ def measured(kind: str, size: int, folder: Path) -> dict[str, float]:
 
 
 def measure(kind: str, size: int, folder: Path) -> None:
-    """Do the work once to compile and import, on nothing that counts, then measure it."""
+    """Do the work and measure it, imports included."""
     begun, before = time.perf_counter(), _cpu()
     found = WORK[kind](folder)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
