@@ -21,15 +21,15 @@ from playwright.sync_api import Browser, sync_playwright
 
 IMAGES = Path(__file__).parent / "images"
 DESKTOP, PHONE = {"width": 1200, "height": 1500}, {"width": 390, "height": 1100}
-WAIT_MS = 4000
+WAIT_MS, SLOW_MS = 4000, 600_000
 UNMET = [sys.executable, "-m", "unmet"]
 
 
 def shoot(browser: Browser, address: str, name: str, size: dict[str, Any], ready: str) -> None:
     """Save what a window of this size shows."""
     page = browser.new_page(viewport=size)  # type: ignore[arg-type]
-    page.goto(address, timeout=120_000)
-    page.wait_for_selector(ready, timeout=120_000)
+    page.goto(address, timeout=SLOW_MS)
+    page.wait_for_selector(ready, timeout=SLOW_MS)
     page.wait_for_timeout(WAIT_MS)
     out = IMAGES / f"{name}.png"
     page.screenshot(path=str(out))

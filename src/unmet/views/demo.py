@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import polars as pl
@@ -41,24 +42,32 @@ class Story:
 
 def tell_story(city: City, queue: str, penetration: float, seed: int, folder: Path) -> Story:
     """Simulate, hide what was lost, recover it, plan; runs and the report go into the folder."""
-    from unmet.planning.plan import plan
-    from unmet.views.plan import write_plan
-
     outcome = simulate(prepare(city), Scenario(queue=queue, penetration=penetration, seed=seed))
     hidden = outcome.arrivals.filter(pl.col("outcome") == "lost")
     panel = build_panel(outcome.sessions, outcome.stations, regions=REGIONS, time_zone=city.time_zone)
     # A lost driver of the simulation wanted energy up to 80 %.
     fitted = LostDemand(energies="to-80", draws=DRAWS, seed=seed).fit(panel)
     report = LostReport.of(fitted)
-    for name in ("recovered", "plan"):
-        (folder / name).mkdir()
-    write_recovery(report, None, None, folder / "recovered")
-    made = plan(fitted, plugs=PLUGS)
-    answer = str(write_plan(made, folder / "plan")["answer"])
-    for name in ("recovered", "plan"):
-        write_table_files(folder / name, None)
-    write_report(read_runs([folder / "recovered", folder / "plan"]), folder / STORY, None, "The built-in city")
+    runs = [folder / "recovered"]
+    runs[0].mkdir()
+    write_recovery(report, None, None, runs[0])
+    answer = ""
+    if find_spec("unmet.planning") is not None:
+        runs.append(folder / "plan")
+        answer = _plan(fitted, runs[1])
+    for run in runs:
+        write_table_files(run, None)
+    write_report(read_runs(runs), folder / STORY, None, "The built-in city")
     return Story(report, float(hidden["wanted_kwh"].sum()), hidden.height, answer)
+
+
+def _plan(fitted: LostDemand, folder: Path) -> str:
+    """Plan where plugs go, and write it; its answer."""
+    from unmet.planning.plan import plan
+    from unmet.views.plan import write_plan
+
+    folder.mkdir()
+    return str(write_plan(plan(fitted, plugs=PLUGS), folder)["answer"])
 
 
 def print_story(story: Story, out: Path) -> None:
@@ -74,6 +83,8 @@ def print_story(story: Story, out: Path) -> None:
             ["true, known to the simulation", energy(story.true_kwh), "", f"{story.true_drivers:,}", ""],
         ],
     )
-    print(f"Plan: {story.plan}.")
+    if story.plan:
+        print(f"Plan: {story.plan}.")
     print(f"Report: {out / STORY} (open it in a browser)")
-    next_step(f"`unmet serve {out / 'recovered'} {out / 'plan'}` explores the city, these records and the plan.")
+    runs = " ".join(str(out / name) for name in ("recovered", "plan") if (out / name).is_dir())
+    next_step(f"`unmet serve {runs}` explores the city and these runs.")

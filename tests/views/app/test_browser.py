@@ -53,6 +53,7 @@ def address(tmp_path_factory):
     finally:
         served.terminate()
         served.wait(30)
+        log.close()
 
 
 def test_a_visit(address, tmp_path):
