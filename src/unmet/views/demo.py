@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
 import polars as pl
@@ -51,10 +50,8 @@ def tell_story(city: City, queue: str, penetration: float, seed: int, folder: Pa
     runs = [folder / "recovered"]
     runs[0].mkdir()
     write_recovery(report, None, None, runs[0])
-    answer = ""
-    if find_spec("unmet.planning") is not None:
-        runs.append(folder / "plan")
-        answer = _plan(fitted, runs[1])
+    runs.append(folder / "plan")
+    answer = _plan(fitted, runs[1])
     for run in runs:
         write_table_files(run, None)
     write_report(read_runs(runs), folder / STORY, None, "The built-in city")
