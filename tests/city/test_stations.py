@@ -40,7 +40,7 @@ def test_real_stations_of_openstreetmap(shared_data):
             "distance_km": [9],
         }
     )
-    city = build_city(trips, shared_data / "stations" / "copenhagen_osm.csv")
+    city = build_city(trips, shared_data / "stations" / "copenhagen_osm.csv", time_zone="Europe/Copenhagen")
     assert city.stations.height == 244
     assert city.filled == {"power_kw": 170, "plugs": 116}
     assert city.rejected.is_empty()

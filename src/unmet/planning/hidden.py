@@ -79,7 +79,7 @@ def hidden_drivers(lost: LostDemand) -> Hidden:
         if part.stop == part.start:
             return
         stations, _, drawn = given.draw(site)
-        drivers[:, part] = np.sum([arrivals for arrivals, _ in drawn], axis=0)
+        drivers[:, part] = np.sum([arrivals for arrivals, _ in drawn], axis=0).T
         mean = np.average(lost.session_kwh_[stations], axis=0, weights=share[stations])
         kwh[part] = mean[hour_of_day[part] * blocks // 24]
 
