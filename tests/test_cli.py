@@ -53,7 +53,7 @@ def test_shell_completion_knows_verbs_and_queues():
         command = [str(Path(sys.executable).with_name("unmet"))]
         return subprocess.run(command, capture_output=True, text=True, env=os.environ | words, check=False).stdout
 
-    assert complete("unmet s").split() == ["simulate", "study"]
+    assert complete("unmet s").split() == ["serve", "simulate", "study"]
     assert "three-hour" in complete("unmet simulate --queue t")
 
 
@@ -91,7 +91,7 @@ def test_simulate_writes_a_run(files, tmp_path):
     assert summary["vehicles"] == pl.read_parquet(out / "vehicles.parquet").height == 30
     again = unmet("simulate", "--scenario", out / "scenario.yaml", "--out", tmp_path / "again")
     assert again.returncode == 0, again.stderr
-    assert "lost share of energy" in again.stdout
+    assert "lost, of all energy wanted" in again.stdout
     assert (tmp_path / "again" / "arrivals.parquet").read_bytes() == (out / "arrivals.parquet").read_bytes()
 
 
@@ -134,7 +134,10 @@ def test_trips_of_the_built_in_city_come_back_in(tmp_path):
 BAD = {
     "unknown queue": (["--queue", "express"], "choose one of"),
     "penetration over one": (["--penetration", "5"], "less than or equal to 1"),
-    "penetration over the data": (["--penetration", "0.5", "--cars", "100000"], "ask for at most"),
+    "penetration over the data": (
+        ["--penetration", "0.5", "--cars", "100000", "--time-zone", "UTC"],
+        "ask for at most",
+    ),
     "no such trips": (["--trips", "nowhere.csv"], "no file"),
     "stations without a column": (["--stations", "{trips}"], "has no column"),
     "trips that are binary": (["--trips", "{binary}"], "binary"),

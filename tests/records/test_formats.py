@@ -42,7 +42,7 @@ def test_a_new_format_is_a_mapping(tmp_path, monkeypatch):
     ("text", "encoding"),
     [
         ("é,b\n1,2\n".encode(), "utf-8"),
-        ("é,b\n1,2\n".encode("utf-8-sig"), "utf-8-sig"),
+        ("é,b\n1,2\n".encode("utf-8-sig"), "utf-8"),
         ("é,b\n1,2\n".encode("utf-16"), "utf-16"),
         ("é,b\n1,2\n".encode("utf-16-be"), "utf-16-be"),
         ("é,b\n1,2\n".encode("latin-1"), "cp1252"),

@@ -150,7 +150,7 @@ def test_forms_of_energies(tmp_path, written):
 def test_a_file_without_rows_assumes_nothing(tmp_path):
     records = read(tmp_path / "a.csv", table(str).splitlines()[0] + "\n")
     assert records.sessions.is_empty()
-    assert records.notes == []
+    assert [note.partition(": ")[2] for note in records.notes] == ["has a header and no rows."]
 
 
 def test_readings_are_told_once_for_all_files(tmp_path):

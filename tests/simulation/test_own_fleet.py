@@ -35,7 +35,7 @@ def test_a_fleet_is_read_and_written_with_its_scenario(tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "says"),
-    [("models: []", "models"), ("models: 3", "models"), ("cars: 4", "cars"), ("- a", "not a fleet"),
+    [("models: []", "models"), ("models: 3", "models"), ("cars: 4", "models"), ("- a", "not a fleet"),
      ("models: [{name: A, share: 1, range_km: 0, battery_kwh: 50}]", "range_km")],
 )  # fmt: skip
 def test_a_fleet_that_makes_no_sense_is_explained(tmp_path, text, says):

@@ -60,7 +60,7 @@ def first_screen(report: LostTables) -> dict[str, Any]:
 def _unreliable(report: LostTables) -> str:
     """A headline where the records do not support a number; empty where they do."""
     summary, check = report.summary, report.summary["self_check"]
-    if summary["seen_arrivals"] < FEWEST:
+    if summary["seen_arrivals"] < FEWEST and summary["lost_arrivals"]["high"] >= NOTHING:
         return f"{count(summary['seen_arrivals'], 'session')}: too few to say what was lost"
     if check and (check["low"] > UNRELIABLE or check["high"] < 1 / UNRELIABLE):
         times = f"{check['ratio']:.1f} times" if check["ratio"] > 1 else f"only {percent(check['ratio'])} of"
