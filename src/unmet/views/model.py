@@ -268,6 +268,7 @@ def write_forecast(shown: ForecastReport, folder: Path) -> dict[str, Any]:
         "most_in": peak["unique_id"],
         "most_kwh": round(peak["kwh"], 1),
         "time_zone": zone,
+        "forecasts_true": shown.model.forecasts_true,
         "seed": shown.model.seed,
         "version": __version__,
     }

@@ -13,7 +13,7 @@ from unmet.evaluation.evaluate import Evaluation
 from unmet.evaluation.measures import mean_of
 from unmet.models.forecaster import Forecaster, quantile_column
 
-__all__ = ["ForecastReport", "ModelReport", "expected_totals"]
+__all__ = ["ForecastReport", "ModelReport", "expected_hours", "expected_totals"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,23 +48,11 @@ class ForecastReport:
 
     def expected(self) -> pl.DataFrame:
         """The forecast with its mean [kWh]; that of a network is the one that its quantiles imply."""
-        if "mean" in self.forecast.columns:
-            return self.forecast
-        columns = [quantile_column(level) for level in self.model.levels]
-        return self.forecast.with_columns(mean=mean_of(self.forecast.select(columns).to_numpy(), self.model.levels))
+        return expected_hours(self.forecast, self.model.levels)
 
     def totals(self) -> pl.DataFrame:
         """Energy expected by region over all hours forecast [kWh], most first: `unique_id, kwh, peak_kwh, peak`."""
-        return (
-            self.expected()
-            .group_by("unique_id")
-            .agg(
-                kwh=pl.col("mean").sum(),
-                peak_kwh=pl.col("mean").max(),
-                peak=pl.col("ds").sort_by("mean", descending=True).first(),
-            )
-            .sort("kwh", "unique_id", descending=[True, False])
-        )
+        return expected_totals(self.forecast, self.model.levels)
 
     def sums(self) -> pl.DataFrame | None:
         """Energy by region and local day, of all regions (no `unique_id`) and of all days (no `day`), with intervals.
@@ -130,12 +118,18 @@ class ForecastReport:
         return self.totals()["unique_id"].to_list()
 
 
+def expected_hours(forecast: pl.DataFrame, levels: Sequence[float]) -> pl.DataFrame:
+    """A forecast with its mean [kWh]; that of a network is the one that its quantiles imply."""
+    if "mean" in forecast.columns:
+        return forecast
+    columns = [quantile_column(level) for level in levels]
+    return forecast.with_columns(mean=mean_of(forecast.select(columns).to_numpy(), levels))
+
+
 def expected_totals(forecast: pl.DataFrame, levels: Sequence[float]) -> pl.DataFrame:
     """Energy expected by region over all hours of a forecast [kWh], most first: `unique_id, kwh, peak_kwh, peak`."""
-    columns = [quantile_column(level) for level in levels]
-    mean = mean_of(forecast.select(columns).to_numpy(), levels)
     return (
-        forecast.with_columns(mean=pl.Series(mean))
+        expected_hours(forecast, levels)
         .group_by("unique_id")
         .agg(
             kwh=pl.col("mean").sum(),

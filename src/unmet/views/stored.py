@@ -124,6 +124,7 @@ class _Levels:
 
     levels: tuple[float, ...]
     time_zone: str
+    forecasts_true: bool
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,14 @@ class StoredForecast:
     def model(self) -> _Levels:
         """The quantiles, and local time."""
         levels = sorted(float(name[1:]) for name in self.forecast.columns if _is_quantile(name))
-        return _Levels(tuple(levels), str(self.summary.get("time_zone") or "UTC"))
+        zone, true = str(self.summary.get("time_zone") or "UTC"), bool(self.summary.get("forecasts_true", True))
+        return _Levels(tuple(levels), zone, true)
+
+    def expected(self) -> pl.DataFrame:
+        """The forecast with its mean [kWh]."""
+        from unmet.views.model_report import expected_hours
+
+        return expected_hours(self.forecast, self.model.levels)
 
     def totals(self) -> pl.DataFrame:
         """Energy expected by region over all hours forecast [kWh], most first: `unique_id, kwh, peak_kwh, peak`."""
