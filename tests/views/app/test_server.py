@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import time
+from importlib import import_module
 
 import polars as pl
 import pytest
@@ -171,15 +172,21 @@ def test_uploaded_records_become_a_run(visitor):
     assert "Traceback" not in failed["error"]
 
 
-def forever(folder, asked, say) -> None:
-    """Work that never ends."""
+ENDLESS = """
+import time
+
+def forever(folder, asked, say):
     (folder / "half.txt").write_text("half")
     say("Working", 0.5)
     time.sleep(600)
+"""
 
 
-def test_a_cancelled_job_ends_and_leaves_nothing(tmp_path):
-    jobs = Jobs(tmp_path, LIMITS)
+def test_a_cancelled_job_ends_and_leaves_nothing(tmp_path, monkeypatch):
+    (tmp_path / "endless_work.py").write_text(ENDLESS)
+    monkeypatch.syspath_prepend(tmp_path)  # jobs run in processes of their own, which must find the work
+    forever = import_module("endless_work").forever
+    jobs = Jobs(tmp_path / "jobs", LIMITS)
     first, second = (jobs.start("test", forever, {}) for _ in range(2))
     until = time.monotonic() + 60
     while first.progress < 0.5 and time.monotonic() < until:
