@@ -162,6 +162,7 @@ def test_bad_input_is_one_sentence_and_exit_code_2(case, files, tmp_path):
     }
     given = [argument.format(**names) for argument in arguments]
     base = ["--out", tmp_path / "run", "--trips", files / "trips.csv", "--stations", files / "stations.csv"]
+    base += ["--time-zone", "UTC"]  # without it a note says that UTC was taken
     before = sorted(p.name for p in tmp_path.iterdir())
     done = unmet("simulate", *base, *given)
     assert done.returncode == 2
