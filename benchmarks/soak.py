@@ -1,0 +1,211 @@
+"""A server under mixed requests for a long time: `python -m benchmarks.soak --minutes 30`.
+
+`unmet serve` runs in a process of its own, on loopback. Requests come at a steady rate: pages, tables, files, reports,
+what-ifs that were never asked before, uploads with a job that estimates lost demand, and requests that make no sense.
+Each must be answered with the status that it should have. The server's memory is read every few seconds; after a
+warm-up, in which caches fill, it must stay flat: the mean of the last fifth of the time within 5 % of that of the first
+fifth. Processes of jobs must end with them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from statistics import mean
+
+import psutil
+
+MIB = 1024**2
+FLAT = 0.05
+LOOK_SECONDS = 5.0
+JOB_SECONDS = 90.0  # from one upload to the next
+LEFT_SECONDS = 30.0  # for processes of the last job to end
+
+
+class Client:
+    """Asks a server, and counts what it answers."""
+
+    def __init__(self, port: int) -> None:
+        self.port, self.answers, self.failures, self.slowest = port, Counter[str](), list[str](), 0.0
+
+    def ask(self, kind: str, expected: int, method: str, path: str, body: bytes | None = None) -> bytes:
+        """One request, which should have a status."""
+        begun = time.perf_counter()
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=120)
+        try:
+            connection.request(method, path, body, {"content-type": "application/json"})
+            answer = connection.getresponse()
+            content = answer.read()
+        except (OSError, HTTPException) as error:
+            self.failures.append(f"{kind}: {type(error).__name__}")
+            return b"{}"
+        finally:
+            connection.close()
+        self.slowest = max(self.slowest, time.perf_counter() - begun)
+        self.answers[kind] += 1
+        if answer.status != expected:
+            self.failures.append(f"{kind}: {answer.status} instead of {expected}")
+        return content
+
+
+def requests(client: Client, rng: random.Random, stations: list[dict[str, object]]) -> list[Callable[[], object]]:
+    """The kinds of requests, each with other values every time."""
+
+    def what_if() -> None:
+        plugs = [[rng.choice(stations)["station_id"], rng.randint(1, 40)]]
+        question = {"plugs": plugs, "penetration": 0.02, "growth": rng.randrange(100) / 1000}
+        client.ask("what-if", 200, "POST", "/api/city/what-if", json.dumps(question).encode())
+
+    def table() -> None:
+        name = rng.choice(("sites", "stations", "regions", "weeks", "week_hours", "sensitivity"))
+        client.ask("table", 200, "GET", f"/api/runs/given/tables/{name}?limit={rng.randint(1, 500)}")
+
+    def nonsense() -> None:
+        path, body, status = rng.choice((
+            ("/api/city/what-if", b'{"plugs": [["nowhere", 1]]}', 400),
+            ("/api/city/what-if", b"[" * 5000, 422),
+            ("/api/city/what-if", b'{"penetration": NaN}', 422),
+            ("/api/plan", b"{}", 400),
+            ("/api/records?name=x.exe", b"MZ", 400),
+            ("/api/records/0123456789abcdef/recover", b"{}", 404),
+        ))  # fmt: skip
+        client.ask("nonsense", status, "POST", path, body)
+
+    return [
+        what_if, what_if, table, table, table, nonsense,
+        lambda: client.ask("page", 200, "GET", rng.choice(("/", "/docs", "/_dash-layout"))),
+        lambda: client.ask("health", 200, "GET", "/api/health"),
+        lambda: client.ask("city", 200, "GET", "/api/city"),
+        lambda: client.ask("file", 200, "GET", "/api/runs/given/files/sites.csv"),
+        lambda: client.ask("report", 200, "GET", "/api/runs/given/report"),
+        lambda: client.ask("missing", 404, "GET", f"/api/jobs/{rng.getrandbits(64):016x}"),
+        lambda: client.ask("jobs", 200, "GET", "/api/jobs"),
+    ]  # fmt: skip
+
+
+def start_job(client: Client, records: bytes, stations: bytes) -> str:
+    """Upload records, and have what they hide estimated; gives the job."""
+    upload = json.loads(client.ask("upload", 201, "POST", "/api/records?name=s.csv", records)).get("id", "0" * 16)
+    client.ask("upload", 201, "POST", f"/api/records/{upload}/stations?name=t.csv", stations)
+    return str(json.loads(client.ask("job", 202, "POST", f"/api/records/{upload}/recover", b"{}")).get("id", ""))
+
+
+def soak(minutes: float, rate: float, seed: int) -> bool:
+    """Serve, ask and watch; says what was found, and whether it is what should be."""
+    from tests.small_network import STATIONS, records
+    from tests.views.runs import write_lost
+
+    rng = random.Random(seed)  # noqa: S311
+    csv = records(28)[0].write_csv().encode(), STATIONS.write_csv().encode()
+    with tempfile.TemporaryDirectory(prefix="unmet-soak-") as name, socket.socket() as free:
+        run = write_lost(Path(name) / "run")
+        free.bind(("127.0.0.1", 0))
+        port = int(free.getsockname()[1])
+        free.close()
+        command = [sys.executable, "-m", "unmet", "serve", str(run), "--port", str(port)]
+        server = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        try:
+            client, watched = Client(port), psutil.Process(server.pid)
+            while not _is_ready(port):
+                time.sleep(0.5)
+            return _asked(client, watched, requests(client, rng, _stations(client)), rng, csv, minutes, rate)
+        finally:
+            server.terminate()
+            server.wait()
+
+
+def _asked(
+    client: Client,
+    server: psutil.Process,
+    kinds: list[Callable[[], object]],
+    rng: random.Random,
+    csv: tuple[bytes, bytes],
+    minutes: float,
+    rate: float,
+) -> bool:
+    begun, sizes, looked, uploaded, jobs = time.monotonic(), list[tuple[float, float]](), 0.0, -JOB_SECONDS, list[str]()
+    while (now := time.monotonic() - begun) < minutes * 60:
+        if now - looked >= LOOK_SECONDS:
+            looked = now
+            sizes.append((now, server.memory_info().rss / MIB))
+        if now - uploaded >= JOB_SECONDS and now < minutes * 60 - 1.5 * JOB_SECONDS:
+            uploaded = now
+            jobs.append(start_job(client, *csv))
+        rng.choice(kinds)()
+        time.sleep(max(0.0, 1 / rate - (time.monotonic() - begun - now)))
+    left = _left(server)
+    states = Counter(json.loads(client.ask("job", 200, "GET", f"/api/jobs/{job}")).get("state") for job in jobs[-5:])
+    return _verdict(client, sizes, minutes, left, states, len(jobs))
+
+
+def _verdict(
+    client: Client, sizes: list[tuple[float, float]], minutes: float, left: int, states: Counter[str], jobs: int
+) -> bool:
+    """Print what was found."""
+    warm = [size for at, size in sizes if at >= min(300.0, minutes * 12)]
+    fifth = max(1, len(warm) // 5)
+    first, last = mean(warm[:fifth]), mean(warm[-fifth:])
+    grown = last / first - 1
+    asked = sum(client.answers.values())
+    print(f"{asked:,} requests in {minutes:g} minutes: {dict(client.answers.most_common())}")
+    print(f"{len(client.failures)} failed {client.failures[:5]}; slowest {client.slowest:.1f} s")
+    print(f"{jobs} jobs; the last of them: {dict(states)}; processes left: {left}")
+    print(f"memory after warm-up: {first:.0f} MiB at first, {last:.0f} MiB at last ({100 * grown:+.1f} %)")
+    done = all(state == "done" for state in states)
+    return not client.failures and abs(grown) <= FLAT and not left and done
+
+
+def _left(server: psutil.Process) -> int:
+    """Processes of jobs that have not ended in time; multiprocessing's own stay."""
+    until = time.monotonic() + LEFT_SECONDS
+    while time.monotonic() < until and _working(server):
+        time.sleep(1)
+    return _working(server)
+
+
+def _working(server: psutil.Process) -> int:
+    found = 0
+    for process in server.children(recursive=True):
+        try:
+            words = " ".join(process.cmdline())
+        except psutil.Error:
+            continue
+        found += "resource_tracker" not in words and "forkserver" not in words
+    return found
+
+
+def _is_ready(port: int) -> bool:
+    try:
+        connection = HTTPConnection("127.0.0.1", port, timeout=60)
+        connection.request("GET", "/api/health")
+        return bool(json.loads(connection.getresponse().read())["city_ready"])
+    except (OSError, HTTPException):
+        return False
+
+
+def _stations(client: Client) -> list[dict[str, object]]:
+    return list(json.loads(client.ask("city", 200, "GET", "/api/city"))["stations"])
+
+
+def main() -> None:
+    """Soak a server."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--minutes", type=float, default=30.0)
+    parser.add_argument("--rate", type=float, default=2.0, help="requests a second")
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    sys.exit(not soak(given.minutes, given.rate, given.seed))
+
+
+if __name__ == "__main__":
+    main()
