@@ -9,23 +9,34 @@ from tests.small_network import STATIONS, records
 from unmet import __version__
 from unmet.demand.panel import build_panel
 from unmet.demand.stored import save_panel
+from unmet.estimation.lost_demand import LostDemand
+from unmet.models.forecaster import Forecaster
 from unmet.runs import run_folder
 from unmet.simulation.scenario import Scenario
+from unmet.views.lost_report import LostReport
+from unmet.views.recovery import write_recovery
 
 HERE = Path(__file__).parent
 
 
 def main() -> None:
-    """A panel, a model with a forecast of its own, and a scenario."""
+    """A panel, lost demand, models of both kinds with forecasts of their own, and a scenario."""
     folder = HERE / __version__
-    save_panel(build_panel(records(14)[0], STATIONS, regions=2, time_zone="Europe/Copenhagen"), folder / "panel")
+    panel = build_panel(records(14)[0], STATIONS, regions=2, time_zone="Europe/Copenhagen")
+    save_panel(panel, folder / "panel")
+    with run_folder(folder / "lost") as run:
+        write_recovery(LostReport.of(LostDemand(draws=20).fit(panel)), None, None, run)
+        (run / "recovery.html").unlink()  # a page of megabytes, which nothing reads back
     history = capped(small_panel(), 8).drop("truth")
-    fitted = quick("linear", epochs=1).fit(history, POSITIONS)
-    fitted.save(folder / "model")
+    network = quick("linear", epochs=1).fit(history, POSITIONS)
+    network.save(folder / "model")
+    stacked = Forecaster("stacked", "quantile", horizon=24).fit(history, POSITIONS)
+    stacked.save(folder / "stacked")
     with run_folder(folder / "run") as run:
         (run / "scenario.yaml").write_text(Scenario(queue="gas-station", seed=3).to_yaml(), encoding="utf-8")
         history.write_parquet(run / "panel.parquet")
-        fitted.forecast(history).write_parquet(run / "forecast.parquet")
+        network.forecast(history).write_parquet(run / "forecast.parquet")
+        stacked.forecast(history).write_parquet(run / "stacked.parquet")
 
 
 if __name__ == "__main__":

@@ -11,25 +11,54 @@ from polars.testing import assert_frame_equal
 from unmet.demand.stored import load_panel, read_panel
 from unmet.errors import InputError
 from unmet.manifest import MANIFEST, read_manifest, verify
-from unmet.models.forecaster import Forecaster
+from unmet.models.storage import load_model
+from unmet.planning.hidden import read_hidden
 from unmet.simulation.scenario import read_scenario
+from unmet.views.report import report_page
+from unmet.views.stored import read_runs
 
 HERE = Path(__file__).parent
 VERSIONS = sorted(path.name for path in HERE.iterdir() if path.is_dir() and path.name[0].isdecimal())
 
 
+def test_there_is_a_released_version():
+    assert "0.1.0" in VERSIONS
+
+
 @pytest.mark.parametrize("version", VERSIONS)
-def test_panels_models_and_runs_load(version):
+def test_what_a_version_wrote_is_whole(version):
+    for part in ("panel", "model", "stacked", "run", "lost"):
+        found = verify(HERE / version / part)
+        assert found.is_whole
+        assert found.manifest.unmet == version
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_panels_and_scenarios_load(version):
     folder = HERE / version
-    for part in ("panel", "model", "run"):
-        assert verify(folder / part).is_whole
-        assert verify(folder / part).manifest.unmet == version
     assert load_panel(folder / "panel").sessions.height > 0
     assert read_panel(folder / "panel").time_zone == "Europe/Copenhagen"
     assert read_scenario(folder / "run" / "scenario.yaml")[0].seed == 3
-    forecast = Forecaster.load(folder / "model").forecast(pl.read_parquet(folder / "run" / "panel.parquet"))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize(("model", "forecast"), [("model", "forecast"), ("stacked", "stacked")])
+def test_models_forecast_as_they_did(version, model, forecast):
+    folder = HERE / version
+    made = load_model(folder / model).forecast(pl.read_parquet(folder / "run" / "panel.parquet"))
     # The last digits depend on the processor's instructions.
-    assert_frame_equal(forecast, pl.read_parquet(folder / "run" / "forecast.parquet"), rel_tol=1e-3, abs_tol=1e-3)
+    then = pl.read_parquet(folder / "run" / f"{forecast}.parquet")
+    assert_frame_equal(made.select(then.columns), then, rel_tol=1e-3, abs_tol=1e-3)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_lost_demand_is_reported_and_planned_from(version):
+    folder = HERE / version / "lost"
+    runs = read_runs([folder])
+    assert runs.lost is not None
+    assert runs.lost.sites.height == runs.lost.summary["sites"]
+    assert "Town hall" in report_page(runs)
+    assert read_hidden(load_panel(folder / "panel"), folder).draws == runs.lost.summary["draws"]
 
 
 def test_a_later_version_is_named(tmp_path):
