@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from unmet.city.build import City, build_city
-from unmet.demand.panel import build_panel
+from unmet.demand.panel import Panel
 from unmet.demand.regions import kmeans_regions
 from unmet.demand.simulated import simulated_panel
 from unmet.demand.spells import FULL
@@ -58,7 +58,7 @@ def measure(city: City, queue: str, penetration: float, seed: int) -> Cell:
     scenario = scenario_from({"queue": queue, "penetration": penetration, "seed": seed}, "The benchmark")
     outcome = simulate(prepare(city), scenario)
     regions = kmeans_regions(outcome.stations, REGIONS)
-    panel = build_panel(outcome.sessions, outcome.stations, regions=regions, time_zone=city.time_zone)
+    panel = Panel(outcome.sessions, outcome.stations, regions=regions, time_zone=city.time_zone)
     lost = LostDemand(energies="to-80", interval=INTERVAL).fit(panel)
     local = pl.col("ds").dt.convert_time_zone(city.time_zone)
     truth = simulated_panel(outcome.arrivals, regions, city.period).with_columns(

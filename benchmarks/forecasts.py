@@ -20,14 +20,14 @@ import numpy as np
 import polars as pl
 
 from unmet import Forecaster
-from unmet.demand.panel import build_panel
+from unmet.demand.panel import Panel
 from unmet.estimation.lost_demand import LostDemand
 from unmet.evaluation.compare import HORIZONS, compare
 from unmet.evaluation.evaluate import evaluate
 from unmet.evaluation.rivals import PEERS, SIMPLE
 from unmet.evaluation.score import score, with_actual
 from unmet.models.series import read_series
-from unmet.records.sessions import read_records
+from unmet.records.sessions import read_sessions
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 PAGE = Path(__file__).parents[1] / "docs" / "results" / "forecasts.md"
@@ -78,8 +78,8 @@ def measure(source: Source) -> Result:
     files = sorted((DATA / "sessions").glob(source.files))
     if not files:
         sys.exit(f"There are no records of {source.name}: {DATA} is missing.")
-    records = read_records(files, stations=None if source.stations is None else DATA / "stations" / source.stations)
-    panel = build_panel(records.sessions, records.stations, time_zone=records.time_zone)
+    records = read_sessions(files, stations=None if source.stations is None else DATA / "stations" / source.stations)
+    panel = Panel(records.sessions, records.stations, time_zone=records.time_zone)
     table, seconds = panel.table, {}
     shares, zone = (FITTED - 0.1, 0.1), panel.time_zone
     Forecaster("stacked", "quantile", shares=shares, time_zone=zone).fit(_short(table))  # compile

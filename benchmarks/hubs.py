@@ -16,10 +16,10 @@ from textwrap import fill
 import numpy as np
 import polars as pl
 
-from unmet.demand.panel import build_panel
+from unmet.demand.panel import Panel
 from unmet.estimation.lost_demand import LostDemand
 from unmet.geo import haversine_km
-from unmet.records.sessions import Records, read_records
+from unmet.records.sessions import Records, read_sessions
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 PAGE = Path(__file__).parents[1] / "docs" / "hubs.md"
@@ -71,7 +71,7 @@ def main() -> None:
     """Compare both hubs, and write the page."""
     if not DATA.is_dir():
         sys.exit(f"There are no records of Dundee: {DATA} is missing.")
-    records = read_records(
+    records = read_sessions(
         sorted((DATA / "sessions").glob("dundee_*")), stations=DATA / "stations/dundee_locations.csv"
     )
     whole = _fit(records, records.sessions)
@@ -168,7 +168,7 @@ def _ring(
 
 def _fit(records: Records, sessions: pl.DataFrame) -> LostDemand:
     """The estimate from some of the records, every station a region of its own."""
-    panel = build_panel(sessions, records.stations, regions="station", time_zone=records.time_zone)
+    panel = Panel(sessions, records.stations, regions="station", time_zone=records.time_zone)
     return LostDemand().fit(panel)
 
 

@@ -16,7 +16,7 @@ import polars as pl
 from benchmarks.pandas_panel import pandas_panel, random_sessions
 from benchmarks.report import Result
 from unmet.demand.calendar import hours_between
-from unmet.demand.panel import Panel, build_panel
+from unmet.demand.panel import Panel
 from unmet.estimation.clock import BINS_A_WEEK
 from unmet.estimation.exposed import FullHours, full_hours
 from unmet.estimation.occupancy import observe
@@ -91,9 +91,9 @@ def _beside_pandas() -> Result:
     sessions = random_sessions(SESSIONS // STATIONS * PEER_STATIONS, PEER_STATIONS, PLUGS)
     stations = _stations(PEER_STATIONS)
     frame = pl.from_pandas(sessions)
-    _full(build_panel(frame.head(1000), stations))  # compiled now
+    _full(Panel(frame.head(1000), stations))  # compiled now
     begun = time.perf_counter()
-    panel = build_panel(frame, stations)
+    panel = Panel(frame, stations)
     rows = _full(panel)
     ours = time.perf_counter() - begun
     begun = time.perf_counter()

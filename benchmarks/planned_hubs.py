@@ -16,12 +16,12 @@ import numpy as np
 import polars as pl
 
 from benchmarks.hubs import DATA, HUBS, RAPID_KW, WEEKS, Comparison, compare, used_stations
-from unmet.demand.panel import build_panel
+from unmet.demand.panel import Panel
 from unmet.estimation.lost_demand import LostDemand
 from unmet.planning.candidates import Candidates, score_candidates
 from unmet.planning.changes import changed_world
 from unmet.planning.drivers import demand_of
-from unmet.records.sessions import Records, read_records
+from unmet.records.sessions import Records, read_sessions
 
 PAGE = Path(__file__).parents[1] / "docs" / "results" / "planned-hubs.md"
 HUB_KW = 50.0
@@ -44,7 +44,7 @@ def predict(name: str, records: Records, whole: LostDemand, opened: object) -> P
     hub = stations.filter((pl.col("kw") > RAPID_KW) & pl.col("name").str.contains(name))
     plugs = int(whole.panel_.stations.filter(pl.col("station_id").is_in(hub["station_id"].implode()))["capacity"].sum())
     past = records.sessions.filter(pl.col("start") < opened)
-    panel = build_panel(past, records.stations, regions="station", time_zone=records.time_zone)
+    panel = Panel(past, records.stations, regions="station", time_zone=records.time_zone)
     world = changed_world(demand_of(LostDemand().fit(panel)))
     lat, lon = (np.array([float(hub[column].to_numpy().mean())]) for column in ("lat", "lon"))
     places = Candidates((name,), lat, lon, (None,), (HUB_KW,))
@@ -103,10 +103,10 @@ def main() -> None:
     """Predict both hubs and write the page."""
     if not DATA.is_dir():
         sys.exit(f"There are no records of Dundee: {DATA} is missing.")
-    records = read_records(
+    records = read_sessions(
         sorted((DATA / "sessions").glob("dundee_*")), stations=DATA / "stations/dundee_locations.csv"
     )
-    panel = build_panel(records.sessions, records.stations, regions="station", time_zone=records.time_zone)
+    panel = Panel(records.sessions, records.stations, regions="station", time_zone=records.time_zone)
     whole = LostDemand().fit(panel)
     rows = []
     for name in HUBS:

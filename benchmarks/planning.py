@@ -12,7 +12,7 @@ import polars as pl
 import simpy
 
 from benchmarks.report import Result
-from unmet.demand.panel import Panel, build_panel
+from unmet.demand.panel import Panel
 from unmet.estimation.lost_demand import LostDemand
 from unmet.planning.drivers import Drivers, Truth, demand_of
 from unmet.planning.erlang import erlang_b
@@ -93,7 +93,7 @@ def network(sites: int, seed: int = 1) -> Panel:
             "plugs": plugs,
         }
     )
-    return build_panel(sessions, stations, regions="20", time_zone="UTC")
+    return Panel(sessions, stations, regions="20", time_zone="UTC")
 
 
 def beside_simpy(truth: Truth) -> Result:

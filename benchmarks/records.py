@@ -14,8 +14,8 @@ import polars as pl
 from benchmarks.report import Result
 
 TITLE = "Records to sessions"
-TEXT = """`read_records` on made-up sessions in CSV: ids, stations, plugs, users, dates with the day first, energies. It
-recognises the format, decides the order of day and month, checks every row, removes duplicates, cuts ends and joins
+TEXT = """`read_sessions` on made-up sessions in CSV: ids, stations, plugs, users, dates with the day first, energies.
+It recognises the format, decides the order of day and month, checks every row, removes duplicates, cuts ends and joins
 restarts. The same rows are read from one file and from 1,000, in turns, each in a process of its own; the sessions must
 be the same. Since other programs may run on the machine, the faster of two turns counts, and the time that Polars alone
 takes to read the file, parse its times and sort it, without any check, is given too."""
@@ -25,9 +25,9 @@ TURNS = 2
 
 _CODE = """
 import json, resource, sys, time
-from unmet.records.sessions import read_records
+from unmet.records.sessions import read_sessions
 begun = time.perf_counter()
-sessions = read_records(sys.argv[1], time_zone="Europe/Copenhagen").sessions
+sessions = read_sessions(sys.argv[1], time_zone="Europe/Copenhagen").sessions
 used = resource.getrusage(resource.RUSAGE_SELF)
 print(json.dumps({
     "seconds": time.perf_counter() - begun, "cpu": used.ru_utime + used.ru_stime, "gib": used.ru_maxrss / 2**20,

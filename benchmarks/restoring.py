@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 from benchmarks.towns import DATA, SOURCES, Source, experiments
-from unmet.demand.panel import build_panel
+from unmet.demand.panel import Panel
 from unmet.demand.spells import FULL
 from unmet.errors import InputError
 from unmet.estimation.lost_demand import LostDemand
@@ -127,7 +127,7 @@ def measure(source: Source, draws: int) -> list[Restored]:
             if len(names) < LEAST_SITES or len(best) - 1 < LEAST_PLUGS:
                 continue
             fewer = sites.drop("plugs").join(made.plugs, on="station_id", how="left", maintain_order="left")
-            panel = build_panel(made.sessions, fewer, regions="10", time_zone=time_zone)
+            panel = Panel(made.sessions, fewer, regions="10", time_zone=time_zone)
             truth = demand_of(LostDemand(prior=prior_without(source.town)).fit(panel))
             found.append(_restored(source, share, truth, names, gains, best))
             print(found[-1], file=sys.stderr, flush=True)

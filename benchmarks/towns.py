@@ -22,12 +22,12 @@ import numpy as np
 import polars as pl
 
 from benchmarks.stress.measure import plain_count
-from unmet.demand.panel import build_panel
+from unmet.demand.panel import Panel
 from unmet.errors import InputError
 from unmet.estimation.crowding import BETAS, Crowding
 from unmet.estimation.lost_demand import LostDemand
 from unmet.estimation.towns import TownPrior, prior_without
-from unmet.records.sessions import read_records
+from unmet.records.sessions import read_sessions
 from unmet.study.thinning import NEAR, REMOVED, Thinned, quiet_sites, sessions_between, thin
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
@@ -110,7 +110,7 @@ def experiments(source: Source, draws: int) -> Iterator[tuple[pl.DataFrame, pl.D
     """Quiet sites, their sessions, the time zone, the share asked for and the thinned records of all distinct draws."""
     files = sorted((DATA / "sessions").glob(source.files))
     table = None if source.stations is None else DATA / "stations" / source.stations
-    records = read_records(files, stations=table)
+    records = read_sessions(files, stations=table)
     used = sessions_between(records.sessions, None, source.until)
     sites, sessions = quiet_sites(used, records.stations, records.time_zone)
     seen: set[tuple[int, ...]] = set()
@@ -139,7 +139,7 @@ def measure(source: Source, draws: int, prior: TownPrior) -> list[Draw]:
     try:
         for sites, sessions, time_zone, share, made in experiments(source, draws):
             fewer = sites.drop("plugs").join(made.plugs, on="station_id", how="left", maintain_order="left")
-            panel = build_panel(made.sessions, fewer, regions="10", time_zone=time_zone)
+            panel = Panel(made.sessions, fewer, regions="10", time_zone=time_zone)
             lost = LostDemand(prior=prior).fit(panel)
             found.append(_draw(source, sites.height, share, sessions, made, lost))
     except InputError as error:

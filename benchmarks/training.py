@@ -118,7 +118,7 @@ def _week() -> Result:
     panel, positions = random_panel(1_000, 500)
     model = Forecaster("tgcn", "quantile", seeds=10, training=Training(epochs=1), calibrate=False).fit(panel, positions)
     begun = time.perf_counter()
-    made = model.forecast(panel, hours=168)
+    made = model.forecast(panel, hours=168).table
     seconds = time.perf_counter() - begun
     assert made.height == 168_000
     return Result(

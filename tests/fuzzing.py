@@ -90,9 +90,9 @@ def _points() -> pl.DataFrame:
 
 
 def _read_sessions(path: Path) -> object:
-    from unmet.records.sessions import read_records
+    from unmet.records.sessions import read_sessions
 
-    return read_records(path)
+    return read_sessions(path)
 
 
 def _read_trips(path: Path) -> object:
@@ -153,7 +153,7 @@ def _load_model(path: Path) -> object:
     whole = _stored_model() / "weights.safetensors"
     if not (path.parent / whole.name).exists():
         shutil.copy(whole, path.parent)
-    return Forecaster.load(path.parent).forecast(capped(small_panel(), 8).drop("truth"))
+    return Forecaster.load(path.parent).forecast(capped(small_panel(), 8).drop("truth")).table
 
 
 def _load_weights(path: Path) -> object:
@@ -168,11 +168,11 @@ def _load_weights(path: Path) -> object:
 def _stored_panel() -> Path:
     import tempfile
 
-    from unmet.demand.panel import build_panel
+    from unmet.demand.panel import Panel
     from unmet.demand.stored import save_panel
 
     folder = Path(tempfile.mkdtemp(prefix="unmet-fuzz-")) / "panel"
-    save_panel(build_panel(records(14)[0], STATIONS, regions=2, time_zone="Europe/Copenhagen"), folder)
+    save_panel(Panel(records(14)[0], STATIONS, regions=2, time_zone="Europe/Copenhagen"), folder)
     return folder
 
 

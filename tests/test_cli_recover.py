@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from tests.small_network import STATIONS, records
 from unmet.cli import app, main
-from unmet.demand.panel import build_panel
+from unmet.demand.panel import Panel
 from unmet.estimation.lost_demand import LostDemand
 from unmet.views.lost_report import LostReport
 from unmet.views.recovery import print_recovery, write_recovery
@@ -175,7 +175,7 @@ def test_a_wider_interval_contains_the_narrower(folder, said):
 
 def test_torch_is_never_imported(folder):
     code = (
-        "import sys, unmet; unmet.LostDemand, unmet.Panel, unmet.build_panel, unmet.read_records; "
+        "import sys, unmet; unmet.LostDemand, unmet.Panel, unmet.plan, unmet.read_sessions; "
         "from unmet.cli import app; "
         f"app(['recover', {str(folder / 'panel')!r}, '--out', {str(folder / 'light')!r}, '--draws', '20', '--json'], "
         "standalone_mode=False); print('torch' in sys.modules, file=sys.stderr)"
@@ -232,7 +232,7 @@ def test_an_existing_folder_is_replaced_only_when_asked(folder, said, capsys, mo
 
 def test_a_network_that_was_never_full_lost_nothing(tmp_path, capsys):
     quiet = records(28, busy=0.02)[0].filter(pl.col("station_id") == "c")
-    panel = build_panel(quiet, STATIONS.filter(pl.col("station_id") == "c"))
+    panel = Panel(quiet, STATIONS.filter(pl.col("station_id") == "c"))
     report = LostReport.of(LostDemand(draws=20).fit(panel))
     summary = write_recovery(report, None, None, tmp_path)
     assert summary["lost_kwh"]["high"] == 0

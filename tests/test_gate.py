@@ -101,10 +101,10 @@ def test_what_unpacks_to_more_than_is_allowed_is_refused(tmp_path, monkeypatch):
             InputError, match=r"bomb.csv.gz, unpacked, would need .* 0\.1 GB are allowed by --max-memory"
         ):
             read(bomb)
-    from unmet.records.sessions import read_records
+    from unmet.records.sessions import read_sessions
 
     with pytest.raises(InputError, match="binary"):  # zeros; its beginning says enough
-        read_records(bomb)
+        read_sessions(bomb)
 
 
 def test_a_table_of_more_rows_than_fit_is_refused_before_it_is_read(tmp_path, monkeypatch):

@@ -23,6 +23,7 @@ ORDER = [
     "compiled",
     "zones",
     "tables",
+    "frames",
     "geo",
     "city",
     "simulation",

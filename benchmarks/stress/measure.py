@@ -11,7 +11,7 @@ import polars as pl
 
 from benchmarks.stress.arrivals import Case
 from benchmarks.stress.simulator import Network, simulate
-from unmet.demand.panel import build_panel
+from unmet.demand.panel import Panel
 from unmet.demand.spells import FULL, History
 from unmet.estimation.lost_demand import LostDemand
 from unmet.records.restarts import join_restarts
@@ -55,7 +55,7 @@ def measure(case: Case, seed: int) -> Run:
     sessions = network.sessions
     if "user_id" in sessions.columns:
         sessions, _ = join_restarts(sessions)
-    panel = build_panel(sessions, network.stations, regions="10", time_zone=network.time_zone)
+    panel = Panel(sessions, network.stations, regions="10", time_zone=network.time_zone)
     lost = LostDemand().fit(panel)
     told = lost.summary()
     seconds = time.perf_counter() - began

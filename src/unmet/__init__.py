@@ -1,50 +1,67 @@
-"""unmet: the electric-vehicle charging demand that charging records do not show."""
+"""unmet: the electric-vehicle charging demand that charging records do not show.
+
+Example:
+    >>> import unmet
+    >>> [name for name in dir(unmet) if not name.startswith("_")][:4]
+    ['Forecaster', 'InputError', 'LostDemand', 'Panel']
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from unmet.demand.panel import Panel, build_panel
+    from unmet.demand.panel import Panel
+    from unmet.errors import InputError
     from unmet.estimation.lost_demand import LostDemand
+    from unmet.evaluation.evaluate import evaluate
     from unmet.models.forecaster import Forecaster
-    from unmet.models.training import Training
     from unmet.planning.plan import Plan, plan
-    from unmet.records.sessions import read_records
+    from unmet.records.sessions import read_sessions
+    from unmet.simulation.scenario import Scenario
+    from unmet.simulation.simulate import simulate
     from unmet.views.stored import open_runs
 
 __all__ = [
     "Forecaster",
+    "InputError",
     "LostDemand",
     "Panel",
     "Plan",
-    "Training",
+    "Scenario",
     "__version__",
-    "build_panel",
+    "evaluate",
     "open_runs",
     "plan",
-    "read_records",
+    "read_sessions",
+    "simulate",
 ]
 
 __version__ = "0.1.0"
 
-_LAZY = {
+_HOME = {
     "Forecaster": "unmet.models.forecaster",
+    "InputError": "unmet.errors",
     "LostDemand": "unmet.estimation.lost_demand",
     "Panel": "unmet.demand.panel",
     "Plan": "unmet.planning.plan",
-    "Training": "unmet.models.training",
-    "build_panel": "unmet.demand.panel",
+    "Scenario": "unmet.simulation.scenario",
+    "evaluate": "unmet.evaluation.evaluate",
     "open_runs": "unmet.views.stored",
     "plan": "unmet.planning.plan",
-    "read_records": "unmet.records.sessions",
+    "read_sessions": "unmet.records.sessions",
+    "simulate": "unmet.simulation.simulate",
 }
+"""The module of each public name; it is imported when the name is first used, since some take a second."""
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is slow to import only when it is asked for."""
-    if name not in _LAZY:
+    if name not in _HOME:
         raise AttributeError(f"module 'unmet' has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(_LAZY[name]), name)
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -42,7 +42,7 @@ def shortened(text: str, most: int = LONGEST_VALUE) -> str:
     return f"{text[: most - end]} ... {text[-end:]}"
 
 
-class InputError(Exception):
+class InputError(ValueError):
     """Input that cannot be used: one clear sentence that names the remedy.
 
     The command line prints it without a traceback and exits with code 2. Values from outside are part of the sentence,

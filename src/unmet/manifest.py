@@ -66,6 +66,8 @@ def read_manifest(folder: Path) -> Manifest | None:
         texts = [(str(name), str(digest)) for name, digest in stored["files"].items()]
         libraries = {str(name): str(number) for name, number in stored["libraries"].items()}
         return Manifest(str(stored["unmet"]), libraries, dict(texts))
+    except InputError:
+        raise
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.models.panels import POSITIONS, capped, quick, small_panel
 from tests.small_network import STATIONS, records
 from unmet import __version__
-from unmet.demand.panel import build_panel
+from unmet.demand.panel import Panel
 from unmet.demand.stored import save_panel
 from unmet.estimation.lost_demand import LostDemand
 from unmet.models.forecaster import Forecaster
@@ -22,7 +22,7 @@ HERE = Path(__file__).parent
 def main() -> None:
     """A panel, lost demand, models of both kinds with forecasts of their own, and a scenario."""
     folder = HERE / __version__
-    panel = build_panel(records(14)[0], STATIONS, regions=2, time_zone="Europe/Copenhagen")
+    panel = Panel(records(14)[0], STATIONS, regions=2, time_zone="Europe/Copenhagen")
     save_panel(panel, folder / "panel")
     with run_folder(folder / "lost") as run:
         write_recovery(LostReport.of(LostDemand(draws=20).fit(panel)), None, None, run)
@@ -35,8 +35,8 @@ def main() -> None:
     with run_folder(folder / "run") as run:
         (run / "scenario.yaml").write_text(Scenario(queue="gas-station", seed=3).to_yaml(), encoding="utf-8")
         history.write_parquet(run / "panel.parquet")
-        network.forecast(history).write_parquet(run / "forecast.parquet")
-        stacked.forecast(history).write_parquet(run / "stacked.parquet")
+        network.forecast(history).table.write_parquet(run / "forecast.parquet")
+        stacked.forecast(history).table.write_parquet(run / "stacked.parquet")
 
 
 if __name__ == "__main__":

@@ -17,14 +17,14 @@ from unmet.demand.capacity import (
     _lasting_peak,
     _probability_full,
 )
-from unmet.demand.panel import build_panel
+from unmet.demand.panel import Panel
 from unmet.demand.spells import Spells
 
 DAYS = 40
 
 
 def found(rows, known, **columns):
-    made = build_panel(sessions(*rows, **columns), known, regions="1").stations
+    made = Panel(sessions(*rows, **columns), known, regions="1").stations
     return made.select("capacity", "capacity_from", "capacity_sure").rows()
 
 
@@ -128,5 +128,5 @@ def test_usual_arrivals_by_number_of_cars_are_an_integral_over_time():
 
 def test_sites_add_up_the_capacities_of_their_stations():
     known = stations("a", "b", plugs=[2, 3]).with_columns(lat=pl.lit(55.0), lon=pl.lit(12.0))
-    panel = build_panel(sessions(("a", 1, 2, 5.0), ("b", 3, 4, 5.0)), known, regions="1")
+    panel = Panel(sessions(("a", 1, 2, 5.0), ("b", 3, 4, 5.0)), known, regions="1")
     assert panel.sites.select("site_id", "capacity", "stations").rows() == [("a", 5, 2)]

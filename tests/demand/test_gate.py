@@ -10,7 +10,7 @@ import pytest
 
 from tests.demand.records import MONDAY, sessions, stations
 from unmet.demand.gate import checked_sessions, checked_stations
-from unmet.demand.panel import build_panel
+from unmet.demand.panel import Panel
 from unmet.errors import InputError
 
 GOOD = sessions(("a", 1, 2, 5.0), ("b", 3, 4.5, 7.5))
@@ -40,7 +40,7 @@ def with_value(column, value):
 )
 def test_a_session_that_makes_no_sense_is_refused_with_its_row(column, value, why):
     with pytest.raises(InputError, match=f"Row 1 of the sessions .*{why}.*and 0 more"):
-        build_panel(with_value(column, value), PLACES)
+        Panel(with_value(column, value), PLACES)
 
 
 def test_all_that_is_wrong_is_counted():
@@ -56,16 +56,16 @@ def test_what_is_only_unusual_passes():
 def test_times_as_text_are_refused():
     text = GOOD.with_columns(pl.col("start").dt.to_string("iso"))
     with pytest.raises(InputError, match="Column start of the sessions holds String: give times, not text"):
-        build_panel(text, PLACES)
+        Panel(text, PLACES)
 
 
 def test_a_missing_column_is_named():
     with pytest.raises(InputError, match="sessions have no column energy_kwh"):
-        build_panel(GOOD.drop("energy_kwh"), PLACES)
+        Panel(GOOD.drop("energy_kwh"), PLACES)
     with pytest.raises(InputError, match="stations have no column station_id"):
-        build_panel(GOOD, PLACES.rename({"station_id": "id"}))
+        Panel(GOOD, PLACES.rename({"station_id": "id"}))
     with pytest.raises(InputError, match="is not a table"):
-        build_panel([1, 2, 3], PLACES)
+        Panel([1, 2, 3], PLACES)
 
 
 @pytest.mark.parametrize("kind", ["pandas", "arrow", "lazy", "microseconds", "no zone", "other zone"])
@@ -78,7 +78,7 @@ def test_any_frame_gives_the_same_panel(kind):
         "no zone": lambda t: t.with_columns(pl.col(pl.Datetime("ms", "UTC")).dt.replace_time_zone(None)),
         "other zone": lambda t: t.with_columns(pl.col(pl.Datetime("ms", "UTC")).dt.convert_time_zone("Asia/Tokyo")),
     }[kind]
-    plain, other = build_panel(GOOD, PLACES), build_panel(given(GOOD), given(PLACES))
+    plain, other = Panel(GOOD, PLACES), Panel(given(GOOD), given(PLACES))
     assert other.table.equals(plain.table)
     assert other.stations.equals(plain.stations)
     assert other.sessions.equals(plain.sessions)
@@ -114,9 +114,9 @@ def test_stations_get_all_columns():
 
 
 def test_a_session_at_an_unlisted_station_is_left_out():
-    panel = build_panel(GOOD, stations("a"))
+    panel = Panel(GOOD, stations("a"))
     assert panel.sessions["station_id"].to_list() == ["a"]
     assert panel.period[0] == MONDAY
     with pytest.raises(InputError, match="no session to make a panel of"):
-        build_panel(GOOD, stations("c"))
+        Panel(GOOD, stations("c"))
     assert dt.timedelta(hours=panel.hours) == panel.period[1] - panel.period[0]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.demand.records import sessions, stations
 from unmet.demand.kriging import krige
 from unmet.demand.market import Market, parse_share
-from unmet.demand.panel import build_panel
+from unmet.demand.panel import Panel
 from unmet.demand.regions import group_stations
 from unmet.errors import InputError
 
@@ -113,7 +113,7 @@ def test_a_share_or_a_range_of_it_is_read_and_told():
     assert parse_share("0.25") == (0.25, 0.25)
     assert parse_share("0.2-0.3") == (0.2, 0.3)
     rows = [("a", h, h + 0.5, 5) for h in range(20)]
-    sure, unsure = (build_panel(sessions(*rows), stations("a"), market=Market(share=s)) for s in (0.25, (0.2, 0.3)))
+    sure, unsure = (Panel(sessions(*rows), stations("a"), market=Market(share=s)) for s in (0.25, (0.2, 0.3)))
     for panel, spread in ((sure, 0.0), (unsure, math.log(1.5) / (2 * Z_95))):
         found = panel.market.share_of_regions(panel.regions, panel.everyone, panel.stations, np.ones(1))
         assert found.spread == pytest.approx(np.array([spread]), abs=1e-12)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.demand.records import MONDAY, sessions, stations, visits
 from unmet.demand.openings import DAY_MS, absent_plugs, openings
-from unmet.demand.panel import build_panel
+from unmet.demand.panel import Panel
 from unmet.demand.spells import group_visits
 from unmet.estimation.occupancy import observe
 
@@ -97,7 +97,7 @@ def test_a_plug_is_absent_only_while_its_station_is_open():
 
 def test_a_site_that_opens_midway_has_no_time_before():
     old, new = visits("a", 2, 2, 0, DAYS, 0.6, seed=1), visits("b", 2, 2, DAYS / 2, DAYS, 0.6, seed=1)
-    panel = build_panel(sessions(*old.rows, *new.rows), stations("a", "b", plugs=[2, 2]), regions="1")
+    panel = Panel(sessions(*old.rows, *new.rows), stations("a", "b", plugs=[2, 2]), regions="1")
     network = observe(panel)
     days = (network.opened_ms - network.clock.first_ms) / DAY_MS
     assert days[0] == pytest.approx(0, abs=0.2)  # the first session of all
@@ -109,7 +109,7 @@ def test_a_site_that_opens_midway_has_no_time_before():
 def test_a_plug_that_comes_midway_leaves_the_station_with_one_before():
     one, two = visits("a", 1.5, 1, 0, 60, 0.5, seed=3), visits("a", 1.5, 2, 60, DAYS, 0.5, seed=4)
     table = sessions(*one.rows, *two.rows, plug_id=[*one.plug_id, *two.plug_id])
-    panel = build_panel(table, stations("a", plugs=[2]))
+    panel = Panel(table, stations("a", plugs=[2]))
     assert panel.outages.height == 1
     assert (panel.outages["end"][0] - MONDAY) / dt.timedelta(days=1) == pytest.approx(60, abs=1)
     spells = observe(panel).history.spells

@@ -16,10 +16,10 @@ from tests.simulation.cities import cities
 from unmet.demand.booking import Booking
 from unmet.demand.calendar import hour_of_week, hours_between, with_calendar
 from unmet.demand.market import Market
-from unmet.demand.panel import build_panel
+from unmet.demand.panel import Panel
 from unmet.demand.regions import group_stations
 from unmet.errors import InputError
-from unmet.records.sessions import read_records
+from unmet.records.sessions import read_sessions
 from unmet.simulation.scenario import Scenario
 from unmet.simulation.simulate import prepare, simulate
 
@@ -33,14 +33,14 @@ def test_a_run_read_back_gives_the_panel_made_directly(tmp_path_factory, city, s
     folder = tmp_path_factory.mktemp("run")
     outcome.sessions.write_parquet(folder / "sessions.parquet")
     outcome.stations.write_parquet(folder / "stations.parquet")
-    read = read_records([folder / "sessions.parquet"], stations=folder / "stations.parquet")
+    read = read_sessions([folder / "sessions.parquet"], stations=folder / "stations.parquet")
     assert read.formats == {str(folder / "sessions.parquet"): "unmet"}
     # Cars may come to a plug at the same moment and take nothing: to a reader that is one session.
     told_once = outcome.sessions.unique(["station_id", "plug_id", "start", "end", "energy_kwh"]).height
     assert read.counts["rows_kept"] == told_once
     assume(read.counts["rows_set_aside"] == 0)
-    direct = build_panel(outcome.sessions, outcome.stations, regions="3")
-    back = build_panel(read.sessions, read.stations, regions="3")
+    direct = Panel(outcome.sessions, outcome.stations, regions="3")
+    back = Panel(read.sessions, read.stations, regions="3")
     assert back.table.equals(direct.table)
     shared = ["station_id", "capacity", "capacity_from", "capacity_sure", "site_id", "unique_id", "sessions"]
     assert back.stations.select(shared).equals(direct.stations.select(shared))
@@ -51,7 +51,7 @@ def test_the_truth_of_a_simulation_is_at_least_what_its_records_show():
     from unmet.demand.simulated import simulated_panel
 
     outcome = simulate(prepare(small_city(3, 40, 20, 5, 1)), Scenario(penetration=1))
-    panel = build_panel(outcome.sessions, outcome.stations, regions="2")
+    panel = Panel(outcome.sessions, outcome.stations, regions="2")
     truth = simulated_panel(outcome.arrivals, panel.regions, panel.period)
     both = panel.table.join(truth.select("unique_id", "ds", "y_true"), on=["unique_id", "ds"], how="left")
     assert both["y_true"].null_count() == 0
@@ -60,7 +60,7 @@ def test_the_truth_of_a_simulation_is_at_least_what_its_records_show():
 
 
 def test_one_station_worked_out_by_hand():
-    panel = build_panel(sessions(("a", 1, 1.5, 5), ("a", 2, 4, 20)), stations("a"), time_zone="Europe/Copenhagen")
+    panel = Panel(sessions(("a", 1, 1.5, 5), ("a", 2, 4, 20)), stations("a"), time_zone="Europe/Copenhagen")
     table = panel.table
     assert table.columns == ["unique_id", "ds", "y", "arrivals", "hour", "weekday", "holiday"]
     assert table.height == 24
@@ -74,19 +74,19 @@ def test_one_station_worked_out_by_hand():
 @pytest.mark.parametrize("booking", ["arrival", Booking.ARRIVAL])
 def test_booking_by_arrival_may_be_a_word(booking):
     rows = sessions(("a", 1, 5, 8))
-    assert build_panel(rows, stations("a"), booking=booking).table["y"].head(6).to_list() == [0, 8, 0, 0, 0, 0]
-    delivered = build_panel(rows, stations("a"), booking="delivery").table
+    assert Panel(rows, stations("a"), booking=booking).table["y"].head(6).to_list() == [0, 8, 0, 0, 0, 0]
+    delivered = Panel(rows, stations("a"), booking="delivery").table
     assert delivered["y"].head(6).to_list() == [0, 2, 2, 2, 2, 0]
     with pytest.raises(InputError, match="no booking 'departure': give arrival or delivery"):
-        build_panel(rows, stations("a"), booking="departure")
+        Panel(rows, stations("a"), booking="departure")
 
 
 def test_delivery_ends_when_the_car_is_charged():
     stay = sessions(("a", 1, 5, 8)).with_columns(
         charged=pl.lit(MONDAY + dt.timedelta(hours=3)).cast(pl.Datetime("ms", "UTC"))
     )
-    assert build_panel(stay, stations("a"), booking="delivery").table["y"].head(6).to_list() == [0, 4, 4, 0, 0, 0]
-    assert build_panel(stay, stations("a")).table["y"].head(3).to_list() == [0, 8, 0]
+    assert Panel(stay, stations("a"), booking="delivery").table["y"].head(6).to_list() == [0, 4, 4, 0, 0, 0]
+    assert Panel(stay, stations("a")).table["y"].head(3).to_list() == [0, 8, 0]
 
 
 @settings(max_examples=25)
@@ -96,7 +96,7 @@ def test_what_the_table_holds_is_what_the_sessions_hold(seed, regions, booking):
     rows = [row for name in names for row in visits(name, 0.3, 2, 0, 5, seed=seed).rows]
     assume(rows)
     table = sessions(*rows)
-    panel = build_panel(table, stations(*names, plugs=[2] * 3), regions=regions, booking=booking)
+    panel = Panel(table, stations(*names, plugs=[2] * 3), regions=regions, booking=booking)
     first, last = table["start"].min(), table["start"].max()
     assert panel.period == (
         first.replace(hour=0, minute=0, second=0, microsecond=0),
@@ -112,14 +112,14 @@ def test_what_the_table_holds_is_what_the_sessions_hold(seed, regions, booking):
 
 
 def test_a_panel_says_what_it_is_in_a_line():
-    panel = build_panel(sessions(("a", 1, 2, 5), ("b", 30, 31, 5)), stations("a", "b"), regions="1")
+    panel = Panel(sessions(("a", 1, 2, 5), ("b", 30, 31, 5)), stations("a", "b"), regions="1")
     assert repr(panel) == "Panel(2 sessions, 2 stations at 2 sites, 1 regions, 2019-09-02 to 2019-09-03, UTC)"
     assert panel.hours == 48
 
 
 def test_given_outages_are_kept_and_those_of_others_are_not():
     outage = sessions(("a", 6, 8, 0), ("z", 1, 2, 0)).select("station_id", "start", "end")
-    panel = build_panel(sessions(("a", 1, 2, 5)), stations("a"), outages=outage)
+    panel = Panel(sessions(("a", 1, 2, 5)), stations("a"), outages=outage)
     assert panel.outages.columns == ["station_id", "plug_id", "start", "end"]
     assert panel.outages["station_id"].to_list() == ["a"]
 
@@ -128,13 +128,13 @@ def test_only_the_operators_own_sessions_and_stations_count():
     everybody = stations("a", "b", "c", "d", plugs=[1, 3, 4, None], operator=["Mine", "Theirs", "Theirs", "Mine"])
     everybody = everybody.with_columns(pl.Series("lat", [55.0, 55.001, 57.0, 57.001]))
     rows = [("a", 1, 2, 5), ("d", 1, 2, 5), ("b", 3, 4, 50)]
-    panel = build_panel(sessions(*rows), everybody, regions="2", market=Market(operator="Mine"))
+    panel = Panel(sessions(*rows), everybody, regions="2", market=Market(operator="Mine"))
     assert panel.table["y"].sum() == 10
     assert panel.stations["station_id"].to_list() == ["a", "d"]
     assert sorted(panel.everyone.select("station_id", "plugs").rows()) == [("a", 1), ("b", 3), ("c", 4), ("d", 1)]
     assert panel.regions.centres["stations"].to_list() == [2, 2]
     with pytest.raises(InputError, match="Mine, Theirs"):
-        build_panel(sessions(*rows), everybody, market=Market(operator="Nobody"))
+        Panel(sessions(*rows), everybody, market=Market(operator="Nobody"))
     with pytest.raises(InputError, match="not both"):
         Market("Mine", 0.5)
     with pytest.raises(InputError, match="up to 1"):
@@ -144,8 +144,8 @@ def test_only_the_operators_own_sessions_and_stations_count():
 def test_regions_of_another_panel_are_taken_as_they_are():
     known = stations("a", "b", "c")
     rows = sessions(("a", 1, 2, 5), ("c", 1, 2, 5))
-    one = build_panel(rows, known, regions="2")
-    other = build_panel(rows.head(1), known, regions=one.regions)
+    one = Panel(rows, known, regions="2")
+    other = Panel(rows.head(1), known, regions=one.regions)
     assert other.regions is one.regions
     assert other.stations["unique_id"].equals(one.stations["unique_id"])
 
@@ -207,6 +207,6 @@ def test_hours_follow_local_clocks_and_holidays():
 
 def test_nothing_to_make_a_panel_of():
     with pytest.raises(InputError, match="no session to make a panel of"):
-        build_panel(sessions(("a", 1, 2, 3)).clear(), stations("a"))
+        Panel(sessions(("a", 1, 2, 3)).clear(), stations("a"))
     with pytest.raises(InputError, match="time zone"):
-        build_panel(sessions(("a", 1, 2, 3)), stations("a"), time_zone="Mars/North")
+        Panel(sessions(("a", 1, 2, 3)), stations("a"), time_zone="Mars/North")

@@ -9,7 +9,7 @@ import pytest
 
 from tests.small_network import STATIONS, records
 from unmet.demand.market import Market
-from unmet.demand.panel import Panel, build_panel
+from unmet.demand.panel import Panel
 from unmet.demand.stored import holds_panel, load_panel, read_panel, save_panel
 from unmet.errors import InputError
 
@@ -17,7 +17,7 @@ TABLES = ("table", "sessions", "stations", "sites", "everyone", "outages")
 
 
 def panel(**options) -> Panel:
-    return build_panel(records(14)[0], STATIONS, regions=2, time_zone="Europe/Copenhagen", country="DK", **options)
+    return Panel(records(14)[0], STATIONS, regions=2, time_zone="Europe/Copenhagen", country="DK", **options)
 
 
 def assert_same(one: Panel, other: Panel) -> None:
@@ -33,14 +33,14 @@ def assert_same(one: Panel, other: Panel) -> None:
 @pytest.mark.parametrize("market", [None, Market(share=0.25), Market(share=(0.2, 0.3)), Market(operator="Ours")])
 def test_a_panel_is_read_as_it_was_written(market, tmp_path):
     stations = STATIONS.with_columns(operator=pl.Series(["Ours", "Theirs", "Ours", "Theirs", "Ours", "Ours"]))
-    made = build_panel(records(14)[0], stations, regions=2, market=market)
+    made = Panel(records(14)[0], stations, regions=2, market=market)
     made.save(tmp_path / "panel")
     assert holds_panel(tmp_path / "panel")
     assert_same(made, Panel.load(tmp_path / "panel"))
 
 
 def test_stations_without_positions_and_plugs_survive_too(tmp_path):
-    made = build_panel(records(14)[0].drop("plug_id"), STATIONS.select("station_id"))
+    made = Panel(records(14)[0].drop("plug_id"), STATIONS.select("station_id"))
     save_panel(made, tmp_path / "panel")
     assert_same(made, load_panel(tmp_path / "panel"))
 

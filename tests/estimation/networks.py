@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from unmet.demand.panel import Panel, build_panel
+from unmet.demand.panel import Panel
 
 MONDAY = dt.datetime(2019, 9, 2, tzinfo=dt.UTC)
 HOUR_MS = 3_600_000
@@ -33,7 +33,7 @@ class Simulated(NamedTuple):
     spilled: int  # drivers who were served nearby
 
     def panel(self, **options) -> Panel:
-        return build_panel(self.sessions, self.stations, **({"regions": "3"} | options))
+        return Panel(self.sessions, self.stations, **({"regions": "3"} | options))
 
 
 def moments(hours) -> pl.Series:

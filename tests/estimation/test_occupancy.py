@@ -10,7 +10,7 @@ import pytest
 
 from tests.demand.records import sessions, stations
 from tests.estimation.networks import MONDAY, MONDAY_MS, network
-from unmet.demand.panel import build_panel
+from unmet.demand.panel import Panel
 from unmet.demand.spells import FULL
 from unmet.estimation.occupancy import observe
 
@@ -31,7 +31,7 @@ def panel_of(*rows, known, outages=None, plug_id=None):
     rows = [*rows, ("z", 23, 23.5, 5.0)]
     table = sessions(*rows) if plug_id is None else sessions(*rows, plug_id=[*plug_id, "z"])
     far = stations("z").with_columns(lat=pl.lit(10.0))
-    return build_panel(table, pl.concat([known, far]), regions="1", outages=outages)
+    return Panel(table, pl.concat([known, far]), regions="1", outages=outages)
 
 
 def outage(*rows, **columns):
@@ -72,7 +72,7 @@ def test_a_spare_plug_makes_up_for_a_broken_one():
     at = np.cumsum(rng.uniform(0.55, 1.2, 500))
     rows = [("a", t, t + 0.5, 5.0) for t in at]
     shared = sessions(*rows, plug_id=[str(i % 2) for i in range(500)])
-    panel = build_panel(shared, stations("a", plugs=[2]), outages=outage(("a", 30, 40), plug_id=["1"]))
+    panel = Panel(shared, stations("a", plugs=[2]), outages=outage(("a", 30, 40), plug_id=["1"]))
     assert panel.stations["capacity"].to_list() == [1]
     assert (observe(panel).visits.row >= 0).all()
 

@@ -70,7 +70,7 @@ ROWS = {
 
 def assert_numbers_everywhere(forecaster, panel):
     regions, hours = len(forecaster.regions_), read_series(panel).hours
-    forecast, predicted = forecaster.forecast(panel), forecaster.predict(panel)
+    forecast, predicted = forecaster.forecast(panel).table, forecaster.predict(panel)
     assert forecast.height == 24 * regions
     assert predicted.height == (hours - LAGS) * regions
     for frame in (forecast, predicted):
@@ -95,7 +95,7 @@ def test_odd_panels_are_fitted_by_other_backbones_one_hour_ahead(name, backbone)
     panel = FITTED[name]
     forecaster = quick(backbone, "tobit", horizon=1).fit(panel)
     assert np.isfinite(forecaster.predict(panel).select(pl.col("^q.*$")).to_numpy()).all()
-    assert forecaster.forecast(panel).height == 3
+    assert forecaster.forecast(panel).table.height == 3
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -120,12 +120,13 @@ def test_rows_that_cannot_be_used_count_as_missing_and_are_told():
 def test_a_constant_region_is_forecast_as_what_it_is():
     for likelihood in PAPER:
         forecaster = quick("tgcn", likelihood, epochs=25).fit(FITTED["constant"])
-        assert forecaster.forecast(FITTED["constant"])["q0.5"].to_numpy() == pytest.approx(3.0, rel=0.1)
+        assert forecaster.forecast(FITTED["constant"]).table["q0.5"].to_numpy() == pytest.approx(3.0, rel=0.1)
 
 
 def test_regions_of_any_size_are_forecast_in_their_own_unit():
     forecasts = {
-        name: quick(epochs=4).fit(FITTED[name]).forecast(FITTED[name])["q0.5"].to_numpy() for name in ("tiny", "huge")
+        name: quick(epochs=4).fit(FITTED[name]).forecast(FITTED[name]).table["q0.5"].to_numpy()
+        for name in ("tiny", "huge")
     }
     np.testing.assert_allclose(forecasts["tiny"] * 1e21, forecasts["huge"], rtol=1e-3)
 
@@ -172,7 +173,7 @@ def test_the_hours_that_a_short_panel_is_told_to_have_are_enough(lags, shares):
         quick("seasonal", lags=lags, shares=shares).fit(PANEL.filter(~after(lags)))
     needed = int(re.search(r"give (\d+) hours or more", str(told.value)).group(1))
     panel = small_panel(hours=needed)
-    assert quick("seasonal", lags=lags, shares=shares).fit(panel).forecast(panel).height == 72
+    assert quick("seasonal", lags=lags, shares=shares).fit(panel).forecast(panel).table.height == 72
 
 
 def test_a_fitted_model_takes_panels_with_holes_and_refuses_other_regions():

@@ -166,7 +166,7 @@ def test_draws_that_are_the_truth_make_an_oracle(lossy):
     model = quick("linear", "exposure", epochs=5).fit(known)
     oracle = quick("linear", "quantile", epochs=5, target="y_true").fit(lossy)
     assert np.array(model.losses_) == pytest.approx(np.array(oracle.losses_), rel=1e-4)
-    ours, theirs = (made.forecast(table).select(QUANTILES) for made, table in ((model, known), (oracle, lossy)))
+    ours, theirs = (made.forecast(table).table.select(QUANTILES) for made, table in ((model, known), (oracle, lossy)))
     assert ours.to_numpy() == pytest.approx(theirs.to_numpy(), rel=1e-2)
     assert model.calibration_.moves == pytest.approx(oracle.calibration_.moves, abs=1e-2)
 
@@ -197,12 +197,12 @@ def test_lags_hold_the_expectation_and_not_a_draw(lossy):
     """With calibration off, forecasts read the past through `lost_kwh_before` alone."""
     model = quick("linear", "exposure", calibrate=False).fit(lossy)
     other = with_draws(lossy, np.full((lossy.height, 4), 1000.0))
-    assert_frame_equal(model.forecast(other), model.forecast(lossy), check_exact=True)
+    assert_frame_equal(model.forecast(other).table, model.forecast(lossy).table, check_exact=True)
     assert_frame_equal(model.predict(other), model.predict(lossy), check_exact=True)
     moved = lossy.with_columns(y=pl.col("y") + pl.col("lost_kwh_before"), lost_kwh_before=0.0)
-    assert_frame_equal(model.forecast(moved), model.forecast(lossy), abs_tol=1e-3)
+    assert_frame_equal(model.forecast(moved).table, model.forecast(lossy).table, abs_tol=1e-3)
     more = lossy.with_columns(pl.col("lost_kwh_before") + 50)
-    assert not model.forecast(more).equals(model.forecast(lossy))
+    assert not model.forecast(more).table.equals(model.forecast(lossy).table)
 
 
 def test_no_forecast_knows_what_was_lost_later(lossy):
@@ -218,20 +218,20 @@ def test_no_forecast_knows_what_was_lost_later(lossy):
 def test_a_forecast_needs_the_lags_alone(lossy):
     model = quick("linear", "exposure").fit(lossy)
     tail = lossy.filter(pl.col("ds") >= MONDAY + (1000 - LAGS) * HOUR)
-    assert_frame_equal(model.forecast(tail), model.forecast(lossy), check_exact=True)
+    assert_frame_equal(model.forecast(tail).table, model.forecast(lossy).table, check_exact=True)
 
 
 def test_seeds_and_workers_give_equal_results(lossy):
     one, two = (quick("linear", "exposure", seeds=2, workers=workers).fit(lossy) for workers in (1, 2))
     assert one.losses_ == two.losses_
     assert one.losses_[0] != one.losses_[1]
-    assert_frame_equal(one.forecast(lossy), two.forecast(lossy), check_exact=True)
+    assert_frame_equal(one.forecast(lossy).table, two.forecast(lossy).table, check_exact=True)
 
 
 def test_it_survives_saving(lossy, tmp_path):
     model = quick("linear", "exposure").fit(lossy)
     again = Forecaster.load(model.save(tmp_path / "model"))
-    assert again.forecast(lossy).equals(model.forecast(lossy))
+    assert again.forecast(lossy).table.equals(model.forecast(lossy).table)
     assert again.predict(lossy).equals(model.predict(lossy))
 
 

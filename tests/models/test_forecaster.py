@@ -8,6 +8,7 @@ import pytest
 import torch
 from polars.testing import assert_frame_equal
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from torch import nn
 
 from tests.models.panels import HOUR, LAGS, MONDAY, OURS, PAPER, POSITIONS, capped, hours_from, quick, small_panel
@@ -53,7 +54,7 @@ def test_fit_gives_itself_and_leaves_its_options_alone(fitted):
     assert [len(losses) for losses in forecaster.losses_] == [2]
     assert fitted.seeds_ == (1, 2)
     assert fitted.regions_ == ("r0", "r1", "r2")
-    with pytest.raises(InputError, match="call fit first"):
+    with pytest.raises(NotFittedError, match="call fit first"):
         clone(forecaster).predict(PANEL)
 
 
@@ -61,13 +62,13 @@ def test_the_same_seed_gives_the_same_forecasts_and_torchs_random_numbers_are_le
     torch.manual_seed(5)
     before = torch.random.get_rng_state()
     again = clone(fitted).fit(PANEL, POSITIONS)
-    frames = again.forecast(PANEL), again.predict(PANEL)
+    frames = again.forecast(PANEL).table, again.predict(PANEL)
     Forecaster.load(again.save(tmp_path / "model"))
     assert torch.equal(torch.random.get_rng_state(), before)
-    assert_frame_equal(frames[0], fitted.forecast(PANEL), check_exact=True)
+    assert_frame_equal(frames[0], fitted.forecast(PANEL).table, check_exact=True)
     assert_frame_equal(frames[1], fitted.predict(PANEL), check_exact=True)
     other = clone(fitted).set_params(seed=7).fit(PANEL, POSITIONS)
-    assert (quantile_array(other.forecast(PANEL)) != quantile_array(fitted.forecast(PANEL))).all()
+    assert (quantile_array(other.forecast(PANEL).table) != quantile_array(fitted.forecast(PANEL).table)).all()
 
 
 def test_positions_tie_regions(fitted):
@@ -76,23 +77,25 @@ def test_positions_tie_regions(fitted):
 
 
 def test_frames_of_any_kind_are_the_same_panel(fitted):
-    expected = fitted.forecast(PANEL)
+    expected = fitted.forecast(PANEL).table
     shuffled = PANEL.sample(fraction=1, shuffle=True, seed=1)
     for panel in (PANEL.to_pandas(), PANEL.to_arrow(), PANEL.lazy(), shuffled):
-        assert_frame_equal(fitted.forecast(panel), expected, check_exact=True)
+        made = fitted.forecast(panel)
+        assert_frame_equal(made.hours, expected, check_exact=True)
+        assert type(made.table) is type(panel.collect() if isinstance(panel, pl.LazyFrame) else panel)
     pandas = clone(fitted).fit(shuffled.to_pandas(), pl.DataFrame(POSITIONS).to_pandas())
-    assert_frame_equal(pandas.forecast(PANEL), expected, check_exact=True)
+    assert_frame_equal(pandas.forecast(PANEL).table, expected, check_exact=True)
 
 
 def test_a_forecast_is_every_hour_after_the_panel_of_every_region(fitted):
-    forecast = fitted.forecast(PANEL)
+    forecast = fitted.forecast(PANEL).table
     assert forecast.columns == ["unique_id", "ds", "horizon", "q0.1", "q0.5", "q0.9"]
     assert forecast["unique_id"].to_list() == [name for name in fitted.regions_ for _ in range(24)]
     for part in forecast.partition_by("unique_id"):
         assert part["ds"].to_list() == hours_from(END, 24).to_list()
         assert part["horizon"].to_list() == list(range(1, 25))
-    assert fitted.forecast(PANEL, hours=3)["ds"].max() == END + 2 * HOUR
-    assert_frame_equal(fitted.forecast(PANEL, hours=3), forecast.filter(pl.col("horizon") <= 3), rel_tol=1e-4)
+    assert fitted.forecast(PANEL, hours=3).table["ds"].max() == END + 2 * HOUR
+    assert_frame_equal(fitted.forecast(PANEL, hours=3).table, forecast.filter(pl.col("horizon") <= 3), rel_tol=1e-4)
 
 
 def test_a_prediction_is_every_past_hour_with_enough_hours_before_it(fitted):
@@ -120,7 +123,7 @@ def test_the_forecast_is_the_mean_over_seeds():
 def test_the_first_hour_of_a_forecast_is_the_prediction_of_that_hour(backbone):
     forecaster = quick(backbone, "gaussian").fit(PANEL)
     hour = MONDAY + 390 * HOUR
-    first = forecaster.forecast(PANEL.filter(pl.col("ds") < hour)).filter(pl.col("horizon") == 1).drop("horizon")
+    first = forecaster.forecast(PANEL.filter(pl.col("ds") < hour)).table.filter(pl.col("horizon") == 1).drop("horizon")
     predicted = forecaster.predict(PANEL, hour).filter(pl.col("ds") == hour)
     assert_frame_equal(first, predicted, rel_tol=1e-4)
 
@@ -129,7 +132,7 @@ def test_looking_back_gives_the_forecasts_that_would_have_been_made(fitted):
     back = fitted.backtest(PANEL, MONDAY + 350 * HOUR, every=10)
     assert back["cutoff"].unique().sort().to_list() == [MONDAY + hours * HOUR for hours in (350, 360, 370)]
     for (cutoff,), part in back.group_by("cutoff"):
-        made = fitted.forecast(PANEL.filter(pl.col("ds") < cutoff))
+        made = fitted.forecast(PANEL.filter(pl.col("ds") < cutoff)).table
         assert_frame_equal(part.select(made.columns), made, rel_tol=1e-4)
     assert fitted.backtest(PANEL, MONDAY + 349.5 * HOUR)["cutoff"].min() == MONDAY + 350 * HOUR
     assert fitted.backtest(PANEL)["cutoff"].min() == fitted.split_.fit_end
@@ -155,7 +158,7 @@ def test_hours_beyond_the_horizon_are_refused(fitted, hours):
 def test_quantiles_rise_and_do_not_fall_below_the_floor(likelihood, floor):
     levels = (0.01, 0.25, 0.5, 0.75, 0.99)
     forecaster = quick("linear", likelihood, levels=levels, floor=floor).fit(PANEL)
-    for frame in (forecaster.forecast(PANEL), forecaster.predict(PANEL), forecaster.backtest(PANEL)):
+    for frame in (forecaster.forecast(PANEL).table, forecaster.predict(PANEL), forecaster.backtest(PANEL)):
         quantiles = quantile_array(frame)
         assert [column for column in frame.columns if column[0] == "q"] == ["q0.01", "q0.25", "q0.5", "q0.75", "q0.99"]
         assert (np.diff(quantiles) >= 0).all()
@@ -182,9 +185,9 @@ def test_a_feature_that_says_demand_is_used(heat):
     told = quick("linear", epochs=40, features=("heat",)).fit(past)
     untold = quick("linear", epochs=40).fit(past)
     assert min(loss for _, loss in told.losses_[0]) < 0.4 * min(loss for _, loss in untold.losses_[0])
-    forecast = told.forecast(past, future=future.select("unique_id", "ds", "heat"))
+    forecast = told.forecast(past, future=future.select("unique_id", "ds", "heat")).table
     error = (forecast["q0.5"] - future["y"]).abs().mean()
-    assert error < 0.4 * (untold.forecast(past)["q0.5"] - future["y"]).abs().mean()
+    assert error < 0.4 * (untold.forecast(past).table["q0.5"] - future["y"]).abs().mean()
 
 
 def test_features_of_hours_to_come_may_come_with_more_than_is_needed(heat, tmp_path):
@@ -192,10 +195,10 @@ def test_features_of_hours_to_come_may_come_with_more_than_is_needed(heat, tmp_p
     forecaster = quick("linear", features=["heat"]).fit(past)
     future.write_csv(tmp_path / "future.csv")
     longer = pl.concat([past, future.with_columns(y=pl.lit(None, pl.Float64))])
-    expected = forecaster.forecast(past, future=future.select("unique_id", "ds", "heat"))
+    expected = forecaster.forecast(past, future=future.select("unique_id", "ds", "heat")).table
     for more in (future, longer, future.to_pandas()):
-        assert_frame_equal(forecaster.forecast(past, future=more), expected, check_exact=True)
-    assert_frame_equal(forecaster.forecast(past, future=tmp_path / "future.csv"), expected)
+        assert_frame_equal(forecaster.forecast(past, future=more).table, expected, check_exact=True)
+    assert_frame_equal(forecaster.forecast(past, future=tmp_path / "future.csv").table, expected)
 
 
 def test_features_of_hours_to_come_must_be_there(heat):
@@ -213,7 +216,7 @@ def test_features_of_hours_to_come_must_be_there(heat):
     ):
         with pytest.raises(InputError, match=remedy):
             forecaster.forecast(past, future=wrong)
-    assert forecaster.forecast(past, 3, future.filter(pl.col("ds") < END + 3 * HOUR)).height == 9
+    assert forecaster.forecast(past, 3, future.filter(pl.col("ds") < END + 3 * HOUR)).table.height == 9
     assert forecaster.predict(past).height == 3 * (400 - LAGS)
 
 
@@ -245,7 +248,7 @@ def test_an_oracle_learns_another_column_and_still_reads_what_was_seen():
 
 def test_a_short_tail_of_the_panel_is_enough_for_a_forecast(fitted):
     tail = PANEL.filter(pl.col("ds") >= END - LAGS * HOUR)
-    assert_frame_equal(fitted.forecast(tail), fitted.forecast(PANEL), check_exact=True)
+    assert_frame_equal(fitted.forecast(tail).table, fitted.forecast(PANEL).table, check_exact=True)
     with pytest.raises(InputError, match="Give a longer one"):
         fitted.forecast(tail.filter(pl.col("ds") > END - LAGS * HOUR))
 
@@ -332,9 +335,9 @@ def test_own_backbones_and_likelihoods_work_like_ours_in_processes_of_their_own_
     LIKELIHOODS.register(likelihood)
     alone = quick("yesterday", "laplace", seeds=2, epochs=5).fit(PANEL)
     both = quick("yesterday", "laplace", seeds=2, epochs=5, workers=2).fit(PANEL)
-    assert_frame_equal(both.forecast(PANEL), alone.forecast(PANEL), check_exact=True)
+    assert_frame_equal(both.forecast(PANEL).table, alone.forecast(PANEL).table, check_exact=True)
     loaded = Forecaster.load(both.save(tmp_path / "model"))
-    assert_frame_equal(loaded.forecast(PANEL), alone.forecast(PANEL), check_exact=True)
+    assert_frame_equal(loaded.forecast(PANEL).table, alone.forecast(PANEL).table, check_exact=True)
     monkeypatch.undo()
     with pytest.raises(InputError, match="no likelihood named 'laplace'"):
         Forecaster.load(tmp_path / "model")
@@ -347,8 +350,8 @@ def test_a_fault_in_a_process_of_its_own_reaches_the_user():
 
 
 def test_times_are_told_in_utc(fitted):
-    assert fitted.forecast(PANEL.with_columns(pl.col("ds").dt.convert_time_zone("Asia/Tokyo")))["ds"][0] == END
-    assert fitted.forecast(PANEL).schema["ds"] == pl.Datetime("ms", "UTC")
+    assert fitted.forecast(PANEL.with_columns(pl.col("ds").dt.convert_time_zone("Asia/Tokyo"))).table["ds"][0] == END
+    assert fitted.forecast(PANEL).table.schema["ds"] == pl.Datetime("ms", "UTC")
 
 
 def test_regions_of_the_same_names_elsewhere_are_refused():

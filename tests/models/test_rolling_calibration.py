@@ -63,9 +63,9 @@ def test_so_they_do_at_all_horizons_of_a_backtest(model):
 
 
 def test_a_forecast_is_calibrated_by_the_last_weeks_if_that_is_asked_for(model):
-    before, past = model.forecast(panel()), model.predict(panel())
+    before, past = model.forecast(panel()).table, model.predict(panel())
     width = pl.col("q0.95") - pl.col("q0.05")
-    after = model.recalibrate(panel()).forecast(panel())
+    after = model.recalibrate(panel()).forecast(panel()).table
     assert model.predict(panel()).equals(past)
     model.latest_ = None
     assert after.select(width.mean()).item() > 2 * before.select(width.mean()).item()

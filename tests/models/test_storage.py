@@ -31,7 +31,7 @@ PANEL = capped(small_panel(), 8).drop("truth")
 def test_a_stored_model_forecasts_as_the_one_that_was_written(backbone, likelihood, tmp_path):
     forecaster = quick(backbone, likelihood, epochs=1, seeds=2, levels=(0.1, 0.7)).fit(PANEL, POSITIONS)
     loaded = Forecaster.load(forecaster.save(tmp_path / "model"))
-    assert_frame_equal(loaded.forecast(PANEL), forecaster.forecast(PANEL), check_exact=True)
+    assert_frame_equal(loaded.forecast(PANEL).table, forecaster.forecast(PANEL).table, check_exact=True)
     assert_frame_equal(loaded.predict(PANEL, each=True), forecaster.predict(PANEL, each=True), check_exact=True)
 
 
@@ -81,7 +81,9 @@ def test_a_model_is_found_in_the_folder_of_its_run(model, tmp_path):
     run = tmp_path / "run"
     run.mkdir()
     damaged(model, run / "model")
-    assert_frame_equal(Forecaster.load(run).forecast(PANEL), Forecaster.load(model).forecast(PANEL), check_exact=True)
+    assert_frame_equal(
+        Forecaster.load(run).forecast(PANEL).table, Forecaster.load(model).forecast(PANEL).table, check_exact=True
+    )
 
 
 def test_a_model_that_is_not_there_or_broken_is_told(model, tmp_path):
@@ -161,10 +163,10 @@ def test_a_training_cut_into_checkpoints_ends_as_one_that_was_not(tmp_path, monk
     cut = quick(epochs=4, seeds=2).fit(PANEL, checkpoints=tmp_path / "training")
     assert len(written) == 8
     assert cut.losses_ == expected.losses_
-    assert_frame_equal(cut.forecast(PANEL), expected.forecast(PANEL), check_exact=True)
+    assert_frame_equal(cut.forecast(PANEL).table, expected.forecast(PANEL).table, check_exact=True)
     monkeypatch.setattr(seeds_room, "train", lambda *args: train(*args[:4], lambda _: pytest.fail("an epoch more")))
     again = quick(epochs=4, seeds=2).fit(PANEL, checkpoints=tmp_path / "training")
-    assert_frame_equal(again.forecast(PANEL), expected.forecast(PANEL), check_exact=True)
+    assert_frame_equal(again.forecast(PANEL).table, expected.forecast(PANEL).table, check_exact=True)
 
 
 def test_checkpoints_of_another_panel_or_other_options_are_refused(tmp_path):
@@ -203,13 +205,13 @@ def test_ctrl_c_keeps_the_best_so_far_and_a_later_call_ends_as_if_nothing_had_be
     assert not early.finished_
     assert early.seeds_ == (1,)  # the other one had not begun
     assert [len(losses) for losses in early.losses_] == [2]
-    assert early.forecast(PANEL).select(pl.all_horizontal(pl.col("^q.*$").is_finite()).all()).item()
+    assert early.forecast(PANEL).table.select(pl.all_horizontal(pl.col("^q.*$").is_finite()).all()).item()
     assert signal.getsignal(signal.SIGINT) is handler
     later = clone(early).fit(PANEL, checkpoints=tmp_path / "training")
     expected = quick(epochs=4, seeds=2).fit(PANEL)
     assert later.finished_
     assert later.losses_ == expected.losses_
-    assert_frame_equal(later.forecast(PANEL), expected.forecast(PANEL), check_exact=True)
+    assert_frame_equal(later.forecast(PANEL).table, expected.forecast(PANEL).table, check_exact=True)
 
 
 FIT = """
@@ -235,7 +237,7 @@ def ctrl_c_at(least):
 
 forecaster.fit(panel, on_progress=ctrl_c_at(0))  # while processes start
 assert not forecaster.finished_
-assert forecaster.forecast(panel).height == 3
+assert forecaster.forecast(panel).table.height == 3
 forecaster.fit(panel, checkpoints=folder / "training", on_progress=ctrl_c_at(1))
 assert not forecaster.finished_
 forecaster.save(folder / "model")
@@ -253,7 +255,7 @@ def test_ctrl_c_reaches_trainings_side_by_side_and_a_later_call_finishes_them(tm
     states = [read_state(tmp_path / "training" / f"seed-{seed}.safetensors") for seed in (1, 2)]
     assert early.seeds_ == (1, 2)
     assert [len(losses) for losses in early.losses_] == [state.epoch for state in states]
-    assert early.forecast(panel).select(pl.all_horizontal(pl.col("^q.*$").is_finite()).all()).item()
+    assert early.forecast(panel).table.select(pl.all_horizontal(pl.col("^q.*$").is_finite()).all()).item()
     later = early.set_params(workers=1).fit(panel, checkpoints=tmp_path / "training")
     assert later.finished_
     for losses, state in zip(later.losses_, states, strict=True):

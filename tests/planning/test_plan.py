@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import unmet
-from unmet.demand.panel import build_panel
+from unmet.demand.panel import Panel
 from unmet.errors import InputError
 from unmet.planning.plan import plan
 
@@ -32,7 +32,7 @@ def test_all_plugs_are_used_and_lose_less(eight):
 
 def test_the_total_is_the_sum_of_the_sites_times_their_interplay(eight):
     total = float(eight.table["gain_kwh"].sum())
-    assert eight.gain()[0] == pytest.approx(total * eight.interplay, rel=1e-6)
+    assert eight.gain()[0] == pytest.approx(total * eight.energy.interplay, rel=1e-6)
 
 
 def test_no_other_choice_gains_more(eight):
@@ -166,7 +166,7 @@ def test_nonsense_gets_a_sentence(lost, asked, sentence):
 def test_records_without_lost_demand_have_nothing_to_plan(town):
     few, many = town.sessions.gather_every(25), town.stations.with_columns(plugs=pl.lit(6))
     with pytest.raises(InputError, match="No lost demand"):
-        plan(build_panel(few, many, regions="3"), plugs=3, draws=20)
+        plan(Panel(few, many, regions="3"), plugs=3, draws=20)
 
 
 @pytest.mark.parametrize("source", [42, "nowhere"])

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unmet.errors import InputError
-from unmet.records.sessions import read_records
+from unmet.records.sessions import read_sessions
 
 HEADER = "session_id,station_id,start,end,energy_kwh"
 GOOD = "1,A,2018-01-02 10:00:00,2018-01-02 12:00:00,20"
@@ -57,15 +57,15 @@ def test_a_file_that_cannot_be_read_gives_one_sentence(tmp_path, kind):
     path = tmp_path / "file.csv"
     path.write_bytes(content)
     with pytest.raises(InputError, match=rf"(?s)file\.csv.*{sentence}|{sentence}.*file.csv") as error:
-        read_records([path])
+        read_sessions([path])
     assert "\n" not in str(error.value)
 
 
 def test_no_file_and_a_folder_give_one_sentence(tmp_path):
     with pytest.raises(InputError, match=r"no file .*gone\.csv"):
-        read_records([tmp_path / "gone.csv"])
+        read_sessions([tmp_path / "gone.csv"])
     with pytest.raises(InputError, match="folder"):
-        read_records([tmp_path])
+        read_sessions([tmp_path])
 
 
 LONG = "x" * 10_000
@@ -122,7 +122,7 @@ def test_a_file_that_can_be_read_loses_no_row(tmp_path, kind):
     content, kept, aside = READABLE[kind]
     path = tmp_path / "file.csv"
     path.write_bytes(content)
-    records = read_records([path])
+    records = read_sessions([path])
     assert (records.sessions.height, records.rejected.height) == (kept, aside)
     assert records.counts["rows_in"] == kept + aside
     assert (records.rejected["value"].str.len_chars().fill_null(0) <= 200).all()
@@ -141,7 +141,7 @@ def test_lines_are_those_of_the_file(tmp_path):
         (HEADER.replace("start", '"start\ntime"') + f"\n{GOOD}\n{bad}\n\n\n", 4),
     ):
         path.write_text(content)
-        rejected = read_records([path]).rejected
+        rejected = read_sessions([path]).rejected
         assert rejected.filter(pl.col("value") == "never")["line"].to_list() == [line]
 
 
@@ -156,7 +156,7 @@ def test_random_garbage_under_a_good_header(tmp_path_factory, rows, separator):
     path = tmp_path_factory.mktemp("garbage") / "file.csv"
     lines = [separator.join(HEADER.split(",")), *(separator.join(row) for row in rows)]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    records = read_records([path])
+    records = read_sessions([path])
     assert records.counts["rows_in"] == records.sessions.height + records.rejected.height
 
 
@@ -165,7 +165,7 @@ def test_random_bytes(tmp_path_factory, content):
     path = tmp_path_factory.mktemp("bytes") / "file"
     path.write_bytes(content)
     with contextlib.suppress(InputError):
-        records = read_records([path])
+        records = read_sessions([path])
         assert records.counts["rows_in"] == records.sessions.height + records.rejected.height
 
 
@@ -173,7 +173,7 @@ def test_a_column_of_lists_is_refused(tmp_path):
     path = tmp_path / "lists.parquet"
     path.write_bytes(parquet(station_id=["A"], start=[[1]], end=["2018-01-02 11:00"], energy_kwh=[1]))
     with pytest.raises(InputError, match="column start holds List"):
-        read_records([path])
+        read_sessions([path])
 
 
 def test_a_mark_of_utf_8_before_text_that_is_not(tmp_path):
@@ -184,6 +184,6 @@ def test_a_mark_of_utf_8_before_text_that_is_not(tmp_path):
     for early in (True, False):
         path = tmp_path / f"{early}.csv"
         path.write_bytes(b"\xef\xbb\xbf" + header + b"".join(rows if early else plain * 400 + rows))
-        records = read_records(path)
+        records = read_sessions(path)
         assert "s\xe6by" in records.sessions["station_id"].to_list()
         assert "session_id" in records.sessions.columns

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unmet.records.day_order import find_day_orders
-from unmet.records.sessions import read_records
+from unmet.records.sessions import read_sessions
 
 DAY_FIRST, MONTH_FIRST = "%d/%m/%Y", "%m/%d/%Y"
 
@@ -163,7 +163,7 @@ def test_rows_with_an_open_order_are_set_aside_and_counted():
     forms = [DAY_FIRST if first else MONTH_FIRST for first in random.integers(0, 2, 300)]
     starts, ends = (written([row[which] for row in sessions], forms) for which in (0, 1))
     table = pl.DataFrame({"start": starts, "end": ends, "energy_kwh": 5.0, "station_id": "A", "session_id": range(300)})
-    records = read_records(table, mapping={"time_zone": "UTC"}, join_minutes=0)
+    records = read_sessions(table, mapping={"time_zone": "UTC"}, join_minutes=0)
     assert records.counts["day_order_open"] > 0
     assert records.counts["rows_in"] == records.counts["rows_kept"] + records.counts["rows_set_aside"]
     kept = {int(number): start for number, start in records.sessions.select("session_id", "start").rows()}

@@ -12,7 +12,7 @@ from unmet.records.formats.files import read_head, read_text
 from unmet.records.formats.generic import energy_factor, guess_mapping
 from unmet.records.formats.table import table_format
 from unmet.records.mapping import Mapping
-from unmet.records.sessions import read_records
+from unmet.records.sessions import read_sessions
 
 
 def test_formats_have_names_and_the_general_one_is_last():
@@ -34,7 +34,7 @@ def test_a_new_format_is_a_mapping(tmp_path, monkeypatch):
     path.write_text("Ladepunkt;Beginn;Ende;kWh\nA;31.01.2018 10:00;31.01.2018 11:00;3,5\n")
     found, head = formats.recognise(path)
     assert (found.name, head.separator, head.columns) == ("ours", ";", ("Ladepunkt", "Beginn", "Ende", "kWh"))
-    session = read_records([path]).sessions.row(0, named=True)
+    session = read_sessions([path]).sessions.row(0, named=True)
     assert (session["start"].hour, session["energy_kwh"]) == (9, 3.5)
 
 

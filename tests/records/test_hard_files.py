@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from unmet.errors import InputError
-from unmet.records.sessions import Records, read_records
+from unmet.records.sessions import Records, read_sessions
 
 NOW = dt.datetime(2030, 1, 1, tzinfo=dt.UTC)
 HOUR = dt.timedelta(hours=1)
@@ -64,7 +64,7 @@ def test_a_councils_files_some_day_first_and_some_month_first(tmp_path):
     both = dundee(rows[:300], "%d/%m/%Y") + dundee(rows[300:], "%m/%d/%Y").split("\n", 1)[1]
     (tmp_path / "c.csv").write_text(both)
     for files in (["a.csv", "b.csv"], ["c.csv"]):
-        records = read_records([tmp_path / name for name in files], mapping={"time_zone": "UTC"}, now=NOW)
+        records = read_sessions([tmp_path / name for name in files], mapping={"time_zone": "UTC"}, now=NOW)
         assert set(records.formats.values()) == {"dundee"}
         assert records.rejected.is_empty()
         assert times(records) == expected(rows)
@@ -75,7 +75,7 @@ def test_one_clock_reset_to_2000_does_not_make_a_panel_of_eighteen_years(tmp_pat
     rows = sessions(500)
     reset = rows[200] | {"start": dt.datetime(2000, 1, 1, 0, 1), "end": dt.datetime(2000, 1, 1, 1)}
     (tmp_path / "a.csv").write_text(dundee([*rows[:200], reset, *rows[201:]], "%d/%m/%Y"))
-    records = read_records(tmp_path / "a.csv", mapping={"time_zone": "UTC"}, now=NOW)
+    records = read_sessions(tmp_path / "a.csv", mapping={"time_zone": "UTC"}, now=NOW)
     assert records.counts["start_far_away"] == 1
     line, value, reason = records.rejected.select("line", "value", "reason").row(0)
     assert (line, value) == (202, "2000-01-01T00:01:00Z")
@@ -104,7 +104,7 @@ def belib(rows: list[dict]) -> str:
 def test_javascript_dates_and_posts_with_sockets(tmp_path):
     rows = sessions(300)
     (tmp_path / "belib.csv").write_text(belib(rows))
-    records = read_records(tmp_path / "belib.csv", now=NOW)
+    records = read_sessions(tmp_path / "belib.csv", now=NOW)
     assert records.formats == {str(tmp_path / "belib.csv"): "belib"}
     assert records.rejected.is_empty()
     starts = [row["start"].replace(tzinfo=dt.UTC) - HOUR for row in rows]
@@ -123,7 +123,7 @@ def test_dates_in_five_columns_can_be_mapped(tmp_path):
         "end": "Jour de fin+Mois de fin+Année de fin+Heure de fin+Minute de fin",
         "time_zone": "UTC",
     }
-    records = read_records(tmp_path / "belib.csv", mapping=parts, now=NOW)
+    records = read_sessions(tmp_path / "belib.csv", mapping=parts, now=NOW)
     assert records.sessions["start"].to_list() == [row["start"].replace(tzinfo=dt.UTC) for row in rows]
 
 
@@ -132,7 +132,7 @@ def test_positions_in_swiss_metres(tmp_path):
         "ChargingStationId,ChargingStationName,X,Y\n0,A,714540.305,101094.698\n1,B,713778.841,96855.316\n2,C,,\n3,D,,\n"
     )
     (tmp_path / "a.csv").write_text(dundee(sessions(100), "%d/%m/%Y").replace("CP", "").replace(" ID", "CP ID"))
-    records = read_records(tmp_path / "a.csv", stations=tmp_path / "colonnine.csv", now=NOW)
+    records = read_sessions(tmp_path / "a.csv", stations=tmp_path / "colonnine.csv", now=NOW)
     assert records.counts["stations_unknown"] == 0
     placed = records.stations.drop_nulls("lat")
     assert placed.select("lat", "lon").row(0) == pytest.approx((46.0517, 8.9186), abs=1e-3)
@@ -143,9 +143,9 @@ def test_station_tables_with_other_column_names(tmp_path):
     (tmp_path / "stations.csv").write_text("Site,Anzahl\nCP0,2\nCP1,2\nCP2,2\nCP3,2\n")
     (tmp_path / "a.csv").write_text(dundee(sessions(100), "%d/%m/%Y"))
     with pytest.raises(InputError, match="--map-stations station_id=COLUMN"):
-        read_records(tmp_path / "a.csv", stations=tmp_path / "stations.csv", now=NOW)
+        read_sessions(tmp_path / "a.csv", stations=tmp_path / "stations.csv", now=NOW)
     mapping = {"station_id": "Site", "plugs": "Anzahl"}
-    records = read_records(tmp_path / "a.csv", stations=tmp_path / "stations.csv", station_mapping=mapping, now=NOW)
+    records = read_sessions(tmp_path / "a.csv", stations=tmp_path / "stations.csv", station_mapping=mapping, now=NOW)
     assert records.stations["plugs"].to_list() == [2] * 4
     assert records.rejected.is_empty()
 
@@ -161,23 +161,23 @@ def test_connectors_numbered_anew_at_every_post(tmp_path):
     (tmp_path / "a.csv").write_text(at_sites(rows))
     path = tmp_path / "a.csv"
     truth = expected(rows)
-    found = read_records(path, mapping={"station_id": "Site", "time_zone": "UTC"}, now=NOW)
+    found = read_sessions(path, mapping={"station_id": "Site", "time_zone": "UTC"}, now=NOW)
     assert found.counts["ends_cut_short"] == 0
     assert times(found) == truth
     assert found.sessions["plug_id"].n_unique() == 12
     assert any("'CP ID'" in note for note in found.notes)
     said = {"station_id": "Site", "plug_id": "CP ID+Connector", "time_zone": "UTC"}
-    mapped = read_records(path, mapping=said, now=NOW)
+    mapped = read_sessions(path, mapping=said, now=NOW)
     assert times(mapped) == truth
     assert mapped.sessions["plug_id"].unique().sort()[0] == "CP0/1"
-    believed = read_records(path, mapping={"station_id": "Site", "plug_id": "Connector"}, now=NOW)
+    believed = read_sessions(path, mapping={"station_id": "Site", "plug_id": "Connector"}, now=NOW)
     assert any('--map "plug_id=CP ID+PLUG"' in note for note in believed.notes)
 
 
 def test_own_columns_without_a_zone(tmp_path):
     path = tmp_path / "mine.csv"
     path.write_text("session_id,station_id,start,end,energy_kwh\n1,A,2018-07-02 10:00:00,2018-07-02 12:00:00,20\n")
-    local = read_records(path, time_zone="Europe/Copenhagen", now=NOW)
+    local = read_sessions(path, time_zone="Europe/Copenhagen", now=NOW)
     assert local.sessions["start"][0] == dt.datetime(2018, 7, 2, 8, tzinfo=dt.UTC)
     assert not any("without a zone" in note for note in local.notes)
 
@@ -186,7 +186,7 @@ def test_a_station_table_with_fewer_plugs_than_cars(tmp_path):
     rows = sessions(3000, stations=2, plugs=3)
     (tmp_path / "a.csv").write_text(dundee(rows, "%d/%m/%Y"))
     table = pl.DataFrame({"station_id": ["CP0", "CP1"], "plugs": [2, 3]})
-    records = read_records(tmp_path / "a.csv", stations=table, now=NOW)
+    records = read_sessions(tmp_path / "a.csv", stations=table, now=NOW)
     assert records.stations["plugs"].to_list() == [2, 3]  # what the table says stays
     note = next(note for note in records.notes if "more cars at once" in note)
     assert "1 of 2 stations" in note
@@ -202,12 +202,12 @@ def test_restarts_are_one_arrival_each(tmp_path):
         for part, (start, end) in enumerate(((row["start"], middle), (middle + dt.timedelta(minutes=2), row["end"]))):
             lines.append(f"{row['id']}-{part},S{row['station']},{row['plug']},{start},{end},{row['kwh'] / 2},{user}")
     (tmp_path / "a.csv").write_text("\n".join(lines) + "\n")
-    records = read_records(tmp_path / "a.csv", now=NOW)
+    records = read_sessions(tmp_path / "a.csv", now=NOW)
     assert records.counts["restarts_joined"] == 180
     assert records.sessions.height == 220
     assert records.counts["rows_kept"] == 400
     assert records.sessions["energy_kwh"].sum() == pytest.approx(sum(row["kwh"] for row in rows))
-    assert read_records(tmp_path / "a.csv", now=NOW, join_minutes=0).sessions.height == 400
+    assert read_sessions(tmp_path / "a.csv", now=NOW, join_minutes=0).sessions.height == 400
 
 
 def test_watt_hours_few_sessions_and_several_missing_columns(tmp_path):
@@ -216,14 +216,14 @@ def test_watt_hours_few_sessions_and_several_missing_columns(tmp_path):
         f"S{r['station']},{r['start']},{r['end']},{r['kwh'] * 1000:.0f}" for r in rows
     ]
     (tmp_path / "a.csv").write_text("\n".join(lines) + "\n")
-    records = read_records(tmp_path / "a.csv", now=NOW)
+    records = read_sessions(tmp_path / "a.csv", now=NOW)
     assert records.sessions["energy_kwh"].sum() == pytest.approx(sum(row["kwh"] for row in rows), abs=0.1)
     assert any("in Wh" in note for note in records.notes)
     assert any("only 50 sessions, too few" in note for note in records.notes)
     renamed = "\n".join(["Wo,Steckbeginn,Steckende,Menge", *lines[1:]])
     (tmp_path / "b.csv").write_text(renamed + "\n")
     with pytest.raises(InputError) as error:
-        read_records(tmp_path / "b.csv", now=NOW)
+        read_sessions(tmp_path / "b.csv", now=NOW)
     said = str(error.value)
     assert all(f"--map {entry}=" in said for entry in ("start", "end", "energy_kwh", "station_id"))
     assert "start=Steckbeginn" in said

@@ -9,7 +9,7 @@ from unmet.errors import InputError
 from unmet.records.inspection import inspect_files
 from unmet.records.mapping import read_mapping
 from unmet.records.one_file import Reading
-from unmet.records.sessions import read_records
+from unmet.records.sessions import read_sessions
 
 DAYS = [f"{n % 28 + 1:02}.03.2024" for n in range(60)]
 ROWS = "".join(f"{n},Nord,{day} 08:00,{day} 09:30,{n % 9 + 1},Karte {n}\n" for n, day in enumerate(DAYS))
@@ -30,7 +30,7 @@ def test_a_file_that_cannot_be_read_as_it_is(path):
     values = yaml.safe_load(found.mapping)
     assert (values["start"], values["end"], values["energy_kwh"]) == ("Steckbeginn", "Steckende", "Menge")
     values["station_id"] = "Standort"
-    assert read_records(path, mapping=values).sessions.height == 60
+    assert read_sessions(path, mapping=values).sessions.height == 60
 
 
 def test_a_file_that_can(path):
@@ -53,7 +53,7 @@ def test_every_preset_shows_its_mapping(tmp_path):
     assert found.format == "dundee"
     values = yaml.safe_load(found.mapping)
     assert values["start"] == ["Start Date", "Start Time"]
-    again = read_records(tmp_path / "a.csv", format="generic", mapping=values)
+    again = read_sessions(tmp_path / "a.csv", format="generic", mapping=values)
     assert again.sessions["energy_kwh"].to_list() == [20]
 
 
@@ -66,9 +66,9 @@ def test_the_proposed_mapping_reads_the_file_as_it_was_read(tmp_path, time_zone)
         path = tmp_path / name
         path.write_text("\n".join([names, *rows]) + "\n")
         (found,) = inspect_files(path, Reading(time_zone=time_zone))
-        read = read_records(path, time_zone=time_zone).sessions
+        read = read_sessions(path, time_zone=time_zone).sessions
         assert read["start"].dt.month().unique().to_list() == [1]
-        assert read_records(path, mapping=yaml.safe_load(found.mapping)).sessions.equals(read)
+        assert read_sessions(path, mapping=yaml.safe_load(found.mapping)).sessions.equals(read)
 
 
 def test_a_mapping_file_may_say_the_default(tmp_path):
@@ -78,7 +78,7 @@ def test_a_mapping_file_may_say_the_default(tmp_path):
     assert read_mapping(path).to_yaml() == "time_zone: UTC\n"
     header = "Charging event,CP ID,Connector,Start Date,Start Time,End Date,End Time,Total kWh"
     (tmp_path / "a.csv").write_text(f"{header}\n1,A,1,13/07/2018,10:00,13/07/2018,12:00,20\n")
-    records = read_records(tmp_path / "a.csv", mapping=read_mapping(path))
+    records = read_sessions(tmp_path / "a.csv", mapping=read_mapping(path))
     assert records.sessions["start"].dt.hour().to_list() == [10]  # not 9, as in London
 
 
@@ -102,7 +102,7 @@ def test_a_table_of_stations_is_shown_as_one(tmp_path):
     assert "--map-stations power_kw=Leistung" in found.mapping
     assert found.reasons == ["1 row: plugs is not a whole number: the station is kept without it"]
     with pytest.raises(InputError, match=r"s\.csv looks like a table of stations: give it with --stations"):
-        read_records(path)
+        read_sessions(path)
 
 
 def test_reasons_are_in_words_and_a_header_alone_is_said(tmp_path):
@@ -112,7 +112,7 @@ def test_reasons_are_in_words_and_a_header_alone_is_said(tmp_path):
     found, empty = inspect_files([tmp_path / "a.csv", tmp_path / "b.csv"])
     assert found.reasons == ["1 row set aside: energy_kwh needs more than 500 kW over the time plugged in"]
     assert (empty.problem or "").endswith("b.csv has a header and no rows.")
-    assert any("b.csv: has a header and no rows." in note for note in read_records([tmp_path / "b.csv"]).notes)
+    assert any("b.csv: has a header and no rows." in note for note in read_sessions([tmp_path / "b.csv"]).notes)
 
 
 def test_the_proposed_mapping_has_the_unit_and_the_order_of_dates(tmp_path):
@@ -122,8 +122,8 @@ def test_the_proposed_mapping_has_the_unit_and_the_order_of_dates(tmp_path):
     (found,) = inspect_files(tmp_path / "l.csv")
     values = yaml.safe_load(found.mapping)
     assert (values["energy_factor"], values["day_first"], values["time_zone"]) == (0.001, False, "Europe/Zurich")
-    read = read_records(tmp_path / "l.csv").sessions
-    assert read_records(tmp_path / "l.csv", format="generic", mapping=values).sessions.equals(read)
+    read = read_sessions(tmp_path / "l.csv").sessions
+    assert read_sessions(tmp_path / "l.csv", format="generic", mapping=values).sessions.equals(read)
 
 
 def test_dates_and_times_of_day_in_two_columns_are_suggested_together(tmp_path):
@@ -132,4 +132,4 @@ def test_dates_and_times_of_day_in_two_columns_are_suggested_together(tmp_path):
     (found,) = inspect_files(path)
     assert yaml.safe_load(found.mapping)["start"] == ["Tag an", "Zeit an"]
     values = {"start": "Tag an", "end": "Tag ab", "station_id": "Säule", "energy_kwh": "kWh"}
-    assert "without a time of day" in read_records(path, mapping=values).rejected["reason"][0]
+    assert "without a time of day" in read_sessions(path, mapping=values).rejected["reason"][0]

@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 import xlsxwriter
 
-from unmet.records.sessions import read_records
+from unmet.records.sessions import read_sessions
 
 NOW = dt.datetime(2030, 1, 1, tzinfo=dt.UTC)
 COPENHAGEN = ZoneInfo("Europe/Copenhagen")
@@ -197,7 +197,7 @@ LAYOUTS: dict[Callable[[Path], dict[str, Any]], str] = {
 def test_the_same_sessions_in_every_layout(layout, tmp_path):
     path = tmp_path / LAYOUTS[layout]
     options = layout(path)
-    records = read_records(path, now=NOW, **options)
+    records = read_sessions(path, now=NOW, **options)
     assert records.rejected.is_empty()
     found = records.sessions.select(TRUTH.columns).sort("start", "session_id")
     wanted = TRUTH.sort("start", "session_id").with_columns(pl.col("start", "end").cast(pl.Datetime("ms", "UTC")))
@@ -226,7 +226,7 @@ def test_a_spreadsheet_that_misread_dates_is_put_right(tmp_path):
             else:
                 page.write_string(place, column, f"{time:%d/%m/%Y %H:%M}")
     book.close()
-    records = read_records(tmp_path / "a.xlsx", now=NOW)
+    records = read_sessions(tmp_path / "a.xlsx", now=NOW)
     assert records.rejected.is_empty()
     assert records.sessions["start"].to_list() == TRUTH["start"].to_list()
     assert any("turned back" in note for note in records.notes)

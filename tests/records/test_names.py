@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from unmet.records.formats.generic import guess_mapping, plain_name
-from unmet.records.sessions import read_records
+from unmet.records.sessions import read_sessions
 
 DATE, TIME, BOTH = "01.03.2023", "04:13", "01.03.2023 04:13"
 
@@ -68,7 +68,7 @@ def test_a_column_that_may_name_drivers_is_asked_for():
     ]
     names = ["session_id", "station_id", "start", "end", "energy_kwh", "Ladekarten-Kennung"]
     table = pl.DataFrame(rows, schema=names, orient="row")
-    assert any("--map user_id=Ladekarten-Kennung" in note for note in read_records(table).notes)
-    chosen = read_records(table, mapping={"user_id": "Ladekarten-Kennung"})
+    assert any("--map user_id=Ladekarten-Kennung" in note for note in read_sessions(table).notes)
+    chosen = read_sessions(table, mapping={"user_id": "Ladekarten-Kennung"})
     assert chosen.sessions["user_id"].null_count() == 0
     assert not any("user_id" in note for note in chosen.notes)

@@ -15,7 +15,7 @@ import pytest
 
 from unmet.errors import InputError
 from unmet.records.ocpi_http import fetch_ocpi, read_token
-from unmet.records.sessions import read_records
+from unmet.records.sessions import read_sessions
 
 TOKEN = "secret-token"  # noqa: S105
 
@@ -100,7 +100,7 @@ def test_all_pages_become_one_file_that_is_read(server, tmp_path):
     assert objects == 95
     assert shown[-1] == (95, 95)
     assert [file.name for file in tmp_path.iterdir()] == ["cdrs.json"]
-    records = read_records(tmp_path)
+    records = read_sessions(tmp_path)
     assert records.formats == {str(path): "ocpi-cdrs"}
     assert records.sessions.height == 95
     assert records.sessions["energy_kwh"].sum() == sum(10 + number for number in range(95))
@@ -116,7 +116,7 @@ def test_a_download_goes_on_where_it_broke_off(server, tmp_path):
     assert objects == 95
     assert "offset=40" in server.asked[before]
     assert len(server.asked) - before == 6
-    assert read_records(tmp_path).sessions["session_id"].n_unique() == 95
+    assert read_sessions(tmp_path).sessions["session_id"].n_unique() == 95
 
 
 def test_a_busy_server_is_asked_again(server, tmp_path):
@@ -134,7 +134,7 @@ def test_a_period_is_asked_for(server, tmp_path):
     path, objects = fetch_ocpi(server.url, tmp_path, TOKEN, since=since)
     assert 0 < objects < 95
     assert "date_from=2024-05-07T00%3A00%3A00Z" in server.asked[0]
-    assert read_records(path).sessions["start"].min() >= since
+    assert read_sessions(path).sessions["start"].min() >= since
 
 
 def test_what_cannot_be_fetched_is_one_sentence(server, tmp_path):
@@ -154,7 +154,7 @@ def test_an_empty_answer_is_an_empty_file(server, tmp_path):
     server.objects = []
     path, objects = fetch_ocpi(server.url, tmp_path, TOKEN)
     assert objects == 0
-    assert read_records(path).sessions.is_empty()
+    assert read_sessions(path).sessions.is_empty()
 
 
 def test_the_token_is_in_a_file_or_the_environment(tmp_path, monkeypatch):

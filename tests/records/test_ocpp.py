@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from unmet.records.sessions import Records, read_records
+from unmet.records.sessions import Records, read_sessions
 
 NOW = dt.datetime(2030, 1, 1, tzinfo=dt.UTC)
 
@@ -34,7 +34,7 @@ def stop(
 def read(tmp_path: Path, *messages: Any, lines: bool = True) -> Records:
     path = tmp_path / "log.json"
     path.write_text("\n".join(map(json.dumps, messages)) if lines else json.dumps(messages))
-    records = read_records(path, now=NOW)
+    records = read_sessions(path, now=NOW)
     assert records.formats == {str(path): "ocpp"}
     assert records.counts["rows_in"] == records.counts["rows_kept"] + records.rejected.height
     return records

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from unmet.errors import InputError
-from unmet.records.sessions import Records, read_records
+from unmet.records.sessions import Records, read_sessions
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -46,7 +46,7 @@ ROWS = made()
 
 def read(path: Path, text: str, **options: object) -> Records:
     path.write_text(text, encoding="utf-8")
-    return read_records(path, join_minutes=0, **options)
+    return read_sessions(path, join_minutes=0, **options)
 
 
 def table(time: Callable[[dt.datetime], object], separator: str = ",") -> str:
@@ -120,12 +120,12 @@ def test_german_names_and_durations(tmp_path):
         lines.append(f"{row.station};{row.plug};{start:%d.%m.%Y %H:%M};{minutes};{str(row.kwh).replace('.', ',')}")
     path = tmp_path / "a.csv"
     path.write_text("\n".join(lines) + "\n", encoding="latin-1")
-    assert is_same(read_records(path, join_minutes=0, time_zone="Europe/Berlin"))
+    assert is_same(read_sessions(path, join_minutes=0, time_zone="Europe/Berlin"))
     path.write_text("\n".join(lines).replace(" (min)", "") + "\n", encoding="utf-16")
     with pytest.raises(InputError, match="duration_unit"):
-        read_records(path)
+        read_sessions(path)
     chosen = {"duration_unit": "min"}
-    assert is_same(read_records(path, mapping=chosen, join_minutes=0, time_zone="Europe/Berlin"))
+    assert is_same(read_sessions(path, mapping=chosen, join_minutes=0, time_zone="Europe/Berlin"))
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_readings_are_told_once_for_all_files(tmp_path):
     for number in range(30):
         part = "\n".join([lines[0], *lines[1 + number * 8 : 9 + number * 8]])
         (tmp_path / f"{number:02}.csv").write_text(part + "\n")
-    records = read_records(tmp_path, join_minutes=0)
+    records = read_sessions(tmp_path, join_minutes=0)
     assert is_same(records)
     assert len(records.readings) == 30
     assert records.readings_in_short[0].startswith("480 dates are read day first; in ")

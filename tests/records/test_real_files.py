@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 import polars as pl
 import pytest
 
-from unmet.records.sessions import read_records
+from unmet.records.sessions import read_sessions
 from unmet.records.stations import check_stations
 
 Row = tuple[str, str, str, dt.datetime, dt.datetime, float]  # id, station, plug, start, end, kWh
@@ -150,7 +150,7 @@ def test_totals_are_those_of_an_independent_count(shared_data, name):
     path = shared_data / "sessions" / name
     used, parse = FILES[name]
     rows, kept = usable(parse(path))
-    records = read_records([path], join_minutes=0)
+    records = read_sessions([path], join_minutes=0)
     assert records.formats == {str(path): used}
     assert records.counts["rows_in"] == rows == records.sessions.height + records.rejected.height
     assert records.counts["rows_kept"] == records.sessions.height == len(kept)
@@ -180,12 +180,12 @@ def one_car_at_a_time(rows: list[Row]) -> float:
 def test_all_files_of_dundee_with_their_stations(shared_data):
     files = sorted((shared_data / "sessions").glob("dundee_*"))
     table = shared_data / "stations" / "dundee_locations.csv"
-    records = read_records(files, stations=table, join_minutes=0)
+    records = read_sessions(files, stations=table, join_minutes=0)
     assert records.counts["rows_in"] == sum(len(rows_of(path)) for path in files)
     assert records.counts["rows_in"] == records.sessions.height + records.rejected.height
     assert records.sessions["vehicle_id"].null_count() < records.sessions.height
     assert records.sessions["station_id"].is_in(records.stations["station_id"].implode()).all()
-    again = read_records([*files, files[0]], stations=table, join_minutes=0)
+    again = read_sessions([*files, files[0]], stations=table, join_minutes=0)
     assert again.sessions.equals(records.sessions)
 
 
@@ -194,7 +194,7 @@ def test_arrivals_at_the_workplace_and_in_boulder_are_in_the_morning_there(share
         ("acn_jpl_2018_2021.csv.gz", "America/Los_Angeles", range(6, 9)),
         ("boulder_2018_2020.csv.gz", "America/Denver", range(8, 20)),
     ):
-        start = read_records(shared_data / "sessions" / name).sessions["start"].dt.convert_time_zone(zone)
+        start = read_sessions(shared_data / "sessions" / name).sessions["start"].dt.convert_time_zone(zone)
         assert start.dt.hour().is_in(list(morning)).mean() > 0.5
         assert start.dt.hour().is_in([1, 2, 3, 4]).mean() < 0.02
 
@@ -212,7 +212,7 @@ def test_real_tables_of_stations(shared_data, name, kept, aside, with_plugs):
 
 
 def test_posts_and_sockets_of_belib_are_kept_apart(shared_data):
-    sessions = read_records(sorted((shared_data / "sessions").glob("belib_*")), join_minutes=0).sessions
+    sessions = read_sessions(sorted((shared_data / "sessions").glob("belib_*")), join_minutes=0).sessions
     apart = sessions.select(pl.col("station_id", "post_id", "plug_id").n_unique()).row(0)
     assert apart == (36, 107, 355)
     assert sessions["user_id"].null_count() == 0
@@ -231,7 +231,7 @@ def test_positions_in_swiss_metres_are_where_lugano_is(shared_data):
 @pytest.mark.parametrize(("pattern", "share"), [("belib_*", 0.17), ("lugano_*", 0.15)])
 def test_restarts_in_real_towns_are_joined(shared_data, pattern, share):
     files = sorted((shared_data / "sessions").glob(pattern))
-    apart, joined = (read_records(files, join_minutes=minutes) for minutes in (0, 15))
+    apart, joined = (read_sessions(files, join_minutes=minutes) for minutes in (0, 15))
     assert (
         joined.counts["rows_kept"] == apart.sessions.height == joined.sessions.height + joined.counts["restarts_joined"]
     )
@@ -266,7 +266,7 @@ def test_real_dates_written_in_another_order_are_read_the_same(shared_data, tmp_
         ]
         frame.with_columns(changed).write_csv(tmp_path / path.name.removesuffix(".gz"))
     columns = ("session_id", "station_id", "start", "end")
-    truth, found = (read_records(where, join_minutes=0) for where in (files, tmp_path))
+    truth, found = (read_sessions(where, join_minutes=0) for where in (files, tmp_path))
     assert set(found.formats.values()) == {"dundee"}
     assert found.sessions.select(columns).equals(truth.sessions.select(columns))
     assert found.rejected.height == truth.rejected.height
@@ -275,7 +275,7 @@ def test_real_dates_written_in_another_order_are_read_the_same(shared_data, tmp_
 
 def test_connectors_of_a_real_site_are_told_apart(shared_data):
     files = sorted((shared_data / "sessions").glob("dundee_*"))
-    found = read_records(files, mapping={"station_id": "Site"}, join_minutes=0)
-    said = read_records(files, mapping={"station_id": "Site", "plug_id": "CP ID+Connector"}, join_minutes=0)
+    found = read_sessions(files, mapping={"station_id": "Site"}, join_minutes=0)
+    said = read_sessions(files, mapping={"station_id": "Site", "plug_id": "CP ID+Connector"}, join_minutes=0)
     assert found.counts["ends_cut_short"] == said.counts["ends_cut_short"] < 100
     assert found.sessions.select("start", "end", "plug_id").equals(said.sessions.select("start", "end", "plug_id"))

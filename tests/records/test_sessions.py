@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from unmet.errors import InputError
 from unmet.records.mapping import Mapping
-from unmet.records.sessions import SESSIONS, Records, read_records
+from unmet.records.sessions import SESSIONS, Records, read_sessions
 
 NOW = dt.datetime(2020, 1, 1, tzinfo=dt.UTC)
 HEADER = "session_id,station_id,start,end,energy_kwh,plug_id,vehicle_id"
@@ -23,7 +23,7 @@ GOOD = "1,A,2018-01-02 10:00:00,2018-01-02 12:00:00,20,1,car"
 
 def read(*rows: str, header: str = HEADER, **options: Any) -> Records:
     frame = pl.read_csv("\n".join((header, *rows)).encode(), infer_schema=False)
-    records = read_records([frame], now=NOW, **{"join_minutes": 0} | options)
+    records = read_sessions([frame], now=NOW, **{"join_minutes": 0} | options)
     assert records.counts["rows_in"] == len(rows) == records.sessions.height + records.rejected.height
     assert records.counts["rows_kept"] == records.sessions.height
     assert records.counts["rows_set_aside"] == records.rejected.height
@@ -144,7 +144,7 @@ def test_without_a_plug_cars_may_come_at_the_same_minute():
 def test_duplicates_are_found_across_files(tmp_path):
     for name in ("a.csv", "b.csv"):
         (tmp_path / name).write_text(f"{HEADER}\n{GOOD}\n")
-    records = read_records([tmp_path / "b.csv", tmp_path / "a.csv"], now=NOW)
+    records = read_sessions([tmp_path / "b.csv", tmp_path / "a.csv"], now=NOW)
     assert records.sessions.height == 1
     assert records.rejected["file"].to_list() == [str(tmp_path / "a.csv")]
     assert records.rejected["reason"][0].endswith(f"line 2 of {tmp_path / 'b.csv'}")
@@ -177,7 +177,7 @@ def test_stations_not_in_the_table_are_set_aside():
 def test_ids_are_made_up_where_there_are_none(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text("station_id,start,end,energy_kwh\nA,2018-01-02 10:00,2018-01-02 11:00,3\n")
-    assert read_records(path).sessions["session_id"].to_list() == ["x.csv:2"]
+    assert read_sessions(path).sessions["session_id"].to_list() == ["x.csv:2"]
     records = read(GOOD.replace("1,A", ",A", 1), GOOD.replace("1,A", "7,B", 1))
     assert records.sessions["session_id"].to_list() == ["table 1:1", "7"]
     assert records.counts["ids_made_up"] == 1
@@ -210,35 +210,35 @@ def test_a_mapping_overrides_names_units_and_zones(tmp_path):
     path.write_text("when,until,used,place\n02/01/2018 10:00,02/01/2018 11:00,3000,A\n")
     chosen = {"start": "when", "end": "until", "energy_kwh": "used", "station_id": "place", "energy_factor": 0.001}
     for mapping in (chosen, Mapping(**chosen)):
-        records = read_records(path, mapping=mapping)
+        records = read_sessions(path, mapping=mapping)
         assert records.sessions["energy_kwh"].to_list() == [3.0]
         assert any("day_first" in note for note in records.notes)
-    records = read_records(path, mapping={**chosen, "station": "Z", "time_zone": "Asia/Tokyo", "day_first": False})
+    records = read_sessions(path, mapping={**chosen, "station": "Z", "time_zone": "Asia/Tokyo", "day_first": False})
     assert records.sessions["station_id"].to_list() == ["Z"]
     assert records.sessions["start"][0] == dt.datetime(2018, 2, 1, 1, tzinfo=dt.UTC)
     with pytest.raises(InputError, match=r"no column 'plug'.*--map plug_id=COLUMN"):
-        read_records(path, mapping={**chosen, "plug_id": "plug"})
+        read_sessions(path, mapping={**chosen, "plug_id": "plug"})
     with pytest.raises(InputError, match="'colour'"):
-        read_records(path, mapping={"colour": "red"})
+        read_sessions(path, mapping={"colour": "red"})
     with pytest.raises(InputError, match="no time zone 'Mars'"):
-        read_records(path, mapping={**chosen, "time_zone": "Mars"})
+        read_sessions(path, mapping={**chosen, "time_zone": "Mars"})
 
 
 def test_columns_are_found_by_their_names(tmp_path):
     header = "Charger ID;Plug In Time;Plug Out Time;Energy (Wh);Port;Transaction ID;User"
     (tmp_path / "x.csv").write_text(f"{header}\nA;2018-01-02T10:00:00Z;2018-01-02T12:00:00Z;20500;2;77;me\n")
-    records = read_records(tmp_path / "x.csv")
+    records = read_sessions(tmp_path / "x.csv")
     assert records.sessions.select("session_id", "station_id", "energy_kwh", "plug_id", "user_id").row(0) == (
         *("77", "A", 20.5, "2", "me"),
     )
     assert any("0.001" in note for note in records.notes)
     header = "Start Date,Start Time,End Date,End Time,kWh,Station Name"
     (tmp_path / "y.csv").write_text(f"{header}\n1/31/2018,1:00 PM,1/31/2018,2:30 PM,7.5,B\n")
-    records = read_records(tmp_path / "y.csv", format="generic")
+    records = read_sessions(tmp_path / "y.csv", format="generic")
     assert records.sessions["start"][0] == dt.datetime(2018, 1, 31, 13, tzinfo=dt.UTC)
     text = (tmp_path / "y.csv").read_text().replace("Start", "S").replace("End", "E")
     (tmp_path / "z.csv").write_text(text)
-    again = read_records(tmp_path / "z.csv", mapping={"start": "S Date+S Time", "end": "E Date + E Time"})
+    again = read_sessions(tmp_path / "z.csv", mapping={"start": "S Date+S Time", "end": "E Date + E Time"})
     assert again.sessions["start"].equals(records.sessions["start"])
 
 
@@ -251,18 +251,18 @@ def test_frames_of_other_libraries_are_read(tmp_path):
             "energy": [3, 4],
         }
     )
-    records = read_records(frame, now=NOW)
+    records = read_sessions(frame, now=NOW)
     assert records.sessions["station_id"].to_list() == ["1"]
     assert records.counts["open_sessions"] == 1
     path = tmp_path / "x.parquet"
     pl.from_pandas(frame).write_parquet(path)
-    assert read_records([path], now=NOW).sessions["energy_kwh"].to_list() == [3.0]
+    assert read_sessions([path], now=NOW).sessions["energy_kwh"].to_list() == [3.0]
 
 
 def test_our_own_sessions_come_back_as_they_were(tmp_path):
     sessions = read(GOOD, GOOD.replace(",A,", ",B,").replace("1,", "2,", 1)).sessions
     sessions.write_parquet(tmp_path / "sessions.parquet")
-    again = read_records([tmp_path / "sessions.parquet"], now=NOW)
+    again = read_sessions([tmp_path / "sessions.parquet"], now=NOW)
     assert again.formats == {str(tmp_path / "sessions.parquet"): "unmet"}
     assert again.sessions.equals(sessions)
 
@@ -298,7 +298,7 @@ cells = st.one_of(
 def test_rows_in_are_rows_kept_plus_rows_set_aside(rows, known):
     frame = pl.DataFrame(rows, schema=dict.fromkeys(HEADER.split(","), pl.String), orient="row")
     stations = None if known is None else pl.DataFrame({"station_id": known})
-    records = read_records([frame], mapping={"time_zone": "Europe/London"}, stations=stations, now=NOW)
+    records = read_sessions([frame], mapping={"time_zone": "Europe/London"}, stations=stations, now=NOW)
     check_laws(records, len(rows))
 
 
@@ -317,7 +317,7 @@ plausible = st.tuples(
 def test_plausible_rows_keep_the_laws_too(rows, with_ids, with_plugs):
     frame = pl.DataFrame(rows, schema=dict.fromkeys(HEADER.split(",")[:6], pl.String), orient="row")
     frame = frame.drop(([] if with_ids else ["session_id"]) + ([] if with_plugs else ["plug_id"]))
-    records = read_records([frame.head(15), frame.tail(max(len(rows) - 15, 0))], now=NOW)
+    records = read_sessions([frame.head(15), frame.tail(max(len(rows) - 15, 0))], now=NOW)
     check_laws(records, len(rows))
     sessions = records.sessions
     if with_ids:
@@ -351,6 +351,6 @@ ASIDE = {
 
 def test_no_files_and_no_such_format_are_said():
     with pytest.raises(InputError, match="no files"):
-        read_records([])
+        read_sessions([])
     with pytest.raises(InputError, match=r"no format 'excel'.*dundee"):
-        read_records([Path(__file__)], format="excel")
+        read_sessions([Path(__file__)], format="excel")

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from unmet.errors import InputError
-from unmet.records.sessions import read_records
+from unmet.records.sessions import read_sessions
 from unmet.records.stations import STATIONS, check_stations
 
 
@@ -111,6 +111,6 @@ def test_columns_in_other_languages(header):
 def test_a_value_that_cannot_be_used_does_not_cost_the_station(tmp_path):
     (tmp_path / "s.csv").write_text("station_id,start,end,energy_kwh\nA,2024-01-01T08:00Z,2024-01-01T09:00Z,5\n")
     (tmp_path / "t.csv").write_text("station_id,power_kw\nA,fast\n,22\n")
-    records = read_records(tmp_path / "s.csv", stations=tmp_path / "t.csv")
+    records = read_sessions(tmp_path / "s.csv", stations=tmp_path / "t.csv")
     assert (records.counts["stations_set_aside"], records.counts["station_values_unused"]) == (1, 1)
     assert "the station is kept without it" in records.rejected_stations["reason"][0]

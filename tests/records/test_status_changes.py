@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from unmet.records.formats.base import LINE
 from unmet.records.formats.status_changes import OCCUPIED, stays_and_outages
-from unmet.records.sessions import read_records
+from unmet.records.sessions import read_sessions
 from unmet.tables import UTC
 
 NOW = dt.datetime(2030, 1, 1, tzinfo=dt.UTC)
@@ -44,24 +44,24 @@ def check(records):
 def test_a_table_of_changes(tmp_path):
     lines = ["location_id,evse_uid,status,timestamp", *(",".join(row) for row in reversed(FEED))]
     (tmp_path / "feed.csv").write_text("\n".join(lines) + "\n")
-    records = read_records(tmp_path / "feed.csv", now=NOW)
+    records = read_sessions(tmp_path / "feed.csv", now=NOW)
     assert records.formats == {str(tmp_path / "feed.csv"): "status-changes"}
     check(records)
     (tmp_path / "feed.csv").write_text("\n".join([*lines, "L1,E1,AVAILABLE,soon"]) + "\n")
-    records = read_records(tmp_path / "feed.csv", now=NOW)
+    records = read_sessions(tmp_path / "feed.csv", now=NOW)
     check(records)
     assert records.rejected.filter(pl.col("line") == 11)["value"].to_list() == ["soon"]
 
 
 def test_an_empty_feed_is_no_stay(tmp_path):
     (tmp_path / "feed.csv").write_text("location_id,evse_uid,status,timestamp\n")
-    assert read_records(tmp_path / "feed.csv", now=NOW).sessions.is_empty()
+    assert read_sessions(tmp_path / "feed.csv", now=NOW).sessions.is_empty()
 
 
 def test_changes_as_json(tmp_path):
     names = ("location_id", "evse_uid", "status", "timestamp")
     (tmp_path / "feed.json").write_text(json.dumps([dict(zip(names, row, strict=True)) for row in FEED]))
-    check(read_records(tmp_path / "feed.json", now=NOW))
+    check(read_sessions(tmp_path / "feed.json", now=NOW))
 
 
 def test_locations_by_name(tmp_path):
@@ -71,10 +71,10 @@ def test_locations_by_name(tmp_path):
         for location, evse, status, time in FEED
     ]
     (tmp_path / "locations.json").write_text(json.dumps(snapshots))
-    records = read_records(tmp_path / "locations.json", format="ocpi-status", now=NOW)
+    records = read_sessions(tmp_path / "locations.json", format="ocpi-status", now=NOW)
     check(records)
     assert records.stations.select("station_id", "plugs").sort("station_id").rows() == [("L1", 2), ("L2", 2)]
-    plain = read_records(tmp_path / "locations.json", now=NOW)
+    plain = read_sessions(tmp_path / "locations.json", now=NOW)
     assert plain.sessions.is_empty()
 
 

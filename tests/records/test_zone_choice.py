@@ -9,7 +9,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unmet.records.sessions import read_records
+from unmet.records.sessions import read_sessions
 from unmet.records.times import missing_times, read_times
 from unmet.records.zone_choice import choose_zone
 
@@ -57,16 +57,16 @@ def test_no_zone_is_chosen_that_three_times_contradict(times):
 def test_own_column_names_take_the_time_zone_that_is_given(tmp_path):
     path = tmp_path / "mine.csv"
     path.write_text("session_id,station_id,start,end,energy_kwh\n1,A,2018-07-02 10:00:00,2018-07-02 12:00:00,20\n")
-    local = read_records(path, time_zone="Europe/Copenhagen")
+    local = read_sessions(path, time_zone="Europe/Copenhagen")
     assert local.sessions["start"][0] == dt.datetime(2018, 7, 2, 8, tzinfo=dt.UTC)
     assert local.time_zone == "Europe/Copenhagen"
-    plain = read_records(path)
+    plain = read_sessions(path)
     assert plain.sessions["start"][0] == dt.datetime(2018, 7, 2, 10, tzinfo=dt.UTC)
     assert any("--time-zone" in note for note in plain.notes)
-    mapped = read_records(path, mapping={"time_zone": "UTC"}, time_zone="Europe/Copenhagen")
+    mapped = read_sessions(path, mapping={"time_zone": "UTC"}, time_zone="Europe/Copenhagen")
     assert mapped.sessions["start"][0] == dt.datetime(2018, 7, 2, 10, tzinfo=dt.UTC)
     path.write_text(path.read_text().replace(":00,", ":00Z,"))
-    offset = read_records(path, time_zone="Europe/Copenhagen")
+    offset = read_sessions(path, time_zone="Europe/Copenhagen")
     assert offset.sessions["start"][0] == dt.datetime(2018, 7, 2, 10, tzinfo=dt.UTC)
 
 
@@ -76,10 +76,10 @@ def test_zones_in_a_column_that_is_not_used_are_named(tmp_path):
     )
     path = tmp_path / "b.csv"
     path.write_text(f"{header}\n1,S,A,2020-07-02 16:00:00,MDT,2020-07-02 17:00:00,MDT,5\n")
-    records = read_records(path)
+    records = read_sessions(path)
     assert records.formats[str(path)] == "boulder"
     assert any("'Start_Time_Zone' and 'End_Time_Zone' (MDT) are not used" in note for note in records.notes)
-    used = read_records(path, mapping={"zone": "Start_Time_Zone", "end_zone": "End_Time_Zone"})
+    used = read_sessions(path, mapping={"zone": "Start_Time_Zone", "end_zone": "End_Time_Zone"})
     assert used.sessions["start"].dt.hour().to_list() == [22]
     assert not any("not used" in note for note in used.notes)
     assert any("column 'Start_Time_Zone' gives" in line for line in used.readings_in_short)
@@ -88,6 +88,6 @@ def test_zones_in_a_column_that_is_not_used_are_named(tmp_path):
 def test_one_time_is_not_several(tmp_path):
     path = tmp_path / "o.csv"
     path.write_text("session_id,station_id,start,end,energy_kwh\n1,A,2023-03-26 02:30:00,2023-03-26 04:00:00,20\n")
-    notes = read_records(path, time_zone="Europe/Berlin").notes
+    notes = read_sessions(path, time_zone="Europe/Berlin").notes
     assert any("1 time is in the hour" in note for note in notes)
     assert any("There is only 1 session," in note for note in notes)

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from tests.small_network import STATIONS, records
-from unmet.demand.panel import build_panel
+from unmet.demand.panel import Panel
 from unmet.estimation.lost_demand import LostDemand
 from unmet.runs import write_json
 from unmet.views.lost_report import LostReport
@@ -42,7 +42,7 @@ def rejected() -> pl.DataFrame:
 def write_lost(folder: Path) -> Path:
     """A run of `unmet recover` on the small network."""
     folder.mkdir(parents=True)
-    panel = build_panel(records()[0], STATIONS, regions=2, time_zone="Europe/Copenhagen")
+    panel = Panel(records()[0], STATIONS, regions=2, time_zone="Europe/Copenhagen")
     write_recovery(LostReport.of(LostDemand(draws=60).fit(panel)), rejected(), ABOUT, folder)
     write_table_files(folder, None)
     return folder

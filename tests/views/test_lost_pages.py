@@ -11,7 +11,7 @@ import pytest
 
 from tests.small_network import STATIONS, records
 from tests.views.browser import drawn, section
-from unmet.demand.panel import build_panel
+from unmet.demand.panel import Panel
 from unmet.estimation.lost_demand import LostDemand
 from unmet.estimation.selfcheck import SelfCheck
 from unmet.views.figures import PANEL_FIGURES, RECOVERY_FIGURES
@@ -34,7 +34,7 @@ FIGURES = {figure.name: figure for figure in (*RECOVERY_FIGURES, *PANEL_FIGURES)
 
 @pytest.fixture(scope="module")
 def report() -> LostReport:
-    panel = build_panel(records()[0], STATIONS, regions=2, time_zone="Europe/Copenhagen")
+    panel = Panel(records()[0], STATIONS, regions=2, time_zone="Europe/Copenhagen")
     return LostReport.of(LostDemand(draws=60).fit(panel))
 
 
@@ -182,12 +182,12 @@ def test_the_map_draws_loss_as_area_without_distortion(report):
 
 
 def test_pages_without_positions_or_with_one_region_leave_figures_out():
-    panel = build_panel(records(21)[0], STATIONS.select("station_id", "plugs"), regions=1)
+    panel = Panel(records(21)[0], STATIONS.select("station_id", "plugs"), regions=1)
     page = recovery_page(LostReport.of(LostDemand(draws=20).fit(panel)))
     assert 'id="site-map"' not in page
     assert 'id="recovered-weeks"' in page
     one = STATIONS.filter(pl.col("station_id") == "a")
-    panel = build_panel(records(21)[0].filter(pl.col("station_id") == "a"), one)
+    panel = Panel(records(21)[0].filter(pl.col("station_id") == "a"), one)
     page = recovery_page(LostReport.of(LostDemand(draws=20).fit(panel)))
     assert 'id="recovered-regions"' not in page
     assert "1 station at 1 site," in page

@@ -26,7 +26,7 @@ def shown(panel):
 
 @pytest.fixture(scope="module")
 def ahead(shown, panel):
-    return ForecastReport(shown.model, shown.model.forecast(panel), read_series(panel).table())
+    return ForecastReport(shown.model, shown.model.forecast(panel).table, read_series(panel).table())
 
 
 def implied_mean(forecast: pl.DataFrame) -> pl.Series:

@@ -14,7 +14,7 @@ from unmet.views.lost_report import LostReport
 
 @pytest.fixture(scope="module")
 def panel() -> unmet.Panel:
-    return unmet.build_panel(records()[0], STATIONS, regions=2, time_zone="Europe/Copenhagen")
+    return unmet.Panel(records()[0], STATIONS, regions=2, time_zone="Europe/Copenhagen")
 
 
 def test_a_panel_shows_its_records(panel):

@@ -9,7 +9,7 @@ import pytest
 
 from tests.small_network import STATIONS, records
 from tests.views.browser import drawn, section
-from unmet.demand.panel import build_panel
+from unmet.demand.panel import Panel
 from unmet.estimation.lost_demand import LostDemand
 from unmet.planning.plan import plan
 from unmet.views.plan import plan_page, write_plan
@@ -18,7 +18,7 @@ from unmet.views.plan_text import headline, money, site_rows
 
 @pytest.fixture(scope="module")
 def lost() -> LostDemand:
-    return LostDemand(draws=40).fit(build_panel(records()[0], STATIONS, regions="2"))
+    return LostDemand(draws=40).fit(Panel(records()[0], STATIONS, regions="2"))
 
 
 def test_the_answer_comes_first(lost, tmp_path):
@@ -33,7 +33,7 @@ def test_the_answer_comes_first(lost, tmp_path):
 
 
 def test_a_plan_without_positions_has_no_map(lost):
-    panel = build_panel(records()[0], STATIONS.with_columns(pl.lit(None, pl.Float64).alias("lat")), regions="station")
+    panel = Panel(records()[0], STATIONS.with_columns(pl.lit(None, pl.Float64).alias("lat")), regions="station")
     made = plan(LostDemand(draws=40).fit(panel), plugs=3)
     assert 'id="plan-map"' not in plan_page(made)
 

@@ -190,10 +190,10 @@ def forecast(
             table.write_parquet(folder / "panel.parquet")
         drawn = None
         if isinstance(fitted, DirectForecaster):
-            made = fitted.forecast(table, hours, future)
+            made = fitted.forecast(table, hours, future).hours
             drawn = fitted.draw(table, draws or DRAWS, hours, future)
         else:
-            made = fitted.recalibrate(table).forecast(table, hours, future)
+            made = fitted.recalibrate(table).forecast(table, hours, future).hours
         past = read_series(table, names=fitted.regions_, last_hours=168).table()
         summary = write_forecast(ForecastReport(fitted, made, past, drawn, keep_draws=draws is not None), folder)
         write_table_files(folder, formats)

@@ -11,13 +11,13 @@ import polars as pl
 
 from unmet.demand.booking import Booking
 from unmet.demand.market import Market, parse_share
-from unmet.demand.panel import Panel, build_panel
+from unmet.demand.panel import Panel
 from unmet.errors import InputError
 from unmet.records.mapping import mapping_from, read_mapping
 from unmet.records.one_file import NO_ROWS
 from unmet.records.outages import check_outages, merge_outages
 from unmet.records.restarts import JOIN_MINUTES
-from unmet.records.sessions import Records, read_records
+from unmet.records.sessions import Records, read_sessions
 from unmet.records.sql import read_sql
 from unmet.records.times import read_moment
 
@@ -64,7 +64,7 @@ def panel_from_records(
         checked = check_outages(choices.outages, records.stations["station_id"])
         outages = merge_outages(pl.concat([outages, checked.kept]))
         rejected.append(checked.rejected.select(pl.lit(str(choices.outages)).alias("file"), pl.all()))
-    panel = build_panel(
+    panel = Panel(
         records.sessions,
         records.stations,
         regions=choices.regions,
@@ -81,7 +81,7 @@ def panel_from_records(
 
 def chosen_records(choices: PanelChoices, progress: Callable[[int, int], None] | None = None) -> Records:
     """The records that an analyst chose, read and checked; `progress` is called with the files read, of how many."""
-    records = read_records(
+    records = read_sessions(
         _sources(choices),
         choices.format,
         chosen_mapping(choices),

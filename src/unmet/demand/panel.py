@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -13,27 +13,28 @@ from numpy.typing import NDArray
 from unmet.demand.booking import Booking, book, spread
 from unmet.demand.calendar import HOUR_MS, hour_of_week, hours_between, whole_days, with_calendar
 from unmet.demand.capacity import infer_capacity
-from unmet.demand.gate import checked_sessions, checked_stations
+from unmet.demand.given import GivenRecords, read_given
 from unmet.demand.market import Market
 from unmet.demand.openings import absent_plugs
 from unmet.demand.regions import Regions, group_stations
 from unmet.demand.sites import find_sites, merge_sites
 from unmet.demand.spells import group_visits
 from unmet.errors import InputError
+from unmet.frames import POLARS, Frame, to_frame_type
 from unmet.records.formats.base import OUTAGES
 from unmet.records.outages import merge_outages
 from unmet.shown import Shown
 from unmet.zones import checked_zone
 
-__all__ = ["Panel", "build_panel", "station_rows"]
+__all__ = ["Panel", "PanelTables", "station_rows"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Panel(Shown):
-    """Sessions, stations, sites and regions of a period, and the demand table that models read."""
+class PanelTables:
+    """What a panel holds. Tables are Polars frames, whatever came in."""
 
     table: pl.DataFrame
     """Observed demand: `unique_id` (region), `ds` (hour, UTC), `y` [kWh], `arrivals, hour, weekday, holiday`."""
@@ -51,6 +52,64 @@ class Panel(Shown):
     time_zone: str
     country: str | None = None
     notes: tuple[str, ...] = field(default=())
+    frame_type: str = POLARS
+    """Library of the data frames that came in, in which tables go out."""
+
+
+class Panel(PanelTables, Shown):
+    """The sessions, stations, sites and regions of a period, and the hourly demand that models read.
+
+    Args:
+        records: what `unmet.read_sessions` or `unmet.simulate` returned, or any data frame of sessions with
+            `station_id, start, end, energy_kwh` [kWh], perhaps `plug_id, user_id, charged`. A car occupies its plug
+            until the session ends, charging or idle.
+        stations: any data frame with `station_id`, perhaps `lat, lon` [degree], `power_kw` [kW], `plugs, name,
+            operator`. By default those of the records, or the ones that the sessions name.
+        regions: their number, `auto`, `station`, a GeoJSON file of areas, or the `regions` of another panel.
+        time_zone: of the hours of the week, as Europe/London; by default that of the records, else UTC.
+        country: for holidays, as DK or US-CA.
+        booking: of energy, at the hour of `arrival` or by `delivery` over the hours of charging.
+        outages: data frame with `station_id, start, end` of plugs out of order, perhaps `plug_id`.
+        market: which part of the demand this operator could have seen at all.
+
+    Returns:
+        A panel of whole days (UTC), from the first session's start to the last one's. Its table has one row per region
+        and hour, with observed demand `y` [kWh], which is what the paper calls y: sessions booked at their arrival.
+
+    Example:
+        >>> sessions = pl.DataFrame({
+        ...     "station_id": ["north", "south"],
+        ...     "start": [dt.datetime(2024, 5, 6, 8), dt.datetime(2024, 5, 6, 9)],
+        ...     "end": [dt.datetime(2024, 5, 6, 10), dt.datetime(2024, 5, 6, 9, 30)],
+        ...     "energy_kwh": [14.0, 6.5],
+        ... })
+        >>> Panel(sessions, regions="station", time_zone="Europe/London")
+        Panel(2 sessions, 2 stations at 2 sites, 2 regions, 2024-05-06 to 2024-05-06, Europe/London)
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        records: Any,
+        stations: Any = None,
+        *,
+        regions: str | int | Regions = "10",
+        time_zone: str | None = None,
+        country: str | None = None,
+        booking: Booking | str = Booking.ARRIVAL,
+        outages: Any = None,
+        market: Market | None = None,
+    ) -> None:
+        given = read_given(records, stations, outages, time_zone)
+        _fill(self, _built(given, regions, country, _booking(booking), market or Market()))
+
+    @classmethod
+    def of_tables(cls, tables: PanelTables) -> Panel:
+        """A panel of tables that are built already, such as stored ones."""
+        panel = cls.__new__(cls)
+        _fill(panel, tables)
+        return panel
 
     def __repr__(self) -> str:
         first, last = self.period
@@ -73,6 +132,14 @@ class Panel(Shown):
         first, last = self.period
         return int((last - first).total_seconds() // 3600)
 
+    def to_frame(self) -> Frame:
+        """Observed demand by region and hour, as a data frame of the library that the sessions came in.
+
+        Returns:
+            `unique_id` (region), `ds` (hour, UTC), `y` [kWh], `arrivals, hour, weekday, holiday`.
+        """
+        return to_frame_type(self.table, self.frame_type)
+
     def save(self, folder: Any, *, overwrite: bool = False) -> None:
         """Write the panel into a folder."""
         from unmet.demand.stored import save_panel
@@ -87,35 +154,15 @@ class Panel(Shown):
         return load_panel(folder)
 
 
-def build_panel(
-    sessions: Any,
-    stations: Any,
-    *,
-    regions: str | int | Regions = "10",
-    time_zone: str = "UTC",
-    country: str | None = None,
-    booking: Booking | str = Booking.ARRIVAL,
-    outages: pl.DataFrame | None = None,
-    market: Market | None = None,
-) -> Panel:
-    """Make a panel from sessions and their stations.
+def _fill(panel: Panel, tables: PanelTables) -> None:
+    PanelTables.__init__(panel, *(getattr(tables, each.name) for each in fields(tables)))
 
-    Args:
-        sessions: any frame with `station_id, start, end, energy_kwh`, perhaps `plug_id, user_id, charged`. A car
-            occupies a plug until its session ends, charging or idle.
-        stations: any frame with `station_id`, perhaps `lat, lon, power_kw, plugs, name, operator`.
-        regions: their number, `auto`, `station`, a GeoJSON file of areas, or regions of another panel.
-        time_zone: of the hours of the week.
-        country: for holidays, as DK or US-CA.
-        booking: of energy, at the hour of `arrival` or by `delivery`.
-        outages: `station_id, start, end` of plugs out of order, perhaps `plug_id`.
-        market: which part of the demand this operator could have seen at all.
 
-    Returns:
-        A panel of the days in UTC from the first session's start to the last one's.
-    """
-    booking, market = _booking(booking), market or Market()
-    listed, rows = checked_stations(stations), checked_sessions(sessions)
+def _built(
+    given: GivenRecords, regions: str | int | Regions, country: str | None, booking: Booking, market: Market
+) -> PanelTables:
+    """All tables of a panel, in the order in which each needs the ones before it."""
+    listed, rows = given.stations, given.sessions
     own = market.own_stations(listed)
     kept = rows.join(own.select("station_id"), on="station_id", how="semi", maintain_order="left")
     if kept.is_empty():
@@ -124,7 +171,7 @@ def build_panel(
     hours, first_ms = hours_between(*period), int(period[0].timestamp() * 1000)
     station, start, end = station_rows(kept, own)
     visits = group_visits(station, start, end, np.arange(len(start)), own.height)
-    week = hour_of_week(hours, checked_zone(time_zone)).to_numpy().astype(np.int64)
+    week = hour_of_week(hours, checked_zone(given.time_zone)).to_numpy().astype(np.int64)
     known = infer_capacity(own, kept, visits, week, first_ms)
     known = known.with_columns(find_sites(known, kept))
     charging = known.with_columns(pl.coalesce("plugs", "capacity").cast(pl.Int32).alias("plugs"))
@@ -135,9 +182,9 @@ def build_panel(
         on="station_id", how="left", maintain_order="left",
     ).with_columns(pl.col("sessions", "energy_kwh").fill_null(0))  # fmt: skip
     absent = absent_plugs(kept, period[0], len(hours) * HOUR_MS)
-    broken = absent if outages is None else merge_outages(pl.concat([_of_plugs(outages), absent]))
-    return Panel(
-        _table(kept, known, grouped, hours, booking, time_zone, country),
+    broken = absent if given.outages is None else merge_outages(pl.concat([_of_plugs(given.outages), absent]))
+    return PanelTables(
+        _table(kept, known, grouped, hours, booking, given.time_zone, country),
         kept,
         known,
         merge_sites(known),
@@ -145,9 +192,10 @@ def build_panel(
         everyone,
         broken.join(known.select("station_id"), on="station_id", how="semi"),
         market,
-        time_zone,
+        given.time_zone,
         country,
         (said, *market.notes(listed, known)),
+        given.frame_type,
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import polars as pl
 
 from unmet.demand.market import Market
-from unmet.demand.panel import Panel
+from unmet.demand.panel import Panel, PanelTables
 from unmet.demand.regions import Regions
 from unmet.errors import InputError
 from unmet.files import read_json, read_parquet
@@ -101,6 +101,8 @@ def read_panel(path: Path) -> StoredPanel:
         zone = about.get("time_zone")
         if not isinstance(zone, str | None):
             _damaged(path, f"time_zone of {ABOUT} is no name")
+    except InputError:
+        raise
     except (OSError, ValueError, AttributeError, pl.exceptions.PolarsError) as error:
         _damaged(path, str(error))
     if regions is not None:
@@ -179,10 +181,12 @@ def load_panel(folder: Path | str) -> Panel:
         zone, country, notes = about["time_zone"], about["country"], tuple(map(str, about["notes"]))
         operator, share = about["market"]["operator"], about["market"]["share"]
         market = Market(operator, tuple(share) if isinstance(share, list) else share)
+    except InputError:
+        raise
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         _damaged(path, f"{ABOUT} is not as it was written")
     everyone = tables["everyone"]
-    return Panel(
+    held = PanelTables(
         tables["panel"].select(list(SCHEMAS["panel"])),
         tables["sessions"],
         tables["stations"].drop(MEASURES, strict=False),
@@ -195,6 +199,7 @@ def load_panel(folder: Path | str) -> Panel:
         country,
         notes,
     )
+    return Panel.of_tables(held)
 
 
 def _read_table(path: Path, name: str, schema: dict[str, Any]) -> pl.DataFrame:

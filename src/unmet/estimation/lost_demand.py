@@ -37,6 +37,7 @@ from unmet.estimation.sums import Ingredients, Recovered, estimate, sum_draws
 from unmet.estimation.tables import hour_table, region_table, site_table, station_hour_table, station_table, week_table
 from unmet.estimation.towns import TOWNS, TownPrior
 from unmet.estimation.waiting import Waiting, after_departures, waiting_drivers
+from unmet.frames import Frame, to_frame_type
 from unmet.shown import Shown
 
 __all__ = ["LostDemand"]
@@ -177,45 +178,56 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
             "notes": self.notes(),
         }
 
-    def by_station(self) -> pl.DataFrame:
-        """Observed, lost and true demand of every station, with intervals."""
-        self._check_fitted()
-        return station_table(self.panel_, self.network_, self.rows_, self.recovered_, self.interval)
+    def by_station(self) -> Frame:
+        """Observed, lost and true demand of every station, with intervals.
 
-    def by_site(self) -> pl.DataFrame:
-        """The same of every site: stations side by side are one."""
+        Returns:
+            Data frame of the panel's kind: `station_id, name, site_id, unique_id` (region), `lat, lon` [degree],
+            `capacity` [cars], `full_share` of its open time, and `observed_kwh, lost_kwh, true_kwh` [kWh] and
+            `arrivals, lost_arrivals, true_arrivals`, the last two of each with `_low` and `_high`.
+        """
         self._check_fitted()
-        return site_table(self.panel_, self.network_, self.rows_, self.recovered_, self.interval)
+        return self._out(station_table(self.panel_, self.network_, self.rows_, self.recovered_, self.interval))
 
-    def by_region(self) -> pl.DataFrame:
+    def by_site(self) -> Frame:
+        """The same of every site: adjacent stations are one."""
+        self._check_fitted()
+        return self._out(site_table(self.panel_, self.network_, self.rows_, self.recovered_, self.interval))
+
+    def by_region(self) -> Frame:
         """The same of every region."""
         self._check_fitted()
-        return region_table(self.panel_, self.recovered_, self.interval)
+        return self._out(region_table(self.panel_, self.recovered_, self.interval))
 
-    def by_week(self) -> pl.DataFrame:
+    def by_week(self) -> Frame:
         """The same of every region and local week, and of all regions together."""
         self._check_fitted()
-        return week_table(self.panel_, self.recovered_, self.interval)
+        return self._out(week_table(self.panel_, self.recovered_, self.interval))
 
-    def by_hour(self) -> pl.DataFrame:
+    def by_hour(self) -> Frame:
         """The same of every region and hour."""
         self._check_fitted()
-        return hour_table(self.panel_, self.recovered_)
+        return self._out(hour_table(self.panel_, self.recovered_))
 
-    def station_hours(self) -> pl.DataFrame:
+    def station_hours(self) -> Frame:
         """Station-hours with an arrival or without a free plug, and the posterior mean of what they lost."""
         self._check_fitted()
-        return station_hour_table(self.panel_, self.network_, self.rows_, self.recovered_)
+        return self._out(station_hour_table(self.panel_, self.network_, self.rows_, self.recovered_))
 
-    def panel_table(self) -> pl.DataFrame:
-        """The panel's table with what it does not show, for models to learn from."""
-        self._check_fitted()
-        return panel_table(self)
+    def panel_table(self) -> Frame:
+        """The panel's table with what it does not show, for models to learn from.
 
-    def sensitivity(self) -> pl.DataFrame:
-        """The estimate under other assumptions: `assumption, lost_kwh, lost_arrivals`."""
+        Returns:
+            Data frame of the panel's kind: `unique_id, ds, y` [kWh], `arrivals, censored, exposure` (in [0, 1]),
+            `lost_arrivals, lost_kwh, elsewhere_kwh, lost_kwh_before` [kWh], `lost_draws` [kWh] and the calendar.
+        """
         self._check_fitted()
-        return sensitivity_table(self)
+        return self._out(panel_table(self))
+
+    def sensitivity(self) -> Frame:
+        """The estimate under other assumptions: `assumption, lost_kwh` [kWh], `lost_arrivals`."""
+        self._check_fitted()
+        return self._out(sensitivity_table(self))
 
     def notes(self) -> list[str]:
         """What to know before the estimate is believed, the most serious first."""
@@ -267,6 +279,9 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
             raise InputError(f"An interval of {self.interval:g} makes no sense: give one between 0 and 1, as 0.9.")
         if self.draws < 20:
             raise InputError(f"{self.draws} draws are too few for an interval: ask for at least 20.")
+
+    def _out(self, table: pl.DataFrame) -> Frame:
+        return to_frame_type(table, self.panel_.frame_type)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "recovered_"):

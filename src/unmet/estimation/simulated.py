@@ -7,10 +7,11 @@ import datetime as dt
 import polars as pl
 
 from unmet.demand.market import Market
-from unmet.demand.panel import build_panel
+from unmet.demand.panel import Panel
 from unmet.demand.regions import Regions
 from unmet.demand.simulated import simulated_panel
 from unmet.estimation.lost_demand import LostDemand
+from unmet.estimation.panel_table import panel_table
 
 __all__ = ["UNSEEN", "estimate_simulated", "records_and_truth"]
 
@@ -27,7 +28,7 @@ def estimate_simulated(
     until: dt.datetime | None = None,
 ) -> LostDemand:
     """Estimate lost demand from the records of a simulation, which books a lost driver as the energy to 80 %."""
-    panel = build_panel(sessions, stations, regions=regions, time_zone=time_zone, market=market)
+    panel = Panel(sessions, stations, regions=regions, time_zone=time_zone, market=market)
     return LostDemand(energies="to-80").fit(panel, until)
 
 
@@ -46,7 +47,7 @@ def records_and_truth(
     Columns are those of `simulated_panel`, and `UNSEEN`; hours before the first and after the last session were seen.
     """
     truth = simulated_panel(arrivals, regions, period)
-    seen = estimate_simulated(sessions, stations, regions, time_zone, market, until).panel_table()
+    seen = panel_table(estimate_simulated(sessions, stations, regions, time_zone, market, until))
     keys = ["unique_id", "ds"]
     columns = [name for name in UNSEEN if name in seen.columns]
     joined = truth.join(seen.select(*keys, *columns), on=keys, how="left", maintain_order="left")

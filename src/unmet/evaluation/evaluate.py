@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -14,10 +15,12 @@ from unmet.evaluation.compare import HORIZONS, Comparison, compare
 from unmet.evaluation.rivals import SIMPLE, Rival
 from unmet.evaluation.score import by_horizon, by_region, score, with_actual
 from unmet.evaluation.thinning import GRID, NEARLY, thin_forecast
+from unmet.frames import POLARS, Frame, to_frame_type
 from unmet.models.calibration import EDGES
 from unmet.models.direct.forecaster import DirectForecaster
 from unmet.models.forecaster import Forecaster
 from unmet.models.series import Series, read_series, with_lost
+from unmet.tables import as_frame, read_frame
 
 __all__ = ["Evaluation", "evaluate"]
 
@@ -41,6 +44,15 @@ class Evaluation:
     horizons: list[dict[str, Any]]  # by how far ahead; empty for a model that looks one hour ahead
     comparison: Comparison
     hours: pl.DataFrame  # unique_id, ds, quantiles, y, y_true where it is known
+    frame_type: str = POLARS
+
+    @property
+    def table(self) -> Frame:
+        """Every unseen hour one hour ahead, as a data frame of the library that the panel came in.
+
+        Columns: `unique_id, ds`, the quantiles [kWh], `y` [kWh], and `y_true` [kWh] where it is known.
+        """
+        return to_frame_type(self.hours, self.frame_type)
 
     def summary(self) -> dict[str, Any]:
         """For machines; what is not a number is nothing."""
@@ -65,7 +77,7 @@ def _told(measures: dict[str, Any]) -> dict[str, Any]:
 
 def evaluate(
     model: Forecaster,
-    panel: pl.DataFrame,
+    panel: Any = None,
     since: dt.datetime | None = None,
     rivals: Sequence[Rival] = SIMPLE,
     ahead: Sequence[int] = AHEAD,
@@ -76,7 +88,8 @@ def evaluate(
     forecast of true demand is thinned by the exposure of each hour, and scored over fully exposed hours besides. A
     direct forecaster is scored so many hours `ahead`, a network in pools of horizons.
     """
-    model.check_fitted()
+    given = model.read(panel)
+    panel = read_frame(Path(given.table))[0] if isinstance(given.table, str | Path) else as_frame(given.table)
     since = since or model.split_.fit_end
     since = since if since.tzinfo else since.replace(tzinfo=dt.UTC)
     against = "y_true" if "y_true" in panel.columns else "y"
@@ -97,7 +110,7 @@ def evaluate(
     open_hours = rows.filter(pl.col("exposure") >= NEARLY) if scored_as == THINNED else rows[:0]
     learned = with_lost(model.series(panel)).target if against == "y_true" else actual.demand
     reach = [h for h in HORIZONS if h <= model.horizon and (h == 1 or horizons)]
-    comparison = compare(forecasts, actual, learned, since, model.levels, reach, model.time_zone, rivals)
+    comparison = compare(forecasts, actual, learned, since, model.levels, reach, model.time_zone_, rivals)
     shown = table.rename({"target": against}) if against == "y" else table.rename({"demand": "y", "target": "y_true"})
     columns = [name for name in ("y", "y_true") if name in shown.columns]
     hours = nearest.join(shown.select("unique_id", "ds", *columns), on=["unique_id", "ds"], how="left")
@@ -111,6 +124,7 @@ def evaluate(
         horizons,
         comparison,
         hours,
+        given.frame_type,
     )
 
 
@@ -137,10 +151,12 @@ class _Forecasts:
         model = self.model
         if not isinstance(model, DirectForecaster):
             if horizon == 1:
-                return model.predict(self.panel, self.since)
+                predicted: pl.DataFrame = model.predict(self.panel, self.since)
+                return predicted
             return self.from_origins().filter(pl.col("horizon") == horizon)
         if not self.thinned:
-            return model.hindcast(self.panel, horizon, self.since)
+            told: pl.DataFrame = model.hindcast(self.panel, horizon, self.since)
+            return told
         session_kwh = dict(zip(model.regions_, model.engine_.session_kwh.tolist(), strict=True))
         made = model.hindcast(self.panel, horizon, self.since, GRID)
         return thin_forecast(made, self.panel, session_kwh, model.levels)

@@ -13,17 +13,24 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
 
+from unmet.demand.panel import Panel
 from unmet.errors import InputError
+from unmet.frames import Frame
 from unmet.geo import haversine_km
+from unmet.models.forecast import Forecast
 from unmet.models.levels import quantile_column
+from unmet.models.model_input import ModelInput, read_input
 from unmet.models.series import Series, read_positions, read_series
 from unmet.runs import run_folder
 from unmet.shown import Shown
+from unmet.zones import checked_zone
 
 __all__ = ["Forecaster", "Split", "long_frame", "quantile_column"]
 
 Floats = NDArray[np.float64]
+PAST_HOURS = 168  # that a forecast shows before its first hour
 MOST_KM = 5.0  # by which a region may move between the panel of the fit and a later one
 
 
@@ -48,8 +55,8 @@ class Forecaster(Shown, BaseEstimator):  # type: ignore[misc]
     its backbone, `DirectForecaster` or `NetworkForecaster`, which take the further arguments.
 
     Example:
-        >>> model = Forecaster(time_zone="Europe/London").fit(panel)  # doctest: +SKIP
-        >>> model.forecast(panel, hours=168)  # doctest: +SKIP
+        >>> model = Forecaster().fit(panel)  # doctest: +SKIP
+        >>> model.forecast(hours=168).plot()  # doctest: +SKIP
     """
 
     backbone: str
@@ -57,7 +64,7 @@ class Forecaster(Shown, BaseEstimator):  # type: ignore[misc]
     levels: Sequence[float]
     horizon: int
     features: Sequence[str]
-    time_zone: str
+    time_zone: str | None
     seed: int
     # Fitted, by every kind of forecaster:
     regions_: tuple[str, ...]
@@ -67,6 +74,8 @@ class Forecaster(Shown, BaseEstimator):  # type: ignore[misc]
     notes_: tuple[str, ...]
     set_aside_: pl.DataFrame  # rows of the panel that could not be used; not stored
     finished_: bool = True  # whether training ended by itself
+    time_zone_: str
+    fitted_on_: ModelInput | None = None  # not stored
 
     def __new__(cls, backbone: str = "stacked", *args: Any, **options: Any) -> Any:
         """An object of the class that serves the backbone."""
@@ -94,19 +103,65 @@ class Forecaster(Shown, BaseEstimator):  # type: ignore[misc]
 
     @abstractmethod
     def fit(self, panel: Any, positions: Any = None) -> Self:
-        """Fit on a panel (`unique_id, ds, y`, and what the likelihood reads), any frame or a file."""
+        """Fit on a panel.
+
+        Args:
+            panel: a `Panel`, whose lost demand is estimated first where the likelihood needs it, a fitted
+                `LostDemand`, or a table (`unique_id, ds, y` [kWh], and what the likelihood reads), any data frame or a
+                file.
+            positions: `unique_id, lat, lon` [degree] of the regions; by default those of the panel.
+        """
 
     @abstractmethod
-    def predict(self, panel: Any, since: dt.datetime | None = None) -> pl.DataFrame:
+    def predict(self, panel: Any, since: dt.datetime | None = None) -> Frame:
         """Forecasts one hour ahead for every past hour from `since` on: `unique_id, ds`, the quantiles [kWh]."""
 
     @abstractmethod
-    def forecast(self, panel: Any, hours: int | None = None, future: Any = None) -> pl.DataFrame:
-        """Forecast the hours after the end of a panel: `unique_id, ds, horizon` [h], the quantiles [kWh]."""
+    def backtest(self, panel: Any, since: dt.datetime | None = None, every: int = 24) -> Frame:
+        """Forecasts as they would have been made every so many hours: `unique_id, ds, cutoff, horizon`, quantiles."""
+
+    def forecast(self, panel: Any = None, hours: int | None = None, future: Any = None) -> Forecast:
+        """Forecast the hours after the end of a panel.
+
+        Args:
+            panel: the hours before: a `Panel`, a fitted `LostDemand`, or a table; by default what it was fitted on.
+            hours: how many [h]; the model's horizon at most, and by default.
+            future: table of `unique_id, ds` and the extra features, if the model reads such.
+
+        Returns:
+            The forecast, with `.table` and `.plot()`.
+        """
+        self.check_fitted()
+        given = self.read(panel)
+        past = read_series(given.table, names=self.regions_, last_hours=PAST_HOURS).table()
+        return Forecast(self, self._forecast(given.table, hours, future), past, given.frame_type)
 
     @abstractmethod
-    def backtest(self, panel: Any, since: dt.datetime | None = None, every: int = 24) -> pl.DataFrame:
-        """Forecasts as they would have been made every so many hours: `unique_id, ds, cutoff, horizon`, quantiles."""
+    def _forecast(self, table: Any, hours: int | None, future: Any) -> pl.DataFrame:
+        """The hours after the end of a table: `unique_id, ds, horizon` [h], the quantiles [kWh]."""
+
+    def read(self, panel: Any = None) -> ModelInput:
+        """What the model reads of a panel; by default of the one that it was fitted on."""
+        self.check_fitted()
+        if panel is None and self.fitted_on_ is None:
+            raise InputError("A model that was read from disk has no panel: give one to forecast from.")
+        if self.fitted_on_ is not None and (panel is None or panel is self.fitted_on_.source):
+            return self.fitted_on_
+        return read_input(panel, estimates=self._estimates(), until=self.split_.fit_end, seed=self.seed)
+
+    def _take(self, panel: Any, shares: tuple[float, float]) -> ModelInput:
+        """What to learn from, which is remembered."""
+        until = None
+        if isinstance(panel, Panel) and sum(shares) < 1:
+            until = panel.period[0] + dt.timedelta(hours=int(round(panel.hours * sum(shares), 6)))
+        given = read_input(panel, estimates=self._estimates(), until=until, seed=self.seed)
+        self.fitted_on_ = given
+        self.time_zone_ = checked_zone(self.time_zone or given.time_zone or "UTC")
+        return given
+
+    def _estimates(self) -> bool:
+        """Whether it learns from an estimate of what was not observed."""
+        return self.forecasts_true and getattr(self, "target", "y") == "y"
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
         """Write the fitted model into a folder."""
@@ -126,7 +181,7 @@ class Forecaster(Shown, BaseEstimator):  # type: ignore[misc]
     def check_fitted(self) -> None:
         """Raise a clear error if there is nothing fitted yet."""
         if not hasattr(self, "regions_"):
-            raise InputError("The forecaster is not fitted yet: call fit first.")
+            raise NotFittedError("The forecaster is not fitted yet: call fit first.")
 
     def series(self, panel: Any, last_hours: int | None = None) -> Series:
         """A panel of the model's regions as arrays; of its last hours only, if so many are asked for."""

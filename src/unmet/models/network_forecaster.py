@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from unmet.errors import InputError
+from unmet.frames import Frame, to_frame_type
 from unmet.models.backbones import BACKBONES
 from unmet.models.calibrating import WEEK, WINDOW, blocks, calibrate
 from unmet.models.calibration import Calibration
@@ -30,7 +31,6 @@ from unmet.models.seeds import Job, SeedProgress, train_seeds
 from unmet.models.series import HOUR, Series, read_ahead, read_positions, read_series, with_lost
 from unmet.models.training import Task, Training
 from unmet.runs import available_cores
-from unmet.zones import checked_zone
 
 __all__ = ["NetworkForecaster"]
 
@@ -56,7 +56,7 @@ class NetworkForecaster(Forecaster):
         training: how the networks are trained.
         calibrate: move quantiles to where held-out hours say they belong.
         floor: the least that a forecast may say [kWh]; none with `None`.
-        time_zone: of the calendar.
+        time_zone: of the calendar; by default that of the panel, else UTC.
         workers: trainings at once; without it, one a core.
     """
 
@@ -78,7 +78,7 @@ class NetworkForecaster(Forecaster):
         training: Training = Training(),  # noqa: B008 (it is frozen)
         calibrate: bool = True,
         floor: float | None = 0.0,
-        time_zone: str = "UTC",
+        time_zone: str | None = None,
         workers: int | None = None,
     ) -> None:
         self.backbone = backbone
@@ -108,16 +108,19 @@ class NetworkForecaster(Forecaster):
         checkpoints: Path | None = None,
         on_progress: Callable[[list[SeedProgress]], None] | None = None,
     ) -> Self:
-        """Fit on a panel (`unique_id, ds, y`, perhaps `censored, lower, upper`), any frame or a file.
+        """Fit on a panel, as every `Forecaster` does. A table may have `censored, lower, upper`.
 
         `positions` (`unique_id, lat, lon`) tie near regions to each other; without them none are. Ctrl-C keeps the
         best weights so far; with a folder of `checkpoints` a later call goes on from where this one ended.
         """
-        likelihood, series = self._check(panel)
+        likelihood = self._check()
+        given = self._take(panel, self.shares)
+        positions = given.regions if positions is None else positions
+        series = read_series(given.table, target=self.target, extras=self.features, with_lost=likelihood.imputes)
         names = series.names
         places = None if positions is None else read_positions(positions, names)
         train_hours, fit_hours = self._split(series)
-        encoding = Encoding.of(series, train_hours, self.time_zone, marks_unknown=self.horizon > 1)
+        encoding = Encoding.of(series, train_hours, self.time_zone_, marks_unknown=self.horizon > 1)
         device = "cuda" if torch.cuda.is_available() else "cpu"
         drawn = None
         if series.lost_draws is not None:
@@ -148,14 +151,15 @@ class NetworkForecaster(Forecaster):
         self.notes_ = panel_notes(series, likelihood, train_hours, fit_hours, self.horizon)
         return self
 
-    def predict(self, panel: Any, since: dt.datetime | None = None, *, each: bool = False) -> pl.DataFrame:
+    def predict(self, panel: Any, since: dt.datetime | None = None, *, each: bool = False) -> Frame:
         """Forecasts one hour ahead for every past hour from `since` on that has enough hours before it.
 
         Those after the end of what the model has seen are calibrated week by week, by the weeks before. Columns:
         `unique_id, ds`, the quantiles as `q0.05, q0.5, q0.95` [kWh]; with `each` also `seed`, one row a seed, all
         calibrated as their mean is.
         """
-        series = self.series(panel)
+        given = self.read(panel)
+        series = self.series(given.table)
         first = self.lags if since is None else max(self.lags, series.hour_from(since))
         if first >= series.hours:
             raise InputError(
@@ -173,19 +177,15 @@ class NetworkForecaster(Forecaster):
             return self._frame(times, np.concatenate(parts))
 
         if not each:
-            return table(self.networks_)
+            return to_frame_type(table(self.networks_), given.frame_type)
         seeds = zip(self.seeds_, self.networks_, strict=True)
-        return pl.concat(table([network]).with_columns(seed=pl.lit(seed, pl.Int64)) for seed, network in seeds)
+        parts = [table([network]).with_columns(seed=pl.lit(seed, pl.Int64)) for seed, network in seeds]
+        return to_frame_type(pl.concat(parts), given.frame_type)
 
-    def forecast(self, panel: Any, hours: int | None = None, future: Any = None) -> pl.DataFrame:
-        """Forecast the hours after the end of a panel.
-
-        `hours` is the model's horizon at most. `future` (`unique_id, ds` and the extra features) is needed if the
-        model reads such. Columns: `unique_id, ds, horizon` [h], the quantiles [kWh].
-        """
+    def _forecast(self, table: Any, hours: int | None, future: Any) -> pl.DataFrame:
         hours = self.horizon if hours is None else hours
         self._may_look(hours)
-        series = self.series(panel, self.lags)
+        series = self.series(table, self.lags)
         if series.hours < self.lags:
             raise InputError(
                 f"A forecast needs the last {self.lags} hours; the panel has {series.hours}. Give a longer one."
@@ -199,7 +199,7 @@ class NetworkForecaster(Forecaster):
         horizon = pl.Series("horizon", np.tile(steps, len(series.names)))
         return frame.insert_column(2, horizon)
 
-    def backtest(self, panel: Any, since: dt.datetime | None = None, every: int = 24) -> pl.DataFrame:
+    def backtest(self, panel: Any, since: dt.datetime | None = None, every: int = 24) -> Frame:
         """Forecasts as they would have been made every so many hours from `since` on, each over the whole horizon.
 
         They are calibrated week by week, by the weeks before. Columns: `unique_id, ds, cutoff` (the first hour
@@ -207,7 +207,8 @@ class NetworkForecaster(Forecaster):
         """
         if every < 1:
             raise InputError(f"Forecasts every {every} hours make no sense: give at least one hour.")
-        series = self.series(panel)
+        given = self.read(panel)
+        series = self.series(given.table)
         first = series.hour_from(since or self.split_.fit_end)
         origins = np.arange(max(first, self.lags), series.hours - self.horizon + 1, every)
         if not len(origins):
@@ -229,14 +230,14 @@ class NetworkForecaster(Forecaster):
             )
             for i, origin in enumerate(origins)
         ]
-        return pl.concat(frames)
+        return to_frame_type(pl.concat(frames), given.frame_type)
 
     def recalibrate(self, panel: Any) -> Self:
         """Calibrate what `forecast` tells by the last weeks of a panel, as far as the model has not learned from them.
 
         What is told of the past stays as it is.
         """
-        series = self.series(panel)
+        series = self.series(self.read(panel).table)
         self.latest_ = self._calibration_before(series.hours, series, self._encoded(series), self.horizon)
         return self
 
@@ -265,14 +266,13 @@ class NetworkForecaster(Forecaster):
             network.load_state_dict(values)
             self.networks_.append(network)
 
-    def _check(self, panel: Any) -> tuple[Likelihood, Series]:
-        """The likelihood and the series, if all options make sense."""
+    def _check(self) -> Likelihood:
+        """The likelihood, if all options make sense."""
         likelihood = self._likelihood()
         try:
             BACKBONES.named(self.backbone)
         except InputError as error:
             raise InputError(f"{error} These are networks; {', '.join(DIRECT)} do without one.") from None
-        checked_zone(self.time_zone)
         if self.seeds < 1 or self.lags < 1 or self.horizon < 1 or (self.workers is not None and self.workers < 1):
             raise InputError("seeds, lags, horizon and workers must be at least 1.")
         if self.horizon > 1 and self.training.by == "window":
@@ -282,8 +282,7 @@ class NetworkForecaster(Forecaster):
         train, stop = self.shares
         if not (train > 0 and stop > 0 and train + stop <= 1):
             raise InputError(f"Shares of {train:g} and {stop:g} make no sense: give two above 0 that sum to 1 at most.")
-        series = read_series(panel, target=self.target, extras=self.features, with_lost=likelihood.imputes)
-        return likelihood, series
+        return likelihood
 
     def _split(self, series: Series) -> tuple[int, int]:
         """Hours of the training part, and hours of it and the part that says when to stop."""

@@ -38,6 +38,7 @@ def write_network(forecaster: Any, folder: Path, format_number: int) -> None:
                 "levels": list(options["levels"]),
                 "features": list(options["features"]),
                 "shares": list(options["shares"]),
+                "time_zone": forecaster.time_zone_,
             },
             "regions": list(forecaster.regions_),
             "positions": _plain(forecaster.positions_),
@@ -80,6 +81,7 @@ def _forecaster(stored: dict[str, Any], weights: dict[str, Any]) -> NetworkForec
             "shares": tuple(options["shares"]),
         }
     )
+    forecaster.time_zone_ = options["time_zone"]
     forecaster.regions_ = tuple(stored["regions"])
     forecaster.positions_ = None if stored["positions"] is None else np.array(stored["positions"])
     forecaster.seeds_ = tuple(stored["seeds"])

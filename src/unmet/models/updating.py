@@ -10,11 +10,12 @@ from typing import Any
 import polars as pl
 
 from unmet.demand.calendar import whole_days
-from unmet.demand.panel import build_panel
+from unmet.demand.panel import Panel
 from unmet.demand.stored import holds_panel, load_panel, read_panel
 from unmet.errors import InputError
 from unmet.estimation.lost_demand import LostDemand
-from unmet.records.sessions import read_records
+from unmet.estimation.panel_table import panel_table
+from unmet.records.sessions import read_sessions
 from unmet.tables import as_frame, read_frame
 
 __all__ = ["updated_table"]
@@ -38,7 +39,7 @@ def updated_table(panel: Path, new: Sequence[Any]) -> pl.DataFrame:
     if not (panel.is_dir() and holds_panel(panel)):
         return _appended(stored.table, new)
     full = load_panel(panel)
-    records = read_records(list(new), stations=full.stations.select("station_id", "lat", "lon", "power_kw", "plugs"),
+    records = read_sessions(list(new), stations=full.stations.select("station_id", "lat", "lon", "power_kw", "plugs"),
                            time_zone=full.time_zone)  # fmt: skip
     if records.sessions.is_empty():
         raise InputError("None of the new records belongs to a station of the panel: give sessions of its stations.")
@@ -52,13 +53,13 @@ def updated_table(panel: Path, new: Sequence[Any]) -> pl.DataFrame:
     before = full.sessions.filter(pl.col("start") >= cut - WINDOW)
     sessions = pl.concat([before.select(columns), records.sessions.select(columns)], how="vertical_relaxed")
     sessions = sessions.unique(["station_id", "start"], keep="last", maintain_order=True).sort("start", "station_id")
-    recent = build_panel(
+    recent = Panel(
         sessions, full.stations.select("station_id", "lat", "lon", "power_kw", "plugs", "name"), regions=full.regions,
         time_zone=full.time_zone, country=full.country, market=full.market,
     )  # fmt: skip
     table = recent.table
     if "lost_draws" in stored.table.columns:
-        table = LostDemand().fit(recent).panel_table()
+        table = panel_table(LostDemand().fit(recent))
     return _joined(stored.table, table, cut)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from unmet.errors import InputError
 from unmet.estimation.sums import estimate
+from unmet.frames import POLARS, Frame, to_frame_type
 from unmet.planning.candidates import (
     Attracted,
     Candidates,
@@ -26,6 +27,7 @@ from unmet.planning.doubt import chosen_share, gain_by_plugs, knee, sensitivity
 from unmet.planning.gains import Supply, site_curves
 from unmet.planning.joint import Built, Joint, play_together
 from unmet.planning.menu import Menu, make_menu
+from unmet.planning.plan_tables import PlanTables
 from unmet.planning.site_table import Chosen, site_table
 from unmet.planning.source import Source, read_source
 from unmet.planning.target import Decision, Target, decide
@@ -54,6 +56,16 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True)
+class PlannedEnergy:
+    """Energy per week, in every draw of the lost drivers [kWh]."""
+
+    gain_draws: Floats  # (draws,), recovered by all sites together
+    lost_draws: Floats  # (draws,), lost before
+    served_kwh: float
+    interplay: float  # gain of all sites together over the sum of their gains
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Plan:
     """Plugs to add, and what they gain. Energies and drivers are per week.
 
@@ -63,60 +75,89 @@ class Plan:
         >>> made.plot().show()  # doctest: +SKIP
     """
 
-    table: pl.DataFrame
-    """One row per site, those that gain most first."""
-    curve: pl.DataFrame
-    """Gain against plugs: `plugs, gain_kwh, gain_kwh_low, gain_kwh_high`."""
-    knee: int | None
-    sensitivity: pl.DataFrame
+    tables: PlanTables
+    energy: PlannedEnergy
+    knee: int | None  # plugs beyond which further ones gain little
     stages: tuple[Stage, ...]
     target: Target
     change: Change
     interval: float
-    gain_draws: Floats = field(repr=False)  # (draws,), energy recovered per week by all sites together
-    lost_draws: Floats = field(repr=False)  # (draws,), energy lost per week before
-    served_kwh: float
-    interplay: float  # gain of all sites together over the sum of their gains
-    decision: Decision = field(repr=False)
+    decision: Decision
     money: Money | None
     notes: tuple[str, ...]
     seed: int
-    time_zone: str
+    frame_type: str = POLARS
+
+    def __repr__(self) -> str:
+        mean, low, high = self.gain()
+        return (
+            f"Plan({self.plugs} plugs at {self.sites} sites, recovers {mean:,.0f} kWh a week ({low:,.0f}-{high:,.0f}))"
+        )
+
+    @property
+    def table(self) -> Frame:
+        """One row per site, those that gain most first, as a data frame of the library that the records came in.
+
+        Columns: `site_id, name, lat, lon` [degree], `plugs_now, plugs_added, power_kw` [kW], and per week `lost_kwh`,
+        `gain_kwh` with `_low` and `_high` [kWh], and more.
+        """
+        return to_frame_type(self.tables.sites, self.frame_type)
+
+    @property
+    def curve(self) -> Frame:
+        """Gain against plugs: `plugs, gain_kwh, gain_kwh_low, gain_kwh_high` [kWh per week]."""
+        return to_frame_type(self.tables.curve, self.frame_type)
+
+    @property
+    def sensitivity(self) -> Frame:
+        """Gain of the plan, and of the best one, under other assumptions on drivers [kWh per week]."""
+        return to_frame_type(self.tables.sensitivity, self.frame_type)
 
     @property
     def plugs(self) -> int:
         """Plugs added."""
-        return int(self.table["plugs_added"].sum())
+        return int(self.tables.sites["plugs_added"].sum())
 
     @property
     def sites(self) -> int:
         """Sites that get plugs."""
-        return int((self.table["plugs_added"] > 0).sum())
+        return int((self.tables.sites["plugs_added"] > 0).sum())
 
     @property
     def cost(self) -> float | None:
         """Cost of all of them, if it is known."""
-        chosen = self.table.filter(pl.col("plugs_added") > 0)["cost"]
+        chosen = self.tables.sites.filter(pl.col("plugs_added") > 0)["cost"]
         return None if chosen.null_count() or not len(chosen) else float(chosen.sum())
+
+    @property
+    def draws(self) -> int:
+        """Draws of the lost drivers that it rests on."""
+        return len(self.energy.gain_draws)
+
+    @property
+    def lost_kwh(self) -> float:
+        """Energy lost per week without the plan [kWh]."""
+        return float(self.energy.lost_draws.mean())
 
     def gain(self) -> tuple[float, float, float]:
         """Energy recovered per week: mean, low and high."""
-        mean, low, high = (float(value) for value in estimate(self.gain_draws, self.interval))
+        mean, low, high = (float(value) for value in estimate(self.energy.gain_draws, self.interval))
         return mean, low, high
 
     def recovered_share(self) -> tuple[float, float, float]:
         """Share of the lost energy that is recovered: mean, low and high."""
-        lost = self.lost_draws
+        gain, lost = self.energy.gain_draws, self.energy.lost_draws
         if not lost.mean() > 0:
             return 0.0, 0.0, 0.0
-        share = self.gain_draws / np.maximum(lost, 1e-9)
+        share = gain / np.maximum(lost, 1e-9)
         _, low, high = (float(value) for value in estimate(share[lost > 0], self.interval))
-        return float(self.gain_draws.mean() / lost.mean()), low, high
+        return float(gain.mean() / lost.mean()), low, high
 
     def served_share(self) -> tuple[float, float]:
         """Share of all demand that is served, before and after."""
-        lost, true = float(self.lost_draws.mean()), self.served_kwh + float(self.lost_draws.mean())
-        return (1.0, 1.0) if true <= 0 else (1 - lost / true, 1 - (lost - float(self.gain_draws.mean())) / true)
+        lost, gain = float(self.energy.lost_draws.mean()), float(self.energy.gain_draws.mean())
+        true = self.energy.served_kwh + lost
+        return (1.0, 1.0) if true <= 0 else (1 - lost / true, 1 - (lost - gain) / true)
 
     def plot(self) -> Any:
         """Gain against plugs, as a Plotly figure."""
@@ -291,24 +332,21 @@ class _Maker:
         curve = gain_by_plugs(menu, most, self.read.interval)
         doubts = sensitivity(world, menu, built, power, self.workers)
         table = site_table(world, menu, chosen, places, attracted, self.money, self.read.interval)
+        lost = np.sum([menu.supplies[s].lost_kwh for s in menu.own], axis=0)
+        served = float(sum(menu.supplies[s].served_kwh.mean() for s in menu.own))
         return Plan(
-            table=table,
-            curve=curve,
+            tables=PlanTables(table, curve, doubts),
+            energy=PlannedEnergy(gain, lost, served, interplay),
             knee=knee(curve),
-            sensitivity=doubts,
             stages=tuple(stages),
             target=self.target,
             change=replace(change, growth=stages[-1].growth),
             interval=self.read.interval,
-            gain_draws=gain,
-            lost_draws=np.sum([menu.supplies[s].lost_kwh for s in menu.own], axis=0),
-            served_kwh=float(sum(menu.supplies[s].served_kwh.mean() for s in menu.own)),
-            interplay=interplay,
             decision=decision,
             money=self.money,
             notes=(*self._notes(world, decision, interplay, places), *self.read.notes),
             seed=truth.seed,
-            time_zone=truth.panel.time_zone,
+            frame_type=truth.panel.frame_type,
         )
 
     def _menu(

@@ -76,6 +76,8 @@ def read_mapping(path: Path) -> Mapping:
         values = parse_yaml(path)
     except OSError as error:
         raise InputError(f"Cannot read the mapping {path}: {error.strerror}.") from None
+    except InputError:
+        raise
     except ValueError as error:
         raise InputError(f"{path} is not a YAML file of plain values: {error}.") from None
     if not isinstance(values, dict):

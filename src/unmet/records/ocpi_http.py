@@ -60,7 +60,7 @@ def fetch_ocpi(
         wait_seconds: pause before the first retry; it doubles each time.
 
     Returns:
-        The file, which `read_records` reads, and the number of objects in it.
+        The file, which `read_sessions` reads, and the number of objects in it.
     """
     first = _first_url(url, since, until)
     folder.mkdir(parents=True, exist_ok=True)
@@ -170,6 +170,8 @@ class _Server:
                     ) from None
                 if error.code not in _PATIENT:
                     raise InputError(f"{url} answers {reason}: check the address of the endpoint.") from None
+            except InputError:
+                raise
             except (URLError, HTTPException, OSError, ValueError) as error:
                 reason = str(getattr(error, "reason", error))[:200]
         raise InputError(f"Cannot fetch {url} ({reason}): run the same command again later, and it goes on from here.")

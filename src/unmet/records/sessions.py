@@ -9,13 +9,14 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from unmet.errors import InputError
+from unmet.frames import POLARS, Frame, frame_type_of, to_frame_type
 from unmet.records.batches import Batch, read_batches
 from unmet.records.cells import REASONS
 from unmet.records.cleaning import FILE, Cleaned, clean
@@ -32,7 +33,7 @@ from unmet.records.sources import Source, find_sources
 from unmet.records.stations import KEPT_WITHOUT, check_stations
 from unmet.tables import UTC, Checked
 
-__all__ = ["SESSIONS", "Records", "read_records"]
+__all__ = ["SESSIONS", "Records", "read_sessions"]
 
 SESSIONS: dict[str, pl.DataType] = {
     "session_id": pl.String(),
@@ -51,7 +52,7 @@ FEW_SESSIONS = 100
 _REJECTED = {"file": pl.String, **REJECTED}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Records:
     """What an operator's files hold."""
 
@@ -66,9 +67,24 @@ class Records:
     notes: list[str] = field(default_factory=list)  # sentences on what had to be assumed
     readings: dict[str, list[str]] = field(default_factory=dict)  # file -> how its cells were read, on what evidence
     readings_in_short: list[str] = field(default_factory=list)  # the same of all files, one sentence for each kind
+    frame_type: str = POLARS  # library of the data frames that came in
+
+    def __repr__(self) -> str:
+        return (
+            f"Records({self.sessions.height:,} sessions at {self.stations.height:,} stations, "
+            f"{self.rejected.height:,} rows set aside, {self.time_zone})"
+        )
+
+    def to_frame(self, table: str = "sessions") -> Frame:
+        """A table as a data frame of the library that the records came in.
+
+        Args:
+            table: `sessions`, `stations`, `outages`, `rejected` or `rejected_stations`.
+        """
+        return to_frame_type(getattr(self, table), self.frame_type)
 
 
-def read_records(
+def read_sessions(
     paths: Iterable[Any] | Any,
     format: str = "auto",  # noqa: A002
     mapping: Mapping | dict[str, Any] | None = None,
@@ -83,10 +99,11 @@ def read_records(
     until: dt.datetime | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Records:
-    """Read files, folders, patterns or frames of sessions.
+    """Read an operator's session records: files, folders, patterns or data frames.
 
     Args:
-        paths: one or several; a folder stands for the tables in it, a workbook for its sheets.
+        paths: one or several files, folders, patterns such as `2024-*.csv`, or data frames (pandas, Polars, Arrow); a
+            folder stands for the tables in it, a workbook for its sheets.
         format: the format of all files; `auto` finds it out for each.
         mapping: what the user says about columns; it overrides what a format says.
         stations: a table of stations (a file or a frame); sessions at other stations are then set aside.
@@ -98,6 +115,24 @@ def read_records(
         since: sessions that start earlier are set aside.
         until: sessions that start then or later are set aside.
         progress: called with the number of files read so far, and of all.
+
+    Returns:
+        The records: `sessions` (`session_id, station_id, start, end` [UTC], `energy_kwh` [kWh] and more), `stations`,
+        and `rejected`, the rows that could not be used, each with its line and the reason. Rows in = sessions + joined
+        restarts + rows set aside.
+
+    Example:
+        >>> rows = pl.DataFrame({
+        ...     "station_id": ["north", "north", "south"],
+        ...     "start": ["2024-05-06 08:00", "2024-05-06 09:00", "2024-05-06 09:00"],
+        ...     "end": ["2024-05-06 10:00", "2024-05-06 08:30", "2024-05-06 09:30"],
+        ...     "energy_kwh": [14.0, 7.0, 6.5],
+        ... })
+        >>> records = read_sessions(rows, time_zone="Europe/London")
+        >>> records
+        Records(2 sessions at 2 stations, 1 rows set aside, Europe/London)
+        >>> records.rejected["reason"].to_list()
+        ['is before the start']
     """
     sources = find_sources(paths)
     chosen = mapping.said() if isinstance(mapping, Mapping) else dict(mapping or {})
@@ -118,7 +153,8 @@ def read_records(
         if all(found) and found[0] is not None:  # no sheet of a workbook holds sessions
             raise InputError(found[0])
     cleaned = clean(pile.parts)
-    return pile.records(cleaned, [source.name for source in sources], table, stations, join_minutes, time_zone)
+    records = pile.records(cleaned, [source.name for source in sources], table, stations, join_minutes, time_zone)
+    return replace(records, frame_type=frame_type_of(paths, stations))
 
 
 def _file_of(source: Source) -> str:

@@ -83,6 +83,8 @@ def read_scenario(path: Path) -> tuple[Scenario, dict[str, Any]]:
         values = parse_yaml(path)
     except OSError as error:
         raise InputError(f"Cannot read the scenario {path}: {error.strerror}.") from None
+    except InputError:
+        raise
     except ValueError as error:
         raise InputError(
             f"{path} is not a YAML file of plain values ({shortened(str(error))}): give lines of `option: value`, as "

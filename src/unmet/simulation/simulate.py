@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from unmet.city.build import City
+from unmet.city.build import City, build_city
+from unmet.errors import InputError
+from unmet.frames import POLARS, Frame, frame_type_of, to_frame_type
 from unmet.geo import nearest_stations
 from unmet.simulation import engine
 from unmet.simulation.choice import beta_table
 from unmet.simulation.fleet import DENMARK, Fleet, electric_vehicles, home_chargers, initial_soc, sample_models
 from unmet.simulation.homes import ends_at_home
 from unmet.simulation.queues import Plugs, queue_named
-from unmet.simulation.scenario import Curve, Scenario, TurnedAway
+from unmet.simulation.scenario import Curve, Scenario, TurnedAway, scenario_from
 from unmet.tables import UTC
 
 __all__ = [
@@ -68,7 +71,7 @@ class Draw:
         return np.array([m.range_km for m in self.fleet.models], float)[self.model]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Outcome:
     """What happened: every arrival, served or lost, and the cars that were electric."""
 
@@ -76,6 +79,23 @@ class Outcome:
     vehicles: pl.DataFrame
     stations: pl.DataFrame
     trips: int  # driven by electric cars
+    time_zone: str  # of the city's clocks
+    frame_type: str = POLARS  # library of the data frames that came in
+
+    def __repr__(self) -> str:
+        lost = int((self.arrivals["outcome"] == "lost").sum())
+        return (
+            f"Outcome({self.arrivals.height:,} arrivals, {lost:,} lost, {self.vehicles.height:,} electric cars, "
+            f"{self.stations.height:,} stations)"
+        )
+
+    def to_frame(self, table: str = "arrivals") -> Frame:
+        """A table as a data frame of the library that the trips came in.
+
+        Args:
+            table: `arrivals`, `sessions` (as operators would have recorded them), `stations` or `vehicles`.
+        """
+        return to_frame_type(getattr(self, table), self.frame_type)
 
     @property
     def sessions(self) -> pl.DataFrame:
@@ -129,8 +149,64 @@ def draw(itinerary: Itinerary, scenario: Scenario) -> Draw:
     )
 
 
-def simulate(itinerary: Itinerary, scenario: Scenario) -> Outcome:
-    """Play one scenario. The same seed gives the same result, to the bit."""
+def simulate(
+    city: City | Itinerary | None = None,
+    scenario: Scenario | None = None,
+    *,
+    trips: Any = None,
+    stations: Any = None,
+    cars: int | None = None,
+    time_zone: str | None = None,
+    **options: Any,
+) -> Outcome:
+    """Simulate a city of electric cars: every arrival at every station, served or lost.
+
+    Cars drive their trips, decide after each whether to charge (Willingness to charge in the paper), choose one of the
+    five nearest stations with probability proportional to exp(-s D_j), and are served as the queue discipline allows.
+    The same seed gives the same result, to the bit.
+
+    Args:
+        city: of `unmet.city.build.build_city`, or an itinerary of `prepare`, which saves time where many scenarios are
+            played; by default the built-in city, a synthetic Copenhagen of 1.6 million trips.
+        scenario: the rules; by default made of the options.
+        trips: your own trips in place of the built-in ones, a data frame or a file: `vehicle_id, start_time, end_time,
+            end_lat, end_lon` [degree], `distance_km` [km].
+        stations: your own stations, a data frame or a file: `station_id, lat, lon` [degree], `power_kw` [kW], `plugs`.
+        cars: number of cars that the penetration is a share of; by default the vehicles of your own trips.
+        time_zone: of the city's clocks, as Europe/Copenhagen.
+        **options: fields of `unmet.Scenario`, as `queue="three-hour", penetration=0.05, seed=2`.
+
+    Returns:
+        The outcome: `arrivals` (served or lost, `wanted_kwh` [kWh]), `sessions` as operators would have recorded them,
+        `stations` and `vehicles`. `unmet.Panel` takes it as it is.
+
+    Example:
+        >>> import datetime as dt
+        >>> begin = [dt.datetime(2024, 5, 6, 7 + hour) for hour in range(12)]
+        >>> trips = pl.DataFrame({
+        ...     "vehicle_id": ["a", "b", "c"] * 4,
+        ...     "start_time": begin,
+        ...     "end_time": [time + dt.timedelta(minutes=50) for time in begin],
+        ...     "end_lat": 55.7, "end_lon": 12.5, "distance_km": 140.0,
+        ... })
+        >>> stations = pl.DataFrame({"station_id": ["s"], "lat": [55.7], "lon": [12.5], "power_kw": [11.0], "plugs": 1})
+        >>> simulate(trips=trips, stations=stations, penetration=1.0)
+        Outcome(11 arrivals, 6 lost, 3 electric cars, 1 stations)
+    """
+    if city is not None and not (trips is None and stations is None and cars is None and time_zone is None):
+        raise InputError("Give a city, or trips and stations, not both.")
+    if scenario is not None and options:
+        raise InputError(f"Give a scenario, or {', '.join(options)}, not both.")
+    if scenario is None:
+        share = {"penetration": 1.0} if trips is not None and cars is None else {}
+        scenario = scenario_from(share | options, "The scenario")
+    if city is None:
+        city = build_city(trips, stations, cars, time_zone, scenario.seed)
+    outcome = _play(city if isinstance(city, Itinerary) else prepare(city), scenario)
+    return replace(outcome, frame_type=frame_type_of(trips, stations))
+
+
+def _play(itinerary: Itinerary, scenario: Scenario) -> Outcome:
     luck = draw(itinerary, scenario)
     trips = itinerary.trips._replace(uniform=luck.uniform)
     if luck.fleet.home_charging:
@@ -141,7 +217,8 @@ def simulate(itinerary: Itinerary, scenario: Scenario) -> Outcome:
     plugs = plugs_of(itinerary.city.stations)
     log = engine.run(queue_named(scenario.queue).admit, rows, trips, cars, plugs, rules_of(scenario))
     arrivals = arrivals_table(log, itinerary, trips, luck.capacity_kwh, plugs)
-    return Outcome(arrivals, vehicles_table(itinerary.vehicle_ids, luck), itinerary.city.stations, len(rows))
+    city = itinerary.city
+    return Outcome(arrivals, vehicles_table(itinerary.vehicle_ids, luck), city.stations, len(rows), city.time_zone)
 
 
 def vehicles_table(vehicle_ids: pl.Series, luck: Draw) -> pl.DataFrame:

@@ -86,7 +86,8 @@ class Streamed:
     def outcome(self) -> Outcome:
         """The arrivals' columns that a summary needs, as the outcome of a simulation."""
         needed = ["vehicle_id", "arrival", "outcome", "wanted_kwh", "attempt", "waited_minutes"]
-        return Outcome(pl.read_parquet(self.arrivals, columns=needed), self.vehicles, self.city.stations, self.trips)
+        arrivals = pl.read_parquet(self.arrivals, columns=needed)
+        return Outcome(arrivals, self.vehicles, self.city.stations, self.trips, self.city.time_zone)
 
 
 def files_to_stream(trips: Path | None) -> list[Path]:

@@ -25,7 +25,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unmet.city.build import City
-from unmet.demand.panel import Panel, build_panel
+from unmet.demand.panel import Panel
 from unmet.demand.regions import Regions, kmeans_regions
 from unmet.demand.simulated import simulated_panel
 from unmet.demand.spells import FULL
@@ -185,7 +185,7 @@ def planned_city(itinerary: Itinerary, queue: str, penetration: float, seed: int
     scenario = scenario_from({"queue": queue, "penetration": penetration, "seed": seed}, "The study")
     outcome = simulate(itinerary, scenario)
     regions = kmeans_regions(outcome.stations, REGIONS)
-    panel = build_panel(outcome.sessions, outcome.stations, regions=regions, time_zone=itinerary.city.time_zone)
+    panel = Panel(outcome.sessions, outcome.stations, regions=regions, time_zone=itinerary.city.time_zone)
     lost = LostDemand(energies="to-80", interval=INTERVAL).fit(panel)
     return PlannedCity(itinerary, outcome, penetration, seed, queue, panel, regions, demand_of(lost))
 

@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 
 from unmet.compiled import compiled
 from unmet.demand.calendar import HOUR_MS
-from unmet.demand.panel import Panel, build_panel
+from unmet.demand.panel import Panel
 from unmet.demand.regions import Regions
 from unmet.demand.spells import FULL
 from unmet.errors import InputError
 from unmet.estimation.lost_demand import LostDemand
 from unmet.estimation.occupancy import observe
+from unmet.estimation.panel_table import panel_table
 from unmet.estimation.simulated import UNSEEN
 from unmet.study.scenes import Scene, training_end, without_hindsight
 
@@ -88,7 +89,7 @@ def thinning_scenes(
     if wrong := [share for share in removed if not 0 < share < 1]:
         raise InputError(f"A share of {wrong[0]:g} to turn away makes no sense: give one between 0 and 1, as 0.2.")
     quiet, kept = quiet_sites(sessions, stations, time_zone)
-    truth = build_panel(kept, quiet, regions=regions, time_zone=time_zone)
+    truth = Panel(kept, quiet, regions=regions, time_zone=time_zone)
     notes = [
         f"{quiet.height} sites (stations beside each other) had two plugs or more, were open all the time and full "
         f"for less than {100 * MOST_FULL:g} % of it; they have {kept.height:,} of {sessions.height:,} sessions."
@@ -136,7 +137,7 @@ def sessions_between(sessions: pl.DataFrame, since: datetime | None, until: date
 def thinned_panel(made: Thinned, stations: pl.DataFrame, regions: str | Regions, time_zone: str) -> Panel:
     """The panel of what is left at stations with fewer plugs."""
     fewer = stations.drop("plugs").join(made.plugs, on="station_id", how="left", maintain_order="left")
-    return build_panel(made.sessions, fewer, regions=regions, time_zone=time_zone)
+    return Panel(made.sessions, fewer, regions=regions, time_zone=time_zone)
 
 
 def thin(sessions: pl.DataFrame, stations: pl.DataFrame, share: float, seed: int = 1) -> Thinned:
@@ -203,7 +204,7 @@ def quiet_sites(sessions: pl.DataFrame, stations: pl.DataFrame, time_zone: str) 
 def _panel_of_sites(sessions: pl.DataFrame, stations: pl.DataFrame, time_zone: str) -> Panel:
     """A panel in which every site is one station. Sites can move together as they are merged, so that is repeated."""
     while True:
-        panel = build_panel(sessions, stations, regions="station", time_zone=time_zone)
+        panel = Panel(sessions, stations, regions="station", time_zone=time_zone)
         if panel.sites.height == panel.stations.height:
             return panel
         power = panel.stations.group_by("site_id").agg(pl.col("power_kw").max())
@@ -233,7 +234,7 @@ def _scene(made: Thinned, stations: pl.DataFrame, truth: Panel, time_zone: str, 
 
     def estimated(sessions: pl.DataFrame) -> pl.DataFrame:
         left = thinned_panel(made._replace(sessions=sessions), stations, truth.regions, time_zone)
-        return LostDemand().fit(left, until).panel_table()
+        return panel_table(LostDemand().fit(left, until))
 
     seen = without_hindsight(made.sessions, until, estimated)
     columns = [name for name in UNSEEN if name in seen.columns]

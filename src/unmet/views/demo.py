@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from unmet.city.build import City
-from unmet.demand.panel import build_panel
+from unmet.demand.panel import Panel
 from unmet.estimation.lost_demand import LostDemand
 from unmet.simulation.scenario import Scenario
 from unmet.simulation.simulate import prepare, simulate
@@ -43,7 +43,7 @@ def tell_story(city: City, queue: str, penetration: float, seed: int, folder: Pa
     """Simulate, hide what was lost, recover it, plan; runs and the report go into the folder."""
     outcome = simulate(prepare(city), Scenario(queue=queue, penetration=penetration, seed=seed))
     hidden = outcome.arrivals.filter(pl.col("outcome") == "lost")
-    panel = build_panel(outcome.sessions, outcome.stations, regions=REGIONS, time_zone=city.time_zone)
+    panel = Panel(outcome.sessions, outcome.stations, regions=REGIONS, time_zone=city.time_zone)
     # A lost driver of the simulation wanted energy up to 80 %.
     fitted = LostDemand(energies="to-80", draws=DRAWS, seed=seed).fit(panel)
     report = LostReport.of(fitted)

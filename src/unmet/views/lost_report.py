@@ -12,6 +12,9 @@ import polars as pl
 from unmet.demand.panel import Panel
 from unmet.estimation.lost_demand import LostDemand
 from unmet.estimation.notes import FAR_OFF
+from unmet.estimation.panel_table import panel_table
+from unmet.estimation.sensitivity import sensitivity_table
+from unmet.estimation.tables import hour_table, region_table, site_table, station_table, week_table
 from unmet.views.lost_tables import MOST, LostTables
 
 __all__ = ["MOST", "LostReport"]
@@ -26,32 +29,33 @@ class LostReport(LostTables):
     @classmethod
     def of(cls, lost: LostDemand) -> LostReport:
         """The report of a fitted estimator."""
+        panel, found = lost.panel_, lost.recovered_
         about = {
             "seed": lost.seed,
             "draws": lost.draws,
             "energies": lost.energies,
-            "time_zone": lost.panel_.time_zone,
+            "time_zone": panel.time_zone,
             "given": {"waiting": lost.waiting, "spill": lost.spill},
         }
         return cls(
             _plain(lost.summary()) | about,
-            lost.by_station(),
-            lost.by_site(),
-            lost.by_region(),
-            lost.by_week(),
-            lost.sensitivity(),
+            station_table(panel, lost.network_, lost.rows_, found, lost.interval),
+            site_table(panel, lost.network_, lost.rows_, found, lost.interval),
+            region_table(panel, found, lost.interval),
+            week_table(panel, found, lost.interval),
+            sensitivity_table(lost),
             lost,
         )
 
     @cached_property
     def table(self) -> pl.DataFrame:
         """The panel's table with what it does not show; made when it is first asked for, because it may be large."""
-        return self.lost.panel_table()
+        return panel_table(self.lost)
 
     @cached_property
     def hours(self) -> pl.DataFrame:
         """One row per region and hour."""
-        return self.lost.by_hour()
+        return hour_table(self.lost.panel_, self.lost.recovered_)
 
     @property
     def panel(self) -> Panel:

@@ -255,7 +255,7 @@ def _measures(row: dict[str, Any]) -> list[str]:
 def write_forecast(shown: ForecastReport, folder: Path) -> dict[str, Any]:
     """Write a forecast into a folder: its tables, the summary (given back) and the page."""
     totals, sums = shown.totals(), shown.sums()
-    zone = shown.model.time_zone
+    zone = shown.model.time_zone_
     peak = totals.row(0, named=True)
     hours = shown.forecast["ds"]
     first, last = hours.sort()[0], hours.sort()[-1]

@@ -62,7 +62,7 @@ class ForecastReport:
         if self.drawn is None:
             return None
         hours, draws = self.drawn
-        days = hours.dt.convert_time_zone(self.model.time_zone).dt.date()
+        days = hours.dt.convert_time_zone(self.model.time_zone_).dt.date()
         number = days.rank("dense").to_numpy().astype(int) - 1
         by_day = np.stack([draws[:, number == i].sum(axis=1) for i in range(number.max() + 1)], axis=1)
         every = np.concatenate([by_day, by_day.sum(axis=1, keepdims=True)], axis=1)
@@ -77,7 +77,7 @@ class ForecastReport:
                 "high_kwh": high.T.ravel().astype(np.float64),
             }
         )
-        day = pl.col("ds").dt.convert_time_zone(self.model.time_zone).dt.date()
+        day = pl.col("ds").dt.convert_time_zone(self.model.time_zone_).dt.date()
         own = self.expected().select("unique_id", day.alias("day"), "mean")
         parts = [
             own.group_by(keys).agg(mean_kwh=pl.col("mean").sum()) if keys else own.select(mean_kwh=pl.col("mean").sum())

@@ -9,6 +9,7 @@ from functools import singledispatch
 from typing import Any
 
 import plotly.graph_objects as go
+import polars as pl
 
 from unmet.demand.panel import Panel
 from unmet.errors import InputError
@@ -28,6 +29,7 @@ from unmet.views.theme import count, energy
 
 __all__ = ["html_of", "plot_of"]
 
+PAST_HOURS = 48  # drawn before a forecast
 LOST_FIGURES: dict[str, Figure] = {
     "map": SITE_MAP,
     "when": LOST_WEEK,
@@ -49,14 +51,17 @@ def plot_of(thing: Any, *args: Any, **options: Any) -> go.Figure:
 
     Args:
         thing: a fitted `LostDemand` or runs (`what` is map, when, weeks or regions), a `Panel` (recorded energy per
-            day), or a fitted `Forecaster` (with a panel to forecast from, and `hours`).
+            day), a `Forecast`, or a fitted `Forecaster` (with what `forecast` takes).
         *args: what the object needs beside itself.
         **options: likewise.
     """
+    from unmet.models.forecast import Forecast
     from unmet.models.forecaster import Forecaster  # slow to import, so only where nothing else fits
 
     if isinstance(thing, Forecaster):
-        return _plot_forecast(thing, *args, **options)
+        return _plot_forecast(thing.forecast(*args, **options))
+    if isinstance(thing, Forecast):
+        return _plot_forecast(thing)
     raise TypeError(f"There is no figure of a {type(thing).__name__}.")
 
 
@@ -88,14 +93,12 @@ def _plot_lost(tables: LostTables, what: str | None) -> go.Figure:
     return LOST_FIGURES[chosen].draw(tables)
 
 
-def _plot_forecast(model: Any, panel: Any, hours: int | None = None) -> go.Figure:
-    from unmet.models.series import read_series
+def _plot_forecast(forecast: Any) -> go.Figure:
     from unmet.views.figures.forecast_fan import FORECAST_FAN
     from unmet.views.model_report import ForecastReport
 
-    made = model.forecast(panel, hours)
-    past = read_series(panel, names=model.regions_, last_hours=48).table()
-    return FORECAST_FAN.draw(ForecastReport(model, made, past))
+    last = pl.col("ds") > pl.col("ds").max() - pl.duration(hours=PAST_HOURS)
+    return FORECAST_FAN.draw(ForecastReport(forecast.model, forecast.hours, forecast.past.filter(last)))
 
 
 @singledispatch
@@ -105,7 +108,7 @@ def html_of(thing: Any) -> str:
     if regions is None:
         return f"<pre>{html.escape(repr(thing))}</pre>"
     levels = ", ".join(f"{100 * level:g} %" for level in thing.levels)
-    said = "Fitted. <code>.plot(panel)</code> forecasts from the end of a panel."
+    said = "Fitted. <code>.forecast(hours=48).plot()</code> draws the hours to come."
     return _block(type(thing).__name__, [(str(len(regions)), "regions"), (levels, "quantiles")], said)
 
 

@@ -10,6 +10,7 @@ import polars as pl
 
 from unmet import __version__
 from unmet.demand.stored import MEASURES, write_panel
+from unmet.estimation.tables import station_hour_table
 from unmet.runs import write_json
 from unmet.views.figures import PANEL_FIGURES
 from unmet.views.first_screen import first_screen, method
@@ -76,7 +77,9 @@ def write_panel_page(
     for name, table in ((BY_REGION, report.regions), (WEEKS, report.weeks), (SENSITIVITY, report.sensitivity)):
         table.write_parquet(folder / f"{name}.parquet")
         table.write_csv(folder / f"{name}.csv")
-    report.lost.station_hours().write_parquet(folder / "station_hours.parquet")
+    fitted = report.lost
+    station_hours = station_hour_table(fitted.panel_, fitted.network_, fitted.rows_, fitted.recovered_)
+    station_hours.write_parquet(folder / "station_hours.parquet")
     if not rejected.is_empty():
         rejected.write_parquet(folder / "rejected.parquet")
         spreadsheet_safe(rejected).write_csv(folder / "rejected.csv")

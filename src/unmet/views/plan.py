@@ -29,12 +29,14 @@ SHEET = "plan"
 
 def write_plan(plan: Plan, folder: Path) -> dict[str, Any]:
     """Write a plan into a folder that exists: tables, page and summary, which is returned."""
-    plan.table.write_parquet(folder / "plan.parquet")
-    plan.table.write_csv(folder / "plan.csv")
-    plan.table.write_excel(folder / "plan.xlsx", worksheet=SHEET, float_precision=2, freeze_panes=(1, 2), autofit=True)
-    (folder / "plan.geojson").write_text(_geojson(plan.table), encoding="utf-8")
-    plan.curve.write_csv(folder / "gain.csv")
-    plan.sensitivity.write_csv(folder / "sensitivity.csv")
+    plan.tables.sites.write_parquet(folder / "plan.parquet")
+    plan.tables.sites.write_csv(folder / "plan.csv")
+    plan.tables.sites.write_excel(
+        folder / "plan.xlsx", worksheet=SHEET, float_precision=2, freeze_panes=(1, 2), autofit=True
+    )
+    (folder / "plan.geojson").write_text(_geojson(plan.tables.sites), encoding="utf-8")
+    plan.tables.curve.write_csv(folder / "gain.csv")
+    plan.tables.sensitivity.write_csv(folder / "sensitivity.csv")
     summary = plan_summary(plan)
     write_json(folder / "summary.json", summary)
     (folder / "plan.html").write_text(plan_page(plan), encoding="utf-8")
@@ -44,7 +46,7 @@ def write_plan(plan: Plan, folder: Path) -> dict[str, Any]:
 def plan_summary(plan: Plan) -> dict[str, Any]:
     """The plan for machines."""
     share, gain, served = plan.recovered_share(), plan.gain(), plan.served_share()
-    chosen = plan.table.filter(pl.col("plugs_added") > 0)
+    chosen = plan.tables.sites.filter(pl.col("plugs_added") > 0)
     ends = ("mean", "low", "high")
     return {
         "answer": headline(plan),
@@ -52,13 +54,13 @@ def plan_summary(plan: Plan) -> dict[str, Any]:
         "sites": plan.sites,
         "gain_kwh_per_week": {end: round(value, 3) for end, value in zip(ends, gain, strict=True)},
         "recovered_share": {end: round(value, 5) for end, value in zip(ends, share, strict=True)},
-        "lost_kwh_per_week": round(float(plan.lost_draws.mean()), 3),
+        "lost_kwh_per_week": round(float(plan.energy.lost_draws.mean()), 3),
         "served_share": round(served[0], 5),
         "served_share_after": round(served[1], 5),
         "reached": plan.decision.reached,
         "cost": plan.cost,
         "knee": plan.knee,
-        "interplay": round(plan.interplay, 4),
+        "interplay": round(plan.energy.interplay, 4),
         "method": plan.decision.choice.method,
         "greedy_gain_kwh": round(plan.decision.choice.greedy_gain, 3),
         "exact_gain_kwh": round(plan.decision.choice.gain, 3),
@@ -69,7 +71,7 @@ def plan_summary(plan: Plan) -> dict[str, Any]:
             for stage in plan.stages
         ],
         "interval": plan.interval,
-        "draws": len(plan.gain_draws),
+        "draws": plan.draws,
         "seed": plan.seed,
         "notes": list(plan.notes),
         "version": __version__,
@@ -86,7 +88,7 @@ def plan_page(plan: Plan) -> str:
         headline=headline(plan),
         lead=lead(plan),
         facts=facts(plan),
-        footer=f"unmet {__version__}, seed {plan.seed}, {len(plan.gain_draws)} draws.",
+        footer=f"unmet {__version__}, seed {plan.seed}, {plan.draws} draws.",
         after=plan_sections(plan),
     )
 

@@ -36,14 +36,16 @@ def lead(plan: Plan) -> str:
     """What the answer is based on."""
     _, span = about_energy(*plan.gain())
     value = about_energy(*plan.gain())[0]
-    lost = about_energy(float(plan.lost_draws.mean()), float(plan.lost_draws.min()), float(plan.lost_draws.max()))[0]
+    lost = about_energy(
+        float(plan.energy.lost_draws.mean()), float(plan.energy.lost_draws.min()), float(plan.energy.lost_draws.max())
+    )[0]
     before, after = plan.served_share()
     said = plan.change.words()
     world = f" All of this is for a world with {said}." if said else ""
     return (
         f"That is {value} per week ({span}) of about {lost} that is lost with today's plugs. {percent(before, 1)} of "
         f"the demanded energy is served with them, {percent(after, 1)} with the plan. Drivers who found every plug "
-        f"taken are replayed at sites with more plugs, {len(plan.gain_draws)} times, each time with other drivers that "
+        f"taken are replayed at sites with more plugs, {plan.draws} times, each time with other drivers that "
         f"the records allow for; ranges contain the truth with a probability of {percent(plan.interval)}.{world}"
     )
 
@@ -65,7 +67,7 @@ def facts(plan: Plan) -> list[tuple[str, str]]:
 
 
 def _sum(plan: Plan, column: str) -> float:
-    return float(plan.table.filter(~pl.col("is_new"))[column].sum())
+    return float(plan.tables.sites.filter(~pl.col("is_new"))[column].sum())
 
 
 def money(value: float) -> str:
@@ -87,9 +89,9 @@ def site_heads(plan: Plan) -> list[str]:
 def site_rows(plan: Plan) -> list[list[Any]]:
     """Rows of the table of sites that get plugs."""
     rows = []
-    names = plan.table["name"].fill_null(plan.table["site_id"])
+    names = plan.tables.sites["name"].fill_null(plan.tables.sites["site_id"])
     twice = set(names.filter(names.is_duplicated()))
-    for row in plan.table.filter(pl.col("plugs_added") > 0).head(MOST_ROWS).iter_rows(named=True):
+    for row in plan.tables.sites.filter(pl.col("plugs_added") > 0).head(MOST_ROWS).iter_rows(named=True):
         name = str(row["name"] or row["site_id"])
         label = short(f"{name} ({row['site_id']})" if name in twice else name, 46)
         power = "" if row["power_kw"] is None else f" x {row['power_kw']:g} kW"
@@ -129,7 +131,7 @@ def plan_sections(plan: Plan) -> list[PageSection]:
         + (f" {more:,} further sites are in plan.csv." if more else "")
     )
     sections = [PageSection("sites", "Site by site", table=PageTable(site_heads(plan), rows, note))]
-    if plan.table["is_new"].any():
+    if plan.tables.sites["is_new"].any():
         sections.append(_new_sites(plan))
     if len(plan.stages) > 1:
         sections.append(_stages(plan))
@@ -142,7 +144,7 @@ def _new_sites(plan: Plan) -> PageSection:
     rows = [
         [row["name"], f"{row['lat']:.4f}, {row['lon']:.4f}", str(row["plugs_added"]), f"{row['attracted_kwh']:,.0f}",
          f"{row['taken_kwh']:,.0f}", f"{row['gain_kwh']:,.0f}"]
-        for row in plan.table.filter(pl.col("is_new")).iter_rows(named=True)
+        for row in plan.tables.sites.filter(pl.col("is_new")).iter_rows(named=True)
     ]  # fmt: skip
     heads = ["New site", "position", "plugs", "attracts, kWh per week", "of which from neighbours", "recovers"]
     note = "A new site is worth what it recovers. What it takes from its neighbours, they served before."
@@ -165,8 +167,8 @@ def _worth(plan: Plan) -> PageSection:
     earns, cost = plan.money, plan.cost
     if earns is None or cost is None:
         return PageSection("worth", "What it is worth", ["Costs or prices are not known."])
-    worth = earns.net_present_value(plan.gain_draws, plan.plugs, cost)
-    back = earns.payback_years(plan.gain_draws, plan.plugs, cost)
+    worth = earns.net_present_value(plan.energy.gain_draws, plan.plugs, cost)
+    back = earns.payback_years(plan.energy.gain_draws, plan.plugs, cost)
     low, high = (1 - plan.interval) / 2, (1 + plan.interval) / 2
     ends = pl.Series(worth).quantile(low), pl.Series(worth).quantile(high)
     years = [pl.Series(back).quantile(q, "nearest") for q in (0.5, low, high)]
@@ -184,7 +186,7 @@ def _sensitivity(plan: Plan) -> PageSection:
     rows = [
         [row["assumption"][:1].upper() + row["assumption"][1:], f"{row['gain_kwh']:,.0f}",
          percent(row["gain_kwh"] / row["best_kwh"], 1) if row["best_kwh"] > 0 else "", str(row["moved"])]
-        for row in plan.sensitivity.iter_rows(named=True)
+        for row in plan.tables.sensitivity.iter_rows(named=True)
     ]  # fmt: skip
     heads = ["If", "the plan recovers, kWh per week", "of the best plan then", "plugs it would move"]
     note = "A plan that stays close to the best one under other assumptions is safe, even if its gain is unsure."
@@ -211,7 +213,8 @@ def _method(plan: Plan) -> PageSection:
             "site at that time of the day. The same drivers meet every number of plugs.",
             "Whoever finds all plugs taken leaves. Adding plugs never increases losses.",
             how,
-            f"The total is that of all sites played together; it is {plan.interplay:.3f} times the sum over sites.",
+            f"The total is that of all sites played together; it is {plan.energy.interplay:.3f} times the sum over "
+            "sites.",
             "Drivers who would come only because there are more plugs are not counted: by experience, new plugs also "
             "attract drivers who were never turned away.",
         ],

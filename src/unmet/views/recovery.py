@@ -48,7 +48,7 @@ def write_recovery(
     for name, table in tables.items():
         table.write_parquet(folder / f"{name}.parquet")
         spreadsheet_safe(table).write_csv(folder / f"{name}.csv")
-    report.lost.by_hour().write_parquet(folder / "hours.parquet")
+    report.hours.write_parquet(folder / "hours.parquet")
     (folder / PANEL_FOLDER).mkdir()
     write_panel(report.panel, folder / PANEL_FOLDER)
     write_hidden(hidden_drivers(report.lost), report.panel, folder)

@@ -104,7 +104,7 @@ def expect(forecast: StoredForecast) -> PageSection:
     """What to expect."""
     from unmet.views.figures.forecast_fan import FORECAST_FAN
 
-    totals, zone = forecast.totals(), forecast.model.time_zone
+    totals, zone = forecast.totals(), forecast.model.time_zone_
     hours = forecast.forecast["ds"].n_unique()
     first = forecast.forecast["ds"].dt.convert_time_zone(zone).sort()[0]
     peak = totals["peak"].dt.convert_time_zone(zone)

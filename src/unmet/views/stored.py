@@ -9,10 +9,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from unmet.errors import InputError
+from unmet.planning.plan_tables import PlanTables
 from unmet.shown import Shown
 from unmet.views.figures.map_layers import MapLayers, region_outlines
 from unmet.views.lost_tables import LostTables
@@ -86,9 +86,7 @@ class StoredPlan:
     """A plan that a run wrote; figures of plans draw it."""
 
     summary: dict[str, Any]
-    table: pl.DataFrame
-    curve: pl.DataFrame
-    sensitivity: pl.DataFrame
+    tables: PlanTables
 
     @property
     def plugs(self) -> int:
@@ -106,16 +104,16 @@ class StoredPlan:
         return float(self.summary["interval"])
 
     @property
-    def lost_draws(self) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """Energy lost per week without the plan [kWh]: its mean, as the only draw."""
-        return np.array([float(self.summary["lost_kwh_per_week"])])
+    def lost_kwh(self) -> float:
+        """Energy lost per week without the plan [kWh]."""
+        return float(self.summary["lost_kwh_per_week"])
 
     @property
     def chosen(self) -> pl.DataFrame:
         """Sites that get plugs, with `label`, a name that no other site has."""
         name = pl.col("name").fill_null(pl.col("site_id"))
         label = pl.when(name.is_duplicated()).then(pl.format("{} ({})", name, "site_id")).otherwise(name)
-        return self.table.with_columns(label=label).filter(pl.col("plugs_added") > 0)
+        return self.tables.sites.with_columns(label=label).filter(pl.col("plugs_added") > 0)
 
 
 @dataclass(frozen=True)
@@ -123,7 +121,7 @@ class _Levels:
     """What figures of forecasts ask of a model."""
 
     levels: tuple[float, ...]
-    time_zone: str
+    time_zone_: str
     forecasts_true: bool
 
 
@@ -202,6 +200,8 @@ def read_runs(folders: list[Path], layers: MapLayers | None = None) -> StoredRun
             _plan(by_kind["plan"]) if "plan" in by_kind else None,
             _forecast(by_kind["forecast"]) if "forecast" in by_kind else None,
         )
+    except InputError:
+        raise
     except (KeyError, pl.exceptions.PolarsError, OSError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         names = ", ".join(str(run.folder) for run in runs)
@@ -248,7 +248,7 @@ def _lost(run: StoredRun, layers: MapLayers | None) -> StoredLost:
 
 def _plan(run: StoredRun) -> StoredPlan:
     curve, sensitivity = (pl.read_csv(run.folder / f"{name}.csv") for name in ("gain", "sensitivity"))
-    return StoredPlan(run.summary, _table(run.folder, "plan"), curve, sensitivity)
+    return StoredPlan(run.summary, PlanTables(_table(run.folder, "plan"), curve, sensitivity))
 
 
 def _forecast(run: StoredRun) -> StoredForecast:

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 from tests.models.direct.towns import MONDAY, demand_of, panel_of, rates, town
 from tests.models.panels import lossy_panel, quick
@@ -51,7 +52,7 @@ def test_the_default_forecasts_without_torch():
 
 
 def test_a_forecast_has_every_region_and_hour_and_its_mean_adds_up(model, panel):
-    made = model.forecast(panel)
+    made = model.forecast(panel).table
     assert made.height == 3 * 168
     assert made["ds"].min() == panel["ds"].max() + HOUR
     quantiles = made.select("q0.05", "q0.5", "q0.95").to_numpy()
@@ -74,7 +75,7 @@ def test_it_is_as_good_as_knowing_the_rates_and_better_than_the_table(model, pan
 
 def test_draws_add_up_to_the_forecast_and_their_sums_spread_as_weeks_do(model, panel):
     hours, draws = model.draw(panel, 400)
-    made = model.forecast(panel)
+    made = model.forecast(panel).table
     assert draws.shape == (400, 168, 3)
     assert hours[0] == made["ds"].min()
     assert draws.sum(axis=1).mean(axis=0).sum() == pytest.approx(made["mean"].sum(), rel=0.03)
@@ -89,20 +90,20 @@ def test_draws_add_up_to_the_forecast_and_their_sums_spread_as_weeks_do(model, p
 def test_a_saved_model_forecasts_the_same(model, panel, tmp_path):
     loaded = Forecaster.load(model.save(tmp_path / "model"))
     assert isinstance(loaded, DirectForecaster)
-    assert_frame_equal(loaded.forecast(panel), model.forecast(panel), check_exact=True)
+    assert_frame_equal(loaded.forecast(panel).table, model.forecast(panel).table, check_exact=True)
     (tmp_path / "model" / "arrays.safetensors").write_bytes(b"no")
     with pytest.raises(InputError, match="is damaged"):
         Forecaster.load(tmp_path / "model")
 
 
 def test_the_same_seed_gives_the_same_model(model, panel):
-    assert_frame_equal(Forecaster("stacked", "quantile").fit(panel).forecast(panel), model.forecast(panel))
+    assert_frame_equal(Forecaster("stacked", "quantile").fit(panel).forecast(panel).table, model.forecast(panel).table)
 
 
 def test_hindcasts_are_what_forecasts_were(model, panel):
     """A forecast made on the panel cut off at a week's end equals the hindcast of its hours."""
     cut = model.split_.fit_end + dt.timedelta(days=7)
-    then = model.forecast(panel.filter(pl.col("ds") < cut))
+    then = model.forecast(panel.filter(pl.col("ds") < cut)).table
     for horizon in (1, 24, 168):
         row = then.filter(pl.col("horizon") == horizon)
         at = cut + (horizon - 1) * HOUR
@@ -121,7 +122,7 @@ def test_without_lightgbm_a_sentence_says_so(panel, monkeypatch):
     monkeypatch.setattr(Trees, "is_installed", classmethod(lambda cls: False))
     made = Forecaster("stacked", "quantile").fit(panel)
     assert "LightGBM is not installed" in made.notes_[0]
-    assert made.forecast(panel)["mean"].sum() > 0
+    assert made.forecast(panel).table["mean"].sum() > 0
     with pytest.raises(InputError, match="needs LightGBM"):
         Forecaster("lightgbm", "quantile").fit(panel)
 
@@ -150,7 +151,7 @@ def test_a_covariate_that_matters_is_used():
     last = panel["ds"].max()
     future = pl.DataFrame({"ds": pl.datetime_range(last + HOUR, last + 168 * HOUR, "1h", eager=True)})
     week = [
-        told.forecast(panel, 168, future.with_columns(unique_id=pl.lit("r0"), event=pl.lit(value)))["mean"].sum()
+        told.forecast(panel, 168, future.with_columns(unique_id=pl.lit("r0"), event=pl.lit(value))).table["mean"].sum()
         for value in (0.0, 1.0)
     ]
     assert week[1] > 1.8 * week[0]
@@ -165,7 +166,7 @@ def test_regions_that_are_silent_closed_new_or_short_get_sensible_forecasts():
     grown[: hours // 2] /= 10
     panel = panel_of(np.stack([usual, silent, closed, new, grown], axis=1))
     model = Forecaster("stacked", "quantile", shares=(0.9, 0.1)).fit(panel)
-    made = model.forecast(panel)
+    made = model.forecast(panel).table
     sums = dict(made.group_by("unique_id").agg(pl.col("mean").sum()).iter_rows())
     week = rates(168).sum() * 12
     assert np.isfinite(made.select(pl.col("^q.*$|^mean$")).to_numpy()).all()
@@ -182,7 +183,7 @@ def test_a_week_of_records_gives_a_table_and_a_sentence():
     panel = town(weeks=2, regions=2)
     model = Forecaster("stacked", "quantile", shares=(0.9, 0.1)).fit(panel)
     assert "weeks to learn from" in model.notes_[0]
-    assert model.forecast(panel)["mean"].sum() > 0
+    assert model.forecast(panel).table["mean"].sum() > 0
     assert model.draw(panel, 20)[1].shape == (20, 168, 2)
     short = panel.filter(pl.col("ds") < MONDAY + dt.timedelta(days=5))
     with pytest.raises(InputError, match="give one week or more"):
@@ -206,7 +207,7 @@ def test_options_that_make_no_sense_get_a_sentence(panel, options, says):
 
 
 def test_questions_that_make_no_sense_get_a_sentence(model, panel):
-    with pytest.raises(InputError, match="not fitted"):
+    with pytest.raises(NotFittedError, match="not fitted"):
         Forecaster().forecast(panel)
     with pytest.raises(InputError, match="looks 168 hours ahead"):
         model.forecast(panel, 200)

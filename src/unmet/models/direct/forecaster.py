@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unmet.errors import InputError
+from unmet.frames import Frame, to_frame_type
 from unmet.models.direct import DIRECT
 from unmet.models.direct.conditional import WINDOW
 from unmet.models.direct.engine import LEAST_HOURS, STRIDE, WEEK, Engine, fit_engine, session_energy
@@ -24,7 +25,6 @@ from unmet.models.direct.trees import Trees
 from unmet.models.forecaster import Forecaster, Split, long_frame
 from unmet.models.levels import LEVELS, checked_levels
 from unmet.models.series import HOUR, Series, read_ahead, read_positions, read_series, with_lost
-from unmet.zones import checked_zone
 
 __all__ = ["MEMBERS", "DirectForecaster"]
 
@@ -49,7 +49,7 @@ class DirectForecaster(Forecaster):
         features: further numeric columns of the panel, known of an hour before it comes, such as a weather forecast.
         target: the column to learn; the true demand of a simulation gives an oracle.
         shares: of the hours; their sum is learned from, and the rest is for tests.
-        time_zone: of the calendar.
+        time_zone: of the calendar; by default that of the panel, else UTC.
         workers: threads that trees are grown by; one if not given.
     """
 
@@ -64,7 +64,7 @@ class DirectForecaster(Forecaster):
         features: Sequence[str] = (),
         target: str = "y",
         shares: tuple[float, float] = (0.8, 0.1),
-        time_zone: str = "UTC",
+        time_zone: str | None = None,
         workers: int | None = None,
     ) -> None:
         self.backbone = backbone
@@ -94,12 +94,14 @@ class DirectForecaster(Forecaster):
         return self.likelihood == "exposure" or self.target != "y"
 
     def fit(self, panel: Any, positions: Any = None) -> Self:
-        """Fit on a panel (`unique_id, ds, y`, and `lost_kwh_before, lost_draws` for true demand).
+        """Fit on a panel, as every `Forecaster` does. A table needs `lost_kwh_before, lost_draws` for true demand.
 
         `positions` are kept to recognise the regions of later panels.
         """
         recipe = self._check()
-        series = read_series(panel, target=self.target, extras=self.features, with_lost=self._reads_lost())
+        given = self._take(panel, self.shares)
+        positions = given.regions if positions is None else positions
+        series = read_series(given.table, target=self.target, extras=self.features, with_lost=self._reads_lost())
         fit_hours = int(round(series.hours * sum(self.shares), 6))
         if fit_hours < WEEK:
             raise InputError(
@@ -132,7 +134,7 @@ class DirectForecaster(Forecaster):
         self.notes_ = direct_notes(series, fit_hours, [kind.title for kind in kinds if kind not in used], LEAST_HOURS)
         return self
 
-    def predict(self, panel: Any, since: dt.datetime | None = None) -> pl.DataFrame:
+    def predict(self, panel: Any, since: dt.datetime | None = None) -> Frame:
         """Forecasts one hour ahead for every past hour from `since` on, by default the end of the fit.
 
         Columns: `unique_id, ds, mean` [kWh], `no_demand` (its probability), the quantiles [kWh].
@@ -141,7 +143,7 @@ class DirectForecaster(Forecaster):
 
     def hindcast(
         self, panel: Any, horizon: int, since: dt.datetime | None = None, levels: Sequence[float] | None = None
-    ) -> pl.DataFrame:
+    ) -> Frame:
         """Forecasts of every past hour from `since` on as they would have been made `horizon` hours before it.
 
         Args:
@@ -151,7 +153,8 @@ class DirectForecaster(Forecaster):
             levels: of the quantiles; the model's if not given.
         """
         self._may_look(horizon)
-        series = self.series(panel)
+        given = self.read(panel)
+        series = self.series(given.table)
         hours = np.arange(max(series.hour_from(since or self.split_.fit_end), horizon), series.hours)
         if not len(hours):
             raise InputError(
@@ -159,9 +162,9 @@ class DirectForecaster(Forecaster):
             )
         chosen = checked_levels(self.levels if levels is None else levels)
         made = self._past_forecasts(series, hours, np.full(len(hours), horizon), np.array(chosen))
-        return self._frame(series.times()[int(hours[0]) :], made, chosen)
+        return to_frame_type(self._frame(series.times()[int(hours[0]) :], made, chosen), given.frame_type)
 
-    def backtest(self, panel: Any, since: dt.datetime | None = None, every: int = 24) -> pl.DataFrame:
+    def backtest(self, panel: Any, since: dt.datetime | None = None, every: int = 24) -> Frame:
         """Forecasts as they would have been made every so many hours from `since` on, each over the whole horizon.
 
         Columns: `unique_id, ds, cutoff` (the first hour forecast), `horizon` [h], `mean`,
@@ -170,7 +173,8 @@ class DirectForecaster(Forecaster):
         """
         if every < 1:
             raise InputError(f"Forecasts every {every} hours make no sense: give at least one hour.")
-        series = self.series(panel)
+        given = self.read(panel)
+        series = self.series(given.table)
         origins = np.arange(
             max(series.hour_from(since or self.split_.fit_end), 1), series.hours - self.horizon + 1, every
         )
@@ -190,15 +194,10 @@ class DirectForecaster(Forecaster):
             )
             for origin, part in zip(origins, np.split(made, len(origins)), strict=True)
         ]
-        return pl.concat(frames)
+        return to_frame_type(pl.concat(frames), given.frame_type)
 
-    def forecast(self, panel: Any, hours: int | None = None, future: Any = None) -> pl.DataFrame:
-        """Forecast the hours after the end of a panel.
-
-        `hours` is the model's horizon at most. `future` (`unique_id, ds` and the extra features) is needed if the
-        model reads such. Columns: `unique_id, ds, horizon` [h], `mean`, the quantiles [kWh].
-        """
-        series, history, hours = self._ahead(panel, hours, future)
+    def _forecast(self, table: Any, hours: int | None, future: Any) -> pl.DataFrame:
+        series, history, hours = self._ahead(table, hours, future)
         steps = np.arange(1, hours + 1)
         levels = np.array(checked_levels(self.levels))
         made = self.engine_.quantiles(
@@ -247,14 +246,14 @@ class DirectForecaster(Forecaster):
         """The series, its history with the covariates of the hours to come, and how many these are."""
         hours = self.horizon if hours is None else hours
         self._may_look(hours)
-        series = self.series(panel)
+        series = self.series(self.read(panel).table)
         ahead = read_ahead(future, self.features, series, hours)
         return series, self._history(with_lost(series), self.engine_.session_kwh, series.hours, ahead), hours
 
     def _history(self, series: Series, session_kwh: Floats, hours: int, ahead: Floats | None = None) -> History:
         """The states of the first hours of a series, and the calendar and covariates of those to come."""
         more = 0 if ahead is None else len(ahead)
-        week = series.week(self.time_zone, more)[: hours + more].astype(np.int64)
+        week = series.week(self.time_zone_, more)[: hours + more].astype(np.int64)
         extras = series.extras[:hours] if ahead is None else np.concatenate([series.extras[:hours], ahead])
         extras = np.nan_to_num((extras - self.extra_mean_) / self.extra_spread_)
         return build_history(series.demand[:hours], series.target[:hours], extras, week, session_kwh)
@@ -308,7 +307,6 @@ class DirectForecaster(Forecaster):
                 "(true demand) or quantile (observed demand), or name a network, as --backbone tgcn."
             )
         checked_levels(self.levels)
-        checked_zone(self.time_zone)
         if self.horizon < 1 or (self.workers is not None and self.workers < 1):
             raise InputError("horizon and workers must be at least 1.")
         if self._reads_lost() and self.target != "y":

@@ -30,7 +30,9 @@ def write_direct(forecaster: DirectForecaster, folder: Path, format_number: int)
             "format": format_number,
             "kind": "direct",
             "unmet": __version__,
-            "options": options | {name: list(options[name]) for name in ("levels", "features", "shares")},
+            "options": options
+            | {name: list(options[name]) for name in ("levels", "features", "shares")}
+            | {"time_zone": forecaster.time_zone_},
             "regions": list(forecaster.regions_),
             "positions": None if forecaster.positions_ is None else forecaster.positions_.tolist(),
             "split": {name: value.isoformat() for name, value in asdict(forecaster.split_).items()},
@@ -65,6 +67,7 @@ def read_direct(stored: dict[str, Any], folder: Path) -> DirectForecaster:
         raise ValueError(str(error)) from None
     options = stored["options"]
     forecaster = DirectForecaster(**options | {name: tuple(options[name]) for name in ("levels", "features", "shares")})
+    forecaster.time_zone_ = options["time_zone"]
     forecaster.regions_ = tuple(stored["regions"])
     forecaster.positions_ = None if stored["positions"] is None else np.array(stored["positions"])
     forecaster.split_ = Split(**{name: dt.datetime.fromisoformat(time) for name, time in stored["split"].items()})

@@ -63,6 +63,8 @@ def _opened(path: Path) -> fastexcel.ExcelReader:
                 size = sum(part.file_size for part in packed.infolist())
             require_bytes(COPIES * size, f"{path}, unpacked,", REMEDY)
         return fastexcel.read_excel(path)
+    except InputError:
+        raise
     except (fastexcel.FastExcelError, OSError, zipfile.BadZipFile, NotImplementedError, ValueError) as error:
         raise InputError(
             f"Cannot read {path} ({str(error).splitlines()[0][:200]}): save it again, or as CSV."

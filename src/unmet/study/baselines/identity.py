@@ -24,4 +24,5 @@ class IdentityGraph(Baseline):
         """Train it, and forecast the test part."""
         model = study_forecaster("tgcn", "quantile", seed, training, scene.time_zone)
         model.fit(scene.panel)
-        return model.predict(scene.panel, model.split_.fit_end)
+        ahead: pl.DataFrame = model.predict(scene.panel, model.split_.fit_end)
+        return ahead

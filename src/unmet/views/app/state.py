@@ -79,7 +79,7 @@ class State:
             if lost.rejected is not None:
                 found["rejected"] = lost.rejected
         if runs.plan is not None:
-            found["plan"] = runs.plan.table
+            found["plan"] = runs.plan.tables.sites
         if runs.forecast is not None:
             found["forecast"] = runs.forecast.forecast
         return found[table]

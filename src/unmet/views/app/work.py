@@ -83,6 +83,7 @@ def forecast_run(folder: Path, asked: dict[str, Any], say: Say) -> None:
     """Fit a model of true demand to a run of lost demand, and forecast the hours to come."""
     from unmet.demand.stored import holds_panel, load_panel
     from unmet.estimation.lost_demand import LostDemand
+    from unmet.estimation.panel_table import panel_table
     from unmet.models.forecaster import Forecaster
     from unmet.models.series import read_series
     from unmet.views.model import write_forecast
@@ -95,12 +96,12 @@ def forecast_run(folder: Path, asked: dict[str, Any], say: Say) -> None:
     say("Reading the records", 0.05)
     panel = load_panel(source)
     say("Estimating lost demand", 0.15)
-    table = LostDemand(seed=asked["seed"]).fit(panel).panel_table()
+    table = panel_table(LostDemand(seed=asked["seed"]).fit(panel))
     say("Learning from it", 0.35)
     model = Forecaster(seed=asked["seed"], time_zone=panel.time_zone)
     centres = panel.regions.centres
     model.fit(table, None if centres["lat"].null_count() else centres.select("unique_id", "lat", "lon"))
     say("Forecasting", 0.85)
-    made = model.forecast(table, asked["hours"])
+    made = model.forecast(table, asked["hours"]).hours
     past = read_series(table, names=model.regions_, last_hours=48).table()
     write_forecast(ForecastReport(model, made, past), folder)

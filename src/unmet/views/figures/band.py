@@ -30,7 +30,7 @@ def local_times(frame: pl.DataFrame, time_zone: str) -> list[Any]:
 
 def add_forecast(figure: go.Figure, row: int, model: Forecaster, forecast: pl.DataFrame, lines: list[Line]) -> None:
     """Draw a forecast (`ds, mean` and quantiles of one region) and lines beside it into a row of a figure."""
-    times = local_times(forecast, model.time_zone)
+    times = local_times(forecast, model.time_zone_)
     low, high = (forecast[quantile_column(model.levels[end])].round(1).to_list() for end in (0, -1))
     place = {"row": row, "col": 1}
     figure.add_scatter(x=times, y=high, line={"width": 0}, showlegend=False, hoverinfo="skip", **place)

@@ -19,7 +19,7 @@ BEFORE = 48  # hours of the past to show
 
 def _draw(report: ForecastReport) -> go.Figure:
     names = report.busiest()[:MOST]
-    zone = report.model.time_zone
+    zone = report.model.time_zone_
     figure = make_subplots(
         rows=len(names), shared_xaxes=True, subplot_titles=[f"Region {name}" for name in names],
         vertical_spacing=0.25 / len(names),

@@ -41,7 +41,7 @@ def _draw(report: ModelReport) -> go.Figure:
     figure = make_subplots(rows=len(names), shared_xaxes=True, subplot_titles=titles, vertical_spacing=0.12)
     for row, name in enumerate(names, start=1):
         part = hours.filter(pl.col("unique_id") == name).sort("ds")
-        times = local_times(part, model.time_zone)
+        times = local_times(part, model.time_zone_)
         lines = [Line("Observed", times, part["y"], OBSERVED, "dot")]
         if "y_true" in part.columns:
             lines.append(Line("True", times, part["y_true"], LOST))
@@ -49,7 +49,7 @@ def _draw(report: ModelReport) -> go.Figure:
             columns = [quantile_column(level) for level in model.levels]
             part = part.with_columns(mean=mean_of(part.select(columns).to_numpy(), model.levels))
         add_forecast(figure, row, model, part, lines)
-    first = min(local_times(hours, model.time_zone))
+    first = min(local_times(hours, model.time_zone_))
     figure.update_xaxes(range=[first, first + SHOWN], tickformat="%a\n%d %b")
     figure.update_xaxes(title="Day, local time", row=len(names), col=1)
     return layout(figure, 300 * len(names)).update_layout(legend_y=1.07, margin_t=80)

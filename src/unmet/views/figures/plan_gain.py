@@ -16,7 +16,7 @@ __all__ = ["PLAN_GAIN"]
 
 
 def _draw(plan: Plan) -> go.Figure:
-    curve = plan.curve
+    curve = plan.tables.curve
     unit, size = energy_unit(float(curve["gain_kwh_high"].max() or 0.0))  # type: ignore[arg-type]
     plugs = curve["plugs"].to_list()
     gain, low, high = ((curve[name] / size).to_list() for name in ("gain_kwh", "gain_kwh_low", "gain_kwh_high"))
@@ -32,7 +32,7 @@ def _draw(plan: Plan) -> go.Figure:
         customdata=[[energy(value * size) for value in three] for three in zip(gain, low, high, strict=True)],
         hovertemplate="%{customdata[0]} per week (%{customdata[1]} to %{customdata[2]})<extra></extra>",
     )  # fmt: skip
-    lost = float(plan.lost_draws.mean()) / size
+    lost = plan.lost_kwh / size
     figure.add_hline(y=lost, line={"color": FAINT, "dash": "dot", "width": 1.5})
     figure.add_annotation(
         x=plugs[-1], y=lost, xanchor="right", yanchor="bottom", showarrow=False,

@@ -29,7 +29,7 @@ def plan_has_positions(plan: Plan) -> bool:
 
 
 def _placed(plan: Plan) -> pl.DataFrame:
-    return plan.table.filter(pl.col("lat").is_not_null() & pl.col("lon").is_not_null())
+    return plan.tables.sites.filter(pl.col("lat").is_not_null() & pl.col("lon").is_not_null())
 
 
 def _draw(plan: Plan) -> go.Figure:
@@ -81,7 +81,7 @@ def _hover(row: dict[str, Any]) -> str:
 
 
 def _caption(plan: Plan) -> str:
-    hidden = plan.table.height - _placed(plan).height
+    hidden = plan.tables.sites.height - _placed(plan).height
     missing = f" {count(hidden, 'site')} without a position cannot be shown." if hidden else ""
     return (
         "Numbers are plugs to add. The larger a circle's area, the more energy they recover. Distances are from the "

@@ -1,0 +1,58 @@
+"""What a model reads: the table of a panel, with what its records do not show estimated where the model learns that."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from unmet.demand.panel import Panel
+from unmet.estimation.lost_demand import LostDemand
+from unmet.estimation.panel_table import panel_table
+from unmet.frames import frame_type_of
+
+__all__ = ["ModelInput", "read_input"]
+
+LEAST_HISTORY = dt.timedelta(weeks=4)  # from which lost demand can be estimated for the days after it
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInput:
+    """A table that models read, and what its source says besides."""
+
+    source: Any  # what was given
+    table: Any  # `unique_id, ds, y` and more: any frame or a file
+    regions: pl.DataFrame | None  # `unique_id, lat, lon`, where positions are known
+    time_zone: str | None
+    frame_type: str
+
+
+def read_input(source: Any, *, estimates: bool, until: dt.datetime | None, seed: int = 1) -> ModelInput:
+    """Read what a model is fitted on or forecasts from.
+
+    Args:
+        source: a `Panel`, a fitted `LostDemand`, or a table (any frame or a file), which is taken as it is.
+        estimates: whether the model reads an estimate of what a panel does not show.
+        until: of a panel, the lost demand of later days is estimated from the days before each alone, so that a model
+            can be tested on them.
+        seed: of the estimate.
+    """
+    if isinstance(source, LostDemand):
+        source.summary()  # raises if it is not fitted
+        return _of_panel(source, source.panel_, panel_table(source))
+    if isinstance(source, Panel):
+        table = source.table
+        if estimates:
+            first, last = source.period
+            honest = until is not None and first + LEAST_HISTORY <= until < last
+            table = panel_table(LostDemand(seed=seed).fit(source, until if honest else None))
+        return _of_panel(source, source, table)
+    return ModelInput(source, source, None, None, frame_type_of(source))
+
+
+def _of_panel(source: Any, panel: Panel, table: pl.DataFrame) -> ModelInput:
+    centres = panel.regions.centres
+    regions = None if centres["lat"].null_count() else centres.select("unique_id", "lat", "lon")
+    return ModelInput(source, table, regions, panel.time_zone, panel.frame_type)
