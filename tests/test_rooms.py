@@ -12,6 +12,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "unmet"
 # From top to bottom. Rooms on one line do not import each other's lower neighbours.
 ORDER = [
     "errors",
+    "arrays",
     "memory",
     "files",
     "processes",

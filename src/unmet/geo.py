@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from unmet.arrays import Floats
+
 __all__ = ["EARTH_RADIUS_KM", "Nearest", "Projection", "haversine_km", "nearest_stations", "unit_vectors"]
 
 EARTH_RADIUS_KM = 6371.0088
-
-Floats = NDArray[np.float64]
 
 
 def haversine_km(lat_a: ArrayLike, lon_a: ArrayLike, lat_b: ArrayLike, lon_b: ArrayLike) -> Floats:

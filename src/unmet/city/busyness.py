@@ -11,11 +11,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from unmet.arrays import Floats
 
 __all__ = ["Busyness", "draw_busyness"]
-
-Floats = NDArray[np.float64]
 
 
 class Busyness(NamedTuple):

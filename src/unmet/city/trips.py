@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from unmet.arrays import Floats
 from unmet.city.busyness import Busyness, draw_busyness
 from unmet.city.places import ORIGIN, PLACES, ROAD_DETOUR, TIME_ZONE, land_polygons_km
 from unmet.compiled import compiled
@@ -20,8 +21,6 @@ VEHICLES = 32_664
 FIRST_DAY = dt.date(2019, 9, 1)
 LAST_DAY = dt.date(2019, 11, 30)
 AUTUMN_HOLIDAY = (dt.date(2019, 10, 14), dt.date(2019, 10, 20))
-
-Floats = NDArray[np.float64]
 
 
 class Habits(NamedTuple):

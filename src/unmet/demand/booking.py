@@ -5,16 +5,13 @@ from __future__ import annotations
 from enum import Enum
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unmet.arrays import Floats, Integers
 from unmet.compiled import compiled
 from unmet.demand.calendar import HOUR_MS
 from unmet.demand.spells import pieces
 
 __all__ = ["Booking", "book", "spread"]
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 class Booking(str, Enum):

@@ -18,16 +18,14 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from unmet.arrays import Floats, Integers
 from unmet.compiled import compiled
 from unmet.demand.calendar import HOUR_MS, HOURS_A_WEEK
 from unmet.demand.spells import Arrivals, Spells, Visits, pieces, sweep
 
 __all__ = ["infer_capacity"]
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 OVERLAPS = 0.03  # arrivals at a full station: clocks that are a little wrong
 KEEP_COMING = 0.4  # arrivals at a crowded station over usual ones, the least seen at stations known to have free plugs

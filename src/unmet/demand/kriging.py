@@ -13,9 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from unmet.arrays import Floats
+
 __all__ = ["Kriged", "krige"]
 
-Floats = NDArray[np.float64]
 
 SHARED = (0.02, 0.1, 0.3)  # variance that near stations share
 KM = (1.0, 3.0, 9.0)  # and the distance over which it falls to 1/e

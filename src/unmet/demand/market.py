@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from unmet.arrays import Floats
 from unmet.demand.kriging import krige
 from unmet.demand.regions import Regions
 from unmet.errors import InputError
@@ -21,7 +22,6 @@ from unmet.geo import haversine_km
 
 __all__ = ["Market", "Shares", "parse_share"]
 
-Floats = NDArray[np.float64]
 
 LEAST_KNOWN = 8  # own stations from which the rates of others are estimated
 DRAWS = 400  # of their rates

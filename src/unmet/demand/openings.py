@@ -6,14 +6,13 @@ import datetime as dt
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from unmet.arrays import Integers
 from unmet.demand.spells import Visits, group_visits
 from unmet.records.formats.base import OUTAGES
 
 __all__ = ["DAY_MS", "absent_plugs", "openings"]
 
-Integers = NDArray[np.int64]
 
 DAY_MS = 86_400_000
 SURE = 1e-4  # chance that none of its sessions fell into the silence before the first, or after the last

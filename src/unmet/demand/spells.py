@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from unmet.arrays import Integers
 from unmet.compiled import compiled
 
 __all__ = [
@@ -37,7 +38,6 @@ __all__ = [
     "sweep",
 ]
 
-Integers = NDArray[np.int64]
 
 FREE, RELEASED, FULL = 0, 1, 2
 

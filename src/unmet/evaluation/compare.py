@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from unmet.arrays import Floats
 from unmet.evaluation.measures import tilted_loss
 from unmet.evaluation.rivals import LAST_WEEK, TABLE, Question, Rival
 from unmet.models.levels import quantile_column
@@ -18,7 +18,6 @@ from unmet.models.series import HOUR, Series
 
 __all__ = ["HORIZONS", "Comparison", "compare"]
 
-Floats = NDArray[np.float64]
 
 HORIZONS = (1, 24, 168)  # an hour, a day and a week ahead
 WORSE = 1.05  # loss over the table's from which a region is named

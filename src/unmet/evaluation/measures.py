@@ -11,6 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from unmet.arrays import Floats
+
 __all__ = [
     "bias_percent",
     "coverage_with_zeros",
@@ -21,8 +23,6 @@ __all__ = [
     "mean_of",
     "tilted_loss",
 ]
-
-Floats = NDArray[np.float64]
 
 
 def tilted_loss(y: Floats, quantiles: Floats, levels: Sequence[float]) -> Floats:

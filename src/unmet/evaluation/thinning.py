@@ -10,13 +10,12 @@ from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from unmet.arrays import Floats
 from unmet.models.levels import quantile_column
 
 __all__ = ["GRID", "thin_forecast", "thin_values"]
 
-Floats = NDArray[np.float64]
 
 GRID = tuple(((np.arange(100) + 0.5) / 100).tolist())  # levels of a forecast that stand for its distribution
 REPEATS = 4  # thinnings of each of them

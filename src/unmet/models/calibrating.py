@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from unmet.arrays import Floats
 from unmet.demand.calendar import HOURS_A_WEEK
 from unmet.models.calibration import EDGES, LEAST_HOURS, Calibration, moves_of, pool_of
 from unmet.models.encoding import Data
@@ -17,7 +18,6 @@ from unmet.models.likelihoods import Likelihood
 
 __all__ = ["WEEK", "WINDOW", "blocks", "calibrate"]
 
-Floats = NDArray[np.float64]
 ORIGINS = 48  # from which forecasts are calibrated, at most
 WEEK = HOURS_A_WEEK
 WINDOW = 4 * WEEK  # hours before a block that calibrate it, as far as the model has not learned from them

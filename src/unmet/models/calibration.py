@@ -14,9 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from unmet.arrays import Floats
+
 __all__ = ["EDGES", "Calibration", "kaplan_meier_quantile", "moves_of", "pool_of", "turnbull_quantile"]
 
-Floats = NDArray[np.float64]
 
 EDGES = (1, 2, 4, 7, 13, 25, 49, 97)  # first horizon of each pool [h]
 LEAST_WIDTH = 0.01  # of a region's scale

@@ -13,12 +13,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from unmet.arrays import Floats
 from unmet.demand.calendar import HOURS_A_DAY
 from unmet.errors import InputError
 
 __all__ = ["BEFORE", "DRAWS", "TrueDemand", "draw_by_day", "draw_cells", "read_draws"]
 
-Floats = NDArray[np.float64]
 Draws = NDArray[np.float32]
 
 BEFORE, DRAWS = "lost_kwh_before", "lost_draws"

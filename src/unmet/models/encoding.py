@@ -10,14 +10,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from unmet.arrays import Floats
 from unmet.demand.calendar import HOURS_A_WEEK
 from unmet.models.backbones.base import Inputs, Shape
 from unmet.models.likelihoods.base import Seen
 from unmet.models.series import Series
 
 __all__ = ["Data", "Encoding"]
-
-Floats = NDArray[np.float64]
 
 
 class Data(NamedTuple):

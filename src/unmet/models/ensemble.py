@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from unmet.arrays import Floats
 from unmet.errors import InputError
 from unmet.models.encoding import Data, Encoding
 from unmet.models.likelihoods import Likelihood
@@ -18,8 +19,6 @@ from unmet.models.seeds import one_thread
 from unmet.runs import available_cores
 
 __all__ = ["Ensemble"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

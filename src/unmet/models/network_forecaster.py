@@ -12,6 +12,7 @@ import polars as pl
 import torch
 from numpy.typing import NDArray
 
+from unmet.arrays import Floats
 from unmet.errors import InputError
 from unmet.frames import Frame, to_frame_type
 from unmet.models.backbones import BACKBONES
@@ -34,7 +35,6 @@ from unmet.runs import available_cores
 
 __all__ = ["NetworkForecaster"]
 
-Floats = NDArray[np.float64]
 LEAST_TARGETS = 24  # hours to learn from
 
 

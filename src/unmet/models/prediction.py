@@ -6,13 +6,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from unmet.arrays import Floats
 from unmet.models.encoding import Data, Encoding
 from unmet.models.likelihoods.base import Likelihood
 from unmet.models.network import Network
 
 __all__ = ["from_origins", "one_hour_ahead"]
 
-Floats = NDArray[np.float64]
 SEQUENCES = 4096  # regions times windows at once: enough to be fast, few enough to fit into memory
 
 

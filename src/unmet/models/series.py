@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from unmet.arrays import Floats
 from unmet.demand.calendar import hour_of_week, hours_between
 from unmet.errors import InputError
 from unmet.models.draws import BEFORE, DRAWS, draw_by_day, read_draws
@@ -19,7 +20,6 @@ from unmet.tables import Column, RowRule, Table, as_frame, check, read_frame
 
 __all__ = ["PANEL", "POSITIONS", "Series", "read_ahead", "read_positions", "read_series", "with_lost"]
 
-Floats = NDArray[np.float64]
 HOUR = dt.timedelta(hours=1)
 
 PANEL = Table(

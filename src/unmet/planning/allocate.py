@@ -16,14 +16,13 @@ from heapq import heapify, heappop, heappush
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array
 
+from unmet.arrays import Floats, Integers
+
 __all__ = ["Choice", "Options", "choose_to_reach", "choose_within", "exact", "greedy", "greedy_steps"]
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 RELATIVE_GAP = 1e-6
 SECONDS = 60.0  # after which the integer programme gives the best plan found so far, with its gap

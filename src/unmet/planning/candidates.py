@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from unmet.arrays import Floats
 from unmet.errors import InputError
 from unmet.geo import Projection, haversine_km
 from unmet.planning.changes import World, attraction
@@ -27,8 +27,6 @@ __all__ = [
     "pulls", "score_candidates",
 ]  # fmt: skip
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 CANDIDATES = Table(
     "candidates",

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from unmet.arrays import Booleans, Floats, Integers
 from unmet.errors import InputError
 from unmet.estimation.spill import REACH_KM
 from unmet.geo import haversine_km
@@ -27,9 +27,6 @@ from unmet.planning.replay import served_by
 
 __all__ = ["NOTHING", "Change", "Split", "World", "attraction", "changed_world"]
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Booleans = NDArray[np.bool_]
 
 HOUR_MS = 3_600_000
 JITTER_MS = HOUR_MS  # width of the window around the time of the week in which copies come

@@ -15,14 +15,13 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from unmet.arrays import Floats
 from unmet.errors import InputError
 from unmet.tables import Column, Table, check
 
 __all__ = ["COSTS", "WEEKS_A_YEAR", "Costs", "Money", "given_costs", "read_costs"]
 
-Floats = NDArray[np.float64]
 
 WEEKS_A_YEAR = 365.25 / 7
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from unmet.arrays import Floats, Integers
 from unmet.estimation.sums import estimate
 from unmet.planning.allocate import Options, choose_within, greedy_steps
 from unmet.planning.changes import World
@@ -16,8 +16,6 @@ from unmet.planning.menu import Menu
 
 __all__ = ["chosen_share", "gain_by_plugs", "knee", "sensitivity"]
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 NOT_GIVEN = float("nan")  # one object, since no two of them are equal
 TINY = 1e-9

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unmet.arrays import Booleans, Floats, Integers
 from unmet.compiled import compiled
 from unmet.demand.calendar import HOUR_MS
 from unmet.demand.panel import Panel
@@ -31,9 +32,6 @@ from unmet.planning.stays import BLOCKS, Stays, recorded_stays
 
 __all__ = ["Drivers", "Truth", "demand_of", "in_order", "true_demand"]
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Booleans = NDArray[np.bool_]
 
 WEEK_MS = 7 * 24 * HOUR_MS
 LOST_STREAM, MOVE_STREAM = 16, 17  # of random numbers

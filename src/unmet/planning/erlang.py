@@ -14,13 +14,12 @@ Erlang, *Solution of some problems in the theory of probabilities of significanc
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from unmet.arrays import Floats
 from unmet.errors import InputError
 
 __all__ = ["erlang_b", "erlang_b_all", "erlang_c", "plugs_for_blocking"]
-
-Floats = NDArray[np.float64]
 
 
 def erlang_b_all(load: ArrayLike, most: int) -> Floats:

@@ -12,8 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unmet.arrays import Floats, Integers
 from unmet.planning.changes import World
 from unmet.planning.drivers import Drivers
 from unmet.planning.replay import carried
@@ -21,8 +21,6 @@ from unmet.runs import available_cores
 
 __all__ = ["RAPID_KW", "Curve", "Supply", "power_curve", "site_curves", "stays_at_power"]
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 HOUR_MS = 3_600_000
 RAPID_KW = 43.0  # power from which drivers wait at the car and leave when it is charged

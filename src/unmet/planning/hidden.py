@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from unmet.arrays import Floats, Integers
 from unmet.demand.calendar import hours_between
 from unmet.demand.panel import Panel
 from unmet.errors import InputError
@@ -25,8 +26,6 @@ from unmet.tables import UTC
 
 __all__ = ["DRAWS_FILE", "PANEL_FOLDER", "Hidden", "hidden_drivers", "read_hidden", "write_hidden"]
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Counts = NDArray[np.uint16]
 
 DRAWS_FILE, PANEL_FOLDER = "lost_draws.parquet", "panel"

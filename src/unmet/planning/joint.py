@@ -16,8 +16,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unmet.arrays import Booleans, Floats, Integers
 from unmet.compiled import compiled
 from unmet.demand.spells import FULL
 from unmet.estimation.clock import BIN_MS, BINS_AN_HOUR
@@ -29,9 +29,6 @@ from unmet.planning.gains import stays_at_power
 
 __all__ = ["Built", "Joint", "play_together"]
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Booleans = NDArray[np.bool_]
 
 LEAST_SPILL = 0.005  # share of drivers who divert below which nobody does
 MOST_DRIVERS = 4_000_000  # that are played; in a larger network, fewer draws

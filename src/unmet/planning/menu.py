@@ -8,15 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from unmet.arrays import Floats, Integers
 from unmet.errors import InputError
 from unmet.planning.allocate import Options
 from unmet.planning.costs import Costs
 from unmet.planning.gains import Curve, Supply
 
 __all__ = ["Menu", "make_menu"]
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

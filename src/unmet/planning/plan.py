@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from unmet.arrays import Floats, Integers
 from unmet.errors import InputError
 from unmet.estimation.sums import estimate
 from unmet.frames import POLARS, Frame, to_frame_type
@@ -34,8 +34,6 @@ from unmet.planning.target import Decision, Target, decide
 
 __all__ = ["Plan", "Stage", "plan"]
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 BEYOND = 1.6  # plugs over those of the plan up to which gain is drawn
 LEAST_CURVE = 12

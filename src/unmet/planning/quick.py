@@ -8,15 +8,13 @@ long and a rush is short, and too low where days differ.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unmet.arrays import Floats
 from unmet.estimation.clock import BIN_MS, BINS_AN_HOUR
 from unmet.planning.drivers import Truth
 from unmet.planning.erlang import erlang_b_all
 
 __all__ = ["erlang_turned_away"]
-
-Floats = NDArray[np.float64]
 
 
 def erlang_turned_away(truth: Truth, site: int, plugs: int) -> Floats:

@@ -16,12 +16,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from unmet.arrays import Floats, Integers
 from unmet.compiled import compiled
 
 __all__ = ["NOBODY", "carried", "merge_order", "served_by", "take_plugs"]
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 NOBODY = -1
 """Plug of a driver whom not even the highest number of plugs serves."""

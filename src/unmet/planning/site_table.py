@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from unmet.arrays import Floats, Integers
 from unmet.estimation.sums import estimate
 from unmet.planning.candidates import Attracted, Candidates
 from unmet.planning.changes import World
@@ -18,8 +18,6 @@ from unmet.planning.quick import erlang_turned_away
 
 __all__ = ["Chosen", "site_table"]
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 WEEK_HOURS = 168.0
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from unmet.arrays import Floats, Integers
 from unmet.demand.panel import Panel
 from unmet.estimation.clock import BIN_MS, BINS_AN_HOUR
 from unmet.estimation.energies import BLOCK, POOL
@@ -20,8 +20,6 @@ from unmet.estimation.occupancy import Network, failed_attempts
 
 __all__ = ["BLOCKS", "Stays", "recorded_stays"]
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 BLOCKS = 24 // BLOCK
 LEAST_STAY_MS = 60_000

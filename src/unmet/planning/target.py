@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unmet.arrays import Floats, Integers
 from unmet.errors import InputError
 from unmet.planning.allocate import Choice, Options, choose_to_reach, choose_within
 from unmet.planning.menu import Menu
 
 __all__ = ["Decision", "Target", "decide"]
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 MOST_PLUGS = 100  # at one site
 
 

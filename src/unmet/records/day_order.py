@@ -23,6 +23,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from unmet.arrays import Integers
 from unmet.compiled import compiled
 from unmet.records.evidence import Finding
 from unmet.records.row_orders import follow_no_pattern, row_by_row
@@ -39,10 +40,8 @@ MOST_FORMS = 3
 _NO_DAY = -(2**31) + 1
 _PARTS = r"^\s*(\d{1,2})([/.\-])(\d{1,2})[/.\-](\d{4}|\d{2})(?:\D|$)"
 
-Whole = NDArray[np.int64]
-Days = NDArray[
-    np.int32
-]  # of each row: its day with the day first, with the month first [days since 1970], and its form
+# Columns: the day read with the day first, the day read with the month first [days since 1970], and the form.
+Days = NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +86,7 @@ def find_day_orders(columns: Sequence[pl.Series], suggested: bool | None = None)
 class _Dates:
     """A column of dates, each distinct one read both ways."""
 
-    codes: Whole  # of each row, -1 for none
+    codes: Integers  # of each row, -1 for none
     table: pl.DataFrame  # of each distinct text: form, by_day and by_month [days since 1970]
 
     @staticmethod
@@ -178,7 +177,9 @@ def _prior(settled: list[tuple[int, int]], suggested: bool | None, forms: int) -
     return cost
 
 
-def _decide(start: Days, end: Days, prior: NDArray[np.float64], forms: int) -> tuple[Whole | None, NDArray[np.float64]]:
+def _decide(
+    start: Days, end: Days, prior: NDArray[np.float64], forms: int
+) -> tuple[Integers | None, NDArray[np.float64]]:
     """The states of the rows, or None where one state is best for all of them; and the cost of each state for all."""
     near, spread = max(
         (_nearness(start, state) for state in (0, (1 << forms) - 1)), key=lambda found: found[0], default=(0.0, 1.0)
@@ -253,7 +254,7 @@ def _tie_cost(dates: Days, row: int, state: int) -> float:
 
 
 @compiled("Tuple((int64[::1], float64))(int32[:, ::1], int32[:, ::1], float64[::1], float64, float64)")
-def _viterbi(start: Days, end: Days, prior: NDArray[np.float64], near: float, spread: float) -> tuple[Whole, float]:
+def _viterbi(start: Days, end: Days, prior: NDArray[np.float64], near: float, spread: float) -> tuple[Integers, float]:
     """The path of least cost through the states of the rows, and its cost."""
     rows, states = len(start), len(prior)
     back = np.empty((rows, states), dtype=np.uint8)
@@ -287,7 +288,7 @@ def _viterbi(start: Days, end: Days, prior: NDArray[np.float64], near: float, sp
     return path, total
 
 
-def _orders(dates: _Dates, forms: list[str], state: Whole) -> pl.Series:
+def _orders(dates: _Dates, forms: list[str], state: Integers) -> pl.Series:
     """Whether the day comes first in each cell."""
     days = dates.numbered(forms)
     day_first = (state >> days[:, 2]) & 1 == 1

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from unmet.arrays import Booleans, Floats, Integers
 from unmet.compiled import compiled
 from unmet.records.ordering import numbers_of
 
@@ -27,21 +27,17 @@ MOST_MISFITS = 0.05
 _TYPICAL, _SPREAD, _FLOOR = 1.0, 0.5, 3.0  # of log10 kWh; the floor keeps one odd row from outweighing others
 _CHANGE = 12.0  # cost of another unit from one row or charger to the next, as for the order of dates
 
-Floats = NDArray[np.float64]
-Whole = NDArray[np.int64]
-Flags = NDArray[np.bool_]
-
 
 @dataclass(frozen=True, slots=True)
 class MixedUnits:
     """Which energies are in Wh."""
 
-    are_wh: Flags
+    are_wh: Booleans
     places: int  # how many chargers or blocks of rows are in Wh
     level: int | None = None  # which of the ids of chargers the unit goes by; None: by block of rows
 
 
-def are_impossible(kwh: Floats, hours: Floats) -> Flags:
+def are_impossible(kwh: Floats, hours: Floats) -> Booleans:
     """Energies that no car takes in the hours that it was plugged in."""
     return np.asarray((kwh > MOST_KWH) | ((kwh > SMALL_KWH) & (kwh > MOST_KW * hours)))
 
@@ -70,13 +66,13 @@ def mixed_units(energy: Floats, hours: Floats, chargers: Sequence[pl.Series], *,
     return best if best is not None and _misfits(costs, best.are_wh) <= MOST_MISFITS else None
 
 
-def _misfits(costs: Floats, are_wh: Flags) -> float:
+def _misfits(costs: Floats, are_wh: Booleans) -> float:
     """Share of rows that the other unit would suit far better: where units are mixed row by row, no pattern holds."""
     chosen, other = (costs[np.arange(len(costs)), unit.astype(np.int64)] for unit in (are_wh, ~are_wh))
     return float((chosen > other + 2.0).mean())
 
 
-def _by_charger(costs: Floats, charger: Whole, *, mostly_wh: bool) -> tuple[Flags, float, int]:
+def _by_charger(costs: Floats, charger: Integers, *, mostly_wh: bool) -> tuple[Booleans, float, int]:
     """Rows in Wh if the unit goes by charger, the cost of that, and how many chargers are in Wh."""
     number = np.unique(charger, return_inverse=True)[1]
     sums = np.column_stack([np.bincount(number, costs[:, unit]) for unit in (0, 1)])
@@ -96,7 +92,7 @@ def _cost(kwh: Floats, hours: Floats) -> Floats:
 
 
 @compiled("int64[::1](float64[:, ::1], float64)")
-def _cheapest(costs: Floats, change: float) -> Whole:
+def _cheapest(costs: Floats, change: float) -> Integers:
     """The cheapest path of two states through the rows (Viterbi)."""
     rows = len(costs)
     back = np.zeros((rows, 2), dtype=np.uint8)

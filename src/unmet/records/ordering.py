@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-__all__ = ["Whole", "numbers_of", "stable_order"]
+from unmet.arrays import Integers
 
-Whole = NDArray[np.int64]
+__all__ = ["numbers_of", "stable_order"]
 
 
-def numbers_of(names: pl.Series) -> Whole:
+def numbers_of(names: pl.Series) -> Integers:
     """A number for each name, from 0 on; -1 where there is none."""
     codes = names.cast(pl.String).cast(pl.Categorical).to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
     if len(codes) and codes.max() > 4 * len(codes):  # categories are shared with other columns: count anew
@@ -19,7 +18,7 @@ def numbers_of(names: pl.Series) -> Whole:
     return codes
 
 
-def stable_order(key: Whole) -> Whole:
+def stable_order(key: Integers) -> Integers:
     """The rows in the order of a key that is not negative; those of one key stay in their order."""
     if len(key) and int(key.max()) < 2**62 // len(key):
         return pl.Series(key * len(key) + np.arange(len(key))).sort().to_numpy() % len(key)

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from unmet.records.ordering import Whole, numbers_of, stable_order
+from unmet.arrays import Integers
+from unmet.records.ordering import numbers_of, stable_order
 from unmet.tables import UTC
 
 __all__ = ["FAR_AWAY", "clock_notes", "far_away"]
@@ -79,7 +80,7 @@ def clock_notes(sessions: pl.DataFrame) -> list[str]:
     ]
 
 
-def _silence(sessions: pl.DataFrame, order: Whole, station: Whole, start: Whole) -> str | None:
+def _silence(sessions: pl.DataFrame, order: Integers, station: Integers, start: Integers) -> str | None:
     """A sentence on stations without a session for long; `station` and `start` are in the order of stations."""
     start = start // _DAY
     gap = np.diff(start, prepend=start[:1])
@@ -104,7 +105,7 @@ def _silence(sessions: pl.DataFrame, order: Whole, station: Whole, start: Whole)
     )
 
 
-def _jump(sessions: pl.DataFrame, order: Whole, station: Whole, start: Whole) -> str | None:
+def _jump(sessions: pl.DataFrame, order: Integers, station: Integers, start: Integers) -> str | None:
     """A sentence on where starts go back although ids go on; nothing where ids are not in order of time."""
     ids = sessions["session_id"].cast(pl.Int64, strict=False)
     if len(ids) < LEAST_OTHERS or ids.null_count():

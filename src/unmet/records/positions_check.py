@@ -12,8 +12,8 @@ from importlib import resources
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from unmet.arrays import Booleans, Floats
 from unmet.geo import haversine_km
 from unmet.records.positions import FAR_KM
 
@@ -23,8 +23,6 @@ ZONE_KM = 2500.0  # from the city that a time zone is named after
 NEAR_KM = 50.0  # from such a city: stations so near to one are those of its town
 LEAST_STATIONS = 4  # fewer have no majority worth the name
 
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 Place = tuple[float, float]  # latitude and longitude [degree]
 
 
@@ -67,7 +65,7 @@ def _swap(stations: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
     )
 
 
-def _swapped_by_zone(lat: Floats, lon: Floats, city: Place | None) -> Flags:
+def _swapped_by_zone(lat: Floats, lon: Floats, city: Place | None) -> Booleans:
     """Which stations lie in their time zone only with latitude and longitude swapped."""
     if city is None:
         return np.zeros(len(lat), dtype=np.bool_)
@@ -77,7 +75,7 @@ def _swapped_by_zone(lat: Floats, lon: Floats, city: Place | None) -> Flags:
     return np.asarray(possible & (as_given > ZONE_KM))
 
 
-def _swapped_by_groups(lat: Floats, lon: Floats, *, has_zone: bool) -> tuple[Flags, str]:
+def _swapped_by_groups(lat: Floats, lon: Floats, *, has_zone: bool) -> tuple[Booleans, str]:
     """Which stations lie among the others only if swapped, where there are two groups that mirror each other; and why.
 
     The group near a city is right. Where both or neither are, it is the larger one, of four stations or more.
@@ -101,7 +99,7 @@ def _swapped_by_groups(lat: Floats, lon: Floats, *, has_zone: bool) -> tuple[Fla
     )
 
 
-def _mirrors(lat: Floats, lon: Floats, middle: Place) -> Flags:
+def _mirrors(lat: Floats, lon: Floats, middle: Place) -> Booleans:
     """Which positions are far from a place, and near it if swapped."""
     as_given = haversine_km(lat, lon, *middle)
     mirrored = haversine_km(np.clip(lon, -90, 90), lat, *middle)

@@ -13,8 +13,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from unmet.arrays import Integers
 from unmet.compiled import compiled
-from unmet.records.ordering import Whole, numbers_of, stable_order
+from unmet.records.ordering import numbers_of, stable_order
 from unmet.tables import UTC, as_frame
 
 __all__ = ["JOIN_MINUTES", "join_restarts"]
@@ -77,7 +78,7 @@ def join_restarts(sessions: Any, minutes: float = JOIN_MINUTES) -> tuple[pl.Data
     return _joined(frame, rows[joined], first[joined]), int(joined.sum())
 
 
-def _has_user(names: pl.Series, numbers: Whole) -> NDArray[np.bool_]:
+def _has_user(names: pl.Series, numbers: Integers) -> NDArray[np.bool_]:
     """Whether each session is of somebody: the id has letters or digits other than zeros, and is no word for nobody."""
     distinct = pl.DataFrame([pl.Series("number", numbers), names.cast(pl.String).alias("name")]).unique(
         "number", keep="any"
@@ -90,7 +91,7 @@ def _has_user(names: pl.Series, numbers: Whole) -> NDArray[np.bool_]:
     return known[numbers]
 
 
-def _parts(frame: pl.DataFrame) -> Whole:
+def _parts(frame: pl.DataFrame) -> Integers:
     """A number for the post of a session, or for its plug where no post is known."""
     places = [pl.col(column).cast(pl.String) for column in ("post_id", "plug_id") if column in frame.columns]
     if not places:
@@ -99,7 +100,7 @@ def _parts(frame: pl.DataFrame) -> Whole:
 
 
 @compiled("boolean[::1](int64[::1], int64[::1], int64[::1])")
-def _is_shared(user: Whole, start: Whole, end: Whole) -> NDArray[np.bool_]:
+def _is_shared(user: Integers, start: Integers, end: Integers) -> NDArray[np.bool_]:
     """Whether the user of a session has more cars at once somewhere than a driver can have; sorted by user, start."""
     shared = np.zeros(len(user), dtype=np.bool_)
     present = np.empty(MOST_CARS, dtype=np.int64)  # until when; a session of no length is nobody's second car
@@ -119,7 +120,7 @@ def _is_shared(user: Whole, start: Whole, end: Whole) -> NDArray[np.bool_]:
 
 
 @compiled("int64[::1](int64[::1], int64[::1], int64[::1], int64[::1], int64)")
-def _first_of_each(key: Whole, part: Whole, start: Whole, end: Whole, longest: int) -> Whole:
+def _first_of_each(key: Integers, part: Integers, start: Integers, end: Integers, longest: int) -> Integers:
     """The place of the session that each one is a restart of, or its own; sorted by key (user, station) and start.
 
     Sessions follow each other at the station or, where a user has cars on two parts of it at once, on each part.
@@ -146,7 +147,7 @@ def _first_of_each(key: Whole, part: Whole, start: Whole, end: Whole, longest: i
     return first
 
 
-def _joined(frame: pl.DataFrame, rows: Whole, first: Whole) -> pl.DataFrame:
+def _joined(frame: pl.DataFrame, rows: Integers, first: Integers) -> pl.DataFrame:
     """The sessions without the restarts, which the first ones take up; `first` is the place of each restart's first."""
     place = pl.Series("place", first)
     columns = [column for column in ("start", "end", "energy_kwh", "charged") if column in frame.columns]

@@ -10,6 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from unmet.arrays import Booleans, Floats
+
 __all__ = ["follow_no_pattern", "row_by_row"]
 
 LEAST_MISFITS = 3
@@ -23,11 +25,9 @@ _PASSES = 3
 _COMBINATIONS = ((True, True), (True, False), (False, True), (False, False))  # day first in start, in end
 
 Days = NDArray[np.int32]
-Flags = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 
 
-def follow_no_pattern(chosen: list[Flags], dates: list[Days], no_day: int) -> bool:
+def follow_no_pattern(chosen: list[Booleans], dates: list[Days], no_day: int) -> bool:
     """Whether the orders chosen for rows say nothing about the settled dates in them.
 
     Args:
@@ -48,7 +48,7 @@ def follow_no_pattern(chosen: list[Flags], dates: list[Days], no_day: int) -> bo
     return misfits >= LEAST_MISFITS and misfits > MOST_MISFITS * total
 
 
-def row_by_row(start: Days, end: Days, no_day: int) -> tuple[Flags, Flags, Flags]:
+def row_by_row(start: Days, end: Days, no_day: int) -> tuple[Booleans, Booleans, Booleans]:
     """Of each row, whether the day comes first in its start and in its end, and whether that is open."""
     known = _known(start, no_day)
     settled = np.concatenate([known[known != no_day], (only := _known(end, no_day))[only != no_day]])
@@ -124,7 +124,7 @@ def _step_cost(other: Days, starts: Days, near: float, period: tuple[int, int], 
     return np.where((other[:, None] == no_day) | (starts == no_day), 0.0, cost)
 
 
-def _best(cost: Floats, starts: Days, ends: Days) -> tuple[NDArray[np.int64], Flags]:
+def _best(cost: Floats, starts: Days, ends: Days) -> tuple[NDArray[np.int64], Booleans]:
     """The cheapest combination of each row, and whether one with other days costs hardly more."""
     best = cost.argmin(axis=1)
     rows = np.arange(len(cost))

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from unmet.arrays import Floats
 from unmet.records.evidence import Finding
 from unmet.records.mixed_units import (
     MOST_KW,
     MOST_KWH,
     SMALL_KWH,
     WATT_HOURS,
-    Floats,
     MixedUnits,
     are_impossible,
     mixed_units,

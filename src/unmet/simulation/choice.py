@@ -12,13 +12,12 @@ from __future__ import annotations
 from math import exp
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unmet.arrays import Floats
 from unmet.compiled import compiled
 
 __all__ = ["beta_table", "choose_station", "interpolate", "willingness"]
 
-Floats = NDArray[np.float64]
 
 TABLE_STEPS = 4096
 

@@ -8,6 +8,7 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
+from unmet.arrays import Floats, Integers
 from unmet.compiled import compiled, named_tuple_type
 from unmet.simulation.battery import (
     TAPER_SOC,
@@ -22,9 +23,6 @@ from unmet.simulation.choice import choose_station, willingness
 from unmet.simulation.queues.base import ADMIT, LOST, PLUGS_TYPE, SLOT_TYPE, Admit, Driver, Plugs, Slot
 
 __all__ = ["COLUMNS", "Cars", "Rules", "Trips", "run"]
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 class Trips(NamedTuple):

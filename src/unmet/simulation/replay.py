@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 from numba import types
-from numpy.typing import NDArray
 
+from unmet.arrays import Floats
 from unmet.compiled import compiled
 from unmet.errors import InputError
 from unmet.simulation.battery import energy_to_taper_kwh, literal_energy_kwh, soc_after_charging
@@ -21,8 +21,6 @@ from unmet.simulation.simulate import plugs_of
 from unmet.tables import UTC
 
 __all__ = ["replay"]
-
-Floats = NDArray[np.float64]
 
 
 def replay(

@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from unmet.arrays import Floats, Integers
 from unmet.city.build import City
 from unmet.demand.panel import Panel
 from unmet.demand.regions import Regions, kmeans_regions
@@ -49,8 +49,6 @@ __all__ = [
     "planned_city", "run_planning",
 ]  # fmt: skip
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 PLUGS = (25, 50, 100, 200)
 PENETRATIONS = (0.05, 0.03)

@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from unmet.arrays import Integers
 from unmet.compiled import compiled
 from unmet.demand.calendar import HOUR_MS
 from unmet.demand.panel import Panel
@@ -40,7 +41,6 @@ __all__ = [
     "thinning_scenes",
 ]
 
-Integers = NDArray[np.int64]
 
 REMOVED = (0.1, 0.2, 0.35)
 """Shares of the energy to turn away."""

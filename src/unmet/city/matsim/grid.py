@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from unmet.arrays import Floats
 from unmet.errors import InputError
 
 __all__ = ["to_degrees"]
-
-Floats = NDArray[np.float64]
 
 
 def to_degrees(x: ArrayLike, y: ArrayLike, crs: str | None) -> tuple[Floats, Floats]:

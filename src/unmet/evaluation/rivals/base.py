@@ -6,13 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 
-import numpy as np
-from numpy.typing import NDArray
+from unmet.arrays import Floats, Integers
 
 __all__ = ["Question", "Rival"]
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

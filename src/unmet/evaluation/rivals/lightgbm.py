@@ -5,13 +5,12 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unmet.arrays import Floats
 from unmet.evaluation.rivals.base import Question, Rival
 
 __all__ = ["LIGHTGBM"]
 
-Floats = NDArray[np.float64]
 
 TREES = 300
 HOURLY, DAILY, LONGEST = 24, 24, 336  # lags: the last day hour by hour, then day by day up to two weeks

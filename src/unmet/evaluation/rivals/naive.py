@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unmet.arrays import Floats
 from unmet.evaluation.rivals.base import Question, Rival
 from unmet.models.direct.climatology import WINDOWS, climatology
 from unmet.models.direct.history import build_history
 
 __all__ = ["LAST_WEEK", "TABLE"]
 
-Floats = NDArray[np.float64]
 WEEK = 168
 
 

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unmet.arrays import Floats
 from unmet.evaluation.rivals.base import Question, Rival
 
 __all__ = ["AUTO_ETS", "MSTL"]
 
-Floats = NDArray[np.float64]
 
 HISTORY = 8 * 168  # hours that are fitted
 FITS, MOST_ORIGINS = 24, 12  # fits of one region at one origin, and origins, at most

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unmet.arrays import Floats, Integers
 from unmet.compiled import compiled
 from unmet.models.direct.history import History
 
 __all__ = ["WINDOWS", "climatology"]
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 WINDOWS = {"climatology": 8, "long-climatology": 26}  # weeks
 

@@ -12,13 +12,12 @@ distributions from single-valued model output, SIAM Review 66 (2024) 91-122.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unmet.arrays import Floats
 from unmet.compiled import compiled
 
 __all__ = ["NEIGHBOURS", "WINDOW", "conditional_quantiles"]
 
-Floats = NDArray[np.float64]
 
 NEIGHBOURS = 200  # past forecasts that make up a distribution
 WINDOW = 13 * 168  # hours before, in which these are looked for

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unmet.arrays import Floats, Integers
 from unmet.models.direct.climatology import WINDOWS, climatology
 from unmet.models.direct.conditional import WINDOW, conditional_quantiles
 from unmet.models.direct.features import band_of, bands, features
@@ -24,8 +24,6 @@ from unmet.models.direct.stacking import stack_weights
 
 __all__ = ["LEAST_HOURS", "Engine", "fit_engine", "session_energy"]
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 WEEK = 168
 LEAST_HOURS = 8 * WEEK  # without which nothing but the table is used

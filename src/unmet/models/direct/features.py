@@ -9,13 +9,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from unmet.arrays import Floats, Integers
 from unmet.demand.calendar import HOURS_A_DAY
 from unmet.models.direct.history import DAY_TYPE_MEMORIES, LEVEL_MEMORIES, USUAL, History
 
 __all__ = ["CALENDAR", "TABLES", "band_of", "bands", "features"]
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 SMALL = 0.05  # of the scale: what a logarithm sees of no demand at all
 TABLES = 3  # the first features are the logarithms of the tables by hour and day type

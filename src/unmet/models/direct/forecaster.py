@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from unmet.arrays import Floats, Integers
 from unmet.errors import InputError
 from unmet.frames import Frame, to_frame_type
 from unmet.models.direct import DIRECT
@@ -28,8 +29,6 @@ from unmet.models.series import HOUR, Series, read_ahead, read_positions, read_s
 
 __all__ = ["MEMBERS", "DirectForecaster"]
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 MEMBERS: dict[str, type[Member]] = {kind.name: kind for kind in (Regression, Trees)}
 LIKELIHOODS = {"exposure": "true", "quantile": "observed"}  # what is forecast

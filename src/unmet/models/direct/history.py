@@ -9,15 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unmet.arrays import Floats, Integers
 from unmet.compiled import compiled
 from unmet.demand.calendar import HOURS_A_DAY
 
 __all__ = ["Cells", "History", "build_history", "level_scale"]
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 DAY_TYPE_MEMORIES = (10, 40, 160)  # half-lives of the tables by hour and day type [days of that type]
 WEEK_MEMORIES = (4, 16)  # half-lives of the tables by hour of the week [weeks]

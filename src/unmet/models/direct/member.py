@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Member", "Rows"]
+from unmet.arrays import Floats
 
-Floats = NDArray[np.float64]
+__all__ = ["Member", "Rows"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,14 +11,12 @@ of ranks. A draw follows one such trajectory, as in the Schaake shuffle [1].
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unmet.arrays import Floats
 from unmet.compiled import compiled
 
 __all__ = ["GRID", "LEAST_TRAJECTORIES", "draw_paths", "probabilities", "trajectory_ranks"]
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 GRID = (np.arange(100) + 0.5) / 100  # levels that stand for a whole distribution
 LEAST_TRAJECTORIES = 8  # with fewer, hours are drawn independently

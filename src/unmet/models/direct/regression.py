@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unmet.arrays import Floats
 from unmet.models.direct.features import CALENDAR, TABLES
 from unmet.models.direct.member import Member, Rows
 
 __all__ = ["Regression"]
 
-Floats = NDArray[np.float64]
 
 RIDGE = 20.0  # sessions' worth of belief that demand is the mean of its tables
 STEPS = 12  # of Newton's method

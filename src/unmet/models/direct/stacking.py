@@ -9,9 +9,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from unmet.arrays import Floats
+
 __all__ = ["stack_weights"]
 
-Floats = NDArray[np.float64]
 
 STEPS, RATE = 150, 0.4
 SHRINKAGE = (

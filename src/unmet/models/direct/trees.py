@@ -7,14 +7,13 @@ from importlib.util import find_spec
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unmet.arrays import Floats
 from unmet.errors import InputError
 from unmet.models.direct.member import Member, Rows
 
 __all__ = ["Trees"]
 
-Floats = NDArray[np.float64]
 
 TREES, LEAVES, RATE, LEAST_ROWS = 120, 15, 0.06, 100
 

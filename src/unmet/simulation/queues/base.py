@@ -8,15 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import types
-from numpy.typing import NDArray
 
+from unmet.arrays import Floats, Integers
 from unmet.compiled import compiled, named_tuple_type
 from unmet.simulation.battery import hours_to_full
 
 __all__ = ["ADMIT", "LOST", "Admit", "Driver", "Plugs", "Queue", "Slot", "free_plug", "until_next_trip"]
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 class Driver(NamedTuple):

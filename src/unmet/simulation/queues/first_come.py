@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from unmet.arrays import Integers
 from unmet.compiled import compiled
-from unmet.simulation.queues.base import ADMIT, LOST, Driver, Integers, Plugs, Queue, Slot, free_plug, until_next_trip
+from unmet.simulation.queues.base import ADMIT, LOST, Driver, Plugs, Queue, Slot, free_plug, until_next_trip
 
 __all__ = ["FIRST_COME"]
 

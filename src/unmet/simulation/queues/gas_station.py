@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from unmet.arrays import Integers
 from unmet.compiled import compiled
 from unmet.simulation.battery import hours_to_taper
-from unmet.simulation.queues.base import ADMIT, LOST, Driver, Integers, Plugs, Queue, Slot
+from unmet.simulation.queues.base import ADMIT, LOST, Driver, Plugs, Queue, Slot
 
 __all__ = ["GAS_STATION"]
 

@@ -6,9 +6,10 @@ end of every slot is known to whoever books the next. The nearest station wins w
 
 from __future__ import annotations
 
+from unmet.arrays import Integers
 from unmet.compiled import compiled
 from unmet.simulation.battery import hours_to_taper
-from unmet.simulation.queues.base import ADMIT, LOST, Driver, Integers, Plugs, Queue, Slot
+from unmet.simulation.queues.base import ADMIT, LOST, Driver, Plugs, Queue, Slot
 
 __all__ = ["RESERVATION", "WITHIN_HOURS"]
 

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from unmet.arrays import Floats
 from unmet.demand.calendar import hour_of_week
 from unmet.models.forecaster import quantile_column
 from unmet.models.training import Training
@@ -17,7 +18,6 @@ from unmet.study.scenes import Scene
 
 __all__ = ["Baseline", "Part", "frame_of", "parts_of"]
 
-Floats = NDArray[np.float64]
 TRAIN_SHARE, FIT_SHARE = 0.8, 0.9  # of the hours: learned from, and before the test part, as the networks have them
 WEEKEND = 5 * 24  # the first hour of the week that is on a Saturday
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from unmet.arrays import Floats
 from unmet.models.training import Training
 from unmet.study.baselines.base import Baseline, frame_of, parts_of
 from unmet.study.scenes import Scene
 
 __all__ = ["SeenOverExposed", "weighted_quantiles"]
 
-Floats = NDArray[np.float64]
 LEAST_EXPOSURE = 0.02  # hours in which less could be seen say nothing
 
 

@@ -16,13 +16,13 @@ import plotly.graph_objects as go
 import polars as pl
 from numpy.typing import NDArray
 
+from unmet.arrays import Floats
 from unmet.errors import InputError
 from unmet.geo import Projection
 from unmet.views.theme import layout
 
 __all__ = ["MapLayers", "add_layers", "far_away", "map_frame", "read_layers", "region_outlines"]
 
-Floats = NDArray[np.float64]
 Outline = tuple[str, Floats]
 
 LAND, BORDER = "rgba(110, 125, 140, 0.55)", "rgba(110, 125, 140, 0.9)"  # seen on white and on black
