@@ -146,7 +146,7 @@ def test_ctrl_c_keeps_the_best_so_far_and_resume_goes_on(panel, tmp_path):
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ)
     _, said = process.communicate(timeout=300)
     assert process.returncode == 130, said
-    assert "--resume goes on" in said
+    assert "--resume continues" in said
     assert not json.loads((tmp_path / "m" / "model" / "model.json").read_text())["finished"]
     refused = unmet("fit", panel, "--out", tmp_path / "m", *options)
     assert refused.returncode == 2

@@ -161,7 +161,7 @@ def test_a_study_that_is_stopped_says_how_much_is_kept(study, tmp_path, monkeypa
     monkeypatch.setattr(executing, "perform", once)
     code, out, err = study("total", "--out", tmp_path / "s", "--queue", "first-come", "--models", "quantile", *QUICK)
     assert (code, out) == (130, "")
-    assert "Stopped: 1 of 2 runs are kept. The same command goes on from there." in err
+    assert "Stopped: 1 of 2 runs are kept. Run the same command again to resume." in err
     assert [path.stem for path in (tmp_path / "s" / "runs").iterdir()] == [run.key for run in done]
 
 

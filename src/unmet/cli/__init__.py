@@ -1,4 +1,4 @@
-"""The `unmet` command: verbs only. What they do lives in the rooms, which are imported when a verb is called."""
+"""The `unmet` command. Verbs import the rooms that do the work only when they are called, so that it starts fast."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from typing import Annotated
 import typer
 
 from unmet import __version__
-from unmet.cli import check, city, model, planning, records, report, serve, sources, study
+from unmet.cli import check, city, fit, model, planning, records, report, serve, simulation, sources
 from unmet.cli.gate import run_guarded
 from unmet.cli.help import GroupedCommand, GroupedVerbs
-from unmet.cli.options import BACKBONES, LIKELIHOODS, QUEUES, with_memory_limit
+from unmet.cli.option_groups import with_memory_limit
+from unmet.cli.options import BACKBONES, LIKELIHOODS, QUEUES
 from unmet.cli.planning_study import study_planning
+from unmet.cli.study import study_verbs
 
 __all__ = ["BACKBONES", "LIKELIHOODS", "QUEUES", "app", "main"]
 
@@ -28,21 +30,21 @@ for _heading, _verbs in (
     ("Start here", (city.demo, serve.serve)),
     ("Your records", (sources.inspect, sources.fetch, records.recover, records.panel, report.report)),
     ("What to build", (planning.plan,)),
-    ("Models of true demand", (model.fit, model.forecast, model.evaluate)),
-    ("Simulated cities", (city.trips, city.simulate)),
+    ("Models of true demand", (fit.fit, model.forecast, model.evaluate)),
+    ("Simulated cities", (city.trips, simulation.simulate)),
     ("Runs", (check.check,)),
 ):
     for _verb in _verbs:
         app.command(cls=GroupedCommand, rich_help_panel=_heading)(with_memory_limit(_verb))
-study.app.command("planning", cls=GroupedCommand)(study_planning)
-for _command in study.app.registered_commands:
+study_verbs.command("planning", cls=GroupedCommand)(study_planning)
+for _command in study_verbs.registered_commands:
     if _command.callback:
         _command.callback = with_memory_limit(_command.callback)
-app.add_typer(study.app, name="study", rich_help_panel="Research")
+app.add_typer(study_verbs, name="study", rich_help_panel="Research")
 
 
 def main() -> None:
-    """Run the command; input that cannot be used gives one sentence and exit code 2."""
+    """Run the command. Unusable input gives one sentence and exit code 2."""
     run_guarded(app, sys.argv[1:])
 
 
@@ -55,7 +57,7 @@ def _version(asked: bool) -> None:
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     pass

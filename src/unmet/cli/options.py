@@ -1,19 +1,13 @@
-"""Options that several verbs share, and the city that several of them begin with."""
+"""Options that several verbs share."""
 
 from __future__ import annotations
 
-import functools
-import inspect
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import Annotated
 
 import typer
 
 from unmet.errors import InputError
-
-if TYPE_CHECKING:
-    from unmet.city.build import City
 
 BACKBONES = (  # for help and completion, without slow imports
     "stacked", "climatology", "regression", "lightgbm", "tgcn", "mlp", "linear", "seasonal", "tgcn-adaptive",
@@ -31,33 +25,6 @@ Tables = Annotated[
                  "Parquet is always written. [csv of tables up to 100,000 rows]"),
 ]  # fmt: skip
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is at --out already.")]
-TripsFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--trips",
-        help="Your own trips: CSV, Parquet, or a folder or pattern of Parquet files. Default: the built-in city's.",
-    ),
-]
-StationsFile = Annotated[
-    Path | None, typer.Option("--stations", help="Your own stations, CSV or Parquet. Default: the built-in city's.")
-]
-Cars = Annotated[
-    int | None,
-    typer.Option(min=1, help="Cars in the city, which a penetration is a share of. Default: 571,627 for the built-in "
-                 "trips, the vehicles in the file for your own."),
-]  # fmt: skip
-TimeZone = Annotated[
-    str | None,
-    typer.Option(help="Time zone of the city's clocks. [Europe/Copenhagen for the built-in trips, UTC for your own]"),
-]
-MapTrips = Annotated[
-    list[str] | None,
-    typer.Option(metavar="NAME=COLUMN", help="Which column of --trips holds what, as vehicle_id=car."),
-]
-ScenarioFile = Annotated[
-    Path | None,
-    typer.Option("--scenario", help="Scenario file with what else holds, as `turned_away: keep`."),
-]
 StationsTable = Annotated[Path | None, typer.Option(help="Table of stations: ids, positions, plugs.")]
 FormatName = Annotated[str, typer.Option("--format", help="Format of the files; auto finds it out for each.")]
 Mapped = Annotated[
@@ -96,62 +63,6 @@ Energy = Annotated[
 ]  # fmt: skip
 
 
-def with_options(options: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a verb all the options of `options`, whose result becomes the verb's first argument."""
-    shared = _parameters(options)
-
-    def add(verb: Callable[..., None]) -> Callable[..., None]:
-        _, *own = _parameters(verb).values()
-
-        @functools.wraps(verb)
-        def run(**given: Any) -> None:
-            verb(options(**{name: given.pop(name) for name in shared}), **given)
-
-        del run.__wrapped__  # else the verb's own signature would show through
-        together = [p.replace(kind=p.KEYWORD_ONLY) for p in (*shared.values(), *own)]
-        run.__signature__ = inspect.Signature(together)  # type: ignore[attr-defined]
-        run.__annotations__ = {p.name: p.annotation for p in together}
-        return run
-
-    return add
-
-
-MaxMemory = Annotated[
-    str | None,
-    typer.Option(
-        metavar="SIZE", envvar="UNMET_MAX_MEMORY", help="Memory that data may take, as 8GB. [what is free]",
-        show_default=False, show_envvar=False,
-    ),
-]  # fmt: skip
-
-
-def with_memory_limit(verb: Callable[..., None]) -> Callable[..., None]:
-    """Give a verb the option --max-memory, which it does not have to know of."""
-    own = list(_parameters(verb).values())
-
-    @functools.wraps(verb)
-    def run(*, max_memory: str | None = None, **given: Any) -> None:
-        from unmet.memory import allow_bytes, parse_size
-
-        if max_memory is not None:
-            allow_bytes(parse_size(max_memory))
-        verb(**given)
-
-    del run.__wrapped__
-    option = inspect.Parameter("max_memory", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=MaxMemory)
-    together = [*(parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in own), option]
-    run.__signature__ = inspect.Signature(together)  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in together}
-    return run
-
-
-def _parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    # PanelChoices is imported by type checkers alone, because its import is slow.
-    hints = get_type_hints(function, localns={"PanelChoices": Any}, include_extras=True)
-    found = inspect.signature(function).parameters
-    return {name: parameter.replace(annotation=hints[name]) for name, parameter in found.items()}
-
-
 def share_option(name: str, text: str) -> float | None:
     """A share, or None if it is to be estimated."""
     if text == "auto":
@@ -179,32 +90,3 @@ def pairs_of(mapped: list[str] | None, option: str) -> dict[str, str]:
             raise InputError(f"{option} {text!r} makes no sense: give NAME=COLUMN, as vehicle_id=car.")
         pairs[name] = column
     return pairs
-
-
-def make_city(
-    trips: Path | None,
-    stations: Path | None,
-    cars: int | None,
-    time_zone: str | None,
-    seed: int,
-    map_trips: list[str] | None = None,
-    map_stations: list[str] | None = None,
-) -> City:
-    """The city to work on, with what there is to say of it."""
-    from unmet.city.build import build_city
-    from unmet.views.terminal import progress, report_set_aside, say
-
-    with progress("Building the city"):
-        city = build_city(
-            trips,
-            stations,
-            cars,
-            time_zone,
-            seed,
-            mapped=pairs_of(map_trips, "--map-trips"),
-            mapped_stations=pairs_of(map_stations, "--map-stations"),
-        )
-    for note in city.notes():
-        say(note)
-    report_set_aside(city.rejected)
-    return city

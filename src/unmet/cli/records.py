@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from unmet.cli.option_groups import with_options
 from unmet.cli.options import (
     Crs,
     Energy,
@@ -25,7 +26,6 @@ from unmet.cli.options import (
     Until,
     Waiting,
     share_option,
-    with_options,
 )
 
 if TYPE_CHECKING:

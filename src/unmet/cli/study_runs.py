@@ -1,0 +1,118 @@
+"""Running studies from the command line: progress, results and exit codes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import typer
+
+from unmet.cli.study_options import Execution, scenario_of
+from unmet.errors import InputError
+
+if TYPE_CHECKING:
+    from unmet.city.build import City
+    from unmet.study.censoring import CensoringStudy
+    from unmet.study.experiments import Experiment
+    from unmet.study.outline import Outline
+
+__all__ = ["Study", "censoring_study", "run_and_print_censoring", "run_studies"]
+
+
+class Study(NamedTuple):
+    """A study: the grid it would run, and a function that simulates its scenes."""
+
+    outline: Outline
+    make: Callable[[], Experiment]
+
+
+def run_studies(studies: Mapping[Path, Study], how: Execution) -> None:
+    """Run each study into its folder, one after the other. Exit with code 1 if any run failed."""
+    complete = [_run_study(study, out, how) for out, study in studies.items()]
+    if not all(complete):
+        raise typer.Exit(1)
+
+
+def _run_study(study: Study, out: Path, how: Execution) -> bool:
+    """Run a study, write and print its results, and return whether every run succeeded."""
+    from unmet.runs import available_cores
+    from unmet.study.execute import connected, execute
+    from unmet.study.store import Store
+    from unmet.views.study import print_plan, print_study, study_report, write_study
+    from unmet.views.terminal import progress, say, study_progress
+
+    Store(out, read_only=True)  # refuses a folder that holds something else, before any work is done
+    if how.dry_run:
+        store = Store(out, name=study.outline.name, read_only=True)
+        print_plan(study.outline, store, how.workers or available_cores(), as_json=how.as_json)
+        return True
+    if how.scheduler:
+        connected(how.scheduler).close()
+    with progress("Simulating the scenes"):
+        experiment = study.make()
+    store = Store(out, name=experiment.name, overwrite=how.overwrite)
+    try:
+        with study_progress(experiment.title) as advance:
+            done = execute(
+                experiment.runs,
+                experiment.scenes,
+                store,
+                workers=how.workers,
+                scheduler=how.scheduler,
+                on_progress=advance,
+            )
+    except KeyboardInterrupt:
+        kept = sum(store.has(run) for run in experiment.runs)
+        say(f"Stopped: {kept} of {len(experiment.runs)} runs are kept. Run the same command again to resume.")
+        raise typer.Exit(130) from None
+    report = study_report(experiment, store, done)
+    if report.cells.is_empty():
+        raise InputError(f"All runs of the study failed, as {report.failed[0]}")
+    with progress("Drawing the figures"):
+        write_study(report, out)
+    print_study(report, store, out, as_json=how.as_json)
+    return not done.failed
+
+
+def run_and_print_censoring(
+    city: City,
+    out: Path,
+    regions: int,
+    seed: int,
+    penetrations: tuple[float, ...] = (),
+    scenario: Path | None = None,
+    *,
+    overwrite: bool,
+    as_json: bool,
+) -> None:
+    """Run the study of censored hours, write it to a folder and print it."""
+    from unmet.runs import run_folder
+    from unmet.views.censoring import print_censoring, write_censoring
+    from unmet.views.terminal import progress
+
+    with run_folder(out, overwrite=overwrite) as folder:
+        study = censoring_study(city, regions, seed, penetrations, scenario)
+        with progress("Drawing the figures"):
+            write_censoring(study, folder)
+    print_censoring(study, out, as_json=as_json)
+
+
+def censoring_study(
+    city: City, regions: int, seed: int, penetrations: tuple[float, ...] = (), scenario: Path | None = None
+) -> CensoringStudy:
+    """Simulate a city under the paper's queues, with these penetrations or else the paper's."""
+    from unmet.study.censoring import run_censoring
+    from unmet.study.paper import PENETRATIONS
+    from unmet.study.paper import QUEUES as PAPER_QUEUES
+    from unmet.views.terminal import progress
+
+    shares = penetrations or PENETRATIONS
+    with progress("Simulating queues and penetrations", len(PAPER_QUEUES) * len(shares)) as advance:
+        return run_censoring(
+            city,
+            penetrations=shares,
+            regions=regions,
+            scenario=scenario_of(scenario).model_copy(update={"seed": seed}),
+            on_cell=advance,
+        )
