@@ -12,11 +12,12 @@ import pytest
 from polars.exceptions import PanicException
 
 from unmet.cli.gate import run_guarded
+from unmet.csv_files import read_frame
 from unmet.errors import InputError, printable, shortened
 from unmet.files import check_regular, parse_yaml, read_json, read_parquet, unpack
 from unmet.memory import VARIABLE, allowed_bytes, free_bytes, parse_size, require_bytes
 from unmet.simulation.scenario import read_scenario
-from unmet.tables import check, read_frame
+from unmet.tables import check_table
 from unmet.zones import checked_zone
 
 
@@ -180,7 +181,7 @@ def test_extreme_times_in_a_column_of_ids_are_set_aside():
     from unmet.city.gates import STATIONS
 
     times = pl.Series([0, 2**62, -(2**62)]).cast(pl.Datetime("us"))
-    checked = check(pl.DataFrame({"station_id": times, "lat": [1.0] * 3, "lon": [1.0] * 3}), STATIONS)
+    checked = check_table(pl.DataFrame({"station_id": times, "lat": [1.0] * 3, "lon": [1.0] * 3}), STATIONS)
     assert checked.kept["station_id"].to_list() == ["1970-01-01 00:00:00.000000"]
     assert checked.rejected["reason"].to_list() == ["is not text"] * 2
 

@@ -23,6 +23,7 @@ ORDER = [
     "runs",
     "compiled",
     "zones",
+    "csv_files",
     "tables",
     "frames",
     "geo",

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unmet.errors import InputError
-from unmet.tables import Column, RowRule, Table, as_frame, check, parse_time
+from unmet.tables import Column, RowRule, Table, as_frame, check_table, parse_time
 
 THINGS = Table(
     "things",
@@ -28,7 +28,7 @@ cells = st.one_of(st.text(max_size=8), st.integers().map(str), st.floats().map(s
 @given(st.lists(st.tuples(cells, cells, cells, cells), max_size=30))
 def test_rows_in_are_rows_kept_plus_rows_set_aside(rows):
     frame = pl.DataFrame(rows, schema=dict.fromkeys(["name", "size_km", "parts", "seen"], pl.String), orient="row")
-    checked = check(frame, THINGS)
+    checked = check_table(frame, THINGS)
     assert checked.rows_in == len(rows) == checked.kept.height + checked.rejected.height
     assert checked.kept["size_km"].is_between(0, 100).all()
     assert (checked.kept["parts"] >= 1).all()
@@ -38,7 +38,7 @@ def test_rows_in_are_rows_kept_plus_rows_set_aside(rows):
 
 
 def test_every_kind_of_bad_value_is_named():
-    checked = check(
+    checked = check_table(
         {
             "name": ["a", "", None, "d", "e", "f", "g", "h", "i"],
             "size_km": ["1", "1", "1", "x", "-1", "101", "nan", "inf", "1"],
@@ -60,15 +60,15 @@ def test_every_kind_of_bad_value_is_named():
 
 
 def test_empty_cells_take_the_default_and_are_counted():
-    checked = check({"name": ["a", "b", "c"], "size_km": [1, 2, 3], "parts": ["", None, "7"]}, THINGS)
+    checked = check_table({"name": ["a", "b", "c"], "size_km": [1, 2, 3], "parts": ["", None, "7"]}, THINGS)
     assert checked.kept["parts"].to_list() == [2, 2, 7]
     assert checked.filled == {"parts": 2}
-    assert check({"name": ["a"], "size_km": [1]}, THINGS).filled == {"parts": 1}
+    assert check_table({"name": ["a"], "size_km": [1]}, THINGS).filled == {"parts": 1}
 
 
 def test_rules_apply_in_turn_to_what_is_left():
     rule = RowRule("name", pl.col("name").is_first_distinct(), "was there before")
-    checked = check({"label": ["a", "a", "b"], "size_km": [1, 2, 3]}, THINGS, (rule,))
+    checked = check_table({"label": ["a", "a", "b"], "size_km": [1, 2, 3]}, THINGS, (rule,))
     assert checked.kept["name"].to_list() == ["a", "b"]
     assert checked.rejected.rows() == [(2, "name", "a", "was there before")]
 
@@ -85,7 +85,7 @@ def test_pandas_polars_pyarrow_and_files_give_the_same(tmp_path):
     sources = [frame, frame.lazy(), pd.DataFrame(data), pa.table(data)]
     sources += [tmp_path / name for name in ("t.csv", "t.parquet", "bom.csv", "semi.csv", "t.csv.gz")]
     for source in sources:
-        checked = check(source, THINGS)
+        checked = check_table(source, THINGS)
         assert checked.kept.rows() == [("a", 1.5, 1)]
         assert checked.rejected.height == 1
 
@@ -93,7 +93,7 @@ def test_pandas_polars_pyarrow_and_files_give_the_same(tmp_path):
 def test_every_line_is_a_row_with_its_own_number(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text('name,size_km\na,1\nb,2,3\n\n"c ""x""",4\nd\ne,-1\n"Joe,5\nf,6\n')
-    checked = check(path, THINGS)
+    checked = check_table(path, THINGS)
     assert checked.kept["name"].to_list() == ["a", 'c "x"', "f"]
     assert checked.rejected.select("line", "reason").rows() == [
         (3, "has 3 fields where the header has 2"),
@@ -108,7 +108,7 @@ def test_no_line_of_a_csv_is_lost(tmp_path_factory, lines):
     path = tmp_path_factory.mktemp("csv") / "t.csv"
     text = "name,size_km\n" + "\n".join(lines)
     path.write_bytes(text.encode())
-    checked = check(path, THINGS)
+    checked = check_table(path, THINGS)
     rows = [line for line in text.splitlines()[1:] if line.strip()]
     assert checked.rows_in == len(rows)
 
@@ -128,12 +128,12 @@ def test_a_file_that_cannot_be_read_is_one_sentence_with_a_remedy(tmp_path, cont
     path = tmp_path / "things.csv"
     path.write_bytes(content)
     with pytest.raises(InputError, match=says):
-        check(path, THINGS)
+        check_table(path, THINGS)
 
 
 def test_a_file_that_is_not_there_and_a_thing_that_is_no_table(tmp_path):
     with pytest.raises(InputError, match="no file"):
-        check(tmp_path / "nowhere.csv", THINGS)
+        check_table(tmp_path / "nowhere.csv", THINGS)
     with pytest.raises(InputError, match="not a table"):
         as_frame(42)
 
@@ -155,11 +155,11 @@ def test_times_that_are_none():
 
 def test_odd_column_types_are_refused_or_read():
     with pytest.raises(InputError, match="Boolean"):
-        check(pl.DataFrame({"name": ["a"], "size_km": [True]}), THINGS)
+        check_table(pl.DataFrame({"name": ["a"], "size_km": [True]}), THINGS)
     category = pl.DataFrame(
         {"name": ["a"], "size_km": ["1"], "__line__": [7]}, schema_overrides={"size_km": pl.Categorical}
     )
-    assert check(category, THINGS).kept["size_km"].to_list() == [1]
+    assert check_table(category, THINGS).kept["size_km"].to_list() == [1]
 
 
 def test_datetimes_with_and_without_a_zone():
@@ -180,10 +180,10 @@ def test_columns_document_themselves():
 
 def test_times_out_of_all_bounds_are_set_aside():
     far = pl.Series([0, 2**60, None]).cast(pl.Datetime("ms"))
-    checked = check({"name": ["a", "b", "c"], "size_km": [1, 1, 1], "seen": far}, THINGS)
+    checked = check_table({"name": ["a", "b", "c"], "size_km": [1, 1, 1], "seen": far}, THINGS)
     assert checked.kept["name"].to_list() == ["a", "c"]
     assert checked.rejected.select("column", "reason").rows() == [
         ("seen", "is not a time such as 2019-09-01T07:30:00Z")
     ]
-    dates = check({"name": ["a"], "size_km": [1], "seen": pl.Series(["2019-09-01"]).str.to_date()}, THINGS)
+    dates = check_table({"name": ["a"], "size_km": [1], "seen": pl.Series(["2019-09-01"]).str.to_date()}, THINGS)
     assert str(dates.kept["seen"][0]) == "2019-09-01 00:00:00+00:00"

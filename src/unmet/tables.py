@@ -6,38 +6,19 @@ that cannot be used is set aside with its line, its value and the reason: rows i
 
 from __future__ import annotations
 
-import csv
 import datetime as dt
-import io
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, Literal
 
 import polars as pl
-from polars.exceptions import PolarsError
 
+from unmet.csv_files import LINE, no_rejected, read_frame, with_lines
 from unmet.errors import InputError, shortened
-from unmet.files import COPIES, REMEDY, Unpacked, check_regular, read_parquet
-from unmet.memory import require_bytes
 
-__all__ = [
-    "LINE",
-    "UTC",
-    "Checked",
-    "Column",
-    "RowRule",
-    "Table",
-    "as_frame",
-    "check",
-    "open_file",
-    "parse_time",
-    "read_frame",
-]
+__all__ = ["UTC", "Checked", "Column", "RowRule", "Table", "as_frame", "check_every_row", "check_table", "parse_time"]
 
-LINE = "__line__"  # the line of the file a row came from
 UTC = pl.Datetime("ms", "UTC")
 _TIMES = dt.datetime(1900, 1, 1, tzinfo=dt.UTC), dt.datetime(2200, 1, 1, tzinfo=dt.UTC)  # outside it is a mistake
 
@@ -116,84 +97,7 @@ def as_frame(table: Any) -> pl.DataFrame:
     )
 
 
-@contextmanager
-def open_file(path: Path) -> Iterator[BinaryIO | None]:
-    """The bytes of a CSV, unpacked where it is gzipped; nothing where the file is Parquet, to be read by its path.
-
-    A file that is not there, is empty or is not whole gives one sentence.
-    """
-    check_regular(path)
-    try:
-        with path.open("rb") as file:
-            head = file.read(4)
-            file.seek(0)
-            if not head:
-                raise InputError(f"{path} is empty: give a CSV or Parquet file with a header.")
-            if head == b"PAR1":
-                yield None
-            elif head[:2] == b"\x1f\x8b":
-                with io.BufferedReader(Unpacked(file, path), 1 << 20) as unpacked:
-                    yield unpacked
-            else:
-                yield file
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"Cannot read {path}: {error}. Check that the file is whole.") from None
-
-
-def read_frame(path: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Read a CSV (also gzipped) or Parquet file: its rows with their line numbers, and the rows that have no shape.
-
-    Cells of a CSV stay text: the gate, not the reader, decides what they mean. Each line of it is a row.
-    """
-    try:
-        with open_file(path) as file:
-            if file is None:
-                return _with_lines(read_parquet(path), 1), _no_rejects()
-            require_bytes(COPIES * path.stat().st_size, str(path), REMEDY)
-            text = file.read().decode("utf-8-sig")
-    except (PolarsError, UnicodeDecodeError) as error:
-        reason = str(error).splitlines()[0][:200]
-        raise InputError(f"{path} is neither a CSV in UTF-8 nor a Parquet file ({reason}).") from None
-    if "\x00" in text[:100_000]:
-        raise InputError(f"{path} is a binary file: give a CSV or Parquet file.")
-    if not text.strip():
-        raise InputError(f"{path} is empty: give a CSV or Parquet file with a header.")
-    return _read_csv(text)
-
-
-def _read_csv(text: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-    lines = text.splitlines()
-    separator = max(",;\t", key=lines[0].count)
-    header = next(csv.reader(lines[:1], delimiter=separator), [])
-    if '"' not in text and all(line.count(separator) == len(header) - 1 for line in lines) and len(header) > 1:
-        frame = pl.read_csv("\n".join(lines).encode(), separator=separator, infer_schema=False, quote_char=None)
-        return _with_lines(frame, 2), _no_rejects()
-    rows, numbers, odd = [], [], []
-    for number, line in enumerate(lines[1:], start=2):
-        row = next(csv.reader([line], delimiter=separator), [])
-        if len(row) == len(header):
-            rows.append(row)
-            numbers.append(number)
-        elif line.strip():
-            reason = f"has {len(row)} fields where the header has {len(header)}"
-            odd.append((number, "", line[:200], reason))
-    columns = {name: pl.Series([row[i] for row in rows], dtype=pl.String) for i, name in enumerate(header)}
-    frame = pl.DataFrame({LINE: pl.Series(numbers, dtype=pl.UInt32)} | columns)
-    return frame, pl.DataFrame(odd, schema=_REJECTS, orient="row")
-
-
-def _with_lines(frame: pl.DataFrame, first: int) -> pl.DataFrame:
-    return frame.drop(LINE, strict=False).with_row_index(LINE, offset=first)
-
-
-_REJECTS = {"line": pl.UInt32, "column": pl.String, "value": pl.String, "reason": pl.String}
-
-
-def _no_rejects() -> pl.DataFrame:
-    return pl.DataFrame(schema=_REJECTS)
-
-
-def check(
+def check_table(
     source: Any,
     table: Table,
     rules: Sequence[RowRule] = (),
@@ -211,8 +115,8 @@ def check(
         frame, odd = read_frame(Path(source))
     else:
         name = f"The table of {table.name}"
-        frame, odd = as_frame(source), _no_rejects()
-        frame = frame if LINE in frame.columns else _with_lines(frame, 1)
+        frame, odd = as_frame(source), no_rejected()
+        frame = frame if LINE in frame.columns else with_lines(frame, 1)
     frame = _named(frame, table, name, mapped or {})
     columns = [column for column in table.columns if column.name in frame.columns]
     empty = {column.name: _empty(column.name, frame.schema[column.name]) for column in columns}
@@ -244,6 +148,20 @@ def check(
         kept = judged.filter(pl.col(_WHY).is_null())
     names = [column.name for column in table.columns if column.name in kept.columns]
     return Checked(kept.select(names), pl.concat(rejected).sort("line"), filled)
+
+
+def check_every_row(source: Any, table: Table) -> pl.DataFrame:
+    """Check a table of which every row is needed, and which needs at least one."""
+    checked = check_table(source, table)
+    if checked.rejected.height:
+        line, column, value, reason = checked.rejected.row(0)
+        raise InputError(f"{table.name.capitalize()}, line {line}: {column} {value!r} {reason}: correct the table.")
+    if checked.kept.is_empty():
+        needed = ", ".join(column.name for column in table.columns if column.required)
+        raise InputError(
+            f"The table of {table.name} has no rows: give at least one{f', with {needed}' if needed else ''}."
+        )
+    return checked.kept
 
 
 _RAW, _WHY, _EMPTY = "__raw__", "__why__", "__empty__"

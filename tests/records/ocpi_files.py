@@ -9,7 +9,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from unmet.records.formats.base import LINE, Head
+from unmet.csv_files import LINE
+from unmet.records.formats.base import Head
 
 CDR: dict[str, Any] = {
     "country_code": "BE",

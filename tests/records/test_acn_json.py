@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from unmet.csv_files import LINE
 from unmet.errors import InputError
 from unmet.records.formats import json_text
 from unmet.records.formats.acn_json import ACN_JSON
-from unmet.records.formats.base import LINE, Head, Raw
+from unmet.records.formats.base import Head, Raw
 
 SESSION: dict[str, Any] = {
     "_id": "5bc90cb9f9af8b0d7fe77cd2",

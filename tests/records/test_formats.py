@@ -25,8 +25,7 @@ def test_formats_have_names_and_the_general_one_is_last():
 
 
 def test_a_new_format_is_a_mapping(tmp_path, monkeypatch):
-    formats.format_names()
-    monkeypatch.setattr(formats, "_formats", dict(formats._formats))
+    monkeypatch.setattr(formats.FORMATS, "_parts", dict(formats.FORMATS._parts))
     mapping = Mapping(station_id="Ladepunkt", start="Beginn", end="Ende", energy_kwh="kWh", time_zone="Europe/Berlin")
     new = formats.register(table_format("ours", "our own", ("Ladepunkt", "Beginn", "Ende", "kWh"), mapping))
     assert isinstance(new, Format)

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.records.ocpi_files import CDR, CDR_230, JSON, LOCATION, head_of, odd, page
+from unmet.csv_files import LINE
 from unmet.errors import InputError
-from unmet.records.formats.base import LINE, Raw
+from unmet.records.formats.base import Raw
 from unmet.records.formats.ocpi_cdrs import OCPI_CDRS
 from unmet.records.formats.ocpi_locations import OCPI_LOCATIONS
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from unmet.records.formats.base import LINE
+from unmet.csv_files import LINE
 from unmet.records.plug_ids import overlap_share, tell_plugs_apart
 
 HOUR = 3_600_000

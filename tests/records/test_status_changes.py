@@ -10,7 +10,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unmet.records.formats.base import LINE
+from unmet.csv_files import LINE
 from unmet.records.formats.status_changes import OCCUPIED, stays_and_outages
 from unmet.records.sessions import read_sessions
 from unmet.tables import UTC

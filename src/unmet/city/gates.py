@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unmet.compiled import compiled
-from unmet.tables import Checked, Column, RowRule, Table, check
+from unmet.tables import Checked, Column, RowRule, Table, check_table
 
 __all__ = ["STATIONS", "TRIPS", "check_stations", "check_trips"]
 
@@ -68,7 +68,7 @@ def check_trips(source: Any, mapped: Mapping[str, str] | None = None) -> Checked
             "starts before the vehicle's last trip has ended",
         ),
     )
-    return check(source, TRIPS, rules, sort=("vehicle_id", "start_time", "end_time"), mapped=mapped)
+    return check_table(source, TRIPS, rules, sort=("vehicle_id", "start_time", "end_time"), mapped=mapped)
 
 
 def _follow(trips: pl.Series) -> pl.Series:
@@ -92,4 +92,4 @@ def _one_after_another(
 def check_stations(source: Any, mapped: Mapping[str, str] | None = None) -> Checked:
     """Stations with a place, a power and at least one plug; empty power and plugs take a stated default."""
     rules = (RowRule("station_id", pl.col("station_id").is_first_distinct(), "is the id of an earlier station"),)
-    return check(source, STATIONS, rules, mapped=mapped)
+    return check_table(source, STATIONS, rules, mapped=mapped)

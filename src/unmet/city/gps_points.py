@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,10 +10,11 @@ from typing import Any, BinaryIO, NamedTuple
 import polars as pl
 from polars.exceptions import PolarsError
 
+from unmet.csv_files import REJECTED, csv_header, csv_lines, csv_rows, open_file
 from unmet.errors import InputError
-from unmet.tables import Column, RowRule, Table, as_frame, check, open_file, parse_time
+from unmet.tables import Column, RowRule, Table, as_frame, check_table, parse_time
 
-__all__ = ["GPS_POINTS", "REJECTED", "PointBatch", "point_batches", "source_name", "usable_points"]
+__all__ = ["GPS_POINTS", "PointBatch", "point_batches", "source_name", "usable_points"]
 
 GPS_POINTS = Table(
     "GPS points",
@@ -33,13 +33,12 @@ _RULES = (
     RowRule("lat", _FIX, "is 0 and so is lon: the receiver had no position"),
 )
 _TYPES = (pl.String, pl.Datetime, pl.Categorical, pl.Enum, pl.Null)  # that a column may have, beside numbers
-MOST_LINE_BYTES = 1 << 20
 MOST_BATCH_BYTES = 1 << 28
-REJECTED = {"line": pl.UInt64, "column": pl.String, "value": pl.String, "reason": pl.String}
+_REJECTED = REJECTED | {"line": pl.UInt64}  # a file of points can have more than 2^32 lines
 
 
 class PointBatch(NamedTuple):
-    """Rows under the names of `GPS_POINTS`, with their lines, and rows that have no shape."""
+    """Rows under the names of `GPS_POINTS`, with their lines, and rows with a wrong number of fields."""
 
     frame: pl.DataFrame
     line: pl.Series
@@ -68,13 +67,13 @@ def usable_points(batch: PointBatch) -> tuple[pl.DataFrame, pl.DataFrame]:
     in_bounds = pl.col("lat").is_between(-90, 90) & pl.col("lon").is_between(-180, 180)
     usable = quick.select(((pl.col("vehicle_id") != "") & in_bounds & _YEARS & _FIX).fill_null(value=False)).to_series()
     if usable.all():
-        return quick, pl.DataFrame(schema=REJECTED)
+        return quick, pl.DataFrame(schema=_REJECTED)
     unusual = batch.frame.filter(~usable)
     if isinstance(dtype, pl.Datetime):  # as text, which Polars cannot make of the year 300000
         text = pl.when(_YEARS).then(pl.col("time")).dt.strftime("%+")
         other = pl.format("{} ms", pl.col("time").dt.epoch("ms"))
         unusual = unusual.with_columns(quick["time"].filter(~usable)).with_columns(time=pl.coalesce(text, other))
-    checked = check(unusual, GPS_POINTS, _RULES)
+    checked = check_table(unusual, GPS_POINTS, _RULES)
     lines = batch.line.filter(~usable)
     wrong = checked.rejected["line"] - 1
     right = pl.arange(len(lines), eager=True).is_in(wrong.cast(pl.Int64).implode()).not_()
@@ -128,47 +127,24 @@ def _counted(frames: Iterator[pl.DataFrame], names: dict[str, str]) -> Iterator[
         renamed = frame.select(pl.col(spelling).alias(name) for name, spelling in names.items())
         text = renamed.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
         line = pl.arange(done + 1, done + 1 + frame.height, dtype=pl.UInt64, eager=True)
-        yield PointBatch(text, line, pl.DataFrame(schema=REJECTED))
+        yield PointBatch(text, line, pl.DataFrame(schema=_REJECTED))
         done += frame.height
 
 
 def _csv_batches(path: Path, file: BinaryIO, rows: int, mapped: Mapping[str, str] | None) -> Iterator[PointBatch]:
-    lines_of_file = _lines(file)
+    lines_of_file = csv_lines(file)
     header = next(lines_of_file, b"")
     if b"\x00" in header:
         raise InputError(f"{path} is a binary file: give a CSV or Parquet file.")
     try:
-        text = header.decode("utf-8-sig")
+        separator, names = csv_header(header)
     except UnicodeDecodeError:
         raise InputError(f"{path} is not text in UTF-8: save it as CSV in UTF-8, or give a Parquet file.") from None
-    separator = max(",;\t", key=text.count)
-    names = next(csv.reader([text], delimiter=separator), [])
     wanted = _wanted(names, path, mapped)
     done = 1
     for lines in _limited(lines_of_file, rows):
-        yield _csv_batch(lines, done + 1, separator, len(names), wanted)
+        yield PointBatch(*csv_rows(lines, done + 1, separator, len(names), wanted))
         done += len(lines)
-
-
-def _lines(file: BinaryIO) -> Iterator[bytes]:
-    """Lines that end in LF, CR LF or, if the first one does, in CR; a line of megabytes comes in pieces."""
-    first = file.readline(MOST_LINE_BYTES)
-    if b"\r" not in first.rstrip(b"\r\n"):
-        yield first
-        yield from iter(lambda: file.readline(MOST_LINE_BYTES), b"")
-        return
-    rest = first
-    while True:
-        *lines, rest = rest.split(b"\r")
-        yield from (line + b"\n" for line in lines)
-        if len(rest) > MOST_LINE_BYTES:
-            yield rest
-            rest = b""
-        if not (more := file.read(MOST_LINE_BYTES)):
-            break
-        rest += more
-    if rest:
-        yield rest
 
 
 def _limited(lines: Iterator[bytes], rows: int) -> Iterator[list[bytes]]:
@@ -183,52 +159,6 @@ def _limited(lines: Iterator[bytes], rows: int) -> Iterator[list[bytes]]:
             batch, size = [], 0
     if batch:
         yield batch
-
-
-def _csv_batch(lines: list[bytes], first: int, separator: str, width: int, wanted: dict[str, int]) -> PointBatch:
-    """A batch of lines of a CSV; each line is a row, and judged by itself, so that batches make no difference."""
-    text = b"".join(lines)
-    separators = separator.encode()
-    plain = b'"' not in text and text.count(b"\r") == text.count(b"\r\n") and _is_utf8(text)
-    if plain and all(line.count(separators) == width - 1 for line in lines):
-        columns = sorted(wanted.values())
-        frame = pl.read_csv(
-            text, has_header=False, separator=separator, quote_char=None, infer_schema=False, columns=columns
-        )
-        frame.columns = sorted(wanted, key=wanted.__getitem__)
-        line = pl.arange(first, first + len(lines), dtype=pl.UInt64, eager=True)
-        return PointBatch(frame.select(*wanted), line, pl.DataFrame(schema=REJECTED))
-    rows = _fields(lines, separator)
-    fits = [i for i, row in enumerate(rows) if len(row) == width]
-    cells = {name: pl.Series([rows[i][j] or None for i in fits], dtype=pl.String) for name, j in wanted.items()}
-    odd = []
-    for i, row in enumerate(rows):
-        if len(row) != width and lines[i].strip():
-            reason = f"has {len(row)} fields where the header has {width}" if row else "is no CSV in UTF-8"
-            odd.append((first + i, "", lines[i].decode(errors="replace").strip()[:200], reason))
-    line = pl.Series([first + i for i in fits], dtype=pl.UInt64)
-    return PointBatch(pl.DataFrame(cells), line, pl.DataFrame(odd, schema=REJECTED, orient="row"))
-
-
-def _fields(lines: list[bytes], separator: str) -> list[list[str]]:
-    """The fields of each line by itself; none where it cannot be read."""
-    try:
-        rows = list(csv.reader((line.decode() for line in lines), delimiter=separator))
-        if len(rows) == len(lines):  # no quote went on over the end of a line
-            return rows
-        if len(lines) == 1:
-            return [[]]
-    except (UnicodeDecodeError, csv.Error):
-        if len(lines) == 1:
-            return [[]]
-    return [_fields([line], separator)[0] for line in lines]
-
-
-def _is_utf8(text: bytes) -> bool:
-    try:
-        return text.isascii() or bool(text.decode())
-    except UnicodeDecodeError:
-        return False
 
 
 def _wanted(names: Sequence[str], source: Any, mapped: Mapping[str, str] | None = None) -> dict[str, int]:

@@ -40,7 +40,7 @@ def forecast(
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Forecast true demand for the hours after the end of a panel, with intervals for hours, days and their sum."""
-    from unmet.demand.stored import read_panel
+    from unmet.demand.stored import read_panel, write_table
     from unmet.errors import InputError
     from unmet.models.direct.forecaster import DirectForecaster
     from unmet.models.series import read_series
@@ -62,7 +62,7 @@ def forecast(
             from unmet.models.updating import updated_table
 
             table = updated_table(panel, update)
-            table.write_parquet(folder / "panel.parquet")
+            write_table(table, folder)
         drawn = None
         if isinstance(fitted, DirectForecaster):
             expected = fitted.forecast(table, hours, future).hours

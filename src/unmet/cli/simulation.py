@@ -146,14 +146,13 @@ def simulate(
 
 def _write_panel(folder: Path, city: City, outcome: Outcome, regions: Regions) -> None:
     """Write the panel of a simulation's records, with the demand that they do not show."""
-    from unmet.demand.stored import write_regions
+    from unmet.demand.stored import write_table
     from unmet.study.scenes import simulated_records
     from unmet.views.terminal import progress
 
     with progress("Estimating lost demand from the records alone"):
         table = simulated_records(outcome, outcome.stations, regions, city)
-    table.write_parquet(folder / "panel.parquet")
-    write_regions(regions, city.time_zone, folder)
+    write_table(table, folder, regions, city.time_zone)
 
 
 def _stream(

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 import polars as pl
 
+from unmet.csv_files import read_frame
 from unmet.demand.market import Market
 from unmet.demand.panel import Panel, PanelTables
 from unmet.demand.regions import Regions
@@ -19,12 +20,22 @@ from unmet.errors import InputError
 from unmet.files import read_json, read_parquet
 from unmet.records.formats.base import OUTAGES
 from unmet.runs import run_folder, write_json
-from unmet.tables import UTC, read_frame
+from unmet.tables import UTC
 from unmet.zones import checked_zone
 
-__all__ = ["StoredPanel", "holds_panel", "load_panel", "read_panel", "save_panel", "write_panel", "write_regions"]
+__all__ = [
+    "StoredPanel",
+    "holds_panel",
+    "load_panel",
+    "read_panel",
+    "save_panel",
+    "with_measures",
+    "write_panel",
+    "write_table",
+]
 
 ABOUT = "panel.json"
+PANEL_FILE = "panel.parquet"
 TEXT, NUMBER = pl.String(), pl.Float64()
 SCHEMAS: dict[str, dict[str, Any]] = {
     "panel": {
@@ -79,8 +90,13 @@ class StoredPanel:
     time_zone: str | None
 
 
-def write_regions(regions: Regions, time_zone: str, folder: Path) -> None:
-    """Write what a panel's table does not hold beside it: where its regions are, and its time zone."""
+def write_table(
+    table: pl.DataFrame, folder: Path, regions: Regions | None = None, time_zone: str | None = None
+) -> None:
+    """Write the table of a panel without its sessions, and if known the positions of its regions and its time zone."""
+    table.write_parquet(folder / PANEL_FILE)
+    if regions is None or time_zone is None:
+        return
     regions.centres.write_parquet(folder / "regions.parquet")
     write_json(folder / ABOUT, {"time_zone": time_zone})
 
@@ -91,9 +107,9 @@ def read_panel(path: Path) -> StoredPanel:
         raise InputError(f"There is no panel at {path}: give a folder that `unmet panel` wrote, or a file.")
     if path.is_file():
         return StoredPanel(path, read_frame(path)[0], None, None)
-    source = path / "panel.parquet"
+    source = path / PANEL_FILE
     if not source.is_file():
-        raise InputError(f"{path} holds no panel.parquet: give a folder that `unmet panel` or `unmet simulate` wrote.")
+        raise InputError(f"{path} holds no {PANEL_FILE}: give a folder that `unmet panel` or `unmet simulate` wrote.")
     table, _ = read_frame(source)
     try:
         regions = read_parquet(path / "regions.parquet") if (path / "regions.parquet").is_file() else None
@@ -132,13 +148,31 @@ def save_panel(panel: Panel, folder: Path | str, *, overwrite: bool = False) -> 
         write_panel(panel, draft)
 
 
-def write_panel(panel: Panel, folder: Path) -> None:
-    """Write the tables of a panel and `panel.json` into a folder that exists."""
+def with_measures(stations: pl.DataFrame, estimated: pl.DataFrame) -> pl.DataFrame:
+    """A panel's stations with the columns that an estimate adds, from the estimate's table of stations."""
+    measured = estimated.select("station_id", *(name for name in estimated.columns if name in MEASURES))
+    return stations.select(pl.exclude(MEASURES)).join(
+        measured, on="station_id", how="left", maintain_order="left", validate="1:1"
+    )
+
+
+def write_panel(
+    panel: Panel,
+    folder: Path,
+    *,
+    table: pl.DataFrame | None = None,
+    stations: pl.DataFrame | None = None,
+    sites: pl.DataFrame | None = None,
+) -> None:
+    """Write the tables of a panel and `panel.json` into a folder that exists.
+
+    `table`, `stations` and `sites` replace the panel's own: they have further columns, which an estimate adds.
+    """
     tables = {
-        "panel": panel.table,
+        "panel": panel.table if table is None else table,
         "sessions": panel.sessions,
-        "stations": panel.stations,
-        "sites": panel.sites,
+        "stations": panel.stations if stations is None else stations,
+        "sites": panel.sites if sites is None else sites,
         "regions": panel.regions.centres,
         "everyone": panel.everyone.join(
             panel.regions.of_station, on="station_id", how="left", maintain_order="left", validate="1:1"

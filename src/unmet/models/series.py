@@ -13,10 +13,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unmet.arrays import Floats
+from unmet.csv_files import read_frame
 from unmet.demand.calendar import hour_of_week, hours_between
 from unmet.errors import InputError
 from unmet.models.draws import BEFORE, DRAWS, draw_by_day, read_draws
-from unmet.tables import Column, RowRule, Table, as_frame, check, read_frame
+from unmet.tables import Column, RowRule, Table, as_frame, check_table
 
 __all__ = ["PANEL", "POSITIONS", "Series", "read_ahead", "read_positions", "read_series", "with_lost"]
 
@@ -157,7 +158,7 @@ def read_series(
         for name in dict.fromkeys(wanted)
         if name not in known
     )
-    checked = check(frame, Table("panel", (*PANEL.columns, *more)), _RULES, sort=("unique_id", "ds"))
+    checked = check_table(frame, Table("panel", (*PANEL.columns, *more)), _RULES, sort=("unique_id", "ds"))
     if checked.kept.is_empty():
         raise InputError("The panel has no row that can be used: it needs unique_id, ds (a full hour) and y (kWh).")
     rejected = checked.rejected if shapeless is None else pl.concat([checked.rejected, shapeless]).sort("line")
@@ -285,7 +286,7 @@ def _bounds(rows: pl.DataFrame, y: Floats) -> tuple[Floats, Floats]:
 
 def read_positions(positions: Any, names: Sequence[str]) -> Floats:
     """Latitude and longitude [degree] of the named regions, (regions, 2)."""
-    kept = check(positions, POSITIONS).kept
+    kept = check_table(positions, POSITIONS).kept
     found = {name: (lat, lon) for name, lat, lon in kept.iter_rows()}
     missing = [name for name in names if name not in found]
     if missing:

@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from unmet.csv_files import read_frame
 from unmet.demand.calendar import whole_days
 from unmet.demand.panel import Panel
 from unmet.demand.stored import holds_panel, load_panel, read_panel
@@ -16,7 +17,7 @@ from unmet.errors import InputError
 from unmet.estimation.lost_demand import LostDemand
 from unmet.estimation.panel_table import panel_table
 from unmet.records.sessions import read_sessions
-from unmet.tables import as_frame, read_frame
+from unmet.tables import as_frame
 
 __all__ = ["updated_table"]
 

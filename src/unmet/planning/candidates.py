@@ -20,7 +20,7 @@ from unmet.geo import Projection, haversine_km
 from unmet.planning.changes import World, attraction
 from unmet.planning.drivers import Truth, in_order
 from unmet.planning.gains import Curve, Supply, power_curve
-from unmet.tables import Column, Table, check
+from unmet.tables import Column, Table, check_every_row
 
 __all__ = [
     "CANDIDATES", "Attracted", "Candidates", "given_candidates", "prefers", "proposed_candidates",
@@ -78,13 +78,7 @@ class Attracted:
 
 def given_candidates(source: Any, sites: pl.Series) -> Candidates:
     """Candidates of a file or a frame; every row must be usable."""
-    checked = check(source, CANDIDATES)
-    if checked.rejected.height:
-        line, column, value, reason = checked.rejected.row(0)
-        raise InputError(f"Candidates, line {line}: {column} {value!r} {reason}: mend the table of candidates.")
-    table = checked.kept
-    if table.is_empty():
-        raise InputError("The table of candidates has no rows: give at least one with name, lat and lon.")
+    table = check_every_row(source, CANDIDATES)
     if table["name"].is_duplicated().any() or set(table["name"]) & set(sites):
         raise InputError("Two candidates, or a candidate and a site, have the same name: give each its own.")
     most = table["most_plugs"].to_list() if "most_plugs" in table.columns else [None] * table.height

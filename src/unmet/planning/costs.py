@@ -18,7 +18,7 @@ import polars as pl
 
 from unmet.arrays import Floats
 from unmet.errors import InputError
-from unmet.tables import Column, Table, check
+from unmet.tables import Column, Table, check_every_row
 
 __all__ = ["COSTS", "WEEKS_A_YEAR", "Costs", "Money", "given_costs", "read_costs"]
 
@@ -96,13 +96,7 @@ def read_costs(source: Any, sites: pl.Series) -> pl.DataFrame:
         source: file or frame with the columns of `COSTS`.
         sites: ids of the sites.
     """
-    checked = check(source, COSTS)
-    if checked.rejected.height:
-        line, column, value, reason = checked.rejected.row(0)
-        raise InputError(f"Costs, line {line}: {column} {value!r} {reason}: mend the table of costs.")
-    table = checked.kept
-    if table.is_empty():
-        raise InputError("The table of costs has no rows: give at least one, with plug_cost.")
+    table = check_every_row(source, COSTS)
     if "site_id" in table.columns:
         named = table["site_id"].drop_nulls()
         if unknown := [name for name in named if name and name not in set(sites)]:

@@ -17,9 +17,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from unmet.csv_files import LINE, REJECTED
 from unmet.errors import InputError
 from unmet.records.cleaning import FILE
-from unmet.records.formats.base import LINE, REJECTED, Raw
+from unmet.records.formats.base import Raw
 from unmet.records.one_file import Looked, OneFile, Reading, look_at, read_one
 from unmet.records.sources import Source
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from unmet.csv_files import LINE, REJECTED
 from unmet.records.durations import read_durations
 from unmet.records.evidence import Finding
-from unmet.records.formats.base import LINE, REJECTED
 from unmet.records.mapping import Mapping
 from unmet.records.outliers import FAR_AWAY
 from unmet.records.time_cells import join_cells

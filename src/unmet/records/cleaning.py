@@ -14,7 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unmet.compiled import compiled
-from unmet.records.formats.base import LINE
+from unmet.csv_files import LINE
 from unmet.records.outliers import FAR_AWAY, far_away
 from unmet.tables import UTC
 

@@ -8,9 +8,9 @@ from collections.abc import Collection
 
 import polars as pl
 
+from unmet.csv_files import LINE
 from unmet.errors import InputError
 from unmet.records.cells import IDS
-from unmet.records.formats.base import LINE
 from unmet.records.formats.generic import ALIASES, are_times_of_day, plain_name
 from unmet.records.mapping import Mapping
 from unmet.records.times import read_times

@@ -8,10 +8,10 @@ from typing import Any
 import polars as pl
 import yaml
 
+from unmet.csv_files import LINE
 from unmet.errors import InputError
 from unmet.records.cells import REASONS
 from unmet.records.columns import suggested
-from unmet.records.formats.base import LINE
 from unmet.records.mapping import Mapping
 from unmet.records.one_file import NO_ROWS, OneFile, Reading, final_mapping, look_at, read_one, with_zone
 from unmet.records.sources import Source, find_sources

@@ -9,12 +9,13 @@ from typing import Any
 
 import polars as pl
 
+from unmet.csv_files import LINE, REJECTED
 from unmet.errors import InputError
 from unmet.records.cells import IDS, type_cells
 from unmet.records.columns import check_columns, quoted
 from unmet.records.evidence import Finding
 from unmet.records.formats import format_named, recognise
-from unmet.records.formats.base import LINE, REJECTED, Raw
+from unmet.records.formats.base import Raw
 from unmet.records.formats.files import read_head
 from unmet.records.formats.generic import energy_factor, guess_mapping, plain_name
 from unmet.records.mapping import Mapping, mapping_from

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from unmet.records.formats.base import OUTAGES
-from unmet.tables import Checked, Column, RowRule, Table, check
+from unmet.tables import Checked, Column, RowRule, Table, check_table
 
 __all__ = ["OUTAGE_TABLE", "check_outages", "merge_outages"]
 
@@ -28,7 +28,7 @@ def check_outages(source: Any, stations: pl.Series) -> Checked:
         RowRule("end", pl.col("end") > pl.col("start"), "is not after the start"),
         RowRule("station_id", pl.col("station_id").is_in(stations.implode()), "is none of the stations"),
     )
-    checked = check(source, OUTAGE_TABLE, rules)
+    checked = check_table(source, OUTAGE_TABLE, rules)
     kept = checked.kept
     if "plug_id" not in kept.columns:
         kept = kept.with_columns(pl.lit(None, pl.String).alias("plug_id"))

@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unmet.compiled import compiled
-from unmet.records.formats.base import LINE
+from unmet.csv_files import LINE
 from unmet.records.ordering import numbers_of, stable_order
 
 __all__ = ["overlap_share", "tell_plugs_apart"]

@@ -15,6 +15,7 @@ from typing import Any
 
 import polars as pl
 
+from unmet.csv_files import LINE, REJECTED
 from unmet.errors import InputError
 from unmet.frames import POLARS, Frame, frame_type_of, to_frame_type
 from unmet.records.batches import Batch, read_batches
@@ -22,7 +23,7 @@ from unmet.records.cells import REASONS
 from unmet.records.cleaning import FILE, Cleaned, clean
 from unmet.records.crowded import crowded_note
 from unmet.records.evidence import Finding, in_short
-from unmet.records.formats.base import LINE, OUTAGES, REJECTED
+from unmet.records.formats.base import OUTAGES
 from unmet.records.mapping import Mapping
 from unmet.records.one_file import Reading
 from unmet.records.outages import merge_outages

@@ -6,8 +6,8 @@ from collections.abc import Collection
 
 import polars as pl
 
+from unmet.csv_files import LINE
 from unmet.records.columns import candidates, quoted
-from unmet.records.formats.base import LINE
 from unmet.records.formats.generic import plain_name
 from unmet.tables import Table
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import polars as pl
 
+from unmet.csv_files import LINE
 from unmet.errors import InputError
-from unmet.records.formats.base import LINE
 from unmet.records.formats.files import read_head, read_table
 from unmet.records.positions import X_NAMES, Y_NAMES, in_degrees
 from unmet.records.station_columns import guess_station_columns, known_columns, station_hints, unused_note
-from unmet.tables import Checked, Column, RowRule, Table, as_frame, check
+from unmet.tables import Checked, Column, RowRule, Table, as_frame, check_table
 
 __all__ = ["KEPT_WITHOUT", "STATIONS", "check_stations"]
 
@@ -105,7 +105,7 @@ def check_stations(
     frame, notes = in_degrees(_with_points(frame), crs, name)
     notes += [unused] if unused else []
     rules = (RowRule("station_id", pl.col("station_id").is_first_distinct(), "is the id of an earlier station"),)
-    checked = check(frame, STATIONS, rules)
+    checked = check_table(frame, STATIONS, rules)
     # A station of which another cell cannot be used is still a station: it keeps its id, and the cell is listed.
     rows = checked.rejected.filter(pl.col("column") != "station_id")["line"].cast(pl.Int64) - 1
     again = _without_odd_cells(frame[rows.to_list()])
@@ -155,7 +155,7 @@ def _with_points(frame: pl.DataFrame) -> pl.DataFrame:
 
 def _without_odd_cells(frame: pl.DataFrame) -> pl.DataFrame:
     """Stations without the cells that cannot be used: what else is known of them stays."""
-    checked = check(frame, STATIONS)
+    checked = check_table(frame, STATIONS)
     kept = [checked.kept]
     for (name,), odd in checked.rejected.filter(pl.col("column") != "station_id").group_by(
         "column", maintain_order=True

@@ -28,6 +28,7 @@ import pyarrow.parquet as pq
 from unmet.city.build import City
 from unmet.city.gates import MOST_KMH, check_stations, check_trips
 from unmet.city.stations import synthetic_stations
+from unmet.csv_files import LINE
 from unmet.errors import InputError
 from unmet.files import check_regular
 from unmet.geo import nearest_stations
@@ -48,7 +49,7 @@ from unmet.simulation.simulate import (
     rules_of,
     vehicles_table,
 )
-from unmet.tables import LINE, UTC
+from unmet.tables import UTC
 from unmet.zones import checked_zone
 
 __all__ = ["Sizes", "Streamed", "files_to_stream", "find_trip_files", "stream_simulation", "write_streamed_run"]

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from unmet import __version__
-from unmet.demand.stored import MEASURES, write_panel
+from unmet.demand.stored import with_measures, write_panel
 from unmet.estimation.tables import station_hour_table
 from unmet.runs import write_json
 from unmet.views.figures import PANEL_FIGURES
@@ -63,17 +63,11 @@ def write_panel_page(
         records: what became of the rows that were read.
         folder: to write to.
     """
-    write_panel(report.panel, folder)
-    measured = report.stations.select("station_id", *(name for name in report.stations.columns if name in MEASURES))
-    stations = report.panel.stations.select(pl.exclude(MEASURES)).join(
-        measured, on="station_id", how="left", maintain_order="left", validate="1:1"
-    )
-    stations.write_parquet(folder / "stations.parquet")
+    stations = with_measures(report.panel.stations, report.stations)
+    write_panel(report.panel, folder, table=report.table, stations=stations, sites=report.sites)
     flat = stations.select(pl.exclude(pl.List, pl.Struct, pl.Array))
     spreadsheet_safe(flat).write_csv(folder / "stations.csv")
-    report.sites.write_parquet(folder / "sites.parquet")
     spreadsheet_safe(report.sites).write_csv(folder / "sites.csv")
-    report.table.write_parquet(folder / "panel.parquet")
     for name, table in ((BY_REGION, report.regions), (WEEKS, report.weeks), (SENSITIVITY, report.sensitivity)):
         table.write_parquet(folder / f"{name}.parquet")
         table.write_csv(folder / f"{name}.csv")

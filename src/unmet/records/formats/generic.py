@@ -14,7 +14,7 @@ from unmet.records.formats.files import read_table
 from unmet.records.formats.json_text import Reject, flat_cells, read_members, rejected_frame, text_frame
 from unmet.records.mapping import Mapping
 
-__all__ = ["ALIASES", "FORMAT", "are_times_of_day", "energy_factor", "guess_mapping", "plain_name", "read_json"]
+__all__ = ["ALIASES", "GENERIC", "are_times_of_day", "energy_factor", "guess_mapping", "plain_name", "read_json_table"]
 
 _WORDS = {  # as `plain_name` gives them, the best first; English, then German, French, Italian, Spanish and others
     "start": "start,sessionstart,connectionstart,connectstart,plugin,pluginstart,transactionstart,arrival,begin,"
@@ -164,14 +164,14 @@ def _read(head: Head) -> Raw:
     if head.kind != "json":
         sessions, rejected = read_table(head)
     else:
-        sessions, rejected = read_json(head)
+        sessions, rejected = read_json_table(head)
     return Raw(guess_mapping(sessions.drop("__line__")), sessions=sessions, rejected=rejected)
 
 
 _ENVELOPES = ("data", "_items", "items", "results", "records", "sessions", "transactions", "value")
 
 
-def read_json(head: Head) -> tuple[pl.DataFrame, pl.DataFrame]:
+def read_json_table(head: Head) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The objects of a JSON file as rows: of an array, of the list in an envelope, or one a line."""
     inside = re.match(rf'\s*\{{.{{0,2000}}?"({"|".join(_ENVELOPES)})"\s*:\s*\[', head.text, re.DOTALL)
     rejects: list[Reject] = []
@@ -187,4 +187,4 @@ def read_json(head: Head) -> tuple[pl.DataFrame, pl.DataFrame]:
     return sessions, rejected_frame(rejects)
 
 
-FORMAT = Format("generic", "any table of sessions (CSV, Excel, Parquet or JSON)", _matches, _read)
+GENERIC = Format("generic", "any table of sessions (CSV, Excel, Parquet or JSON)", _matches, _read)

@@ -15,9 +15,9 @@ import polars as pl
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 from pydantic_core import PydanticCustomError
 
+from unmet.csv_files import LINE, REJECTED
 from unmet.errors import InputError
 from unmet.files import check_regular
-from unmet.records.formats.base import LINE, REJECTED
 
 __all__ = ["Member", "Reject", "Scalar", "flat_cells", "problem", "read_members", "rejected_frame", "text_frame"]
 

@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 from pydantic import ValidationError
 
+from unmet.csv_files import LINE
 from unmet.records.formats.base import Format, Head, Raw
 from unmet.records.formats.json_text import (
     Member,
@@ -26,7 +27,6 @@ from unmet.records.formats.json_text import (
 )
 from unmet.records.formats.ocpi import Coordinates, Identifier, ocpi_members, operator_code, utc_time
 from unmet.records.mapping import Mapping
-from unmet.tables import LINE
 
 __all__ = ["OCPI_CDRS"]
 

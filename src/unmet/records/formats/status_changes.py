@@ -15,9 +15,10 @@ from dataclasses import replace
 
 import polars as pl
 
-from unmet.records.formats.base import LINE, OUTAGES, Format, Head, Raw
+from unmet.csv_files import LINE
+from unmet.records.formats.base import OUTAGES, Format, Head, Raw
 from unmet.records.formats.files import read_table
-from unmet.records.formats.generic import read_json
+from unmet.records.formats.generic import read_json_table
 from unmet.records.formats.ocpi_locations import OCPI_LOCATIONS, OUT, location_changes
 from unmet.records.mapping import Mapping
 from unmet.records.outages import merge_outages
@@ -62,7 +63,7 @@ def _has_energy(names: list[str]) -> bool:
 
 
 def _read(head: Head) -> Raw:
-    frame, rejected = read_json(head) if head.kind == "json" else read_table(head)
+    frame, rejected = read_json_table(head) if head.kind == "json" else read_table(head)
     found = _columns(frame.columns)
     (clock,), _, _ = read_times([frame[found["time"]]])
     changes = frame.select(

@@ -19,4 +19,4 @@ def _read(head: Head) -> Raw:
     return Raw(Mapping(), sessions=sessions, rejected=rejected, are_arrivals=head.kind == "parquet")
 
 
-FORMAT = Format("unmet", "sessions.parquet of a run (Parquet or CSV)", _matches, _read)
+UNMET = Format("unmet", "sessions.parquet of a run (Parquet or CSV)", _matches, _read)
