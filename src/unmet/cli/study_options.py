@@ -43,7 +43,7 @@ ScenarioFile = Annotated[
 class GridOptions:
     """The models of a study, and how often each is trained."""
 
-    models: tuple[str, ...]  # empty: the default models
+    models: tuple[str, ...] | None  # None: the default models
     backbones: tuple[str, ...]
     runs: int
     seed: int
@@ -61,7 +61,7 @@ class GridOptions:
             epochs=self.epochs,
             scenario=scenario_of(scenario),
         )
-        return replace(base, models=self.models) if self.models else base
+        return base if self.models is None else replace(base, models=self.models)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def grid_options(
 
     if preset not in PRESETS:
         raise InputError(f"There is no preset {preset!r}: choose one of {', '.join(PRESETS)}.")
-    return GridOptions(_names(models or ""), _names(backbones), runs or PRESETS[preset], seed, epochs)
+    return GridOptions(_names(models) if models else None, _names(backbones), runs or PRESETS[preset], seed, epochs)
 
 
 def execution_options(
