@@ -15,7 +15,7 @@ import polars as pl
 
 from unmet.city.build import build_city
 from unmet.models.training import Training
-from unmet.study.cells import perform, plan
+from unmet.study.cells import perform, plan_runs
 from unmet.study.paper import COMPETITION, MARKET_SHARES
 from unmet.study.scenes import Sampling, Scene, competition_scenes
 
@@ -70,7 +70,7 @@ def main() -> None:
     for title, (scenes, training) in ways.items():
         cells = []
         for scene in scenes:
-            runs = plan([scene], MODELS, ["tgcn"], 1, 1, training=training)
+            runs = plan_runs([scene], MODELS, ["tgcn"], 1, 1, training=training)
             unaware, aware = (perform(run, scene).row["tilted_loss_true"] for run in runs)
             cells += [f"{unaware:.2f}", f"{aware:.2f}", f"{100 * (1 - aware / unaware):.0f} %"]
         lines.append(f"| {title} | " + " | ".join(cells) + " |")

@@ -14,7 +14,7 @@ import numpy as np
 
 from unmet.city.build import City, build_city
 from unmet.simulation.scenario import Curve, Scenario, TurnedAway
-from unmet.study.cells import perform, plan
+from unmet.study.cells import perform, plan_runs
 from unmet.study.censoring import run_censoring
 from unmet.study.paper import CENSORED_HOURS_PERCENT, PENETRATIONS, QUEUES, TILTED_LOSS
 from unmet.study.scenes import total_scenes
@@ -66,7 +66,7 @@ def rows(reading: Reading) -> tuple[list[str], list[str]]:
 def losses(city: City, reading: Reading) -> list[str]:
     """Tilted losses of the models at first-come 5 %."""
     (scene,) = total_scenes(city, ["first-come"], [0.05], base=reading.scenario, estimated=False)
-    return [f"{perform(run, scene).row['tilted_loss']:.3f}" for run in plan([scene], MODELS, ["tgcn"], 1, 1)]
+    return [f"{perform(run, scene).row['tilted_loss']:.3f}" for run in plan_runs([scene], MODELS, ["tgcn"], 1, 1)]
 
 
 def main() -> None:

@@ -24,7 +24,7 @@ from unmet.models.encoding import Encoding
 from unmet.models.forecaster import Forecaster
 from unmet.models.graph import Graph, region_graph
 from unmet.models.likelihoods import LIKELIHOODS
-from unmet.models.network import Network
+from unmet.models.network import ForecastNetwork
 from unmet.models.series import read_positions, read_series
 from unmet.models.training import Task, Training
 
@@ -53,7 +53,7 @@ def _passes(panel: pl.DataFrame, positions: pl.DataFrame) -> list[Result]:
     graph = region_graph(read_positions(positions, series.names), len(series.names))
 
     def one_pass(training: Training) -> float:
-        network = Network(BACKBONES.named("tgcn")(encoding.shape(168), Graph(graph)), likelihood.outputs)
+        network = ForecastNetwork(BACKBONES.named("tgcn")(encoding.shape(168), Graph(graph)), likelihood.outputs)
         task = Task(data, encoding, likelihood, 168, 1, train_hours, fit_hours, replace(training, epochs=1))
         begun = time.perf_counter()
         trainer.train(network, task, 1)

@@ -102,9 +102,9 @@ def _read_trips(path: Path) -> object:
 
 
 def _read_stations(path: Path) -> object:
-    from unmet.city.gates import check_stations
+    from unmet.city.gates import check_city_stations
 
-    return check_stations(path)
+    return check_city_stations(path)
 
 
 def _read_points(path: Path) -> object:

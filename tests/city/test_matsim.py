@@ -13,7 +13,7 @@ from tests.city.matsim_scenario import CRS, EAST, NORTH, SPACING, write_scenario
 from unmet.city.build import build_city
 from unmet.city.export import MatsimSource, write_matsim
 from unmet.city.matsim import MatsimDay, read_chargers, read_matsim_trips
-from unmet.city.matsim.network import read_network
+from unmet.city.matsim.network import read_road_network
 from unmet.demand.regions import kmeans_regions
 from unmet.errors import InputError
 from unmet.estimation.simulated import estimate_simulated
@@ -45,7 +45,7 @@ def test_plans_become_trips_at_their_places_and_local_times(files):
 
 
 def test_events_need_the_network_for_places_and_give_its_lengths(files):
-    network = read_network(files["network"])
+    network = read_road_network(files["network"])
     made = read_matsim_trips(files["events"], CRS, MatsimDay(), network)
     plans = read_matsim_trips(files["plans"], CRS, MatsimDay())
     assert made.trips.height == plans.trips.height // 2  # only mornings are in the events
@@ -55,7 +55,7 @@ def test_events_need_the_network_for_places_and_give_its_lengths(files):
 
 
 def test_chargers_stand_on_their_links(files):
-    network = read_network(files["network"])
+    network = read_road_network(files["network"])
     stations = read_chargers(files["chargers"], network, CRS)
     assert stations["plugs"].to_list() == [6, 6, 6]
     assert stations["power_kw"].unique().to_list() == [22.0]

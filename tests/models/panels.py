@@ -13,7 +13,7 @@ from unmet.models.encoding import Encoding
 from unmet.models.forecaster import Forecaster
 from unmet.models.graph import region_graph
 from unmet.models.likelihoods import LIKELIHOODS
-from unmet.models.seeds import Job
+from unmet.models.seeds import TrainingJob
 from unmet.models.series import read_series
 from unmet.models.training import Task, Training
 
@@ -91,9 +91,9 @@ def small_job(
     likelihood: str = "censored-quantile",
     horizon: int = 24,
     training: Training = Training(epochs=3),  # noqa: B008 (it is frozen)
-) -> Job:
+) -> TrainingJob:
     """What `train` and `train_seeds` need: the first 320 hours to learn from, 40 more to stop by."""
     series = read_series(small_panel() if panel is None else panel)
     encoding = Encoding.of(series, 320, "UTC", marks_unknown=horizon > 1)
     task = Task(encoding.encode(series), encoding, LIKELIHOODS.named(likelihood)(), LAGS, horizon, 320, 360, training)
-    return Job(task, BACKBONES.named(backbone), region_graph(None, len(series.names)))
+    return TrainingJob(task, BACKBONES.named(backbone), region_graph(None, len(series.names)))

@@ -9,7 +9,7 @@ import torch
 from tests.models.panels import LAGS, OURS, small_job
 from unmet.models.backbones import BACKBONES, Backbone, Inputs, Shape
 from unmet.models.graph import Graph, adjacency, region_graph
-from unmet.models.network import Network
+from unmet.models.network import ForecastNetwork
 
 HOURS, BATCH, NODES, PAST, FEATURES = 40, 2, 4, 2, 7
 
@@ -22,7 +22,7 @@ def network(backbone, lags=LAGS, outputs=3, seed=1):
     rng = np.random.default_rng(seed)
     graph = Graph(adjacency(rng.uniform(55.6, 55.65, NODES), rng.uniform(12.5, 12.55, NODES)))
     torch.manual_seed(seed)
-    return Network(BACKBONES.named(backbone)(Shape(NODES, FEATURES, PAST, lags), graph), outputs).eval()
+    return ForecastNetwork(BACKBONES.named(backbone)(Shape(NODES, FEATURES, PAST, lags), graph), outputs).eval()
 
 
 def inputs(hours=HOURS, seed=2):
@@ -148,7 +148,7 @@ def test_forecasts_from_an_origin_do_not_read_demand_from_there_on(name):
     job = small_job(backbone=name)
     data, encoding = job.task.data, job.task.encoding
     torch.manual_seed(3)
-    net = Network(job.backbone(encoding.shape(LAGS), Graph(region_graph(None, 3))), 3).eval()
+    net = ForecastNetwork(job.backbone(encoding.shape(LAGS), Graph(region_graph(None, 3))), 3).eval()
     given = data.inputs(torch.tensor([0, 50]), 60)
     origins = torch.tensor([30, 45])
     other = given.values.clone()

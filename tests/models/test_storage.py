@@ -21,7 +21,7 @@ from unmet.models.checkpoint import read_state, write_state
 from unmet.models.forecaster import Forecaster
 from unmet.models.seeds import build_network, one_thread
 from unmet.models.storage import FORMAT
-from unmet.models.training import State, Training, train
+from unmet.models.training import Training, TrainingState, train
 
 PANEL = capped(small_panel(), 8).drop("truth")
 
@@ -143,7 +143,7 @@ def test_a_checkpoint_holds_all_that_a_training_is(tmp_path):
 
 
 def test_without_a_checkpoint_a_training_is_at_its_beginning(tmp_path):
-    assert read_state(tmp_path / "none").numbers() == State().numbers()
+    assert read_state(tmp_path / "none").numbers() == TrainingState().numbers()
 
 
 def test_a_broken_checkpoint_is_told(tmp_path):

@@ -8,7 +8,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unmet.records.outliers import clock_notes, far_away
+from unmet.records.outliers import clock_notes, lone_starts
 
 DAY = 86_400_000
 FIRST = dt.datetime(2020, 1, 1, tzinfo=dt.UTC)
@@ -16,23 +16,23 @@ FIRST = dt.datetime(2020, 1, 1, tzinfo=dt.UTC)
 
 def test_a_lone_session_years_away_is_found():
     starts = pl.Series([DAY * day for day in range(7000, 7400)] + [DAY * 400])
-    days = far_away(starts)
+    days = lone_starts(starts)
     assert days.to_list() == [0] * 400 + [6600]
 
 
 def test_two_periods_of_weight_are_both_kept():
     starts = pl.Series([DAY * day for day in (*range(1000, 1200), *range(3000, 3300))])
-    assert (far_away(starts) == 0).all()
+    assert (lone_starts(starts) == 0).all()
 
 
 def test_few_sessions_tell_nothing():
-    assert (far_away(pl.Series([0, DAY * 5000])) == 0).all()
-    assert len(far_away(pl.Series([], dtype=pl.Int64))) == 0
+    assert (lone_starts(pl.Series([0, DAY * 5000])) == 0).all()
+    assert len(lone_starts(pl.Series([], dtype=pl.Int64))) == 0
 
 
 @given(st.lists(st.integers(0, 20_000), min_size=1, max_size=200))
 def test_what_is_found_is_lone_and_never_much(days):
-    found = far_away(pl.Series([day * DAY for day in days]))
+    found = lone_starts(pl.Series([day * DAY for day in days]))
     lone = [day for day, distance in zip(days, found, strict=True) if distance]
     kept = [day for day, distance in zip(days, found, strict=True) if not distance]
     assert kept

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 import psutil
 
-from unmet.study.cells import Ran, Run, plan
+from unmet.study.cells import Ran, Run, plan_runs
 from unmet.study.execute import Progress, execute
 from unmet.study.results import study_cells
 from unmet.study.scenes import Scene
@@ -63,7 +63,7 @@ def cities_of(queue: str, number: int = 3) -> list[Scene]:
 def small_grid(models: tuple[str, ...] = MODELS, runs: int = 2, epochs: int = 4) -> tuple[list[Scene], list[Run]]:
     """Two scenes, each model with the linear backbone."""
     scenes = [small_scene("first-come", 1), small_scene("gas-station", 2)]
-    return scenes, plan(scenes, models, ["linear"], runs, 1, epochs)
+    return scenes, plan_runs(scenes, models, ["linear"], runs, 1, epochs)
 
 
 def made_up(run: Run, loss: float = 1.0, **measures: float) -> Ran:

@@ -18,7 +18,7 @@ from unmet.models.training import Training
 from unmet.study.baselines import BASELINES
 from unmet.study.baselines.cqrnn import GRID
 from unmet.study.baselines.ratio import weighted_quantiles
-from unmet.study.cells import perform, plan
+from unmet.study.cells import perform, plan_runs
 from unmet.study.execute import execute
 from unmet.study.scenes import Scene
 from unmet.study.store import Store
@@ -111,7 +111,7 @@ def test_cqrnn_gives_the_levels_asked_for_in_rising_order():
 
 def test_a_baseline_is_scored_as_a_model_is():
     scene = small_scene(hours=24 * 40)
-    for run in plan([scene], ["seen-over-exposed", "poisson"], ["tgcn"], 1, 1):
+    for run in plan_runs([scene], ["seen-over-exposed", "poisson"], ["tgcn"], 1, 1):
         row = perform(run, scene).row
         assert row["tilted_loss"] > 0
         assert row["tilted_loss_true"] <= row["tilted_loss"]  # the largest true demand is no less than the largest seen
@@ -121,7 +121,7 @@ def test_a_baseline_is_scored_as_a_model_is():
 def test_baselines_run_in_other_processes_as_they_do_here(tmp_path):
     """Networks and baselines of one scene, two at a time: the same rows as one at a time."""
     scene = small_scene(hours=24 * 40)
-    runs = plan([scene], ["quantile", "seen-over-exposed", "poisson"], ["seasonal"], 1, 1, 1)
+    runs = plan_runs([scene], ["quantile", "seen-over-exposed", "poisson"], ["seasonal"], 1, 1, 1)
     rows = []
     for workers in (1, 2):
         store = Store(tmp_path / str(workers))

@@ -21,7 +21,7 @@ from unmet.errors import InputError
 from unmet.models.likelihoods import LIKELIHOODS
 from unmet.models.likelihoods.quantile import Quantile
 from unmet.study import execute as executing
-from unmet.study.cells import MEASURES, PAPER_MODELS, lost_energy, perform, plan
+from unmet.study.cells import MEASURES, PAPER_MODELS, lost_energy, perform, plan_runs
 from unmet.study.execute import execute
 from unmet.study.paper import MARKET_SHARES, PENETRATIONS, QUEUES
 from unmet.study.results import paper_value, study_cells
@@ -32,7 +32,7 @@ SCENE = small_scene()
 
 
 def key_of(scene: Scene = SCENE, model="quantile", backbone="linear", seed=1, epochs=2, **options) -> str:
-    return plan([scene], [model], [backbone], 1, seed, epochs, **options)[0].key
+    return plan_runs([scene], [model], [backbone], 1, seed, epochs, **options)[0].key
 
 
 def changed(column: str, value, scene: Scene = SCENE) -> Scene:
@@ -88,9 +88,9 @@ def test_a_run_is_not_named_by_what_it_does_not_read(own_registries):
         assert key_of(scene, "exposure") != key_of(model="exposure")
     for model in ("quantile", "imputing", "oracle"):
         assert key_of(changed("arrivals", 7), model) == key_of(model=model)
-    alone = [run.key for run in plan([SCENE], MODELS, ["linear"], 2, 1)]
+    alone = [run.key for run in plan_runs([SCENE], MODELS, ["linear"], 2, 1)]
     for other in (small_scene("three-hour", 5), small_scene("three-hour", 6)):
-        beside = plan([other, SCENE], MODELS, ["linear"], 2, 1)
+        beside = plan_runs([other, SCENE], MODELS, ["linear"], 2, 1)
         assert [run.key for run in beside if run.labels == tuple(SCENE.labels.items())] == alone
 
 
@@ -117,22 +117,22 @@ def test_another_source_of_the_same_name_gives_another_run(own_registries):
 def test_a_plan_is_the_whole_grid_with_every_cell_early():
     scenes = [small_scene("first-come", 1), small_scene("gas-station", 2)]
     backbones = ("linear", "seasonal")
-    runs = plan(scenes, MODELS, backbones, 3, 7)
+    runs = plan_runs(scenes, MODELS, backbones, 3, 7)
     cells = list(itertools.product((scene.labels["queue"] for scene in scenes), backbones, MODELS))
     found = [(dict(run.labels)["queue"], run.backbone, run.model, run.seed) for run in runs]
     assert sorted(found) == sorted((*cell, seed) for cell in cells for seed in (7, 8, 9))
     assert len({run.key for run in runs}) == len(runs)
     assert {cell[:3] for cell in found[: len(cells)]} == set(cells)
-    assert plan([*scenes, *scenes], [*MODELS, *MODELS], [*backbones, "linear"], 3, 7) == runs
+    assert plan_runs([*scenes, *scenes], [*MODELS, *MODELS], [*backbones, "linear"], 3, 7) == runs
     with pytest.raises(InputError, match="no likelihood named 'oracel'"):
-        plan(scenes, ["oracel"], backbones, 1, 1)
+        plan_runs(scenes, ["oracel"], backbones, 1, 1)
     with pytest.raises(InputError, match="at least one model"):
-        plan(scenes, MODELS, [], 1, 1)
+        plan_runs(scenes, MODELS, [], 1, 1)
 
 
 def test_a_scene_for_one_run_is_in_no_other():
     first, second, third = (replace(small_scene("gas-station", 4 + run), run=run) for run in range(3))
-    runs = plan([SCENE, first, second, third], ["quantile"], ["linear"], 2, 5)
+    runs = plan_runs([SCENE, first, second, third], ["quantile"], ["linear"], 2, 5)
     expected = [(SCENE, 5), (first, 5), (SCENE, 6), (second, 6)]
     assert [(run.scene, run.seed) for run in runs] == [(scene.fingerprint(), seed) for scene, seed in expected]
 
@@ -142,7 +142,7 @@ def test_a_model_that_imputes_says_what_was_lost_in_the_test_part():
     unaware, aware, more = (
         perform(run, scene).row
         for scene, model in ((SCENE, "quantile"), (SCENE, "exposure"), (told, "exposure"))
-        for run in plan([scene], [model], ["seasonal"], 1, 1, 1)
+        for run in plan_runs([scene], [model], ["seasonal"], 1, 1, 1)
     )
     assert not any(name.startswith("lost") for name in unaware)
     part = SCENE.panel.filter(pl.col("ds") >= MONDAY + dt.timedelta(hours=360))
@@ -182,7 +182,7 @@ def test_intervals_of_few_draws_hold_the_truth_as_often_as_they_say():
 
 
 def test_cells_say_how_near_the_truth_what_was_lost_is(tmp_path):
-    runs = plan(cities_of("first-come", 4), ["quantile", "exposure"], ["linear"], 4, 1)
+    runs = plan_runs(cities_of("first-come", 4), ["quantile", "exposure"], ["linear"], 4, 1)
     store = Store(tmp_path)
     for run in runs:
         lost = {"lost_kwh": 90.0 + run.seed, "lost_low": 80.0, "lost_high": 95.0 + 4 * run.seed, "lost_true": 105.0}
@@ -194,14 +194,14 @@ def test_cells_say_how_near_the_truth_what_was_lost_is(tmp_path):
 
 
 def test_of_nothing_lost_no_share_is_told(tmp_path):
-    (run,) = plan([SCENE], ["exposure"], ["linear"], 1, 1)
+    (run,) = plan_runs([SCENE], ["exposure"], ["linear"], 1, 1)
     Store(tmp_path).write(run, made_up(run, lost_kwh=3.0, lost_low=0.0, lost_high=5.0, lost_true=0.0))
     (cell,) = study_cells([run], Store(tmp_path)).rows(named=True)
     assert (cell["lost_of_true"], cell["lost_inside"]) == (None, 1.0)
 
 
 def test_a_result_is_kept_whole_or_not_at_all(tmp_path, monkeypatch):
-    run, other = plan([SCENE], ["quantile"], ["linear"], 2, 1)
+    run, other = plan_runs([SCENE], ["quantile"], ["linear"], 2, 1)
     store = Store(tmp_path / "study")
     store.write(other, made_up(other))
 
@@ -235,7 +235,7 @@ def test_a_store_leaves_alone_what_no_study_wrote(tmp_path):
 
 
 def test_overwriting_forgets_results_and_nothing_else(tmp_path):
-    (run,) = plan([SCENE], ["quantile"], ["linear"], 1, 1)
+    (run,) = plan_runs([SCENE], ["quantile"], ["linear"], 1, 1)
     Store(tmp_path).write(run, made_up(run))
     (tmp_path / "notes.md").write_text("mine")
     assert Store(tmp_path).has(run)
@@ -244,7 +244,7 @@ def test_overwriting_forgets_results_and_nothing_else(tmp_path):
 
 
 def test_a_damaged_result_is_named(tmp_path):
-    (run,) = plan([SCENE], ["quantile"], ["linear"], 1, 1)
+    (run,) = plan_runs([SCENE], ["quantile"], ["linear"], 1, 1)
     store = Store(tmp_path)
     store.write(run, made_up(run))
     (tmp_path / "runs" / f"{run.key}.parquet").write_bytes(b"nothing")
@@ -254,7 +254,7 @@ def test_a_damaged_result_is_named(tmp_path):
 
 def test_cells_are_what_one_computes_by_hand(tmp_path):
     models = ("quantile", "censored-quantile", "oracle")
-    runs = plan([*cities_of("first-come"), *cities_of("gas-station")], models, ["linear"], 6, 1)
+    runs = plan_runs([*cities_of("first-come"), *cities_of("gas-station")], models, ["linear"], 6, 1)
     rng = np.random.default_rng(0)
     level = {"quantile": 2.0, "censored-quantile": 1.5, "oracle": 1.0}
     losses = {run.key: level[run.model] + rng.normal(0, 0.1) for run in runs}
@@ -293,7 +293,7 @@ def test_cells_are_what_one_computes_by_hand(tmp_path):
 
 @pytest.mark.parametrize(("gap", "judged"), [(0.0499, False), (0.0501, True), (-0.2, False)])
 def test_a_gap_is_judged_from_5_percent_of_the_oracles_loss(tmp_path, gap, judged):
-    runs = plan([SCENE], ["quantile", "oracle"], ["linear"], 1, 1)
+    runs = plan_runs([SCENE], ["quantile", "oracle"], ["linear"], 1, 1)
     store = Store(tmp_path)
     for run in runs:
         store.write(run, made_up(run, 2.0 if run.model == "oracle" else 2.0 * (1 + gap)))
@@ -301,7 +301,7 @@ def test_a_gap_is_judged_from_5_percent_of_the_oracles_loss(tmp_path, gap, judge
 
 
 def test_what_cannot_be_said_of_a_cell_is_left_open(tmp_path):
-    runs = plan([SCENE], ["quantile", "censored-quantile", "oracle"], ["linear"], 2, 1)
+    runs = plan_runs([SCENE], ["quantile", "censored-quantile", "oracle"], ["linear"], 2, 1)
     store = Store(tmp_path)
     store.write(runs[1], made_up(runs[1], 1.0))
     (alone,) = study_cells(runs, store).rows(named=True)
@@ -338,7 +338,7 @@ def test_the_paper_says_nothing_of_other_cells():
 def test_a_run_that_fails_is_listed_and_ends_nothing(own_registries, tmp_path):
     LIKELIHOODS.register(Failing)
     scenes = [SCENE]
-    runs = plan(scenes, ["failing", "quantile"], ["linear"], 2, 1, 2)
+    runs = plan_runs(scenes, ["failing", "quantile"], ["linear"], 2, 1, 2)
     store = Store(tmp_path)
     progress = execute(runs, scenes, store, workers=1)
     assert progress.failed == {run: "ArithmeticError: no loss today" for run in runs if run.model == "failing"}
@@ -414,7 +414,7 @@ def test_half_a_training_is_no_result(own_registries, tmp_path):
             return super().loss(outputs, seen)
 
     LIKELIHOODS.register(Interrupted)
-    runs = plan([SCENE], ["quantile", "interrupted"], ["linear"], 1, 1, 4)
+    runs = plan_runs([SCENE], ["quantile", "interrupted"], ["linear"], 1, 1, 4)
     store = Store(tmp_path)
     with pytest.raises(KeyboardInterrupt):
         execute(runs, [SCENE], store, workers=1)
@@ -423,7 +423,7 @@ def test_half_a_training_is_no_result(own_registries, tmp_path):
 
 def test_runs_take_turns_among_cities_and_a_baseline_runs_once_a_scene():
     scenes = cities_of("first-come")
-    runs = plan(scenes, ["quantile", "seen-over-exposed", "identity-graph"], ["linear", "tgcn"], 6, 1)
+    runs = plan_runs(scenes, ["quantile", "seen-over-exposed", "identity-graph"], ["linear", "tgcn"], 6, 1)
     quantile = [run for run in runs if (run.model, run.backbone) == ("quantile", "linear")]
     assert [(run.city, run.seed) for run in quantile] == [(number % 3, 1 + number) for number in range(6)]
     assert len([run for run in runs if run.model == "quantile"]) == 12
@@ -434,7 +434,7 @@ def test_runs_take_turns_among_cities_and_a_baseline_runs_once_a_scene():
 
 def test_a_repeated_scene_has_no_spread_and_no_test(tmp_path):
     """Networks trained on one scene are one experiment, however many there are."""
-    runs = plan([SCENE], ["quantile", "oracle"], ["linear"], 4, 1)
+    runs = plan_runs([SCENE], ["quantile", "oracle"], ["linear"], 4, 1)
     store = Store(tmp_path)
     for run in runs:
         store.write(run, made_up(run, run.seed + (run.model == "quantile")))
@@ -445,7 +445,7 @@ def test_a_repeated_scene_has_no_spread_and_no_test(tmp_path):
 
 def test_market_shares_are_judged_in_units_of_true_demand(tmp_path):
     scene = replace(SCENE, labels={**SCENE.labels, "share": 0.5})
-    runs = plan([scene], ["quantile", "tobit", "oracle"], ["linear"], 1, 1)
+    runs = plan_runs([scene], ["quantile", "tobit", "oracle"], ["linear"], 1, 1)
     store = Store(tmp_path)
     level = {"quantile": (9.0, 3.0), "tobit": (9.0, 2.0), "oracle": (1.0, 1.0)}
     for run in runs:
@@ -458,7 +458,7 @@ def test_market_shares_are_judged_in_units_of_true_demand(tmp_path):
 
 def test_a_gap_is_of_the_scenes_that_all_its_models_share(tmp_path):
     """A model that was run in the easier of two cities only must not look better for it."""
-    runs = plan(cities_of("first-come", 2), ["quantile", "tobit", "oracle"], ["linear"], 2, 1)
+    runs = plan_runs(cities_of("first-come", 2), ["quantile", "tobit", "oracle"], ["linear"], 2, 1)
     store = Store(tmp_path)
     level = {"quantile": 3.0, "tobit": 2.0, "oracle": 1.0}
     for run in runs:

@@ -26,7 +26,7 @@ from unmet.models.likelihoods import LIKELIHOODS, Seen
 from unmet.models.likelihoods.quantile import Quantile
 from unmet.registry import Registry
 from unmet.simulation.queues import QUEUES
-from unmet.study.cells import plan
+from unmet.study.cells import plan_runs
 from unmet.study.execute import execute
 from unmet.study.parcels import pack
 from unmet.study.scenes import Scene
@@ -176,11 +176,11 @@ def test_built_in_parts_are_not_sent(own_registries):
         name = "mine"
 
     scene = small_scene()
-    plain = pack(scene, plan([scene], ["quantile", "oracle"], ["linear"], 1, 1))
+    plain = pack(scene, plan_runs([scene], ["quantile", "oracle"], ["linear"], 1, 1))
     LIKELIHOODS.register(Mine)
     assert b"Mine" not in plain
-    assert b"Mine" in pack(scene, plan([scene], ["mine"], ["linear"], 1, 1))
-    assert pack(scene, plan([scene], ["tobit"], ["tgcn"], 1, 1)) == plain
+    assert b"Mine" in pack(scene, plan_runs([scene], ["mine"], ["linear"], 1, 1))
+    assert pack(scene, plan_runs([scene], ["tobit"], ["tgcn"], 1, 1)) == plain
 
 
 def test_a_part_that_cannot_be_sent_is_named(own_registries):
@@ -191,7 +191,7 @@ def test_a_part_that_cannot_be_sent_is_named(own_registries):
     LIKELIHOODS.register(Locked)
     scene: Scene = small_scene()
     with pytest.raises(InputError, match=r"locked cannot be sent to other processes .* --workers 1"):
-        pack(scene, plan([scene], ["locked"], ["linear"], 1, 1))
+        pack(scene, plan_runs([scene], ["locked"], ["linear"], 1, 1))
 
 
 def test_the_page_knows_the_groups():

@@ -17,7 +17,7 @@ from unmet.errors import InputError
 from unmet.simulation.queues import queue_names
 from unmet.simulation.scenario import Scenario
 from unmet.simulation.simulate import prepare, simulate
-from unmet.study.cells import forecaster_of, plan
+from unmet.study.cells import forecaster_of, plan_runs
 from unmet.study.scenes import Scene, competition_scenes, own_stations, simulated_records, total_scenes, training_end
 
 CITY = small_city(4, 80, 60, 15, 2)
@@ -109,7 +109,7 @@ def test_a_scene_says_what_its_records_alone_tell(total, competition):
 
 
 def test_the_training_part_of_a_scene_is_that_of_its_models(total):
-    (run,) = plan(total[-1:], ["exposure"], ["seasonal"], 1, 1, 1)
+    (run,) = plan_runs(total[-1:], ["exposure"], ["seasonal"], 1, 1, 1)
     model = forecaster_of(run, CITY.time_zone).set_params(lags=24).fit(total[-1].panel)
     assert model.split_.train_end == training_end(CITY.period)
 

@@ -13,7 +13,7 @@ from unmet.demand.panel import Panel
 from unmet.estimation.lost_demand import LostDemand
 from unmet.planning.plan import plan
 from unmet.views.plan import plan_page, write_plan
-from unmet.views.plan_text import headline, money, site_rows
+from unmet.views.plan_text import headline, money, planned_site_rows
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def test_headlines(lost):
 
 
 def test_rows_name_each_site_once(lost):
-    rows = site_rows(plan(lost, plugs=6))
+    rows = planned_site_rows(plan(lost, plugs=6))
     assert len({row[0] for row in rows}) == len(rows)
 
 

@@ -14,7 +14,7 @@ from tests.views.browser import CLIPPED, OVERLAPS, opened, serious_issues
 from tests.views.runs import write_forecast, write_lost, write_plan
 from unmet.cli import app
 from unmet.errors import InputError
-from unmet.views.report import Money, report_page
+from unmet.views.report import SalesPrice, report_page
 from unmet.views.stored import read_runs
 from unmet.views.theme import about_energy
 
@@ -33,7 +33,7 @@ def folders(tmp_path_factory) -> dict[str, object]:
 
 @pytest.fixture(scope="module")
 def page(folders) -> str:
-    return report_page(read_runs(list(folders.values())), Money(0.4, "EUR"), "Small town")
+    return report_page(read_runs(list(folders.values())), SalesPrice(0.4, "EUR"), "Small town")
 
 
 def text(page: str) -> str:
@@ -49,7 +49,7 @@ def test_it_opens_with_the_answer_that_the_run_gave(page, folders):
     assert (
         heading[1].replace("\N{NO-BREAK SPACE}", " ").startswith(f"About {value} of charging demand was lost ({span})")
     )
-    value, span = Money(0.4, "EUR").of(*(summary["lost_kwh"][end] for end in ("mean", "low", "high")))
+    value, span = SalesPrice(0.4, "EUR").of(*(summary["lost_kwh"][end] for end in ("mean", "low", "high")))
     assert f"{value} not earned, {span}, at 0.4 EUR per kWh" in text(page)
 
 
@@ -120,7 +120,7 @@ def test_folders_that_are_no_runs_are_refused_in_one_sentence(folders, tmp_path)
     with pytest.raises(InputError, match="damaged"):
         read_runs([tmp_path])
     with pytest.raises(InputError, match="price"):
-        Money.checked(-1, "EUR")
+        SalesPrice.checked(-1, "EUR")
 
 
 def test_the_command_writes_the_report_and_says_what_is_next(folders, tmp_path):

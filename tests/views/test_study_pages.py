@@ -10,7 +10,7 @@ import pytest
 
 from tests.study.grids import made_up, small_scene
 from tests.views.browser import drawn, section
-from unmet.study.cells import plan
+from unmet.study.cells import plan_runs
 from unmet.study.execute import Progress
 from unmet.study.experiments import Experiment
 from unmet.study.paper import TILTED_LOSS
@@ -28,7 +28,7 @@ def experiment(built_in: bool = True) -> Experiment:
         replace(small_scene(seed=i), labels={"queue": queue, "penetration": penetration})
         for i, (queue, penetration) in enumerate((q, p) for q in QUEUES for p in PENETRATIONS)
     ]
-    runs = plan(scenes, MODELS, ["tgcn"], 2, 1)
+    runs = plan_runs(scenes, MODELS, ["tgcn"], 2, 1)
     return Experiment("total", "A made-up study", "penetration", "All made up.", tuple(scenes), tuple(runs), built_in)
 
 

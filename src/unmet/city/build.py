@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from unmet.city import places, trips
-from unmet.city.gates import STATIONS, check_stations, check_trips
+from unmet.city.gates import STATIONS, check_city_stations, check_trips
 from unmet.city.places import CARS_IN_CITY, TIME_ZONE
 from unmet.city.stations import synthetic_stations
 from unmet.errors import InputError
@@ -102,7 +102,7 @@ def build_city(
     if stations is None:
         stations_frame = synthetic_stations()
     else:
-        checked = check_stations(stations, mapped_stations)
+        checked = check_city_stations(stations, mapped_stations)
         stations_frame, filled = checked.kept, checked.filled
         rejected.append(checked.rejected.select(pl.lit("stations").alias("table"), pl.all()))
     aside = pl.concat(rejected) if rejected else pl.DataFrame()

@@ -11,7 +11,7 @@ import polars as pl
 from unmet.city.build import built_in_trips
 from unmet.city.gps import StitchRules, stitch_trips
 from unmet.city.matsim import MatsimDay, read_chargers, read_matsim_trips
-from unmet.city.matsim.network import read_network
+from unmet.city.matsim.network import read_road_network
 from unmet.errors import InputError
 from unmet.runs import atomic_file
 
@@ -82,7 +82,7 @@ def write_matsim(
     _may_write(overwrite, out, aside, *((places,) if source.chargers else ()))
     if source.chargers and not source.network:
         raise InputError("Chargers stand on links: give the scenario's network with --network.")
-    network = read_network(source.network) if source.network else None
+    network = read_road_network(source.network) if source.network else None
     made = read_matsim_trips(source.drives, source.crs, day, network, source.mode)
     stations = read_chargers(source.chargers, network, source.crs) if source.chargers and network else None
     _write(made.trips, out, overwrite)

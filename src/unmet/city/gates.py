@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from unmet.compiled import compiled
 from unmet.tables import Checked, Column, RowRule, Table, check_table
 
-__all__ = ["STATIONS", "TRIPS", "check_stations", "check_trips"]
+__all__ = ["STATIONS", "TRIPS", "check_city_stations", "check_trips"]
 
 TRIPS = Table(
     "trips",
@@ -89,7 +89,7 @@ def _one_after_another(
     return keep
 
 
-def check_stations(source: Any, mapped: Mapping[str, str] | None = None) -> Checked:
+def check_city_stations(source: Any, mapped: Mapping[str, str] | None = None) -> Checked:
     """Stations with a place, a power and at least one plug; empty power and plugs take a stated default."""
     rules = (RowRule("station_id", pl.col("station_id").is_first_distinct(), "is the id of an earlier station"),)
     return check_table(source, STATIONS, rules, mapped=mapped)

@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unmet.city.gps_points import GPS_POINTS, point_batches, source_name, usable_points
-from unmet.city.stitching import AHEAD, DUPLICATE, EARLIER, JUMP, Limits, Stitcher
+from unmet.city.stitching import AHEAD, DUPLICATE, EARLIER, JUMP, Stitcher, StitchLimits
 from unmet.errors import InputError
 from unmet.geo import EARTH_RADIUS_KM
 from unmet.tables import UTC
@@ -40,9 +40,9 @@ class StitchRules:
         if not self.stop_minutes or not self.max_speed_kmh:
             raise InputError("stop_minutes and max_speed_kmh cannot be 0: give a number above 0.")
 
-    def to_limits(self) -> Limits:
+    def to_limits(self) -> StitchLimits:
         """The rules in the units of the state machine."""
-        return Limits(
+        return StitchLimits(
             stop_ms=self.stop_minutes * 60e3,
             stop_km=self.stop_radius_m / 1e3,
             top_km_per_ms=self.max_speed_kmh / 3.6e6,

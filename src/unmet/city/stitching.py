@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from unmet.compiled import compiled
 from unmet.geo import EARTH_RADIUS_KM
 
-__all__ = ["AHEAD", "DUPLICATE", "EARLIER", "JUMP", "Limits", "Stitcher"]
+__all__ = ["AHEAD", "DUPLICATE", "EARLIER", "JUMP", "StitchLimits", "Stitcher"]
 
 DUPLICATE, EARLIER, JUMP, AHEAD = 1, 2, 3, 4  # why a point is set aside
 AFTER_SILENCE, AFTER_JUMP = 2, 3  # points in a row, the held ones included, that show that a car really is there
@@ -31,7 +31,7 @@ TRIPS, REJECTS, KEPT, FRAGMENTS = 0, 1, 2, 3  # places in the array of counts
 ROOM = 4  # one point ends at most this many trips and sets aside at most this many points
 
 
-class Limits(NamedTuple):
+class StitchLimits(NamedTuple):
     """The rules in the machine's own units: milliseconds and kilometres."""
 
     stop_ms: float
@@ -88,7 +88,7 @@ def _begin_rest(car: Any, ms: float, lat: float, lon: float) -> None:
 
 
 @compiled()
-def _drifted(car: Any, lat: float, lon: float, limits: Limits) -> bool:
+def _drifted(car: Any, lat: float, lon: float, limits: StitchLimits) -> bool:
     """Whether a car is back at its place and was never farther away than at first: a wrong fix that wore off.
 
     A car that drives somewhere and back gets farther than the first point that shows it away.
@@ -98,7 +98,7 @@ def _drifted(car: Any, lat: float, lon: float, limits: Limits) -> bool:
 
 
 @compiled()
-def _end_drive(car: Any, vehicle: int, lat: float, lon: float, limits: Limits, trips: Any, counts: Any) -> None:
+def _end_drive(car: Any, vehicle: int, lat: float, lon: float, limits: StitchLimits, trips: Any, counts: Any) -> None:
     """The car has been at rest at (lat, lon) since its rest began: a trip, or a fragment that is only counted."""
     tail = _km(car.rest_lat, car.rest_lon, lat, lon)
     km = car.rest_km + (tail if tail >= limits.noise_km else 0.0)
@@ -125,8 +125,8 @@ def _drive_away(car: Any, ms: float, lat: float, lon: float, km: float, start_ms
 
 @compiled()
 def _drive_on(
-    car: Any, vehicle: int, ms: float, lat: float, lon: float, way: int, silence: float, limits: Limits, trips: Any,
-    counts: Any,
+    car: Any, vehicle: int, ms: float, lat: float, lon: float, way: int, silence: float, limits: StitchLimits,
+    trips: Any, counts: Any,
 ) -> None:  # fmt: skip
     leg = _km(car.counted_lat, car.counted_lon, lat, lon)
     if leg >= limits.noise_km:
@@ -152,7 +152,7 @@ def _drive_on(
 
 @compiled()
 def _accept(
-    car: Any, vehicle: int, ms: float, lat: float, lon: float, way: int, limits: Limits, trips: Any, counts: Any
+    car: Any, vehicle: int, ms: float, lat: float, lon: float, way: int, limits: StitchLimits, trips: Any, counts: Any
 ) -> None:
     """Move a car on to a good point, which it reached from its last one on a `way` that is known or unknown."""
     counts[KEPT] += 1
@@ -192,7 +192,7 @@ def _reject(line: int, why: int, ms: float, lat: float, lon: float, rejects: Any
 
 
 @compiled()
-def _release(car: Any, vehicle: int, limits: Limits, trips: Any, counts: Any) -> None:
+def _release(car: Any, vehicle: int, limits: StitchLimits, trips: Any, counts: Any) -> None:
     """The held points were right: the car really is there."""
     for i in range(car.held):
         leap = i == 0 and car.needed == AFTER_JUMP
@@ -219,8 +219,8 @@ def _hold(car: Any, needed: int, ms: float, lat: float, lon: float, line: int) -
 
 @compiled()
 def _offer(
-    car: Any, vehicle: int, ms: float, lat: float, lon: float, line: int, limits: Limits, trips: Any, rejects: Any,
-    counts: Any,
+    car: Any, vehicle: int, ms: float, lat: float, lon: float, line: int, limits: StitchLimits, trips: Any,
+    rejects: Any, counts: Any,
 ) -> None:  # fmt: skip
     """Judge a point: accept it, hold it or set it aside."""
     if car.points == 0:
@@ -258,7 +258,7 @@ def _offer(
 
 @compiled()
 def _feed(
-    first: int, vehicle: Any, ms: Any, lat: Any, lon: Any, line: Any, limits: Limits, cars: Any, trips: Any,
+    first: int, vehicle: Any, ms: Any, lat: Any, lon: Any, line: Any, limits: StitchLimits, cars: Any, trips: Any,
     rejects: Any, counts: Any,
 ) -> int:  # fmt: skip
     """Offer the points from `first` on to their cars; returns where it stopped: early, where the output is full."""
@@ -270,7 +270,7 @@ def _feed(
 
 
 @compiled()
-def _finish(first: int, vehicles: int, limits: Limits, cars: Any, trips: Any, rejects: Any, counts: Any) -> int:
+def _finish(first: int, vehicles: int, limits: StitchLimits, cars: Any, trips: Any, rejects: Any, counts: Any) -> int:
     """The record is over: settle what is held, and end every drive at its last point."""
     for vehicle in range(first, vehicles):
         if counts[TRIPS] + ROOM > len(trips) or counts[REJECTS] + ROOM > len(rejects):
@@ -287,7 +287,7 @@ def _finish(first: int, vehicles: int, limits: Limits, cars: Any, trips: Any, re
 class Stitcher:
     """Stitches points as they come. Holds one record for each vehicle, and the trips and rejects so far."""
 
-    def __init__(self, limits: Limits, room: int = 4096) -> None:
+    def __init__(self, limits: StitchLimits, room: int = 4096) -> None:
         self.limits = limits
         self.vehicles = 0
         self.cars = np.zeros(16, CAR).view(np.recarray)

@@ -19,7 +19,7 @@ def check(
     """Check that a run is as it was written, byte for byte, and by which versions. Exit code 1 if it is not."""
     from unmet.errors import InputError
     from unmet.manifest import verify
-    from unmet.views.terminal import report, say
+    from unmet.views.terminal import print_summary, say
 
     if not run.is_dir():
         raise InputError(f"There is no folder {run}: give one that `unmet` wrote.")
@@ -35,7 +35,7 @@ def check(
         "libraries": found.manifest.libraries,
     }
     shown = {name: ", ".join(value) or "none" if isinstance(value, list) else value for name, value in summary.items()}
-    report("Check", summary if as_json else shown, as_json=as_json)
+    print_summary("Check", summary if as_json else shown, as_json=as_json)
     if not found.is_whole:
         say(f"{run} is damaged: make it again.")
         raise typer.Exit(1)

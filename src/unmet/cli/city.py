@@ -87,7 +87,7 @@ def trips(
     """Stitch raw GPS points into trips, read those of a MATSim scenario, or write those of the built-in city."""
     from unmet.city.export import MatsimSource, write_matsim, write_trips
     from unmet.city.matsim import MatsimDay
-    from unmet.views.terminal import next_step, progress, report, report_set_aside
+    from unmet.views.terminal import next_step, print_summary, progress, report_set_aside
 
     if matsim:
         if gps:
@@ -96,7 +96,7 @@ def trips(
         with progress("Reading the scenario"):
             summary, rejected = write_matsim(out, source, MatsimDay(day.date(), days, time_zone), overwrite=overwrite)
         report_set_aside(rejected)
-        report("Trips", summary, as_json=as_json)
+        print_summary("Trips", summary, as_json=as_json)
         return
     with progress("Stitching", parts="GPS points") if gps else progress("Driving through the city") as advance:
         summary, rejected = write_trips(
@@ -110,5 +110,5 @@ def trips(
             on_progress=advance,
         )
     report_set_aside(rejected, listed=f"in {summary.get('rejected')}")
-    report("Trips", summary, as_json=as_json)
+    print_summary("Trips", summary, as_json=as_json)
     next_step(f"`unmet simulate --trips {out} --stations STATIONS --out RUN` makes all of these cars electric.")

@@ -50,10 +50,10 @@ PanelPath = Annotated[
     Path, typer.Argument(metavar="PANEL", help="Folder that `unmet panel` or `unmet simulate` wrote, or a file.")
 ]
 ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder that `unmet fit` wrote.")]
-Waiting = Annotated[
+WaitingOption = Annotated[
     str, typer.Option(metavar="SHARE", help="Share of drivers at a full site who wait until served; auto: estimated.")
 ]
-Spill = Annotated[
+SpillOption = Annotated[
     str, typer.Option(metavar="SHARE", help="Share of the others who are served at a site nearby; auto: estimated.")
 ]
 Energy = Annotated[

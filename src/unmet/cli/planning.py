@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unmet.cli.option_groups import with_options
-from unmet.cli.options import Energy, Json, Overwrite, Spill, Waiting, share_option
+from unmet.cli.options import Energy, Json, Overwrite, SpillOption, WaitingOption, share_option
 from unmet.cli.records import panel_folder, record_options
 from unmet.errors import InputError
 
@@ -81,8 +81,8 @@ def estimate_options(
     seed: Annotated[
         int | None, typer.Option(min=0, help="Seed of every random choice. [that of the run, else 1]")
     ] = None,
-    waiting: Waiting = "auto",
-    spill: Spill = "auto",
+    waiting: WaitingOption = "auto",
+    spill: SpillOption = "auto",
     energy: Energy = "seen",
 ) -> EstimateOptions:
     """How lost demand is estimated."""

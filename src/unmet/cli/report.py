@@ -36,12 +36,11 @@ def report(
     """
     from unmet.views.figures.map_layers import read_layers
     from unmet.views.picture_files import write_pictures
-    from unmet.views.report import Money, report_figures, write_report
+    from unmet.views.report import SalesPrice, report_figures, write_report
     from unmet.views.stored import read_runs
-    from unmet.views.terminal import next_step, progress
-    from unmet.views.terminal import report as print_summary
+    from unmet.views.terminal import next_step, print_summary, progress
 
-    money = None if price is None else Money.checked(price, currency)
+    money = None if price is None else SalesPrice.checked(price, currency)
     with progress("Reading runs"):
         read = read_runs(runs, read_layers(basemap) if basemap else None)
     with progress("Writing the report"):

@@ -122,7 +122,7 @@ def simulate(
     from unmet.simulation.simulate import simulate as run_simulation
     from unmet.simulation.stream import files_to_stream
     from unmet.views.table_files import parse_formats, write_table_files
-    from unmet.views.terminal import next_step, progress, report
+    from unmet.views.terminal import next_step, print_summary, progress
 
     formats, chosen = parse_formats(tables), options.of_city(given)
     scenario = options.scenario(chosen)
@@ -137,7 +137,7 @@ def simulate(
         _write_panel(folder, city, outcome, kmeans_regions(outcome.stations, regions))
         write_table_files(folder, formats)
         summary = summarise(city, scenario, outcome)
-    report("Simulation", summary | {"out": str(out)}, as_json=as_json)
+    print_summary("Simulation", summary | {"out": str(out)}, as_json=as_json)
     next_step(
         f"`unmet recover {out / 'sessions.parquet'} --stations {out / 'stations.parquet'} --time-zone {city.time_zone} "
         "--out RUN` estimates what these records hide."
@@ -161,7 +161,7 @@ def _stream(
     """Simulate trips that are read file by file, because together they may not fit into memory."""
     from unmet.runs import run_folder
     from unmet.simulation.stream import stream_simulation, write_streamed_run
-    from unmet.views.terminal import progress, report, report_set_aside, say
+    from unmet.views.terminal import print_summary, progress, report_set_aside, say
 
     with run_folder(out, overwrite=overwrite) as folder:
         with progress("Simulating", parts="trips") as advance:
@@ -180,4 +180,4 @@ def _stream(
         f"The trips were streamed, so there is no panel yet: `unmet panel {out / 'sessions.parquet'} "
         f"--stations {out / 'stations.parquet'}` makes it."
     )
-    report("Simulation", summary | {"out": str(out)}, as_json=as_json)
+    print_summary("Simulation", summary | {"out": str(out)}, as_json=as_json)

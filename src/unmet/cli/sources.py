@@ -52,11 +52,11 @@ def fetch(
     """Download the CDRs or Locations of an OCPI server, page by page, into a file that `unmet panel` reads."""
     from unmet.records.ocpi_http import fetch_ocpi, read_token
     from unmet.records.times import read_moment
-    from unmet.views.terminal import next_step, progress, report
+    from unmet.views.terminal import next_step, print_summary, progress
 
     token = read_token(token_file)
     first, last = read_moment("--since", since, None), read_moment("--until", until, None)
     with progress("Fetching", parts="objects") as show:
         path, objects = fetch_ocpi(url, out, token, since=first, until=last, progress=lambda done, _: show(done))
-    report("Fetched", {"file": str(path), "objects": objects}, as_json=as_json)
+    print_summary("Fetched", {"file": str(path), "objects": objects}, as_json=as_json)
     next_step(f"`unmet inspect {path}` shows how it would be read; `unmet recover {path} --out RUN` estimates losses.")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from unmet.city.build import City
     from unmet.study.censoring import CensoringStudy
     from unmet.study.experiments import Experiment
-    from unmet.study.outline import Outline
+    from unmet.study.outline import StudyOutline
 
 __all__ = ["Study", "censoring_study", "run_and_print_censoring", "run_studies"]
 
@@ -23,7 +23,7 @@ __all__ = ["Study", "censoring_study", "run_and_print_censoring", "run_studies"]
 class Study(NamedTuple):
     """A study: the grid it would run, and a function that simulates its scenes."""
 
-    outline: Outline
+    outline: StudyOutline
     make: Callable[[], Experiment]
 
 
@@ -39,13 +39,13 @@ def _run_study(study: Study, out: Path, how: Execution) -> bool:
     from unmet.runs import available_cores
     from unmet.study.execute import connected, execute
     from unmet.study.store import Store
-    from unmet.views.study import print_plan, print_study, study_report, write_study
+    from unmet.views.study import print_study, print_study_plan, study_report, write_study
     from unmet.views.terminal import progress, say, study_progress
 
     Store(out, read_only=True)  # refuses a folder that holds something else, before any work is done
     if how.dry_run:
         store = Store(out, name=study.outline.name, read_only=True)
-        print_plan(study.outline, store, how.workers or available_cores(), as_json=how.as_json)
+        print_study_plan(study.outline, store, how.workers or available_cores(), as_json=how.as_json)
         return True
     if how.scheduler:
         connected(how.scheduler).close()

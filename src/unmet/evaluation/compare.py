@@ -12,9 +12,9 @@ import polars as pl
 
 from unmet.arrays import Floats
 from unmet.evaluation.measures import tilted_loss
-from unmet.evaluation.rivals import LAST_WEEK, TABLE, Question, Rival
+from unmet.evaluation.rivals import LAST_WEEK, TABLE, ForecastRequest, Rival
 from unmet.models.levels import quantile_column
-from unmet.models.series import HOUR, Series
+from unmet.models.series import HOUR, PanelSeries
 
 __all__ = ["HORIZONS", "Comparison", "compare"]
 
@@ -53,7 +53,7 @@ class Comparison:
 
 def compare(
     forecasts: Callable[[int], pl.DataFrame],
-    actual: Series,
+    actual: PanelSeries,
     learned: Floats,
     since: dt.datetime,
     levels: Sequence[float],
@@ -79,7 +79,7 @@ def compare(
     for horizon in horizons:
         own.append(_grid(forecasts(horizon), actual, levels))
         hours = np.arange(max(fitted, horizon), actual.hours)
-        questions.append(Question(learned, week, hours, horizon, fitted, np.array(levels)))
+        questions.append(ForecastRequest(learned, week, hours, horizon, fitted, np.array(levels)))
     frames, seconds = [], {}
     for rival in rivals:
         begun = time.process_time()
@@ -91,7 +91,7 @@ def compare(
 
 
 def _losses(
-    rival: Rival, question: Question, answer: Floats, own: Floats, actual: Series, levels: Sequence[float]
+    rival: Rival, question: ForecastRequest, answer: Floats, own: Floats, actual: PanelSeries, levels: Sequence[float]
 ) -> pl.DataFrame:
     """Mean losses by region over the hours that both forecast and that are known."""
     y = actual.target[question.hours]
@@ -113,7 +113,7 @@ def _losses(
     )
 
 
-def _grid(frame: pl.DataFrame, actual: Series, levels: Sequence[float]) -> Floats:
+def _grid(frame: pl.DataFrame, actual: PanelSeries, levels: Sequence[float]) -> Floats:
     """Quantiles of a long table as (hours, regions, levels), NaN where there are none."""
     made = np.full((actual.hours, len(actual.names), len(levels)), np.nan)
     region = frame["unique_id"].replace_strict(

@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from unmet.csv_files import read_frame
 from unmet.errors import InputError
 from unmet.evaluation.compare import HORIZONS, Comparison, compare
 from unmet.evaluation.rivals import SIMPLE, Rival
@@ -19,8 +20,8 @@ from unmet.frames import POLARS, Frame, to_frame_type
 from unmet.models.calibration import EDGES
 from unmet.models.direct.forecaster import DirectForecaster
 from unmet.models.forecaster import Forecaster
-from unmet.models.series import Series, read_series, with_lost
-from unmet.tables import as_frame, read_frame
+from unmet.models.series import PanelSeries, read_series, with_lost
+from unmet.tables import as_frame
 
 __all__ = ["Evaluation", "evaluate"]
 
@@ -163,7 +164,7 @@ class _Forecasts:
 
 
 def _horizons(
-    forecasts: _Forecasts, actual: Series, table: pl.DataFrame, scale: dict[str, float], ahead: Sequence[int]
+    forecasts: _Forecasts, actual: PanelSeries, table: pl.DataFrame, scale: dict[str, float], ahead: Sequence[int]
 ) -> list[dict[str, Any]]:
     """Measures by how far ahead, as far as there are hours enough."""
     model, since = forecasts.model, forecasts.since

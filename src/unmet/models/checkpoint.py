@@ -15,19 +15,19 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from unmet.errors import InputError
-from unmet.models.training import State, Training
+from unmet.models.training import Training, TrainingState
 from unmet.runs import atomic_file
 
 __all__ = ["claim", "read_state", "training_folder", "write_state"]
 
 if TYPE_CHECKING:
-    from unmet.models.seeds import Job
+    from unmet.models.seeds import TrainingJob
 
 MARK = "training-of"
 PARTS = ("weights", "best", "moments")
 
 
-def write_state(path: Path, state: State) -> None:
+def write_state(path: Path, state: TrainingState) -> None:
     """Write where a training stands."""
     tensors = {
         f"{part}/{name}": value.cpu().contiguous() for part in PARTS for name, value in getattr(state, part).items()
@@ -36,10 +36,10 @@ def write_state(path: Path, state: State) -> None:
         save_file(tensors, draft, {"numbers": json.dumps(state.numbers())})
 
 
-def read_state(path: Path) -> State:
+def read_state(path: Path) -> TrainingState:
     """Read where a training stands; at its beginning, if there is no file."""
     if not path.exists():
-        return State()
+        return TrainingState()
     parts: dict[str, dict[str, torch.Tensor]] = {part: {} for part in PARTS}
     try:
         with safe_open(path, "pt") as file:
@@ -48,7 +48,7 @@ def read_state(path: Path) -> State:
                 part, _, name = key.partition("/")
                 parts[part][name] = file.get_tensor(key)
         numbers["losses"] = [(loss, validation) for loss, validation in numbers["losses"]]
-        return State(**numbers, weights=parts["weights"], best=parts["best"], moments=parts["moments"])
+        return TrainingState(**numbers, weights=parts["weights"], best=parts["best"], moments=parts["moments"])
     except (SafetensorError, OSError, KeyError, TypeError, ValueError):
         raise InputError(f"{path} is not a training to go on with: delete it and start anew.") from None
 
@@ -72,7 +72,7 @@ def training_folder(out: Path, *, resume: bool, overwrite: bool) -> Path:
     return folder
 
 
-def claim(folder: Path, job: Job, options: dict[str, Any]) -> None:
+def claim(folder: Path, job: TrainingJob, options: dict[str, Any]) -> None:
     """Take a folder for the checkpoints of a job; refuse one that holds those of another panel or other options."""
     digest = hashlib.sha256()
     for part in job.task.data:

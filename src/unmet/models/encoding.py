@@ -14,7 +14,7 @@ from unmet.arrays import Floats
 from unmet.demand.calendar import HOURS_A_WEEK
 from unmet.models.backbones.base import Inputs, Shape
 from unmet.models.likelihoods.base import Seen
-from unmet.models.series import Series
+from unmet.models.series import PanelSeries
 
 __all__ = ["Data", "Encoding"]
 
@@ -63,7 +63,7 @@ class Encoding:
     time_zone: str
 
     @classmethod
-    def of(cls, series: Series, train_hours: int, time_zone: str, *, marks_unknown: bool) -> Encoding:
+    def of(cls, series: PanelSeries, train_hours: int, time_zone: str, *, marks_unknown: bool) -> Encoding:
         """Learn scales from the first hours of a series."""
         demand, extras = series.demand[:train_hours], series.extras[:train_hours]
         largest = np.where(np.isnan(demand), 0, demand).max(axis=0, initial=0)
@@ -82,7 +82,7 @@ class Encoding:
         past = 1 + self.marks_unknown
         return Shape(len(self.scale), past + CALENDAR + len(self.extra_mean), past, lags)
 
-    def encode(self, series: Series, ahead: Floats | None = None) -> Data:
+    def encode(self, series: PanelSeries, ahead: Floats | None = None) -> Data:
         """The series as tensors, and some hours more of which only the extra columns `ahead` are known.
 
         `ahead` has shape (hours, nodes, columns), and no columns where there are no extras.

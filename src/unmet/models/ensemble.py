@@ -13,7 +13,7 @@ from unmet.arrays import Floats
 from unmet.errors import InputError
 from unmet.models.encoding import Data, Encoding
 from unmet.models.likelihoods import Likelihood
-from unmet.models.network import Network
+from unmet.models.network import ForecastNetwork
 from unmet.models.prediction import from_origins, one_hour_ahead
 from unmet.models.seeds import one_thread
 from unmet.runs import available_cores
@@ -25,7 +25,7 @@ __all__ = ["Ensemble"]
 class Ensemble:
     """Networks, and what their outputs mean."""
 
-    networks: Sequence[Network]
+    networks: Sequence[ForecastNetwork]
     likelihood: Likelihood
     encoding: Encoding
     lags: int
@@ -43,7 +43,7 @@ class Ensemble:
     def from_origins(self, data: Data, origins: NDArray[np.int64], hours: int) -> Floats:
         """Quantiles of the hours from each origin on; (origins, hours, nodes, levels)."""
 
-        def of(network: Network) -> Floats:
+        def of(network: ForecastNetwork) -> Floats:
             return from_origins(network, self.likelihood, data, self.encoding, self.lags, origins, hours)
 
         # Each network is run by one thread, so that the number of cores does not change what it gives.

@@ -22,7 +22,7 @@ from unmet.geo import haversine_km
 from unmet.models.forecast import Forecast
 from unmet.models.levels import quantile_column
 from unmet.models.model_input import ModelInput, read_input
-from unmet.models.series import Series, read_positions, read_series
+from unmet.models.series import PanelSeries, read_positions, read_series
 from unmet.runs import run_folder
 from unmet.shown import Shown
 from unmet.zones import checked_zone
@@ -183,7 +183,7 @@ class Forecaster(Shown, BaseEstimator):  # type: ignore[misc]
         if not hasattr(self, "regions_"):
             raise NotFittedError("The forecaster is not fitted yet: call fit first.")
 
-    def series(self, panel: Any, last_hours: int | None = None) -> Series:
+    def series(self, panel: Any, last_hours: int | None = None) -> PanelSeries:
         """A panel of the model's regions as arrays; of its last hours only, if so many are asked for."""
         self.check_fitted()
         return read_series(

@@ -9,10 +9,10 @@ from torch import Tensor, nn
 
 from unmet.models.backbones.base import Backbone, Inputs
 
-__all__ = ["Network"]
+__all__ = ["ForecastNetwork"]
 
 
-class Network(nn.Module):
+class ForecastNetwork(nn.Module):
     """Inputs -> the outputs that a likelihood reads, (targets, batch, nodes, outputs)."""
 
     def __init__(self, backbone: Backbone, outputs: int) -> None:

@@ -26,10 +26,10 @@ from unmet.models.ensemble import Ensemble
 from unmet.models.forecaster import Forecaster, Split, long_frame
 from unmet.models.graph import Graph, region_graph
 from unmet.models.likelihoods import LEVELS, LIKELIHOODS, Likelihood
-from unmet.models.network import Network
+from unmet.models.network import ForecastNetwork
 from unmet.models.notes import panel_notes
-from unmet.models.seeds import Job, SeedProgress, train_seeds
-from unmet.models.series import HOUR, Series, read_ahead, read_positions, read_series, with_lost
+from unmet.models.seeds import SeedProgress, TrainingJob, train_seeds
+from unmet.models.series import HOUR, PanelSeries, read_ahead, read_positions, read_series, with_lost
 from unmet.models.training import Task, Training
 from unmet.runs import available_cores
 
@@ -127,7 +127,7 @@ class NetworkForecaster(Forecaster):
             drawn = TrueDemand(np.nan_to_num(series.demand), series.lost_draws, encoding.scale)
         data = encoding.encode(with_lost(series)).to(device)
         task = Task(data, encoding, likelihood, self.lags, self.horizon, train_hours, fit_hours, self.training, drawn)
-        job = Job(task, BACKBONES.named(self.backbone), region_graph(places, len(names)), device)
+        job = TrainingJob(task, BACKBONES.named(self.backbone), region_graph(places, len(names)), device)
         self.seeds_ = tuple(range(self.seed, self.seed + self.seeds))
         if checkpoints is not None:
             claim(checkpoints, job, self.get_params())
@@ -171,7 +171,7 @@ class NetworkForecaster(Forecaster):
         times = series.times()[first:]
         rolling = list(self._calibrations(series, data, first, 1))
 
-        def table(networks: Sequence[Network]) -> pl.DataFrame:
+        def table(networks: Sequence[ForecastNetwork]) -> pl.DataFrame:
             quantiles = self._ensemble(networks).one_hour_ahead(data, first, series.hours)
             parts = [self._finish(quantiles[begin - first : end - first], 1, by) for begin, end, by in rolling]
             return self._frame(times, np.concatenate(parts))
@@ -262,7 +262,7 @@ class NetworkForecaster(Forecaster):
             graph = Graph(region_graph(self.positions_, len(self.regions_)))
             with torch.random.fork_rng(devices=[]):  # weights are drawn here only to be replaced
                 backbone = BACKBONES.named(self.backbone)(self.encoding_.shape(self.lags), graph)
-                network = Network(backbone, outputs).to(device)
+                network = ForecastNetwork(backbone, outputs).to(device)
             network.load_state_dict(values)
             self.networks_.append(network)
 
@@ -284,7 +284,7 @@ class NetworkForecaster(Forecaster):
             raise InputError(f"Shares of {train:g} and {stop:g} make no sense: give two above 0 that sum to 1 at most.")
         return likelihood
 
-    def _split(self, series: Series) -> tuple[int, int]:
+    def _split(self, series: PanelSeries) -> tuple[int, int]:
         """Hours of the training part, and hours of it and the part that says when to stop."""
         train_hours = int(series.hours * self.shares[0])
         fit_hours = int(round(series.hours * sum(self.shares), 6))
@@ -311,14 +311,14 @@ class NetworkForecaster(Forecaster):
         return train_hours, fit_hours
 
     def _calibrations(
-        self, series: Series, data: Data, first: int, horizon: int
+        self, series: PanelSeries, data: Data, first: int, horizon: int
     ) -> Iterator[tuple[int, int, Calibration]]:
         """Blocks of hours from `first` to the end of a series, and how to calibrate each."""
         seen = series.hour_from(self.split_.fit_end)
         for begin, end in blocks(first, series.hours, seen):
             yield begin, end, self._calibration_before(seen + (begin - seen) // WEEK * WEEK, series, data, horizon)
 
-    def _calibration_before(self, hour: int, series: Series, data: Data, horizon: int) -> Calibration:
+    def _calibration_before(self, hour: int, series: PanelSeries, data: Data, horizon: int) -> Calibration:
         """By the weeks before an hour, if these are after the fit and one or more; else as the model was."""
         learned, seen = map(series.hour_from, (self.split_.train_end, self.split_.fit_end))
         since = max(learned, hour - max(seen - learned, WINDOW), self.lags)
@@ -348,11 +348,11 @@ class NetworkForecaster(Forecaster):
     def _reads_lost(self) -> bool:
         return self._likelihood().imputes
 
-    def _encoded(self, series: Series) -> Data:
+    def _encoded(self, series: PanelSeries) -> Data:
         """A series as the networks read it, and what its hours came to, as far as the likelihood knows it."""
         return self.encoding_.encode(with_lost(series)).to(self._device())
 
-    def _ensemble(self, networks: Sequence[Network]) -> Ensemble:
+    def _ensemble(self, networks: Sequence[ForecastNetwork]) -> Ensemble:
         return Ensemble(networks, self._likelihood(), self.encoding_, self.lags)
 
     def _likelihood(self) -> Likelihood:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from unmet.models.likelihoods.base import Likelihood
-from unmet.models.series import HOUR, Series
+from unmet.models.series import HOUR, PanelSeries
 
 __all__ = ["panel_notes"]
 
 
 def panel_notes(
-    series: Series, likelihood: Likelihood, train_hours: int, fit_hours: int, horizon: int
+    series: PanelSeries, likelihood: Likelihood, train_hours: int, fit_hours: int, horizon: int
 ) -> tuple[str, ...]:
     """Sentences on rows set aside, missing hours, absurd values, silent regions, censoring and horizons."""
     notes = []
@@ -54,7 +54,7 @@ def panel_notes(
     return tuple(notes)
 
 
-def _absurd(series: Series, train_hours: int) -> list[str]:
+def _absurd(series: PanelSeries, train_hours: int) -> list[str]:
     """A warning where one hour dwarfs all others of its region, and with them the unit that they are measured in."""
     notes = []
     for i, name in enumerate(series.names):

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from unmet.arrays import Floats
 from unmet.models.encoding import Data, Encoding
 from unmet.models.likelihoods.base import Likelihood
-from unmet.models.network import Network
+from unmet.models.network import ForecastNetwork
 
 __all__ = ["from_origins", "one_hour_ahead"]
 
@@ -17,7 +17,9 @@ SEQUENCES = 4096  # regions times windows at once: enough to be fast, few enough
 
 
 @torch.inference_mode()
-def one_hour_ahead(network: Network, likelihood: Likelihood, data: Data, lags: int, first: int, last: int) -> Floats:
+def one_hour_ahead(
+    network: ForecastNetwork, likelihood: Likelihood, data: Data, lags: int, first: int, last: int
+) -> Floats:
     """Quantiles of the hours from `first` to `last`, each from the `lags` hours before it; (hours, nodes, levels)."""
     network.eval()
     starts = torch.arange(first - lags, last - lags, device=data.values.device)
@@ -28,7 +30,7 @@ def one_hour_ahead(network: Network, likelihood: Likelihood, data: Data, lags: i
 
 @torch.inference_mode()
 def from_origins(
-    network: Network,
+    network: ForecastNetwork,
     likelihood: Likelihood,
     data: Data,
     encoding: Encoding,

@@ -26,18 +26,18 @@ from unmet.errors import InputError
 from unmet.models.backbones.base import Backbone
 from unmet.models.checkpoint import read_state, write_state
 from unmet.models.graph import Graph
-from unmet.models.network import Network
-from unmet.models.training import Epoch, State, Task, train
+from unmet.models.network import ForecastNetwork
+from unmet.models.training import Epoch, Task, TrainingState, train
 from unmet.processes import end_with
 
-__all__ = ["Job", "SeedProgress", "build_network", "one_thread", "train_seeds"]
+__all__ = ["SeedProgress", "TrainingJob", "build_network", "one_thread", "train_seeds"]
 
 CHECKPOINT_SECONDS = 10
 LOOK_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class TrainingJob:
     """What is trained: a backbone on a graph, for a task."""
 
     task: Task
@@ -56,21 +56,21 @@ class SeedProgress(NamedTuple):
     done: bool
 
 
-def build_network(job: Job, seed: int) -> Network:
+def build_network(job: TrainingJob, seed: int) -> ForecastNetwork:
     """A network with weights drawn from a seed; torch's own random numbers are left as they were."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         backbone = job.backbone(job.task.encoding.shape(job.task.lags), Graph(job.graph))
-        return Network(backbone, job.task.likelihood.outputs).to(job.device)
+        return ForecastNetwork(backbone, job.task.likelihood.outputs).to(job.device)
 
 
 def train_seeds(
-    job: Job,
+    job: TrainingJob,
     seeds: Sequence[int],
     workers: int,
     checkpoints: Path | None = None,
     on_progress: Callable[[list[SeedProgress]], None] | None = None,
-) -> tuple[list[State], bool]:
+) -> tuple[list[TrainingState], bool]:
     """Train every seed; and say whether it was stopped before its end.
 
     Ctrl-C ends all trainings after the epoch under way, with the best weights so far. With a folder of `checkpoints`
@@ -93,13 +93,13 @@ def train_seeds(
 
 
 def _side_by_side(
-    job: Job,
+    job: TrainingJob,
     seeds: Sequence[int],
     workers: int,
     board: _Board,
     checkpoints: Path | None,
     tell: Callable[[], None],
-) -> list[State]:
+) -> list[TrainingState]:
     import cloudpickle
     from loky import get_reusable_executor
     from loky.process_executor import BrokenProcessPool
@@ -128,17 +128,17 @@ def _side_by_side(
         raise
 
 
-def _in_process(path: Path, seeds: int, seed: int, row: int, checkpoints: Path | None) -> State:
+def _in_process(path: Path, seeds: int, seed: int, row: int, checkpoints: Path | None) -> TrainingState:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears Ctrl-C, and the board tells
-    job: Job = pickle.loads(path.with_name("job").read_bytes())  # noqa: S301 (written by the parent just now)
+    job: TrainingJob = pickle.loads(path.with_name("job").read_bytes())  # noqa: S301 (written by the parent just now)
     return _train_one(job, seed, row, _Board(path, seeds), checkpoints, lambda: None)
 
 
 def _train_one(
-    job: Job, seed: int, row: int, board: _Board, checkpoints: Path | None, tell: Callable[[], None]
-) -> State:
+    job: TrainingJob, seed: int, row: int, board: _Board, checkpoints: Path | None, tell: Callable[[], None]
+) -> TrainingState:
     path = checkpoints / f"seed-{seed}.safetensors" if checkpoints else None
-    state = read_state(path) if path else State()
+    state = read_state(path) if path else TrainingState()
     written = time.monotonic()
 
     def on_epoch(epoch: Epoch) -> bool:

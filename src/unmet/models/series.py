@@ -19,7 +19,7 @@ from unmet.errors import InputError
 from unmet.models.draws import BEFORE, DRAWS, draw_by_day, read_draws
 from unmet.tables import Column, RowRule, Table, as_frame, check_table
 
-__all__ = ["PANEL", "POSITIONS", "Series", "read_ahead", "read_positions", "read_series", "with_lost"]
+__all__ = ["PANEL", "POSITIONS", "PanelSeries", "read_ahead", "read_positions", "read_series", "with_lost"]
 
 HOUR = dt.timedelta(hours=1)
 
@@ -66,7 +66,7 @@ POSITIONS = Table(
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class PanelSeries:
     """A panel as arrays of shape (hours, regions), with NaN where an hour of a region is missing."""
 
     names: tuple[str, ...]
@@ -118,7 +118,7 @@ def read_series(
     with_lost: bool = False,
     names: Sequence[str] | None = None,
     last_hours: int | None = None,
-) -> Series:
+) -> PanelSeries:
     """Read a panel, any frame or a CSV or Parquet file; of its last hours only, if so many are asked for.
 
     Args:
@@ -198,7 +198,7 @@ def _arrays(
     extras: list[str],
     draws: NDArray[np.float32] | None,
     names: Sequence[str] | None,
-) -> Series:
+) -> PanelSeries:
     found = rows["unique_id"].unique().sort().to_list()
     if names is not None and list(names) != found:
         strange, absent = (
@@ -244,7 +244,7 @@ def _arrays(
 
     y, truth = column("y"), column(target)
     lower, upper = (truth, truth) if target != "y" else _bounds(rows, y)
-    return Series(
+    return PanelSeries(
         tuple(found),
         first,
         grid(y),
@@ -294,7 +294,7 @@ def read_positions(positions: Any, names: Sequence[str]) -> Floats:
     return np.array([found[name] for name in names])
 
 
-def read_ahead(future: Any, features: Sequence[str], past: Series, hours: int) -> Floats:
+def read_ahead(future: Any, features: Sequence[str], past: PanelSeries, hours: int) -> Floats:
     """The extra features of the hours after a series, (hours, regions, columns)."""
     if not features:
         return np.empty((hours, len(past.names), 0))
@@ -322,7 +322,7 @@ def _with_y(future: Any, features: Sequence[str]) -> pl.DataFrame:
     return frame.select(kept).with_columns(y=pl.lit(0.0))
 
 
-def with_lost(series: Series) -> Series:
+def with_lost(series: PanelSeries) -> PanelSeries:
     """The series with lost energy added, where it is read.
 
     Lags are filled up by what was expected before their day; what is to be learned or calibrated by is one draw.

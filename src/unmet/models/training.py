@@ -20,9 +20,9 @@ from unmet.errors import InputError
 from unmet.models.draws import TrueDemand
 from unmet.models.encoding import Data, Encoding
 from unmet.models.likelihoods.base import Likelihood
-from unmet.models.network import Network
+from unmet.models.network import ForecastNetwork
 
-__all__ = ["CHUNK", "Epoch", "State", "Task", "Training", "train", "training_named"]
+__all__ = ["CHUNK", "Epoch", "Task", "Training", "TrainingState", "train", "training_named"]
 
 CHUNK = 168  # targets of a chunk
 STEPS_AN_EPOCH = 10  # gradient steps an epoch at most, where the batch is not given
@@ -92,7 +92,7 @@ class Epoch(NamedTuple):
 
 
 @dataclass(slots=True)
-class State:
+class TrainingState:
     """Where a training stands, so that it can go on as if it had never stopped."""
 
     epoch: int = 0
@@ -116,14 +116,18 @@ class State:
 
 
 def train(
-    network: Network, task: Task, seed: int, state: State | None = None, on_epoch: Callable[[Epoch], bool] | None = None
-) -> State:
+    network: ForecastNetwork,
+    task: Task,
+    seed: int,
+    state: TrainingState | None = None,
+    on_epoch: Callable[[Epoch], bool] | None = None,
+) -> TrainingState:
     """Train a network until it no longer improves; it ends with the best weights.
 
     `on_epoch` hears of every epoch and says whether to go on. Each epoch draws from its own random numbers, so that a
     training that goes on from a `state` ends as one that was never stopped.
     """
-    state = state or State()
+    state = state or TrainingState()
     training = task.training
     optimizer = torch.optim.Adam(network.parameters(), lr=training.learning_rate)
     if state.weights:
@@ -153,7 +157,9 @@ def train(
     return state
 
 
-def _epoch(network: Network, task: Task, optimizer: torch.optim.Adam, rng: np.random.Generator, number: int) -> float:
+def _epoch(
+    network: ForecastNetwork, task: Task, optimizer: torch.optim.Adam, rng: np.random.Generator, number: int
+) -> float:
     """One pass over all targets of the training part."""
     training = task.training
     if task.true_demand is not None:
@@ -211,7 +217,9 @@ def _origins(task: Task, batch: int, length: int, rng: np.random.Generator) -> T
     return torch.from_numpy(np.where(rng.random(batch) < OPEN_SHARE, opened, length))
 
 
-def _losses(network: Network, task: Task, starts: Tensor, length: int, origins: Tensor | None) -> tuple[Tensor, float]:
+def _losses(
+    network: ForecastNetwork, task: Task, starts: Tensor, length: int, origins: Tensor | None
+) -> tuple[Tensor, float]:
     """Summed loss over the targets of segments, and how many targets they have."""
     starts = starts.to(task.data.values.device)
     inputs = task.data.inputs(starts, length)
@@ -223,7 +231,7 @@ def _losses(network: Network, task: Task, starts: Tensor, length: int, origins: 
 
 
 @torch.no_grad()
-def _validate(network: Network, task: Task) -> float:
+def _validate(network: ForecastNetwork, task: Task) -> float:
     """Validation loss: one hour ahead, and on top, where forecasts reach further, looking from each chunk's start."""
     network.eval()
     starts, length = _segments(task, task.train_hours, task.fit_hours, None)
@@ -247,11 +255,11 @@ def _batches(number: int, task: Task) -> Iterator[slice]:
         yield slice(begin, begin + size)
 
 
-def _copy(network: Network) -> dict[str, Tensor]:
+def _copy(network: ForecastNetwork) -> dict[str, Tensor]:
     return {name: value.detach().clone() for name, value in network.state_dict().items()}
 
 
-def _moments(optimizer: torch.optim.Adam, network: Network) -> dict[str, Tensor]:
+def _moments(optimizer: torch.optim.Adam, network: ForecastNetwork) -> dict[str, Tensor]:
     """Adam's state by the names of the parameters."""
     return {
         f"{name}:{kind}": value.detach().clone()
@@ -260,7 +268,7 @@ def _moments(optimizer: torch.optim.Adam, network: Network) -> dict[str, Tensor]
     }
 
 
-def _restore(optimizer: torch.optim.Adam, network: Network, moments: dict[str, Tensor]) -> None:
+def _restore(optimizer: torch.optim.Adam, network: ForecastNetwork, moments: dict[str, Tensor]) -> None:
     for name, parameter in network.named_parameters():
         found = {key.rpartition(":")[2]: value for key, value in moments.items() if key.rpartition(":")[0] == name}
         if found:

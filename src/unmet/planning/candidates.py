@@ -19,7 +19,7 @@ from unmet.errors import InputError
 from unmet.geo import Projection, haversine_km
 from unmet.planning.changes import World, attraction
 from unmet.planning.drivers import Truth, in_order
-from unmet.planning.gains import Curve, Supply, power_curve
+from unmet.planning.gains import GainCurve, Supply, power_curve
 from unmet.tables import Column, Table, check_every_row
 
 __all__ = [
@@ -72,8 +72,8 @@ class Attracted:
     """A candidate as a site, with what it attracts and takes from its neighbours per week."""
 
     supply: Supply  # its gain is what it recovers
-    attracted: Curve
-    taken: Curve
+    attracted: GainCurve
+    taken: GainCurve
 
 
 def given_candidates(source: Any, sites: pl.Series) -> Candidates:
@@ -164,7 +164,7 @@ def _score(world: World, candidates: Candidates, j: int, most: int, powers: tupl
         parts.append((moved, np.full(len(moved.at_ms), 1 / truth.weeks[site])))
     zero = np.zeros(truth.draws)
     if not parts:
-        none = Curve(np.zeros((truth.draws, 1)), np.zeros((truth.draws, 1)), np.zeros(1))
+        none = GainCurve(np.zeros((truth.draws, 1)), np.zeros((truth.draws, 1)), np.zeros(1))
         return Attracted(Supply(zero, zero, zero, zero, zero, dict.fromkeys(powers, none)), none, none)
     draw = np.concatenate([part.draw for part, _ in parts])
     columns = [
@@ -185,6 +185,6 @@ def _score(world: World, candidates: Candidates, j: int, most: int, powers: tupl
     return Attracted(Supply(zero, zero, zero, lost_kwh, lost_drivers, curves), both, taken)
 
 
-def _rescaled(curve: Curve, per_week: float) -> Curve:
+def _rescaled(curve: GainCurve, per_week: float) -> GainCurve:
     """The curve with hours per week: its weights were those of drivers, not of hours."""
-    return Curve(curve.kwh, curve.drivers, curve.hours * per_week)
+    return GainCurve(curve.kwh, curve.drivers, curve.hours * per_week)

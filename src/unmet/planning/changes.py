@@ -25,7 +25,7 @@ from unmet.geo import haversine_km
 from unmet.planning.drivers import MOVE_STREAM, WEEK_MS, Drivers, Truth, in_order
 from unmet.planning.replay import served_by
 
-__all__ = ["NOTHING", "Change", "Split", "World", "attraction", "changed_world"]
+__all__ = ["NOTHING", "Change", "ServedSplit", "World", "attraction", "changed_world"]
 
 
 HOUR_MS = 3_600_000
@@ -82,7 +82,7 @@ class Change:
 NOTHING = Change()
 
 
-class Split(NamedTuple):
+class ServedSplit(NamedTuple):
     """What the present plugs of a site serve in the time of the records, (draws,), and who is left over."""
 
     kwh: Floats
@@ -186,7 +186,7 @@ class World:
             return drivers, drivers.recorded | drivers.forced
         return drivers, served_by(drivers.first, drivers.at_ms, drivers.stay_ms, drivers.forced, plugs)
 
-    def split(self, site: int) -> Split:
+    def split(self, site: int) -> ServedSplit:
         """What the present plugs of a site serve, and who is left over."""
         truth = self.truth
         if not self.is_changed:
@@ -194,13 +194,13 @@ class World:
             cars = seen.recorded
             kwh, number, hours = seen.kwh[cars].sum(), float(cars.sum()), seen.stay_ms[cars].sum() / HOUR_MS
             same = np.ones(truth.draws)
-            return Split(kwh * same, number * same, hours * same, lost, np.ones(len(lost.at_ms)))
+            return ServedSplit(kwh * same, number * same, hours * same, lost, np.ones(len(lost.at_ms)))
         drivers, served = self.outcome(site)
         rest = drivers.where(~served)
         served &= self._is_car(drivers)
         # Of the recorded kind who find no plug, some wait or are served nearby.
         weight = served + (~served & drivers.recorded) * (1 - self.leaves)
-        return Split(
+        return ServedSplit(
             drivers.per_draw(weight * drivers.kwh),
             drivers.per_draw(weight),
             drivers.per_draw(served * drivers.stay_ms / HOUR_MS),

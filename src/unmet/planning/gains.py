@@ -19,7 +19,7 @@ from unmet.planning.drivers import Drivers
 from unmet.planning.replay import carried
 from unmet.runs import available_cores
 
-__all__ = ["RAPID_KW", "Curve", "Supply", "power_curve", "site_curves", "stays_at_power"]
+__all__ = ["RAPID_KW", "GainCurve", "Supply", "power_curve", "site_curves", "stays_at_power"]
 
 
 HOUR_MS = 3_600_000
@@ -29,7 +29,7 @@ LEAVE_HOURS = 1 / 6  # until a driver has left a rapid charger
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class GainCurve:
     """What 0, 1, ... further plugs of a site serve per week; nothing more is served by more of them."""
 
     kwh: Floats  # (draws, plugs + 1)
@@ -60,7 +60,7 @@ class Supply:
     used_hours: Floats  # plug-hours
     lost_kwh: Floats
     lost_drivers: Floats
-    curves: dict[float | None, Curve]  # by power of the further plugs [kW]; None: as those that are there
+    curves: dict[float | None, GainCurve]  # by power of the further plugs [kW]; None: as those that are there
 
 
 def site_curves(
@@ -93,13 +93,15 @@ def site_curves(
         return list(pool.map(of_site, range(world.truth.sites)))
 
 
-def power_curve(rest: Drivers, leaves: Floats, most: int, own_kw: float, power: float | None, per_week: float) -> Curve:
+def power_curve(
+    rest: Drivers, leaves: Floats, most: int, own_kw: float, power: float | None, per_week: float
+) -> GainCurve:
     """What further plugs of some power would serve of the drivers whom nobody serves."""
     stay_ms, kwh = stays_at_power(rest.stay_ms, rest.kwh, own_kw, power)
     energy, drivers, hours = carried(rest.first, rest.at_ms, stay_ms, kwh, leaves, most)
     top = int(np.count_nonzero(hours))
     by_plug = hours[None, :top] * (per_week / max(rest.draws, 1))
-    return Curve(
+    return GainCurve(
         _from_zero(per_week * energy[:, :top]), _from_zero(per_week * drivers[:, :top]), _from_zero(by_plug)[0]
     )
 

@@ -12,7 +12,7 @@ from unmet.arrays import Floats, Integers
 from unmet.errors import InputError
 from unmet.planning.allocate import Options
 from unmet.planning.costs import Costs
-from unmet.planning.gains import Curve, Supply
+from unmet.planning.gains import GainCurve, Supply
 
 __all__ = ["Menu", "make_menu"]
 
@@ -39,7 +39,7 @@ class Menu:
         made = self.options
         return Options(made.site, made.plugs, made.power, made.gain, self.money)
 
-    def curve(self, site: int, power: float) -> Curve:
+    def curve(self, site: int, power: float) -> GainCurve:
         """What further plugs of a power gain at a site."""
         return self.supplies[site].curves[None if np.isnan(power) else float(power)]
 

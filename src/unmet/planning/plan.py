@@ -28,8 +28,8 @@ from unmet.planning.gains import Supply, site_curves
 from unmet.planning.joint import Built, Joint, play_together
 from unmet.planning.menu import Menu, make_menu
 from unmet.planning.plan_tables import PlanTables
-from unmet.planning.site_table import Chosen, site_table
-from unmet.planning.source import Source, read_source
+from unmet.planning.site_table import Chosen, plan_table
+from unmet.planning.source import PlanSource, read_source
 from unmet.planning.target import Decision, Target, decide
 
 __all__ = ["Plan", "Stage", "plan"]
@@ -268,7 +268,7 @@ def _check_numbers(
 class _Maker:
     """What all steps of a plan need."""
 
-    read: Source
+    read: PlanSource
     target: Target
     costs: Costs
     money: Money | None
@@ -329,7 +329,7 @@ class _Maker:
         most = max(int(BEYOND * number), LEAST_CURVE)
         curve = gain_by_plugs(menu, most, self.read.interval)
         doubts = sensitivity(world, menu, built, power, self.workers)
-        table = site_table(world, menu, chosen, places, attracted, self.money, self.read.interval)
+        table = plan_table(world, menu, chosen, places, attracted, self.money, self.read.interval)
         lost = np.sum([menu.supplies[s].lost_kwh for s in menu.own], axis=0)
         served = float(sum(menu.supplies[s].served_kwh.mean() for s in menu.own))
         return Plan(

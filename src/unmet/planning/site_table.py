@@ -16,7 +16,7 @@ from unmet.planning.costs import Money
 from unmet.planning.menu import Menu
 from unmet.planning.quick import erlang_turned_away
 
-__all__ = ["Chosen", "site_table"]
+__all__ = ["Chosen", "plan_table"]
 
 
 WEEK_HOURS = 168.0
@@ -32,7 +32,7 @@ class Chosen:
     share: Floats  # of the draws that would choose the site
 
 
-def site_table(
+def plan_table(
     world: World,
     menu: Menu,
     chosen: Chosen,

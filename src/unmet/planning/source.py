@@ -14,13 +14,13 @@ from unmet.estimation.lost_demand import LostDemand
 from unmet.planning.drivers import Truth, demand_of, true_demand
 from unmet.planning.hidden import DRAWS_FILE, PANEL_FOLDER, read_hidden
 
-__all__ = ["Source", "read_source"]
+__all__ = ["PlanSource", "read_source"]
 
 KEYS = ("waiting", "spill", "interval", "seed", "notes")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class PlanSource:
     """Drivers, and what is to be known about the estimate they come from."""
 
     truth: Truth
@@ -28,7 +28,7 @@ class Source:
     notes: tuple[str, ...]
 
 
-def read_source(source: Any, *, draws: int = 200, interval: float | None = None, seed: int | None = None) -> Source:
+def read_source(source: Any, *, draws: int = 200, interval: float | None = None, seed: int | None = None) -> PlanSource:
     """The drivers of a fitted `LostDemand`, a `Panel`, or a folder of `unmet recover` or `unmet panel`.
 
     Args:
@@ -61,12 +61,12 @@ def read_source(source: Any, *, draws: int = 200, interval: float | None = None,
     )
 
 
-def _fitted(lost: LostDemand, interval: float | None, seed: int | None) -> Source:
+def _fitted(lost: LostDemand, interval: float | None, seed: int | None) -> PlanSource:
     truth = demand_of(lost, lost.seed if seed is None else seed)
-    return Source(truth, interval or lost.interval, tuple(lost.notes()))
+    return PlanSource(truth, interval or lost.interval, tuple(lost.notes()))
 
 
-def _recovered(folder: Path, interval: float | None, seed: int | None) -> Source:
+def _recovered(folder: Path, interval: float | None, seed: int | None) -> PlanSource:
     """The drivers of a recovered run, without estimating them again."""
     panel = load_panel(folder / PANEL_FOLDER)
     path = folder / "summary.json"
@@ -77,4 +77,4 @@ def _recovered(folder: Path, interval: float | None, seed: int | None) -> Source
         raise InputError(f"{path} is damaged: run `unmet recover` again with --overwrite.") from None
     chosen = int(own_seed) if seed is None else seed
     truth = true_demand(panel, read_hidden(panel, folder), float(waiting), float(spill), chosen)
-    return Source(truth, interval or float(sure), tuple(map(str, notes)))
+    return PlanSource(truth, interval or float(sure), tuple(map(str, notes)))

@@ -22,7 +22,7 @@ from unmet.errors import InputError
 from unmet.records.cleaning import FILE
 from unmet.records.formats.base import Raw
 from unmet.records.one_file import Looked, OneFile, Reading, look_at, read_one
-from unmet.records.sources import Source
+from unmet.records.sources import RecordSource
 
 __all__ = ["Batch", "read_batches"]
 
@@ -39,12 +39,12 @@ class Batch:
     """Files that were judged together, mostly one."""
 
     first: int  # number of its first file
-    sources: list[Source]
+    sources: list[RecordSource]
     one: OneFile  # sessions with FILE, from `first` on
     rejected: pl.DataFrame  # file, and the columns of REJECTED
 
 
-def read_batches(sources: list[Source], reading: Reading) -> Iterator[Batch]:
+def read_batches(sources: list[RecordSource], reading: Reading) -> Iterator[Batch]:
     """Read all sources, in their order; cells are read and judged in threads, since Polars leaves the others alone."""
     workers = min(os.cpu_count() or 1, MOST_THREADS)
     many = len(sources) >= MANY_FILES
@@ -89,7 +89,7 @@ def _groups(looked_at: Iterator[Looked], *, many: bool) -> Iterator[tuple[int, l
 
 
 def _looked_at(
-    sources: list[Source],
+    sources: list[RecordSource],
     format: str,  # noqa: A002
     pool: ThreadPoolExecutor,
     workers: int,
@@ -108,7 +108,7 @@ def _looked_at(
             task.cancel()
 
 
-def _is_large(source: Source) -> bool:
+def _is_large(source: RecordSource) -> bool:
     return isinstance(source.table, Path) and source.table.is_file() and source.table.stat().st_size > LARGE_BYTES
 
 

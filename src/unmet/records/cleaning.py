@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from unmet.compiled import compiled
 from unmet.csv_files import LINE
-from unmet.records.outliers import FAR_AWAY, far_away
+from unmet.records.outliers import FAR_AWAY, lone_starts
 from unmet.tables import UTC
 
 __all__ = ["FILE", "Cleaned", "clean"]
@@ -91,7 +91,7 @@ def clean(parts: list[pl.DataFrame]) -> Cleaned:
 
 def _without_far(frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The sessions of the period that the records are of, and the rows that are years away from it."""
-    days = far_away(frame["start"])
+    days = lone_starts(frame["start"])
     lone = days > 0
     described = pl.DataFrame(
         {

@@ -14,7 +14,7 @@ from unmet.records.cells import REASONS
 from unmet.records.columns import suggested
 from unmet.records.mapping import Mapping
 from unmet.records.one_file import NO_ROWS, OneFile, Reading, final_mapping, look_at, read_one, with_zone
-from unmet.records.sources import Source, find_sources
+from unmet.records.sources import RecordSource, find_sources
 from unmet.records.station_columns import guess_station_columns, known_columns, looks_like_stations, station_hints
 from unmet.records.stations import STATIONS, check_stations
 
@@ -68,7 +68,7 @@ def inspect_files(
 
 
 def _inspect_stations(
-    source: Source, frame: pl.DataFrame | None, told: tuple[dict[str, str], str | None]
+    source: RecordSource, frame: pl.DataFrame | None, told: tuple[dict[str, str], str | None]
 ) -> Inspection:
     """A table of stations, as it would be read."""
     frame = pl.DataFrame() if frame is None else frame.drop(LINE, strict=False)
@@ -120,7 +120,7 @@ def _in_words(counts: dict[str, int]) -> list[str]:
     return [f"{_rows(count)} set aside: {words.get(key, key)}" for key, count in counts.items()]
 
 
-def _inspect(source: Source, reading: Reading, told: tuple[dict[str, str], str | None]) -> Inspection:
+def _inspect(source: RecordSource, reading: Reading, told: tuple[dict[str, str], str | None]) -> Inspection:
     looked = look_at(source, reading.format)
     raw, used = looked.raw, looked.format
     if raw.sessions is None:

@@ -20,7 +20,7 @@ from unmet.records.formats.files import read_head
 from unmet.records.formats.generic import energy_factor, guess_mapping, plain_name
 from unmet.records.mapping import Mapping, mapping_from
 from unmet.records.plug_ids import tell_plugs_apart
-from unmet.records.sources import Source
+from unmet.records.sources import RecordSource
 from unmet.records.station_columns import looks_like_stations
 from unmet.records.stations import STATIONS
 from unmet.records.times import ZONES
@@ -50,7 +50,7 @@ class Reading:
 class Looked:
     """The raw cells of a source."""
 
-    source: Source
+    source: RecordSource
     raw: Raw
     format: str
     columns: tuple[str, ...]  # of a table, those that are there twice as well, and those that its format made
@@ -72,7 +72,7 @@ class OneFile:
     problem: str | None = None  # why a sheet of a workbook holds no sessions
 
 
-def look_at(source: Source, format: str) -> Looked:  # noqa: A002
+def look_at(source: RecordSource, format: str) -> Looked:  # noqa: A002
     """Recognise a source and read its cells."""
     if isinstance(source.table, pl.DataFrame):
         frame = source.table

@@ -14,7 +14,7 @@ from unmet.arrays import Integers
 from unmet.records.ordering import numbers_of, stable_order
 from unmet.tables import UTC
 
-__all__ = ["FAR_AWAY", "clock_notes", "far_away"]
+__all__ = ["FAR_AWAY", "clock_notes", "lone_starts"]
 
 FAR_AWAY = "start_far_away"
 FAR_DAYS = 365
@@ -32,7 +32,7 @@ class _Period:
     rows: int
 
 
-def far_away(start: pl.Series) -> pl.Series:
+def lone_starts(start: pl.Series) -> pl.Series:
     """Which starts [ms] are lone: a year or more from the period of the others, and at most one in a thousand.
 
     Returns the days to that period, 0 for the others. Fewer than twenty sessions tell nothing.

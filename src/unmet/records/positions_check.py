@@ -23,7 +23,7 @@ ZONE_KM = 2500.0  # from the city that a time zone is named after
 NEAR_KM = 50.0  # from such a city: stations so near to one are those of its town
 LEAST_STATIONS = 4  # fewer have no majority worth the name
 
-Place = tuple[float, float]  # latitude and longitude [degree]
+LatLon = tuple[float, float]  # latitude and longitude [degree]
 
 
 def mend_positions(
@@ -65,7 +65,7 @@ def _swap(stations: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
     )
 
 
-def _swapped_by_zone(lat: Floats, lon: Floats, city: Place | None) -> Booleans:
+def _swapped_by_zone(lat: Floats, lon: Floats, city: LatLon | None) -> Booleans:
     """Which stations lie in their time zone only with latitude and longitude swapped."""
     if city is None:
         return np.zeros(len(lat), dtype=np.bool_)
@@ -99,7 +99,7 @@ def _swapped_by_groups(lat: Floats, lon: Floats, *, has_zone: bool) -> tuple[Boo
     )
 
 
-def _mirrors(lat: Floats, lon: Floats, middle: Place) -> Booleans:
+def _mirrors(lat: Floats, lon: Floats, middle: LatLon) -> Booleans:
     """Which positions are far from a place, and near it if swapped."""
     as_given = haversine_km(lat, lon, *middle)
     mirrored = haversine_km(np.clip(lon, -90, 90), lat, *middle)
@@ -107,7 +107,7 @@ def _mirrors(lat: Floats, lon: Floats, middle: Place) -> Booleans:
     return np.asarray(possible & (as_given > FAR_KM))
 
 
-def _middle(lat: Floats, lon: Floats) -> Place:
+def _middle(lat: Floats, lon: Floats) -> LatLon:
     """The middle of the largest group of stations that lie together."""
     place = np.round(np.column_stack([lat, lon]) / 3).astype(int)  # cells of three degrees
     _, which, sizes = np.unique(place, axis=0, return_inverse=True, return_counts=True)

@@ -24,10 +24,10 @@ IN_ORDER = 0.5  # share of settled starts within two days of the one before: row
 _PASSES = 3
 _COMBINATIONS = ((True, True), (True, False), (False, True), (False, False))  # day first in start, in end
 
-Days = NDArray[np.int32]
+DayNumbers = NDArray[np.int32]
 
 
-def follow_no_pattern(chosen: list[Booleans], dates: list[Days], no_day: int) -> bool:
+def follow_no_pattern(chosen: list[Booleans], dates: list[DayNumbers], no_day: int) -> bool:
     """Whether the orders chosen for rows say nothing about the settled dates in them.
 
     Args:
@@ -48,7 +48,7 @@ def follow_no_pattern(chosen: list[Booleans], dates: list[Days], no_day: int) ->
     return misfits >= LEAST_MISFITS and misfits > MOST_MISFITS * total
 
 
-def row_by_row(start: Days, end: Days, no_day: int) -> tuple[Booleans, Booleans, Booleans]:
+def row_by_row(start: DayNumbers, end: DayNumbers, no_day: int) -> tuple[Booleans, Booleans, Booleans]:
     """Of each row, whether the day comes first in its start and in its end, and whether that is open."""
     known = _known(start, no_day)
     settled = np.concatenate([known[known != no_day], (only := _known(end, no_day))[only != no_day]])
@@ -67,18 +67,20 @@ def row_by_row(start: Days, end: Days, no_day: int) -> tuple[Booleans, Booleans,
     return orders[best, 0], orders[best, 1], is_open
 
 
-def _day(dates: Days, day_first: bool, no_day: int) -> Days:
+def _day(dates: DayNumbers, day_first: bool, no_day: int) -> DayNumbers:
     chosen, other = (dates[:, 0], dates[:, 1]) if day_first else (dates[:, 1], dates[:, 0])
     return np.where(chosen == no_day, other, chosen)
 
 
-def _known(dates: Days, no_day: int) -> Days:
+def _known(dates: DayNumbers, no_day: int) -> DayNumbers:
     """Days that have one reading only."""
     first, second = _day(dates, True, no_day), _day(dates, False, no_day)
     return np.where(first == second, first, no_day).astype(np.int32)
 
 
-def _cost(start: Days, end: Days, first: bool, second: bool, period: tuple[int, int], no_day: int) -> Floats:
+def _cost(
+    start: DayNumbers, end: DayNumbers, first: bool, second: bool, period: tuple[int, int], no_day: int
+) -> Floats:
     """Cost [nats] of reading all rows so: days outside the period, and stays that are long or cannot be."""
     starts, ends = _day(start, first, no_day).astype(np.int64), _day(end, second, no_day).astype(np.int64)
     cost = np.zeros(len(starts))
@@ -88,7 +90,7 @@ def _cost(start: Days, end: Days, first: bool, second: bool, period: tuple[int, 
     return cost + np.where((stay < 0) | (stay > 31), IMPOSSIBLE, 1.5 * np.log1p(np.clip(stay, 0, 31)))
 
 
-def _order_cost(start: Days, end: Days, no_day: int) -> Floats:
+def _order_cost(start: DayNumbers, end: DayNumbers, no_day: int) -> Floats:
     """Cost of each combination by the share of its order among settled dates, and of two orders in one row."""
     settled = [(dates[:, 0] != no_day, dates[:, 1] != no_day) for dates in (start, end)]
     day_first = sum(int((by_day & ~by_month).sum()) for by_day, by_month in settled)
@@ -103,12 +105,12 @@ def _order_cost(start: Days, end: Days, no_day: int) -> Floats:
     return cost
 
 
-def _nearness(known: Days, no_day: int) -> float:
+def _nearness(known: DayNumbers, no_day: int) -> float:
     days = known[known != no_day].astype(np.int64)
     return 0.0 if len(days) < 3 else min(float((np.abs(np.diff(days)) <= 2).mean()), 0.98)
 
 
-def _neighbours(days: Days, no_day: int) -> tuple[Days, Days]:
+def _neighbours(days: DayNumbers, no_day: int) -> tuple[DayNumbers, DayNumbers]:
     """The known day of the row before, and of the row after; further ones where those are open."""
     place = np.arange(len(days))
     before = np.maximum.accumulate(np.where(days == no_day, -1, place))
@@ -117,14 +119,14 @@ def _neighbours(days: Days, no_day: int) -> tuple[Days, Days]:
     return padded[np.append(-1, before[:-1])], padded[np.append(after[1:], len(days))]
 
 
-def _step_cost(other: Days, starts: Days, near: float, period: tuple[int, int], no_day: int) -> Floats:
+def _step_cost(other: DayNumbers, starts: DayNumbers, near: float, period: tuple[int, int], no_day: int) -> Floats:
     """-log of a mixture: a start near that of its neighbour (heavy-tailed), or anywhere in the period."""
     apart = starts.astype(np.float64) - other[:, None]
     cost = -np.log(near / (3.15 * (1.0 + apart * apart)) + (1.0 - near) / max(period[1] - period[0], 30))
     return np.where((other[:, None] == no_day) | (starts == no_day), 0.0, cost)
 
 
-def _best(cost: Floats, starts: Days, ends: Days) -> tuple[NDArray[np.int64], Booleans]:
+def _best(cost: Floats, starts: DayNumbers, ends: DayNumbers) -> tuple[NDArray[np.int64], Booleans]:
     """The cheapest combination of each row, and whether one with other days costs hardly more."""
     best = cost.argmin(axis=1)
     rows = np.arange(len(cost))

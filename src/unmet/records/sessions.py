@@ -30,7 +30,7 @@ from unmet.records.outages import merge_outages
 from unmet.records.outliers import clock_notes
 from unmet.records.positions_check import mend_positions
 from unmet.records.restarts import JOIN_MINUTES, join_restarts
-from unmet.records.sources import Source, find_sources
+from unmet.records.sources import RecordSource, find_sources
 from unmet.records.stations import KEPT_WITHOUT, check_stations
 from unmet.tables import UTC, Checked
 
@@ -158,7 +158,7 @@ def read_sessions(
     return replace(records, frame_type=frame_type_of(paths, stations))
 
 
-def _file_of(source: Source) -> str:
+def _file_of(source: RecordSource) -> str:
     return str(source.table) if isinstance(source.table, Path) else source.name
 
 

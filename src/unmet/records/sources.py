@@ -14,13 +14,13 @@ from unmet.errors import InputError
 from unmet.records.formats.excel import is_workbook, sheet_names
 from unmet.tables import as_frame
 
-__all__ = ["Source", "expand_paths", "find_sources"]
+__all__ = ["RecordSource", "expand_paths", "find_sources"]
 
 _ENDINGS = (".csv", ".txt", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class RecordSource:
     """One table of records."""
 
     name: str  # path, with the sheet where there are several; a frame's number
@@ -29,19 +29,19 @@ class Source:
     is_one_of_several: bool = False  # whether the workbook has other sheets
 
 
-def find_sources(given: Iterable[Any] | Any) -> list[Source]:
+def find_sources(given: Iterable[Any] | Any) -> list[RecordSource]:
     """The tables in files, folders, patterns such as `2024-*.csv`, and frames, in their order."""
     several = isinstance(given, list | tuple) or (isinstance(given, Iterable) and not hasattr(given, "columns"))
     members = list(given) if several and not isinstance(given, str | Path) else [given]
     if not members:
         raise InputError("There are no files to read: give at least one.")
-    sources: list[Source] = []
+    sources: list[RecordSource] = []
     for number, member in enumerate(members, start=1):
         if isinstance(member, str | Path):
             for path in expand_paths(Path(member)):
                 sources += _tables(path)
         else:
-            sources.append(Source(f"table {number}", as_frame(member)))
+            sources.append(RecordSource(f"table {number}", as_frame(member)))
     return sources
 
 
@@ -65,12 +65,12 @@ def _is_table(file: Path) -> bool:
     return name.endswith(_ENDINGS) and not name.startswith((".", "~$"))
 
 
-def _tables(path: Path) -> list[Source]:
+def _tables(path: Path) -> list[RecordSource]:
     if not is_workbook(path):
-        return [Source(str(path), path)]
+        return [RecordSource(str(path), path)]
     sheets = sheet_names(path)
     if not sheets:
         raise InputError(f"{path} is empty: give a workbook with a header and rows.")
     if len(sheets) == 1:
-        return [Source(str(path), path, sheets[0])]
-    return [Source(f"{path} [{sheet}]", path, sheet, is_one_of_several=True) for sheet in sheets]
+        return [RecordSource(str(path), path, sheets[0])]
+    return [RecordSource(f"{path} [{sheet}]", path, sheet, is_one_of_several=True) for sheet in sheets]

@@ -21,7 +21,7 @@ from unmet.records.evidence import Finding
 from unmet.records.time_cells import turned_back, with_years_first
 from unmet.zones import checked_zone
 
-__all__ = ["ZONES", "Clock", "missing_times", "read_moment", "read_times", "to_utc"]
+__all__ = ["ZONES", "ParsedTimes", "missing_times", "read_moment", "read_times", "to_utc"]
 
 _BY_HOURS = {  # east of Greenwich; of several meanings of an abbreviation, the one of Europe or North America
     0: "UTC GMT Z WET",
@@ -56,7 +56,7 @@ _OFFSET = r":\d\d(?:[.,]\d+)?\s*[+-]\d\d(?::?\d\d)?$"
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
+class ParsedTimes:
     """A column of times in milliseconds since 1970: UTC where the offset is known, else as the wall shows it."""
 
     utc: pl.Series  # Int64, null where unknown
@@ -64,12 +64,12 @@ class Clock:
     is_open: pl.Series | None = None  # Boolean: whether day and month of the row cannot be told apart
 
 
-_Quick = tuple[Clock, pl.Series | None]  # what was read already, and the texts that were not
+_Quick = tuple[ParsedTimes, pl.Series | None]  # what was read already, and the texts that were not
 
 
 def read_times(
     columns: Sequence[pl.Series], day_first: bool | None = None, suggested: bool | None = None
-) -> tuple[list[Clock], list[Finding], list[str]]:
+) -> tuple[list[ParsedTimes], list[Finding], list[str]]:
     """Read the time columns of one file: starts, ends, and further ones.
 
     The order of day and month is `day_first` where that is given; else it is found out from the rows, cell by cell, and
@@ -93,19 +93,19 @@ def read_times(
         months_first = (~order).fill_null(value=False)
         read = _read_rest(clock, _only(texts, ~months_first), day_first=True)
         read = _read_rest(read, _only(texts, months_first), day_first=False)
-        clocks.append(Clock(read.utc, read.wall, found.open_rows))
+        clocks.append(ParsedTimes(read.utc, read.wall, found.open_rows))
     notes = [note for note in (turned, found.note) if note]
     return clocks, [found.evidence] if found.evidence else [], notes
 
 
 def _turn_all_back(
-    quick: list[tuple[Clock, pl.Series | None]],
-) -> tuple[list[tuple[Clock, pl.Series | None]], str | None]:
+    quick: list[tuple[ParsedTimes, pl.Series | None]],
+) -> tuple[list[tuple[ParsedTimes, pl.Series | None]], str | None]:
     """Walls whose days and months a spreadsheet exchanged, turned back; and a sentence on how many."""
     turned = [(clock, None if texts is None else turned_back(clock.wall, texts)) for clock, texts in quick]
     count = sum(len(wall) - wall.null_count() for _, wall in turned if wall is not None)
     walls = [
-        (clock if wall is None else Clock(clock.utc, wall), texts)
+        (clock if wall is None else ParsedTimes(clock.utc, wall), texts)
         for (clock, texts), (_, wall) in zip(quick, turned, strict=True)
     ]
     note = f"{count:,} dates that a spreadsheet had turned (day for month) were turned back." if count else None
@@ -126,7 +126,7 @@ def _only(texts: pl.Series | None, rows: pl.Series) -> pl.Series | None:
     return None if chosen.null_count() == len(chosen) else chosen
 
 
-def to_utc(clock: Clock, time_zone: str, zones: pl.Series | None = None, *, later: bool = False) -> pl.Series:
+def to_utc(clock: ParsedTimes, time_zone: str, zones: pl.Series | None = None, *, later: bool = False) -> pl.Series:
     """Milliseconds since 1970 in UTC; `zones` are abbreviations, offsets or zone names, and come before `time_zone`.
 
     Of an hour that happens twice it is the earlier one, or the `later`.
@@ -171,7 +171,7 @@ def read_moment(option: str, text: str | None, time_zone: str | None) -> dt.date
     return dt.datetime.fromtimestamp(millis / 1000, tz=dt.UTC)
 
 
-def missing_times(clock: Clock, zone: str) -> int:
+def missing_times(clock: ParsedTimes, zone: str) -> int:
     """How many wall times do not exist in a zone, since its clocks were put forward."""
     if clock.wall.null_count() == len(clock.wall) or _offset_minutes(zone) is not None:
         return 0
@@ -203,22 +203,22 @@ def _bounded(millis: pl.Series) -> pl.Series:
     return millis.set(~millis.is_between(_FIRST, _LAST).fill_null(value=False), None)
 
 
-def _read_quickly(cells: pl.Series) -> tuple[Clock, pl.Series | None]:
+def _read_quickly(cells: pl.Series) -> tuple[ParsedTimes, pl.Series | None]:
     """What needs no guessing, and the texts that do (null elsewhere)."""
     nothing = _nulls(len(cells))
     dtype = cells.dtype
     if isinstance(dtype, pl.Datetime):
         millis = _bounded(cells.cast(pl.Int64) // {"ms": 1, "us": 1000, "ns": 1_000_000}[dtype.time_unit])
-        return (Clock(millis, nothing) if dtype.time_zone else Clock(nothing, millis)), None
+        return (ParsedTimes(millis, nothing) if dtype.time_zone else ParsedTimes(nothing, millis)), None
     if dtype.is_integer() and (cells.is_between(*_COMPACT[0]) | cells.is_between(*_COMPACT[1])).any():
         cells, dtype = cells.cast(pl.String), pl.String()
     if dtype.is_numeric():
         number = cells.cast(pl.Float64, strict=False)
         wall = _serial(number)
-        return Clock(_epoch(number).set(wall.is_not_null(), None), wall), None
+        return ParsedTimes(_epoch(number).set(wall.is_not_null(), None), wall), None
     if dtype != pl.String:
-        return Clock(nothing, nothing), None
-    return _read_common(Clock(nothing, nothing), cells, _ISO)
+        return ParsedTimes(nothing, nothing), None
+    return _read_common(ParsedTimes(nothing, nothing), cells, _ISO)
 
 
 _ISO = (
@@ -230,7 +230,7 @@ _ISO = (
 )
 
 
-def _read_common(clock: Clock, texts: pl.Series, forms: Sequence[str]) -> tuple[Clock, pl.Series | None]:
+def _read_common(clock: ParsedTimes, texts: pl.Series, forms: Sequence[str]) -> tuple[ParsedTimes, pl.Series | None]:
     """Try forms that a sample of the texts fits; gives what was read, and the texts that were not."""
     utc, wall = clock.utc, clock.wall
     for form in forms:
@@ -243,7 +243,7 @@ def _read_common(clock: Clock, texts: pl.Series, forms: Sequence[str]) -> tuple[
         parsed = _strptime(texts, form, certain)
         utc, wall = (utc.fill_null(parsed), wall) if certain else (utc, wall.fill_null(parsed))
         texts = texts.set(parsed.is_not_null(), None)
-    return Clock(utc, wall), (None if texts.null_count() == len(texts) else texts)
+    return ParsedTimes(utc, wall), (None if texts.null_count() == len(texts) else texts)
 
 
 def _epoch(number: pl.Series) -> pl.Series:
@@ -293,7 +293,7 @@ def _plain(text: pl.Expr) -> pl.Expr:
     )
 
 
-def _read_rest(clock: Clock, texts: pl.Series | None, day_first: bool) -> Clock:
+def _read_rest(clock: ParsedTimes, texts: pl.Series | None, day_first: bool) -> ParsedTimes:
     if texts is not None:
         days = "%d{0}%m{0}%Y %H:%M" if day_first else "%m{0}%d{0}%Y %H:%M"
         common = [days.format(mark) + seconds for mark in "/.-" for seconds in ("", ":%S")]
@@ -314,7 +314,7 @@ def _read_rest(clock: Clock, texts: pl.Series | None, day_first: bool) -> Clock:
     utc = utc.fill_null(_epoch(number).set(wall.is_not_null(), None))
     found = pl.DataFrame({"text": distinct, "u": utc, "w": wall})
     looked_up = texts.to_frame("text").join(found, on="text", how="left", maintain_order="left")
-    return Clock(clock.utc.fill_null(looked_up["u"]), clock.wall.fill_null(looked_up["w"]))
+    return ParsedTimes(clock.utc.fill_null(looked_up["u"]), clock.wall.fill_null(looked_up["w"]))
 
 
 def _numbers(texts: pl.Series) -> pl.Series:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from unmet.records.times import Clock, missing_times
+from unmet.records.times import ParsedTimes, missing_times
 
 __all__ = ["choose_zone"]
 
 LEAST_CONTRADICTIONS = 3  # fewer may be a clock that was set late
 
 
-def choose_zone(clocks: Sequence[Clock], zone: str, *, is_settled: bool) -> tuple[str, str | None]:
+def choose_zone(clocks: Sequence[ParsedTimes], zone: str, *, is_settled: bool) -> tuple[str, str | None]:
     """The zone of wall times, and a sentence where they contradict the one that was suggested.
 
     A zone that the user gave stays, whatever the times say. Any other is dropped for UTC, which has every hour, if at

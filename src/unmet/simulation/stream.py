@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from unmet.city.build import City
-from unmet.city.gates import MOST_KMH, check_stations, check_trips
+from unmet.city.gates import MOST_KMH, check_city_stations, check_trips
 from unmet.city.stations import synthetic_stations
 from unmet.csv_files import LINE
 from unmet.errors import InputError
@@ -136,7 +136,7 @@ def stream_simulation(
         on_progress: told the number of trips done in each pass.
     """
     tell = on_progress or (lambda _: None)
-    placed = check_stations(synthetic_stations() if stations is None else stations)
+    placed = check_city_stations(synthetic_stations() if stations is None else stations)
     if placed.kept.is_empty():
         raise InputError("The table of stations has no rows that can be used: give at least one.")
     parts = _Parts(folder, files, sizes)

@@ -30,7 +30,7 @@ from unmet.study.scenes import Scene
 
 __all__ = [
     "AWARE", "MEASURES", "NO_BACKBONE", "ORACLE", "PAPER_MODELS", "SCEPTICS", "UNAWARE", "Ran", "Run", "check_models",
-    "lost_energy", "need_estimates", "perform", "plan",
+    "lost_energy", "need_estimates", "perform", "plan_runs",
 ]  # fmt: skip
 
 AWARE = "exposure"  # the model of this package
@@ -115,7 +115,7 @@ def check_models(models: Sequence[str], backbones: Sequence[str]) -> None:
         raise InputError("A study needs at least one model and one backbone.")
 
 
-def plan(
+def plan_runs(
     scenes: Sequence[Scene],
     models: Sequence[str],
     backbones: Sequence[str],

@@ -17,7 +17,7 @@ from unmet.errors import InputError
 from unmet.processes import end_with
 from unmet.runs import available_cores
 from unmet.study.cells import Ran, Run, perform
-from unmet.study.parcels import pack, unpack
+from unmet.study.parcels import pack, unpack_scene
 from unmet.study.scenes import Scene
 from unmet.study.store import Store
 
@@ -194,7 +194,7 @@ def _attempt(run: Run, given: Scene | bytes | Path) -> Ran | str:
     """A run's outcome on a scene or a parcel, or why it failed: one failure must not end a study."""
     try:
         packed = given.read_bytes() if isinstance(given, Path) else given
-        scene = unpack(packed) if isinstance(packed, bytes) else packed
+        scene = unpack_scene(packed) if isinstance(packed, bytes) else packed
         with _ONE_AT_A_TIME:
             return perform(run, scene)
     except Exception as error:

@@ -12,7 +12,7 @@ from unmet.errors import InputError
 from unmet.models.training import Training
 from unmet.records.sessions import Records
 from unmet.simulation.scenario import Scenario
-from unmet.study.cells import AWARE, ORACLE, PAPER_MODELS, SCEPTICS, Run, check_models, need_estimates, plan
+from unmet.study.cells import AWARE, ORACLE, PAPER_MODELS, SCEPTICS, Run, check_models, need_estimates, plan_runs
 from unmet.study.paper import MARKET_SHARES, PENETRATIONS, QUEUES
 from unmet.study.scenes import Sampling, Scene, competition_scenes, total_scenes
 from unmet.study.thinning import REMOVED, sessions_between, thinning_scenes
@@ -237,7 +237,7 @@ def _experiment(
     training: Training = Training(),  # noqa: B008 (it is frozen)
     keep_hours: bool = False,
 ) -> Experiment:
-    runs = plan(
+    runs = plan_runs(
         scenes,
         choices.models,
         choices.backbones,

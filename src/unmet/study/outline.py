@@ -14,7 +14,7 @@ from unmet.study.cells import NO_BACKBONE, need_estimates
 from unmet.study.experiments import Choices, check_size
 from unmet.study.store import Store
 
-__all__ = ["Outline", "PlannedCell", "outline"]
+__all__ = ["PlannedCell", "StudyOutline", "outline"]
 
 NETWORK_SECONDS, BASELINE_SECONDS = 7.5, 0.2  # of a core, measured by a study of the built-in city
 SCENE_SECONDS, ESTIMATED_SECONDS = 0.6, 9.5  # to play a scene, and to estimate its lost demand too
@@ -32,7 +32,7 @@ class PlannedCell:
 
 
 @dataclass(frozen=True, slots=True)
-class Outline:
+class StudyOutline:
     """The grid of a study."""
 
     name: str
@@ -69,7 +69,7 @@ def _is_quick(model: str) -> bool:
 
 def outline(
     name: str, title: str, choices: Choices, axes: Mapping[str, Sequence[Any]], *, scene_a_run: bool = False
-) -> Outline:
+) -> StudyOutline:
     """The grid over `axes`, the values of each label. With `scene_a_run` every run has scenes of its own."""
     _check(axes)
     kinds = list(itertools.product(*axes.values()))
@@ -88,7 +88,7 @@ def outline(
         for model in choices.models
     ]
     unique = tuple(dict.fromkeys(cells))
-    return Outline(name, title, unique, scenes_of_a_kind * len(kinds), need_estimates(choices.models), cities)
+    return StudyOutline(name, title, unique, scenes_of_a_kind * len(kinds), need_estimates(choices.models), cities)
 
 
 def _check(axes: Mapping[str, Sequence[Any]]) -> None:

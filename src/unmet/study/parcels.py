@@ -19,7 +19,7 @@ from unmet.study.baselines import BASELINES
 from unmet.study.cells import ORACLE, Run
 from unmet.study.scenes import Scene
 
-__all__ = ["pack", "unpack"]
+__all__ = ["pack", "unpack_scene"]
 
 
 def pack(scene: Scene, runs: Sequence[Run]) -> bytes:
@@ -46,7 +46,7 @@ def pack(scene: Scene, runs: Sequence[Run]) -> bytes:
             ) from None
 
 
-def unpack(parcel: bytes) -> Scene:
+def unpack_scene(parcel: bytes) -> Scene:
     """The scene of a parcel; its parts are registered here."""
     scene, backbones, likelihoods, baselines = cloudpickle.loads(parcel)
     for backbone in backbones:

@@ -38,7 +38,7 @@ from unmet.models.training import Training
 from unmet.planning.allocate import Options, choose_within
 from unmet.planning.changes import changed_world
 from unmet.planning.drivers import Drivers, Truth, demand_of, in_order
-from unmet.planning.gains import Curve, power_curve, site_curves
+from unmet.planning.gains import GainCurve, power_curve, site_curves
 from unmet.planning.hidden import Hidden
 from unmet.simulation.battery import hours_to_full
 from unmet.simulation.scenario import scenario_from
@@ -264,7 +264,7 @@ def _from_curves(demand: Truth) -> Callable[[int], tuple[Integers, Floats]]:
     return _allocator(curves)
 
 
-def _allocator(curves: Sequence[Curve]) -> Callable[[int], tuple[Integers, Floats]]:
+def _allocator(curves: Sequence[GainCurve]) -> Callable[[int], tuple[Integers, Floats]]:
     site = np.repeat(np.arange(len(curves)), [curve.most for curve in curves])
     plugs = np.concatenate([np.arange(1, curve.most + 1) for curve in curves])
     gain = np.concatenate([curve.mean_kwh[1:] for curve in curves])

@@ -107,7 +107,7 @@ MAY_BE_UNKNOWN = {
 JUDGED_FROM = 0.05  # of the oracle's loss
 
 
-def seconds_of(runs: Sequence[Run], store: Store) -> dict[tuple[Any, ...], float]:
+def training_seconds(runs: Sequence[Run], store: Store) -> dict[tuple[Any, ...], float]:
     """Seconds of training by cell: (scene labels, model, backbone)."""
     found: dict[tuple[Any, ...], float] = {}
     for run in runs:

@@ -17,7 +17,7 @@ from unmet.views.figures.coverage import COVERAGE
 from unmet.views.figures.forecast_week import FORECAST_WEEK
 from unmet.views.model_report import ForecastReport, ModelReport
 from unmet.views.page import PageSection, PageTable, render_page
-from unmet.views.terminal import report, report_grid, say
+from unmet.views.terminal import print_summary, report_grid, say
 from unmet.views.theme import percent
 
 __all__ = ["print_forecast", "print_model", "write_evaluation", "write_fit", "write_forecast"]
@@ -215,11 +215,11 @@ def print_model(shown: ModelReport, out: Path, *, as_json: bool) -> None:
     """The summary of a fitted model: tables for people, or one line of JSON."""
     summary = model_summary(shown) | {"out": str(out)}
     if as_json:
-        report("", summary, as_json=True)
+        print_summary("", summary, as_json=True)
         return
     if "epochs" in summary:
         summary["epochs"] = f"{min(summary['epochs'])} to {max(summary['epochs'])}"
-    report("Model", {k: v for k, v in summary.items() if k not in ("unseen", "notes")}, as_json=False)
+    print_summary("Model", {k: v for k, v in summary.items() if k not in ("unseen", "notes")}, as_json=False)
     for note in shown.model.notes_:
         say(note)
     if evaluation := shown.evaluation:
@@ -349,6 +349,6 @@ def _forecast_table(
 
 def print_forecast(summary: dict[str, Any], out: Path, *, as_json: bool) -> None:
     """The summary of a forecast."""
-    report("Forecast", summary | {"out": str(out)}, as_json=as_json)
+    print_summary("Forecast", summary | {"out": str(out)}, as_json=as_json)
     if not as_json:
         print(f"Forecast and figures: {out / 'forecast.html'} (open it in a browser)")

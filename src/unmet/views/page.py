@@ -25,7 +25,7 @@ class PageBar:
     high: float
 
 
-Cell = str | tuple[str, str] | PageBar
+PageCell = str | tuple[str, str] | PageBar
 """Text, a pair of which the second is printed small and grey, or a bar."""
 
 
@@ -34,7 +34,7 @@ class PageTable:
     """The table at the top of a page, or below its figures if it has a heading."""
 
     heads: Sequence[str]
-    rows: Sequence[Sequence[Cell]]
+    rows: Sequence[Sequence[PageCell]]
     note: str
     heading: str = ""
     csv: str = ""

@@ -19,8 +19,7 @@ from unmet.views.lost_report import LostReport
 from unmet.views.page import render_page
 from unmet.views.recovery import print_lost, provenance, say_how_read
 from unmet.views.stored import BY_REGION, SENSITIVITY, WEEKS
-from unmet.views.terminal import report as print_summary
-from unmet.views.terminal import say
+from unmet.views.terminal import print_summary, say
 
 __all__ = ["panel_page", "panel_summary", "print_panel", "write_panel_page"]
 

@@ -14,9 +14,8 @@ from unmet.runs import write_json
 from unmet.views.figures import PLAN_FIGURES
 from unmet.views.figures.plan_map import PLAN_MAP, plan_has_positions
 from unmet.views.page import render_page
-from unmet.views.plan_text import facts, headline, lead, plan_sections, site_heads, site_rows
-from unmet.views.terminal import report as print_summary
-from unmet.views.terminal import report_grid, say
+from unmet.views.plan_text import headline, lead, plan_facts, plan_sections, planned_site_rows, site_heads
+from unmet.views.terminal import print_summary, report_grid, say
 
 if TYPE_CHECKING:
     from unmet.planning.plan import Plan
@@ -87,7 +86,7 @@ def plan_page(plan: Plan) -> str:
         title="unmet: where to add plugs",
         headline=headline(plan),
         lead=lead(plan),
-        facts=facts(plan),
+        facts=plan_facts(plan),
         footer=f"unmet {__version__}, seed {plan.seed}, {plan.draws} draws.",
         after=plan_sections(plan),
     )
@@ -111,7 +110,7 @@ def print_plan(plan: Plan, summary: dict[str, Any], out: Path, *, as_json: bool)
     if as_json:
         print_summary("", summary | {"out": str(out)}, as_json=True)
         return
-    rows = [[" ".join(cell) if isinstance(cell, tuple) else cell for cell in row] for row in site_rows(plan)]
+    rows = [[" ".join(cell) if isinstance(cell, tuple) else cell for cell in row] for row in planned_site_rows(plan)]
     report_grid(headline(plan), site_heads(plan), rows[:ON_SCREEN])
     if plan.sites > ON_SCREEN:
         say(f"{plan.sites - ON_SCREEN} further sites are in plan.csv.")

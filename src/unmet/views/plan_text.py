@@ -12,7 +12,7 @@ from unmet.views.theme import about, about_energy, count, energy, percent, short
 if TYPE_CHECKING:
     from unmet.planning.plan import Plan
 
-__all__ = ["facts", "headline", "lead", "money", "plan_sections", "site_heads", "site_rows"]
+__all__ = ["headline", "lead", "money", "plan_facts", "plan_sections", "planned_site_rows", "site_heads"]
 
 MOST_ROWS = 60
 
@@ -50,7 +50,7 @@ def lead(plan: Plan) -> str:
     )
 
 
-def facts(plan: Plan) -> list[tuple[str, str]]:
+def plan_facts(plan: Plan) -> list[tuple[str, str]]:
     """Numbers beside the answer."""
     value, span = about_energy(*plan.gain())
     drivers = _sum(plan, "lost_drivers") - _sum(plan, "lost_drivers_after")
@@ -86,7 +86,7 @@ def site_heads(plan: Plan) -> list[str]:
     return [*heads, "chosen in"]
 
 
-def site_rows(plan: Plan) -> list[list[Any]]:
+def planned_site_rows(plan: Plan) -> list[list[Any]]:
     """Rows of the table of sites that get plugs."""
     rows = []
     names = plan.tables.sites["name"].fill_null(plan.tables.sites["site_id"])
@@ -122,7 +122,7 @@ def _payback(row: dict[str, Any]) -> Any:
 
 def plan_sections(plan: Plan) -> list[PageSection]:
     """Sections below the figures: sites, new sites, stages, doubts, notes, method."""
-    rows = site_rows(plan)
+    rows = planned_site_rows(plan)
     more = plan.sites - len(rows)
     note = (
         "In use: share of the time that plugs are taken, before and after. Turned away: drivers per week who find no "

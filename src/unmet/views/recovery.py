@@ -18,8 +18,7 @@ from unmet.views.first_screen import first_screen, method, site_rows
 from unmet.views.harmless import spreadsheet_safe
 from unmet.views.lost_report import LostReport
 from unmet.views.page import PageSection, render_page
-from unmet.views.terminal import report as print_summary
-from unmet.views.terminal import report_grid, say
+from unmet.views.terminal import print_summary, report_grid, say
 from unmet.views.theme import about, count, energy, percent
 
 __all__ = ["print_lost", "print_recovery", "provenance", "recovery_page", "say_how_read", "write_recovery"]

@@ -19,24 +19,24 @@ from unmet.views.figures.site_map import SITE_MAP, has_positions
 from unmet.views.first_screen import NOTHING, first_screen, method
 from unmet.views.lost_tables import MOST, LostTables
 from unmet.views.page import PageSection, PageTable, render_page
-from unmet.views.report_sections import build, csv_of, expect, quality, sources, when, with_download
+from unmet.views.report_sections import build, csv_of, forecast_section, quality, sources, when, with_download
 from unmet.views.stored import StoredRuns
 from unmet.views.theme import about, percent, short
 
-__all__ = ["Money", "report_figures", "report_page", "write_report"]
+__all__ = ["SalesPrice", "report_figures", "report_page", "write_report"]
 
 MOST_REGIONS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Money:
+class SalesPrice:
     """What a kWh sells for."""
 
     price: float
     currency: str = ""
 
     @classmethod
-    def checked(cls, price: float, currency: str) -> Money:
+    def checked(cls, price: float, currency: str) -> SalesPrice:
         """A price that makes sense."""
         if not (math.isfinite(price) and price > 0):
             raise InputError(f"A price of {price:g} per kWh makes no sense: give one over 0, as 0.35.")
@@ -49,7 +49,7 @@ class Money:
         return f"{value}{unit}", f"{span}{unit}"
 
 
-def report_page(runs: StoredRuns, money: Money | None = None, title: str = "") -> str:
+def report_page(runs: StoredRuns, money: SalesPrice | None = None, title: str = "") -> str:
     """One self-contained HTML page on all runs; what runs do not hold is left out."""
     opening = _opening(runs, money)
     sections = _sections(runs, money)
@@ -64,7 +64,7 @@ def report_page(runs: StoredRuns, money: Money | None = None, title: str = "") -
     )
 
 
-def write_report(runs: StoredRuns, out: Path, money: Money | None, title: str) -> dict[str, Any]:
+def write_report(runs: StoredRuns, out: Path, money: SalesPrice | None, title: str) -> dict[str, Any]:
     """Write the report to a file, whole or not at all; returns its summary."""
     page = report_page(runs, money, title)
     with atomic_file(out) as draft:
@@ -84,7 +84,7 @@ def report_figures(runs: StoredRuns) -> list[tuple[Figure, object]]:
     return [pair for section in _sections(runs, None) for pair in section.figures]
 
 
-def _opening(runs: StoredRuns, money: Money | None) -> dict[str, Any]:
+def _opening(runs: StoredRuns, money: SalesPrice | None) -> dict[str, Any]:
     """The answer: that on lost demand, else that of the plan, else that of the forecast."""
     if runs.lost is not None:
         opening = first_screen(runs.lost)
@@ -113,7 +113,7 @@ def _opening(runs: StoredRuns, money: Money | None) -> dict[str, Any]:
             ],
         }
     if runs.forecast is not None:
-        section = expect(runs.forecast)
+        section = forecast_section(runs.forecast)
         totals = runs.forecast.totals()
         return {
             "headline": section.paragraphs[0],
@@ -123,7 +123,7 @@ def _opening(runs: StoredRuns, money: Money | None) -> dict[str, Any]:
     raise ValueError("a report needs a run")
 
 
-def _sections(runs: StoredRuns, money: Money | None) -> list[PageSection]:
+def _sections(runs: StoredRuns, money: SalesPrice | None) -> list[PageSection]:
     sections = []
     lost = runs.lost
     if lost is not None:
@@ -131,13 +131,13 @@ def _sections(runs: StoredRuns, money: Money | None) -> list[PageSection]:
     if runs.plan is not None:
         sections.append(build(runs.plan))
     if runs.forecast is not None:
-        sections.append(expect(runs.forecast))
+        sections.append(forecast_section(runs.forecast))
     if lost is not None:
         sections += [_regions(lost), _weeks(lost), quality(lost), method(lost)]
     return [*sections, sources(runs)]
 
 
-def _where(lost: LostTables, money: Money | None) -> PageSection:
+def _where(lost: LostTables, money: SalesPrice | None) -> PageSection:
     """The sites that lost most, with the map."""
     section: PageSection = first_screen(lost)["before"][0]
     figures = [(SITE_MAP, lost)] if has_positions(lost) else []

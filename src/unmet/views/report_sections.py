@@ -16,7 +16,7 @@ from unmet.views.page import PageSection, PageTable
 from unmet.views.stored import StoredForecast, StoredLost, StoredPlan, StoredRuns
 from unmet.views.theme import about, energy, percent, short
 
-__all__ = ["build", "csv_of", "expect", "quality", "sources", "when", "with_download"]
+__all__ = ["build", "csv_of", "forecast_section", "quality", "sources", "when", "with_download"]
 
 MOST_ROWS = 20
 MOST_CSV = 400_000  # characters of one table inside the page
@@ -100,7 +100,7 @@ def _reason(row: dict[str, Any]) -> str:
     return f"Turns away {now:.1f} drivers a week now, {max(after, 0.0):.1f} with the plan; {use}{sure}"
 
 
-def expect(forecast: StoredForecast) -> PageSection:
+def forecast_section(forecast: StoredForecast) -> PageSection:
     """What to expect."""
     from unmet.views.figures.forecast_fan import FORECAST_FAN
 

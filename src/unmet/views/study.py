@@ -18,8 +18,8 @@ from unmet.runs import atomic_file
 from unmet.study.cells import ORACLE, UNAWARE
 from unmet.study.execute import Progress
 from unmet.study.experiments import Experiment
-from unmet.study.outline import Outline
-from unmet.study.results import seconds_of, study_cells
+from unmet.study.outline import StudyOutline
+from unmet.study.results import study_cells, training_seconds
 from unmet.study.store import Store
 from unmet.views.figures import APPLICATION_FIGURES, STUDY_FIGURES
 from unmet.views.figures.study_gap import STUDY_GAP
@@ -28,7 +28,7 @@ from unmet.views.study_report import StudyReport, model_title
 from unmet.views.terminal import report_grid, say
 from unmet.views.theme import percent
 
-__all__ = ["print_plan", "print_study", "study_report", "write_study"]
+__all__ = ["print_study", "print_study_plan", "study_report", "write_study"]
 
 
 def study_report(experiment: Experiment, store: Store, progress: Progress) -> StudyReport:
@@ -278,7 +278,7 @@ def _difference(cell: dict[str, Any] | None, ours: str, theirs: str) -> str:
 
 def summary_cells(report: StudyReport, experiment: Experiment, store: Store) -> list[dict[str, Any]]:
     """The cells for machines, with the seconds that each took."""
-    seconds = seconds_of(experiment.runs, store)
+    seconds = training_seconds(experiment.runs, store)
     labels = [name for name, _ in experiment.runs[0].labels]
     found = []
     for cell in report.cells.iter_rows(named=True):
@@ -356,7 +356,7 @@ def _unit(cell: dict[str, Any]) -> str:
     return "tilted_loss_true" if cell.get("share") is not None else "tilted_loss"
 
 
-def print_plan(outline: Outline, store: Store, workers: int, *, as_json: bool) -> None:
+def print_study_plan(outline: StudyOutline, store: Store, workers: int, *, as_json: bool) -> None:
     """What a study would run, what of it is there already, and how long the rest will take."""
     kept = outline.kept(store)
     left = sum(cell.runs - number for cell, number in kept.items())

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "next_step",
+    "print_summary",
     "progress",
-    "report",
     "report_grid",
     "report_set_aside",
     "say",
@@ -131,7 +131,7 @@ def study_progress(title: str) -> Iterator[Callable[[StudyProgress], None]]:
         yield show
 
 
-def report(title: str, summary: dict[str, Any], *, as_json: bool) -> None:
+def print_summary(title: str, summary: dict[str, Any], *, as_json: bool) -> None:
     """The summary of a command: a table for people, or one line of JSON."""
     if as_json:
         print(printable(json.dumps(summary, ensure_ascii=False)))

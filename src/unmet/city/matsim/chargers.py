@@ -7,14 +7,14 @@ from pathlib import Path
 import polars as pl
 
 from unmet.city.matsim.grid import to_degrees
-from unmet.city.matsim.network import Network
+from unmet.city.matsim.network import RoadNetwork
 from unmet.city.matsim.xml import ends
 from unmet.errors import InputError
 
 __all__ = ["read_chargers"]
 
 
-def read_chargers(path: Path, network: Network, crs: str | None) -> pl.DataFrame:
+def read_chargers(path: Path, network: RoadNetwork, crs: str | None) -> pl.DataFrame:
     """Read chargers.xml(.gz): `station_id, lat, lon, power_kw, plugs, name`.
 
     A charger stands in the middle of its link. `plug_power` is in kW and `plug_count` 1 where it is left out, as in

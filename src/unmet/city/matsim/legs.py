@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
-from unmet.city.matsim.network import Network
+from unmet.city.matsim.network import RoadNetwork
 from unmet.city.matsim.xml import ends, root_of, seconds_of
 from unmet.errors import InputError
 
@@ -29,7 +29,7 @@ class Leg(NamedTuple):
 UNKNOWN = (math.nan, math.nan)
 
 
-def car_legs(path: Path, network: Network | None, mode: str = "car") -> Iterator[Leg]:
+def car_legs(path: Path, network: RoadNetwork | None, mode: str = "car") -> Iterator[Leg]:
     """The legs of a mode in a file of plans (the selected ones) or of events."""
     root = root_of(path)
     if root in ("population", "plans"):
@@ -41,7 +41,7 @@ def car_legs(path: Path, network: Network | None, mode: str = "car") -> Iterator
         raise InputError(f"{path} begins with <{root}>: give plans (<population>) or events (<events>) of MATSim.")
 
 
-def _of_person(person: Element, network: Network | None, mode: str) -> Iterator[Leg]:
+def _of_person(person: Element, network: RoadNetwork | None, mode: str) -> Iterator[Leg]:
     plans = person.findall("plan")
     chosen = next((plan for plan in plans if plan.get("selected") == "yes"), plans[0] if plans else None)
     if chosen is None:
@@ -75,7 +75,7 @@ def _of_person(person: Element, network: Network | None, mode: str) -> Iterator[
         clock = end if not math.isnan(end) else start
 
 
-def _of_events(path: Path, network: Network | None, mode: str) -> Iterator[Leg]:
+def _of_events(path: Path, network: RoadNetwork | None, mode: str) -> Iterator[Leg]:
     """Departures and arrivals; distances are the lengths of the links entered, if the network is known."""
     under_way: dict[str, tuple[float, tuple[float, float]]] = {}
     driven: dict[str, float] = {}
@@ -96,7 +96,7 @@ def _of_events(path: Path, network: Network | None, mode: str) -> Iterator[Leg]:
             yield Leg(person, start, time, begin, _place(event, network), metres if metres > 0 else math.nan)
 
 
-def _place(part: Element, network: Network | None) -> tuple[float, float]:
+def _place(part: Element, network: RoadNetwork | None) -> tuple[float, float]:
     x, y = part.get("x"), part.get("y")
     if x is not None and y is not None:
         return float(x), float(y)

@@ -8,18 +8,18 @@ from pathlib import Path
 from unmet.city.matsim.xml import ends
 from unmet.errors import InputError
 
-__all__ = ["Network", "read_network"]
+__all__ = ["RoadNetwork", "read_road_network"]
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
+class RoadNetwork:
     """Links by their id."""
 
     middle: dict[str, tuple[float, float]]  # x, y in the scenario's own grid
     length_m: dict[str, float]
 
 
-def read_network(path: Path) -> Network:
+def read_road_network(path: Path) -> RoadNetwork:
     """Read network.xml(.gz)."""
     nodes: dict[str, tuple[float, float]] = {}
     middle: dict[str, tuple[float, float]] = {}
@@ -37,4 +37,4 @@ def read_network(path: Path) -> Network:
             raise InputError(f"{path}: the {element.tag} {name!r} has no usable place or length.") from None
     if not middle:
         raise InputError(f"{path} holds no links: give the network.xml of the scenario.")
-    return Network(middle, length)
+    return RoadNetwork(middle, length)

@@ -14,7 +14,7 @@ import polars as pl
 from unmet.city.gates import check_trips
 from unmet.city.matsim.grid import to_degrees
 from unmet.city.matsim.legs import Leg, car_legs
-from unmet.city.matsim.network import Network
+from unmet.city.matsim.network import RoadNetwork
 from unmet.city.places import ROAD_DETOUR
 from unmet.errors import InputError
 from unmet.geo import haversine_km
@@ -49,7 +49,7 @@ class MatsimTrips:
 
 
 def read_matsim_trips(
-    path: Path, crs: str | None, day: MatsimDay, network: Network | None = None, mode: str = "car"
+    path: Path, crs: str | None, day: MatsimDay, network: RoadNetwork | None = None, mode: str = "car"
 ) -> MatsimTrips:
     """Read plans.xml or events.xml (also .gz) as trips.
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from unmet.arrays import Floats, Integers
 from unmet.compiled import compiled
-from unmet.models.direct.history import History
+from unmet.models.direct.history import HourlyHistory
 
 __all__ = ["WINDOWS", "climatology"]
 
@@ -14,7 +14,7 @@ __all__ = ["WINDOWS", "climatology"]
 WINDOWS = {"climatology": 8, "long-climatology": 26}  # weeks
 
 
-def climatology(history: History, hours: Integers, horizon: Integers, weeks: int, levels: Floats) -> Floats:
+def climatology(history: HourlyHistory, hours: Integers, horizon: Integers, weeks: int, levels: Floats) -> Floats:
     """Quantiles of the targets in the same hour and day type over the last weeks before the forecast.
 
     Quantiles are linear between order statistics, as NumPy's.

@@ -18,7 +18,7 @@ from unmet.arrays import Floats, Integers
 from unmet.models.direct.climatology import WINDOWS, climatology
 from unmet.models.direct.conditional import WINDOW, conditional_quantiles
 from unmet.models.direct.features import band_of, bands, features
-from unmet.models.direct.history import History
+from unmet.models.direct.history import HourlyHistory
 from unmet.models.direct.member import Member, Rows
 from unmet.models.direct.stacking import stack_weights
 
@@ -45,7 +45,7 @@ class Engine:
     horizon: int
     session_kwh: Floats  # (regions,)
 
-    def expected(self, history: History, seen: int, first: int, last: int) -> Floats:
+    def expected(self, history: HourlyHistory, seen: int, first: int, last: int) -> Floats:
         """What members expected of the hours from `first` to `last`, in every band, (members, bands, hours, regions).
 
         Up to `seen`, the end of the fit, it is what they said before they learned from it; NaN where unknown.
@@ -59,7 +59,7 @@ class Engine:
         return made
 
     def quantiles(
-        self, history: History, hours: Integers, horizon: Integers, before: tuple[Floats, Floats], levels: Floats
+        self, history: HourlyHistory, hours: Integers, horizon: Integers, before: tuple[Floats, Floats], levels: Floats
     ) -> Floats:
         """Quantiles and mean [kWh] of hours so far ahead, and the chance of no demand, (targets, regions, levels + 2).
 
@@ -97,7 +97,7 @@ def session_energy(demand: Floats) -> Floats:
 
 
 def fit_engine(
-    history: History,
+    history: HourlyHistory,
     tables: Sequence[str],
     kinds: Sequence[type[Member]],
     horizon: int,
@@ -131,7 +131,7 @@ def fit_engine(
     return Engine(tuple(tables), tuple(members), weights, stored, horizon, session_kwh)
 
 
-def learning_rows(history: History, last: int, horizon: int, session_kwh: Floats, seed: int) -> Rows:
+def learning_rows(history: HourlyHistory, last: int, horizon: int, session_kwh: Floats, seed: int) -> Rows:
     """Up to `ROWS` rows of each band, of hours before `last` and of regions that are not silent."""
     rng = np.random.default_rng([seed, last])
     parts = []
@@ -152,7 +152,7 @@ def learning_rows(history: History, last: int, horizon: int, session_kwh: Floats
     return Rows(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
-def expect(members: Sequence[Member], history: History, first: int, last: int, horizon: int) -> Floats:
+def expect(members: Sequence[Member], history: HourlyHistory, first: int, last: int, horizon: int) -> Floats:
     """What members expect of the hours from `first` to `last` in each band, (members, bands, hours, regions) [kWh].
 
     The horizon of an hour runs through its band from hour to hour.
@@ -170,7 +170,9 @@ def expect(members: Sequence[Member], history: History, first: int, last: int, h
 STRIDE = 31  # by which horizons run through a band: each hour of the day meets each of them
 
 
-def _expected_at(members: Sequence[Member], history: History, hours: Integers, ahead: Integers, band: int) -> Floats:
+def _expected_at(
+    members: Sequence[Member], history: HourlyHistory, hours: Integers, ahead: Integers, band: int
+) -> Floats:
     """Expected demand at hours of one band, (members, hours, regions) [kWh]."""
     values, scale = features(history, hours, ahead)
     covariates = history.extras.shape[2]
@@ -180,7 +182,7 @@ def _expected_at(members: Sequence[Member], history: History, hours: Integers, a
 def member_quantiles(
     tables: Sequence[str],
     members: Sequence[Member],
-    history: History,
+    history: HourlyHistory,
     hours: Integers,
     horizon: Integers,
     band: int,
@@ -197,7 +199,12 @@ def member_quantiles(
 
 
 def _weights(
-    history: History, tables: tuple[str, ...], members: Sequence[Member], past: Floats, horizon: int, levels: Floats
+    history: HourlyHistory,
+    tables: tuple[str, ...],
+    members: Sequence[Member],
+    past: Floats,
+    horizon: int,
+    levels: Floats,
 ) -> Floats:
     """Weights by band and region, by the forecasts of the last quarter of the hours, (bands, regions, parts)."""
     number, hours = len(tables) + len(members), history.hours

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from unmet.arrays import Floats, Integers
 from unmet.demand.calendar import HOURS_A_DAY
-from unmet.models.direct.history import DAY_TYPE_MEMORIES, LEVEL_MEMORIES, USUAL, History
+from unmet.models.direct.history import DAY_TYPE_MEMORIES, LEVEL_MEMORIES, USUAL, HourlyHistory
 
 __all__ = ["CALENDAR", "TABLES", "band_of", "bands", "features"]
 
@@ -33,7 +33,7 @@ def band_of(horizon: Integers) -> Integers:
     return np.searchsorted(FIRST_OF_BAND, horizon, side="right") - 1
 
 
-def features(history: History, hours: Integers, horizon: Integers) -> tuple[Floats, Floats]:
+def features(history: HourlyHistory, hours: Integers, horizon: Integers) -> tuple[Floats, Floats]:
     """Features of each region at these hours, forecast so many hours ahead, and the scale they are measured in.
 
     Args:

@@ -17,7 +17,7 @@ from unmet.models.direct import DIRECT
 from unmet.models.direct.conditional import WINDOW
 from unmet.models.direct.engine import LEAST_HOURS, STRIDE, WEEK, Engine, fit_engine, session_energy
 from unmet.models.direct.features import band_of, bands
-from unmet.models.direct.history import History, build_history
+from unmet.models.direct.history import HourlyHistory, build_history
 from unmet.models.direct.member import Member
 from unmet.models.direct.notes import direct_notes
 from unmet.models.direct.paths import GRID, LEAST_TRAJECTORIES, draw_paths, probabilities, trajectory_ranks
@@ -25,7 +25,7 @@ from unmet.models.direct.regression import Regression
 from unmet.models.direct.trees import Trees
 from unmet.models.forecaster import Forecaster, Split, long_frame
 from unmet.models.levels import LEVELS, checked_levels
-from unmet.models.series import HOUR, Series, read_ahead, read_positions, read_series, with_lost
+from unmet.models.series import HOUR, PanelSeries, read_ahead, read_positions, read_series, with_lost
 
 __all__ = ["MEMBERS", "DirectForecaster"]
 
@@ -223,7 +223,12 @@ class DirectForecaster(Forecaster):
         return series.times(hours)[-hours:], drawn
 
     def _ranks(
-        self, series: Series, history: History, before: tuple[Floats, Floats], hours: int, rng: np.random.Generator
+        self,
+        series: PanelSeries,
+        history: HourlyHistory,
+        before: tuple[Floats, Floats],
+        hours: int,
+        rng: np.random.Generator,
     ) -> Floats | None:
         """Trajectories of ranks from origins at the same hour of past days, (origins, hours, regions)."""
         last = history.hours
@@ -241,7 +246,7 @@ class DirectForecaster(Forecaster):
         steps = np.arange(1, hours + 1)
         return trajectory_ranks(where[band_of(steps)[None], origins[:, None] + steps - 1 - start], rng)
 
-    def _ahead(self, panel: Any, hours: int | None, future: Any) -> tuple[Series, History, int]:
+    def _ahead(self, panel: Any, hours: int | None, future: Any) -> tuple[PanelSeries, HourlyHistory, int]:
         """The series, its history with the covariates of the hours to come, and how many these are."""
         hours = self.horizon if hours is None else hours
         self._may_look(hours)
@@ -249,7 +254,9 @@ class DirectForecaster(Forecaster):
         ahead = read_ahead(future, self.features, series, hours)
         return series, self._history(with_lost(series), self.engine_.session_kwh, series.hours, ahead), hours
 
-    def _history(self, series: Series, session_kwh: Floats, hours: int, ahead: Floats | None = None) -> History:
+    def _history(
+        self, series: PanelSeries, session_kwh: Floats, hours: int, ahead: Floats | None = None
+    ) -> HourlyHistory:
         """The states of the first hours of a series, and the calendar and covariates of those to come."""
         more = 0 if ahead is None else len(ahead)
         week = series.week(self.time_zone_, more)[: hours + more].astype(np.int64)
@@ -257,13 +264,13 @@ class DirectForecaster(Forecaster):
         extras = np.nan_to_num((extras - self.extra_mean_) / self.extra_spread_)
         return build_history(series.demand[:hours], series.target[:hours], extras, week, session_kwh)
 
-    def _before(self, series: Series, history: History, until: int) -> tuple[Floats, Floats]:
+    def _before(self, series: PanelSeries, history: HourlyHistory, until: int) -> tuple[Floats, Floats]:
         """What members expected of the last hours before `until`, and what came."""
         first = max(until - WINDOW, 0)
         seen = series.hour_from(self.split_.fit_end)
         return self.engine_.expected(history, seen, first, until), history.target[first:until]
 
-    def _past_forecasts(self, series: Series, hours: Integers, horizon: Integers, levels: Floats) -> Floats:
+    def _past_forecasts(self, series: PanelSeries, hours: Integers, horizon: Integers, levels: Floats) -> Floats:
         """Past hours as they would have been forecast, (targets, regions, levels + 2), as of `Engine.quantiles`.
 
         Forecasts of one week share the hours before it from which distributions are made.
@@ -283,7 +290,7 @@ class DirectForecaster(Forecaster):
         extra = {"mean": made[..., -2], "no_demand": made[..., -1]}
         return long_frame(self.regions_, times, np.sort(made[..., :-2], axis=-1), levels, extra)
 
-    def series(self, panel: Any, last_hours: int | None = None) -> Series:
+    def series(self, panel: Any, last_hours: int | None = None) -> PanelSeries:
         """A panel of the model's regions as arrays, with the column that was learned."""
         self.check_fitted()
         return read_series(

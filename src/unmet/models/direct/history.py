@@ -14,7 +14,7 @@ from unmet.arrays import Floats, Integers
 from unmet.compiled import compiled
 from unmet.demand.calendar import HOURS_A_DAY
 
-__all__ = ["Cells", "History", "build_history", "level_scale"]
+__all__ = ["Cells", "HourlyHistory", "build_history", "level_scale"]
 
 
 DAY_TYPE_MEMORIES = (10, 40, 160)  # half-lives of the tables by hour and day type [days of that type]
@@ -62,7 +62,7 @@ SIZE = 1 << 32  # more hours than any panel has
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class HourlyHistory:
     """Running states of demand, each (hours, regions): the state after an hour knows that hour and those before.
 
     Means are in kWh an hour. Hours without a record leave every state as it was.
@@ -95,7 +95,7 @@ class History:
         return int(self.known.shape[1])
 
 
-def build_history(known: Floats, target: Floats, extras: Floats, week: Integers, session_kwh: Floats) -> History:
+def build_history(known: Floats, target: Floats, extras: Floats, week: Integers, session_kwh: Floats) -> HourlyHistory:
     """The states of all hours.
 
     Args:
@@ -117,7 +117,7 @@ def build_history(known: Floats, target: Floats, extras: Floats, week: Integers,
     scale = level_scale(levels, floor)
     usual = tables[DAY_TYPE_MEMORIES.index(USUAL)]
     expected = np.where(earlier[:, None] >= 0, usual[np.maximum(earlier, 0)], np.nan)
-    return History(
+    return HourlyHistory(
         known,
         target,
         extras,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from unmet.models.series import HOUR, Series
+from unmet.models.series import HOUR, PanelSeries
 
 __all__ = ["direct_notes"]
 
@@ -15,7 +15,7 @@ QUIET = 4 * WEEK  # hours without demand at the end of a panel after which a reg
 NAMED = 5  # regions that a sentence names at most
 
 
-def direct_notes(series: Series, fit_hours: int, missing: Sequence[str], least_hours: int) -> tuple[str, ...]:
+def direct_notes(series: PanelSeries, fit_hours: int, missing: Sequence[str], least_hours: int) -> tuple[str, ...]:
     """Sentences on rows set aside, missing hours, parts left out and regions that are silent, closed or new."""
     notes = []
     if not series.set_aside.is_empty():
@@ -41,7 +41,7 @@ def direct_notes(series: Series, fit_hours: int, missing: Sequence[str], least_h
     return (*notes, *_regions(series, demand))
 
 
-def _regions(series: Series, demand: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> list[str]:
+def _regions(series: PanelSeries, demand: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> list[str]:
     notes = []
     active = np.nan_to_num(demand) > 0
     silent = [name for name, part in zip(series.names, active.T, strict=True) if not part.any()]

@@ -9,11 +9,11 @@ from pydantic import ValidationError
 
 from unmet.records.formats.base import Format, Head, Raw
 from unmet.records.formats.json_text import (
-    Member,
+    JsonMember,
     Reject,
     Scalar,
     flat_cells,
-    problem,
+    json_problem,
     read_members,
     rejected_frame,
     text_frame,
@@ -36,7 +36,7 @@ _MAPPING = Mapping(
 )
 
 
-class _Session(Member):
+class _Session(JsonMember):
     connectionTime: Scalar = None  # noqa: N815
     disconnectTime: Scalar = None  # noqa: N815
     doneChargingTime: Scalar = None  # noqa: N815
@@ -62,7 +62,7 @@ def _rows(path: Path, rejects: list[Reject]) -> Iterator[tuple[int, dict[str, st
         try:
             _Session.model_validate(member)
         except ValidationError as error:
-            rejects.append(problem(number, error))
+            rejects.append(json_problem(number, error))
         else:
             yield number, flat_cells(member)
 

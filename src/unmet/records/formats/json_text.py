@@ -19,7 +19,16 @@ from unmet.csv_files import LINE, REJECTED
 from unmet.errors import InputError
 from unmet.files import check_regular
 
-__all__ = ["Member", "Reject", "Scalar", "flat_cells", "problem", "read_members", "rejected_frame", "text_frame"]
+__all__ = [
+    "JsonMember",
+    "Reject",
+    "Scalar",
+    "flat_cells",
+    "json_problem",
+    "read_members",
+    "rejected_frame",
+    "text_frame",
+]
 
 Reject = tuple[int, str, str | None, str]  # number of the member, column, value, reason
 
@@ -42,7 +51,7 @@ Scalar = Annotated[Any, AfterValidator(_single)]
 """Text, a number, true, false or null: what it means is for the gate to say."""
 
 
-class Member(BaseModel):
+class JsonMember(BaseModel):
     """The fields of a member that are used, with the types they must have."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
@@ -61,7 +70,7 @@ _REASONS = {
 }
 
 
-def problem(number: int, error: ValidationError) -> Reject:
+def json_problem(number: int, error: ValidationError) -> Reject:
     """Why a member is set aside: the first thing that is wrong with it."""
     first = error.errors(include_url=False)[0]
     column = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]).lstrip(".")

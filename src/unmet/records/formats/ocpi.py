@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from unmet.errors import InputError
-from unmet.records.formats.json_text import Member, read_members
+from unmet.records.formats.json_text import JsonMember, read_members
 
 __all__ = ["Coordinates", "Identifier", "Time", "ocpi_members", "operator_code", "utc_time"]
 
@@ -51,7 +51,7 @@ def _degrees(most: float) -> AfterValidator:
 Time = Annotated[dt.datetime, BeforeValidator(_time)]
 
 
-class Coordinates(Member):
+class Coordinates(JsonMember):
     """A place in decimal degrees, which OCPI writes as text."""
 
     latitude: Annotated[str, _degrees(90)]

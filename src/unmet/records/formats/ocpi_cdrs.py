@@ -17,11 +17,11 @@ from pydantic import ValidationError
 from unmet.csv_files import LINE
 from unmet.records.formats.base import Format, Head, Raw
 from unmet.records.formats.json_text import (
-    Member,
+    JsonMember,
     Reject,
     Scalar,
     flat_cells,
-    problem,
+    json_problem,
     rejected_frame,
     text_frame,
 )
@@ -50,18 +50,18 @@ _COLUMNS = (
 _NO_SESSION = "#NA"  # the EVSE of a reservation that nobody came for
 
 
-class _Place(Member):
+class _Place(JsonMember):
     id: Identifier
     name: str | None = None
     coordinates: Coordinates | None = None  # a session counts without, and Locations may know the place
     evse_uid: str | None = None
 
 
-class _Token(Member):
+class _Token(JsonMember):
     uid: str | None = None
 
 
-class _Cdr(Member):
+class _Cdr(JsonMember):
     id: Identifier
     country_code: str | None = None
     party_id: str | None = None
@@ -96,7 +96,7 @@ def _rows(path: Path, rejects: list[Reject]) -> Iterator[tuple[int, dict[str, st
         try:
             cdr = _Cdr.model_validate(member)
         except ValidationError as error:
-            rejects.append(problem(number, error))
+            rejects.append(json_problem(number, error))
             continue
         if cdr.cdr_location.evse_uid == _NO_SESSION:
             reason = "is a reservation that never became a charging session"

@@ -21,7 +21,7 @@ import polars as pl
 from pydantic import Field, ValidationError
 
 from unmet.records.formats.base import OUTAGES, Format, Head, Raw
-from unmet.records.formats.json_text import Member, Reject, problem, rejected_frame
+from unmet.records.formats.json_text import JsonMember, Reject, json_problem, rejected_frame
 from unmet.records.formats.ocpi import Coordinates, Identifier, Time, ocpi_members, operator_code, utc_time
 from unmet.records.mapping import Mapping
 from unmet.records.outages import merge_outages
@@ -47,7 +47,7 @@ _OUTAGES = pl.Schema(OUTAGES)
 _Number = Annotated[float, Field(allow_inf_nan=False)]
 
 
-class _Connector(Member):
+class _Connector(JsonMember):
     power_type: str | None = None
     max_voltage: _Number | None = None  # V
     max_amperage: _Number | None = None  # A
@@ -62,13 +62,13 @@ class _Connector(Member):
         return watts / 1000 if math.isfinite(watts) else 0.0
 
 
-class _Period(Member):
+class _Period(JsonMember):
     period_begin: Time
     period_end: Time | None = None
     status: str
 
 
-class _Evse(Member):
+class _Evse(JsonMember):
     uid: Identifier
     status: str
     status_schedule: list[_Period] | None = None
@@ -76,11 +76,11 @@ class _Evse(Member):
     last_updated: Time | None = None
 
 
-class _Operator(Member):
+class _Operator(JsonMember):
     name: str | None = None
 
 
-class _Location(Member):
+class _Location(JsonMember):
     id: Identifier
     name: str | None = None
     coordinates: Coordinates
@@ -143,7 +143,7 @@ def _read(head: Head) -> Raw:
         try:
             location = _Location.model_validate(member)
         except ValidationError as error:
-            rejects.append(problem(number, error))
+            rejects.append(json_problem(number, error))
             continue
         known = latest.get(location.id)
         if known is None or _is_newer(location.last_updated, known.last_updated):

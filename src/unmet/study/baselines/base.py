@@ -16,7 +16,7 @@ from unmet.models.forecaster import quantile_column
 from unmet.models.training import Training
 from unmet.study.scenes import Scene
 
-__all__ = ["Baseline", "Part", "frame_of", "parts_of"]
+__all__ = ["Baseline", "RegionHours", "frame_of", "parts_of"]
 
 TRAIN_SHARE, FIT_SHARE = 0.8, 0.9  # of the hours: learned from, and before the test part, as the networks have them
 WEEKEND = 5 * 24  # the first hour of the week that is on a Saturday
@@ -36,7 +36,7 @@ class Baseline(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class RegionHours:
     """One region of a scene as arrays over its hours."""
 
     name: str
@@ -49,7 +49,7 @@ class Part:
     fit: int  # the test part begins here
 
 
-def parts_of(scene: Scene) -> list[Part]:
+def parts_of(scene: Scene) -> list[RegionHours]:
     """The regions of a scene."""
     found = []
     for (name,), rows in scene.panel.group_by("unique_id", maintain_order=True):
@@ -57,7 +57,7 @@ def parts_of(scene: Scene) -> list[Part]:
         week = hour_of_week(rows["ds"], scene.time_zone).to_numpy()
         exposure = rows["exposure"].to_numpy() if "exposure" in rows.columns else np.ones(rows.height)
         found.append(
-            Part(
+            RegionHours(
                 str(name),
                 rows["ds"],
                 rows["y"].to_numpy().astype(np.float64),
@@ -71,7 +71,7 @@ def parts_of(scene: Scene) -> list[Part]:
     return found
 
 
-def frame_of(part: Part, quantiles: Floats, levels: tuple[float, ...]) -> pl.DataFrame:
+def frame_of(part: RegionHours, quantiles: Floats, levels: tuple[float, ...]) -> pl.DataFrame:
     """Forecasts of a region's test part, (hours, levels) [kWh], as a table."""
     columns = {quantile_column(level): quantiles[:, i] for i, level in enumerate(levels)}
     return pl.DataFrame({"unique_id": [part.name] * len(quantiles), "ds": part.hours[part.fit :], **columns})

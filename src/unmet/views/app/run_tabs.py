@@ -14,7 +14,7 @@ from unmet.views.figures.recovered_weeks import RECOVERED_WEEKS
 from unmet.views.figures.site_map import SITE_MAP, has_positions
 from unmet.views.first_screen import first_screen
 from unmet.views.page import PageSection
-from unmet.views.report_sections import build, expect, quality
+from unmet.views.report_sections import build, forecast_section, quality
 from unmet.views.stored import StoredForecast, StoredLost, StoredPlan
 
 __all__ = ["forecast_layout", "forecast_result", "plan_layout", "plan_result", "records_layout", "records_result"]
@@ -136,7 +136,7 @@ def forecast_result(forecast: StoredForecast | None, name: str) -> Any:
             html.H2("Forecast the hours to come"),
             html.P("The forecast starts from the records of the Records tab."),
         ]
-    section = expect(forecast)
+    section = forecast_section(forecast)
     parts: list[Any] = [html.H2(section.paragraphs[0]), _links(name, ("forecast.parquet",), report=True)]
     for figure, result in section.figures:
         parts += graph(figure, result, "forecast-fan")
