@@ -16,8 +16,10 @@ from unmet.estimation.exposed import (
     expected_by_day,
     expected_by_step,
     exposed_by_week,
+    exposed_by_week_often,
     full_hours,
     time_sums,
+    usual_of_rows,
 )
 
 MINUTE, HOURS, SITES = 60_000, 36, 2
@@ -68,12 +70,16 @@ def test_exposed_sums_equal_a_count_minute_by_minute(rows, seed, leave_out):
         factor = response[s, min(taken, 2)] / 60
         by_week[s, week] += 0 if out else factor * level[s, day]
         by_day[int(out), s, day] += factor * rate[s, week]
-        by_step[s, day, step[s, min(taken, 3)]] += rate[s, week] / 60
+        by_step[s, day, step[s, min(taken, 3)]] += 0 if out else rate[s, week] / 60
     assert exposed_by_week(spells, CLOCK, level, response, held) == pytest.approx(by_week)
     assert expected_by_day(spells, CLOCK, rate, response, held, False) == pytest.approx(by_day[0])
     if leave_out:
         assert expected_by_day(spells, CLOCK, rate, response, held, True) == pytest.approx(by_day[1])
-    assert expected_by_step(spells, CLOCK, rate, step, 4) == pytest.approx(by_step)
+    assert expected_by_step(spells, CLOCK, rate, step, 4, held) == pytest.approx(by_step)
+    weight = rng.random((3, CLOCK.days))
+    often = exposed_by_week_often(spells, CLOCK, level, response, held, weight)
+    for hours, each in zip(often, weight, strict=True):
+        assert hours == pytest.approx(exposed_by_week(spells, CLOCK, level * each, response, held))
 
 
 @given(visits, st.integers(0, 2**32 - 1))
@@ -90,6 +96,8 @@ def test_full_hours_equal_a_count_minute_by_minute(rows, seed):
     assert cells == sorted(set(cells)) == list(zip(*(index.tolist() for index in np.nonzero(full)), strict=True))
     assert made.full == pytest.approx(full[made.site, made.hour])
     assert made.usual == pytest.approx(usual[made.site, made.hour])
+    often = usual_of_rows(spells, CLOCK, made, np.stack([rate, 2 * rate]))
+    assert often == pytest.approx(np.stack([made.usual, 2 * made.usual], axis=1))
 
 
 def test_more_full_hours_than_there_was_room_for():

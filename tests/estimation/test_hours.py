@@ -10,7 +10,7 @@ from unmet.demand.spells import FREE
 from unmet.estimation.clock import BINS_A_WEEK
 from unmet.estimation.exposed import full_hours
 from unmet.estimation.gammas import log_marginal
-from unmet.estimation.hours import SHAPES, HourEffects, _hours, hour_effects
+from unmet.estimation.hours import SHAPES, HourEffects, _compared, hour_effects
 from unmet.estimation.occupancy import observe
 
 PLUGS = (2, 3, 4, 6, 5, 4)
@@ -57,7 +57,7 @@ def test_counts_and_expectations_are_those_of_the_exposed_part_of_the_hour():
     assert found.expected == pytest.approx(expected[rows.site, rows.hour])
     used = np.ones(made.sites, np.bool_)
     for learned in (made.clock.hours, 50):
-        value = _hours(made.history, made.clock, rate, level, response, rows, SHAPES, used, learned)[2]
+        value = _compared(made.history, made.clock, rate, level, response, rows, used, learned)[2]
         n, m = (each[:, :learned][expected[:, :learned] > 0] for each in (count, expected))
         direct = np.array([log_marginal(n, m, shape) for shape in SHAPES])
         assert value - value[-1] == pytest.approx(direct - direct[-1], abs=1e-6)

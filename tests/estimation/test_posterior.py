@@ -61,7 +61,7 @@ def common(draws=DRAWS, **parts) -> NetworkDraws:
 def drawn(fitted, network, *, usual=None, bursts=NONE, capacity=2, sure=1.0, kwh=None, variation=0.5, seed=1):
     """Draws of a site, (draws, hours)."""
     made = draw_site(
-        0, ROWS, ROWS.usual[None] if usual is None else usual, network, fitted, bursts, CLOCK, capacity, sure,
+        0, ROWS, ROWS.usual[:, None] if usual is None else usual, network, fitted, bursts, CLOCK, capacity, sure,
         np.full(24 // BLOCK, 10.0) if kwh is None else kwh, variation, np.random.default_rng(seed),
     )  # fmt: skip
     return SiteDraws(made.hour, made.arrivals.T, made.kwh.T)
@@ -84,13 +84,13 @@ def test_arrivals_are_poisson_but_for_the_error_of_the_site():
 def test_levels_of_the_day_the_network_and_the_profile_multiply():
     slow = np.array([[2.0, 0.5, 1.5], [9.0, 9.0, 9.0]])
     city = np.tile([0.5, 3.0, 1.0], (DRAWS, 1))
-    usual = np.stack([ROWS.usual, 2 * ROWS.usual])
+    usual = np.stack([ROWS.usual, 2 * ROWS.usual], axis=1)
     made = drawn(
         rates(slow=slow), common(city_day=city, profile=np.arange(DRAWS) % 2, factor=np.full(DRAWS, 0.7)), usual=usual
     )
     day = np.array([0, 0, 1, 2])
     for profile in (0, 1):
-        expected = usual[profile] * slow[0, day] * city[0, day] * 0.7
+        expected = usual[:, profile] * slow[0, day] * city[0, day] * 0.7
         assert made.arrivals[profile::2].mean(axis=0) == pytest.approx(expected, rel=0.03)
 
 

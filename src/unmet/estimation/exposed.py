@@ -26,8 +26,10 @@ __all__ = [
     "expected_by_day",
     "expected_by_step",
     "exposed_by_week",
+    "exposed_by_week_often",
     "full_hours",
     "time_sums",
+    "usual_of_rows",
 ]
 
 Floats = NDArray[np.float64]
@@ -50,25 +52,45 @@ def exposed_by_week(spells: Spells, clock: Clock, level: Floats, response: Float
     Returns:
         Hours, (sites, bins of the week).
     """
-    return np.concatenate(over_sites(_exposed_by_week, len(level), spells, clock, level, response, held))
+    return exposed_by_week_often(spells, clock, level, response, held, np.ones((1, clock.days)))[0]
+
+
+def exposed_by_week_often(
+    spells: Spells, clock: Clock, level: Floats, response: Floats, held: NDArray[np.bool_], weight: Floats
+) -> Floats:
+    """The same for days weighted in several ways, (times, days), in one walk: (times, sites, bins of the week)."""
+    hours = np.zeros((len(level), BINS_A_WEEK, len(weight)))
+    by_day = np.ascontiguousarray(weight.T)
+    over_sites(_exposed_by_week, len(level), spells, clock, level, response, held, by_day, hours)
+    return np.ascontiguousarray(np.moveaxis(hours, -1, 0))
 
 
 @compiled()
 def _exposed_by_week(
-    spells: Spells, clock: Clock, level: Floats, response: Floats, held: NDArray[np.bool_], begin: int, end: int
-) -> Floats:
+    spells: Spells,
+    clock: Clock,
+    level: Floats,
+    response: Floats,
+    held: NDArray[np.bool_],
+    weight: Floats,
+    hours: Floats,
+    begin: int,
+    end: int,
+) -> None:
+    times = weight.shape[1]
     most = response.shape[1] - 1
-    total = np.zeros((end - begin, BINS_A_WEEK))
     for s in range(begin, end):
         for i in range(spells.first[s], spells.first[s + 1]):
             if spells.state[i] != FREE:
                 continue
-            weight = response[s, min(spells.taken[i], most)]
+            factor = response[s, min(spells.taken[i], most)] * BIN_HOURS
             begin_ms, end_ms = spells.begin_ms[i] - clock.first_ms, spells.end_ms[i] - clock.first_ms
             for bin_, share in pieces(begin_ms, end_ms, BIN_MS):
                 if len(held) == 0 or not held[s, bin_ // BLOCK_BINS]:
-                    total[s - begin, clock.week[bin_]] += share * BIN_HOURS * weight * level[s, clock.day[bin_]]
-    return total
+                    week, day = clock.week[bin_], clock.day[bin_]
+                    part = share * factor * level[s, day]
+                    for j in range(times):
+                        hours[s, week, j] += part * weight[day, j]
 
 
 def expected_by_day(
@@ -84,7 +106,9 @@ def expected_by_day(
         held: blocks that are held out, (sites, blocks), or (0, 0) for none.
         part: whether to sum over the blocks that are held out, rather than over all others.
     """
-    return np.concatenate(over_sites(_expected_by_day, len(rate), spells, clock, rate, response, held, part))
+    total = np.zeros((len(rate), clock.days))
+    over_sites(_expected_by_day, len(rate), spells, clock, rate, response, held, part, total)
+    return total
 
 
 @compiled()
@@ -95,11 +119,11 @@ def _expected_by_day(
     response: Floats,
     held: NDArray[np.bool_],
     part: bool,
+    total: Floats,
     begin: int,
     end: int,
-) -> Floats:
+) -> None:
     most = response.shape[1] - 1
-    total = np.zeros((end - begin, clock.week_of_day.shape[0]))
     for s in range(begin, end):
         for i in range(spells.first[s], spells.first[s + 1]):
             if spells.state[i] != FREE:
@@ -108,11 +132,12 @@ def _expected_by_day(
             begin_ms, end_ms = spells.begin_ms[i] - clock.first_ms, spells.end_ms[i] - clock.first_ms
             for bin_, share in pieces(begin_ms, end_ms, BIN_MS):
                 if len(held) == 0 or held[s, bin_ // BLOCK_BINS] == part:
-                    total[s - begin, clock.day[bin_]] += share * BIN_HOURS * weight * rate[s, clock.week[bin_]]
-    return total
+                    total[s, clock.day[bin_]] += share * BIN_HOURS * weight * rate[s, clock.week[bin_]]
 
 
-def expected_by_step(spells: Spells, clock: Clock, rate: Floats, step: Integers, steps: int) -> Floats:
+def expected_by_step(
+    spells: Spells, clock: Clock, rate: Floats, step: Integers, steps: int, held: NDArray[np.bool_]
+) -> Floats:
     """Arrivals that a weekly rate predicts for exposed time by site, day and step of occupancy, (sites, days, steps).
 
     Args:
@@ -121,16 +146,25 @@ def expected_by_step(spells: Spells, clock: Clock, rate: Floats, step: Integers,
         rate: arrivals per hour, (sites, bins of the week).
         step: of each number of taken plugs, (sites, most + 1).
         steps: number of steps.
+        held: blocks to leave out, (sites, blocks), or (0, 0) to leave out none.
     """
-    return np.concatenate(over_sites(_expected_by_step, len(rate), spells, clock, rate, step, steps))
+    total = np.zeros((len(rate), clock.days, steps))
+    over_sites(_expected_by_step, len(rate), spells, clock, rate, step, held, total)
+    return total
 
 
 @compiled()
 def _expected_by_step(
-    spells: Spells, clock: Clock, rate: Floats, step: Integers, steps: int, begin: int, end: int
-) -> Floats:
+    spells: Spells,
+    clock: Clock,
+    rate: Floats,
+    step: Integers,
+    held: NDArray[np.bool_],
+    total: Floats,
+    begin: int,
+    end: int,
+) -> None:
     most = step.shape[1] - 1
-    total = np.zeros((end - begin, clock.week_of_day.shape[0], steps))
     for s in range(begin, end):
         for i in range(spells.first[s], spells.first[s + 1]):
             if spells.state[i] != FREE:
@@ -138,8 +172,8 @@ def _expected_by_step(
             taken = step[s, min(spells.taken[i], most)]
             begin_ms, end_ms = spells.begin_ms[i] - clock.first_ms, spells.end_ms[i] - clock.first_ms
             for bin_, share in pieces(begin_ms, end_ms, BIN_MS):
-                total[s - begin, clock.day[bin_], taken] += share * BIN_HOURS * rate[s, clock.week[bin_]]
-    return total
+                if len(held) == 0 or not held[s, bin_ // BLOCK_BINS]:
+                    total[s, clock.day[bin_], taken] += share * BIN_HOURS * rate[s, clock.week[bin_]]
 
 
 class TimeSums(NamedTuple):
@@ -211,3 +245,30 @@ def _full_hours(spells: Spells, clock: Clock, rate: Floats, begin: int, end: int
                 full[rows - 1] += share * BIN_HOURS
                 usual[rows - 1] += share * BIN_HOURS * rate[s, clock.week[bin_]]
     return FullHours(site[:rows].copy(), hour[:rows].copy(), full[:rows].copy(), usual[:rows].copy())
+
+
+def usual_of_rows(spells: Spells, clock: Clock, rows: FullHours, rates: Floats) -> Floats:
+    """Arrivals that several weekly rates, (times, sites, bins of the week), predict for full hours, (rows, times)."""
+    sites = rates.shape[1]
+    usual = np.zeros((len(rows.site), len(rates)))
+    first, by_site = np.searchsorted(rows.site, np.arange(sites + 1)), np.ascontiguousarray(np.moveaxis(rates, 0, -1))
+    over_sites(_usual_of_rows, sites, spells, clock, rows.hour, first, by_site, usual)
+    return usual
+
+
+@compiled()
+def _usual_of_rows(
+    spells: Spells, clock: Clock, hour: Integers, first: Integers, rate: Floats, usual: Floats, begin: int, end: int
+) -> None:
+    times = rate.shape[2]
+    for s in range(begin, end):
+        row = first[s]
+        for i in range(spells.first[s], spells.first[s + 1]):
+            if spells.state[i] != FULL:
+                continue
+            begin_ms, end_ms = spells.begin_ms[i] - clock.first_ms, spells.end_ms[i] - clock.first_ms
+            for bin_, share in pieces(begin_ms, end_ms, BIN_MS):
+                while hour[row] != bin_ // BINS_AN_HOUR:
+                    row += 1
+                for j in range(times):
+                    usual[row, j] += share * BIN_HOURS * rate[s, clock.week[bin_], j]

@@ -19,10 +19,12 @@ from unmet.compiled import compiled
 from unmet.demand.spells import FREE, History, pieces
 from unmet.estimation.clock import BIN_HOURS, BIN_MS, BINS_AN_HOUR, Clock
 from unmet.estimation.exposed import FullHours
+from unmet.estimation.parallel import over_sites
 
 __all__ = ["HourEffects", "hour_effects"]
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 SHAPES = np.concatenate([np.geomspace(0.5, 64.0, 15), [np.inf]])
 CLEARLY = 4.0  # log likelihood that bursts must gain to be taken for more than chance
@@ -61,10 +63,29 @@ def hour_effects(
     sites = len(rate)
     every = -(-sites // MOST_SITES)
     used = np.arange(sites) % every == 0
-    count, expected, value = _hours(history, clock, rate, level, response, rows, SHAPES, used, learned)
+    count, expected, value = _compared(history, clock, rate, level, response, rows, used, learned)
     best = int(value[:-1].argmax())
     shape = float(SHAPES[best]) if value[best] > value[-1] + CLEARLY else np.inf
     return HourEffects(shape, count, expected)
+
+
+def _compared(
+    history: History,
+    clock: Clock,
+    rate: Floats,
+    level: Floats,
+    response: Floats,
+    rows: FullHours,
+    used: NDArray[np.bool_],
+    learned: int,
+) -> tuple[Floats, Floats, Floats]:
+    """Arrivals observed and expected in the exposed part of full hours, and the log likelihood of each shape."""
+    sites = len(rate)
+    count, expected = np.zeros(len(rows.site)), np.zeros(len(rows.site))
+    first_arrival, first_row = (np.searchsorted(of.site, np.arange(sites + 1)) for of in (history.arrivals, rows))
+    firsts = (rows.hour, first_arrival, first_row)
+    given = (history, clock, rate, level, response, *firsts, SHAPES, used, learned, count, expected)
+    return count, expected, np.sum(over_sites(_hours, sites, *given), axis=0)
 
 
 @compiled()
@@ -74,17 +95,22 @@ def _hours(
     rate: Floats,
     level: Floats,
     response: Floats,
-    rows: FullHours,
+    row_hour: Integers,
+    first_arrival: Integers,
+    first_row: Integers,
     shapes: Floats,
     used: NDArray[np.bool_],
     learned: int,
-) -> tuple[Floats, Floats, Floats]:
+    count: Floats,
+    expected: Floats,
+    begin: int,
+    end: int,
+) -> Floats:
+    """Write the arrivals observed and expected to `count` and `expected`; return the log likelihood of each shape."""
     spells, arrivals = history.spells, history.arrivals
     hours, most = len(clock.week) // BINS_AN_HOUR, response.shape[1] - 1
-    count, expected, value = np.zeros(len(rows.site)), np.zeros(len(rows.site)), np.zeros(len(shapes))
-    n, row, at_arrival = np.zeros(hours), 0, 0
-    m = np.zeros(hours)
-    for s in range(len(rate)):
+    value, n, m = np.zeros(len(shapes)), np.zeros(hours), np.zeros(hours)
+    for s in range(begin, end):
         n[:], m[:] = 0.0, 0.0
         for i in range(spells.first[s], spells.first[s + 1]):
             if spells.state[i] != FREE:
@@ -94,13 +120,11 @@ def _hours(
             for bin_, share in pieces(begin_ms, end_ms, BIN_MS):
                 hourly = rate[s, clock.week[bin_]] * level[s, clock.day[bin_]] * weight
                 m[bin_ // BINS_AN_HOUR] += share * BIN_HOURS * hourly
-        while at_arrival < len(arrivals.site) and arrivals.site[at_arrival] == s:
-            if arrivals.state[at_arrival] == FREE:
-                n[max(arrivals.at_ms[at_arrival] - clock.first_ms - 1, 0) // BIN_MS // BINS_AN_HOUR] += 1
-            at_arrival += 1
-        while row < len(rows.site) and rows.site[row] == s:
-            count[row], expected[row] = n[rows.hour[row]], m[rows.hour[row]]
-            row += 1
+        for i in range(first_arrival[s], first_arrival[s + 1]):
+            if arrivals.state[i] == FREE:
+                n[max(arrivals.at_ms[i] - clock.first_ms - 1, 0) // BIN_MS // BINS_AN_HOUR] += 1
+        for row in range(first_row[s], first_row[s + 1]):
+            count[row], expected[row] = n[row_hour[row]], m[row_hour[row]]
         if used[s]:
             for h in range(min(learned, hours)):
                 if m[h] > 0:
@@ -112,4 +136,4 @@ def _hours(
                         value[k] -= (a + n[h]) * np.log1p(m[h] / a)
                         for i in range(int(n[h])):
                             value[k] += np.log1p(i / a)
-    return count, expected, value
+    return value

@@ -21,7 +21,7 @@ from unmet.errors import InputError
 from unmet.estimation.clock import BIN_MS, BINS_AN_HOUR
 from unmet.estimation.crowding import strength
 from unmet.estimation.energies import ENERGIES, energy_variation, station_energies
-from unmet.estimation.exposed import FullHours, full_hours
+from unmet.estimation.exposed import FullHours, full_hours, usual_of_rows
 from unmet.estimation.hours import HourEffects, hour_effects
 from unmet.estimation.notes import estimate_notes
 from unmet.estimation.occupancy import Network, failed_attempts, observe
@@ -137,7 +137,7 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
         # 9. Draws of all that is uncertain, and their sums.
         usual = _resampled_usual(rates, learned, network, rows, rng)
         matters = _strength(network, known, rows, turned_away * early)
-        common = draw_network(known, len(usual), waits, spills, self.prior, matters, self.self_check_.excess, rng)
+        common = draw_network(known, usual.shape[1], waits, spills, self.prior, matters, self.self_check_.excess, rng)
         variation = energy_variation(seen)
         given = Ingredients(panel, network, known, rows, usual, bursts, common, session_kwh, variation, self.seed)
         self.recovered_: Recovered = sum_draws(given, self.interval)
@@ -246,8 +246,9 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
         network, spells = self.network_, self.network_.history.spells
         if not len(spells.taken):
             return None
+        observed = np.flatnonzero(np.diff(spells.first))
         most = np.zeros(network.sites, np.int64)
-        np.maximum.at(most, np.repeat(np.arange(network.sites), np.diff(spells.first)), spells.taken)
+        most[observed] = np.maximum.reduceat(spells.taken, spells.first[observed])
         site = int((most / np.maximum(network.capacity, 1)).argmax())
         return {"taken": int(most[site]), "capacity": int(network.capacity[site])}
 
@@ -297,21 +298,19 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
 def _resampled_usual(
     rates: Rates, learned: Network, network: Network, rows: FullHours, rng: np.random.Generator
 ) -> Floats:
-    """Arrivals predicted for full hours by resampled weekly profiles, (profiles, rows).
+    """Arrivals predicted for full hours by resampled weekly profiles, (rows, profiles).
 
     Resampling says how uncertain profiles are; on average they are those of the records themselves.
     """
     profiles = PROFILES if network.sites <= MANY_SITES else PROFILES // 2
-    usual = np.empty((profiles, len(rows.site)))
-    fits = resampled_weekly(rates, learned.history, learned.clock, learned.capacity, profiles, rng)
-    for i, weekly in enumerate(fits):
-        usual[i] = full_hours(network.history.spells, network.clock, weekly).usual
-    mean = usual.mean(axis=0)
+    weekly = resampled_weekly(rates, learned.history, learned.clock, learned.capacity, profiles, rng)
+    usual = usual_of_rows(network.history.spells, network.clock, rows, weekly)
+    mean = usual.mean(axis=1, keepdims=True)
     usual = np.maximum(mean + (usual - mean) * np.sqrt(profiles / (profiles - 1)), 0.0)  # a mean of few has variance
     of_site, resampled = (
-        np.bincount(rows.site, each, minlength=network.sites) for each in (rows.usual, usual.mean(axis=0))
+        np.bincount(rows.site, each, minlength=network.sites) for each in (rows.usual, usual.mean(axis=1))
     )
-    return np.asarray(usual * (of_site / np.maximum(resampled, 1e-12))[rows.site])
+    return np.asarray(usual * (of_site / np.maximum(resampled, 1e-12))[rows.site, None])
 
 
 def _mean_burst(network: Network, rates: Rates) -> float:

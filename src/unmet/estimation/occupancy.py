@@ -48,8 +48,7 @@ class Network:
         """The same sites, where the arrivals of these sessions are not used to learn rates."""
         left_out = self.left_out.copy()
         left_out[rows] = True
-        history = _history(self.visits, self.capacity, self.opened_ms, self.closed_ms, left_out)
-        return replace(self, history=history, left_out=left_out)
+        return replace(self, history=_leave_out(self.history, left_out), left_out=left_out)
 
     def before(self, end_ms: int) -> Network:
         """What was known at a time: visits that had begun by then, and nothing later."""
@@ -91,8 +90,12 @@ class Network:
 def _history(
     visits: Visits, capacity: Integers, opened_ms: Integers, closed_ms: Integers, left_out: NDArray[np.bool_]
 ) -> History:
-    """Sweep over visits; arrivals that are left out count like those at a plug just released."""
-    history = sweep(visits, capacity, opened_ms, closed_ms)
+    """Sweep over visits, and leave out some arrivals."""
+    return _leave_out(sweep(visits, capacity, opened_ms, closed_ms), left_out)
+
+
+def _leave_out(history: History, left_out: NDArray[np.bool_]) -> History:
+    """The same history, where arrivals that are left out count like those at a plug just released."""
     if not left_out.any():
         return history
     arrivals = history.arrivals

@@ -137,7 +137,7 @@ def draw_site(
     Args:
         site: its row.
         rows: hours in which this site was full, only.
-        usual: arrivals predicted for the full time by each resampled profile, (profiles, rows).
+        usual: arrivals predicted for the full time by each resampled profile, (rows, profiles).
         network: what all sites share.
         rates: the fitted intensity.
         bursts: effects of the same rows.
@@ -190,7 +190,7 @@ def _draw_hours(
 
     Args:
         rng: random numbers.
-        usual: arrivals predicted by each profile, (profiles, hours).
+        usual: arrivals predicted by each profile, (hours, profiles).
         profile: of each draw, (draws,).
         level: all that multiplies them on each full day, (full days, draws).
         busier: drawn effect of the site-day over its mean, (full days, draws).
@@ -204,7 +204,7 @@ def _draw_hours(
     for h in range(hours):
         d = of_day[h]
         for i in range(draws):
-            mean = usual[profile[i], h] * level[d, i]
+            mean = usual[h, profile[i]] * level[d, i]
             if np.isfinite(bursts.shape):
                 # Given the effect of the day: the same arrivals must not raise both.
                 rate = bursts.shape + bursts.expected[h] * busier[d, i]

@@ -14,7 +14,6 @@ says when to stop.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -22,12 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import lambertw, xlogy
 
+from unmet.compiled import compiled
 from unmet.demand.spells import FREE, History
 from unmet.estimation.clock import BIN_MS, BINS_A_WEEK, BINS_AN_HOUR, Clock
 from unmet.estimation.crowding import (
     BETAS,
     POOL_PLUGS,
-    STEPS,
     Crowding,
     crowd,
     crowd_at_full,
@@ -41,6 +40,7 @@ from unmet.estimation.exposed import (
     expected_by_day,
     expected_by_step,
     exposed_by_week,
+    exposed_by_week_often,
     full_hours,
     time_sums,
 )
@@ -114,8 +114,7 @@ class Rates:
     def onwards(self, history: History, clock: Clock, capacity: Integers, until_ms: int) -> Rates:
         """Rates of the days from a time on, each by the days before it alone; what was learned stays as it is."""
         site, bin_, _ = _observed(history, clock, NOTHING_HELD, False)
-        count = np.zeros_like(self.count)
-        np.add.at(count, (site, clock.day[bin_]), 1.0)
+        count = _count(site, clock.day[bin_], self.count.shape)
         response = response_table(self.crowding, capacity)
         expected = expected_by_day(history.spells, clock, self.weekly, response, NOTHING_HELD, False)
         city = level_before(count.sum(axis=0, keepdims=True), expected.sum(axis=0, keepdims=True), self.memories[0])
@@ -154,15 +153,15 @@ def fit_rates(
     """
     sites, days = len(capacity), clock.days
     site, bin_, taken = _observed(history, clock, held, False)
-    by_week, by_day = np.zeros((sites, BINS_A_WEEK)), np.zeros((sites, days))
-    np.add.at(by_week, (site, clock.week[bin_]), 1.0)
-    np.add.at(by_day, (site, clock.day[bin_]), 1.0)
+    by_week, by_day = _count(site, clock.week[bin_], (sites, BINS_A_WEEK)), _count(site, clock.day[bin_], (sites, days))
     step, x = step_of_taken(capacity), crowd(capacity)
     found = np.bincount(site, x[site, step[site, taken]], minlength=sites).astype(float)
+    if not components.crowding:  # then occupancy does not matter
+        step, x = np.zeros_like(step), np.zeros((sites, 1))
 
     profiles = Profiles(np.empty((0, 0)), np.empty((0, 0)))
     slow, city_day, site_day = np.ones((sites, days)), np.ones(days), np.ones((sites, days))
-    response, crowding = np.ones_like(step, dtype=float), None
+    beta, response, crowding = np.zeros(sites), np.ones_like(step, dtype=float), None
     memories, city_shape, site_shape, objective = (np.inf, np.inf), np.inf, np.inf, -np.inf
     missing, is_open = _missing_hours(history), _open_days(history, clock)
     for _ in range(MOST_ROUNDS if sites <= MANY_SITES else FEWER_ROUNDS):
@@ -173,8 +172,9 @@ def fit_rates(
         )
         weekly = own_departures(by_week, exposed, profiles.rate)
         unseen = missing * weekly.sum(axis=1) / np.maximum(is_open.sum(axis=1), 1)
-        unseen_by_day = unseen[:, None] * is_open
-        expected = expected_by_day(history.spells, clock, weekly, response, held, False) + unseen_by_day
+        by_step = expected_by_step(history.spells, clock, weekly, step, x.shape[1], held)
+        by_step[:, :, 0] += unseen[:, None] * is_open
+        expected = np.einsum("sdn,sn->sd", by_step, np.exp(beta[:, None] * x))
         if components.slow:
             city = slow_level(by_day.sum(axis=0, keepdims=True), expected.sum(axis=0, keepdims=True))
             own = slow_level(by_day, expected * city.level)
@@ -189,11 +189,9 @@ def fit_rates(
             finite = np.isfinite(site_shape)
             site_day = (site_shape + by_day) / (site_shape + expected) if finite else np.ones_like(by_day)
         if components.crowding:
-            by_step = expected_by_step(history.spells, clock, weekly, step, STEPS + 1)
-            by_step[:, :, 0] += unseen_by_day
             by_step *= (slow * city_day)[..., None]
             crowding = fit_crowding(*log_likelihoods(by_step, by_day, found, x, site_shape), prior)
-            response = response_table(crowding, capacity)
+            beta, response = crowding.beta, response_table(crowding, capacity)
         before = objective
         mean = expected * site_day
         objective = float(
@@ -229,20 +227,19 @@ def response_at_full(rates: Rates, capacity: Integers) -> Floats:
 
 def resampled_weekly(
     rates: Rates, history: History, clock: Clock, capacity: Integers, times: int, rng: np.random.Generator
-) -> Iterator[Floats]:
-    """Weekly rates fitted again with days weighted at random (Bayesian bootstrap), (sites, bins of the week)."""
+) -> Floats:
+    """Weekly rates fitted again with days weighted at random (Bayesian bootstrap), (times, sites, bins of the week)."""
     site, bin_, _ = _observed(history, clock, NOTHING_HELD, False)
-    week, day = clock.week[bin_], clock.day[bin_]
-    response, level, components = response_table(rates.crowding, capacity), rates.level, rates.components
-    missing = _missing_hours(history)
-    for _ in range(times):
-        weight = rng.standard_exponential(clock.days)
-        weight /= weight.mean()
-        count = np.zeros((len(capacity), BINS_A_WEEK))
-        np.add.at(count, (site, week), weight[day])
-        exposed = exposed_by_week(history.spells, clock, level * weight, response, NOTHING_HELD) + missing[:, None]
-        fitted = fit_profiles(count, exposed, components.rank, rates.profiles, components.smooth)
-        yield own_departures(count, exposed, fitted.rate)
+    response, components = response_table(rates.crowding, capacity), rates.components
+    weight = rng.standard_exponential((times, clock.days))
+    weight /= weight.mean(axis=1, keepdims=True)
+    count = _weighted_count(site, clock.week[bin_], clock.day[bin_], weight, np.zeros((times, *rates.weekly.shape)))
+    exposed = exposed_by_week_often(history.spells, clock, rates.level, response, NOTHING_HELD, weight)
+    exposed += _missing_hours(history)[:, None]
+    for i in range(times):
+        fitted = fit_profiles(count[i], exposed[i], components.rank, rates.profiles, components.smooth)
+        count[i] = own_departures(count[i], exposed[i], fitted.rate)
+    return count
 
 
 def held_out_score(rates: Rates, history: History, clock: Clock, capacity: Integers, held: NDArray[np.bool_]) -> float:
@@ -311,3 +308,19 @@ def _observed(
     if len(held):
         used &= held[arrivals.site, bin_ // BLOCK_BINS] == part
     return arrivals.site[used], bin_[used], arrivals.taken[used]
+
+
+def _count(site: Integers, column: NDArray[np.integer], shape: tuple[int, ...]) -> Floats:
+    """Arrivals by site and column."""
+    return np.bincount(site * shape[1] + column, minlength=shape[0] * shape[1]).reshape(shape).astype(float)
+
+
+@compiled()
+def _weighted_count(
+    site: Integers, week: NDArray[np.integer], day: NDArray[np.integer], weight: Floats, total: Floats
+) -> Floats:
+    """Arrivals by site and bin of the week, (times, sites, bins of the week), with days weighted in several ways."""
+    for j in range(len(weight)):
+        for i in range(len(site)):
+            total[j, site[i], week[i]] += weight[j, day[i]]
+    return total

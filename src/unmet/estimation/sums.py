@@ -32,6 +32,7 @@ Integers = NDArray[np.int64]
 KEPT_DRAWS = 32
 """Draws of every region-hour that are kept, for models to learn from."""
 MOST_KEPT = 200_000_000  # numbers that this may come to
+MOST_DRIVERS = 500_000_000  # numbers of lost drivers by full hour and draw that are kept, a gigabyte
 
 
 class Estimate(NamedTuple):
@@ -55,6 +56,7 @@ class Recovered:
     """Region-hours with any chance of a loss: `unique_id, ds, lost_arrivals, lost_kwh` with `_low` and `_high`,
     `any_lost` (probability of a loss), `lost_draws` (the first draws of lost_kwh)."""
     station_hours: pl.DataFrame  # station_id, ds, lost_arrivals, lost_kwh: posterior means
+    drivers: NDArray[np.uint16] | None  # (full hours, draws), lost by sites; None where that would take much memory
 
 
 def estimate(draws: Floats, interval: float) -> Estimate:
@@ -71,7 +73,7 @@ class Ingredients:
     network: Network  # sites as the estimator sees them
     rates: Rates  # the fitted intensity
     rows: FullHours  # hours in which sites were full
-    usual: Floats  # arrivals predicted for these by each resampled profile, (profiles, rows)
+    usual: Floats  # arrivals predicted for these by each resampled profile, (rows, profiles)
     bursts: HourEffects  # effects of these hours
     common: NetworkDraws  # what all sites share in each draw
     session_kwh: Floats  # mean energy of a lost driver, (stations, blocks of the day)
@@ -95,7 +97,7 @@ class Ingredients:
         drawn = draw_site(
             site,
             FullHours(rows.site[part], rows.hour[part], rows.full[part], rows.usual[part]),
-            self.usual[:, part],
+            self.usual[part],
             self.common,
             self.rates,
             HourEffects(self.bursts.shape, self.bursts.arrivals[part], self.bursts.expected[part]),
@@ -133,9 +135,11 @@ def sum_draws(given: Ingredients, interval: float) -> Recovered:
     kept = min(KEPT_DRAWS, draws) if regions * len(times) * KEPT_DRAWS <= MOST_KEPT else 0
     station_arrivals, station_kwh = np.zeros((draws, stations)), np.zeros((draws, stations))
     week_arrivals, week_kwh = np.zeros((draws, regions, len(weeks))), np.zeros((draws, regions, len(weeks)))
+    rows = len(given.rows.site)
+    drivers = np.zeros((rows, draws), np.uint16) if rows * draws <= MOST_DRIVERS else None
 
     def of_region(r: int) -> tuple[list[_StationSums], pl.DataFrame]:
-        hours, arrivals, kwh, parts = _region_draws(given, code == r)
+        hours, arrivals, kwh, parts = _region_draws(given, code == r, drivers)
         starts = np.flatnonzero(np.diff(week[hours], prepend=-1))
         if len(starts):
             of_week = week[hours][starts]
@@ -155,13 +159,17 @@ def sum_draws(given: Ingredients, interval: float) -> Recovered:
         weeks,
         pl.concat(table for _, table in made),
         _station_table(panel, times, [part for parts, _ in made for part in parts]),
+        drivers,
     )
 
 
-def _region_draws(given: Ingredients, member: NDArray[np.bool_]) -> tuple[Integers, Floats, Floats, list[_StationSums]]:
+def _region_draws(
+    given: Ingredients, member: NDArray[np.bool_], drivers: NDArray[np.uint16] | None
+) -> tuple[Integers, Floats, Floats, list[_StationSums]]:
     """Hours with a chance of a loss, draws of arrivals and energy in them, (hours, draws), and sums of the stations.
 
-    A site with stations in several regions is drawn once for each, from the same random numbers.
+    A site with stations in several regions is drawn once for each, from the same random numbers. The lost drivers of
+    the sites are written to `drivers`, if it is given.
     """
     parts = {s: given.rows_of(s) for s in np.unique(given.network.site_of_station[member])}
     sites = [s for s, part in parts.items() if part.stop > part.start]
@@ -170,6 +178,8 @@ def _region_draws(given: Ingredients, member: NDArray[np.bool_]) -> tuple[Intege
     sums = []
     for s in sites:
         stations, hour, drawn = given.draw(int(s))
+        if drivers is not None:
+            drivers[parts[s]] = sum(arrivals for arrivals, _ in drawn)
         at = np.searchsorted(hours, hour)
         for station, (part_arrivals, part_kwh) in zip(stations, drawn, strict=True):
             if member[station]:

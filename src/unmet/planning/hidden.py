@@ -65,27 +65,33 @@ class Hidden:
 
 
 def hidden_drivers(lost: LostDemand) -> Hidden:
-    """Draws of the lost drivers of a fitted estimator; its own draws, made again site by site."""
+    """Draws of the lost drivers of a fitted estimator."""
+    given, drivers = lost.ingredients_, lost.recovered_.drivers
+    rows, of_station, share = given.rows, given.network.site_of_station, given.share()
+    weight = np.bincount(of_station, share, minlength=given.network.sites)
+    session_kwh = np.stack(
+        [np.bincount(of_station, share * block, minlength=len(weight)) for block in lost.session_kwh_.T], axis=1
+    )
+    hour_of_day = given.network.clock.week[rows.hour * BINS_AN_HOUR] // BINS_AN_HOUR % 24
+    kwh = (session_kwh / weight[:, None])[rows.site, hour_of_day * session_kwh.shape[1] // 24]
+    response = response_at_full(lost.rates_, given.network.capacity)
+    drivers = _drawn_again(lost) if drivers is None else drivers
+    return Hidden(rows.site, rows.hour, drivers.T, kwh, response)
+
+
+def _drawn_again(lost: LostDemand) -> Counts:
+    """The estimator's own draws of a large network, made again site by site, (rows, draws)."""
     given = lost.ingredients_
-    drivers = np.zeros((given.common.draws, len(given.rows.site)), np.uint16)
-    kwh = np.zeros(len(given.rows.site))
-    share = given.share()
-    blocks = lost.session_kwh_.shape[1]
-    hour_of_day = given.network.clock.week[given.rows.hour * BINS_AN_HOUR] // BINS_AN_HOUR % 24
+    drivers = np.zeros((len(given.rows.site), given.common.draws), np.uint16)
 
     def of_site(site: int) -> None:
         part = given.rows_of(site)
-        if part.stop == part.start:
-            return
-        stations, _, drawn = given.draw(site)
-        drivers[:, part] = np.sum([arrivals for arrivals, _ in drawn], axis=0).T
-        mean = np.average(lost.session_kwh_[stations], axis=0, weights=share[stations])
-        kwh[part] = mean[hour_of_day[part] * blocks // 24]
+        if part.stop > part.start:
+            drivers[part] = sum(arrivals for arrivals, _ in given.draw(site)[2])
 
     with ThreadPoolExecutor(available_cores()) as pool:
         list(pool.map(of_site, range(given.network.sites)))
-    response = response_at_full(lost.rates_, given.network.capacity)
-    return Hidden(given.rows.site, given.rows.hour, drivers, kwh, response)
+    return drivers
 
 
 def write_hidden(hidden: Hidden, panel: Panel, folder: Path) -> None:
