@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 __all__ = ["BINS_AN_HOUR", "BINS_A_DAY", "BINS_A_WEEK", "BIN_HOURS", "BIN_MS", "Clock", "make_clock"]
 
-Integers = NDArray[np.int64]
-
 BIN_MS = 900_000
 """Length of a bin. Arrival rates change so fast in the morning that hours are too coarse: a site that is full for the
 second half of an hour hides more than half of its arrivals."""

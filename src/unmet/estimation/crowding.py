@@ -28,9 +28,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from unmet.arrays import Floats, Integers
 from unmet.compiled import compiled
 from unmet.estimation.parallel import over_sites
 from unmet.estimation.towns import TownPrior
@@ -46,9 +46,6 @@ __all__ = [
     "step_of_taken",
     "strength",
 ]
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 STEPS = 12
 """Levels of occupancy that are distinguished at large sites."""

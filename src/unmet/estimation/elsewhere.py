@@ -12,17 +12,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unmet.arrays import Floats, Integers
 from unmet.compiled import compiled
 from unmet.demand.market import Shares
 from unmet.demand.spells import FULL, Spells, pieces
 from unmet.estimation.clock import BIN_HOURS, BIN_MS, BINS_AN_HOUR, Clock
 
 __all__ = ["Parts", "draw_elsewhere", "expected_elsewhere", "own_arrivals"]
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 class Parts(NamedTuple):

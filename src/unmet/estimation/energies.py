@@ -12,13 +12,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from unmet.arrays import Floats, Integers
 from unmet.errors import InputError
 from unmet.simulation.battery import TAPER_SHARE
 
 __all__ = ["BLOCK", "ENERGIES", "energy_variation", "station_energies"]
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 ENERGIES = ("seen", "to-80")
 BLOCK = 3  # hours of the day that have sessions in common

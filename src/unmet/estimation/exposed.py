@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from unmet.arrays import Floats, Integers
 from unmet.compiled import compiled
 from unmet.demand.calendar import HOUR_MS
 from unmet.demand.spells import FREE, FULL, Spells, pieces
@@ -32,9 +33,6 @@ __all__ = [
     "usual_of_rows",
 ]
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-
 BLOCK_BINS = 12
 """Bins of a block of three hours, the unit that is held out to compare models."""
 
@@ -52,7 +50,7 @@ def exposed_by_week(spells: Spells, clock: Clock, level: Floats, response: Float
     Returns:
         Hours, (sites, bins of the week).
     """
-    return exposed_by_week_often(spells, clock, level, response, held, np.ones((1, clock.days)))[0]
+    return np.asarray(exposed_by_week_often(spells, clock, level, response, held, np.ones((1, clock.days)))[0])
 
 
 def exposed_by_week_often(

@@ -8,12 +8,11 @@ Exposed time depends on the past alone, so both hold for counts over exposed tim
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln, xlogy
 
-__all__ = ["SHAPES", "gamma_shape", "log_marginal"]
+from unmet.arrays import Floats
 
-Floats = NDArray[np.float64]
+__all__ = ["SHAPES", "gamma_shape", "log_marginal"]
 
 SHAPES = np.concatenate([np.geomspace(0.5, 1000.0, 45), [np.inf]])
 """Shapes that are compared; the last is no effect at all."""

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from unmet.arrays import Floats, Integers
 from unmet.compiled import compiled
 from unmet.demand.spells import FREE, History, pieces
 from unmet.estimation.clock import BIN_HOURS, BIN_MS, BINS_AN_HOUR, Clock
@@ -22,9 +23,6 @@ from unmet.estimation.exposed import FullHours
 from unmet.estimation.parallel import over_sites
 
 __all__ = ["HourEffects", "hour_effects"]
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 SHAPES = np.concatenate([np.geomspace(0.5, 64.0, 15), [np.inf]])
 CLEARLY = 4.0  # log likelihood that bursts must gain to be taken for more than chance

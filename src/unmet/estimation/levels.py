@@ -16,14 +16,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import xlogy
 
+from unmet.arrays import Floats
 from unmet.compiled import compiled
 
 __all__ = ["SlowLevel", "level_before", "slow_level"]
-
-Floats = NDArray[np.float64]
 
 MEMORIES = (np.inf, 120.0, 60.0, 30.0, 15.0)
 """Memories that are compared [days]; infinite: the level never changes."""

@@ -10,10 +10,10 @@ from typing import Any, Self
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
+from unmet.arrays import Floats, Integers
 from unmet.demand.calendar import HOUR_MS
 from unmet.demand.panel import Panel, station_rows
 from unmet.demand.spells import FULL
@@ -41,9 +41,6 @@ from unmet.frames import Frame, to_frame_type
 from unmet.shown import Shown
 
 __all__ = ["LostDemand"]
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 PROFILES, MANY_SITES = 16, 1000
 """Resampled weekly profiles; half of them for many sites, to save time."""

@@ -8,14 +8,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from unmet.arrays import Integers
 from unmet.demand.openings import openings
 from unmet.demand.panel import Panel, station_rows
 from unmet.demand.spells import FREE, RELEASED, History, Visits, group_visits, sweep
 from unmet.estimation.clock import Clock, make_clock
 
 __all__ = ["Network", "failed_attempts", "observe"]
-
-Integers = NDArray[np.int64]
 
 FAILED_SECONDS, FAILED_KWH = 180, 0.1  # up to which a session is a failed attempt to charge
 

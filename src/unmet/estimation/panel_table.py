@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from unmet.arrays import Floats
 from unmet.demand.market import Shares
 from unmet.estimation.clock import BINS_AN_HOUR
 from unmet.estimation.elsewhere import Parts, draw_elsewhere, expected_elsewhere, own_arrivals
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from unmet.estimation.lost_demand import LostDemand
 
 __all__ = ["panel_table"]
-
-Floats = NDArray[np.float64]
 
 LIKELY = 0.5  # probability of a loss from which an hour counts as censored
 

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from unmet.arrays import Floats, Integers
 from unmet.compiled import compiled
 from unmet.estimation.clock import BINS_AN_HOUR, Clock
 from unmet.estimation.crowding import BETAS, Crowding, crowd_at_full
@@ -30,9 +31,6 @@ from unmet.estimation.rates import Rates
 from unmet.estimation.towns import TownPrior
 
 __all__ = ["UNRELIABLE", "NetworkDraws", "SiteDraws", "draw_network", "draw_site"]
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 MODEL_ERROR = 0.03
 """Error of the estimator where all of its assumptions hold, as a logarithm: bins, smoothing and selection."""

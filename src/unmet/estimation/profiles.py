@@ -20,12 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d
 
+from unmet.arrays import Floats
 from unmet.estimation.clock import BINS_A_WEEK, BINS_AN_HOUR
 from unmet.estimation.gammas import gamma_shape
 
 __all__ = ["SMOOTH_BINS", "Profiles", "fit_profiles", "own_departures"]
-
-Floats = NDArray[np.float64]
 
 SMOOTH_BINS = 1.0
 """Standard deviation of the smoothing kernel [bins]: 15 minutes, less than the sharpest rush in the records."""

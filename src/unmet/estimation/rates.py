@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import lambertw, xlogy
 
+from unmet.arrays import Floats, Integers
 from unmet.compiled import compiled
 from unmet.demand.spells import FREE, History
 from unmet.estimation.clock import BIN_MS, BINS_A_WEEK, BINS_AN_HOUR, Clock
@@ -59,8 +60,6 @@ __all__ = [
     "response_table",
 ]
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 NOTHING_HELD = np.zeros((0, 0), np.bool_)
 MOST_ROUNDS, SETTLED = 8, 1e-4
 LEAST_EXPOSED = 0.05  # share of its time for which a site counts as exposed at least

@@ -14,8 +14,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unmet.arrays import Floats, Integers
 from unmet.compiled import compiled
 from unmet.demand.spells import FREE, Spells, pieces
 from unmet.estimation.clock import BIN_HOURS, BIN_MS, Clock
@@ -25,9 +25,6 @@ from unmet.estimation.rates import Components, fit_rates
 from unmet.estimation.towns import TownPrior
 
 __all__ = ["SelfCheck", "self_check"]
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 LEAST_RECORDED = 10  # arrivals at the last free plug below which nothing can be said
 MOST_EXCESS = 0.4  # a larger distance widens no further: the warning says enough

@@ -10,11 +10,10 @@ The prior says that nobody does, or that the share has a density proportional to
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+
+from unmet.arrays import Floats
 
 __all__ = ["SHARES", "share_posterior"]
-
-Floats = NDArray[np.float64]
 
 NOBODY = 0.8
 """Prior probability that nobody does; a judgement, which matters where the records say little."""

@@ -30,8 +30,8 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from unmet.arrays import Floats, Integers
 from unmet.compiled import compiled
 from unmet.demand.spells import FREE, FULL, History, pieces
 from unmet.estimation.clock import BIN_HOURS, BIN_MS, Clock
@@ -43,9 +43,6 @@ from unmet.estimation.towns import TownPrior
 from unmet.geo import nearest_stations
 
 __all__ = ["Nearby", "Spill", "fit_spill", "nearest_sites", "spill_posterior", "spilled_sessions", "while_full"]
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 REACH_KM = 3.0
 """Distance up to which drivers divert to another site [km]."""

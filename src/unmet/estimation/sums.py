@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from unmet.arrays import Floats, Integers
 from unmet.compiled import compiled
 from unmet.demand.calendar import hours_between
 from unmet.demand.panel import Panel
@@ -25,9 +26,6 @@ from unmet.estimation.rates import Rates
 from unmet.runs import available_cores
 
 __all__ = ["KEPT_DRAWS", "Estimate", "Ingredients", "Recovered", "estimate", "sum_draws"]
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 KEPT_DRAWS = 32
 """Draws of every region-hour that are kept, for models to learn from."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from unmet.arrays import Floats
 from unmet.demand.calendar import hours_between
 from unmet.demand.panel import Panel
 from unmet.estimation.exposed import FullHours
@@ -13,8 +13,6 @@ from unmet.estimation.occupancy import Network
 from unmet.estimation.sums import Recovered, estimate
 
 __all__ = ["ALL", "hour_table", "region_table", "site_table", "station_hour_table", "station_table", "week_table"]
-
-Floats = NDArray[np.float64]
 
 ALL = "all"
 """The name of all regions together in the table of weeks."""

@@ -19,15 +19,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unmet.arrays import Floats
 from unmet.compiled import compiled
 from unmet.demand.spells import FULL, RELEASED_MS, History
 from unmet.estimation.clock import BIN_MS, Clock
 
 __all__ = ["Departures", "Waiting", "after_departures", "waiting_drivers"]
-
-Floats = NDArray[np.float64]
 
 RESTARTS, RESTARTS_SPREAD = 0.08, 0.05
 """Prior mean and standard deviation of restarts per departure: a judgement, for networks without a placebo."""
