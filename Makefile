@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test check bench oldest audit clean
+.PHONY: demo test check bench docs oldest audit clean
 
 $(VENV)/user: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -33,6 +33,16 @@ check: $(VENV)/dev
 bench: $(VENV)/dev
 	@$(BIN)/python -m benchmarks
 
+# The documentation site, in site/. Warnings are errors.
+$(VENV)/docs: $(VENV)/user
+	@echo "Installing what the documentation needs ..." >&2
+	@$(INSTALL) -e '.[docs]'
+	@touch $@
+
+docs: $(VENV)/docs
+	@$(BIN)/python -m mkdocs --quiet build --strict --clean
+	@echo "site/index.html"
+
 # The oldest versions that pyproject.toml allows, but for torch, whose older builds bring gigabytes for graphics cards.
 oldest: $(VENV)/user
 	@test -x $(VENV)-oldest/bin/python || $(BIN)/python -m venv $(VENV)-oldest
@@ -49,5 +59,5 @@ audit: $(VENV)/user
 	@$(VENV)-audit/bin/pip-audit --requirement constraints.txt --no-deps --disable-pip
 
 clean:
-	rm -rf $(VENV) $(VENV)-oldest $(VENV)-audit demo dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-oldest $(VENV)-audit demo dist site .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -34,7 +34,7 @@ def test_links_lead_somewhere(path):
 
 
 def test_columns_of_tables_are_those_of_the_gates():
-    text = (ROOT / "docs" / "nomenclature.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "tables.md").read_text(encoding="utf-8")
     assert TRIPS.to_markdown() in text
     assert STATIONS.to_markdown() in text
     assert PANEL.to_markdown() in text
@@ -66,8 +66,8 @@ def test_the_committed_result_is_what_the_command_gives():
 
 
 def test_the_queue_in_the_document_works():
-    text = (ROOT / "docs" / "simulation.md").read_text(encoding="utf-8")
-    code = text.split("## Another queue")[1].split("```python\n")[1].split("```")[0]
+    text = (ROOT / "docs" / "how-to" / "queue.md").read_text(encoding="utf-8")
+    code = text.split("## Use it in a script")[1].split("```python\n")[1].split("```")[0]
     try:
         exec(code, {})  # noqa: S102
         city = small_city(1, 30, 15, 3, 2)

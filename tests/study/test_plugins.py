@@ -1,4 +1,4 @@
-"""Parts from outside the package, as docs/extending.md has them: its own code, by entry points and by calls."""
+"""Parts from outside the package, as docs/extending.md and its guides have them: by entry points and by calls."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ from unmet.study.parcels import pack
 from unmet.study.scenes import Scene
 from unmet.study.store import Store
 
-PAGE = (Path(__file__).parents[2] / "docs" / "extending.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = ("extending.md", "how-to/queue.md", "how-to/backbone.md", "how-to/likelihood.md")
+PAGE = "\n".join((DOCS / page).read_text(encoding="utf-8") for page in PAGES)
 BLOCKS = dict(re.findall(r"```(?:python|toml)\n# (\S+)\n(.*?)```", PAGE, re.DOTALL))  # by the file that each is
 CITY = small_city(1, 60, 120, 12, 2)
 

@@ -113,11 +113,11 @@ def total(
         "total",
         "Forecasting the demand of the whole city",
         "penetration",
-        "Every model is trained on observed demand. Aware ones are told which hours were censored; the exposure-aware "
-        "one learns from draws of lost demand, estimated from the records of the training part alone. All are scored "
-        "on the true demand of the last tenth of the hours, one hour ahead. The oracle is the quantile model trained "
-        "on the true demand; like that model it reads the observed demand of the hours before, while the "
-        "exposure-aware one reads it filled up by what it expects to have been lost." + _cities_said(choices),
+        "Every model is trained on observed demand. Censoring-aware models also know which hours were censored; the "
+        "exposure-aware model learns from draws of lost demand, estimated from the records of the training part "
+        "alone. All are scored on the true demand of the last tenth of the hours, one hour ahead. The oracle is the "
+        "quantile model trained on the true demand. Like that model it reads past observed demand; the "
+        "exposure-aware model reads past observed demand plus the expected loss." + _cities_said(choices),
         scenes,
         choices,
         built_in=built_in and choices.scenario == Scenario(),

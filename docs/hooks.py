@@ -1,0 +1,85 @@
+"""Parts of the site that are generated from the package: the command line and the public Python names.
+
+`reference/cli.md` and `reference/python.md` hold a mark where they go, so that neither can differ from the code.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+COMMANDS, NAMES = "<!-- commands -->", "<!-- names -->"
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Put generated text in place of the marks; MkDocs calls this for every page."""
+    if COMMANDS in markdown:
+        markdown = markdown.replace(COMMANDS, command_reference())
+    if NAMES in markdown:
+        markdown = markdown.replace(NAMES, name_reference())
+    return markdown
+
+
+def name_reference() -> str:
+    """An entry for every public name of the package, for mkdocstrings to fill in."""
+    import unmet
+
+    return "\n\n".join(f"::: unmet.{name}" for name in unmet.__all__ if not name.startswith("__"))
+
+
+def command_reference() -> str:
+    """Every command with its arguments and options, as `--help` has them."""
+    from typer.main import get_command
+
+    from unmet.cli import app
+
+    root = get_command(app)
+    return "\n\n".join(_section(path, command) for path, command in _leaves("unmet", root))
+
+
+def _leaves(path: str, command: Any) -> list[tuple[str, Any]]:
+    if not hasattr(command, "commands"):
+        return [(path, command)]
+    return [leaf for name, part in command.commands.items() for leaf in _leaves(f"{path} {name}", part)]
+
+
+def _section(path: str, command: Any) -> str:
+    context = command.make_context(path, [], resilient_parsing=True)
+    usage = f"{path} {' '.join(command.collect_usage_pieces(context))}"
+    parts = [f"## {path}", _prose(command.help or ""), f"```text\n{usage}\n```"]
+    shown = [param for param in command.get_params(context) if not getattr(param, "hidden", False)]
+    for heading, params in _by_heading(shown).items():
+        rows = [row for param in params if (row := _row(param, context))]
+        if rows:
+            parts.append("\n".join([f"| {heading} | default | |", "| --- | --- | --- |", *rows]))
+    return "\n\n".join(parts)
+
+
+def _by_heading(params: list[Any]) -> dict[str, list[Any]]:
+    headings: dict[str, list[Any]] = {}
+    for param in params:
+        usual = "Arguments" if param.param_type_name == "argument" else "Options"
+        headings.setdefault(getattr(param, "rich_help_panel", None) or usual, []).append(param)
+    return headings
+
+
+def _row(param: Any, context: Any) -> str | None:
+    text = getattr(param, "help", None) or ""
+    if param.param_type_name == "argument":
+        name = param.make_metavar(context)
+    else:
+        name = ", ".join(f"`{option}`" for option in (*param.opts, *param.secondary_opts))
+        kind = "" if param.is_flag else param.make_metavar(context)
+        name = f"{name} {kind}".strip()
+    default = param.default
+    silent = default is None or default is False or default == () or callable(default) or "[default" in text
+    shown = "" if silent or repr(default) == "Sentinel.UNSET" else f"`{getattr(default, 'value', default)}`"
+    return f"| {_cell(name)} | {shown} | {_cell(text)} |"
+
+
+def _cell(text: str) -> str:
+    return re.sub(r"\s+", " ", text).replace("|", "\\|").replace("<", "&lt;").strip()
+
+
+def _prose(text: str) -> str:
+    return text.replace("\b", "").strip()
