@@ -40,7 +40,7 @@ $(VENV)/docs: $(VENV)/user
 	@touch $@
 
 docs: $(VENV)/docs
-	@$(BIN)/python -m mkdocs --quiet build --strict --clean
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 	@echo "site/index.html"
 
 # The oldest versions that pyproject.toml allows, but for torch, whose older builds bring gigabytes for graphics cards.

