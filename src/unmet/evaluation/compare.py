@@ -12,7 +12,7 @@ import polars as pl
 
 from unmet.arrays import Floats
 from unmet.evaluation.measures import tilted_loss
-from unmet.evaluation.rivals import LAST_WEEK, TABLE, ForecastRequest, Rival
+from unmet.evaluation.rivals import LAST_WEEK, TABLE, RivalTask, Rival
 from unmet.models.levels import quantile_column
 from unmet.models.series import HOUR, PanelSeries
 
@@ -79,7 +79,7 @@ def compare(
     for horizon in horizons:
         own.append(_grid(forecasts(horizon), actual, levels))
         hours = np.arange(max(fitted, horizon), actual.hours)
-        questions.append(ForecastRequest(learned, week, hours, horizon, fitted, np.array(levels)))
+        questions.append(RivalTask(learned, week, hours, horizon, fitted, np.array(levels)))
     frames, seconds = [], {}
     for rival in rivals:
         begun = time.process_time()
@@ -91,7 +91,7 @@ def compare(
 
 
 def _losses(
-    rival: Rival, question: ForecastRequest, answer: Floats, own: Floats, actual: PanelSeries, levels: Sequence[float]
+    rival: Rival, question: RivalTask, answer: Floats, own: Floats, actual: PanelSeries, levels: Sequence[float]
 ) -> pl.DataFrame:
     """Mean losses by region over the hours that both forecast and that are known."""
     y = actual.target[question.hours]

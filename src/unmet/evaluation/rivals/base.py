@@ -8,11 +8,11 @@ from importlib.util import find_spec
 
 from unmet.arrays import Floats, Integers
 
-__all__ = ["ForecastRequest", "Rival"]
+__all__ = ["RivalTask", "Rival"]
 
 
 @dataclass(frozen=True, slots=True)
-class ForecastRequest:
+class RivalTask:
     """Hours to forecast, each the same number of hours ahead."""
 
     demand: Floats  # (hours, regions) [kWh], NaN where missing
@@ -29,7 +29,7 @@ class Rival:
 
     name: str
     title: str
-    answer: Callable[[Sequence[ForecastRequest]], list[Floats]]
+    answer: Callable[[Sequence[RivalTask]], list[Floats]]
     """To each question (targets, regions, levels) [kWh]; NaN for targets that it does not forecast."""
     needs: str | None = None  # library
 

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 
 from unmet.arrays import Floats
-from unmet.evaluation.rivals.base import ForecastRequest, Rival
+from unmet.evaluation.rivals.base import RivalTask, Rival
 
 __all__ = ["LIGHTGBM"]
 
@@ -19,7 +19,7 @@ WARM_UP = 700  # hours before the first row
 MOST_ROWS = 400_000  # to learn from; of more, so many at random
 
 
-def _features(question: ForecastRequest) -> Floats:
+def _features(question: RivalTask) -> Floats:
     """Lags, means and calendar of every hour, known so many hours ahead, (hours, regions, features)."""
     demand, h = question.demand, question.horizon
     hours, regions = demand.shape
@@ -43,7 +43,7 @@ def _features(question: ForecastRequest) -> Floats:
     return np.stack(columns, axis=-1).astype(np.float32)
 
 
-def _quantiles(question: ForecastRequest) -> Floats:
+def _quantiles(question: RivalTask) -> Floats:
     import lightgbm
 
     values = _features(question)

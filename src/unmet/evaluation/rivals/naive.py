@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from unmet.arrays import Floats
-from unmet.evaluation.rivals.base import ForecastRequest, Rival
+from unmet.evaluation.rivals.base import RivalTask, Rival
 from unmet.models.direct.climatology import WINDOWS, climatology
 from unmet.models.direct.history import build_history
 
@@ -14,14 +14,14 @@ __all__ = ["LAST_WEEK", "TABLE"]
 WEEK = 168
 
 
-def _table(question: ForecastRequest) -> Floats:
+def _table(question: RivalTask) -> Floats:
     demand, none = question.demand, np.empty((*question.demand.shape, 0))
     history = build_history(demand, demand, none, question.week, np.ones(demand.shape[1]))
     ahead = np.full(len(question.hours), question.horizon)
     return climatology(history, question.hours, ahead, WINDOWS["climatology"], question.levels)[..., :-2]
 
 
-def _last_week(question: ForecastRequest) -> Floats:
+def _last_week(question: RivalTask) -> Floats:
     back = question.hours - WEEK * -(-question.horizon // WEEK)
     values = np.where((back >= 0)[:, None], question.demand[np.maximum(back, 0)], np.nan)
     return np.repeat(values[..., None], len(question.levels), axis=-1)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from unmet.arrays import Floats
-from unmet.evaluation.rivals.base import ForecastRequest, Rival
+from unmet.evaluation.rivals.base import RivalTask, Rival
 
 __all__ = ["AUTO_ETS", "MSTL"]
 
@@ -19,7 +19,7 @@ FITS, MOST_ORIGINS = 24, 12  # fits of one region at one origin, and origins, at
 STEP = 67  # hours between origins, so that these meet all hours of the day
 
 
-def _forecast(questions: Sequence[ForecastRequest], model: Any) -> list[Floats]:
+def _forecast(questions: Sequence[RivalTask], model: Any) -> list[Floats]:
     """Quantiles from a few origins, the same for all horizons; NaN for all other targets."""
     made = [np.full((len(q.hours), q.demand.shape[1], len(q.levels)), np.nan) for q in questions]
     one, farthest = questions[0], max(q.horizon for q in questions)
@@ -49,13 +49,13 @@ def _at(told: dict[str, Any], level: float, horizon: int) -> float:
     return float(told[column][horizon - 1])
 
 
-def _auto_ets(questions: Sequence[ForecastRequest]) -> list[Floats]:
+def _auto_ets(questions: Sequence[RivalTask]) -> list[Floats]:
     from statsforecast.models import AutoETS
 
     return _forecast(questions, AutoETS(season_length=24))
 
 
-def _mstl(questions: Sequence[ForecastRequest]) -> list[Floats]:
+def _mstl(questions: Sequence[RivalTask]) -> list[Floats]:
     from statsforecast import models
 
     trend = models.AutoETS(model="ZZN")
