@@ -108,7 +108,8 @@ def make_sessions(folder: Path, sessions: int) -> None:
 def simulate_trips(folder: Path) -> dict[str, float]:
     """Simulate all trips of a folder, all cars electric."""
     from unmet.simulation.scenario import Scenario
-    from unmet.simulation.stream import find_trip_files, stream_simulation
+    from unmet.simulation.stream import stream_simulation
+    from unmet.simulation.trip_files import find_trip_files
 
     out = folder / "out"
     out.mkdir()

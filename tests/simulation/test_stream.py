@@ -12,7 +12,8 @@ from unmet.errors import InputError
 from unmet.simulation.run import summarise
 from unmet.simulation.scenario import Scenario
 from unmet.simulation.simulate import prepare, simulate
-from unmet.simulation.stream import Sizes, find_trip_files, stream_simulation
+from unmet.simulation.stream import stream_simulation
+from unmet.simulation.trip_files import Sizes, find_trip_files
 
 
 @pytest.fixture(scope="module")

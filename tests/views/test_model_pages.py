@@ -9,7 +9,8 @@ from tests.models.panels import capped, quick, small_panel
 from unmet.evaluation.evaluate import evaluate
 from unmet.models.series import read_series
 from unmet.views.figures import FORECAST_FIGURES, MODEL_FIGURES
-from unmet.views.model import write_evaluation, write_forecast
+from unmet.views.forecast_pages import write_forecast
+from unmet.views.model_pages import write_evaluation
 from unmet.views.model_report import ForecastReport, ModelReport
 
 

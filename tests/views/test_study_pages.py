@@ -16,7 +16,8 @@ from unmet.study.experiments import Experiment
 from unmet.study.paper import TILTED_LOSS
 from unmet.study.store import Store
 from unmet.views.figures import STUDY_FIGURES
-from unmet.views.study import print_study, study_markdown, study_report, write_study
+from unmet.views.study_pages import print_study, study_report, write_study
+from unmet.views.study_text import study_markdown
 
 MODELS = ("quantile", "censored-quantile", "tobit", "oracle")
 LOSSES = dict(zip(MODELS, (2.0, 1.4, 2.2, 1.0), strict=True))  # closes 60 % of the gap, and -20 %

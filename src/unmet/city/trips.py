@@ -316,10 +316,7 @@ def _drive(
                         break
                     _set_stop(stops, stop, home[1], home[2], 24.0)
                 to_x, to_y = stops[stop, 0], stops[stop, 1]
-                crow = np.hypot(to_x - x, to_y - y)
-                km = max(ROAD_DETOUR * crow * np.exp(0.08 * rng.standard_normal()), 0.4)
-                rush = 0.8 if (7.0 <= hour < 9.0 or 15.0 <= hour < 17.5) else 1.0
-                drive_hours = 0.05 + km / (rush * min(26.0 + 1.3 * km, 75.0))
+                km, drive_hours = _distance_and_hours(rng, np.hypot(to_x - x, to_y - y), hour)
                 clock = calendar.clock_change_s[day] if hour >= 3.0 else 0.0
                 start = calendar.midnight_s[day] + hour * 3600.0 + clock
                 if start < free_at:
@@ -339,6 +336,14 @@ def _drive(
                 hour += drive_hours
                 hour += max(min(stops[stop, 2], homeward - hour), 0.15)
     return trips[:n]
+
+
+@compiled()
+def _distance_and_hours(rng: np.random.Generator, straight_km: float, hour: float) -> tuple[float, float]:
+    """Distance on the road [km] and duration [h] of a trip that starts at this hour of the day."""
+    km = max(ROAD_DETOUR * straight_km * np.exp(0.08 * rng.standard_normal()), 0.4)
+    rush = 0.8 if (7.0 <= hour < 9.0 or 15.0 <= hour < 17.5) else 1.0
+    return km, 0.05 + km / (rush * min(26.0 + 1.3 * km, 75.0))
 
 
 @compiled()

@@ -31,7 +31,7 @@ def demo(
     from unmet.study.scenes import total_scenes
     from unmet.views.censoring import print_censoring, write_censoring
     from unmet.views.demo import print_story, tell_story
-    from unmet.views.model import print_model, write_fit
+    from unmet.views.model_pages import print_model, write_fit
     from unmet.views.model_report import ModelReport
     from unmet.views.terminal import progress
 

@@ -172,7 +172,7 @@ def fit(
     from unmet.evaluation.evaluate import evaluate as score
     from unmet.models.direct import DIRECT
     from unmet.runs import run_folder
-    from unmet.views.model import print_model, write_fit
+    from unmet.views.model_pages import print_model, write_fit
     from unmet.views.model_report import ModelReport
     from unmet.views.terminal import next_step, progress, report_set_aside, say, training_progress
 

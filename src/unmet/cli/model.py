@@ -46,7 +46,7 @@ def forecast(
     from unmet.models.series import read_series
     from unmet.models.storage import load_model
     from unmet.runs import run_folder
-    from unmet.views.model import print_forecast, write_forecast
+    from unmet.views.forecast_pages import print_forecast, write_forecast
     from unmet.views.model_report import ForecastReport
     from unmet.views.table_files import parse_formats, write_table_files
     from unmet.views.terminal import next_step, progress
@@ -98,7 +98,7 @@ def evaluate(
     from unmet.evaluation.rivals import PEERS, SIMPLE
     from unmet.models.storage import load_model
     from unmet.runs import run_folder
-    from unmet.views.model import print_model, write_evaluation
+    from unmet.views.model_pages import print_model, write_evaluation
     from unmet.views.model_report import ModelReport
     from unmet.views.terminal import next_step, progress
 

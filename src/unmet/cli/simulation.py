@@ -120,7 +120,7 @@ def simulate(
     from unmet.simulation.run import summarise, write_run
     from unmet.simulation.simulate import prepare
     from unmet.simulation.simulate import simulate as run_simulation
-    from unmet.simulation.stream import files_to_stream
+    from unmet.simulation.trip_files import files_to_stream
     from unmet.views.table_files import parse_formats, write_table_files
     from unmet.views.terminal import next_step, print_summary, progress
 

@@ -39,7 +39,7 @@ def _run_study(study: Study, out: Path, how: Execution) -> bool:
     from unmet.runs import available_cores
     from unmet.study.execute import connected, execute
     from unmet.study.store import Store
-    from unmet.views.study import print_study, print_study_plan, study_report, write_study
+    from unmet.views.study_pages import print_study, print_study_plan, study_report, write_study
     from unmet.views.terminal import progress, say, study_progress
 
     Store(out, read_only=True)  # refuses a folder that holds something else, before any work is done

@@ -200,34 +200,15 @@ def _arrays(
     names: Sequence[str] | None,
 ) -> PanelSeries:
     found = rows["unique_id"].unique().sort().to_list()
-    if names is not None and list(names) != found:
-        strange, absent = (
-            ", ".join(sorted(a - b)[:5]) for a, b in ((set(found), set(names)), (set(names), set(found)))
-        )
-        sides = [f"{text} {what}" for text, what in ((strange, "is new"), (absent, "is missing")) if text]
-        raise InputError(
-            f"The panel has other regions than the model was fitted on ({'; '.join(sides)}): give a panel of the same "
-            "regions, or fit anew."
-        )
-    first, last = rows.select(a=pl.col("ds").min(), b=pl.col("ds").max()).row(0)
-    hours = int((last - first) / HOUR) + 1
-    if hours * len(found) > MOST_CELLS:
-        raise InputError(
-            f"The panel spans {hours:,} hours of {len(found):,} regions, from {first:%Y-%m-%d} to {last:%Y-%m-%d}: "
-            "more than fits into memory. Check its dates."
-        )
-    if rows.height < LEAST_FILLED * hours * len(found):
-        raise InputError(
-            f"The panel spans {hours:,} hours, from {first:%Y-%m-%d} to {last:%Y-%m-%d}, of which nearly all are "
-            "missing: check its dates."
-        )
+    _check_regions(found, names)
+    first, hours = _checked_span(rows, len(found))
     code = rows["unique_id"].replace_strict(found, range(len(found)), return_dtype=pl.Int64).to_numpy()
     hour = ((rows["ds"] - first).dt.total_milliseconds() // 3_600_000).to_numpy()
 
     def grid(values: NDArray[np.float64]) -> Floats:
-        made = np.full((hours, len(found)), np.nan)
-        made[hour, code] = values
-        return made
+        cells = np.full((hours, len(found)), np.nan)
+        cells[hour, code] = values
+        return cells
 
     def column(name: str) -> NDArray[np.float64]:
         if name not in rows.columns:
@@ -238,9 +219,9 @@ def _arrays(
         return np.stack([grid(column(name)) for name in columns], -1) if columns else np.empty((hours, len(found), 0))
 
     def placed(values: NDArray[np.float32]) -> NDArray[np.float32]:
-        made = np.zeros((hours, len(found), values.shape[1]), np.float32)
-        made[hour, code] = values[rows[ROW].cast(pl.Int64).to_numpy()]
-        return made
+        cells = np.zeros((hours, len(found), values.shape[1]), np.float32)
+        cells[hour, code] = values[rows[ROW].cast(pl.Int64).to_numpy()]
+        return cells
 
     y, truth = column("y"), column(target)
     lower, upper = (truth, truth) if target != "y" else _bounds(rows, y)
@@ -259,7 +240,36 @@ def _arrays(
 
 
 MOST_CELLS = 500_000_000
-LEAST_FILLED = 0.01  # of the cells of a panel; with fewer, a date is wrong
+LEAST_FILLED = 0.01  # share of the cells of a panel; with fewer, a date is wrong
+
+
+def _check_regions(found: list[str], names: Sequence[str] | None) -> None:
+    """Refuse a panel whose regions are not those that a model was fitted on."""
+    if names is None or list(names) == found:
+        return
+    new, missing = (", ".join(sorted(a - b)[:5]) for a, b in ((set(found), set(names)), (set(names), set(found))))
+    sides = [f"{text} {what}" for text, what in ((new, "is new"), (missing, "is missing")) if text]
+    raise InputError(
+        f"The panel has other regions than the model was fitted on ({'; '.join(sides)}): give a panel of the same "
+        "regions, or fit the model again."
+    )
+
+
+def _checked_span(rows: pl.DataFrame, regions: int) -> tuple[dt.datetime, int]:
+    """The first hour of a panel, and its number of hours, unless a wrong date makes it far too long."""
+    first, last = rows.select(a=pl.col("ds").min(), b=pl.col("ds").max()).row(0)
+    hours = int((last - first) / HOUR) + 1
+    if hours * regions > MOST_CELLS:
+        raise InputError(
+            f"The panel spans {hours:,} hours of {regions:,} regions, from {first:%Y-%m-%d} to {last:%Y-%m-%d}: "
+            "more than fits into memory. Check its dates."
+        )
+    if rows.height < LEAST_FILLED * hours * regions:
+        raise InputError(
+            f"The panel spans {hours:,} hours, from {first:%Y-%m-%d} to {last:%Y-%m-%d}, of which nearly all are "
+            "missing: check its dates."
+        )
+    return first, hours
 
 
 def _bounds(rows: pl.DataFrame, y: Floats) -> tuple[Floats, Floats]:

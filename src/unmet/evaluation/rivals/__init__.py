@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from unmet.evaluation.rivals.base import RivalTask, Rival
+from unmet.evaluation.rivals.base import Rival, RivalTask
 from unmet.evaluation.rivals.lightgbm import LIGHTGBM
 from unmet.evaluation.rivals.naive import LAST_WEEK, TABLE
 from unmet.evaluation.rivals.statsforecast import AUTO_ETS, MSTL
 
-__all__ = ["LAST_WEEK", "PEERS", "SIMPLE", "TABLE", "RivalTask", "Rival"]
+__all__ = ["LAST_WEEK", "PEERS", "SIMPLE", "TABLE", "Rival", "RivalTask"]
 
 SIMPLE = (TABLE, LAST_WEEK)
 """Rivals that every evaluation has."""

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 from unmet.arrays import Floats, Integers
 
-__all__ = ["RivalTask", "Rival"]
+__all__ = ["Rival", "RivalTask"]
 
 
 @dataclass(frozen=True, slots=True)

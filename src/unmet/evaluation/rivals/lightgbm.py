@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 
 from unmet.arrays import Floats
-from unmet.evaluation.rivals.base import RivalTask, Rival
+from unmet.evaluation.rivals.base import Rival, RivalTask
 
 __all__ = ["LIGHTGBM"]
 

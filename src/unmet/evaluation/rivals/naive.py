@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from unmet.arrays import Floats
-from unmet.evaluation.rivals.base import RivalTask, Rival
+from unmet.evaluation.rivals.base import Rival, RivalTask
 from unmet.models.direct.climatology import WINDOWS, climatology
 from unmet.models.direct.history import build_history
 

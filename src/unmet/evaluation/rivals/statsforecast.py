@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from unmet.arrays import Floats
-from unmet.evaluation.rivals.base import RivalTask, Rival
+from unmet.evaluation.rivals.base import Rival, RivalTask
 
 __all__ = ["AUTO_ETS", "MSTL"]
 

@@ -86,7 +86,7 @@ def forecast_run(folder: Path, asked: dict[str, Any], say: Say) -> None:
     from unmet.estimation.panel_table import panel_table
     from unmet.models.forecaster import Forecaster
     from unmet.models.series import read_series
-    from unmet.views.model import write_forecast
+    from unmet.views.forecast_pages import write_forecast
     from unmet.views.model_report import ForecastReport
 
     run = Path(asked["run"])

@@ -11,9 +11,6 @@ from typing import Any
 import polars as pl
 
 from unmet import __version__
-from unmet.evaluation.measures import mean_of
-from unmet.models.forecaster import quantile_column
-from unmet.models.likelihoods import LEVELS
 from unmet.runs import atomic_file
 from unmet.study.cells import ORACLE, UNAWARE
 from unmet.study.execute import Progress
@@ -25,8 +22,8 @@ from unmet.views.figures import APPLICATION_FIGURES, STUDY_FIGURES
 from unmet.views.figures.study_gap import STUDY_GAP
 from unmet.views.page import PageTable, render_page
 from unmet.views.study_report import StudyReport, model_title
+from unmet.views.study_text import application_rows, between, of_truth, study_markdown
 from unmet.views.terminal import report_grid, say
-from unmet.views.theme import percent
 
 __all__ = ["print_study", "print_study_plan", "study_report", "write_study"]
 
@@ -110,7 +107,7 @@ def _page(report: StudyReport) -> str:
         lead=" ".join(
             [
                 experiment.about,
-                f"{_between(int(runs.min() or 0), int(runs.max() or 0))} runs a cell.",  # type: ignore[arg-type]
+                f"{between(int(runs.min() or 0), int(runs.max() or 0))} runs a cell.",  # type: ignore[arg-type]
                 *_found_again(report),
             ]
         ),
@@ -118,10 +115,6 @@ def _page(report: StudyReport) -> str:
         table=_application_table(report) if report.hours is not None else _loss_table(report),
         footer=f"unmet {__version__}.",
     )  # fmt: skip
-
-
-def _between(least: int, most: int) -> str:
-    return str(most) if least == most else f"{least} to {most}"
 
 
 def _loss_table(report: StudyReport) -> PageTable:
@@ -139,26 +132,9 @@ def _loss_table(report: StudyReport) -> PageTable:
 def _application_table(report: StudyReport) -> PageTable:
     return PageTable(
         ("Energy in unseen hours of the most censored region", "kWh", "of the truth"),
-        [(name, f"{kwh:,.0f}", _of_truth(share)) for name, kwh, share in _application_rows(report)],
+        [(name, f"{kwh:,.0f}", of_truth(share)) for name, kwh, share in application_rows(report)],
         "Models: the mean that their quantiles imply. What a model says beyond the observed is what to plan for.",
     )
-
-
-def _application_rows(report: StudyReport) -> list[tuple[str, float, float]]:
-    if report.hours is None:
-        return []
-    first = report.hours.filter(pl.col("model") == report.models()[0])
-    true = float(first["y_true"].sum())
-    found = [("True", true), ("Observed", float(first["y"].sum()))]
-    for model in report.models():
-        part = report.hours.filter(pl.col("model") == model)
-        mean = mean_of(part.select(map(quantile_column, LEVELS)).to_numpy(), LEVELS)
-        found.append((model_title(model), float(mean.sum())))
-    return [(name, kwh, kwh / true if true else math.nan) for name, kwh in found]
-
-
-def _of_truth(share: float, digits: int = 0) -> str:
-    return "-" if math.isnan(share) else percent(share, digits)
 
 
 def _pair(cell: dict[str, Any] | None) -> str | tuple[str, str]:
@@ -168,112 +144,6 @@ def _pair(cell: dict[str, Any] | None) -> str | tuple[str, str]:
     ours = f"{cell[unit]:.3f}"
     paper = cell[f"paper_{unit}"]
     return ours if paper is None else (ours, f"{paper:.3f} ({cell[unit] - paper:+.3f})")
-
-
-def study_markdown(report: StudyReport) -> str:
-    """The tables of a study: ours, the paper's, the difference, and the gap closed."""
-    experiment = report.experiment
-    lines = [f"# {experiment.title}", "", experiment.about, ""]
-    heads = [report.column_name(value) for value in report.columns]
-    if report.hours is not None:
-        lines += [
-            "| energy in unseen hours of the most censored region | kWh | of the truth |",
-            "| --- | ---: | ---: |",
-        ]
-        lines += [f"| {name} | {kwh:,.0f} | {_of_truth(share, 1)} |" for name, kwh, share in _application_rows(report)]
-        lines.append("")
-    for measure, title in _measures(report):
-        models = [model for model in report.models() if measure not in _SAID or report.says(model, measure)]
-        if not models:
-            continue
-        lines += [f"## {title}", ""]
-        for name, group in report.groups():
-            lines += [f"| {name} | " + " | ".join(heads) + " |", "| --- |" + " ---: |" * len(heads)]
-            for model in models:
-                cells = [report.cell(group, model, value) for value in report.columns]
-                lines.append(f"| {model_title(model)} | " + " | ".join(_text(cell, measure) for cell in cells) + " |")
-                paper = f"paper_{measure}"
-                if any(cell and cell.get(paper) is not None for cell in cells):
-                    theirs = [_number(cell, paper) for cell in cells]
-                    apart = [_difference(cell, measure, paper) for cell in cells]
-                    lines.append("| the paper's | " + " | ".join(theirs) + " |")
-                    lines.append("| difference | " + " | ".join(apart) + " |")
-            lines.append("")
-    lines += [
-        f"{_counted(report)} ± is one standard deviation over scenes. Gap closed is (quantile - model) / (quantile - "
-        "oracle) of the mean tilted losses. It is in brackets, as is p, where that gap is under 5 % of the oracle's "
-        "loss: there is hardly anything to close. p is of a paired t-test of the model's tilted losses against the "
-        "quantile model's on the same scenes.",
-        "",
-        f"unmet {__version__}; written by `unmet study {experiment.name}`.",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _counted(report: StudyReport) -> str:
-    """How many scenes and runs stand behind a cell."""
-    scenes, runs = (sorted(set(report.cells[name].to_list())) for name in ("scenes", "runs"))
-    return (
-        f"A cell has {_between(scenes[0], scenes[-1])} scenes (a city, or an operator in it, which counts once however "
-        f"many networks learn from it) and {_between(runs[0], runs[-1])} runs."
-    )
-
-
-def _measures(report: StudyReport) -> list[tuple[str, str]]:
-    """What is shown, in order: of market shares in units of true demand first."""
-    if report.experiment.across != "share":
-        return [(name, title) for name, title in _MEASURES if name not in _IN_TRUE]
-    seen = "in units of the largest demand that the operator saw"
-    titles = dict(_MEASURES)
-    return [
-        *((name, titles[name]) for name in _IN_TRUE),
-        *((name, f"{title}, {seen}" if f"{name}_true" in _IN_TRUE else title) for name, title in _MEASURES
-          if name not in _IN_TRUE),
-    ]  # fmt: skip
-
-
-_IN_TRUE = ("tilted_loss_true", "mil_true")
-_MEASURES = (
-    ("tilted_loss_true", "Tilted loss on true demand, in units of the largest true demand"),
-    ("mil_true", "Mean interval length (MIL), in units of the largest true demand"),
-    ("tilted_loss", "Tilted loss on true demand"),
-    ("icp", "Share of true demand inside the 90 % interval (ICP)"),
-    ("icp_most_censored", "The same in the most censored region"),
-    ("mil", "Mean interval length (MIL)"),
-    ("bias_percent", "Bias of the energy forecast, % of true energy"),
-    ("gap_closed", "Gap closed"),
-    ("p_value", "p of the difference from the quantile model"),
-    ("lost_of_true", "Energy lost in the test part: estimated, of the truth"),
-    ("lost_inside", "Share of runs whose 90 % interval holds the energy lost"),
-    ("lost_all_of_true", "Energy lost in all hours: estimated, of the truth"),
-    ("lost_all_inside", "Share of runs whose 90 % interval holds the energy lost in all hours"),
-)
-_SAID = ("lost_of_true", "lost_inside", "lost_all_of_true", "lost_all_inside")  # of models that say what was lost
-
-
-def _text(cell: dict[str, Any] | None, measure: str) -> str:
-    if cell is None or cell[measure] is None or math.isnan(cell[measure]):
-        return "-"
-    if measure == "bias_percent":
-        return f"{cell[measure]:+.1f}"
-    if measure == "gap_closed":
-        shown = f"{cell[measure]:.2f}" if abs(cell[measure]) < 10 else "-"
-        return shown if cell["judged"] else f"({shown})"
-    if measure in _SAID:
-        return f"{cell[measure]:.2f}"
-    if measure == "p_value":
-        shown = "<0.001" if cell[measure] < 0.001 else f"{cell[measure]:.3f}"
-        return shown if cell["judged"] or cell["judged"] is None else f"({shown})"
-    spread = cell.get(f"{measure}_std")
-    return f"{cell[measure]:.3f}" + (f" ± {spread:.3f}" if spread is not None else "")
-
-
-def _number(cell: dict[str, Any] | None, name: str) -> str:
-    return "-" if cell is None or cell[name] is None else f"{cell[name]:.3f}"
-
-
-def _difference(cell: dict[str, Any] | None, ours: str, theirs: str) -> str:
-    return "-" if cell is None or cell[theirs] is None else f"{cell[ours] - cell[theirs]:+.3f}"
 
 
 def summary_cells(report: StudyReport, experiment: Experiment, store: Store) -> list[dict[str, Any]]:
@@ -316,8 +186,8 @@ def print_study(report: StudyReport, store: Store, out: Path, *, as_json: bool) 
             rows.append([model_title(model), *terms])
         heads = ["model", *(report.column_name(value) for value in report.columns)]
         report_grid(name, heads, rows)
-    for name, kwh, share in _application_rows(report):
-        print(f"{name}: {kwh:,.0f} kWh, {_of_truth(share)} of the truth")
+    for name, kwh, share in application_rows(report):
+        print(f"{name}: {kwh:,.0f} kWh, {of_truth(share)} of the truth")
     print("".join(f"{line}\n" for line in _found_again(report)), end="")
     for line in report.failed:
         say(f"Failed: {line}")

@@ -1,4 +1,4 @@
-"""A fitted model and its forecasts as pages, as folders and as tables for the terminal."""
+"""A fitted model as a page, as a folder and as tables for the terminal."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from unmet.evaluation.evaluate import THINNED, TRUE, Evaluation
 from unmet.evaluation.rivals import PEERS, SIMPLE, TABLE
 from unmet.models.storage import write_model
 from unmet.runs import write_json
-from unmet.views.figures import FORECAST_FIGURES, MODEL_FIGURES
+from unmet.views.figures import MODEL_FIGURES
 from unmet.views.figures.coverage import COVERAGE
 from unmet.views.figures.forecast_week import FORECAST_WEEK
-from unmet.views.model_report import ForecastReport, ModelReport
+from unmet.views.model_report import ModelReport
 from unmet.views.page import PageSection, PageTable, render_page
 from unmet.views.terminal import print_summary, report_grid, say
 from unmet.views.theme import percent
 
-__all__ = ["print_forecast", "print_model", "write_evaluation", "write_fit", "write_forecast"]
+__all__ = ["print_model", "write_evaluation", "write_fit"]
 
 
 def model_summary(shown: ModelReport) -> dict[str, Any]:
@@ -250,105 +250,3 @@ def _measures(row: dict[str, Any]) -> list[str]:
         f"{row['crps_kwh']:.2f}",
         f"{row['bias_percent']:+.1f} %",
     ]
-
-
-def write_forecast(shown: ForecastReport, folder: Path) -> dict[str, Any]:
-    """Write a forecast into a folder: its tables, the summary (given back) and the page."""
-    totals, sums = shown.totals(), shown.sums()
-    zone = shown.model.time_zone_
-    peak = totals.row(0, named=True)
-    hours = shown.forecast["ds"]
-    first, last = hours.sort()[0], hours.sort()[-1]
-    summary: dict[str, Any] = {
-        "first_hour": f"{first:%Y-%m-%dT%H:%MZ}",
-        "last_hour": f"{last:%Y-%m-%dT%H:%MZ}",
-        "hours": shown.forecast["ds"].n_unique(),
-        "regions": totals.height,
-        "expected_kwh": round(float(totals["kwh"].sum()), 1),
-        "most_in": peak["unique_id"],
-        "most_kwh": round(peak["kwh"], 1),
-        "time_zone": zone,
-        "forecasts_true": shown.model.forecasts_true,
-        "seed": shown.model.seed,
-        "version": __version__,
-    }
-    whole = None
-    if sums is not None:
-        sums.write_parquet(folder / "sums.parquet")
-        whole = sums.filter(pl.col("unique_id").is_null(), pl.col("day").is_null()).row(0, named=True)
-        summary |= {"low_kwh": round(whole["low_kwh"], 1), "high_kwh": round(whole["high_kwh"], 1)}
-    if shown.keep_draws and shown.drawn is not None:
-        shown.draws_table().write_parquet(folder / "draws.parquet")
-    shown.forecast.write_parquet(folder / "forecast.parquet")
-    shown.past.write_parquet(folder / "past.parquet")
-    write_json(folder / "summary.json", summary | {"by_region": totals.select("unique_id", "kwh").to_dicts()})
-    local = totals["peak"].dt.convert_time_zone(zone)
-    share = percent(shown.model.levels[-1] - shown.model.levels[0])
-    between = (
-        f", {share} sure between {whole['low_kwh'] / 1000:,.1f} and {whole['high_kwh'] / 1000:,.1f} MWh"
-        if whole
-        else ""
-    )
-    kind = "including what full stations would have turned away" if shown.model.forecasts_true else "as records show it"
-    page = render_page(
-        shown,
-        FORECAST_FIGURES,
-        title="unmet: a forecast",
-        headline=f"{summary['expected_kwh'] / 1000:,.1f} MWh are expected in the next "
-        f"{_span_of(summary['hours'])}{between}",
-        lead=(
-            f"Demand for charging in {totals.height} regions from {first:%d %B %Y, %H:%M} UTC on, {kind}. "
-            "What is called expected is the mean: over many such weeks, sums come to it. "
-            + " ".join(shown.model.notes_)
-        ),
-        facts=(
-            (f"{summary['expected_kwh'] / 1000:,.1f} MWh", "expected in all regions"),
-            (f"{shown.past_week_kwh() / 1000:,.1f} MWh", "recorded in the seven days before"),
-            (str(peak["unique_id"]), f"is the busiest region, with {peak['kwh'] / 1000:,.1f} MWh"),
-            (f"{peak['peak_kwh']:,.0f} kWh", f"expected in its peak hour, {local[0]:%a %d %b, %H:%M} local time"),
-        ),
-        table=_forecast_table(shown, totals, sums, local),
-        footer=f"unmet {__version__}, {shown.model.title}, seed {shown.model.seed}.",
-    )
-    (folder / "forecast.html").write_text(page, encoding="utf-8")
-    return summary
-
-
-def _span_of(hours: int) -> str:
-    return f"{hours // 24} days" if hours % 24 == 0 and hours > 24 else f"{hours} hours"
-
-
-def _forecast_table(
-    shown: ForecastReport, totals: pl.DataFrame, sums: pl.DataFrame | None, local: pl.Series
-) -> PageTable:
-    """Regions with what is expected there, between what, and what was recorded in the week before."""
-    ends: dict[str, str] = {}
-    if sums is not None:
-        rows = sums.filter(pl.col("unique_id").is_not_null(), pl.col("day").is_null())
-        ends = {
-            row["unique_id"]: f"{row['low_kwh']:,.0f} to {row['high_kwh']:,.0f}" for row in rows.iter_rows(named=True)
-        }
-    before = shown.past_weeks()
-    share = percent(shown.model.levels[-1] - shown.model.levels[0])
-    return PageTable(
-        ("Region", "expected, kWh", f"{share} interval", "week before, kWh", "peak hour, kWh", "at, local time"),
-        [
-            (
-                row["unique_id"],
-                f"{row['kwh']:,.0f}",
-                ends.get(row["unique_id"], "-"),
-                f"{before.get(row['unique_id'], 0.0):,.0f}",
-                f"{row['peak_kwh']:,.0f}",
-                f"{when:%a %d %b, %H:%M}",
-            )
-            for row, when in zip(totals.head(MOST_ROWS).iter_rows(named=True), local, strict=False)
-        ],
-        f"{totals.height - MOST_ROWS} more regions are in summary.json." if totals.height > MOST_ROWS else "",
-    )
-
-
-def print_forecast(summary: dict[str, Any], out: Path, *, as_json: bool) -> None:
-    """The summary of a forecast."""
-    print_summary("Forecast", summary | {"out": str(out)}, as_json=as_json)
-    if not as_json:
-        print(f"Forecast and figures: {out / 'forecast.html'} (open it in a browser)")

@@ -1,0 +1,142 @@
+"""The result of planning: plugs to add, and what they gain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from unmet.arrays import Floats
+from unmet.estimation.sums import estimate
+from unmet.frames import POLARS, Frame, to_frame_type
+from unmet.planning.changes import Change
+from unmet.planning.costs import Money
+from unmet.planning.plan_tables import PlanTables
+from unmet.planning.target import Decision, Target
+
+__all__ = ["Plan", "PlannedEnergy", "Stage"]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What is built by the end of a year."""
+
+    year: int
+    growth: float  # demand over that of the records
+    plugs: int  # built so far
+    lost_kwh: float  # per week without the plan
+    gain_kwh: float  # per week, of what is built so far
+    cost: float | None  # so far
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedEnergy:
+    """Energy per week, in every draw of the lost drivers [kWh]."""
+
+    gain_draws: Floats  # (draws,), recovered by all sites together
+    lost_draws: Floats  # (draws,), lost before
+    served_kwh: float
+    interplay: float  # gain of all sites together over the sum of their gains
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Plan:
+    """Plugs to add, and what they gain. Energies and drivers are per week.
+
+    Example:
+        >>> made = unmet.plan("runs/dundee", plugs=24)  # doctest: +SKIP
+        >>> made.table.select("name", "plugs_now", "plugs_added", "gain_kwh")  # doctest: +SKIP
+        >>> made.plot().show()  # doctest: +SKIP
+    """
+
+    tables: PlanTables
+    energy: PlannedEnergy
+    knee: int | None  # plugs beyond which further ones gain little
+    stages: tuple[Stage, ...]
+    target: Target
+    change: Change
+    interval: float
+    decision: Decision
+    money: Money | None
+    notes: tuple[str, ...]
+    seed: int
+    frame_type: str = POLARS
+
+    def __repr__(self) -> str:
+        mean, low, high = self.gain()
+        return (
+            f"Plan({self.plugs} plugs at {self.sites} sites, recovers {mean:,.0f} kWh a week ({low:,.0f}-{high:,.0f}))"
+        )
+
+    @property
+    def table(self) -> Frame:
+        """One row per site, those that gain most first, as a data frame of the library that the records came in.
+
+        Columns: `site_id, name, lat, lon` [degree], `plugs_now, plugs_added, power_kw` [kW], and per week `lost_kwh`,
+        `gain_kwh` with `_low` and `_high` [kWh], and more.
+        """
+        return to_frame_type(self.tables.sites, self.frame_type)
+
+    @property
+    def curve(self) -> Frame:
+        """Gain against plugs: `plugs, gain_kwh, gain_kwh_low, gain_kwh_high` [kWh per week]."""
+        return to_frame_type(self.tables.curve, self.frame_type)
+
+    @property
+    def sensitivity(self) -> Frame:
+        """Gain of the plan, and of the best one, under other assumptions on drivers [kWh per week]."""
+        return to_frame_type(self.tables.sensitivity, self.frame_type)
+
+    @property
+    def plugs(self) -> int:
+        """Plugs added."""
+        return int(self.tables.sites["plugs_added"].sum())
+
+    @property
+    def sites(self) -> int:
+        """Sites that get plugs."""
+        return int((self.tables.sites["plugs_added"] > 0).sum())
+
+    @property
+    def cost(self) -> float | None:
+        """Cost of all of them, if it is known."""
+        chosen = self.tables.sites.filter(pl.col("plugs_added") > 0)["cost"]
+        return None if chosen.null_count() or not len(chosen) else float(chosen.sum())
+
+    @property
+    def draws(self) -> int:
+        """Draws of the lost drivers that it rests on."""
+        return len(self.energy.gain_draws)
+
+    @property
+    def lost_kwh(self) -> float:
+        """Energy lost per week without the plan [kWh]."""
+        return float(self.energy.lost_draws.mean())
+
+    def gain(self) -> tuple[float, float, float]:
+        """Energy recovered per week: mean, low and high."""
+        mean, low, high = (float(value) for value in estimate(self.energy.gain_draws, self.interval))
+        return mean, low, high
+
+    def recovered_share(self) -> tuple[float, float, float]:
+        """Share of the lost energy that is recovered: mean, low and high."""
+        gain, lost = self.energy.gain_draws, self.energy.lost_draws
+        if not lost.mean() > 0:
+            return 0.0, 0.0, 0.0
+        share = gain / np.maximum(lost, 1e-9)
+        _, low, high = (float(value) for value in estimate(share[lost > 0], self.interval))
+        return float(gain.mean() / lost.mean()), low, high
+
+    def served_share(self) -> tuple[float, float]:
+        """Share of all demand that is served, before and after."""
+        lost, gain = float(self.energy.lost_draws.mean()), float(self.energy.gain_draws.mean())
+        true = self.energy.served_kwh + lost
+        return (1.0, 1.0) if true <= 0 else (1 - lost / true, 1 - (lost - gain) / true)
+
+    def plot(self) -> Any:
+        """Gain against plugs, as a Plotly figure."""
+        # Drawing is a room below: it is looked up when asked for.
+        return import_module("unmet.views.figures.plan_gain").PLAN_GAIN.draw(self)

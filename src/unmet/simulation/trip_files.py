@@ -1,0 +1,215 @@
+"""Trips on disk while they are streamed: sorted into parts by vehicle, then into buckets by the time of arrival."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from unmet.csv_files import LINE
+from unmet.errors import InputError
+from unmet.files import check_regular
+from unmet.memory import allowed_bytes
+from unmet.tables import UTC
+
+__all__ = ["BUCKET", "Buckets", "Parts", "Sizes", "files_to_stream", "find_trip_files"]
+
+
+COLUMNS = ("vehicle_id", "start_time", "end_time", "end_lat", "end_lon", "distance_km")
+
+
+BUCKET = {
+    "vehicle": pa.int32(), "end_s": pa.float64(), "next_start_s": pa.float64(), "distance_km": pa.float64(),
+    "end_lat": pa.float64(), "end_lon": pa.float64(),
+}  # fmt: skip
+
+
+MOST_PARTS = 512  # files that are open at one time
+
+
+BYTES_PER_TRIP = 510  # of memory that a simulation at once takes; measured with 1.56 million trips
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How much is in memory at one time; none of it changes the result."""
+
+    batch_rows: int = 1_000_000
+    part_rows: int = 2_000_000
+    bucket_rows: int = 2_000_000
+
+
+def files_to_stream(trips: Path | None) -> list[Path]:
+    """The Parquet files of trips that are too many, or too large, to be read at once; none otherwise."""
+    if trips is None or not trips.is_file():
+        return find_trip_files(trips) if trips is not None else []
+    with trips.open("rb") as file:
+        if file.read(4) != b"PAR1":
+            return []
+    return [trips] if _rows_of(trips) * BYTES_PER_TRIP > allowed_bytes() else []
+
+
+def find_trip_files(path: Path) -> list[Path]:
+    """The Parquet files that a folder or a pattern names, by name; none if it is one file."""
+    if path.is_file():
+        return []
+    pattern = ("*.parquet", path) if path.is_dir() else (path.name, path.parent)
+    found = sorted(file for file in pattern[1].rglob(pattern[0]) if file.suffix == ".parquet" and file.is_file())
+    if not found and path.is_dir():
+        raise InputError(f"The folder {path} holds no Parquet files: give trips as Parquet, or one CSV file.")
+    return found
+
+
+@dataclass(slots=True)
+class Parts:
+    """Trips by vehicle: part i has all trips of the vehicles whose hash is i modulo the number of parts."""
+
+    folder: Path
+    files: Sequence[Path]
+    sizes: Sizes
+    rows: int = 0
+    first: dt.datetime | None = None
+    last: dt.datetime | None = None
+    names: list[pl.Series] = field(default_factory=list)
+
+    def paths(self) -> list[Path]:
+        """Files of the parts, some of which may not exist."""
+        rows = sum(_rows_of(file) for file in self.files)
+        count = min(MOST_PARTS, max(1, -(-rows // self.sizes.part_rows)))
+        return [self.folder / f"part-{i}.arrow" for i in range(count)]
+
+    def write(self, tell: Callable[[int], None]) -> None:
+        """Read the input once and write every trip into its part; `tell` receives the number of trips so far."""
+        paths = self.paths()
+        with ExitStack() as stack:
+            writers: dict[int, Any] = {}
+            for batch in self._batches():
+                self.names.append(batch["vehicle_id"].unique())
+                which = (batch["vehicle_id"].hash(0) % len(paths)).cast(pl.UInt32)
+                for (i,), rows in batch.group_by(which.alias("part"), maintain_order=True):
+                    table = rows.select(LINE, *COLUMNS).to_arrow(compat_level=pl.CompatLevel.oldest())
+                    if i not in writers:
+                        writers[i] = stack.enter_context(pa.ipc.new_file(paths[i], table.schema))
+                    writers[i].write_table(table)
+                self.rows += batch.height
+                tell(self.rows)
+            if not self.rows:
+                raise InputError("The files of trips have no rows: give at least one.")
+
+    def _batches(self) -> Iterator[pl.DataFrame]:
+        line = 1
+        for path in self.files:
+            check_regular(path)
+            try:
+                with pq.ParquetFile(path, pre_buffer=False) as file:
+                    if missing := [name for name in COLUMNS if name not in file.schema_arrow.names]:
+                        raise InputError(f"{path} has no column {', '.join(missing)}: trips need {', '.join(COLUMNS)}.")
+                    for batch in file.iter_batches(self.sizes.batch_rows, columns=list(COLUMNS)):
+                        frame = _typed(pl.DataFrame(batch), path).with_columns(
+                            pl.arange(line, line + batch.num_rows, dtype=pl.UInt32, eager=True).alias(LINE)
+                        )
+                        line += batch.num_rows
+                        yield frame
+            except pa.ArrowException as error:
+                raise InputError(f"Cannot read {path} ({error}): check that the file is whole.") from None
+
+    def vehicle_ids(self) -> pl.Series:
+        """Ids of all vehicles, in order."""
+        return pl.concat(self.names).unique().drop_nulls().sort()
+
+    def read(self) -> Iterator[pl.DataFrame]:
+        """The parts, one after the other. Each file is removed once it has been used."""
+        for path in self.paths():
+            if path.exists():
+                with pa.memory_map(str(path)) as file:
+                    yield pl.DataFrame(pa.ipc.open_file(file).read_all())
+                path.unlink()
+
+
+def _rows_of(path: Path) -> int:
+    check_regular(path)
+    try:
+        return int(pq.read_metadata(path).num_rows)
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"Cannot read {path} ({error}): check that the file is whole.") from None
+
+
+def _typed(frame: pl.DataFrame, path: Path) -> pl.DataFrame:
+    """Columns in one type for all files; values that have none in it become empty, and are set aside by the gate."""
+    for name in ("start_time", "end_time"):
+        if not isinstance(frame.schema[name], pl.Datetime):
+            raise InputError(f"{path}: column {name} holds {frame.schema[name]}: save it as a timestamp.")
+    times = [
+        (pl.col(name) if frame.schema[name].time_zone else pl.col(name).dt.replace_time_zone("UTC"))  # type: ignore[attr-defined]
+        .dt.convert_time_zone("UTC")
+        .cast(UTC)
+        for name in ("start_time", "end_time")
+    ]
+    numbers = [pl.col(name).cast(pl.Float64, strict=False) for name in ("end_lat", "end_lon", "distance_km")]
+    return frame.select(pl.col("vehicle_id").cast(pl.String).str.strip_chars(), *times, *numbers)
+
+
+class Buckets:
+    """Trips by the time of their end: bucket i has those from `edges[i]` on, before the next edge."""
+
+    def __init__(self, folder: Path, parts: Parts, sizes: Sizes) -> None:
+        self.folder, self.sizes = folder, sizes
+        self.rows, self.planned = 0, max(1, -(-parts.rows // sizes.bucket_rows))
+        self.first: dt.datetime | None = None
+        self.last: dt.datetime | None = None
+        self.edges: np.ndarray[Any, np.dtype[np.float64]] | None = None
+        self.seen: np.ndarray[Any, np.dtype[np.bool_]] | None = None
+        self.writers: dict[int, Any] = {}
+        self.stack = ExitStack()
+
+    def __enter__(self) -> Buckets:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.stack.close()
+
+    def write(self, kept: pl.DataFrame, ids: pl.Series) -> None:
+        """Sort one part's trips, which are all of some vehicles', into buckets."""
+        if kept.is_empty():
+            return
+        runs = kept["vehicle_id"].rle().struct.unnest()  # trips come by vehicle and start
+        vehicle = np.repeat(ids.search_sorted(runs["value"]).to_numpy().astype(np.int32), runs["len"].to_numpy())
+        goes_on = pl.col("vehicle") == pl.col("vehicle").shift(-1)
+        trips = kept.with_columns(vehicle=pl.Series(vehicle)).with_columns(
+            end_s=pl.col("end_time").dt.epoch("ms") / 1000,
+            next_start_s=pl.when(goes_on).then(pl.col("start_time").shift(-1).dt.epoch("ms") / 1000).otherwise(np.inf),
+        )
+        first, last = trips.select(pl.col("start_time").min(), end=pl.col("end_time").max()).row(0)
+        self.first = first if self.first is None else min(self.first, first)
+        self.last = last if self.last is None else max(self.last, last)
+        if self.edges is None:  # one part is a sample of all vehicles
+            shares = np.linspace(0, 1, self.planned + 1)[1:-1]
+            self.edges = np.unique(np.quantile(trips["end_s"].to_numpy(), shares)) if len(shares) else np.empty(0)
+            self.seen = np.zeros(len(ids), np.bool_)
+        assert self.seen is not None  # noqa: S101 (set with the edges)
+        self.seen[trips["vehicle"].unique().to_numpy()] = True
+        which = np.searchsorted(self.edges, trips["end_s"].to_numpy(), side="right")
+        for (i,), rows in trips.group_by(pl.Series("bucket", which), maintain_order=True):
+            table = rows.select(*BUCKET).to_arrow().cast(pa.schema(list(BUCKET.items())))
+            if i not in self.writers:
+                self.writers[i] = self.stack.enter_context(pa.ipc.new_file(self._path(i), table.schema))
+            self.writers[i].write_table(table)
+        self.rows += trips.height
+
+    def read(self) -> Iterator[pl.DataFrame]:
+        """Buckets in order of time, each sorted by end and vehicle."""
+        for i in sorted(self.writers):
+            with pa.memory_map(str(self._path(i))) as file:
+                yield pl.DataFrame(pa.ipc.open_file(file).read_all()).sort("end_s", "vehicle", maintain_order=True)
+            self._path(i).unlink()
+
+    def _path(self, i: int) -> Path:
+        return self.folder / f"bucket-{i}.arrow"
