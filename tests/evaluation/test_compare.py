@@ -11,7 +11,7 @@ from unmet.evaluation.compare import compare
 from unmet.evaluation.measures import coverage_with_zeros, tilted_loss
 from unmet.evaluation.rivals import LAST_WEEK, TABLE, Question
 from unmet.evaluation.thinning import GRID, thin_forecast, thin_values
-from unmet.models.levels import quantile_column
+from unmet.models.quantile_levels import quantile_column
 from unmet.models.series import read_series
 
 LEVELS = (0.05, 0.5, 0.95)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.models.panels import quick
-from unmet.models.calibrating import WEEK, WINDOW, blocks
+from unmet.models.rolling_calibration import WEEK, WINDOW, blocks
 
 FIRST = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
 HOURS, REGIONS, CHANGE = 24 * 7 * 16, 4, 24 * 7 * 8

@@ -71,7 +71,7 @@ class ModelOptions:
         """The model, not fitted yet. `time_zone` is the panel's."""
         from unmet.models.direct import DIRECT
         from unmet.models.forecaster import Forecaster
-        from unmet.models.levels import LEVELS
+        from unmet.models.quantile_levels import LEVELS
 
         if self.backbone in DIRECT:
             network.check_unused(self.backbone)

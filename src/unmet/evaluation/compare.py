@@ -13,7 +13,7 @@ import polars as pl
 from unmet.arrays import Floats
 from unmet.evaluation.measures import tilted_loss
 from unmet.evaluation.rivals import LAST_WEEK, TABLE, Rival, RivalTask
-from unmet.models.levels import quantile_column
+from unmet.models.quantile_levels import quantile_column
 from unmet.models.series import HOUR, PanelSeries
 
 __all__ = ["HORIZONS", "Comparison", "compare"]

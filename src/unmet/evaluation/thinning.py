@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from unmet.arrays import Floats
-from unmet.models.levels import quantile_column
+from unmet.models.quantile_levels import quantile_column
 
 __all__ = ["GRID", "thin_forecast", "thin_values"]
 

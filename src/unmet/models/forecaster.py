@@ -20,8 +20,8 @@ from unmet.errors import InputError
 from unmet.frames import Frame
 from unmet.geo import haversine_km
 from unmet.models.forecast import Forecast
-from unmet.models.levels import quantile_column
 from unmet.models.model_input import ModelInput, read_input
+from unmet.models.quantile_levels import quantile_column
 from unmet.models.series import PanelSeries, read_positions, read_series
 from unmet.runs import run_folder
 from unmet.shown import Shown

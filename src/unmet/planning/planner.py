@@ -30,7 +30,7 @@ from unmet.planning.target import Decision, Target, decide
 __all__ = ["Planner"]
 
 
-Progress = Callable[[str], None]
+OnStep = Callable[[str], None]
 BEYOND = 1.6  # plugs over those of the plan up to which gain is drawn
 
 
@@ -56,7 +56,7 @@ class Planner:
     workers: int | None
 
     def plan(
-        self, change: Change, growth: float, horizon: int, places: Candidates | None, propose: int, progress: Progress
+        self, change: Change, growth: float, horizon: int, places: Candidates | None, propose: int, progress: OnStep
     ) -> Plan:
         """Make the plan.
 

@@ -24,7 +24,7 @@ from unmet.models.direct.paths import GRID, LEAST_TRAJECTORIES, draw_paths, prob
 from unmet.models.direct.regression import Regression
 from unmet.models.direct.trees import Trees
 from unmet.models.forecaster import Forecaster, Split, long_frame
-from unmet.models.levels import LEVELS, checked_levels
+from unmet.models.quantile_levels import LEVELS, checked_levels
 from unmet.models.series import HOUR, PanelSeries, read_ahead, read_positions, read_series, with_lost
 
 __all__ = ["MEMBERS", "DirectForecaster"]

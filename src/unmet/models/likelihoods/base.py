@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import Tensor
 
-from unmet.models.levels import LEVELS, checked_levels
+from unmet.models.quantile_levels import LEVELS, checked_levels
 
 __all__ = ["LEVELS", "Likelihood", "Seen", "tilted"]
 

@@ -9,7 +9,7 @@ import polars as pl
 from plotly.subplots import make_subplots
 
 from unmet.evaluation.measures import mean_of
-from unmet.models.levels import quantile_column
+from unmet.models.quantile_levels import quantile_column
 from unmet.views.figures.band import Line, add_forecast, local_times
 from unmet.views.figures.base import Figure
 from unmet.views.model_report import ModelReport
