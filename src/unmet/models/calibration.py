@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import CensoredData, ecdf
 
 from unmet.arrays import Floats
 
@@ -59,18 +60,15 @@ def moves_of(quantiles: Floats, lower: Floats, upper: Floats, levels: Sequence[f
 
 
 def kaplan_meier_quantile(values: Floats, censored: NDArray[np.bool_], level: float) -> float:
-    """Quantile of values of which some are only known to be larger, by Kaplan and Meier's estimator.
+    """Quantile of right-censored values by the Kaplan-Meier estimator.
 
-    Where so many are censored that the level is never reached, the largest known value, and at least 0.
+    If so many values are censored that the level is never reached: the largest uncensored value, and at least 0.
     """
-    order = np.lexsort((censored, values))
-    known = ~censored[order]
-    at_risk = np.arange(len(values), 0, -1)
-    reached = 1 - np.cumprod(np.where(known, 1 - 1 / at_risk, 1.0))
-    where = np.flatnonzero(known & (reached >= level - 1e-12))
-    if len(where):
-        return float(values[order][where[0]])
-    return max(0.0, float(values[order][known].max(initial=0.0)))
+    cdf = ecdf(CensoredData.right_censored(values, censored)).cdf
+    reached = np.flatnonzero(cdf.probabilities >= level - 1e-12)
+    if len(reached):
+        return float(cdf.quantiles[reached[0]])
+    return max(0.0, float(values[~censored].max(initial=0.0)))
 
 
 def turnbull_quantile(lower: Floats, upper: Floats, level: float) -> float:

@@ -330,11 +330,11 @@ class NetworkForecaster(Forecaster):
     def _finish(
         self, quantiles: Floats, horizon: int | NDArray[np.int64], calibration: Calibration | None = None
     ) -> Floats:
-        """Scaled quantiles (..., nodes, levels) as they are told: calibrated, not below the floor, in kWh."""
+        """Turn scaled quantiles (..., nodes, levels) into calibrated ones in kWh, not below the floor."""
         by = calibration or self.calibration_
         calibrated = self._floored(by.apply(self._floored(quantiles), horizon))
         if not np.isfinite(calibrated).all():
-            raise InputError("The model gives values that are not numbers: fit it anew with a lower learning rate.")
+            raise InputError("The model gives values that are not numbers: fit it again with a lower learning rate.")
         return calibrated * self.encoding_.scale[:, None]
 
     def _floored(self, quantiles: Floats) -> Floats:
@@ -345,11 +345,8 @@ class NetworkForecaster(Forecaster):
     def _frame(self, times: pl.Series, quantiles: Floats) -> pl.DataFrame:
         return long_frame(self.regions_, times, quantiles, self._likelihood().levels)
 
-    def _reads_lost(self) -> bool:
-        return self._likelihood().imputes
-
     def _encoded(self, series: PanelSeries) -> Data:
-        """A series as the networks read it, and what its hours came to, as far as the likelihood knows it."""
+        """A series encoded as inputs of the networks, with the targets that the likelihood uses."""
         return self.encoding_.encode(with_lost(series)).to(self._device())
 
     def _ensemble(self, networks: Sequence[ForecastNetwork]) -> Ensemble:

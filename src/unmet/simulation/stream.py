@@ -44,7 +44,7 @@ from unmet.simulation.simulate import (
     rules_of,
     vehicles_table,
 )
-from unmet.simulation.trip_files import BUCKET, Buckets, Parts, Sizes
+from unmet.simulation.trip_files import BUCKET, Sizes, TripBuckets, TripParts
 from unmet.tables import UTC
 from unmet.zones import checked_zone
 
@@ -97,11 +97,11 @@ def stream_simulation(
     placed = check_city_stations(synthetic_stations() if stations is None else stations)
     if placed.kept.is_empty():
         raise InputError("The table of stations has no rows that can be used: give at least one.")
-    parts = Parts(folder, files, sizes)
+    parts = TripParts(folder, files, sizes)
     parts.write(tell)
     ids = parts.vehicle_ids()
     rejected = [placed.rejected.select(pl.lit("stations").alias("table"), pl.all())]
-    buckets = Buckets(folder, parts, sizes)
+    buckets = TripBuckets(folder, parts, sizes)
     with buckets:
         for part in parts.read():
             kept, aside = _through_gate(part)
@@ -167,14 +167,14 @@ def _through_gate(part: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     return checked.kept, checked.rejected
 
 
-def _kept_ids(ids: pl.Series, buckets: Buckets) -> pl.Series:
+def _kept_ids(ids: pl.Series, buckets: TripBuckets) -> pl.Series:
     """Ids of vehicles that have a usable trip; numbers in the buckets refer to all of them."""
     assert buckets.seen is not None  # noqa: S101 (there are rows)
     return ids.filter(pl.Series(buckets.seen))
 
 
 def _play(
-    buckets: Buckets,
+    buckets: TripBuckets,
     city: City,
     ids: pl.Series,
     scenario: Scenario,

@@ -20,7 +20,7 @@ from unmet.files import check_regular
 from unmet.memory import allowed_bytes
 from unmet.tables import UTC
 
-__all__ = ["BUCKET", "Buckets", "Parts", "Sizes", "files_to_stream", "find_trip_files"]
+__all__ = ["BUCKET", "Sizes", "TripBuckets", "TripParts", "files_to_stream", "find_trip_files"]
 
 
 COLUMNS = ("vehicle_id", "start_time", "end_time", "end_lat", "end_lon", "distance_km")
@@ -69,7 +69,7 @@ def find_trip_files(path: Path) -> list[Path]:
 
 
 @dataclass(slots=True)
-class Parts:
+class TripParts:
     """Trips by vehicle: part i has all trips of the vehicles whose hash is i modulo the number of parts."""
 
     folder: Path
@@ -157,10 +157,10 @@ def _typed(frame: pl.DataFrame, path: Path) -> pl.DataFrame:
     return frame.select(pl.col("vehicle_id").cast(pl.String).str.strip_chars(), *times, *numbers)
 
 
-class Buckets:
+class TripBuckets:
     """Trips by the time of their end: bucket i has those from `edges[i]` on, before the next edge."""
 
-    def __init__(self, folder: Path, parts: Parts, sizes: Sizes) -> None:
+    def __init__(self, folder: Path, parts: TripParts, sizes: Sizes) -> None:
         self.folder, self.sizes = folder, sizes
         self.rows, self.planned = 0, max(1, -(-parts.rows // sizes.bucket_rows))
         self.first: dt.datetime | None = None
@@ -170,7 +170,7 @@ class Buckets:
         self.writers: dict[int, Any] = {}
         self.stack = ExitStack()
 
-    def __enter__(self) -> Buckets:
+    def __enter__(self) -> TripBuckets:
         return self
 
     def __exit__(self, *raised: object) -> None:
