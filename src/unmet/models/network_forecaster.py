@@ -191,7 +191,7 @@ class NetworkForecaster(Forecaster):
                 f"A forecast needs the last {self.lags} hours; the panel has {series.hours}. Give a longer one."
             )
         ahead = read_ahead(future, self.features, series, hours)
-        data = self.encoding_.encode(with_lost(series), ahead).to(self._device())
+        data = self.encoding_.encode(with_lost(series), ahead).to(_device_of(self.networks_[0]))
         mean = self._ensemble(self.networks_).from_origins(data, np.array([series.hours]), hours)[0]
         times = series.times(hours)[-hours:]
         steps = np.arange(1, hours + 1)
@@ -345,9 +345,12 @@ class NetworkForecaster(Forecaster):
     def _frame(self, times: pl.Series, quantiles: Floats) -> pl.DataFrame:
         return long_frame(self.regions_, times, quantiles, self._likelihood().levels)
 
+    def _reads_lost(self) -> bool:
+        return self._likelihood().imputes
+
     def _encoded(self, series: PanelSeries) -> Data:
         """A series encoded as inputs of the networks, with the targets that the likelihood uses."""
-        return self.encoding_.encode(with_lost(series)).to(self._device())
+        return self.encoding_.encode(with_lost(series)).to(_device_of(self.networks_[0]))
 
     def _ensemble(self, networks: Sequence[ForecastNetwork]) -> Ensemble:
         return Ensemble(networks, self._likelihood(), self.encoding_, self.lags)
@@ -355,5 +358,6 @@ class NetworkForecaster(Forecaster):
     def _likelihood(self) -> Likelihood:
         return LIKELIHOODS.named(self.likelihood)(self.levels)
 
-    def _device(self) -> str:
-        return str(next(self.networks_[0].parameters()).device)
+
+def _device_of(network: ForecastNetwork) -> str:
+    return str(next(network.parameters()).device)
