@@ -1,12 +1,12 @@
 """Claims: one writer for each output, by a lock that dies with its process.
 
-What a writer of `out` has not finished lies in one hidden folder beside it, `.out.unmet-draft`:
+Unfinished output of a writer of `out` lies in a hidden folder beside it, `.out.unmet-draft`:
 
 - `lock`: an empty file that its writer keeps locked (flock); the kernel drops the lock however the process ends;
 - `new`: what is being written;
 - `old`: the folder that is being replaced, between two renames.
 
-Whoever gets the lock next therefore knows what a killed process left behind, and completes or undoes it.
+The next process that gets the lock therefore sees what a killed process left behind, and completes or undoes it.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ class Claim:
 
     @property
     def new(self) -> Path:
-        """Where to write what will take the target's name."""
+        """Where the new version is written."""
         return self.work / "new"
 
     @property
     def old(self) -> Path:
-        """Where what has the target's name is put while it is replaced."""
+        """Where the old version is kept while it is replaced."""
         return self.work / "old"
 
 
 @contextmanager
 def claimed(target: Path, patience_seconds: float = 1.0) -> Iterator[Claim]:
-    """Claim a path, after a dead writer's remains are settled; refuse it while another process has it."""
+    """Claim a path, and settle what a dead writer left. Refused while another process has it."""
     claim = _claim_of(target)
     lock = _lock(claim, patience_seconds)
     try:
@@ -67,7 +67,7 @@ def claimed(target: Path, patience_seconds: float = 1.0) -> Iterator[Claim]:
 
 
 def hold(folder: Path) -> int:
-    """Keep other writers out of a folder that is written to bit by bit, until this process ends; gives the lock.
+    """Keep other writers out of a folder that is filled file by file, until this process ends. Returns the lock.
 
     The lock is on the folder itself, so that nothing has to be cleaned up.
     """
@@ -79,7 +79,7 @@ def hold(folder: Path) -> int:
 
 
 def settle(target: Path) -> None:
-    """Complete or undo what a killed writer of a path left; nothing happens while a writer is at work."""
+    """Complete or undo what a killed writer of a path left. Does nothing while a writer is at work."""
     claim = _claim_of(target)
     if not _is_work_folder(claim.work):
         return
@@ -103,7 +103,7 @@ def _is_work_folder(work: Path) -> bool:
 
 
 def _lock(claim: Claim, patience_seconds: float) -> int:
-    """A locked handle of the claim's lock file, which is still the one that has that name."""
+    """A locked handle of the claim's lock file, which still has that name."""
     path = claim.work / "lock"
     give_up = time.monotonic() + patience_seconds
     while True:
@@ -151,7 +151,7 @@ def _taken(target: Path) -> InputError:
 
 
 def _settle(claim: Claim) -> None:
-    """Complete or undo what the last writer left, seen from what lies in the hidden folder."""
+    """Complete or undo what the last writer left in the hidden folder."""
     if claim.old.exists():
         if not claim.target.exists():
             if _is_whole(claim.new) and not foreign_paths(claim.old, by_name=True):
@@ -162,7 +162,7 @@ def _settle(claim: Claim) -> None:
                 return
         elif claim.new.exists():
             raise InputError(
-                f"A replacement of {claim.target} was interrupted, and somebody has used the name since: the version "
+                f"A replacement of {claim.target} was interrupted, and the name has been used since: the version "
                 f"before is in {claim.old}, the one after in {claim.new}. Move away what you need, then delete "
                 f"{claim.work}."
             )

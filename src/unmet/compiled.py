@@ -1,4 +1,4 @@
-"""How hot loops are compiled: cached on disk, without the interpreter lock, and typed as what they were."""
+"""Compilation of hot loops: cached on disk, without the interpreter lock, with types preserved."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class _Decorator(Protocol):
 
 
 def _sources_hash() -> str:
-    """A hash of all sources that are compiled: Numba itself looks only at the file that a function is in."""
+    """A hash of all compiled sources. Numba itself checks only the file that defines a function."""
     texts = (file.read_bytes() for file in sorted(Path(__file__).parent.rglob("*.py")))
     return hashlib.sha256(b"".join(text for text in texts if b"compiled" in text)).hexdigest()[:16]
 
@@ -34,14 +34,14 @@ def compiled(signature: Any = None, *, cached: bool = True) -> _Decorator:
     """Compile a function with Numba: at once for a signature, else at its first call.
 
     Floating-point arithmetic stays strictly IEEE (no `fastmath`), so that a plain Python twin of a compiled
-    function gives the same bits. Machine code is kept in the cache folder, apart for every state of the sources.
+    function gives the same bits. Machine code is kept in the cache folder, separately for each state of the sources.
     Generators must not be cached: Numba cannot compile a caller of a generator that it took from the cache.
     """
 
     def decorate(function: Function) -> Function:
         try:
             return cast("Function", numba.njit(signature, cache=cached, nogil=True)(function))
-        except RuntimeError:  # no place to cache: a function typed into a shell, or no folder to write to
+        except RuntimeError:  # no cache: a function defined in a shell, or no writable folder
             return cast("Function", numba.njit(signature, nogil=True)(function))
 
     return decorate

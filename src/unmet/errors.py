@@ -1,4 +1,4 @@
-"""The one error that a user can mend, and how the first of pydantic's is put into its words."""
+"""The error that a user can fix, and its sentence for the first problem that pydantic finds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u20
 
 
 def printable(text: str) -> str:
-    r"""Text that a terminal shows and does not obey: control characters as `\x1b`.
+    r"""Text with control characters made visible, such as `\x1b`, so that a terminal does not obey them.
 
     Example:
         >>> print(printable("a\x1b[31mb"))
@@ -30,7 +30,7 @@ def printable(text: str) -> str:
 
 
 def shortened(text: str, most: int = LONGEST_VALUE) -> str:
-    """Text of about `most` characters: of a longer one two thirds from its beginning and one from its end.
+    """Text shortened to about `most` characters: two thirds from its beginning, one third from its end.
 
     Example:
         >>> shortened("0123456789", 6)
@@ -46,7 +46,7 @@ class InputError(ValueError):
     """Input that cannot be used: one clear sentence that names the remedy.
 
     The command line prints it without a traceback and exits with code 2. Values from outside are part of the sentence,
-    so what a terminal would obey is made visible, and a sentence that goes on and on is shortened.
+    so control characters are made visible and long sentences are shortened.
     """
 
     def __init__(self, sentence: str = "") -> None:
@@ -54,7 +54,7 @@ class InputError(ValueError):
 
 
 def refusal(error: ValidationError, source: str, unknown: str, hints: Mapping[str, str] | None = None) -> InputError:
-    """One sentence on the first value of a source that makes no sense.
+    """One sentence about the first invalid value of a source.
 
     `unknown` is what the source does with a `{name}` that the model does not have; `hints` are added to the problem of
     a name.
@@ -69,7 +69,7 @@ def refusal(error: ValidationError, source: str, unknown: str, hints: Mapping[st
 
 
 def _shown(value: object) -> str:
-    """A value as text; what is large or deeply nested is named only, because its text could be larger still."""
+    """A value as text. Large or deeply nested values are only named, because their text could be larger still."""
     if isinstance(value, int) and abs(value) >= 10**20:  # Python does not print thousands of digits
         return f"a number of {value.bit_length()} bits"
     return repr(value) if isinstance(value, str | int | float | dt.date | None) else f"a {type(value).__name__}"

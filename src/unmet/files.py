@@ -1,7 +1,7 @@
-"""Files from outside: what may be opened, how much may be unpacked, and documents that cannot grow while they are read.
+"""Safe reading of files from outside: what may be opened, and how much may be unpacked.
 
-A pipe or a device would block for ever or never end; a packed file of megabytes can hold gigabytes; a document can nest
-without end or repeat itself by reference. Each gets one sentence.
+A pipe or a device could block forever; a packed file of megabytes can hold gigabytes; a document can nest without end
+or repeat itself by reference. Each is refused with one sentence.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from unmet.memory import allowed_bytes, require_bytes
 
 __all__ = ["Unpacked", "check_regular", "panics_as_errors", "parse_yaml", "read_json", "read_parquet", "unpack"]
 
-COPIES = 4  # of a text while it becomes a table: bytes, decoded, split, typed
+COPIES = 4  # of a text in memory while it becomes a table: bytes, decoded, split, typed
 CHUNK = 1 << 24
 MOST_DOCUMENT_BYTES = 1 << 20  # of YAML that people write
 MOST_JSON_BYTES = 1 << 30
@@ -36,7 +36,7 @@ REMEDY = "split the file, save it as Parquet, or allow more with --max-memory"
 
 
 def check_regular(path: Path) -> None:
-    """Refuse what is no file: folders, pipes, sockets and devices."""
+    """Refuse folders, pipes, sockets and devices."""
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError):
@@ -55,7 +55,7 @@ class Unpacked(gzip.GzipFile):
         self.path = path
 
     def read(self, size: int | None = -1) -> bytes:
-        """Read `size` bytes, or all of them: then in chunks, so that the limit is met before memory is used up."""
+        """Read `size` bytes, or everything in chunks, so that the limit is reached before memory is used up."""
         if size is not None and size >= 0:
             return super().read(size)
         parts, total, allowed = [], 0, allowed_bytes()
@@ -80,7 +80,7 @@ def unpack(path: Path) -> bytes:
 
 @contextmanager
 def panics_as_errors() -> Iterator[None]:
-    """Polars' panics, which are no `Exception` and print a backtrace, as its errors, which callers expect."""
+    """Turn panics of Polars, which are not an `Exception` and print a backtrace, into its ordinary errors."""
     try:
         with _without_backtraces():
             yield
@@ -89,13 +89,13 @@ def panics_as_errors() -> Iterator[None]:
 
 
 _quiet_lock = threading.Lock()
-_quiet_readers = 0  # threads that read at this moment
+_quiet_readers = 0  # threads that are reading now
 _quiet_stderr: int | None = None  # standard error as it was before
 
 
 @contextmanager
 def _without_backtraces() -> Iterator[None]:
-    """Keep what Rust itself prints off standard error; nothing in Python can tell it to be silent."""
+    """Keep what Rust prints off standard error, since Python cannot silence it."""
     global _quiet_readers, _quiet_stderr
     with _quiet_lock:
         if _quiet_readers == 0:
@@ -105,7 +105,7 @@ def _without_backtraces() -> Iterator[None]:
                 nowhere = os.open(os.devnull, os.O_WRONLY)
                 os.dup2(nowhere, 2)
                 os.close(nowhere)
-            except (OSError, AttributeError, ValueError):  # there is none
+            except (OSError, AttributeError, ValueError):  # there is no standard error
                 _quiet_stderr = None
         _quiet_readers += 1
     try:
@@ -120,7 +120,7 @@ def _without_backtraces() -> Iterator[None]:
 
 
 def read_parquet(path: Path, **options: Any) -> pl.DataFrame:
-    """Read a Parquet file that fits into memory; a damaged one gives an error of Polars."""
+    """Read a Parquet file that fits into memory. A damaged file raises an error of Polars."""
     check_regular(path)
     with panics_as_errors():
         schema = pl.read_parquet_schema(path)
@@ -139,7 +139,7 @@ def read_json(path: Path) -> Any:
     """
     text = unpack(path)
     if len(text) > MOST_JSON_BYTES:
-        raise InputError(f"{path} is too large for what it should be: {len(text) / 1e9:.1f} GB.")
+        raise InputError(f"{path} is too large to be valid: {len(text) / 1e9:.1f} GB.")
     try:
         return json.loads(text)
     except RecursionError:

@@ -52,7 +52,7 @@ class Projection(NamedTuple):
 
 
 class Nearest(NamedTuple):
-    """The stations nearest to each point, nearest first: their rows in the table, and km as the crow flies."""
+    """The stations nearest to each point, nearest first: rows of the table, and distances in a straight line [km]."""
 
     station: NDArray[np.int64]  # (points, k)
     km: Floats  # (points, k)
@@ -61,7 +61,7 @@ class Nearest(NamedTuple):
 def nearest_stations(
     lat: ArrayLike, lon: ArrayLike, station_lat: ArrayLike, station_lon: ArrayLike, k: int = 5
 ) -> Nearest:
-    """The `k` nearest stations of each point (all of them where there are fewer).
+    """The `k` nearest stations of each point, or all of them if there are fewer.
 
     Points on the unit sphere are as near by chord as by great circle, so a k-d tree in three dimensions is exact.
     """

@@ -1,4 +1,4 @@
-"""Manifests: what a run wrote, with hashes and versions: damage shows, and only a run's own files are replaced."""
+"""Manifests list the files of a run with hashes and versions, so that damage shows and only own files are replaced."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LIBRARIES = ("numba", "numpy", "polars", "scikit-learn", "scipy", "torch")  # wh
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a run says that it wrote."""
+    """The files that a run wrote, and the versions that wrote them."""
 
     unmet: str
     """Version that wrote it."""
@@ -32,17 +32,17 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A folder beside its manifest."""
+    """A folder compared with its manifest."""
 
     manifest: Manifest
     missing: tuple[str, ...]
     changed: tuple[str, ...]
     foreign: tuple[str, ...]
-    """What no run wrote: files, links and empty folders."""
+    """Files, links and empty folders that the run did not write."""
 
     @property
     def is_whole(self) -> bool:
-        """Whether everything that the run wrote is there, byte for byte."""
+        """Whether everything that the run wrote is there unchanged."""
         return not self.missing and not self.changed
 
 
@@ -85,7 +85,7 @@ def verify(folder: Path) -> Verdict:
 
 
 def foreign_paths(folder: Path, *, by_name: bool = False) -> list[str]:
-    """What in a folder is not as a run wrote it: other files, changed ones, links, empty folders.
+    """What differs in a folder from what a run wrote: other files, changed ones, links, empty folders.
 
     With `by_name` a file counts as the run's own if the manifest lists it, without reading it again.
     """

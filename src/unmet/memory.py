@@ -1,4 +1,4 @@
-"""Memory: what is free, what the user allows, and a sentence before it runs out."""
+"""Memory: how much is free, how much the user allows, and a clear error before it runs out."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def parse_size(text: str) -> int:
 
 
 def allow_bytes(size: int) -> None:
-    """Let this process and those that it starts use so much memory for data."""
+    """Set how much memory this process and those it starts may use for data."""
     os.environ[VARIABLE] = f"{size}B"
 
 
 def allowed_bytes() -> int:
-    """What data may take: what the user allows, else what is free now."""
+    """Memory that data may use: what the user allows, else what is free now."""
     given = os.environ.get(VARIABLE)
     return parse_size(given) if given else free_bytes()
 
@@ -47,7 +47,7 @@ def free_bytes() -> int:
 
 
 def require_bytes(need: float, what: str, remedy: str, allowed: int | None = None) -> None:
-    """Refuse work that would not fit: better a sentence now than a killed process later.
+    """Refuse work that would not fit into memory.
 
     Args:
         need: estimate of the memory that the work takes [byte].
@@ -77,7 +77,7 @@ def _available() -> int | None:
 
 
 def _left_in_container() -> int | None:
-    """What a control group leaves; what it uses for cached files counts as free."""
+    """Memory that a control group has left. Its file cache counts as free."""
     group = Path("/sys/fs/cgroup")
     try:
         most = (group / "memory.max").read_text(encoding="ascii").strip()

@@ -1,4 +1,4 @@
-"""Worker processes: they end with the process that started them, whatever ended that."""
+"""Worker processes that end with the process that started them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ LOOK_SECONDS = 0.5
 
 
 def end_with(parent: int) -> None:
-    """Have this process end soon after its parent, also when that was killed and could tell nobody.
+    """End this process soon after its parent, even if the parent was killed.
 
-    A thread looks at who the parent is. Linux could send a signal instead (PR_SET_PDEATHSIG), but does so as soon as
+    A thread watches the parent's id. Linux could send a signal instead (PR_SET_PDEATHSIG), but does so as soon as
     the *thread* that started this process ends.
     """
 

@@ -1,4 +1,4 @@
-"""Registries: the named parts that others may add to, such as queues, backbones and likelihoods."""
+"""Registries of named parts that other packages may extend, such as queues, backbones and likelihoods."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ Part = TypeVar("Part", bound=_Named)
 class Registry(Generic[Part]):
     """Parts of one kind by their names, in the order in which they were registered.
 
-    Installed packages bring further ones as entry points of a group, each named as the part that it loads to. They are
-    looked for when a name is asked for that nobody registered, and each is imported when its own name is.
+    Installed packages add parts as entry points of a group, each with the name of its part. Entry points are
+    searched when an unregistered name is requested, and imported when their own name is.
     """
 
     def __init__(self, kind: str, group: str | None = None) -> None:
@@ -33,7 +33,7 @@ class Registry(Generic[Part]):
         self._loaded: dict[str, Part] = {}  # of those
 
     def register(self, part: Part) -> Part:
-        """Make a part known by its name."""
+        """Register a part under its name."""
         self._parts[part.name] = part
         return part
 
@@ -47,7 +47,7 @@ class Registry(Generic[Part]):
         raise InputError(f"There is no {self.kind} named {name!r}: choose one of {', '.join(self.names())}.")
 
     def names(self) -> tuple[str, ...]:
-        """The names of all known parts; those that an installed package announces but cannot load are left out."""
+        """The names of all parts, without entry points that cannot be loaded."""
         for name in self._announced():
             try:
                 self.named(name)
@@ -56,7 +56,7 @@ class Registry(Generic[Part]):
         return tuple(self._parts)
 
     def is_installed(self, name: str) -> bool:
-        """Whether the part of that name is one that an installed package brings, so that any process finds it."""
+        """Whether an installed package provides the part, so that any process can load it."""
         return self.named(name) is self._loaded.get(name)
 
     def _announced(self) -> dict[str, EntryPoint]:
@@ -73,12 +73,12 @@ class Registry(Generic[Part]):
         except Exception as error:
             reason = " ".join([f"{type(error).__name__}:", *str(error).splitlines()[:1]])
             raise InputError(
-                f"The package {package} cannot load its {self.kind} {entry.name!r} ({reason}): mend the package, or "
+                f"The package {package} cannot load its {self.kind} {entry.name!r} ({reason}): fix the package, or "
                 "uninstall it."
             ) from None
         if getattr(part, "name", None) != entry.name:
             raise InputError(
-                f"The package {package} brings a {self.kind} as {entry.name!r} whose own name is "
+                f"The package {package} provides a {self.kind} as {entry.name!r} whose own name is "
                 f"{getattr(part, 'name', None)!r}: give the entry point that name."
             )
         return part

@@ -1,4 +1,4 @@
-"""Run folders: written whole or not at all. And the cache folder for what can be made again."""
+"""Run folders, which are written completely or not at all, and the cache folder."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from unmet.manifest import MANIFEST, foreign_paths, write_manifest
 
 __all__ = ["MANIFEST", "atomic_file", "available_cores", "cache_folder", "run_folder", "write_json"]
 
-FILE_PATIENCE_SECONDS = 10.0  # a file is written in a moment, so its other writer is waited for
+FILE_PATIENCE_SECONDS = 10.0  # a file is written quickly, so wait for another writer
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager
 def run_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
-    """A folder to write a run into; it takes its name only when all is written.
+    """A folder to write a run into; it gets its name only when everything is written.
 
     The name is claimed from the start, so a second writer is refused at once. A folder that holds something already is
-    left alone, unless `overwrite` is set and all of it is as a run wrote it; one that somebody fills meanwhile is left
+    left alone, unless `overwrite` is set and all of it was written by a run; one that is filled meanwhile is left
     alone too, and the run then gets another name.
     """
     path = path.resolve()
@@ -52,7 +52,7 @@ def _unwritable(path: Path, error: OSError, kind: str) -> InputError:
 
 @contextmanager
 def _full_disk_told(path: Path) -> Iterator[None]:
-    """A disk that is full, or turns read-only, as a sentence."""
+    """A full or read-only disk, as an `InputError`."""
     try:
         yield
     except OSError as error:
@@ -78,7 +78,7 @@ def _check_replaceable(path: Path, *, overwrite: bool) -> None:
 
 
 def _take_name(claim: Claim, *, overwrite: bool) -> None:
-    """Give a finished run its name, or another one if somebody has used that meanwhile."""
+    """Give a finished run its name, or another one if that was taken meanwhile."""
     claim.new.chmod(0o755)
     try:
         _check_replaceable(claim.target, overwrite=overwrite)
@@ -94,13 +94,13 @@ def _take_name(claim: Claim, *, overwrite: bool) -> None:
         kept = _free_name(claim.target)
         claim.new.rename(kept)
         raise InputError(
-            f"{claim.target} was used by somebody else during this run, so it is left alone: the result is in {kept}."
+            f"{claim.target} was used by another process during this run, so it is left alone: the result is in {kept}."
         ) from None
     _flush_entry(claim.target.parent)
 
 
 def _replace(claim: Claim) -> None:
-    """Put a run in the place of an older one by two renames; `claims` mends what an interruption leaves."""
+    """Replace an older run by two renames; `claims` repairs an interruption between them."""
     claim.target.rename(claim.old)
     try:
         if foreign_paths(claim.old, by_name=True):  # put there since it was looked at
@@ -117,7 +117,7 @@ def _free_name(path: Path) -> Path:
 
 
 def _flush(folder: Path) -> None:
-    """Have the disk hold a folder before its name says that it is whole."""
+    """Flush a folder to disk before it gets its final name."""
     for path in (*folder.rglob("*"), folder):
         _flush_entry(path)
 
@@ -138,7 +138,7 @@ def _flush_entry(path: Path) -> None:
 
 @contextmanager
 def atomic_file(path: Path, *, overwrite: bool = True) -> Iterator[Path]:
-    """A path to write a file to; it takes its name only when it is whole.
+    """A path to write a file to; it gets its name only when it is complete.
 
     Without `overwrite` a file that has the name by then is left alone.
     """
@@ -162,7 +162,7 @@ def atomic_file(path: Path, *, overwrite: bool = True) -> Iterator[Path]:
 
 
 def _link_as(draft: Path, path: Path) -> None:
-    """Give a file a name that nobody has."""
+    """Give a file its name, if no other file has it."""
     try:
         path.hardlink_to(draft)
     except FileExistsError:
@@ -174,7 +174,7 @@ def _link_as(draft: Path, path: Path) -> None:
 
 
 def cache_folder() -> Path:
-    """Where things are kept that can be made again: $UNMET_CACHE, else the user's cache folder."""
+    """The folder for files that can be rebuilt: $UNMET_CACHE, else the user's cache folder."""
     import platformdirs
 
     return Path(os.environ.get("UNMET_CACHE") or platformdirs.user_cache_dir("unmet"))

@@ -1,7 +1,7 @@
-"""How objects show themselves in a notebook.
+"""The display of objects in notebooks.
 
-Drawing is the last room but one, and objects live in rooms above it. So an object does not import what draws it: it
-asks for it by name, when somebody looks.
+The room that draws comes after the rooms that define objects. So an object does not import the module that draws it: it
+is loaded by name when the object is displayed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 __all__ = ["Shown"]
 
 DRAWS = "unmet.views.notebooks"
-"""The module that draws; it has `plot_of` and `html_of`."""
+"""The module that draws, with `plot_of` and `html_of`."""
 
 
 class Shown:

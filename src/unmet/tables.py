@@ -1,7 +1,7 @@
-"""Tables: what their columns are, and the gate through which every table from outside comes in.
+"""Tables: declarations of their columns, and the validation of every table from outside.
 
-A table is declared once, as columns with unit, meaning and bounds; validation and documents both read that. A row
-that cannot be used is set aside with its line, its value and the reason: rows in = rows kept + rows set aside.
+A table is declared once, as columns with unit, meaning and bounds; validation and documentation both use that. A row
+that cannot be used is rejected with its line, its value and the reason: rows in = rows kept + rows rejected.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _TIMES = dt.datetime(1900, 1, 1, tzinfo=dt.UTC), dt.datetime(2200, 1, 1, tzinfo=
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of a table: its type, unit, meaning, and what values it may hold."""
+    """One column of a table: its type, unit, meaning and range of values."""
 
     name: str
     kind: Literal["text", "number", "integer", "time"]
     unit: str
     meaning: str
     required: bool = True
-    default: float | None = None  # stands in for an empty cell, and is counted
+    default: float | None = None  # replaces an empty cell, and is counted
     aliases: tuple[str, ...] = ()
     least: float | None = None
     most: float | None = None
@@ -40,7 +40,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class RowRule:
-    """A condition over several columns or rows that a usable row meets."""
+    """A condition over several columns or rows that a valid row meets."""
 
     column: str  # whose value is shown
     holds: pl.Expr
@@ -71,11 +71,11 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A table that passed the gate, and what did not."""
+    """The valid rows of a table, and the rejected ones."""
 
     kept: pl.DataFrame
     rejected: pl.DataFrame  # line, column, value, reason
-    filled: dict[str, int] = field(default_factory=dict)  # empty cells that took a default, by column
+    filled: dict[str, int] = field(default_factory=dict)  # empty cells filled with a default, by column
     notes: tuple[str, ...] = ()  # sentences on what had to be assumed
 
     @property
@@ -104,11 +104,11 @@ def check_table(
     sort: Sequence[str] = (),
     mapped: Mapping[str, str] | None = None,
 ) -> Checked:
-    """Pass a frame or a file through the gate of a table.
+    """Validate a frame or a file as a table.
 
     Columns are found by name or alias, whatever their case, and cast; rows with a value that cannot be cast, is missing
-    or is out of bounds are set aside; then `rules` apply in order, each to the rows that met those before, sorted by
-    `sort` (for rules that compare neighbours). `mapped`, {name: column}, says under which heading a column is found.
+    or is out of bounds are rejected; then `rules` apply in order, each to the rows that passed those before, sorted by
+    `sort` (for rules that compare neighbours). `mapped`, {name: column}, gives the headings of columns.
     """
     if isinstance(source, str | Path):
         name = str(source)
@@ -151,7 +151,7 @@ def check_table(
 
 
 def check_every_row(source: Any, table: Table) -> pl.DataFrame:
-    """Check a table of which every row is needed, and which needs at least one."""
+    """Validate a table in which every row must be valid, and which needs at least one row."""
     checked = check_table(source, table)
     if checked.rejected.height:
         line, column, value, reason = checked.rejected.row(0)
@@ -177,7 +177,7 @@ def _why(column: str, reason: pl.Expr) -> pl.Expr:
 
 
 def _named(frame: pl.DataFrame, table: Table, name: str, mapped: Mapping[str, str]) -> pl.DataFrame:
-    """The frame's columns under the table's names; those it does not know are left out."""
+    """The frame's columns under the table's names, without unknown ones."""
     found = {column.strip().lstrip("\ufeff").lower(): column for column in frame.columns}
     known = [column.name for column in table.columns]
     if wrong := [each for each in mapped if each not in known]:
@@ -213,7 +213,7 @@ def _empty(column: str, dtype: pl.DataType) -> pl.Expr:
 
 
 def _shown(column: str, dtype: pl.DataType) -> pl.Expr:
-    """A cell as text, to be shown where it cannot be used."""
+    """A cell as text, to show it if it is rejected."""
     value = pl.col(column)
     if isinstance(dtype, pl.Datetime):  # Polars cannot print the year 300000
         return pl.when(parse_time(value, dtype).is_between(*_TIMES)).then(value).cast(pl.String)
@@ -242,7 +242,7 @@ def parse_time(value: pl.Expr, dtype: pl.DataType) -> pl.Expr:
     if dtype == pl.Date:
         return value.cast(pl.Datetime("ms")).dt.replace_time_zone("UTC")
     number = value.cast(pl.Float64, strict=False)
-    # Smaller numbers are rather dates such as 20190901.
+    # Smaller numbers are more likely dates such as 20190901.
     millis = pl.when(number.abs() < 1e8).then(None).when(number.abs() < 1e11).then(number * 1000).otherwise(number)
     from_number = millis.cast(pl.Int64, strict=False).cast(UTC)
     if dtype != pl.String:

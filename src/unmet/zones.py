@@ -13,7 +13,7 @@ __all__ = ["checked_zone"]
 
 
 def checked_zone(name: str) -> str:
-    """The name of a time zone, if times can be converted to it."""
+    """The name of a time zone, checked."""
     try:
         ZoneInfo(name)  # Polars takes more, as * and nothing, and fails later
         pl.Series([0]).cast(pl.Datetime("ms", "UTC")).dt.convert_time_zone(name)

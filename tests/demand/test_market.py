@@ -125,5 +125,5 @@ def test_a_share_or_a_range_of_it_is_read_and_told():
     "text", ["", "much", "0", "1.2", "-0.2", "0.3-0.2", "0.2-0.3-0.4", "0-0.5", "0.5-2", "nan", "-"]
 )
 def test_shares_that_make_no_sense_are_refused(text):
-    with pytest.raises(InputError, match=r"up to 1, as 0\.25 or 0\.2-0\.3"):
+    with pytest.raises(InputError, match=r"over 0, up to 1, such as 0\.25 or 0\.2-0\.3"):
         parse_share(text)

@@ -133,16 +133,16 @@ def test_the_newest_snapshot_describes_the_station(tmp_path: Path):
         (
             LOCATION | {"coordinates": {"latitude": "51,04", "longitude": "3.72"}},
             "coordinates.latitude",
-            "is not degrees as 51.047599",
+            "is not a number of degrees such as 51.047599",
         ),
         (LOCATION | {"evses": {"uid": "1"}}, "evses", "is not a list"),
         (snapshot(evse("1", "AVAILABLE", None), 5), "evses[1]", "is not an object"),
         (snapshot({"status": "AVAILABLE"}), "evses[0].uid", "is missing"),
-        (snapshot(evse("1", "AVAILABLE", "yesterday")), "evses[0].last_updated", "is not a time as"),
+        (snapshot(evse("1", "AVAILABLE", "yesterday")), "evses[0].last_updated", "is not a time such as"),
         (
             snapshot(evse("1", "AVAILABLE", None, ("x", None, "BLOCKED"))),
             "evses[0].status_schedule[0].period_begin",
-            "is not a time as",
+            "is not a time such as",
         ),
         (
             snapshot({"uid": "1", "status": "AVAILABLE", "connectors": [{"max_voltage": "230"}]}),

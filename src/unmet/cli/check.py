@@ -1,4 +1,4 @@
-"""The verb on what other verbs wrote: is it whole?"""
+"""The verb that checks whether a run is complete and unchanged."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["check"]
 
 
 def check(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder that a verb wrote.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder that an unmet command wrote.")],
     as_json: Json = False,
 ) -> None:
-    """Check that a run is as it was written, byte for byte, and by which versions. Exit code 1 if it is not."""
+    """Check that the files of a run are unchanged, and show the versions that wrote them. Exit code 1 if not."""
     from unmet.errors import InputError
     from unmet.manifest import verify
     from unmet.views.terminal import print_summary, say
@@ -37,5 +37,5 @@ def check(
     shown = {name: ", ".join(value) or "none" if isinstance(value, list) else value for name, value in summary.items()}
     print_summary("Check", summary if as_json else shown, as_json=as_json)
     if not found.is_whole:
-        say(f"{run} is damaged: make it again.")
+        say(f"{run} is damaged: run the command that wrote it again.")
         raise typer.Exit(1)

@@ -1,4 +1,4 @@
-"""Verbs on cities: the demonstration, and trips."""
+"""Verbs on cities: the demonstration and trips."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ MONDAY = datetime(2024, 1, 8)
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder to write to.")] = Path("demo"),
+    out: Annotated[Path, typer.Option(help="Output folder.")] = Path("demo"),
     seed: Seed = 1,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Tell the whole story on the built-in city: what its records hide, found again, a plan, and a report."""
+    """Demonstrate unmet on the built-in city: records, the demand they do not show, a plan and a report."""
     from unmet.evaluation.evaluate import evaluate as score
     from unmet.models.forecaster import Forecaster
     from unmet.runs import run_folder
@@ -48,7 +48,7 @@ def demo(
         with progress("Forecasting held-out hours and drawing the figures"):
             shown = ModelReport(model, score(model, scene.panel))
             write_fit(shown, folder)
-        with progress("Recovering what the records hide, and planning"):
+        with progress("Estimating lost demand and planning"):
             story = tell_story(city, cell.queue, cell.penetration, seed, folder)
     if not as_json:
         print_censoring(study, out, as_json=False)
@@ -64,22 +64,20 @@ def trips(
     ] = None,
     privacy_noise: Annotated[
         tuple[float, float] | None,
-        typer.Option(metavar="LEAST MOST", help="Move every stop by this many metres in a random direction."),
+        typer.Option(metavar="LEAST MOST", help="Move every stop by LEAST to MOST metres in a random direction."),
     ] = None,
-    matsim: Annotated[
-        Path | None, typer.Option(help="Plans or events of a MATSim scenario, .xml or .xml.gz, whose cars to take.")
-    ] = None,
-    network: Annotated[Path | None, typer.Option(help="Its network, for places of links and lengths.")] = None,
+    matsim: Annotated[Path | None, typer.Option(help="Plans or events of a MATSim scenario, .xml or .xml.gz.")] = None,
+    network: Annotated[Path | None, typer.Option(help="Network of the MATSim scenario.")] = None,
     chargers: Annotated[
-        Path | None, typer.Option(help="Its chargers, written as stations beside the trips (OUT.stations).")
+        Path | None, typer.Option(help="Chargers of the scenario, written as stations to OUT.stations.")
     ] = None,
-    crs: Annotated[str | None, typer.Option(help="Grid of the scenario's positions, as EPSG:25832.")] = None,
-    mode: Annotated[str, typer.Option(help="Mode of the cars in the scenario.")] = "car",
+    crs: Annotated[str | None, typer.Option(help="Grid of the scenario's positions, such as EPSG:25832.")] = None,
+    mode: Annotated[str, typer.Option(help="Transport mode of the cars in the scenario.")] = "car",
     day: Annotated[datetime, typer.Option(formats=["%Y-%m-%d"], help="Date of the scenario's day.")] = MONDAY,
-    days: Annotated[int, typer.Option(min=1, help="Days on end on which that day is driven.")] = 1,
-    time_zone: Annotated[str, typer.Option(help="Time zone of the scenario's clocks.")] = "UTC",
+    days: Annotated[int, typer.Option(min=1, help="Number of days to repeat the scenario's day.")] = 1,
+    time_zone: Annotated[str, typer.Option(help="Time zone of the scenario.")] = "UTC",
     mapped: Mapped = None,
-    stop_minutes: Annotated[float, typer.Option(min=0.5, help="A rest this long ends a trip.")] = 5.0,
+    stop_minutes: Annotated[float, typer.Option(min=0.5, help="A stop of this many minutes ends a trip.")] = 5.0,
     seed: Seed = 1,
     overwrite: Overwrite = False,
     as_json: Json = False,
@@ -91,14 +89,14 @@ def trips(
 
     if matsim:
         if gps:
-            raise InputError("Give --gps or --matsim, not both: either says where the trips come from.")
+            raise InputError("Give --gps or --matsim, not both.")
         source = MatsimSource(matsim, network, chargers, crs, mode)
         with progress("Reading the scenario"):
             summary, rejected = write_matsim(out, source, MatsimDay(day.date(), days, time_zone), overwrite=overwrite)
         report_set_aside(rejected)
         print_summary("Trips", summary, as_json=as_json)
         return
-    with progress("Stitching", parts="GPS points") if gps else progress("Driving through the city") as advance:
+    with progress("Stitching", parts="GPS points") if gps else progress("Simulating trips") as advance:
         summary, rejected = write_trips(
             out,
             gps,

@@ -37,8 +37,8 @@ class NetworkOptions:
         }  # fmt: skip
         if used := [name for name, value in given.items() if value]:
             raise InputError(
-                f"Only a network has {', '.join(used)}, and {backbone} is none: name one, as --backbone tgcn, or leave "
-                "that out."
+                f"Only a network has {', '.join(used)}, and {backbone} is none: name one, such as --backbone tgcn, or "
+                "leave that out."
             )
 
     def arguments(self) -> dict[str, Any]:

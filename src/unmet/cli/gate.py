@@ -1,4 +1,4 @@
-"""The edge of the command line: whatever is raised inside leaves as one sentence and exit code 2."""
+"""The outermost layer of the command line: turns every error into one sentence and exit code 2."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from unmet.errors import InputError, printable, shortened
 
 __all__ = ["run_guarded", "sentence_on"]
 
-TRACEBACK = "UNMET_TRACEBACK"  # set it to see where an error comes from
+TRACEBACK = "UNMET_TRACEBACK"  # environment variable that shows tracebacks
 _URL = re.compile(r"(?P<before>\b[a-z][a-z0-9+.-]*://[^\s:/@]*:)[^\s@]*@", re.IGNORECASE)
 _FULL = re.compile(r"No space left|Disk quota exceeded|File too large|os error (27|28|122)\b")
 _SETTLED_PARENTS = 3
 
 
 def run_guarded(command: Callable[[], Any], arguments: Sequence[str] = ()) -> None:
-    """Run the command; input that cannot be used, and all else that is raised, gives one sentence and exit code 2.
+    """Run the command. Any error gives one sentence and exit code 2.
 
-    First, what killed commands left of the paths among the `arguments` is completed or undone.
+    Before that, unfinished writes of killed commands at the paths among the `arguments` are completed or undone.
     """
     _settle_paths(arguments)
     try:
         command()
     except (SystemExit, KeyboardInterrupt):
         raise
-    except BaseException as error:  # Polars' panics are no Exception
+    except BaseException as error:  # a panic of Polars is not an Exception
         if os.environ.get(TRACEBACK):
             traceback.print_exc()
         print(f"unmet: {sentence_on(error)}", file=sys.stderr)
@@ -39,23 +39,23 @@ def run_guarded(command: Callable[[], Any], arguments: Sequence[str] = ()) -> No
 
 
 def sentence_on(error: BaseException) -> str:
-    """One sentence on anything that can be raised, with what the user can do."""
+    """One sentence about an error, with a remedy."""
     if isinstance(error, InputError):
         return str(error)
     reason = shortened(printable(_without_password(" ".join(str(error).split()))), 300)
     if isinstance(error, MemoryError):
-        return f"There is not enough memory{f' ({reason})' if reason else ''}: give less data at a time."
+        return f"There is not enough memory{f' ({reason})' if reason else ''}: process less data at a time."
     if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) or _FULL.search(reason):
         return f"The disk is full ({reason}): free some space, or name another place with --out. Nothing was written."
     if isinstance(error, OSError) and error.filename is not None:
         name = shortened(printable(os.fsdecode(error.filename)), 300)
-        return f"Cannot use {name}: {error.strerror}. Check that it is there and that you may read or write it."
+        return f"Cannot use {name}: {error.strerror}. Check that it exists and that you may read or write it."
     if isinstance(error, RecursionError):
-        return "The input is nested too deeply: check what it holds."
+        return "The input is nested too deeply: check its contents."
     kind = type(error).__name__
     return (
-        f"Something failed that should not ({kind}{f': {reason}' if reason else ''}). Nothing was written. Check the "
-        f"input, and report this if it looks right; {TRACEBACK}=1 shows where it comes from."
+        f"An unexpected error occurred ({kind}{f': {reason}' if reason else ''}). Nothing was written. Check the "
+        f"input, and report this if it looks right; {TRACEBACK}=1 shows the traceback."
     )
 
 

@@ -1,4 +1,4 @@
-"""How `--help` looks: options in groups, and flags without a type."""
+"""The layout of `--help`: options in groups, and flags without a type."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def _tidy(params: list[Any]) -> list[Any]:
         if not isinstance(param, TyperOption):
             continue
         if param.is_flag and param.metavar is None:
-            param.metavar = ""  # a flag takes no value, so that its type says nothing
+            param.metavar = ""  # a flag takes no value, so its type is noise
         if param.rich_help_panel is None and param.name in _HEADING:
             param.rich_help_panel = _HEADING[param.name]
     return params
 
 
 class GroupedCommand(TyperCommand):
-    """A verb whose help is in groups."""
+    """A verb whose help shows options in groups."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The parameters, each under its heading."""

@@ -14,7 +14,7 @@ __all__ = ["with_memory_limit", "with_options"]
 MaxMemory = Annotated[
     str | None,
     typer.Option(
-        metavar="SIZE", envvar="UNMET_MAX_MEMORY", help="Memory that data may take, as 8GB. [what is free]",
+        metavar="SIZE", envvar="UNMET_MAX_MEMORY", help="Memory that data may use, such as 8GB. [what is free]",
         show_default=False, show_envvar=False,
     ),
 ]  # fmt: skip

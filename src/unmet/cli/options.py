@@ -21,24 +21,24 @@ Seed = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print the summary as JSON on standard output.")]
 Tables = Annotated[
     str | None,
-    typer.Option("--tables", metavar="FORMATS", help="Formats of all tables, rejected rows included: csv, xlsx; "
-                 "Parquet is always written. [csv of tables up to 100,000 rows]"),
+    typer.Option("--tables", metavar="FORMATS", help="Formats of all tables, including rejected rows: csv, xlsx. "
+                 "Parquet is always written. [csv for tables up to 100,000 rows]"),
 ]  # fmt: skip
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is at --out already.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing output.")]
 StationsTable = Annotated[Path | None, typer.Option(help="Table of stations: ids, positions, plugs.")]
-FormatName = Annotated[str, typer.Option("--format", help="Format of the files; auto finds it out for each.")]
+FormatName = Annotated[str, typer.Option("--format", help="Format of the files; auto detects it for each.")]
 Mapped = Annotated[
     list[str] | None,
     typer.Option("--map", metavar="NAME=COLUMN", help="Which column holds what, such as start=ConnectionStart."),
 ]
-MapFile = Annotated[Path | None, typer.Option(help="The same as a YAML file.")]
+MapFile = Annotated[Path | None, typer.Option(help="The same mapping as a YAML file.")]
 JoinRestarts = Annotated[
     float,
-    typer.Option(min=0, metavar="MINUTES", help="Join sessions that a user starts again within MINUTES. 0: never."),
+    typer.Option(min=0, metavar="MINUTES", help="Join sessions that a user restarts within MINUTES. 0: never."),
 ]
 Crs = Annotated[
     str | None,
-    typer.Option(help="Grid of positions in --stations that are not degrees, such as EPSG:2056. Default: by range."),
+    typer.Option(help="Coordinate system of --stations if not degrees, such as EPSG:2056. Default: detected."),
 ]
 MapStations = Annotated[
     list[str] | None,
@@ -51,20 +51,20 @@ PanelPath = Annotated[
 ]
 ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder that `unmet fit` wrote.")]
 WaitingOption = Annotated[
-    str, typer.Option(metavar="SHARE", help="Share of drivers at a full site who wait until served; auto: estimated.")
+    str, typer.Option(metavar="SHARE", help="Share of drivers at a full site who wait for a plug, or auto (estimate).")
 ]
 SpillOption = Annotated[
-    str, typer.Option(metavar="SHARE", help="Share of the others who are served at a site nearby; auto: estimated.")
+    str, typer.Option(metavar="SHARE", help="Share of the others who charge at a site nearby, or auto (estimate).")
 ]
 Energy = Annotated[
     str,
-    typer.Option(help="What a lost driver would have taken: seen (as others there) or to-80 (up to 80 %); auto is "
-                 "to-80 for sessions that `unmet simulate` wrote, which counts lost drivers so, and else seen."),
+    typer.Option(help="Energy of a lost driver: seen (like recorded sessions there), to-80 (up to 80 %), or auto: "
+                 "to-80 for sessions of `unmet simulate`, which counts lost drivers that way, else seen."),
 ]  # fmt: skip
 
 
 def share_option(name: str, text: str) -> float | None:
-    """A share, or None if it is to be estimated."""
+    """The share given to an option, or None for auto."""
     if text == "auto":
         return None
     try:
@@ -72,21 +72,21 @@ def share_option(name: str, text: str) -> float | None:
     except ValueError:
         value = -1.0
     if not 0 <= value <= 1:
-        raise InputError(f"{name} {text!r} makes no sense: give auto, or a share from 0 to 1, as 0.3.")
+        raise InputError(f"{name} {text!r} makes no sense: give auto, or a share from 0 to 1, such as 0.3.")
     return value
 
 
 def complete_queue(incomplete: str) -> list[str]:
-    """The queues whose names begin so."""
+    """The queues whose names start with this text."""
     return [name for name in QUEUES if name.startswith(incomplete)]
 
 
 def pairs_of(mapped: list[str] | None, option: str) -> dict[str, str]:
-    """NAME=COLUMN pairs of an option as {name: column}."""
+    """The NAME=COLUMN pairs given to an option, as {name: column}."""
     pairs = {}
     for text in mapped or ():
         name, equals, column = text.partition("=")
         if not (name and equals and column):
-            raise InputError(f"{option} {text!r} makes no sense: give NAME=COLUMN, as vehicle_id=car.")
+            raise InputError(f"{option} {text!r} makes no sense: give NAME=COLUMN, such as vehicle_id=car.")
         pairs[name] = column
     return pairs

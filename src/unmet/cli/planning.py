@@ -87,7 +87,7 @@ def estimate_options(
 ) -> EstimateOptions:
     """How lost demand is estimated."""
     if interval is not None and not 0 < interval < 1:
-        raise InputError(f"An interval of {interval:g} makes no sense: give one between 0 and 1, as 0.9.")
+        raise InputError(f"An interval of {interval:g} makes no sense: give one between 0 and 1, such as 0.9.")
     return EstimateOptions(draws, interval, seed, waiting, spill, energy)
 
 

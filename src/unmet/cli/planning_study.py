@@ -1,4 +1,4 @@
-"""The verb that tests plans in cities where the truth is known."""
+"""The verb that tests plans in cities whose true demand is known."""
 
 from __future__ import annotations
 
@@ -14,25 +14,23 @@ __all__ = ["study_planning"]
 
 
 def study_planning(
-    out: Annotated[Path, typer.Option(help="Folder to write to.")] = Path("runs/planning"),
+    out: Annotated[Path, typer.Option(help="Output folder.")] = Path("runs/planning"),
     plugs: Annotated[
-        list[int] | None, typer.Option(min=1, help="Plugs to add; give it several times. [25, 50, 100, 200]")
+        list[int] | None, typer.Option(min=1, help="Plugs to add; may be repeated. [25, 50, 100, 200]")
     ] = None,
     penetration: Annotated[
-        list[float] | None, typer.Option(help="Electric share of cars; give it several times. [0.05, 0.03]")
+        list[float] | None, typer.Option(help="Electric share of cars; may be repeated. [0.05, 0.03]")
     ] = None,
-    seed: Annotated[
-        list[int] | None, typer.Option(min=0, help="Seed of a city; give it several times. [1, 2, 3]")
-    ] = None,
+    seed: Annotated[list[int] | None, typer.Option(min=0, help="Seed of a city; may be repeated. [1, 2, 3]")] = None,
     queue: Annotated[str, typer.Option(autocompletion=complete_queue, help="Queue at all stations.")] = "first-come",
     methods: Annotated[
         str | None,
-        typer.Option(help="Plans, by commas. [observed,time-full,censored-quantile,exposure; truth is always made]"),
+        typer.Option(help="Plans, by commas; truth is always added. [observed,time-full,censored-quantile,exposure]"),
     ] = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Plans made from records, simulated again: how close they come to a plan that knows every lost driver."""
+    """Simulate plans made from records, and compare them with a plan that knows every lost driver."""
     from unmet.city.build import build_city
     from unmet.runs import run_folder
     from unmet.study.planning import METHODS, PENETRATIONS, PLUGS, SEEDS, run_planning

@@ -1,4 +1,4 @@
-"""Verbs on records: the panel, and the demand that the records do not show."""
+"""Verbs on records: build a panel, and estimate the demand that the records do not show."""
 
 from __future__ import annotations
 
@@ -50,16 +50,16 @@ def record_options(
     ] = "10",
     time_zone: Annotated[
         str | None,
-        typer.Option(help="Local time zone: of times without one, and of the week. [that of the records, else UTC]"),
+        typer.Option(help="Local time zone, also of times that carry none. [that of the records, else UTC]"),
     ] = None,
-    country: Annotated[str | None, typer.Option(help="Country for holidays, as DK or US-CA.")] = None,
-    booking: Annotated[str, typer.Option(help="Book energy at arrival, or by delivery over the hours.")] = "arrival",
-    outages: Annotated[Path | None, typer.Option(help="Plugs out of order: station_id, start, end.")] = None,
+    country: Annotated[str | None, typer.Option(help="Country for holidays, such as DK or US-CA.")] = None,
+    booking: Annotated[str, typer.Option(help="Book energy at arrival, or over the hours of delivery.")] = "arrival",
+    outages: Annotated[Path | None, typer.Option(help="Table of plugs out of order: station_id, start, end.")] = None,
     operator: Annotated[
-        str | None, typer.Option(help="Whose records these are; --stations then has everybody's stations.")
+        str | None, typer.Option(help="Operator of these records; --stations then lists all operators' stations.")
     ] = None,
     share: Annotated[
-        str | None, typer.Option(help="Market share of this operator, as 0.25, or a range that holds it, as 0.2-0.3.")
+        str | None, typer.Option(help="Market share of this operator: a number (0.25) or a range (0.2-0.3).")
     ] = None,
     join_restarts: JoinRestarts = 15,
     map_stations: MapStations = None,
@@ -67,7 +67,7 @@ def record_options(
     since: Since = None,
     until: Until = None,
 ) -> PanelChoices:
-    """The records that `panel` and `recover` read, and how."""
+    """Which records to read, and how."""
     from unmet.demand.from_records import PanelChoices
 
     return PanelChoices(
@@ -96,7 +96,7 @@ def record_options(
 @with_options(record_options)
 def panel(
     choices: PanelChoices,
-    out: Annotated[Path, typer.Option(help="Folder to write to.")],
+    out: Annotated[Path, typer.Option(help="Output folder.")],
     waiting: WaitingOption = "auto",
     spill: SpillOption = "auto",
     energy: Energy = "auto",
@@ -104,7 +104,7 @@ def panel(
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Make the demand panel of an operator's records: demand by region and hour, and how much of it was lost."""
+    """Build the demand panel of an operator's records: demand by region and hour, and how much was lost."""
     from unmet.demand.from_records import panel_from_records
     from unmet.estimation.lost_demand import LostDemand
     from unmet.runs import run_folder
@@ -131,15 +131,15 @@ def panel(
     print_panel(report, summary, out, as_json=as_json)
     for note in notes:
         say(note)
-    next_step(f"`unmet fit {out} --out MODEL` learns to forecast; `unmet report {out}` makes a page to send.")
+    next_step(f"`unmet fit {out} --out MODEL` fits a forecaster; `unmet report {out}` writes a report to share.")
 
 
 @with_options(record_options)
 def recover(
     choices: PanelChoices,
-    out: Annotated[Path, typer.Option(help="Folder to write to.")],
+    out: Annotated[Path, typer.Option(help="Output folder.")],
     interval: Annotated[float, typer.Option(help="Probability that an interval contains the truth.")] = 0.9,
-    draws: Annotated[int, typer.Option(help="Posterior draws that means and intervals come from.")] = 200,
+    draws: Annotated[int, typer.Option(help="Number of posterior draws.")] = 200,
     seed: Seed = 1,
     waiting: WaitingOption = "auto",
     spill: SpillOption = "auto",
@@ -187,11 +187,11 @@ def recover(
     print_recovery(report, summary, out, as_json=as_json)
     for note in notes:
         say(note)
-    next_step(f"`unmet report {out}` makes a page to send; `unmet serve {out}` explores it in a browser.")
+    next_step(f"`unmet report {out}` writes a report to share; `unmet serve {out}` opens it in a browser.")
 
 
 def energies_of(choices: PanelChoices, energy: str) -> str:
-    """How the energy of lost drivers is taken, by the option: a simulation counts them as charging to 80 %."""
+    """How to set the energy of lost drivers. A simulation counts them as charging to 80 %."""
     if energy != "auto":
         return energy
     simulated = [
@@ -201,7 +201,7 @@ def energies_of(choices: PanelChoices, energy: str) -> str:
 
 
 def panel_folder(choices: PanelChoices) -> Path | None:
-    """The folder of a panel, if that is what was given instead of records; it takes no options of records."""
+    """The folder of a panel if one was given instead of records. Options of records are then refused."""
     from dataclasses import replace
 
     from unmet.demand.from_records import PanelChoices
@@ -221,7 +221,7 @@ def panel_folder(choices: PanelChoices) -> Path | None:
         )
     if replace(choices, files=()) != PanelChoices():
         raise InputError(
-            f"{folder} is a panel, which has its stations, regions and time zone: give the options of records to "
+            f"{folder} is a panel and already has stations, regions and a time zone: give such options to "
             "`unmet panel`, or give the records instead."
         )
     return folder

@@ -1,4 +1,4 @@
-"""The verb that puts runs into one report."""
+"""The verb that writes a report on one or more runs."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ def report(
     ],
     out: Annotated[Path, typer.Option(help="HTML file to write.")] = Path("report.html"),
     price: Annotated[
-        float | None, typer.Option(help="What a kWh sells for: lost energy is also given in money.")
+        float | None, typer.Option(help="Sales price of a kWh: lost energy is also shown in money.")
     ] = None,
-    currency: Annotated[str, typer.Option(help="Its currency, as EUR.")] = "",
+    currency: Annotated[str, typer.Option(help="Currency of the price, such as EUR.")] = "",
     basemap: Annotated[
-        Path | None, typer.Option(help="GeoJSON file of coasts, streets or borders, to draw under maps.")
+        Path | None, typer.Option(help="GeoJSON file of coasts, streets or borders to draw under maps.")
     ] = None,
     figures: Annotated[Path | None, typer.Option(help="Folder to write all figures to, as PNG and SVG.")] = None,
-    title: Annotated[str, typer.Option(help="Title of the window and in the footer, as the town's name.")] = "",
+    title: Annotated[str, typer.Option(help="Title of the report, such as the town's name.")] = "",
     as_json: Json = False,
 ) -> None:
-    """Write one report on runs that can be sent: a single HTML file that needs no network.
+    """Write a report on one or more runs, as a single HTML file that works offline.
 
-    It opens with the answer, then says where and when demand was lost, how certain that is, what to build and what to
-    expect, as far as the runs given hold it.
+    It starts with the answer, then shows where and when demand was lost, how certain that is, what to build and what
+    to expect, depending on the runs given.
     """
     from unmet.views.figures.map_layers import read_layers
     from unmet.views.picture_files import write_pictures
@@ -50,4 +50,4 @@ def report(
             summary["figures"] = write_pictures(report_figures(read), figures)
     print_summary("Report", summary, as_json=as_json)
     if not as_json:
-        next_step(f"open {out} in a browser; `unmet serve {runs[0]}` shows the same live.")
+        next_step(f"open {out} in a browser; `unmet serve {runs[0]}` shows the same in the app.")

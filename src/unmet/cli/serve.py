@@ -16,21 +16,19 @@ def serve(
         typer.Argument(metavar="[RUN...]", help="Folders that `unmet recover`, `panel`, `plan` or `forecast` wrote."),
     ] = None,
     host: Annotated[
-        str, typer.Option(help="Address to listen on. Any but this machine's own needs a token.")
+        str, typer.Option(help="Address to listen on. Addresses other than this machine's need a token.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 8050,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")] = 8050,
     token_file: Annotated[
         Path | None,
         typer.Option(help="File with the token that visitors need. Default: the variable UNMET_TOKEN.", hidden=False),
     ] = None,
-    folder: Annotated[
-        Path | None, typer.Option(help="Folder for what visitors upload. [a new one, removed at the end]")
-    ] = None,
-    most_megabytes: Annotated[int, typer.Option(min=1, help="Largest file that may be uploaded [MB].")] = 50,
-    most_rows: Annotated[int, typer.Option(min=1, help="Most rows that an uploaded file may have.")] = 500_000,
+    folder: Annotated[Path | None, typer.Option(help="Folder for uploads. [a new one, removed at the end]")] = None,
+    most_megabytes: Annotated[int, typer.Option(min=1, help="Maximum size of an uploaded file [MB].")] = 50,
+    most_rows: Annotated[int, typer.Option(min=1, help="Maximum number of rows in an uploaded file.")] = 500_000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random choice.")] = 1,
 ) -> None:
-    """Explore a city, your records, plans and forecasts in a browser; with a JSON API at /docs."""
+    """Explore a city, your records, plans and forecasts in a browser. The JSON API is documented at /docs."""
     from unmet.views.app.server import Limits, Settings, run_server
 
     settings = Settings.checked(

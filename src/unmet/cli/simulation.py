@@ -61,7 +61,7 @@ def scenario_options(
     ] = None,
     turned_away: Annotated[
         str | None,
-        typer.Option(help="What drivers do who find no plug: elsewhere (they charge elsewhere), keep (their charge, "
+        typer.Option(help="What drivers who find no plug do: elsewhere (charge elsewhere), keep (keep their charge "
                      "and decide again after the next trip), retry (after the next trip) or divert (to the next "
                      "nearest station at once). [elsewhere]"),
     ] = None,
@@ -74,7 +74,7 @@ def scenario_options(
     plug_in_a: Annotated[
         float | None, typer.Option(help="a of Beta(a, b), the state of charge at which drivers plug in. [3.4]")
     ] = None,
-    plug_in_b: Annotated[float | None, typer.Option(help="b of it; its mean is a / (a + b). [3.7]")] = None,
+    plug_in_b: Annotated[float | None, typer.Option(help="b of Beta(a, b); the mean is a / (a + b). [3.7]")] = None,
     fleet: Annotated[
         Path | None,
         typer.Option(help="Your own fleet, YAML (models, initial_soc, home_charging) or CSV (models). [Denmark's]"),
@@ -177,7 +177,7 @@ def _stream(
         summary = write_streamed_run(folder, streamed, scenario, {"trips": city.trips, "stations": city.stations})
     report_set_aside(streamed.city.rejected)
     say(
-        f"The trips were streamed, so there is no panel yet: `unmet panel {out / 'sessions.parquet'} "
-        f"--stations {out / 'stations.parquet'}` makes it."
+        f"The trips were streamed, so no panel was written: `unmet panel {out / 'sessions.parquet'} "
+        f"--stations {out / 'stations.parquet'}` builds one."
     )
     print_summary("Simulation", summary | {"out": str(out)}, as_json=as_json)

@@ -1,4 +1,4 @@
-"""Verbs on where records come from: files as they are, and servers."""
+"""Verbs on sources of records: inspect files, and fetch from a server."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ __all__ = ["fetch", "inspect"]
 
 
 def inspect(
-    files: Annotated[list[Path], typer.Argument(metavar="FILES...", help="Session records: files, folders, patterns.")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILES...", help="Files, folders or patterns of records.")],
     format_name: FormatName = "auto",
     mapped: Mapped = None,
     map_file: MapFile = None,
-    time_zone: Annotated[str | None, typer.Option(help="Zone of times that carry none.")] = None,
+    time_zone: Annotated[str | None, typer.Option(help="Time zone of times that carry none.")] = None,
     stations: StationsTable = None,
     map_stations: MapStations = None,
     crs: Crs = None,
     as_json: Json = False,
 ) -> None:
-    """Show what files contain and how they would be read: columns, ten rows as understood, a mapping to start from."""
+    """Show what files contain and how they would be read: columns, ten parsed rows and a mapping to start from."""
     from unmet.demand.from_records import PanelChoices, chosen_mapping, station_mapping
     from unmet.records.inspection import inspect_files
     from unmet.records.one_file import Reading
@@ -40,16 +40,16 @@ def inspect(
 
 
 def fetch(
-    url: Annotated[str, typer.Argument(metavar="URL", help="OCPI endpoint, as https://.../ocpi/cpo/2.2.1/cdrs.")],
-    out: Annotated[Path, typer.Option(help="Folder to write to. An unfinished download there is resumed.")],
+    url: Annotated[str, typer.Argument(metavar="URL", help="OCPI endpoint, such as https://.../ocpi/cpo/2.2.1/cdrs.")],
+    out: Annotated[Path, typer.Option(help="Output folder. An unfinished download there is resumed.")],
     token_file: Annotated[
         Path | None, typer.Option(help="File with the credentials token. Default: the variable UNMET_OCPI_TOKEN.")
     ] = None,
-    since: Annotated[str | None, typer.Option(help="Only what was updated from this day or time (UTC) on.")] = None,
-    until: Annotated[str | None, typer.Option(help="Only what was updated before this day or time (UTC).")] = None,
+    since: Annotated[str | None, typer.Option(help="Only objects updated on or after this day or time (UTC).")] = None,
+    until: Annotated[str | None, typer.Option(help="Only objects updated before this day or time (UTC).")] = None,
     as_json: Json = False,
 ) -> None:
-    """Download the CDRs or Locations of an OCPI server, page by page, into a file that `unmet panel` reads."""
+    """Download the CDRs or Locations of an OCPI server into a file that `unmet panel` reads."""
     from unmet.records.ocpi_http import fetch_ocpi, read_token
     from unmet.records.times import read_moment
     from unmet.views.terminal import next_step, print_summary, progress

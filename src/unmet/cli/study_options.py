@@ -27,7 +27,7 @@ __all__ = [
 
 Cities = Annotated[
     int,
-    typer.Option(min=1, help="Number of cities, each of another seed. Runs take turns among them; ± and p are over "
+    typer.Option(min=1, help="Number of cities, each with its own seed. Runs alternate between them; ± and p are over "
                  "cities.", rich_help_panel="Models"),
 ]  # fmt: skip
 ScenarioFile = Annotated[

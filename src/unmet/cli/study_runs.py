@@ -68,7 +68,7 @@ def _run_study(study: Study, out: Path, how: Execution) -> bool:
         raise typer.Exit(130) from None
     report = study_report(experiment, store, done)
     if report.cells.is_empty():
-        raise InputError(f"All runs of the study failed, as {report.failed[0]}")
+        raise InputError(f"All runs of the study failed, for example {report.failed[0]}")
     with progress("Drawing the figures"):
         write_study(report, out)
     print_study(report, store, out, as_json=how.as_json)

@@ -31,7 +31,7 @@ class PanelChoices:
     files: tuple[Path, ...] = ()
     stations: Path | None = None
     format: str = "auto"
-    mapped: tuple[str, ...] = ()  # as start=ConnectionStart
+    mapped: tuple[str, ...] = ()  # such as start=ConnectionStart
     map_file: Path | None = None
     sql: str | None = None
     query: str | None = None
@@ -41,10 +41,10 @@ class PanelChoices:
     booking: str = "arrival"
     outages: Path | None = None
     operator: str | None = None
-    share: str | None = None  # as 0.25 or 0.2-0.3
+    share: str | None = None  # such as 0.25 or 0.2-0.3
     join_restarts: float = JOIN_MINUTES  # minutes; 0 joins nothing
-    crs: str | None = None  # of the station table's positions, as EPSG:2056
-    station_columns: tuple[str, ...] = ()  # as station_id=Site
+    crs: str | None = None  # of the station table's positions, such as EPSG:2056
+    station_columns: tuple[str, ...] = ()  # such as station_id=Site
     since: str | None = None  # first day or time of the sessions to use
     until: str | None = None  # and the first one after them
 

@@ -35,14 +35,14 @@ class Shares(NamedTuple):
 
 
 def parse_share(text: str) -> tuple[float, float]:
-    """A share, as 0.25, or a range that it lies in with 90 % certainty, as 0.2-0.3."""
+    """A share, such as 0.25, or a range that it lies in with 90 % certainty, such as 0.2-0.3."""
     parts = text.split("-")
     try:
         low, high = float(parts[0]), float(parts[-1])
     except ValueError:
         low, high = 0.0, 0.0
     if len(parts) > 2 or not 0 < low <= high <= 1:
-        raise InputError(f"A market share of {text} makes no sense: give one over 0 and up to 1, as 0.25 or 0.2-0.3.")
+        raise InputError(f"A market share of {text} makes no sense: give one over 0, up to 1, such as 0.25 or 0.2-0.3.")
     return low, high
 
 

@@ -67,7 +67,7 @@ class Panel(PanelTables, Shown):
             operator`. By default those of the records, or the ones that the sessions name.
         regions: their number, `auto`, `station`, a GeoJSON file of areas, or the `regions` of another panel.
         time_zone: of the hours of the week, as Europe/London; by default that of the records, else UTC.
-        country: for holidays, as DK or US-CA.
+        country: for holidays, such as DK or US-CA.
         booking: of energy, at the hour of `arrival` or by `delivery` over the hours of charging.
         outages: data frame with `station_id, start, end` of plugs out of order, perhaps `plug_id`.
         market: which part of the demand this operator could have seen at all.

@@ -16,7 +16,7 @@ def checked_levels(levels: Sequence[float]) -> tuple[float, ...]:
     levels = list(levels)
     if not levels or sorted(set(levels)) != levels or not all(0 < level < 1 for level in levels):
         shown = ", ".join(f"{level:g}" for level in levels) or "none"
-        raise InputError(f"Levels {shown} make no sense: give rising numbers between 0 and 1, as 0.05, 0.5, 0.95.")
+        raise InputError(f"Levels {shown} make no sense: give rising numbers between 0 and 1, such as 0.05, 0.5, 0.95.")
     return tuple(float(level) for level in levels)
 
 

@@ -119,13 +119,13 @@ class Money:
     def check(self) -> None:
         """Refuse what makes no sense."""
         if not self.price > 0:
-            raise InputError(f"A price of {self.price:g} per kWh makes no sense: give one over 0, as 0.25.")
+            raise InputError(f"A price of {self.price:g} per kWh makes no sense: give one over 0, such as 0.25.")
         if self.upkeep < 0:
             raise InputError(f"Upkeep of {self.upkeep:g} makes no sense: give 0 or more per plug and year.")
         if not self.years >= 1:
             raise InputError(f"{self.years} years make no sense: give at least 1.")
         if not self.discount > -1:
-            raise InputError(f"A discount rate of {self.discount:g} makes no sense: give one over -1, as 0.05.")
+            raise InputError(f"A discount rate of {self.discount:g} makes no sense: give one over -1, such as 0.05.")
 
     def payback_years(self, kwh_per_week: Floats, plugs: int, cost: float) -> Floats:
         """Years until the cost is earned, infinite if never; one per draw."""

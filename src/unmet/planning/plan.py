@@ -70,7 +70,7 @@ def plan(
         upkeep: per plug and year.
         years: over which money is earned.
         discount: yearly rate.
-        growth: of demand per year, as 0.2.
+        growth: of demand per year, such as 0.2.
         horizon: years; plugs are added year by year, for the demand of each.
         more_cars: factor on demand at once.
         stay_hours: limit of stays.
@@ -112,12 +112,12 @@ def _check_numbers(
     growth: float, horizon: int, most_per_site: int | None, powers: Sequence[float], propose: int
 ) -> None:
     if not (np.isfinite(growth) and growth > -1):
-        raise InputError(f"Growth of {growth:g} a year makes no sense: give a rate over -1, as 0.2 for 20 %.")
+        raise InputError(f"Growth of {growth:g} a year makes no sense: give a rate over -1, such as 0.2 for 20 %.")
     if not 1 <= horizon <= 30:
         raise InputError(f"A horizon of {horizon} years makes no sense: give 1 to 30.")
     if most_per_site is not None and most_per_site < 1:
         raise InputError(f"{most_per_site} further plugs per site leave nothing to plan: give at least 1.")
     if wrong := [power for power in powers if not (np.isfinite(power) and power > 0)]:
-        raise InputError(f"A power of {wrong[0]:g} kW makes no sense: give one over 0, as 22.")
+        raise InputError(f"A power of {wrong[0]:g} kW makes no sense: give one over 0, such as 22.")
     if propose < 0:
         raise InputError(f"{propose} new sites make no sense: give 0 or more.")

@@ -38,7 +38,7 @@ class Target:
         if self.budget is not None and not costs_known:
             raise InputError("A budget needs costs: give --plug-cost (and --site-cost), or a table with --costs.")
         if self.serve is not None and not 0 < self.serve < 1:
-            raise InputError(f"A share of {self.serve:g} to serve makes no sense: give one between 0 and 1, as 0.95.")
+            raise InputError(f"A share {self.serve:g} to serve makes no sense: give one between 0 and 1, such as 0.95.")
         if self.each_site and self.serve is None:
             raise InputError("--each-site says that every site must reach --serve: give --serve as well.")
 

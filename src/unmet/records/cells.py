@@ -32,11 +32,11 @@ _DAY, _HOUR = 86_400_000, 3_600_000
 REASONS: dict[str, tuple[str, str]] = {  # what is counted: column whose value is shown, and why the row is set aside
     "station_missing": ("station_id", "is empty"),
     "start_missing": ("start", "is empty"),
-    "start_without_time": ("start", "is a date without a time of day: map its column too, as start=DATE+TIME"),
+    "start_without_time": ("start", "is a date without a time of day: map its column too, such as start=DATE+TIME"),
     "start_unreadable": ("start", "is not a date and time that can be read"),
     "day_order_open": ("start", "may have the day or the month first: nothing in the file tells which"),
     "open_sessions": ("end", "is empty: the session was still open"),
-    "end_without_time": ("end", "is a date without a time of day: map its column too, as end=DATE+TIME"),
+    "end_without_time": ("end", "is a date without a time of day: map its column too, such as end=DATE+TIME"),
     "end_unreadable": ("end", "is not a date and time that can be read"),
     "end_before_start": ("end", "is before the start"),
     "too_long": ("end", f"is more than {MOST_DAYS} days after the start"),
@@ -163,7 +163,7 @@ def _text(cells: pl.Series) -> pl.Series:
 
 
 def _identity(raw: pl.DataFrame, names: str | tuple[str, ...]) -> pl.Series:
-    """The ids in a column, or those that several columns make together, as `CP1/2`; null where a part is empty."""
+    """The ids in a column, or those that several columns make together, such as `CP1/2`; null where a part is empty."""
     columns = _columns(names)
     if len(columns) == 1:
         return _text(raw[columns[0]])

@@ -43,7 +43,7 @@ class Mapping(BaseModel):
     charged: str | None = Field("charged", description="column of the time at which the energy flow ended")
     time_zone: str = Field("UTC", description="zone of times that carry none")
     local_zone: str | None = Field(None, description="zone of the place's clocks, where times are in another one")
-    zone: str | None = Field(None, description="column of zone abbreviations, as MST and MDT")
+    zone: str | None = Field(None, description="column of zone abbreviations, such as MST and MDT")
     end_zone: str | None = Field(None, description="the same for the end, where it has a column of its own")
     day_first: bool | None = Field(None, description="whether 03/04/2018 is in April; found out where not said")
 

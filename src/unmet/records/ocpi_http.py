@@ -88,7 +88,7 @@ def read_token(path: Path | None) -> str:
 def _first_url(url: str, since: dt.datetime | None, until: dt.datetime | None) -> str:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.netloc:
-        raise InputError(f"{url!r} is not an OCPI endpoint: give one as https://example.com/ocpi/cpo/2.2.1/cdrs.")
+        raise InputError(f"{url!r} is not an OCPI endpoint: give one such as https://example.com/ocpi/cpo/2.2.1/cdrs.")
     query = parse_qsl(parts.query)
     for name, value in (("date_from", since), ("date_to", until)):
         if value is not None:

@@ -79,7 +79,7 @@ _GRIDS = (
 def in_degrees(frame: pl.DataFrame, crs: str | None, name: str) -> tuple[pl.DataFrame, list[str]]:
     """The frame with columns `lat` and `lon` in degrees in place of metres, and a sentence where that was done.
 
-    `crs` names the grid, as EPSG:2056. A frame whose positions are degrees already, or that has none, stays as it is.
+    `crs` names the grid, such as EPSG:2056. A frame without positions, or with positions in degrees, is left unchanged.
     """
     spelled = {column.strip().lower(): column for column in frame.columns}
     x_column, y_column = (next((spelled[n] for n in names if n in spelled), None) for names in (X_NAMES, Y_NAMES))
@@ -177,7 +177,7 @@ def _converted(x: pl.Series, y: pl.Series, crs: str, name: str) -> tuple[pl.Seri
     try:
         system = CRS.from_user_input(crs)
     except CRSError:
-        raise InputError(f"--crs {crs!r} is no coordinate reference system: give one as EPSG:2056.") from None
+        raise InputError(f"--crs {crs!r} is no coordinate reference system: give one such as EPSG:2056.") from None
     transformer = Transformer.from_crs(system, "EPSG:4326", always_xy=True)
     best, most = (x, y), 0
     for first, second in ((x, y), (y, x)):

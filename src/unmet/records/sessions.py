@@ -111,7 +111,7 @@ def read_sessions(
         now: sessions that start more than a day later are set aside.
         join_minutes: sessions that a user starts again within so many minutes are joined to the first; 0: never.
         station_mapping: which columns of `stations` hold what, as {"station_id": "Site"}.
-        crs: grid of the positions in `stations`, as EPSG:2056, where they are not degrees.
+        crs: grid of the positions in `stations`, such as EPSG:2056, where they are not degrees.
         time_zone: zone of times without one, where neither the mapping nor the format says it.
         since: sessions that start earlier are set aside.
         until: sessions that start then or later are set aside.

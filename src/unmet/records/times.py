@@ -167,7 +167,7 @@ def read_moment(option: str, text: str | None, time_zone: str | None) -> dt.date
     )
     millis = to_utc(clock, checked_zone(time_zone or "UTC"))[0]
     if millis is None:
-        raise InputError(f"{option} {text!r} is not a day or time: give one as 2024-01-31 or 2024-01-31T08:00.")
+        raise InputError(f"{option} {text!r} is not a day or time: give one such as 2024-01-31 or 2024-01-31T08:00.")
     return dt.datetime.fromtimestamp(millis / 1000, tz=dt.UTC)
 
 

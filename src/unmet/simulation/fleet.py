@@ -116,7 +116,7 @@ def electric_vehicles(penetration: float, cars: int, observed: int, rng: np.rand
     """
     wanted = round(penetration * cars)
     if not 0 < penetration <= 1:
-        raise InputError(f"A penetration of {penetration:g} makes no sense: give a share between 0 and 1, as 0.05.")
+        raise InputError(f"A penetration of {penetration:g} makes no sense: give one between 0 and 1, such as 0.05.")
     if wanted > observed:
         raise InputError(
             f"A penetration of {penetration:.2%} of {cars:,} cars is {wanted:,} vehicles, but trips are known of "

@@ -174,7 +174,7 @@ def simulate(
         stations: your own stations, a data frame or a file: `station_id, lat, lon` [degree], `power_kw` [kW], `plugs`.
         cars: number of cars that the penetration is a share of; by default the vehicles of your own trips.
         time_zone: of the city's clocks, as Europe/Copenhagen.
-        **options: fields of `unmet.Scenario`, as `queue="three-hour", penetration=0.05, seed=2`.
+        **options: fields of `unmet.Scenario`, such as `queue="three-hour", penetration=0.05, seed=2`.
 
     Returns:
         The outcome: `arrivals` (served or lost, `wanted_kwh` [kWh]), `sessions` as operators would have recorded them,

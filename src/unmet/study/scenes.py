@@ -131,7 +131,7 @@ def competition_scenes(
     too. `seed` is that of the city's simulation, `number` the city's in a study of several.
     """
     if wrong := [share for share in shares if not 0 < share <= 1]:
-        raise InputError(f"A market share of {wrong[0]:g} makes no sense: give one over 0 and up to 1, as 0.25.")
+        raise InputError(f"A market share of {wrong[0]:g} makes no sense: give one over 0 and up to 1, such as 0.25.")
     grouped = kmeans_regions(city.stations, regions)
     outcome = simulate(prepare(city), _scenario(queue, penetration, seed, base))
     scenes = []

@@ -87,7 +87,7 @@ def thinning_scenes(
     Every run removes other plugs: which ones are gone can matter as much as how many.
     """
     if wrong := [share for share in removed if not 0 < share < 1]:
-        raise InputError(f"A share of {wrong[0]:g} to turn away makes no sense: give one between 0 and 1, as 0.2.")
+        raise InputError(f"A share of {wrong[0]:g} to turn away makes no sense: give one between 0 and 1, such as 0.2.")
     quiet, kept = quiet_sites(sessions, stations, time_zone)
     truth = Panel(kept, quiet, regions=regions, time_zone=time_zone)
     notes = [

@@ -39,7 +39,7 @@ class SalesPrice:
     def checked(cls, price: float, currency: str) -> SalesPrice:
         """A price that makes sense."""
         if not (math.isfinite(price) and price > 0):
-            raise InputError(f"A price of {price:g} per kWh makes no sense: give one over 0, as 0.35.")
+            raise InputError(f"A price of {price:g} per kWh makes no sense: give one over 0, such as 0.35.")
         return cls(price, currency.strip()[:12])
 
     def of(self, kwh: float, low: float, high: float) -> tuple[str, str]:

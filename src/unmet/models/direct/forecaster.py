@@ -310,7 +310,7 @@ class DirectForecaster(Forecaster):
         if self.likelihood not in LIKELIHOODS:
             raise InputError(
                 f"The backbone {self.backbone} does not combine with likelihood {self.likelihood}: give exposure "
-                "(true demand) or quantile (observed demand), or name a network, as --backbone tgcn."
+                "(true demand) or quantile (observed demand), or name a network, such as --backbone tgcn."
             )
         checked_levels(self.levels)
         if self.horizon < 1 or (self.workers is not None and self.workers < 1):

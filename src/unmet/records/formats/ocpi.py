@@ -33,14 +33,14 @@ def utc_time(value: Any) -> dt.datetime | None:
 def _time(value: Any) -> dt.datetime:
     time = utc_time(value)
     if time is None:
-        raise PydanticCustomError("time", "is not a time as 2015-06-29T21:39:09Z")
+        raise PydanticCustomError("time", "is not a time such as 2015-06-29T21:39:09Z")
     return time
 
 
 def _degrees(most: float) -> AfterValidator:
     def check(value: str) -> str:
         if not _DECIMAL.fullmatch(value):
-            raise PydanticCustomError("degrees", "is not degrees as 51.047599")
+            raise PydanticCustomError("degrees", "is not a number of degrees such as 51.047599")
         if abs(float(value)) > most:
             raise PydanticCustomError("degrees", "is not between -{most} and {most}", {"most": f"{most:g}"})
         return value

@@ -1,7 +1,7 @@
 """OCPI charge detail records (CDRs) into sessions, and the stations that they name.
 
 A session's columns are the CDR's own, `cdr_location.id` for a field within a field, and two that are made here:
-`operator`, as `BE*BEC`, and `charged`, the time at which the energy flow ended.
+`operator`, such as `BE*BEC`, and `charged`, the time at which the energy flow ended.
 """
 
 from __future__ import annotations
