@@ -77,7 +77,7 @@ def test_packages_bring_parts_that_are_loaded_when_asked_for(monkeypatch):
     assert parts.is_installed("sugar")
     assert not parts.is_installed("salt")
     assert parts.names() == ("salt", "sugar")
-    with pytest.raises(InputError, match=r"cannot load its spice 'broken'.*mend the package, or uninstall it"):
+    with pytest.raises(InputError, match=r"cannot load its spice 'broken'.*fix the package, or uninstall it"):
         parts.named("broken")
 
 
