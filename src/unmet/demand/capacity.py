@@ -64,8 +64,8 @@ def infer_capacity(
     lasting = _lasting_peak(history.spells)
     most = max(int(lasting.max(initial=1)), int(listed.max(initial=1)))
     usual = _usual_arrivals(history.spells, history.arrivals, hour_of_week, first_ms, most)
-    came = np.zeros((number, most + 1))
-    np.add.at(came, (history.arrivals.site, np.minimum(history.arrivals.taken, most)), 1.0)
+    cell = history.arrivals.site * (most + 1) + np.minimum(history.arrivals.taken, most)
+    came = np.bincount(cell, minlength=number * (most + 1)).reshape(number, most + 1).astype(float)
     peak = np.array([_usual_peak(int(cars), *of) for cars, *of in zip(lasting, usual, came, strict=True)])
     capacity, sure, known_from = np.maximum(listed, 1), np.ones(number), list(source)
     for s in range(number):

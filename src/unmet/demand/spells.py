@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from unmet.arrays import Integers
 from unmet.compiled import compiled
+from unmet.demand.parallel import over_sites
 
 __all__ = [
     "FREE",
@@ -100,9 +101,15 @@ class History(NamedTuple):
     arrivals: Arrivals
 
 
-@compiled()
 def group_visits(site: Integers, start_ms: Integers, end_ms: Integers, row: Integers, sites: int) -> Visits:
     """Group visits by site."""
+    visits = _by_site(site, start_ms, end_ms, row, sites)
+    over_sites(_sort_visits, sites, visits)
+    return visits
+
+
+@compiled()
+def _by_site(site: Integers, start_ms: Integers, end_ms: Integers, row: Integers, sites: int) -> Visits:
     first = np.zeros(sites + 1, np.int64)
     for s in site:
         first[s + 1] += 1
@@ -114,15 +121,19 @@ def group_visits(site: Integers, start_ms: Integers, end_ms: Integers, row: Inte
         # A visit without length takes a millisecond: ends are sorted apart, and none may come before its own start.
         starts[at], ends[at], rows[at] = start_ms[i], max(end_ms[i], start_ms[i] + 1), row[i]
         place[site[i]] += 1
-    for s in range(sites):
-        part = slice(first[s], first[s + 1])
-        order = np.argsort(starts[part], kind="mergesort")
-        starts[part], rows[part] = starts[part][order], rows[part][order]
-        ends[part].sort()
     return Visits(first, starts, rows, ends)
 
 
 @compiled()
+def _sort_visits(visits: Visits, begin: int, end: int) -> None:
+    """Sort the starts and the ends of some sites' visits in place."""
+    for s in range(begin, end):
+        part = slice(visits.first[s], visits.first[s + 1])
+        order = np.argsort(visits.start_ms[part], kind="mergesort")
+        visits.start_ms[part], visits.row[part] = visits.start_ms[part][order], visits.row[part][order]
+        visits.end_ms[part].sort()
+
+
 def sweep(visits: Visits, capacity: Integers, opened_ms: Integers, closed_ms: Integers) -> History:
     """Walk through the visits of every site once.
 
@@ -136,24 +147,42 @@ def sweep(visits: Visits, capacity: Integers, opened_ms: Integers, closed_ms: In
         Spells between opening and closing, and the state that each arrival found. Where one car leaves as another
         comes, it leaves first.
     """
-    sites, visitors = len(capacity), len(visits.start_ms)
-    begin, end = np.empty(3 * visitors + sites, np.int64), np.empty(3 * visitors + sites, np.int64)
-    taken, state = np.empty(3 * visitors + sites, np.int32), np.empty(3 * visitors + sites, np.int8)
+    sites = len(capacity)
+    parts = over_sites(_sweep, sites, visits, capacity, opened_ms, closed_ms)
+    spells, arrivals = zip(*parts, strict=True)
+    first = np.concatenate([[0], np.cumsum(np.concatenate([part.first for part in spells]))])
+    return History(
+        Spells(first, *(np.concatenate(columns) for columns in list(zip(*spells, strict=True))[1:])),
+        Arrivals(*(np.concatenate(columns) for columns in zip(*arrivals, strict=True))),
+    )
+
+
+@compiled()
+def _sweep(
+    visits: Visits, capacity: Integers, opened_ms: Integers, closed_ms: Integers, first_site: int, last_site: int
+) -> History:
+    """The history of some sites; `first` counts the spells of each."""
+    before = visits.first[first_site]
+    visitors = visits.first[last_site] - before
+    room = 3 * visitors + last_site - first_site
+    begin, end = np.empty(room, np.int64), np.empty(room, np.int64)
+    taken, state = np.empty(room, np.int32), np.empty(room, np.int8)
     found_taken, found_state = np.empty(visitors, np.int32), np.empty(visitors, np.int8)
-    first, arrived, n = np.zeros(sites + 1, np.int64), np.zeros(visitors, np.bool_), 0
+    number, arrived, n = np.zeros(last_site - first_site, np.int64), np.zeros(visitors, np.bool_), 0
     site = np.empty(visitors, np.int64)
-    for s in range(sites):
-        come = gone = visits.first[s]
+    for s in range(first_site, last_site):
+        earlier = n
+        next_in = next_out = visits.first[s]
         stop = visits.first[s + 1]
         now, released = opened_ms[s], LONG_AGO
         while now < closed_ms[s]:
-            leaves = gone < come and (come == stop or visits.end_ms[gone] <= visits.start_ms[come])
+            leaves = next_out < next_in and (next_in == stop or visits.end_ms[next_out] <= visits.start_ms[next_in])
             then = closed_ms[s]
             if leaves:
-                then = visits.end_ms[gone]
-            elif come < stop:
-                then = visits.start_ms[come]
-            cars, until = come - gone, min(then, closed_ms[s])
+                then = visits.end_ms[next_out]
+            elif next_in < stop:
+                then = visits.start_ms[next_in]
+            cars, until = next_in - next_out, min(then, closed_ms[s])
             if now < min(released, until) and cars < capacity[s]:
                 begin[n], end[n], taken[n], state[n] = now, min(released, until), cars, RELEASED
                 now = end[n]
@@ -164,17 +193,17 @@ def sweep(visits: Visits, capacity: Integers, opened_ms: Integers, closed_ms: In
                 now = until
                 n += 1
             if leaves:
-                gone += 1
+                next_out += 1
                 if cars == capacity[s]:
                     released = then + RELEASED_MS
-            elif come < stop:
-                if visits.row[come] >= 0 and opened_ms[s] <= then < closed_ms[s]:
-                    arrived[come], site[come], found_taken[come] = True, s, cars
-                    found_state[come] = FULL if cars >= capacity[s] else (RELEASED if then < released else FREE)
-                come += 1
-        first[s + 1] = n
-    spells = Spells(first, begin[:n].copy(), end[:n].copy(), taken[:n].copy(), state[:n].copy())
-    arrivals = Arrivals(
-        site[arrived], visits.start_ms[arrived], visits.row[arrived], found_taken[arrived], found_state[arrived]
-    )
+            elif next_in < stop:
+                if visits.row[next_in] >= 0 and opened_ms[s] <= then < closed_ms[s]:
+                    at = next_in - before
+                    arrived[at], site[at], found_taken[at] = True, s, cars
+                    found_state[at] = FULL if cars >= capacity[s] else (RELEASED if then < released else FREE)
+                next_in += 1
+        number[s - first_site] = n - earlier
+    spells = Spells(number, begin[:n].copy(), end[:n].copy(), taken[:n].copy(), state[:n].copy())
+    start_ms, row = visits.start_ms[before : before + visitors], visits.row[before : before + visitors]
+    arrivals = Arrivals(site[arrived], start_ms[arrived], row[arrived], found_taken[arrived], found_state[arrived])
     return History(spells, arrivals)

@@ -32,7 +32,7 @@ from scipy.special import gammaln
 
 from unmet.arrays import Floats, Integers
 from unmet.compiled import compiled
-from unmet.estimation.parallel import over_sites
+from unmet.demand.parallel import over_sites
 from unmet.estimation.towns import TownPrior
 
 __all__ = [

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from unmet.arrays import Floats, Integers
 from unmet.compiled import compiled
 from unmet.demand.calendar import HOUR_MS
+from unmet.demand.parallel import over_sites
 from unmet.demand.spells import FREE, FULL, Spells, pieces
 from unmet.estimation.clock import BIN_HOURS, BIN_MS, BINS_A_WEEK, BINS_AN_HOUR, Clock
-from unmet.estimation.parallel import over_sites
 
 __all__ = [
     "BLOCK_BINS",

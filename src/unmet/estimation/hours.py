@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from unmet.arrays import Floats, Integers
 from unmet.compiled import compiled
+from unmet.demand.parallel import over_sites
 from unmet.demand.spells import FREE, History, pieces
 from unmet.estimation.clock import BIN_HOURS, BIN_MS, BINS_AN_HOUR, Clock
 from unmet.estimation.exposed import FullHours
-from unmet.estimation.parallel import over_sites
 
 __all__ = ["HourEffects", "hour_effects"]
 

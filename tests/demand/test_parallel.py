@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from unmet.estimation.parallel import over_sites
+from unmet.demand.parallel import over_sites
 
 
 @pytest.mark.parametrize("sites", [0, 1, 2, 3, 63, 64, 1000, 4097])
