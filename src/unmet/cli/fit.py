@@ -66,15 +66,23 @@ class ModelOptions:
     target: str
     test_share: float
     time_zone: str | None
+    country: str | None
 
-    def model(self, time_zone: str | None, network: NetworkOptions) -> Any:
-        """The model, not fitted yet. `time_zone` is the panel's."""
+    def model(self, time_zone: str | None, country: str | None, network: NetworkOptions) -> Any:
+        """The model, not fitted yet. `time_zone` and `country` are the panel's."""
         from unmet.models.direct import DIRECT
         from unmet.models.forecaster import Forecaster
         from unmet.models.quantile_levels import LEVELS
 
         if self.backbone in DIRECT:
             network.check_unused(self.backbone)
+            further: dict[str, Any] = {"country": self.country or country}
+        elif self.country:
+            raise InputError(
+                "A network reads holidays as a column of the panel: give --feature holiday, not --country."
+            )
+        else:
+            further = network.arguments()
         return Forecaster(
             self.backbone,
             self.likelihood,
@@ -85,7 +93,7 @@ class ModelOptions:
             target=self.target,
             shares=(0.9 - self.test_share, 0.1),
             time_zone=self.time_zone or time_zone or "UTC",
-            **({} if self.backbone in DIRECT else network.arguments()),
+            **further,
         )
 
 
@@ -116,11 +124,17 @@ def model_options(
     time_zone: Annotated[
         str | None, typer.Option(help="Time zone of the calendar. [that of the panel, else UTC]")
     ] = None,
+    country: Annotated[
+        str | None,
+        typer.Option(help="Country whose public holidays are known, such as DK or US-CA. [that of the panel, else of "
+                     "the time zone]"),
+    ] = None,
 ) -> ModelOptions:  # fmt: skip
     """The model to fit."""
     return ModelOptions(
-        backbone, likelihood, seed, horizon, tuple(level or ()), tuple(feature or ()), target, test_share, time_zone
-    )
+        backbone, likelihood, seed, horizon, tuple(level or ()), tuple(feature or ()), target, test_share, time_zone,
+        country,
+    )  # fmt: skip
 
 
 def network_options(
@@ -177,7 +191,7 @@ def fit(
     from unmet.views.terminal import next_step, progress, report_set_aside, say, training_progress
 
     stored = read_panel(panel)
-    model, trainings = options.model(stored.time_zone, network), None
+    model, trainings = options.model(stored.time_zone, stored.country, network), None
     if options.backbone not in DIRECT:
         from unmet.models.checkpoint import training_folder
 

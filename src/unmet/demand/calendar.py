@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Collection
 
 import polars as pl
 
 from unmet.errors import InputError
 from unmet.tables import UTC
 
-__all__ = ["HOURS_A_DAY", "HOURS_A_WEEK", "HOUR_MS", "hour_of_week", "hours_between", "whole_days", "with_calendar"]
+__all__ = [
+    "HOURS_A_DAY",
+    "HOURS_A_WEEK",
+    "HOUR_MS",
+    "hour_of_week",
+    "hours_between",
+    "knows_holidays",
+    "public_holidays",
+    "whole_days",
+    "with_calendar",
+]
 
 HOURS_A_DAY = 24
 HOURS_A_WEEK = 168
@@ -42,18 +53,25 @@ def with_calendar(panel: pl.DataFrame, time_zone: str, country: str | None = Non
     local = pl.col("ds").dt.convert_time_zone(time_zone)
     frame = panel.with_columns(hour=local.dt.hour(), weekday=local.dt.weekday(), holiday=local.dt.date())
     days = frame["holiday"].unique()
-    free = pl.Series(_holidays(country, days) if country else [], dtype=pl.Date)
+    free = pl.Series(public_holidays(country, days.dt.year().unique().to_list()) if country else [], dtype=pl.Date)
     return frame.with_columns(pl.col("holiday").is_in(free.implode()))
 
 
-def _holidays(country: str, days: pl.Series) -> list[dt.date]:
+def knows_holidays(country: str) -> bool:
+    """Whether the holidays of a country are known, by its code, as DK."""
+    import holidays
+
+    return country.partition("-")[0].upper() in holidays.list_supported_countries()
+
+
+def public_holidays(country: str, years: Collection[int]) -> set[dt.date]:
+    """Public holidays of a country, as DK or US-CA, in these years."""
     import holidays
 
     code, _, part = country.partition("-")
-    if code.upper() not in holidays.list_supported_countries():
+    if not knows_holidays(country):
         raise InputError(f"No holidays are known of {country!r}: give a code such as DK, or US-CA.")
-    years = sorted(set(days.dt.year().to_list()))
     try:
-        return list(holidays.country_holidays(code.upper(), subdiv=part.upper() or None, years=years))
+        return set(holidays.country_holidays(code.upper(), subdiv=part.upper() or None, years=sorted(years)))
     except NotImplementedError:
         raise InputError(f"No holidays are known of {country!r}: give a code such as DK, or US-CA.") from None

@@ -88,6 +88,8 @@ class StoredPanel:
     regions: pl.DataFrame | None
     """`unique_id, lat, lon`."""
     time_zone: str | None
+    country: str | None = None
+    """Of its holidays, as DK."""
 
 
 def write_table(
@@ -114,9 +116,9 @@ def read_panel(path: Path) -> StoredPanel:
     try:
         regions = read_parquet(path / "regions.parquet") if (path / "regions.parquet").is_file() else None
         about = read_json(path / ABOUT) if (path / ABOUT).is_file() else {}
-        zone = about.get("time_zone")
-        if not isinstance(zone, str | None):
-            _damaged(path, f"time_zone of {ABOUT} is no name")
+        zone, country = about.get("time_zone"), about.get("country")
+        if not isinstance(zone, str | None) or not isinstance(country, str | None):
+            _damaged(path, f"time_zone or country of {ABOUT} is no name")
     except InputError:
         raise
     except (OSError, ValueError, AttributeError, pl.exceptions.PolarsError) as error:
@@ -128,7 +130,7 @@ def read_panel(path: Path) -> StoredPanel:
             _check_positions(path, regions)
     if zone is not None:
         checked_zone(zone)
-    return StoredPanel(source, table, regions, zone)
+    return StoredPanel(source, table, regions, zone, country)
 
 
 def holds_panel(path: Path) -> bool:

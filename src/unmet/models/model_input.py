@@ -27,6 +27,7 @@ class ModelInput:
     regions: pl.DataFrame | None  # `unique_id, lat, lon`, where positions are known
     time_zone: str | None
     frame_type: str
+    country: str | None = None  # of its holidays, where known
 
 
 def read_input(source: Any, *, estimates: bool, until: dt.datetime | None, seed: int = 1) -> ModelInput:
@@ -55,4 +56,4 @@ def read_input(source: Any, *, estimates: bool, until: dt.datetime | None, seed:
 def _of_panel(source: Any, panel: Panel, table: pl.DataFrame) -> ModelInput:
     centres = panel.regions.centres
     regions = None if centres["lat"].null_count() else centres.select("unique_id", "lat", "lon")
-    return ModelInput(source, table, regions, panel.time_zone, panel.frame_type)
+    return ModelInput(source, table, regions, panel.time_zone, panel.frame_type, panel.country)

@@ -8,11 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.models.direct.towns import demand_of, rates
-from unmet.models.direct.climatology import climatology
+from unmet.models.direct.climatology import climatology, climatology_mean
 from unmet.models.direct.conditional import NEIGHBOURS, conditional_quantiles
 from unmet.models.direct.engine import pool, session_energy
 from unmet.models.direct.features import band_of, bands, features
 from unmet.models.direct.history import Cells, build_history
+from unmet.models.direct.moving import moved_quantiles, moving_ratio
 from unmet.models.direct.paths import GRID, draw_paths, probabilities, trajectory_ranks
 from unmet.models.direct.regression import fit_poisson
 from unmet.models.direct.stacking import stack_weights
@@ -95,9 +96,9 @@ def test_a_distribution_given_its_mean_has_the_zeros_and_spread_of_past_forecast
     rng = np.random.default_rng(1)
     expected = rng.uniform(1, 20, (4000, 1))
     came = expected * np.where(rng.random((4000, 1)) < 0.4, 0.0, rng.gamma(4, 1 / 4, (4000, 1)) / 0.6)
-    made = conditional_quantiles(expected, came, np.array([[4.0], [16.0]]), LEVELS)
-    # 200 neighbours: three standard errors of their mean, and of their share of zeros
-    assert made[:, 0, 3] == pytest.approx([4.0, 16.0], rel=3 * 1.04 / np.sqrt(200))
+    made = conditional_quantiles(expected, came, np.array([[4.0], [16.0]]), LEVELS, np.ones(1))
+    # Its mean is what is expected; 200 neighbours: three standard errors of their share of zeros
+    assert made[:, 0, 3] == pytest.approx([4.0, 16.0])
     assert made[:, 0, 4] == pytest.approx([0.4, 0.4], abs=3 * np.sqrt(0.24 / 200))
     assert made[1, 0, 2] == pytest.approx(4 * made[0, 0, 2], rel=0.3)
     assert NEIGHBOURS == 200
@@ -105,8 +106,53 @@ def test_a_distribution_given_its_mean_has_the_zeros_and_spread_of_past_forecast
 
 def test_a_forecast_that_was_twice_too_high_is_corrected():
     expected = np.full((500, 1), 10.0) + np.linspace(0, 1, 500)[:, None]
-    made = conditional_quantiles(expected, expected / 2, np.array([[10.5]]), LEVELS)
-    assert made[0, 0, 3] == pytest.approx(5.25, rel=1e-6)
+    ratio = moving_ratio(expected, expected / 2, np.full(1, 0.01), 2184)
+    made = conditional_quantiles(expected, expected / 2, np.array([[10.5]]), LEVELS, ratio)
+    assert made[0, 0, 3] == pytest.approx(5.25, rel=1e-3)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.sampled_from([0.0, 0.0, 0.0, 1.0, 4.0, 9.0]), min_size=1, max_size=60), st.floats(0.3, 3))
+def test_a_moved_distribution_has_the_moved_mean_and_poisson_zeros(values, ratio):
+    sample = np.sort(np.array(values))
+    made = moved_quantiles(sample, ratio, GRID)
+    assert made[-2] == pytest.approx(ratio * sample.mean())
+    assert made[-1] == pytest.approx((sample == 0).mean() ** ratio)
+    assert (np.diff(made[:-2]) >= 0).all()
+    if ratio != 1:
+        assert (made[:-2][made[-1] >= GRID] == 0).all()
+    assert moved_quantiles(sample, 1.0, LEVELS)[:-2] == pytest.approx(np.quantile(sample, LEVELS))
+
+
+def test_quantiles_of_a_moved_distribution_have_its_mean():
+    rng = np.random.default_rng(0)
+    sample = np.sort(np.where(rng.random(5000) < 0.6, 0.0, rng.gamma(4, 3, 5000)))
+    for ratio in (0.5, 1.0, 2.0):
+        made = moved_quantiles(sample, ratio, (np.arange(2000) + 0.5) / 2000)
+        assert made[:-2].mean() == pytest.approx(made[-2], rel=5e-3)
+
+
+def test_the_moving_ratio_is_that_of_the_region_if_busy_and_of_the_town_if_sparse():
+    hours = 4000
+    expected = np.stack([np.full(hours, 100.0), np.full(hours, 1e-4)], axis=1)
+    came = expected * np.array([1.3, 0.0])
+    busy, sparse = moving_ratio(expected, came, np.full(2, 10.0), 168)
+    assert busy == pytest.approx(1.3, abs=0.01)
+    assert sparse == pytest.approx(1.3, abs=0.01)
+    lately = np.where(np.arange(hours)[:, None] > hours - 168 * 6, 2.0, 1.0) * expected
+    assert moving_ratio(expected, lately, np.full(2, 10.0), 168)[0] == pytest.approx(2.0, abs=0.03)
+    assert moving_ratio(expected * np.nan, came, np.full(2, 10.0), 168).tolist() == [1.0, 1.0]
+
+
+def test_the_mean_of_the_table_by_running_sums_is_the_mean_of_the_table(demand):
+    demand = demand.copy()
+    demand[300:500, 0] = np.nan
+    history = history_of(demand)
+    hours, horizon = np.arange(200, 2000, 7), 1 + np.arange(200, 2000, 7) % 168
+    made = climatology_mean(history, hours, horizon, 8)
+    table = climatology(history, hours, horizon, 8, LEVELS)
+    assert np.nan_to_num(made) == pytest.approx(table[..., 3])
+    assert np.isnan(climatology_mean(history, np.array([5]), np.array([6]), 8)).all()
 
 
 def test_the_pool_has_the_mean_of_the_means_and_of_the_point_masses():

@@ -6,18 +6,27 @@ import numpy as np
 
 from unmet.arrays import Floats, Integers
 from unmet.compiled import compiled
-from unmet.models.direct.history import HourlyHistory
+from unmet.models.direct.history import SIZE, Cells, HourlyHistory
+from unmet.models.direct.moving import moved_quantiles
 
-__all__ = ["WINDOWS", "climatology"]
+__all__ = ["WINDOWS", "climatology", "climatology_mean"]
 
 
 WINDOWS = {"climatology": 8, "long-climatology": 26}  # weeks
 
 
-def climatology(history: HourlyHistory, hours: Integers, horizon: Integers, weeks: int, levels: Floats) -> Floats:
+def climatology(
+    history: HourlyHistory, hours: Integers, horizon: Integers, weeks: int, levels: Floats, ratio: Floats | None = None
+) -> Floats:
     """Quantiles of the targets in the same hour and day type over the last weeks before the forecast.
 
-    Quantiles are linear between order statistics, as NumPy's.
+    Args:
+        history: states up to the last past hour.
+        hours: targets.
+        horizon: of each [h].
+        weeks: to look back from the hour of the forecast.
+        levels: of the quantiles, linear between order statistics, as NumPy's.
+        ratio: by which the level of each region is moved; the table as it is if not given.
 
     Returns:
         (targets, regions, levels + 2): quantiles and mean [kWh], and the share of zeros, which is 1 where a region has
@@ -25,16 +34,47 @@ def climatology(history: HourlyHistory, hours: Integers, horizon: Integers, week
     """
     cells, origin = history.day_type, hours - horizon
     last = cells.rank(cells.label[hours], origin)
+    ratio = np.ones(history.regions) if ratio is None else ratio
     return _window_quantiles(
-        history.target, cells.order, last, origin - weeks * 168, cells.label[hours], cells.label, levels
+        history.target, cells.order, last, origin - weeks * 168, cells.label[hours], cells.key // SIZE, levels, ratio
     )
+
+
+def climatology_mean(history: HourlyHistory, hours: Integers, horizon: Integers, weeks: int) -> Floats:
+    """The mean of the same table, (targets, regions) [kWh], by sums that are computed once; NaN where it is empty."""
+    cells, origin = history.day_type, hours - horizon
+    label = cells.label[hours]
+    first, last = _after(cells, label, origin - weeks * 168), _after(cells, label, origin)
+    values = history.target[cells.order]
+    known = np.isfinite(values)
+    none = np.zeros((1, history.regions))
+    total = np.concatenate([none, np.cumsum(np.where(known, values, 0.0), axis=0)])
+    count = np.concatenate([none, np.cumsum(known, axis=0)])
+    number = count[last] - count[first]
+    return np.where(number > 0, (total[last] - total[first]) / np.maximum(number, 1), np.nan)
+
+
+def _after(cells: Cells, label: Integers, until: Integers) -> Integers:
+    """Place in the order of cells of the first hour of a label that is after `until`."""
+    place = cells.rank(label, until)
+    return np.where(place >= 0, place + 1, cells.first(label))
 
 
 @compiled()
 def _window_quantiles(
-    values: Floats, order: Integers, last: Integers, after: Integers, wanted: Integers, label: Integers, levels: Floats
+    values: Floats,
+    order: Integers,
+    last: Integers,
+    after: Integers,
+    wanted: Integers,
+    label: Integers,
+    levels: Floats,
+    ratio: Floats,
 ) -> Floats:
-    """Quantiles, mean and share of zeros of a cell, from its hour of rank `last` back to those after `after`."""
+    """Quantiles, mean and share of zeros of a cell, from its hour of rank `last` back to those after `after`.
+
+    `label` is that of the hours in `order`.
+    """
     regions, number = values.shape[1], len(levels)
     made = np.zeros((len(last), regions, number + 2))
     made[..., number + 1] = 1.0
@@ -43,20 +83,12 @@ def _window_quantiles(
         for r in range(regions):
             n = 0
             place = last[i]
-            while place >= 0 and label[order[place]] == wanted[i] and order[place] > after[i]:
+            while place >= 0 and label[place] == wanted[i] and order[place] > after[i]:
                 value = values[order[place], r]
                 if not np.isnan(value):
                     sample[n] = value
                     n += 1
                 place -= 1
-            if n == 0:
-                continue
-            chosen = np.sort(sample[:n])
-            for j in range(number):
-                at = levels[j] * (n - 1)
-                low = int(at)
-                high = min(low + 1, n - 1)
-                made[i, r, j] = chosen[low] + (at - low) * (chosen[high] - chosen[low])
-            made[i, r, number] = chosen.mean()
-            made[i, r, number + 1] = np.searchsorted(chosen, 0.0, side="right") / n
+            if n > 0:
+                made[i, r] = moved_quantiles(np.sort(sample[:n]), ratio[r], levels)
     return made

@@ -2,8 +2,9 @@
 
 A forecast says "6 kWh are expected". What came in the hours of the last quarter for which about 6 kWh had been
 expected, beforehand, is a sample of what may come now: it has the right share of zeros and the right spread, without an
-assumption on either, and its mean corrects a forecast that has lately been too high or too low. The idea is that of
-isotonic distributional regression on a point forecast [1], with nearest neighbours in place of isotonic fits.
+assumption on either. Its mean is what is expected, times how demand of the last weeks compared with that: a few hundred
+hours of sparse demand say much about its distribution, and less about its mean. The idea is that of isotonic
+distributional regression on a point forecast [1], with nearest neighbours in place of isotonic fits.
 
 [1] E.-M. Walz, A. Henzi, J. Ziegel, T. Gneiting, Easy uncertainty quantification (EasyUQ): generating predictive
 distributions from single-valued model output, SIAM Review 66 (2024) 91-122.
@@ -15,6 +16,7 @@ import numpy as np
 
 from unmet.arrays import Floats
 from unmet.compiled import compiled
+from unmet.models.direct.moving import moved_quantiles
 
 __all__ = ["NEIGHBOURS", "WINDOW", "conditional_quantiles"]
 
@@ -26,7 +28,7 @@ POINTS = 60  # expected values at which distributions are computed; linear in be
 
 
 @compiled()
-def conditional_quantiles(expected: Floats, came: Floats, asked: Floats, levels: Floats) -> Floats:
+def conditional_quantiles(expected: Floats, came: Floats, asked: Floats, levels: Floats, ratio: Floats) -> Floats:
     """Quantiles of demand given its expected value, region by region.
 
     Args:
@@ -34,6 +36,7 @@ def conditional_quantiles(expected: Floats, came: Floats, asked: Floats, levels:
         came: what came then [kWh]; NaN where missing.
         asked: expected values to give the distribution of, (targets, regions) [kWh].
         levels: of the quantiles.
+        ratio: recent demand over what was expected of it, (regions,), as of `moving_ratio`.
 
     Returns:
         (targets, regions, levels + 2): quantiles and mean [kWh], and the probability of no demand.
@@ -64,13 +67,9 @@ def conditional_quantiles(expected: Floats, came: Floats, asked: Floats, levels:
                 factor = points[p] / mean[first + i] if mean[first + i] > 0 and n >= NEIGHBOURS else 1.0
                 sample[i] = value[first + i] * min(max(factor, LEAST_FACTOR), 1 / LEAST_FACTOR)
             sample.sort()
-            for j in range(number):
-                at = levels[j] * (k - 1)
-                low = int(at)
-                high = min(low + 1, k - 1)
-                table[p, j] = sample[low] + (at - low) * (sample[high] - sample[low])
-            table[p, number] = sample.mean()
-            table[p, number + 1] = np.searchsorted(sample, 0.0, side="right") / k
+            mean_of_sample = sample.mean()
+            move = points[p] * ratio[r] / mean_of_sample if n >= NEIGHBOURS and mean_of_sample > 0 else 1.0
+            table[p] = moved_quantiles(sample, min(max(move, LEAST_FACTOR), 1 / LEAST_FACTOR), levels)
         inside = np.minimum(np.maximum(asked[:, r], points[0]), points[-1])
         beyond = np.where(inside > 0, asked[:, r] / np.maximum(inside, 1e-300), 1.0) if n >= NEIGHBOURS else inside**0
         beyond = np.minimum(np.maximum(beyond, LEAST_FACTOR), 1 / LEAST_FACTOR)

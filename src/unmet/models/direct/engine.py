@@ -15,14 +15,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from unmet.arrays import Floats, Integers
-from unmet.models.direct.climatology import WINDOWS, climatology
+from unmet.models.direct.climatology import WINDOWS, climatology, climatology_mean
 from unmet.models.direct.conditional import WINDOW, conditional_quantiles
 from unmet.models.direct.features import band_of, bands, features
 from unmet.models.direct.history import HourlyHistory
 from unmet.models.direct.member import Member, Rows
+from unmet.models.direct.moving import LEVEL_MEMORY, MODEL_MEMORY, moving_ratio
 from unmet.models.direct.stacking import stack_weights
 
-__all__ = ["LEAST_HOURS", "Engine", "fit_engine", "session_energy"]
+__all__ = ["LEAST_HOURS", "Before", "Engine", "fit_engine", "session_energy"]
 
 
 WEEK = 168
@@ -32,6 +33,15 @@ WARM_UP = 4 * WEEK  # hours before the first row
 WEIGHTED = 26 * WEEK  # last hours by which weights are found, at most
 EVERY = 5  # of which each fifth counts: no divisor of a day
 CHUNK = 400_000  # features of region-hours at once
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What is known when forecasts are made: how the forecasts of the last weeks turned out."""
+
+    until: int  # first hour that is not known
+    expected: Floats  # (members, bands, hours, regions), by members that had not seen those hours [kWh]
+    came: Floats  # (hours, regions) [kWh], of the hours up to `until`
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +69,25 @@ class Engine:
         return made
 
     def quantiles(
-        self, history: HourlyHistory, hours: Integers, horizon: Integers, before: tuple[Floats, Floats], levels: Floats
+        self, history: HourlyHistory, hours: Integers, horizon: Integers, before: Before, levels: Floats
     ) -> Floats:
         """Quantiles and mean [kWh] of hours so far ahead, and the chance of no demand, (targets, regions, levels + 2).
 
-        `before` is what members expected of past hours, as by `expected`, and what came, (hours, regions).
+        `before` may end earlier than forecasts are made, so that many share it.
         """
         made = np.empty((len(hours), history.regions, len(levels) + 2))
         for band in np.unique(band_of(horizon)):
             own = band_of(horizon) == band
             parts = member_quantiles(
-                self.tables, self.members, history, hours[own], horizon[own], int(band), before, levels
+                self.tables,
+                self.members,
+                history,
+                hours[own],
+                horizon[own],
+                int(band),
+                before,
+                levels,
+                self.session_kwh,
             )
             made[own] = pool(parts, self.weights[band], levels)
         return made
@@ -126,7 +144,7 @@ def fit_engine(
         begin = max(first, hours - keep)
         if last > begin:
             past[:, :, begin - hours + keep : last - hours + keep] = expect(members, history, begin, last, horizon)
-    weights = _weights(history, tuple(tables), members, past, horizon, levels)
+    weights = _weights(history, tuple(tables), members, past, horizon, levels, session_kwh)
     stored = past[:, :, -WINDOW:].astype(np.float32).astype(np.float64)  # as it is on disk
     return Engine(tuple(tables), tuple(members), weights, stored, horizon, session_kwh)
 
@@ -186,15 +204,28 @@ def member_quantiles(
     hours: Integers,
     horizon: Integers,
     band: int,
-    before: tuple[Floats, Floats],
+    before: Before,
     levels: Floats,
+    session_kwh: Floats,
 ) -> Floats:
-    """Quantiles, mean and chance of no demand by each part, (targets, regions, tables and members, levels + 2)."""
-    parts = [climatology(history, hours, horizon, WINDOWS[name], levels) for name in tables]
-    if members:
-        asked = _expected_at(members, history, hours, horizon, band)
-        past, came = before
-        parts += [conditional_quantiles(past[i, band], came, asked[i], levels) for i in range(len(members))]
+    """Quantiles, mean and chance of no demand by each part, (targets, regions, tables and members, levels + 2).
+
+    A table by itself is left as it is; beside members its level moves.
+    """
+    if not members:
+        return np.stack([climatology(history, hours, horizon, WINDOWS[name], levels) for name in tables], axis=2)
+    parts = []
+    past = np.arange(before.until - len(before.came), before.until)
+    for name in tables:
+        table = climatology_mean(history, past, past - before.until + 1, WINDOWS[name])
+        ratio = moving_ratio(table, before.came, session_kwh, LEVEL_MEMORY)
+        parts.append(climatology(history, hours, horizon, WINDOWS[name], levels, ratio))
+    asked = _expected_at(members, history, hours, horizon, band)
+    for i in range(len(members)):
+        expected = before.expected[i, band]
+        # Members were fitted anew since most of these forecasts were made: half of the correction is still due.
+        ratio = np.sqrt(moving_ratio(expected, before.came, session_kwh, MODEL_MEMORY))
+        parts.append(conditional_quantiles(expected, before.came, asked[i], levels, ratio))
     return np.stack(parts, axis=2)
 
 
@@ -205,6 +236,7 @@ def _weights(
     past: Floats,
     horizon: int,
     levels: Floats,
+    session_kwh: Floats,
 ) -> Floats:
     """Weights by band and region, by the forecasts of the last quarter of the hours, (bands, regions, parts)."""
     number, hours = len(tables) + len(members), history.hours
@@ -219,10 +251,9 @@ def _weights(
             chosen = np.arange(begin, min(begin + WEEK, hours), EVERY)
             known = np.arange(max(begin - WINDOW, hours - kept), begin)
             ahead = nearest + chosen * STRIDE % (farthest - nearest + 1)
-            before = past[:, :, known - hours + kept], history.target[known]
-            blocks.append(
-                (chosen, member_quantiles(tables, members, history, chosen, ahead, band, before, levels)[..., :-2])
-            )
+            before = Before(begin, past[:, :, known - hours + kept], history.target[known])
+            made_then = member_quantiles(tables, members, history, chosen, ahead, band, before, levels, session_kwh)
+            blocks.append((chosen, made_then[..., :-2]))
         chosen = np.concatenate([hours_of for hours_of, _ in blocks])
         made.append(stack_weights(np.concatenate([part for _, part in blocks]), history.target[chosen], levels))
     return np.stack(made)

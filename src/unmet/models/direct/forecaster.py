@@ -11,12 +11,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unmet.arrays import Floats, Integers
+from unmet.demand.calendar import knows_holidays
 from unmet.errors import InputError
 from unmet.frames import Frame, to_frame_type
 from unmet.models.direct import DIRECT
 from unmet.models.direct.conditional import WINDOW
-from unmet.models.direct.engine import LEAST_HOURS, STRIDE, WEEK, Engine, fit_engine, session_energy
+from unmet.models.direct.engine import LEAST_HOURS, STRIDE, WEEK, Before, Engine, fit_engine, session_energy
 from unmet.models.direct.features import band_of, bands
+from unmet.models.direct.free_days import SUNDAY, free_days, local_days, sunday_shares
 from unmet.models.direct.history import HourlyHistory, build_history
 from unmet.models.direct.member import Member
 from unmet.models.direct.notes import direct_notes
@@ -26,11 +28,13 @@ from unmet.models.direct.trees import Trees
 from unmet.models.forecaster import Forecaster, Split, long_frame
 from unmet.models.quantile_levels import LEVELS, checked_levels
 from unmet.models.series import HOUR, PanelSeries, read_ahead, read_positions, read_series, with_lost
+from unmet.zones import country_of_zone
 
 __all__ = ["MEMBERS", "DirectForecaster"]
 
 
 MEMBERS: dict[str, type[Member]] = {kind.name: kind for kind in (Regression, Trees)}
+Weeks = tuple[Integers, Integers, Floats]
 LIKELIHOODS = {"exposure": "true", "quantile": "observed"}  # what is forecast
 DRAWS_SEED = 4  # apart from other random choices of the same seed
 
@@ -49,6 +53,7 @@ class DirectForecaster(Forecaster):
         target: the column to learn; the true demand of a simulation gives an oracle.
         shares: of the hours; their sum is learned from, and the rest is for tests.
         time_zone: of the calendar; by default that of the panel, else UTC.
+        country: whose public holidays are known, as DK or US-CA; by default that of the panel, else of the time zone.
         workers: threads that trees are grown by; one if not given.
     """
 
@@ -64,6 +69,7 @@ class DirectForecaster(Forecaster):
         target: str = "y",
         shares: tuple[float, float] = (0.8, 0.1),
         time_zone: str | None = None,
+        country: str | None = None,
         workers: int | None = None,
     ) -> None:
         self.backbone = backbone
@@ -75,10 +81,14 @@ class DirectForecaster(Forecaster):
         self.target = target
         self.shares = shares
         self.time_zone = time_zone
+        self.country = country
         self.workers = workers
 
-    # Fitted: regions_, positions_, split_, engine_, scale_, extra_mean_, extra_spread_, set_aside_, notes_
+    # Fitted: regions_, positions_, split_, engine_, scale_, extra_mean_, extra_spread_, country_, sunday_shares_,
+    # set_aside_, notes_
     engine_: Engine
+    country_: str | None
+    sunday_shares_: dict[str, float]  # of free days, by kind
     extra_mean_: Floats
     extra_spread_: Floats
 
@@ -122,6 +132,8 @@ class DirectForecaster(Forecaster):
         largest = np.nan_to_num(series.demand[:fit_hours]).max(axis=0, initial=0.0)
         self.scale_ = np.where(largest > 0, largest, 1.0)
         full = with_lost(series)
+        self.country_ = self.country or given.country or _known_country(self.time_zone_)
+        self.sunday_shares_ = self._learn_free_days(full, fit_hours) if used else {}
         history = self._history(full, session_energy(full.target[:fit_hours]), fit_hours)
         levels = np.array(checked_levels(self.levels))
         energy = session_energy(full.target[:fit_hours])
@@ -199,9 +211,8 @@ class DirectForecaster(Forecaster):
         series, history, hours = self._ahead(table, hours, future)
         steps = np.arange(1, hours + 1)
         levels = np.array(checked_levels(self.levels))
-        made = self.engine_.quantiles(
-            history, series.hours - 1 + steps, steps, self._before(series, history, series.hours), levels
-        )
+        weeks, before = self._weeks(series, hours), self._before(series, history, series.hours)
+        made = self._quantiles(history, weeks, series.hours - 1 + steps, steps, before, levels)
         frame = self._frame(series.times(hours)[-hours:], made, checked_levels(self.levels))
         return frame.insert_column(2, pl.Series("horizon", np.tile(steps, len(series.names))))
 
@@ -217,18 +228,13 @@ class DirectForecaster(Forecaster):
         rng = np.random.default_rng([self.seed, DRAWS_SEED])
         before = self._before(series, history, series.hours)
         steps = np.arange(1, hours + 1)
-        ahead = self.engine_.quantiles(history, series.hours - 1 + steps, steps, before, GRID)
+        ahead = self._quantiles(history, self._weeks(series, hours), series.hours - 1 + steps, steps, before, GRID)
         ranks = self._ranks(series, history, before, hours, rng)
         drawn = draw_paths(np.sort(ahead[..., :-2], axis=-1), ahead[..., -2], ranks, number, rng)
         return series.times(hours)[-hours:], drawn
 
     def _ranks(
-        self,
-        series: PanelSeries,
-        history: HourlyHistory,
-        before: tuple[Floats, Floats],
-        hours: int,
-        rng: np.random.Generator,
+        self, series: PanelSeries, history: HourlyHistory, before: Before, hours: int, rng: np.random.Generator
     ) -> Floats | None:
         """Trajectories of ranks from origins at the same hour of past days, (origins, hours, regions)."""
         last = history.hours
@@ -259,16 +265,35 @@ class DirectForecaster(Forecaster):
     ) -> HourlyHistory:
         """The states of the first hours of a series, and the calendar and covariates of those to come."""
         more = 0 if ahead is None else len(ahead)
-        week = series.week(self.time_zone_, more)[: hours + more].astype(np.int64)
+        plain, sundays, share = (part[: hours + more] for part in self._weeks(series, more))
+        week = np.where(share >= 0.5, sundays, plain)  # what past hours are grouped by
         extras = series.extras[:hours] if ahead is None else np.concatenate([series.extras[:hours], ahead])
         extras = np.nan_to_num((extras - self.extra_mean_) / self.extra_spread_)
         return build_history(series.demand[:hours], series.target[:hours], extras, week, session_kwh)
 
-    def _before(self, series: PanelSeries, history: HourlyHistory, until: int) -> tuple[Floats, Floats]:
+    def _weeks(self, series: PanelSeries, ahead: int) -> Weeks:
+        """Local hour of the week, the same with free days as Sundays, and the share of Sunday that hours have."""
+        plain = series.week(self.time_zone_, ahead).astype(np.int64)
+        if not self.sunday_shares_:
+            return plain, plain, np.zeros(len(plain))
+        days = local_days(series.times(ahead), self.time_zone_)
+        share_of = {day: self.sunday_shares_[kind] for kind, free in free_days(days, self.country_).items()
+                    for day in free}  # fmt: skip
+        share = np.array([share_of.get(day, 0.0) for day in days])
+        return plain, np.where(share > 0, SUNDAY * 24 + plain % 24, plain), share
+
+    def _learn_free_days(self, series: PanelSeries, hours: int) -> dict[str, float]:
+        """How much of a Sunday each kind of free day was in the first hours of a series."""
+        dates = local_days(series.times(), self.time_zone_)[:hours]
+        days, place = np.unique(np.array(dates, dtype="datetime64[D]"), return_inverse=True)
+        total = np.bincount(place, np.nansum(series.target[:hours], axis=1))
+        return sunday_shares(total, days.tolist(), free_days(days.tolist(), self.country_))
+
+    def _before(self, series: PanelSeries, history: HourlyHistory, until: int) -> Before:
         """What members expected of the last hours before `until`, and what came."""
         first = max(until - WINDOW, 0)
         seen = series.hour_from(self.split_.fit_end)
-        return self.engine_.expected(history, seen, first, until), history.target[first:until]
+        return Before(until, self.engine_.expected(history, seen, first, until), history.target[first:until])
 
     def _past_forecasts(self, series: PanelSeries, hours: Integers, horizon: Integers, levels: Floats) -> Floats:
         """Past hours as they would have been forecast, (targets, regions, levels + 2), as of `Engine.quantiles`.
@@ -279,11 +304,28 @@ class DirectForecaster(Forecaster):
         made = np.empty((len(hours), history.regions, len(levels) + 2))
         seen = series.hour_from(self.split_.fit_end)
         origin = hours - horizon + 1
-        everything = self.engine_.expected(history, seen, 0, series.hours)
-        for begin, own in _weekly(origin, seen):
-            known = slice(max(begin - WINDOW, 0), begin)
-            before = everything[:, :, known], history.target[known]
-            made[own] = self.engine_.quantiles(history, hours[own], horizon[own], before, levels)
+        weeks = list(_weekly(origin, seen))
+        first = max(weeks[0][0] - WINDOW, 0)
+        everything, calendar = self.engine_.expected(history, seen, first, series.hours), self._weeks(series, 0)
+        for begin, own in weeks:
+            known = max(begin - WINDOW, 0)
+            before = Before(begin, everything[:, :, known - first : begin - first], history.target[known:begin])
+            made[own] = self._quantiles(history, calendar, hours[own], horizon[own], before, levels)
+        return made
+
+    def _quantiles(
+        self, history: HourlyHistory, weeks: Weeks, hours: Integers, horizon: Integers, before: Before, levels: Floats
+    ) -> Floats:
+        """As of `Engine.quantiles`; on free days, the mean of the forecasts of a weekday and of a Sunday."""
+        plain, sundays, share = weeks
+        made = self.engine_.quantiles(history.looked_up(plain), hours, horizon, before, levels)
+        free = share[hours] > 0
+        if free.any():
+            sunday = self.engine_.quantiles(history.looked_up(sundays), hours[free], horizon[free], before, levels)
+            part = share[hours][free][:, None, None]
+            made[free] = (1 - part) * made[free] + part * sunday
+            # The mean of quantiles is positive as soon as one of them is.
+            made[free, :, :-2] = np.where(levels <= made[free, :, -1:], 0.0, made[free, :, :-2])
         return made
 
     def _frame(self, times: pl.Series, made: Floats, levels: Sequence[float]) -> pl.DataFrame:
@@ -328,6 +370,12 @@ def _weekly(origin: Integers, seen: int) -> Iterator[tuple[int, NDArray[np.bool_
     week = np.maximum((origin - seen) // WEEK, 0)
     for number in np.unique(week):
         yield seen + int(number) * WEEK, week == number
+
+
+def _known_country(time_zone: str) -> str | None:
+    """The country of a time zone, if its holidays are known."""
+    found = country_of_zone(time_zone)
+    return found if found and knows_holidays(found) else None
 
 
 def _finite_mean(values: Floats) -> float:

@@ -6,7 +6,7 @@ origins compute anything twice, and a longer panel costs proportionally more.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -30,9 +30,9 @@ LEAST_SESSIONS = 1e-3  # sessions an hour below which a region counts as silent
 class Cells:
     """Hours grouped by a label, such as hour and day type, in order of time within each group."""
 
-    label: Integers  # (hours,), of past hours and of those to come
-    order: Integers  # past hours, sorted by label, then by time
-    key: Integers  # label x size + hour, in that order
+    label: Integers  # (hours,), under which past hours and those to come are looked up
+    order: Integers  # past hours, sorted by the label that they are grouped by, then by time
+    key: Integers  # that label x size + hour, in that order
 
     @classmethod
     def of(cls, label: Integers, hours: int) -> Cells:
@@ -46,6 +46,10 @@ class Cells:
         place = np.searchsorted(self.key, label * SIZE + until, side="right") - 1
         found = (place >= 0) & (self.key[np.maximum(place, 0)] // SIZE == label)
         return np.where(found, place, -1)
+
+    def first(self, label: Integers) -> Integers:
+        """Place in `order` of the first hour of a label."""
+        return np.searchsorted(self.key, label * SIZE, side="left")
 
     def last(self, label: Integers, until: Integers) -> Integers:
         """The last hour of a label that is not after `until`; -1 where there is none."""
@@ -84,6 +88,11 @@ class HourlyHistory:
     scale: Floats  # moving level that everything is measured in, never 0
     floor: Floats = field(repr=False)  # (regions,), the least scale
 
+    def looked_up(self, week: Integers) -> HourlyHistory:
+        """The same history, in which hours to forecast are looked up as if they were these hours of the week."""
+        day_type = replace(self.day_type, label=_day_type(week))
+        return replace(self, week=week, day_type=day_type, by_week=replace(self.by_week, label=week))
+
     @property
     def hours(self) -> int:
         """Past hours."""
@@ -106,8 +115,7 @@ def build_history(known: Floats, target: Floats, extras: Floats, week: Integers,
         session_kwh: size of one session in each region [kWh], which says what a small level is.
     """
     hours = len(known)
-    hour, weekend = week % HOURS_A_DAY, (week // HOURS_A_DAY >= 5).astype(np.int64)
-    day_type, by_week = Cells.of(hour + HOURS_A_DAY * weekend, hours), Cells.of(week, hours)
+    day_type, by_week = Cells.of(_day_type(week), hours), Cells.of(week, hours)
     levels = tuple(_ratio(*decayed(known, _keep(memory))) for memory in LEVEL_MEMORIES)
     floor = LEAST_SESSIONS * session_kwh
     earlier = day_type.previous()
@@ -134,6 +142,11 @@ def build_history(known: Floats, target: Floats, extras: Floats, week: Integers,
         scale,
         floor,
     )
+
+
+def _day_type(week: Integers) -> Integers:
+    """Hour of the day, and 24 more on weekends."""
+    return np.asarray(week % HOURS_A_DAY + HOURS_A_DAY * (week // HOURS_A_DAY >= 5))
 
 
 def level_scale(levels: tuple[Floats, ...], floor: Floats) -> Floats:

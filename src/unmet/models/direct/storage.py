@@ -32,13 +32,14 @@ def write_direct(forecaster: DirectForecaster, folder: Path, format_number: int)
             "unmet": __version__,
             "options": options
             | {name: list(options[name]) for name in ("levels", "features", "shares")}
-            | {"time_zone": forecaster.time_zone_},
+            | {"time_zone": forecaster.time_zone_, "country": forecaster.country_},
             "regions": list(forecaster.regions_),
             "positions": None if forecaster.positions_ is None else forecaster.positions_.tolist(),
             "split": {name: value.isoformat() for name, value in asdict(forecaster.split_).items()},
             "tables": list(engine.tables),
             "members": [member.name for member in engine.members],
             "notes": list(forecaster.notes_),
+            "sunday_shares": forecaster.sunday_shares_,
         },
     )
     arrays = {
@@ -67,11 +68,12 @@ def read_direct(stored: dict[str, Any], folder: Path) -> DirectForecaster:
         raise ValueError(str(error)) from None
     options = stored["options"]
     forecaster = DirectForecaster(**options | {name: tuple(options[name]) for name in ("levels", "features", "shares")})
-    forecaster.time_zone_ = options["time_zone"]
+    forecaster.time_zone_, forecaster.country_ = options["time_zone"], options.get("country")
     forecaster.regions_ = tuple(stored["regions"])
     forecaster.positions_ = None if stored["positions"] is None else np.array(stored["positions"])
     forecaster.split_ = Split(**{name: dt.datetime.fromisoformat(time) for name, time in stored["split"].items()})
     forecaster.notes_ = tuple(stored["notes"])
+    forecaster.sunday_shares_ = dict(stored.get("sunday_shares", {}))  # models of older versions know of none
     forecaster.scale_ = arrays["scale"]
     forecaster.extra_mean_, forecaster.extra_spread_ = arrays["extra_mean"], arrays["extra_spread"]
     members = tuple(_member(name, arrays, folder) for name in stored["members"])

@@ -1,0 +1,76 @@
+"""Free days: public holidays and the days to New Year, which are forecast between a weekday and a Sunday.
+
+How far towards Sunday is learned from those of the past. In the training parts of the public records tried, public
+holidays were nearer to the Sundays around them than to the weekdays in five towns of six, and weekdays from 24 to 31
+December in all four with such days; at workplaces by far. Some holidays are ordinary working days, though.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from unmet.arrays import Floats
+from unmet.demand.calendar import public_holidays
+
+__all__ = ["FREE_DAYS", "SUNDAY", "free_days", "local_days", "sunday_shares"]
+
+
+FREE_DAYS = ("public holidays", "24 to 31 December")
+AROUND = 14  # days before and after that a free day is compared with
+PRIOR_DAYS = 4  # worth of belief that a free day lies halfway between a weekday and a Sunday
+SATURDAY, SUNDAY = 5, 6
+
+
+def free_days(days: Sequence[dt.date], country: str | None) -> dict[str, set[dt.date]]:
+    """Free days by kind; none without a country, and no days to New Year where Christmas Day is no holiday."""
+    if country is None:
+        return {}
+    years = {day.year for day in days}
+    public = public_holidays(country, years)
+    to_new_year = {
+        dt.date(year, 12, day) for year in years for day in range(24, 32) if dt.date(year, 12, 25) in public
+    }  # fmt: skip
+    return {FREE_DAYS[0]: public, FREE_DAYS[1]: to_new_year - public}
+
+
+def sunday_shares(demand: Floats, days: Sequence[dt.date], free: dict[str, set[dt.date]]) -> dict[str, float]:
+    """How far each kind of free day goes from a weekday to a Sunday, in [0, 1].
+
+    With y the demand of a free weekday, w and s the means of the weekdays and Sundays around it, the share is the
+    coefficient of w - y on w - s, shrunk to a half by as much evidence as four such days give.
+
+    Args:
+        demand: of all regions together, by day [kWh].
+        days: their dates, in order.
+        free: free days by kind, as of `free_days`.
+    """
+    by_day = dict(zip(days, demand.tolist(), strict=True))
+    usual = {day: value for day, value in by_day.items() if not any(day in dates for dates in free.values())}
+
+    def mean_around(day: dt.date, *, sundays: bool) -> float:
+        near = (day + dt.timedelta(days=step) for step in range(-AROUND, AROUND + 1))
+        values = [
+            usual[d] for d in near if d in usual and (d.weekday() == SUNDAY if sundays else d.weekday() < SATURDAY)
+        ]
+        return float(np.mean(values)) if values else float("nan")
+
+    found = {}
+    for kind, dates in free.items():
+        seen = [day for day in days if day in dates and day.weekday() < SATURDAY]
+        y = np.array([by_day[day] for day in seen])
+        weekday, sunday = (np.array([mean_around(day, sundays=which) for day in seen]) for which in (False, True))
+        known = np.isfinite(weekday) & np.isfinite(sunday)
+        below, gap = (weekday - y)[known], (weekday - sunday)[known]
+        square = float(np.mean(gap**2)) if len(gap) else 1.0
+        share = (float(below @ gap) + PRIOR_DAYS * 0.5 * square) / max(float(gap @ gap) + PRIOR_DAYS * square, 1e-12)
+        found[kind] = float(np.clip(share, 0.0, 1.0))
+    return found
+
+
+def local_days(times: pl.Series, time_zone: str) -> list[dt.date]:
+    """Local date of each hour."""
+    return times.dt.convert_time_zone(time_zone).dt.date().to_list()
