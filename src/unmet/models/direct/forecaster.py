@@ -286,7 +286,7 @@ class DirectForecaster(Forecaster):
         """How much of a Sunday each kind of free day was in the first hours of a series."""
         dates = local_days(series.times(), self.time_zone_)[:hours]
         days, place = np.unique(np.array(dates, dtype="datetime64[D]"), return_inverse=True)
-        total = np.bincount(place, np.nansum(series.target[:hours], axis=1))
+        total = np.asarray(np.bincount(place, np.nansum(series.target[:hours], axis=1)), dtype=np.float64)
         return sunday_shares(total, days.tolist(), free_days(days.tolist(), self.country_))
 
     def _before(self, series: PanelSeries, history: HourlyHistory, until: int) -> Before:
