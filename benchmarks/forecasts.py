@@ -31,7 +31,7 @@ from unmet.evaluation.rivals import PEERS, SIMPLE, Question, Rival
 from unmet.evaluation.score import score, with_actual
 from unmet.models.direct.climatology import WINDOWS, climatology_mean
 from unmet.models.direct.history import build_history
-from unmet.models.levels import LEVELS, quantile_column
+from unmet.models.quantile_levels import LEVELS, quantile_column
 from unmet.models.series import PanelSeries, read_series
 from unmet.records.sessions import read_sessions
 
