@@ -60,7 +60,7 @@ def test_a_holiday_to_come_is_forecast_as_a_sunday():
     cut = panel.filter(pl.col("ds") < dt.datetime(2023, 11, 23, 8, tzinfo=dt.UTC))
     assert cut.height < hours
     told, untold = (
-        Forecaster("regression", "quantile", shares=(0.9, 0.1), time_zone=zone).fit(cut).forecast(cut, 24)
+        Forecaster("regression", "quantile", shares=(0.9, 0.1), time_zone=zone).fit(cut).forecast(cut, 24).table
         for zone in ("America/Los_Angeles", "Etc/GMT+8")
     )
     assert told["mean"].sum() < 0.4 * untold["mean"].sum()
