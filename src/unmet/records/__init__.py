@@ -1,1 +1,1 @@
-"""Records: an operator's files in, sessions and stations out."""
+"""Session records: from an operator's files to tables of sessions and stations."""

@@ -1,8 +1,8 @@
-"""Many files at a time: cells are read and judged in threads, and small files of one layout are judged together.
+"""Many files at a time: they are read and checked in threads, and small files of one layout are checked together.
 
-Judging a file costs some hundred calls of Polars, whatever its size. A thousand small files of the same columns and
-format are therefore put together, in their order, before their cells are typed; each row keeps its file and line. What
-the rows decide (order of dates, unit) may change from block to block of rows, so also from file to file.
+Checking a file takes a few hundred calls of Polars, whatever its size. Many small files with the same columns and
+format are therefore concatenated, in their order, before their cells are typed; each row keeps its file and line. What
+is inferred from the rows (order of dates, unit) may change between blocks of rows, and so between files.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from unmet.records.sources import RecordSource
 
 __all__ = ["Batch", "read_batches"]
 
-MANY_FILES = 20  # fewer are judged each on its own
-SMALL_ROWS = 100_000  # of a file that is judged together with others
+MANY_FILES = 20  # fewer files are checked one by one
+SMALL_ROWS = 100_000  # rows up to which a file is checked together with others
 BATCH_ROWS = 1_000_000
-LARGE_BYTES = 1 << 26  # of a file that is read alone
+LARGE_BYTES = 1 << 26  # size from which a file is read alone
 MOST_THREADS = 4  # each has a batch in memory, and Polars has threads of its own
 AHEAD = 8  # small files that are read ahead for each thread
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Files that were judged together, mostly one."""
+    """Files that were checked together, usually one."""
 
     first: int  # number of its first file
     sources: list[RecordSource]
@@ -45,7 +45,7 @@ class Batch:
 
 
 def read_batches(sources: list[RecordSource], reading: Reading) -> Iterator[Batch]:
-    """Read all sources, in their order; cells are read and judged in threads, since Polars leaves the others alone."""
+    """Read all sources in order. Threads help because Polars releases the interpreter lock."""
     workers = min(os.cpu_count() or 1, MOST_THREADS)
     many = len(sources) >= MANY_FILES
     with ThreadPoolExecutor(workers) as pool:
@@ -69,7 +69,7 @@ def read_batches(sources: list[RecordSource], reading: Reading) -> Iterator[Batc
 
 
 def _groups(looked_at: Iterator[Looked], *, many: bool) -> Iterator[tuple[int, list[Looked]]]:
-    """Files that are judged together, and the number of the first of them."""
+    """Files to check together, and the number of the first of them."""
     together: list[Looked] = []
     first = rows = 0
     for looked in looked_at:
@@ -94,7 +94,7 @@ def _looked_at(
     pool: ThreadPoolExecutor,
     workers: int,
 ) -> Iterator[Looked]:
-    """The raw cells of each source; those of the next few are read meanwhile."""
+    """The raw cells of each source; the next few are read ahead."""
     waiting: deque[Future[Looked]] = deque()
     try:
         for source in sources:
@@ -117,7 +117,7 @@ def _is_small(looked: Looked) -> bool:
 
 
 def _are_alike(known: Looked, new: Looked) -> bool:
-    """Whether a file can be judged together with another."""
+    """Whether a file can be checked together with another."""
     if new.raw.sessions is None or known.raw.sessions is None or not (_is_small(new) and _is_small(known)):
         return False
     plain = all(raw.stations is None and raw.outages is None and not raw.notes for raw in (known.raw, new.raw))
@@ -127,7 +127,7 @@ def _are_alike(known: Looked, new: Looked) -> bool:
 
 
 def _judged(first: int, together: list[Looked], reading: Reading) -> Batch:
-    """What files hold, judged together; lines are counted on from file to file while they are."""
+    """The sessions of several files, checked together; meanwhile lines are numbered across files."""
     sources = [looked.source for looked in together]
     offsets = np.zeros(len(together), dtype=np.int64)
     merged = together[0]

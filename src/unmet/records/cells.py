@@ -1,6 +1,6 @@
-"""Raw cells of one file into typed sessions, each row judged on its own.
+"""Raw cells of one file into typed sessions, each row checked on its own.
 
-A row is set aside for the first reason that applies, in the order of `REASONS`.
+A row is rejected for the first reason that applies, in the order of `REASONS`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["REASONS", "Typed", "type_cells"]
 
 MOST_DAYS = 31
 FIRST_START = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)
-IDS = ("session_id", "plug_id", "post_id", "vehicle_id", "user_id", "operator")  # optional, and text as they are
+IDS = ("session_id", "plug_id", "post_id", "vehicle_id", "user_id", "operator")  # optional, kept as text
 _DAY, _HOUR = 86_400_000, 3_600_000
 
 REASONS: dict[str, tuple[str, str]] = {  # what is counted: column whose value is shown, and why the row is set aside
@@ -56,7 +56,7 @@ _CODES = {key: code for code, key in enumerate(REASONS, start=1)}
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """The sessions of one file that can be used on their own, and the others."""
+    """The valid sessions of one file, and the rejected rows."""
 
     kept: pl.DataFrame  # LINE, station_id, start and end [Int64 ms], energy_kwh; the rest where the file has it
     rejected: pl.DataFrame  # columns of REJECTED
@@ -74,10 +74,10 @@ def type_cells(
     chosen: Collection[str] = (),
     period: tuple[dt.datetime | None, dt.datetime | None] = (None, None),
 ) -> Typed:
-    """Judge the rows of one file; `raw` has LINE and the columns that `mapping` names.
+    """Check the rows of one file; `raw` has LINE and the columns that `mapping` names.
 
-    What the user has `chosen` of the mapping is as said; the rest is what the format suggests. Sessions that start
-    before or after the `period` are set aside.
+    Entries of the mapping that the user has `chosen` are binding; the others are suggestions. Sessions that start
+    outside the `period` are rejected.
     """
     checked_zone(mapping.time_zone)
     start_cells = join_cells(raw, _columns(mapping.start))
@@ -152,7 +152,7 @@ def _columns(names: str | tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _text(cells: pl.Series) -> pl.Series:
-    """Cells as text, null where blank; whole numbers that a file stores as 3.0 are 3."""
+    """Cells as text, null where blank; whole numbers stored as 3.0 become 3."""
     if cells.dtype.is_float():
         finite = cells.is_finite().fill_null(value=False)
         if (cells.filter(finite) % 1 == 0).all() and (cells.filter(finite).abs() < 2**53).all():
@@ -163,7 +163,7 @@ def _text(cells: pl.Series) -> pl.Series:
 
 
 def _identity(raw: pl.DataFrame, names: str | tuple[str, ...]) -> pl.Series:
-    """The ids in a column, or those that several columns make together, such as `CP1/2`; null where a part is empty."""
+    """Ids from one column, or joined from several, such as `CP1/2`; null where a part is empty."""
     columns = _columns(names)
     if len(columns) == 1:
         return _text(raw[columns[0]])
@@ -178,7 +178,7 @@ class _Clocks:
     charged: pl.Series | None
     readings: list[Finding]
     notes: list[str]
-    is_open: pl.Series | None = None  # rows whose day and month cannot be told apart
+    is_open: pl.Series | None = None  # rows whose day and month are ambiguous
 
 
 def _read_clocks(
@@ -220,11 +220,11 @@ def _read_clocks(
     return _Clocks(start, end, charged, readings, notes, clocks[0].is_open)
 
 
-_UNITS = {"": 0.001, "k": 1.0, "m": 1000.0}  # of a cell that names its own unit, over kWh
+_UNITS = {"": 0.001, "k": 1.0, "m": 1000.0}  # kWh per unit, in cells that name their unit
 
 
 def _read_numbers(cells: pl.Series) -> tuple[pl.Series, pl.Series, str | None]:
-    """Energies as written, which are in kWh since the cell names its unit, and a sentence on commas."""
+    """Energies as written, whether a cell names its unit (then in kWh), and a sentence about commas."""
     none_said = pl.repeat(False, len(cells), dtype=pl.Boolean, eager=True)
     if cells.dtype != pl.String and not cells.dtype.is_numeric():
         return pl.Series([None], dtype=pl.Float64).new_from_index(0, len(cells)), none_said, None
@@ -250,9 +250,9 @@ def _read_numbers(cells: pl.Series) -> tuple[pl.Series, pl.Series, str | None]:
 
 
 def _commas_group_digits(with_commas: pl.Series, others: pl.Series) -> bool:
-    """Whether 12,345 is twelve thousand: all commas are followed by three digits, and other numbers are below 1000.
+    """Whether 12,345 means twelve thousand: all commas are followed by three digits, and other numbers are below 1000.
 
-    Who writes three decimals in every number writes 640 as 640,000; so whole numbers without a comma tell.
+    With three decimals in every number, 640 would be written 640,000; so whole numbers without a comma decide.
     """
     if with_commas.is_empty() or not with_commas.str.contains(r"^[1-9]\d{0,2}(,\d{3})+(\.\d+)?$").all():
         return False
@@ -263,7 +263,7 @@ def _commas_group_digits(with_commas: pl.Series, others: pl.Series) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Doubts:
-    """Rows with times that are not whole; None where there are none."""
+    """Rows with incomplete times, or None."""
 
     day_order: pl.Series | None
     start_time: pl.Series | None
@@ -271,7 +271,7 @@ class _Doubts:
 
 
 def _lacks_time(cells: pl.Series, read: pl.Series) -> pl.Series | None:
-    """Which cells that could not be read are dates without a time of day."""
+    """Which unreadable cells are dates without a time of day."""
     if cells.dtype == pl.Date:
         return cells.is_not_null() & read.is_null()
     if cells.dtype != pl.String or read.null_count() == cells.null_count():
@@ -288,7 +288,7 @@ def _judge(
     known_stations: Collection[str] | None,
     period: tuple[dt.datetime | None, dt.datetime | None],
 ) -> pl.Series:
-    """The code of the first reason against a row, 0 where there is none."""
+    """The code of the first reason to reject a row, 0 for none."""
     start, end, energy = pl.col("start"), pl.col("end"), pl.col("energy_kwh")
     hours = (end - start) / _HOUR
     wrong = {
@@ -341,7 +341,7 @@ def _set_aside(lines: pl.Series, code: pl.Series, shown: dict[str, pl.Series]) -
 
 
 def _shown(cells: pl.Series) -> pl.Series:
-    """Cells as text to be shown, however odd."""
+    """Cells as text, for messages."""
     if isinstance(cells.dtype, pl.Datetime):  # Polars cannot print the year 300000
         years = pl.Series([0, 10_000]) * 31_556_952 - 62_167_219_200
         unit = {"ms": 10**3, "us": 10**6, "ns": 10**9}[cells.dtype.time_unit]

@@ -1,7 +1,7 @@
-"""Sessions of all files together: duplicates, order, and one car at a time on a plug.
+"""Cleaning the sessions of all files together: duplicates, order, and one car at a time per plug.
 
-Strings are slow, so stations and plugs become numbers, and a station and a start become one number to sort by. Two rows
-can only be the same session where that number is the same, so everything costly happens on those few.
+Strings are slow, so stations and plugs become numbers, and station and start become one sort key. Two rows can only be
+the same session if their keys are equal, so all costly work is done on those few.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from unmet.tables import UTC
 
 __all__ = ["FILE", "Cleaned", "clean"]
 
-FILE = "__file__"  # the number of the file a row came from
+FILE = "__file__"  # the number of the file that a row came from
 _EMPTY: dict[str, pl.DataType] = {
     FILE: pl.UInt32(),
     LINE: pl.UInt32(),
@@ -42,10 +42,10 @@ class Cleaned:
 
 
 def clean(parts: list[pl.DataFrame]) -> Cleaned:
-    """Take out duplicates, sort, and cut sessions that the next one on the same plug follows too early.
+    """Remove duplicates, sort, and cut sessions that overlap the next one on the same plug.
 
     Each part has FILE, LINE, station_id, start and end [Int64, ms], energy_kwh, and perhaps session_id, plug_id,
-    vehicle_id and user_id; the first row of several that are the same is the one that stays. The list is emptied, to
+    vehicle_id and user_id; of several equal rows the first is kept. The list is emptied, to
     save memory.
     """
     counts = {"duplicates": 0, "duplicates_that_differ": 0, "ids_used_twice": 0, "ends_cut_short": 0}
@@ -76,7 +76,7 @@ def clean(parts: list[pl.DataFrame]) -> Cleaned:
     described = _described(repeats, frame)
     if len(order) < frame.height or not _is_counting(order):
         station = station.gather(order)
-        # Column by column, so that only one of them is there twice.
+        # Column by column, so that only one column is in memory twice.
         frame = pl.DataFrame([frame.drop_in_place(name).gather(order) for name in frame.columns])
     del order
     if "session_id" in frame.columns:
@@ -90,7 +90,7 @@ def clean(parts: list[pl.DataFrame]) -> Cleaned:
 
 
 def _without_far(frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The sessions of the period that the records are of, and the rows that are years away from it."""
+    """The sessions of the main period of the records, and the rows that are years away from it."""
     days = lone_starts(frame["start"])
     lone = days > 0
     described = pl.DataFrame(
@@ -105,7 +105,7 @@ def _without_far(frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def _described(repeats: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
-    """Where rows and the ones they repeat were read."""
+    """File and line of rows, and of the rows that they repeat."""
     row, first = repeats["row"], repeats["first"]
     identity = frame["session_id"].gather(row) if "session_id" in frame.columns else None
     return pl.DataFrame(
@@ -142,7 +142,7 @@ def _is_counting(order: pl.Series) -> bool:
 
 
 def _order(key: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """The rows in order of the key, and the places in that order whose key is not alone."""
+    """The rows in order of the key, and the positions in that order whose key occurs more than once."""
     order = pl.arange(0, len(key), dtype=pl.UInt32, eager=True) if key.is_sorted() else key.arg_sort()
     ordered = key.gather(order)
     again = (ordered.diff() == 0).fill_null(value=False)
@@ -150,10 +150,10 @@ def _order(key: pl.Series) -> tuple[pl.Series, pl.Series]:
 
 
 def _repeats(same: pl.DataFrame) -> tuple[pl.DataFrame, int]:
-    """Which rows repeat an earlier one of the same station and start, and how many do so with other values.
+    """Which rows repeat an earlier one of the same station and start, and how many of them have other values.
 
-    Either the id is the same, or plug, end and energy are. Where no plug is known the user must be the same too, and
-    sessions without energy that have ids of their own may well be two.
+    Either the id is equal, or plug, end and energy are. If no plug is known, the user must be equal too, and
+    sessions without energy but with different ids count as two.
     """
     nothing = pl.lit(None, pl.String)
     identity, plug, vehicle, user = (
@@ -178,9 +178,9 @@ def _repeats(same: pl.DataFrame) -> tuple[pl.DataFrame, int]:
 
 
 def _cut(frame: pl.DataFrame, station: pl.Series) -> tuple[pl.Series, int]:
-    """Ends such that no two sessions share a plug, for sessions sorted by start; and how many ends moved.
+    """Ends such that no two sessions overlap on a plug, for sessions sorted by start; and how many ends moved.
 
-    A session ends at the latest when the next one on its plug starts. One that lies within another takes no time.
+    A session ends at the latest when the next one on its plug starts. One that lies within another gets no duration.
     """
     plugs = _codes(frame["plug_id"])
     rows = plugs.is_not_null().arg_true()

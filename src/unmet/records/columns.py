@@ -1,4 +1,4 @@
-"""Columns that a file must have: all that are missing at once, each with the columns that it most likely is."""
+"""Required columns: reports all missing ones at once, each with the likeliest candidates in the file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ONLY_DATE = r"^\s*\d{1,4}[/.\-]\d{1,2}[/.\-]\d{1,4}\.?(\s+0?0:00(:00)?)?\s*$"
 def check_columns(
     mapping: Mapping, columns: Collection[str], chosen: Collection[str], name: str, frame: pl.DataFrame
 ) -> None:
-    """Say so where needed or chosen columns are missing, or there twice; with what they most likely are."""
+    """Refuse a file whose required or chosen columns are missing or duplicated, and suggest candidates."""
     entries = ["start", "end" if mapping.duration is None else "duration", "energy_kwh"]
     entries += [*(["station_id"] if mapping.station is None else []), "zone", "end_zone"]
     entries += [entry for entry in (*IDS, "charged") if entry in chosen]
@@ -67,12 +67,12 @@ def _sentence(
 
 
 def quoted(text: str) -> str:
-    """An option's value as a shell needs it."""
+    """An option's value, quoted for a shell."""
     return f'"{text}"' if re.search(r"[^\w=.+\-]", text) else text
 
 
 def suggested(entry: str, frame: pl.DataFrame, taken: Collection[str] = ()) -> tuple[str, ...]:
-    """The likeliest column for an entry of a mapping; two where one holds dates and another times of day; or none."""
+    """The likeliest column for an entry of a mapping: one, two (dates and times of day) or none."""
     likely = candidates(entry, frame, taken)
     if not likely or entry not in {"start", "end"}:
         return tuple(likely[:1])
@@ -91,7 +91,7 @@ def suggested(entry: str, frame: pl.DataFrame, taken: Collection[str] = ()) -> t
 
 
 def candidates(entry: str, frame: pl.DataFrame, taken: Collection[str] = ()) -> list[str]:
-    """The columns of a file that may be what an entry of a mapping names, the most likely first."""
+    """The columns of a file that may hold an entry of a mapping, the likeliest first."""
     sample = frame.head(_SAMPLE)
     scored = []
     for column in frame.columns:
@@ -110,7 +110,7 @@ def candidates(entry: str, frame: pl.DataFrame, taken: Collection[str] = ()) -> 
 
 
 def _holds(entry: str, cells: pl.Series) -> bool:
-    """Whether cells could be what an entry names."""
+    """Whether cells could be values of an entry."""
     cells = cells.drop_nulls()
     if cells.is_empty():
         return entry not in {"start", "end", "energy_kwh", "station_id"}

@@ -1,4 +1,4 @@
-"""Stations where more cars were seen at once than a table of stations gives them plugs."""
+"""Stations with more cars at once than plugs in the table of stations."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from unmet.tables import UTC
 
 __all__ = ["crowded_note"]
 
-_LEAST_MINUTES = 1.0  # clocks to the minute let the next car seem to come before the last has left
+_LEAST_MINUTES = 1.0  # with times to the minute, the next car may seem to arrive before the last has left
 
 
 def crowded_note(sessions: pl.DataFrame, stations: pl.DataFrame) -> str | None:
-    """A sentence on stations with fewer plugs than cars at once, and for how long; the table is left as it is.
+    """A sentence about stations with more cars at once than plugs, and for how long. The table is not changed.
 
     Args:
         sessions: station_id, start and end.
@@ -56,7 +56,7 @@ def crowded_note(sessions: pl.DataFrame, stations: pl.DataFrame) -> str | None:
 
 
 def _crowded(sessions: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
-    """Stations with more cars at some start than plugs: cars that came so far less those that had left."""
+    """Stations with more cars than plugs at some start: arrivals so far minus departures so far."""
     station = numbers_of(sessions["station_id"])
     start, end = (sessions[column].cast(UTC).to_physical().to_numpy() for column in ("start", "end"))
     first = int(start.min())

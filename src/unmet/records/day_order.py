@@ -1,16 +1,16 @@
 """Whether 03/04/2018 is in March or April: the order of day and month that the rows themselves support.
 
 A date whose day is above 12 settles its own order. The others are ambiguous, and files mix orders: by file, by block of
-rows, or because a spreadsheet rewrote the dates that it took for its own. So the order of ambiguous dates may differ by
-written form (`03/04/2018`, `03.04.18`) and may change from row to row, at a price. The path of least cost is found by
-the Viterbi algorithm. What costs:
+rows, or because a spreadsheet rewrote dates that fitted its locale. So the order of ambiguous dates may differ by
+written form (`03/04/2018`, `03.04.18`) and may change between rows, at a cost. The path of least cost is found by
+the Viterbi algorithm. Costs are assigned to:
 
 - an end before its start, or a long stay;
-- a start far from that of the row before, in a file whose rows are in order of time;
+- a start far from that of the row before, in a file sorted by time;
 - a change of order between two rows;
 - an order that disagrees with the settled dates of the same form, or with what the format suggests.
 
-Where settled dates show that orders follow no such pattern, each row is read on its own (see `row_orders`).
+If settled dates show that orders follow no such pattern, each row is read on its own (see `row_orders`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ IMPOSSIBLE = 8.0  # an end before the start, or more than 31 days after it
 CHANGE = 12.0  # two changes outweigh two impossible rows: a block of another order has three rows or more
 AGAINST_SETTLED = 6.0
 AGAINST_FORMAT = 2.0
-OPEN = 3.0  # orders whose costs differ by less are both possible
+OPEN = 3.0  # if the costs of two orders differ by less, both are possible
 MOST_FORMS = 3
 _NO_DAY = -(2**31) + 1
 _PARTS = r"^\s*(\d{1,2})([/.\-])(\d{1,2})[/.\-](\d{4}|\d{2})(?:\D|$)"
@@ -51,7 +51,7 @@ class DayOrders:
     columns: list[pl.Series]  # Boolean: whether the day comes first; null where a cell is not such a date
     evidence: Finding | None  # what was decided, and why
     note: str | None  # a sentence for the user, where the order is open or mixed
-    open_rows: pl.Series | None = None  # Boolean: rows whose order cannot be told, where orders follow no pattern
+    open_rows: pl.Series | None = None  # Boolean: rows whose order is undecided, if orders follow no pattern
 
 
 def find_day_orders(columns: Sequence[pl.Series], suggested: bool | None = None) -> DayOrders:
@@ -130,7 +130,7 @@ def _ambiguous() -> pl.Expr:
 
 
 def _forms(dates: Sequence[_Dates]) -> list[str]:
-    """Forms with ambiguous dates, the most frequent first; [] where no date has an order, settled or not."""
+    """Forms with ambiguous dates, the most frequent first; empty if no date needs an order."""
     table = pl.concat([date.counts() for date in dates]).filter(
         pl.any_horizontal(pl.col("by_day", "by_month").is_not_null())
     )
@@ -173,14 +173,14 @@ def _prior(settled: list[tuple[int, int]], suggested: bool | None, forms: int) -
             if suggested is not None and suggested != day_first:
                 cost[state] += AGAINST_FORMAT
             elif suggested is None and not day_first:
-                cost[state] += 1e-6  # where nothing speaks for either, days come first
+                cost[state] += 1e-6  # without any evidence, days come first
     return cost
 
 
 def _decide(
     start: Days, end: Days, prior: NDArray[np.float64], forms: int
 ) -> tuple[Integers | None, NDArray[np.float64]]:
-    """The states of the rows, or None where one state is best for all of them; and the cost of each state for all."""
+    """The states of the rows, or None if one state is best for all; and the cost of each state for all rows."""
     near, spread = max(
         (_nearness(start, state) for state in (0, (1 << forms) - 1)), key=lambda found: found[0], default=(0.0, 1.0)
     )
@@ -248,7 +248,7 @@ def _day(dates: Days, row: int, state: int) -> int:
 
 @compiled("float64(int32[:, ::1], int64, int64)")
 def _tie_cost(dates: Days, row: int, state: int) -> float:
-    """Next to nothing, for a settled date in another order: among rows that tell nothing else, changes go by it."""
+    """A tiny cost for a settled date in another order, so that it decides where rows give no other evidence."""
     chosen, other = (0, 1) if (state >> dates[row, 2]) & 1 else (1, 0)
     return 1e-6 if dates[row, chosen] == _NO_DAY and dates[row, other] != _NO_DAY else 0.0
 

@@ -1,4 +1,4 @@
-"""Ends from durations: `1:23:45`, `83 min`, `1 h 23 min`, or a number whose unit the column's name says."""
+"""Durations, from which ends follow: `1:23:45`, `83 min`, `1 h 23 min`, or a number with its unit in the heading."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["duration_unit", "read_durations"]
 
 _HOUR, _MINUTE, _SECOND, _DAY = 3_600_000, 60_000, 1000, 86_400_000
 _SIZES = {"h": _HOUR, "min": _MINUTE, "s": _SECOND}
-_UNITS = (  # of a bare number, by words in the name of its column
+_UNITS = (  # of a bare number, by words in the heading of its column
     (r"(?:^|[^a-z])(?:h|hr|hrs)(?![a-z])|hour|stunde|heure|ora$|ore$|timer", _HOUR),
     (r"(?:^|[^a-z])(?:m|min|mins)(?![a-z])|minut", _MINUTE),
     (r"(?:^|[^a-z])(?:s|sec|secs)(?![a-z])|second|sekund|secs", _SECOND),
@@ -27,7 +27,7 @@ _EPOCH = pl.lit("1899-12-31").str.to_datetime("%Y-%m-%d", time_unit="ms")  # spr
 
 
 def duration_unit(column: str) -> int | None:
-    """Milliseconds of one unit of the numbers in a column, by its name; None where that does not say."""
+    """Milliseconds per unit of the numbers in a column, by its heading; None if that names no unit."""
     found = [size for words, size in _UNITS if re.search(words, column.lower().replace("_", " "))]
     return found[0] if len(found) == 1 else None
 
@@ -54,7 +54,7 @@ def read_durations(cells: pl.Series, unit_name: str | None = None) -> pl.Series:
 
 
 def _in_parts(text: pl.Series, pattern: str) -> pl.Series:
-    """Sums of the days, hours, minutes and seconds that the four groups of a pattern hold; null where none does."""
+    """Sums of the days, hours, minutes and seconds in the four groups of a pattern; null if none matches."""
     groups = text.str.replace_all(",", ".", literal=True).str.extract_groups(pattern).struct.unnest()
     parts = groups.cast(pl.Float64, strict=False)
     sizes = zip(parts.columns, (_DAY, _HOUR, _MINUTE, _SECOND), strict=True)

@@ -1,4 +1,4 @@
-"""How cells were read and on what evidence: one sentence a file, and one for many files that were read alike."""
+"""Findings on how cells were read and on what evidence: one sentence per file, or one for many files read alike."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class Finding:
 
 
 def in_short(found: Iterable[tuple[Finding, int]]) -> list[str]:
-    """One line for each kind of finding, with counts summed, and the number of files where not all are alike.
+    """One line for each kind of finding, with counts summed, and the number of files if it does not hold for all.
 
     Args:
-        found: a finding, and the number of files that it is about.
+        found: findings, each with the number of files that it is about.
 
     >>> dates = "{} dates are read day first."
     >>> in_short([(Finding(dates, (5,)), 1), (Finding("energies are read in kWh."), 3), (Finding(dates, (7,)), 1)])

@@ -1,4 +1,4 @@
-"""What a format is: how a file of it is recognised, and how it is read into raw cells."""
+"""The parts of a file format: how a file is recognised, and how it is read into raw cells."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ OUTAGES: dict[str, pl.DataType] = {
     "start": pl.Datetime("ms", "UTC"),
     "end": pl.Datetime("ms", "UTC"),
 }
-"""Columns of a table of plugs out of order; a row takes one plug away from `start` until `end`."""
+"""Columns of a table of outages: each row is one plug out of order from `start` until `end`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What can be seen of a file before it is read."""
+    """The beginning of a file, from which its format is recognised."""
 
     path: Path
     kind: Literal["csv", "parquet", "json", "excel"]
@@ -38,15 +38,15 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """What was read from one file, before anything is judged."""
+    """The raw contents of one file, before any check."""
 
     mapping: Mapping  # what the columns of `sessions` mean
     sessions: pl.DataFrame | None = None  # LINE and the file's own columns, as text or as the file has them
     stations: pl.DataFrame | None = None  # station_id and, where known, lat, lon, power_kw, plugs, operator, name
     outages: pl.DataFrame | None = None  # columns of OUTAGES
     rejected: pl.DataFrame = field(default_factory=no_rejected)  # rows with a wrong number of fields
-    notes: tuple[str, ...] = ()  # sentences on what had to be assumed
-    are_arrivals: bool = False  # whether each session is an arrival for sure, so that none is a restart
+    notes: tuple[str, ...] = ()  # sentences about assumptions
+    are_arrivals: bool = False  # whether each session is certainly an arrival, and not a restart
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 The number of a socket (`Prise de courant`) is that of its post at the station, then its own there: 31 to 36 are the
 sockets of the third post. A post has up to six sockets and charges one or two cars at a time. `Borne` is the station
-once more. Times are also given in parts; those are not used.
+again. Times are also given in parts, which are not used.
 """
 
 from __future__ import annotations

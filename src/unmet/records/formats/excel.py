@@ -18,7 +18,7 @@ from unmet.memory import require_bytes
 
 __all__ = ["is_workbook", "read_sheet", "sheet_columns", "sheet_names"]
 
-_LOOK_AT = 50  # rows in which a header is looked for
+_LOOK_AT = 50  # rows in which to look for a header
 
 
 def is_workbook(path: Path) -> bool:
@@ -31,7 +31,7 @@ def is_workbook(path: Path) -> bool:
 
 
 def sheet_names(path: Path) -> list[str]:
-    """The names of a workbook's sheets that hold anything."""
+    """The names of a workbook's sheets that are not empty."""
     book = _opened(path)
     return [name for name in book.sheet_names if not _cells(path, book, name, most=_LOOK_AT).is_empty()]
 

@@ -1,4 +1,4 @@
-"""Files: what kind they are, and their rows as raw cells, whatever their packing, separator and encoding."""
+"""Operators' files of any compression, separator and encoding: their kind, and their rows as raw cells."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from unmet.records.formats.excel import is_workbook, read_sheet, sheet_columns, 
 __all__ = ["read_head", "read_table", "read_text"]
 
 _HEAD_BYTES = 1 << 16
-_LOOK_AT = 50  # rows in which a header is looked for
+_LOOK_AT = 50  # rows in which to look for a header
 _SEPARATORS = ",;\t|"
 _PACKED = {
     b"PK": "a zip file, or a workbook of another name: unpack it, or name it .xlsx",
@@ -32,7 +32,7 @@ _PACKED = {
 
 
 def read_head(path: Path, sheet: str | None = None) -> Head:
-    """Look at the beginning of a file: its kind, encoding, separator and columns; of a workbook, at one sheet."""
+    """Read the beginning of a file, or of one sheet of a workbook: its kind, encoding, separator and columns."""
     if is_workbook(path):
         sheets = [sheet] if sheet is not None else sheet_names(path)
         if not sheets:
@@ -68,7 +68,7 @@ def read_text(head: Head) -> str:
 
 
 def read_table(head: Head) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The rows of a CSV or Parquet file with their lines, and the rows that have no shape.
+    """The rows of a CSV or Parquet file with their lines, and the rows with a wrong number of fields.
 
     Cells of a CSV stay text. Names of columns are stripped, columns without a name are left out, and blank
     lines are skipped.
@@ -153,7 +153,7 @@ def _decode(data: bytes, encoding: str, *, whole: bool) -> str:
 
 
 def _header(text: str) -> tuple[str, tuple[str, ...]]:
-    bare = re.sub(r'"[^"]*"', "", text).strip()  # without what is quoted
+    bare = re.sub(r'"[^"]*"', "", text).strip()  # without quoted text
     lines = re.split(r"[\r\n]+", bare, maxsplit=_LOOK_AT)[:_LOOK_AT]
     # Titles may come first: a header has two separators or more, if any line has.
     first = next((line for line in lines if max(map(line.count, _SEPARATORS)) > 1), lines[0])
@@ -241,14 +241,14 @@ def _count_newlines(source: Path | bytes) -> int:
 
 
 def _has_broken_cells(frame: pl.DataFrame) -> bool:
-    """Whether cells go on over several lines, so that rows are not lines."""
+    """Whether cells contain line breaks, so that rows are not lines."""
     return any(column.str.contains("\n", literal=True).any() for column in frame)
 
 
 def _without_short_rows(
     frame: pl.DataFrame, source: Path | bytes, separator: str, width: int
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Set aside rows with fewer fields than the header: Polars fills them up, so their lines are counted again."""
+    """Reject rows with fewer fields than the header. Polars pads them, so the fields of their lines are counted."""
     first = frame[LINE][0] - 1
     names = frame.columns[1:]
     blank = frame.drop(LINE).select(pl.all_horizontal(pl.all().is_null())).to_series()

@@ -90,7 +90,7 @@ def are_times_of_day(cells: pl.Series) -> bool:
 
 
 def energy_factor(column: str) -> float:
-    """What turns the energies of a column into kWh, by the unit in its name."""
+    """The factor from the energies of a column to kWh, by the unit in its heading."""
     name = column.lower()
     if "kwh" in name.replace(" ", ""):
         return 1.0
@@ -100,7 +100,7 @@ def energy_factor(column: str) -> float:
 
 
 def guess_mapping(frame: pl.DataFrame) -> Mapping:
-    """Which columns mean what, by their names; defaults stay where nothing fits."""
+    """The mapping that the names of columns suggest; defaults stay where nothing fits."""
     plain = {column: plain_name(column) for column in reversed(frame.columns)}
     found: dict[str, Any] = {}
     for field, aliases in ALIASES.items():
@@ -120,7 +120,7 @@ def guess_mapping(frame: pl.DataFrame) -> Mapping:
 
 
 def _base(field: str, name: str) -> str:
-    """A plain name without the words that say only its type or unit."""
+    """A plain name without words that only state a type or unit."""
     words = ALIASES[field]
     if field in {"start", "end", "charged"}:
         shorter = [pattern.sub("", name) for pattern in (_TIME_WORDS, _TIME_FIRST, _TIME_OF)]
@@ -139,7 +139,7 @@ def _base(field: str, name: str) -> str:
 
 
 def _date_and_time(frame: pl.DataFrame, field: str, found: str | None) -> tuple[str, str] | None:
-    """The columns of date and time, where they are two: `Start Date` and `Start Time`."""
+    """The columns of date and time if they are separate: `Start Date` and `Start Time`."""
     if found is None:
         return None
     stem = _base(field, plain_name(found))
@@ -154,7 +154,7 @@ def _matches(head: Head) -> bool:
 
 
 def _guessed(head: Head) -> dict[str, Any]:
-    """What the names in the beginning of a JSON file say."""
+    """Whether the beginning of a JSON file names the fields of a session."""
     names = dict.fromkeys(re.findall(r'"([^"\\]{1,60})"\s*:', head.text))
     found = guess_mapping(pl.DataFrame(schema=dict.fromkeys(names, pl.String)))
     return found.model_dump(exclude_defaults=True) | {name: name for name in ("start", "end") if name in names}
@@ -172,7 +172,7 @@ _ENVELOPES = ("data", "_items", "items", "results", "records", "sessions", "tran
 
 
 def read_json_table(head: Head) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The objects of a JSON file as rows: of an array, of the list in an envelope, or one a line."""
+    """The objects of a JSON file as rows: of an array, of the list in an envelope, or one per line."""
     inside = re.match(rf'\s*\{{.{{0,2000}}?"({"|".join(_ENVELOPES)})"\s*:\s*\[', head.text, re.DOTALL)
     rejects: list[Reject] = []
 

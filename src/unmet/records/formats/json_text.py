@@ -1,4 +1,4 @@
-"""JSON files member by member: only the one at hand is in memory, and a malformed one does not stop the rest."""
+"""JSON files read member by member: only one is in memory, and a malformed one does not stop the rest."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ def _single(value: Any) -> Any:
 
 
 Scalar = Annotated[Any, AfterValidator(_single)]
-"""Text, a number, true, false or null: what it means is for the gate to say."""
+"""Text, a number, true, false or null; checked later."""
 
 
 class JsonMember(BaseModel):
-    """The fields of a member that are used, with the types they must have."""
+    """Base class: the fields of a member that are used, with their types."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
@@ -71,7 +71,7 @@ _REASONS = {
 
 
 def json_problem(number: int, error: ValidationError) -> Reject:
-    """Why a member is set aside: the first thing that is wrong with it."""
+    """The first reason why a member is rejected."""
     first = error.errors(include_url=False)[0]
     column = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]).lstrip(".")
     value = None if first["type"] == "missing" else _cell(first["input"])
@@ -79,12 +79,12 @@ def json_problem(number: int, error: ValidationError) -> Reject:
 
 
 def rejected_frame(rejects: Sequence[Reject]) -> pl.DataFrame:
-    """Members that were set aside, as a table."""
+    """Rejected members as a table."""
     return pl.DataFrame(rejects, schema=REJECTED, orient="row")
 
 
 def _cell(value: Any) -> str | None:
-    """A value as text; a list or an object only by its brackets."""
+    """A value as text; lists and objects only as brackets."""
     if value is None or isinstance(value, str):
         text = value
     elif isinstance(value, bool):
@@ -93,7 +93,7 @@ def _cell(value: Any) -> str | None:
         text = "{...}" if isinstance(value, dict) else "[...]"
     else:
         text = repr(value)
-    # Half of a surrogate pair can be written in JSON, but is no character.
+    # JSON can contain half of a surrogate pair, which is not a character.
     return text if text is None or text.isascii() else text.encode("utf-8", "replace").decode()
 
 
@@ -111,7 +111,7 @@ def flat_cells(member: dict[str, Any], prefix: str = "", depth: int = _DEPTH) ->
 
 
 def text_frame(rows: Iterable[tuple[int, dict[str, str | None]]], columns: Sequence[str]) -> pl.DataFrame:
-    """Rows (number of the member, cells) as text with LINE; `columns` are there even where no member has them."""
+    """Rows (number of the member, cells) as text with LINE; has all `columns`, even if no member has them."""
     rows = iter(rows)
     frames = [pl.DataFrame(schema={LINE: pl.UInt32} | dict.fromkeys(columns, pl.String))]
     while batch := list(islice(rows, _BATCH)):
@@ -125,7 +125,7 @@ def read_members(path: Path, key: str, envelopes: list[dict[str, Any]] | None = 
     """The members of a JSON file with their number from 1: of an array, or of the array `key` of an envelope.
 
     A single object, and several documents one after the other (JSON lines, pages of a download), are read as well.
-    What else stood in an envelope is appended to `envelopes`.
+    The other fields of an envelope are appended to `envelopes`.
     """
     number = 0
     try:
@@ -182,7 +182,7 @@ _HALF = re.compile(r"\\u[dD][89a-fA-F]")  # as JSON writes half of a character
 
 
 def _whole_characters(value: Any) -> Any:
-    """A value in which halves of characters without their other half, which no table can hold, are replaced."""
+    """A value in which lone surrogates, which no table can hold, are replaced."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, list):
@@ -210,7 +210,7 @@ class _Stream:
                 return ""
 
     def value(self) -> Any:
-        """The next value, whole."""
+        """The next complete value."""
         self.peek()
         size = _CHUNK
         while True:
