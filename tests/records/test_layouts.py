@@ -229,4 +229,4 @@ def test_a_spreadsheet_that_misread_dates_is_put_right(tmp_path):
     records = read_sessions(tmp_path / "a.xlsx", now=NOW)
     assert records.rejected.is_empty()
     assert records.sessions["start"].to_list() == TRUTH["start"].to_list()
-    assert any("turned back" in note for note in records.notes)
+    assert any("swapped back" in note for note in records.notes)

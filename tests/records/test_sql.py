@@ -218,7 +218,7 @@ def test_no_server_is_one_sentence():
     [
         ("nonsense", "is not the URL of a database"),
         ("postgresql://me:hidden@host:port/db", "is not the URL of a database"),
-        ("mysql://me:hidden@host/db", "no database that can be read here"),
+        ("mysql://me:hidden@host/db", "not a supported database"),
         ("postgresql://me:hid@den@host/db", "write %40 for @"),
         ("postgresql://me:hid/den@host/db", "%2F for /"),
         ("sqlite://", "no SQLite file"),

@@ -1,4 +1,4 @@
-"""What files contain and how they would be read, before anything is made of them."""
+"""Inspection of files: what they contain, and how they would be read."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class Inspection:
     notes: list[str]
     counts: dict[str, int]  # rows set aside, by reason
     reasons: list[str]  # the same in words
-    sample: pl.DataFrame  # rows as understood
+    sample: pl.DataFrame  # parsed rows
     problem: str | None = None  # why the file cannot be read as it is
     stations: int = 0
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it for machines."""
+        """As a dictionary, for JSON."""
         names = [name for name in self.__slots__ if name != "sample"]
         return {name: getattr(self, name) for name in names} | {"sample": self.sample.to_dicts()}
 
@@ -57,7 +57,7 @@ def inspect_files(
     station_mapping: dict[str, str] | None = None,
     crs: str | None = None,
 ) -> list[Inspection]:
-    """Look at files, folders or patterns, each file on its own.
+    """Inspect files, folders or patterns, each file on its own.
 
     Tables of stations among them, and the one given as `stations`, are read with `station_mapping` and `crs`.
     """
@@ -170,10 +170,10 @@ def _example(cells: pl.Series) -> str:
 
 
 def _to_start_from(mapping: Mapping, frame: pl.DataFrame, chosen: dict[str, Any], one: OneFile | None) -> str:
-    """A mapping file with what was found, and for the rest the likeliest columns.
+    """A mapping file with the columns found, and the likeliest ones for the rest.
 
-    Order of day and month, zone and unit are those that the rows decided, where all are alike. What a format only
-    suggests is left out: in the file it would win over the rows.
+    Order of day and month, zone and unit are those inferred from the rows, if all agree. What a format only
+    suggests is left out, because in the file it would override the rows.
     """
     values: dict[str, Any] = {}
     taken: set[str] = set()
@@ -200,7 +200,7 @@ def _to_start_from(mapping: Mapping, frame: pl.DataFrame, chosen: dict[str, Any]
 
 
 def _sample(sessions: pl.DataFrame) -> pl.DataFrame:
-    """Rows from all over the file, as understood; times in UTC."""
+    """Parsed rows from across the file; times in UTC."""
     places = pl.Series(range(0, sessions.height, max(sessions.height // ROWS, 1)), dtype=pl.UInt32).head(ROWS)
     some = sessions[places.to_list()] if sessions.height else sessions
     times = pl.col("start", "end").cast(pl.Datetime("ms")).dt.strftime("%Y-%m-%d %H:%M:%S")

@@ -1,7 +1,7 @@
-"""Mapping: which columns of a file hold what, and how they are written.
+"""Mapping: which columns of a file hold what, and how values are written.
 
-Every format is read into a table of raw cells; its mapping says what they mean. A mapping is a small YAML file too, so
-that an analyst writes it once for a source and uses it again.
+Every format is read into a table of raw cells; its mapping says what they mean. A mapping can be a small YAML file, so
+that an analyst writes it once for a source and reuses it.
 """
 
 from __future__ import annotations
@@ -18,56 +18,56 @@ from unmet.files import parse_yaml
 __all__ = ["Mapping", "mapping_from", "read_mapping"]
 
 
-Ids = str | tuple[str, ...] | None  # a column, several that make one id together, or none
+Ids = str | tuple[str, ...] | None  # a column, several that together form an id, or none
 
 
 class Mapping(BaseModel):
-    """Names of the columns of a source, and what their values need."""
+    """Names of the columns of a source, and how to convert their values."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     start: str | tuple[str, ...] = Field("start", description="column of the start, or columns of date and time")
     end: str | tuple[str, ...] = Field("end", description="column of the end, or columns of date and time")
-    duration: str | None = Field(None, description="column of the time plugged in, where there is none of the end")
+    duration: str | None = Field(None, description="column of the time plugged in, if there is no end")
     duration_unit: Literal["h", "min", "s"] | None = Field(None, description="unit of durations that are bare numbers")
     energy_kwh: str = Field("energy_kwh", description="column of the energy")
-    energy_factor: float = Field(1.0, gt=0, description="what the energy is multiplied by: 0.001 for Wh")
+    energy_factor: float = Field(1.0, gt=0, description="factor on the energy: 0.001 for Wh")
     session_id: Ids = Field("session_id", description="column of the session's id")
     station_id: Ids = Field("station_id", description="column of the station's id")
-    station: str | None = Field(None, description="name of the one station of the file, where it has no such column")
+    station: str | None = Field(None, description="name of the only station, if there is no such column")
     plug_id: Ids = Field("plug_id", description="column of the plug or connector")
     vehicle_id: Ids = Field("vehicle_id", description="column of the vehicle")
     user_id: Ids = Field("user_id", description="column of the driver, badge or card")
     post_id: Ids = Field("post_id", description="column of the post that a plug is part of")
     operator: str | None = Field("operator", description="column of the operator")
     charged: str | None = Field("charged", description="column of the time at which the energy flow ended")
-    time_zone: str = Field("UTC", description="zone of times that carry none")
-    local_zone: str | None = Field(None, description="zone of the place's clocks, where times are in another one")
+    time_zone: str = Field("UTC", description="time zone of times that carry none")
+    local_zone: str | None = Field(None, description="local time zone, if times are in another one")
     zone: str | None = Field(None, description="column of zone abbreviations, such as MST and MDT")
-    end_zone: str | None = Field(None, description="the same for the end, where it has a column of its own")
-    day_first: bool | None = Field(None, description="whether 03/04/2018 is in April; found out where not said")
+    end_zone: str | None = Field(None, description="the same for the end, if it has its own column")
+    day_first: bool | None = Field(None, description="whether 03/04/2018 is in April; inferred if not given")
 
     @property
     def clocks(self) -> str:
-        """The time zone that people at the stations live by, as far as it is known."""
+        """The local time zone of the stations, if known; else that of the times."""
         return self.local_zone or self.time_zone
 
     def to_yaml(self) -> str:
-        """The mapping as the text of a mapping file: what was said, and no defaults."""
+        """The mapping as the text of a mapping file, without defaults."""
         return yaml.safe_dump(self.said(mode="json"), sort_keys=False, allow_unicode=True)
 
     def said(self, mode: Literal["python", "json"] = "python") -> dict[str, Any]:
-        """The entries that somebody set, also to their defaults: `time_zone: UTC` is a statement."""
+        """The entries that were set, even to their defaults: `time_zone: UTC` is a statement."""
         return self.model_dump(mode=mode, exclude_unset=True)
 
 
 def mapping_from(values: dict[str, Any], source: str, base: Mapping | None = None) -> Mapping:
-    """A mapping of these values on top of another one, or one sentence on what makes no sense."""
+    """A mapping with these values on top of another one; an `InputError` if one is invalid."""
     try:
         return Mapping(**((base or Mapping()).said() | values))
     except ValidationError as error:
         known = ", ".join(Mapping.model_fields)
-        raise refusal(error, source, f"maps {{name}}, which is nothing that can be mapped: give {known}") from None
+        raise refusal(error, source, f"maps {{name}}, which cannot be mapped: give {known}") from None
 
 
 def read_mapping(path: Path) -> Mapping:

@@ -1,7 +1,7 @@
 """Energies in kWh in some rows and in Wh in others: by block of rows, or by charger.
 
-Each way of mixing has a cost: the negative log-likelihood of its energies, and a price for every change of unit. The
-cheapest one is taken.
+Each way of mixing has a cost: the negative log-likelihood of its energies, plus a penalty for every change of unit. The
+one with the lowest cost is chosen.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ class MixedUnits:
 
 
 def are_impossible(kwh: Floats, hours: Floats) -> Booleans:
-    """Energies that no car takes in the hours that it was plugged in."""
+    """Energies that no car can take in the hours that it was plugged in."""
     return np.asarray((kwh > MOST_KWH) | ((kwh > SMALL_KWH) & (kwh > MOST_KW * hours)))
 
 
 def mixed_units(energy: Floats, hours: Floats, chargers: Sequence[pl.Series], *, mostly_wh: bool) -> MixedUnits | None:
-    """Which rows are in Wh if the others are in kWh, or None where one unit for all of them is best.
+    """Which rows are in Wh while the others are in kWh, or None if one unit fits all best.
 
     Args:
         energy: positive numbers as written, in the order of the file.
@@ -67,7 +67,7 @@ def mixed_units(energy: Floats, hours: Floats, chargers: Sequence[pl.Series], *,
 
 
 def _misfits(costs: Floats, are_wh: Booleans) -> float:
-    """Share of rows that the other unit would suit far better: where units are mixed row by row, no pattern holds."""
+    """Share of rows that the other unit would fit far better; it is large if units are mixed row by row."""
     chosen, other = (costs[np.arange(len(costs)), unit.astype(np.int64)] for unit in (are_wh, ~are_wh))
     return float((chosen > other + 2.0).mean())
 
@@ -86,7 +86,7 @@ def _by_charger(costs: Floats, charger: Integers, *, mostly_wh: bool) -> tuple[B
 
 
 def _cost(kwh: Floats, hours: Floats) -> Floats:
-    """Negative log-likelihood of an energy, bounded: log-normal around 10 kWh, and dear where impossible."""
+    """Bounded negative log-likelihood of an energy: log-normal around 10 kWh, with a penalty if impossible."""
     usual = np.minimum(0.5 * ((np.log10(np.maximum(kwh, 1e-9)) - _TYPICAL) / _SPREAD) ** 2, _FLOOR)
     return np.where(are_impossible(kwh, hours), IMPOSSIBLE, usual)
 

@@ -1,7 +1,7 @@
-"""OCPI over HTTP: the pages of a server's CDRs or Locations into one file, resumed where a download broke off.
+"""OCPI over HTTP: the pages of a server's CDRs or Locations in one file. Interrupted downloads are resumed.
 
 Pages are kept in the folder until all are there. The address of the next page comes from the `Link` header of the last
-one, as OCPI has it; the token goes to the server that was asked and to no other.
+one, as OCPI specifies; the token is sent to the original server and to no other.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ def fetch_ocpi(
     Args:
         url: the endpoint.
         folder: where the file goes; an unfinished download of the same URL in it is resumed.
-        token: credentials token; sent in base64, as OCPI 2.2 asks for, and as it is where a server refuses that.
+        token: credentials token; sent in base64, as OCPI 2.2 requires, or unencoded if a server refuses that.
         since: objects updated from then on (`date_from`).
         until: objects updated before then (`date_to`).
-        progress: called with the objects so far, and their total where the server tells it.
+        progress: called with the objects so far, and their total if the server reports it.
         wait_seconds: pause before the first retry; it doubles each time.
 
     Returns:
@@ -121,7 +121,7 @@ class _State:
         _write(self.file, json.dumps(known))
 
     def finish(self, name: str) -> Path:
-        """All pages as one file, one object a line."""
+        """All pages as one file, one object per line."""
         path = self.folder / f"{name}.json"
         new = path.with_name(f".{path.name}.new")
         with new.open("w", encoding="utf-8") as file:
@@ -143,14 +143,14 @@ def _write(path: Path, text: str) -> None:
 
 
 class _Server:
-    """One OCPI server, asked politely."""
+    """Requests to one OCPI server, with retries."""
 
     def __init__(self, url: str, token: str, wait_seconds: float) -> None:
         self.origin, self.wait = urlsplit(url)[:2], wait_seconds
         self.tokens = [base64.b64encode(token.encode()).decode(), token]
 
     def get(self, url: str) -> _Page:
-        """One page, tried again where the server is busy or the line breaks."""
+        """One page, retried if the server is busy or the connection breaks."""
         if urlsplit(url)[:2] != self.origin:
             raise InputError(f"The server's next page is elsewhere ({url}): fetch from there, with its own token.")
         reason = ""
@@ -166,7 +166,7 @@ class _Server:
                     continue
                 if error.code in (401, 403):
                     raise InputError(
-                        f"{url} refuses the token ({reason}): check it, and that it is of this server."
+                        f"{url} refuses the token ({reason}): check that it is valid for this server."
                     ) from None
                 if error.code not in _PATIENT:
                     raise InputError(f"{url} answers {reason}: check the address of the endpoint.") from None
@@ -174,7 +174,7 @@ class _Server:
                 raise
             except (URLError, HTTPException, OSError, ValueError) as error:
                 reason = str(getattr(error, "reason", error))[:200]
-        raise InputError(f"Cannot fetch {url} ({reason}): run the same command again later, and it goes on from here.")
+        raise InputError(f"Cannot fetch {url} ({reason}): run the same command again later to resume.")
 
     def _once(self, url: str) -> _Page:
         request = Request(url, headers={"Authorization": f"Token {self.tokens[0]}", "Accept": "application/json"})  # noqa: S310

@@ -30,7 +30,7 @@ __all__ = ["NO_ROWS", "Looked", "OneFile", "Reading", "final_mapping", "look_at"
 NO_ROWS = "has a header and no rows."
 _DRIVERS = ("user", "driver", "card", "badge", "rfid", "customer", "kunde", "karte", "nutzer", "fahrer", "client",
             "utilisateur", "utente", "tessera", "usuario", "tarjeta")  # fmt: skip
-_ZONELESS = ("generic", "table", "unmet")  # formats that do not say what times without a zone are
+_ZONELESS = ("generic", "table", "unmet")  # formats that do not define the zone of times without one
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,8 @@ class Reading:
     """How files are to be read."""
 
     format: str = "auto"
-    chosen: dict[str, Any] = field(default_factory=dict)  # what the user says of columns
-    time_zone: str | None = None  # of times without a zone, where nothing else says it
+    chosen: dict[str, Any] = field(default_factory=dict)  # mapping entries given by the user
+    time_zone: str | None = None  # of times without a zone, if nothing else gives it
     known_stations: Collection[str] | None = None
     now: dt.datetime = field(default_factory=lambda: dt.datetime.now(dt.UTC))
     since: dt.datetime | None = None
@@ -58,7 +58,7 @@ class Looked:
 
 @dataclass(frozen=True, slots=True)
 class OneFile:
-    """What one file holds."""
+    """The contents of one file."""
 
     format: str
     sessions: pl.DataFrame | None  # typed, see `cells.Typed`; None for a file of stations only
@@ -139,7 +139,7 @@ def read_one(looked: Looked, reading: Reading) -> OneFile:
 
 
 def _another_sheet(frame: pl.DataFrame, problem: str) -> OneFile:
-    """A sheet that holds no sessions: a table of stations, or something else, which is left out."""
+    """A sheet without sessions: a table of stations, or something else that is left out."""
     nothing = pl.DataFrame(schema=REJECTED)
     if looks_like_stations(frame, STATIONS):
         return OneFile("stations", None, nothing, {}, stations=frame.drop(LINE), problem=problem)
@@ -147,7 +147,7 @@ def _another_sheet(frame: pl.DataFrame, problem: str) -> OneFile:
 
 
 def _plain_columns(raw: Raw, name: str) -> Raw:
-    """Categories as text; columns that are no cells at all are refused."""
+    """Categories as text; columns of nested values are refused."""
     if raw.sessions is None:
         return raw
     for column, dtype in raw.sessions.schema.items():
@@ -157,7 +157,7 @@ def _plain_columns(raw: Raw, name: str) -> Raw:
 
 
 def final_mapping(base: Mapping, chosen: dict[str, Any], columns: Collection[str], name: str) -> Mapping:
-    """A format's mapping with what the user says about columns on top; `Date+Time` are two columns."""
+    """A format's mapping, overridden by the user's entries; `Date+Time` are two columns."""
     values = dict(chosen)
     for which in ("start", "end", "station_id", *IDS):
         value = values.get(which)
@@ -173,7 +173,7 @@ def final_mapping(base: Mapping, chosen: dict[str, Any], columns: Collection[str
 
 
 def with_zone(reading: Reading, mapping: Mapping, used: str) -> dict[str, Any]:
-    """What the user says of a file, and the zone of its times where nobody else does."""
+    """The user's mapping entries for a file, with a default time zone."""
     unsaid = used in _ZONELESS and mapping.zone is None
     if reading.time_zone is None or not unsaid or {"time_zone", "zone", "local_zone"} & set(reading.chosen):
         return reading.chosen
@@ -181,7 +181,7 @@ def with_zone(reading: Reading, mapping: Mapping, used: str) -> dict[str, Any]:
 
 
 def _used(mapping: Mapping) -> set[str]:
-    """Columns that a mapping gives a meaning other than the post."""
+    """Columns that a mapping uses for anything but the post."""
     names: set[str] = set()
     for entry in ("start", "end", "duration", "energy_kwh", "charged", "zone", "end_zone", "station_id", *IDS):
         value = getattr(mapping, entry)
@@ -191,7 +191,7 @@ def _used(mapping: Mapping) -> set[str]:
 
 
 def _mapping_notes(frame: pl.DataFrame, mapping: Mapping, used: str, chosen: dict[str, Any]) -> list[str]:
-    """Sentences on what the columns were taken for."""
+    """Sentences about how columns were interpreted."""
     notes = []
     if used == "generic" and mapping.energy_factor != 1:
         notes.append(f"energies in {mapping.energy_kwh!r} are multiplied by {mapping.energy_factor:g}.")
@@ -204,7 +204,7 @@ def _mapping_notes(frame: pl.DataFrame, mapping: Mapping, used: str, chosen: dic
 
 
 def _unused_notes(frame: pl.DataFrame, mapping: Mapping, used: str, chosen: dict[str, Any]) -> list[str]:
-    """Sentences on columns that are not used, though they name zones or seem to name drivers."""
+    """Sentences about unused columns that name zones or seem to name drivers."""
     notes = []
     free = [c for c in frame.columns if c not in _used(mapping) and frame.schema[c] == pl.String]
     zones = [c for c in free if "zone" in plain_name(c) and _names_zones(frame[c])]

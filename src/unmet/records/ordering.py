@@ -1,4 +1,4 @@
-"""Rows in the order of names, fast: names become numbers, and a number and a row become one to sort by."""
+"""Fast sorting by names: names become numbers, and number and row become one sort key."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["numbers_of", "stable_order"]
 
 
 def numbers_of(names: pl.Series) -> Integers:
-    """A number for each name, from 0 on; -1 where there is none."""
+    """A number from 0 for each name; -1 for null."""
     codes = names.cast(pl.String).cast(pl.Categorical).to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
     if len(codes) and codes.max() > 4 * len(codes):  # categories are shared with other columns: count anew
         codes = np.unique(codes, return_inverse=True)[1] - int(codes.min() < 0)
@@ -19,7 +19,7 @@ def numbers_of(names: pl.Series) -> Integers:
 
 
 def stable_order(key: Integers) -> Integers:
-    """The rows in the order of a key that is not negative; those of one key stay in their order."""
+    """The rows sorted stably by a non-negative key."""
     if len(key) and int(key.max()) < 2**62 // len(key):
         return pl.Series(key * len(key) + np.arange(len(key))).sort().to_numpy() % len(key)
     return np.argsort(key, kind="stable")

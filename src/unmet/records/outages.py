@@ -1,4 +1,4 @@
-"""Plugs out of order, as a table of one's own."""
+"""Tables of plugs out of order."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OUTAGE_TABLE = Table(
 
 
 def check_outages(source: Any, stations: pl.Series) -> Checked:
-    """Outages that can be used: at one of the stations, and with an end after the start."""
+    """Valid outages: at one of the stations, and with an end after the start."""
     rules = (
         RowRule("end", pl.col("end") > pl.col("start"), "is not after the start"),
         RowRule("station_id", pl.col("station_id").is_in(stations.implode()), "is none of the stations"),
@@ -36,9 +36,9 @@ def check_outages(source: Any, stations: pl.Series) -> Checked:
 
 
 def merge_outages(outages: pl.DataFrame) -> pl.DataFrame:
-    """Outages (columns of OUTAGES) with those of one plug that overlap or touch made one, sorted by plug and time.
+    """Merge outages (columns of OUTAGES) of one plug that overlap or touch; sorted by plug and time.
 
-    Rows of several files may be given together. Rows without a plug stay as they are, since they may be of different
+    Rows of several files may be given together. Rows without a plug are not merged, since they may be of different
     plugs; periods without length are dropped.
     """
     plug = ["station_id", "plug_id"]

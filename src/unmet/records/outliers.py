@@ -1,4 +1,4 @@
-"""Sessions far from all others in time, and what chargers' clocks and silences say.
+"""Sessions far from all others in time, and notes on wrong clocks and long silences of stations.
 
 One row with its clock reset to 2000 would make a panel of eighteen years.
 """
@@ -33,9 +33,9 @@ class _Period:
 
 
 def lone_starts(start: pl.Series) -> pl.Series:
-    """Which starts [ms] are lone: a year or more from the period of the others, and at most one in a thousand.
+    """Which starts [ms] are isolated: a year or more from the period of the others, and at most one in a thousand.
 
-    Returns the days to that period, 0 for the others. Fewer than twenty sessions tell nothing.
+    Returns the days to that period, 0 for the others. Needs at least twenty sessions.
     """
     nothing = pl.zeros(len(start), pl.Int64, eager=True)
     if len(start) < LEAST_OTHERS + 1:
@@ -67,7 +67,7 @@ def _periods(days: pl.Series) -> list[_Period]:
 
 
 def clock_notes(sessions: pl.DataFrame) -> list[str]:
-    """Sentences on stations that were silent for long, or whose clocks jumped back; sessions sorted by start.
+    """Sentences about stations with long silences, or whose clocks jumped back; sessions sorted by start.
 
     A silence counts from 30 days, if the station is otherwise busy enough for twenty sessions in that time. A clock
     jumped where sessions numbered in the order of their ids go back by more than a day at their station.
@@ -81,7 +81,7 @@ def clock_notes(sessions: pl.DataFrame) -> list[str]:
 
 
 def _silence(sessions: pl.DataFrame, order: Integers, station: Integers, start: Integers) -> str | None:
-    """A sentence on stations without a session for long; `station` and `start` are in the order of stations."""
+    """A sentence about stations with long silences; `station` and `start` are sorted by station."""
     start = start // _DAY
     gap = np.diff(start, prepend=start[:1])
     gap[np.diff(station, prepend=-1) != 0] = 0
@@ -106,7 +106,7 @@ def _silence(sessions: pl.DataFrame, order: Integers, station: Integers, start: 
 
 
 def _jump(sessions: pl.DataFrame, order: Integers, station: Integers, start: Integers) -> str | None:
-    """A sentence on where starts go back although ids go on; nothing where ids are not in order of time."""
+    """A sentence about starts that go back although ids increase; None if ids are not in order of time."""
     ids = sessions["session_id"].cast(pl.Int64, strict=False)
     if len(ids) < LEAST_OTHERS or ids.null_count():
         return None
@@ -118,7 +118,7 @@ def _jump(sessions: pl.DataFrame, order: Integers, station: Integers, start: Int
     order, start = order[by_number], start[by_number]
     latest = np.maximum.accumulate(start - start.min() + station * _SPAN) - station * _SPAN + start.min()
     back = np.flatnonzero(start < latest - _DAY)
-    # Ids that are not given in order of time say nothing about clocks.
+    # Ids that do not follow time say nothing about clocks.
     if not len(back) or len(back) > 0.01 * len(start):
         return None
     name, when = sessions.select("station_id", "start").row(int(order[back[0]]))

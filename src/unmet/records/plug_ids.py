@@ -1,7 +1,7 @@
-"""Plug ids that are used again at every post of a station.
+"""Plug ids that are reused at every post of a station.
 
 A connector number such as 1 or 2 is often unique only within its post. If a station then has several posts, sessions of
-different plugs seem to overlap on one. Where a column of the file tells the posts apart, it becomes part of the id.
+different plugs seem to overlap on one. If a column of the file identifies the posts, it becomes part of the id.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["overlap_share", "tell_plugs_apart"]
 LEAST_SHARE = 0.05  # of sessions that overlap another on their plug; real records have about 1 %
 HOPELESS_SHARE = 0.2  # above it, an id is not of a plug
 LEAST_SESSIONS = 20
-MANY_SESSIONS = 100_000  # enough to judge by
+MANY_SESSIONS = 100_000  # a sufficient sample
 ALLOWED_MS = 60_000  # clocks to the minute
 _POSTS = re.compile(
     r"post|borne|colonn|cp.?id|charge.?point|charge.?box|charger|evse|station|unit|device|asset|serial|s[äa]ule|pole"
@@ -32,7 +32,7 @@ _NO_POSTS = re.compile(r"time|date|start|end|kwh|energy|type|model|user|name of|
 def tell_plugs_apart(
     typed: pl.DataFrame, raw: pl.DataFrame, used: set[str], *, is_settled: bool
 ) -> tuple[pl.DataFrame, str | None]:
-    """Sessions whose plug ids are unique within their station, and a sentence where something was done or should be.
+    """Sessions with plug ids that are unique within their station, and a sentence about changes made or needed.
 
     Args:
         typed: LINE, station_id, plug_id, start and end [Int64 ms].
@@ -64,7 +64,7 @@ def tell_plugs_apart(
 
 
 def _some_stations(typed: pl.DataFrame) -> pl.DataFrame:
-    """The sessions of enough stations to judge by."""
+    """The sessions of a sufficient sample of stations."""
     every = typed.height // MANY_SESSIONS
     if every < 2:
         return typed
@@ -73,7 +73,7 @@ def _some_stations(typed: pl.DataFrame) -> pl.DataFrame:
 
 
 def overlap_share(sessions: pl.DataFrame, plug: pl.Series) -> float:
-    """Share of sessions with a plug that start while the one before on that plug is still there."""
+    """Share of sessions that start before the previous one on their plug has ended."""
     rows = np.flatnonzero(plug.is_not_null().to_numpy())
     if not len(rows):
         return 0.0

@@ -1,7 +1,7 @@
-"""Positions of a station table in degrees, where it gives metres of a national grid.
+"""Positions of a station table that are given in metres of a national grid, converted to degrees.
 
-Metres are recognised by their size, and the grid by the range of both columns; where several grids would do, the user
-is asked. pyproj converts.
+Metres are recognised by their size, and the grid by the range of both columns; if several grids fit, the user is
+asked. pyproj converts.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ _GRIDS = (
 
 
 def in_degrees(frame: pl.DataFrame, crs: str | None, name: str) -> tuple[pl.DataFrame, list[str]]:
-    """The frame with columns `lat` and `lon` in degrees in place of metres, and a sentence where that was done.
+    """The frame with columns `lat` and `lon` in degrees instead of metres, and a sentence if that was done.
 
     `crs` names the grid, such as EPSG:2056. A frame without positions, or with positions in degrees, is left unchanged.
     """
@@ -100,7 +100,7 @@ def in_degrees(frame: pl.DataFrame, crs: str | None, name: str) -> tuple[pl.Data
         title = crs
     lon, lat = _converted(x, y, crs, name)
     note = f"{name}: positions in metres ({title}) were converted to degrees."
-    # A cell that could not be converted stays, so that the gate lists it.
+    # A cell that could not be converted stays, so that validation lists it.
     cells = [
         degrees.cast(pl.String).fill_null(frame[column].cast(pl.String)).alias(new)
         for degrees, column, new in ((lon, x_column, "lon"), (lat, y_column, "lat"))
@@ -115,9 +115,9 @@ def _numbers(cells: pl.Series) -> pl.Series:
 
 
 def _are_swapped(lon: pl.Series, lat: pl.Series) -> pl.Series:
-    """Which latitudes are beyond 90 degrees and would be longitudes, whose longitudes could be latitudes.
+    """Which rows have latitude and longitude swapped: the latitude is beyond 90 degrees, the longitude is not.
 
-    They are all such, if most are; else those that lie among the others once they are turned. The rest are slips.
+    All rows, if most are; else those that lie among the others once swapped. The rest are typing errors.
     """
     given = (lon.is_not_null() & lat.is_not_null()).fill_null(value=False)
     beyond = (given & lat.abs().is_between(90, 180, closed="right") & (lon.abs() <= 90)).fill_null(value=False)
@@ -132,7 +132,7 @@ def _are_swapped(lon: pl.Series, lat: pl.Series) -> pl.Series:
 def _turned(
     frame: pl.DataFrame, x_column: str, y_column: str, swapped: pl.Series, name: str
 ) -> tuple[pl.DataFrame, list[str]]:
-    """The frame with latitudes and longitudes of some rows exchanged, and a sentence on that."""
+    """The frame with latitudes and longitudes of some rows swapped, and a sentence about it."""
     rows = pl.lit(swapped)
     lat = pl.when(rows).then(x_column).otherwise(y_column).alias("lat")
     lon = pl.when(rows).then(y_column).otherwise(x_column).alias("lon")
@@ -173,7 +173,7 @@ def _fits(grid: _Grid, east: pl.Series, north: pl.Series) -> bool:
 
 
 def _converted(x: pl.Series, y: pl.Series, crs: str, name: str) -> tuple[pl.Series, pl.Series]:
-    """Longitudes and latitudes; columns in the order north, east are recognised by where they would lie."""
+    """Longitudes and latitudes; columns in the order north, east are recognised by the resulting positions."""
     try:
         system = CRS.from_user_input(crs)
     except CRSError:

@@ -1,7 +1,7 @@
-"""Positions that cannot be right: latitude and longitude swapped, or a station far from all others.
+"""Implausible positions: latitude and longitude swapped, or a station far from all others.
 
-Each station is judged on its own, by the best evidence there is: the city that the records' time zone is named after;
-else, where stations lie in two groups that mirror each other, the group that lies near a city; else the larger group.
+Each station is checked against the best evidence available: the city that the records' time zone is named after;
+else, if stations lie in two groups that mirror each other, the group near a city; else the larger group.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from unmet.records.positions import FAR_KM
 __all__ = ["mend_positions", "zone_place"]
 
 ZONE_KM = 2500.0  # from the city that a time zone is named after
-NEAR_KM = 50.0  # from such a city: stations so near to one are those of its town
-LEAST_STATIONS = 4  # fewer have no majority worth the name
+NEAR_KM = 50.0  # from such a city: stations this near belong to it
+LEAST_STATIONS = 4  # fewer form no meaningful majority
 
 LatLon = tuple[float, float]  # latitude and longitude [degree]
 
@@ -29,9 +29,9 @@ LatLon = tuple[float, float]  # latitude and longitude [degree]
 def mend_positions(
     stations: pl.DataFrame, time_zone: str, name: str, *, are_certain: bool = False
 ) -> tuple[pl.DataFrame, list[str]]:
-    """Stations with swapped positions turned, and sentences on that and on positions far from all others.
+    """Stations with swapped positions corrected, and sentences about that and about remote positions.
 
-    `stations` has station_id, lat and lon [degree], null where unknown. Where there is no time zone to tell, a sentence
+    `stations` has station_id, lat and lon [degree], null where unknown. Without a time zone to decide, a sentence
     says where they lie, unless positions `are_certain`.
     """
     placed = stations.drop_nulls(["lat", "lon"])
@@ -76,9 +76,9 @@ def _swapped_by_zone(lat: Floats, lon: Floats, city: LatLon | None) -> Booleans:
 
 
 def _swapped_by_groups(lat: Floats, lon: Floats, *, has_zone: bool) -> tuple[Booleans, str]:
-    """Which stations lie among the others only if swapped, where there are two groups that mirror each other; and why.
+    """Which stations lie among the others only if swapped, given two groups that mirror each other; and why.
 
-    The group near a city is right. Where both or neither are, it is the larger one, of four stations or more.
+    The group near a city is right. If both or neither are, the larger one with at least four stations is.
     """
     nobody = np.zeros(len(lat), dtype=np.bool_)
     middle = _middle(lat, lon)
@@ -100,7 +100,7 @@ def _swapped_by_groups(lat: Floats, lon: Floats, *, has_zone: bool) -> tuple[Boo
 
 
 def _mirrors(lat: Floats, lon: Floats, middle: LatLon) -> Booleans:
-    """Which positions are far from a place, and near it if swapped."""
+    """Which positions are far from a place, but near it if swapped."""
     as_given = haversine_km(lat, lon, *middle)
     mirrored = haversine_km(np.clip(lon, -90, 90), lat, *middle)
     possible = (np.abs(lon) <= 90) & (mirrored < FAR_KM) & (mirrored < as_given / 10)
@@ -108,7 +108,7 @@ def _mirrors(lat: Floats, lon: Floats, middle: LatLon) -> Booleans:
 
 
 def _middle(lat: Floats, lon: Floats) -> LatLon:
-    """The middle of the largest group of stations that lie together."""
+    """The centre of the largest cluster of stations."""
     place = np.round(np.column_stack([lat, lon]) / 3).astype(int)  # cells of three degrees
     _, which, sizes = np.unique(place, axis=0, return_inverse=True, return_counts=True)
     here = which.ravel() == int(np.argmax(sizes))
@@ -116,7 +116,7 @@ def _middle(lat: Floats, lon: Floats) -> LatLon:
 
 
 def _place_note(lats: Floats, lons: Floats, name: str) -> list[str]:
-    """A sentence on where the stations lie, and would if swapped: without a time zone, nothing tells which is right."""
+    """A sentence about where the stations lie, and would lie if swapped, when no time zone decides."""
     lat, lon = _middle(lats, lons)
     if abs(lon) > 90:
         return []
@@ -163,7 +163,7 @@ def _degrees(text: str, whole: int) -> float:
 
 
 def _far_notes(stations: pl.DataFrame, name: str) -> list[str]:
-    """A sentence on stations far from the others: one of two or more, or up to a quarter of many."""
+    """A sentence about stations far from the others: one of a few, or up to a quarter of many."""
     placed = stations.drop_nulls(["lat", "lon"])
     if placed.height < 2:
         return []

@@ -1,4 +1,4 @@
-"""Restarts: sessions that one driver breaks off and starts again are one arrival, not several.
+"""Restarts: sessions that one driver interrupts and starts again are one arrival, not several.
 
 A session is a restart of another if the same user starts it at the same station within a few minutes of the other's
 end. A user who has several cars at a station at once is followed plug by plug there. Joined, the sessions are one: its
@@ -79,7 +79,7 @@ def join_restarts(sessions: Any, minutes: float = JOIN_MINUTES) -> tuple[pl.Data
 
 
 def _has_user(names: pl.Series, numbers: Integers) -> NDArray[np.bool_]:
-    """Whether each session is of somebody: the id has letters or digits other than zeros, and is no word for nobody."""
+    """Whether each session has a real user id: letters or digits other than zeros, and not a placeholder."""
     distinct = pl.DataFrame([pl.Series("number", numbers), names.cast(pl.String).alias("name")]).unique(
         "number", keep="any"
     )
@@ -101,7 +101,7 @@ def _parts(frame: pl.DataFrame) -> Integers:
 
 @compiled("boolean[::1](int64[::1], int64[::1], int64[::1])")
 def _is_shared(user: Integers, start: Integers, end: Integers) -> NDArray[np.bool_]:
-    """Whether the user of a session has more cars at once somewhere than a driver can have; sorted by user, start."""
+    """Whether the user of a session has more cars at once than one driver can have; sorted by user, start."""
     shared = np.zeros(len(user), dtype=np.bool_)
     present = np.empty(MOST_CARS, dtype=np.int64)  # until when; a session of no length is nobody's second car
     begin = 0
@@ -121,12 +121,12 @@ def _is_shared(user: Integers, start: Integers, end: Integers) -> NDArray[np.boo
 
 @compiled("int64[::1](int64[::1], int64[::1], int64[::1], int64[::1], int64)")
 def _first_of_each(key: Integers, part: Integers, start: Integers, end: Integers, longest: int) -> Integers:
-    """The place of the session that each one is a restart of, or its own; sorted by key (user, station) and start.
+    """Position of the session that each one restarts, or its own; sorted by key (user, station) and start.
 
     Sessions follow each other at the station or, where a user has cars on two parts of it at once, on each part.
     """
     first = np.arange(len(key))
-    latest = end.copy()  # end of what is joined so far
+    latest = end.copy()  # end of the sessions joined so far
     begin = 0
     while begin < len(key):
         stop = begin + 1
@@ -148,7 +148,7 @@ def _first_of_each(key: Integers, part: Integers, start: Integers, end: Integers
 
 
 def _joined(frame: pl.DataFrame, rows: Integers, first: Integers) -> pl.DataFrame:
-    """The sessions without the restarts, which the first ones take up; `first` is the place of each restart's first."""
+    """The sessions with restarts merged into the first ones; `first` is the position of each one's first session."""
     place = pl.Series("place", first)
     columns = [column for column in ("start", "end", "energy_kwh", "charged") if column in frame.columns]
     parts = pl.concat(

@@ -1,8 +1,8 @@
-"""Day and month in rows that follow no pattern: each row on its own, by what can be known of it.
+"""Day and month in rows that follow no pattern: each row is decided on its own.
 
-Where settled dates (a part above 12) contradict any order by block of rows, rows were put together one by one. The
-period that settled dates span, the stay, and in a file in order of time the rows before and after then tell a row's
-order. Where both readings remain possible, the row is open: a guess would be wrong in half of them.
+If settled dates (a part above 12) contradict any order by block of rows, orders were mixed row by row. The
+period that settled dates span, the stay, and in a file sorted by time the rows before and after then decide a row's
+order. If both readings remain possible, the row is open: a guess would be wrong half of the time.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from unmet.arrays import Booleans, Floats
 __all__ = ["follow_no_pattern", "row_by_row"]
 
 LEAST_MISFITS = 3
-MOST_MISFITS = 0.05  # of the settled dates: more are no slips
-EDGE_DAYS = 12  # settled dates have days above 12, so the period may go on for so long at either end
+MOST_MISFITS = 0.05  # share of the settled dates: more are not typing errors
+EDGE_DAYS = 12  # settled dates have days above 12, so the period may extend this far at either end
 CROSSED = 3.0  # nats: start and end of one row in two orders
 IMPOSSIBLE = 8.0
 OPEN = 3.0
@@ -28,7 +28,7 @@ DayNumbers = NDArray[np.int32]
 
 
 def follow_no_pattern(chosen: list[Booleans], dates: list[DayNumbers], no_day: int) -> bool:
-    """Whether the orders chosen for rows say nothing about the settled dates in them.
+    """Whether the orders chosen for rows are unrelated to the settled dates in them.
 
     Args:
         chosen: of each column and row, whether the day comes first by the pattern that was found.
@@ -42,14 +42,14 @@ def follow_no_pattern(chosen: list[Booleans], dates: list[DayNumbers], no_day: i
             settled = ((days[:, 0] == no_day) != (days[:, 1] == no_day)) & (days[:, 2] == form)
             both = 2 * day_first[settled] + (days[settled, 1] == no_day)
             counts += np.bincount(both, minlength=4).reshape(2, 2)
-        # A spreadsheet that rewrote what it could read leaves settled dates that all contradict the others.
+        # After a spreadsheet rewrote what it could parse, all settled dates contradict the others.
         misfits += int(counts.min(axis=1).sum())
         total += int(counts.sum())
     return misfits >= LEAST_MISFITS and misfits > MOST_MISFITS * total
 
 
 def row_by_row(start: DayNumbers, end: DayNumbers, no_day: int) -> tuple[Booleans, Booleans, Booleans]:
-    """Of each row, whether the day comes first in its start and in its end, and whether that is open."""
+    """For each row: whether the day comes first in its start and in its end, and whether that is undecided."""
     known = _known(start, no_day)
     settled = np.concatenate([known[known != no_day], (only := _known(end, no_day))[only != no_day]])
     period = (int(settled.min()) - EDGE_DAYS, int(settled.max()) + EDGE_DAYS)
@@ -81,7 +81,7 @@ def _known(dates: DayNumbers, no_day: int) -> DayNumbers:
 def _cost(
     start: DayNumbers, end: DayNumbers, first: bool, second: bool, period: tuple[int, int], no_day: int
 ) -> Floats:
-    """Cost [nats] of reading all rows so: days outside the period, and stays that are long or cannot be."""
+    """Cost [nats] of reading all rows this way: days outside the period, and long or impossible stays."""
     starts, ends = _day(start, first, no_day).astype(np.int64), _day(end, second, no_day).astype(np.int64)
     cost = np.zeros(len(starts))
     for days in (starts, ends):
@@ -111,7 +111,7 @@ def _nearness(known: DayNumbers, no_day: int) -> float:
 
 
 def _neighbours(days: DayNumbers, no_day: int) -> tuple[DayNumbers, DayNumbers]:
-    """The known day of the row before, and of the row after; further ones where those are open."""
+    """The known day of the row before and of the row after; of the next known rows if those are open."""
     place = np.arange(len(days))
     before = np.maximum.accumulate(np.where(days == no_day, -1, place))
     after = np.minimum.accumulate(np.where(days == no_day, len(days), place)[::-1])[::-1]
@@ -127,7 +127,7 @@ def _step_cost(other: DayNumbers, starts: DayNumbers, near: float, period: tuple
 
 
 def _best(cost: Floats, starts: DayNumbers, ends: DayNumbers) -> tuple[NDArray[np.int64], Booleans]:
-    """The cheapest combination of each row, and whether one with other days costs hardly more."""
+    """The cheapest combination for each row, and whether one with other days costs hardly more."""
     best = cost.argmin(axis=1)
     rows = np.arange(len(cost))
     same = (starts == starts[rows, best][:, None]) & (ends == ends[rows, best][:, None])

@@ -1,7 +1,7 @@
-"""An operator's files in, clean sessions and stations out.
+"""Read an operator's files into clean sessions and stations.
 
-Rows in = sessions + restarts joined to them + rows set aside, always; every row set aside says where it was, what it
-held and why.
+Rows in = sessions + restarts joined to them + rows set aside. Every row set aside is listed with its place, its value
+and the reason.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class Records:
     rejected_stations: pl.DataFrame  # rows of station tables set aside: the same columns
     counts: dict[str, int]
     formats: dict[str, str]  # file -> name of its format
-    time_zone: str  # of the clocks at the stations, as far as the records know it
-    notes: list[str] = field(default_factory=list)  # sentences on what had to be assumed
+    time_zone: str  # local time zone of the stations, if the records tell it; else UTC
+    notes: list[str] = field(default_factory=list)  # sentences about assumptions
     readings: dict[str, list[str]] = field(default_factory=dict)  # file -> how its cells were read, on what evidence
     readings_in_short: list[str] = field(default_factory=list)  # the same of all files, one sentence for each kind
     frame_type: str = POLARS  # library of the data frames that came in
@@ -105,14 +105,14 @@ def read_sessions(
     Args:
         paths: one or several files, folders, patterns such as `2024-*.csv`, or data frames (pandas, Polars, Arrow); a
             folder stands for the tables in it, a workbook for its sheets.
-        format: the format of all files; `auto` finds it out for each.
-        mapping: what the user says about columns; it overrides what a format says.
+        format: the format of all files; `auto` detects it for each.
+        mapping: which columns hold what; overrides the format's mapping.
         stations: a table of stations (a file or a frame); sessions at other stations are then set aside.
         now: sessions that start more than a day later are set aside.
-        join_minutes: sessions that a user starts again within so many minutes are joined to the first; 0: never.
-        station_mapping: which columns of `stations` hold what, as {"station_id": "Site"}.
-        crs: grid of the positions in `stations`, such as EPSG:2056, where they are not degrees.
-        time_zone: zone of times without one, where neither the mapping nor the format says it.
+        join_minutes: sessions that a user restarts within this many minutes are joined to the first; 0: never.
+        station_mapping: which columns of `stations` hold what, such as {"station_id": "Site"}.
+        crs: coordinate system of the positions in `stations` if they are not degrees, such as EPSG:2056.
+        time_zone: zone of times without one, if neither the mapping nor the format gives it.
         since: sessions that start earlier are set aside.
         until: sessions that start then or later are set aside.
         progress: called with the number of files read so far, and of all.
@@ -163,7 +163,7 @@ def _file_of(source: RecordSource) -> str:
 
 
 class _Pile:
-    """What has been read so far."""
+    """The files read so far."""
 
     def __init__(self) -> None:
         self.parts: list[pl.DataFrame] = []
@@ -179,7 +179,7 @@ class _Pile:
         self.findings: list[tuple[Finding, int]] = []  # and of how many files
 
     def add(self, batch: Batch) -> None:
-        """What some files hold."""
+        """Add the contents of some files."""
         one, names = batch.one, [source.name for source in batch.sources]
         for key, rows in one.counts.items():
             self.counts[key] += rows
@@ -192,7 +192,7 @@ class _Pile:
         if one.outages is not None:
             self.outages.append(one.outages.select(list(OUTAGES)))
         if one.stations is not None:
-            # A file of stations knows them better than one of sessions.
+            # A file of stations describes them better than one of sessions.
             self.stations.insert(0 if one.sessions is None else len(self.stations), (names[0], one.stations))
         if one.sessions is None:
             self.odd_stations.append(batch.rejected.cast(pl.Schema(_REJECTED)))
@@ -226,7 +226,7 @@ class _Pile:
             notes += clock_notes(sessions)
         if 0 < sessions.height < FEW_SESSIONS:
             some = "is only 1 session" if sessions.height == 1 else f"are only {sessions.height} sessions"
-            notes.append(f"There {some}, too few for estimates that mean anything.")
+            notes.append(f"There {some}, too few for meaningful estimates.")
         where = str(given) if isinstance(given, str | Path) else "The stations"
         if table is not None:
             stations, odd = table.kept, _in_file(table.rejected, where)
@@ -263,7 +263,7 @@ class _Pile:
 
 
 def _told_once(notes: dict[str, list[str]]) -> list[str]:
-    """Sentences with the files that they are about; what differs from file to file only by numbers is said once."""
+    """Sentences with the files that they concern; sentences that differ only in numbers are merged."""
     alike: dict[str, list[tuple[str, str]]] = {}
     for note, names in notes.items():
         alike.setdefault(re.sub(r"\d[\d,.]*", "#", note), []).extend((name, note) for name in names)
@@ -328,7 +328,7 @@ def _finish(frame: pl.DataFrame, names: list[str], counts: dict[str, int]) -> pl
 
 
 def _all_stations(found: list[tuple[str, pl.DataFrame]], sessions: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The stations that came with the sessions and those only seen in them; and rows of stations set aside."""
+    """Stations listed in the files and those named only by sessions; and rejected rows of stations."""
     kept = [check_stations(pl.DataFrame(schema={"station_id": pl.String})).kept]
     rejected = [pl.DataFrame(schema=_REJECTED)]
     for name, stations in found:
@@ -337,6 +337,6 @@ def _all_stations(found: list[tuple[str, pl.DataFrame]], sessions: pl.DataFrame)
         rejected.append(_in_file(checked.rejected, name))
     seen = sessions.select(pl.col("station_id").unique().sort())
     both = pl.concat([*kept, seen], how="diagonal")
-    # What one file leaves out of a station, another may say.
+    # One file may have what another lacks about a station.
     known = both.group_by("station_id", maintain_order=True).agg(pl.exclude("station_id").drop_nulls().first())
     return known.select(both.columns), pl.concat(rejected)

@@ -1,4 +1,4 @@
-"""Where records come from: files, folders, patterns, sheets of workbooks, and frames."""
+"""Sources of records: files, folders, patterns, sheets of workbooks, and frames."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def find_sources(given: Iterable[Any] | Any) -> list[RecordSource]:
 
 
 def expand_paths(path: Path) -> list[Path]:
-    """A file as it is; the tables in a folder and the folders in it, or the files that a pattern fits, by name."""
+    """The file itself; the tables in a folder and its subfolders; or the files that match a pattern, by name."""
     if path.is_dir():
         found = sorted(file for file in path.rglob("*") if file.is_file() and _is_table(file))
         if not found:
@@ -55,7 +55,7 @@ def expand_paths(path: Path) -> list[Path]:
     if not path.exists() and glob.has_magic(str(path)):
         found = sorted(Path(file) for file in glob.iglob(str(path), recursive=True) if Path(file).is_file())  # noqa: PTH207
         if not found:
-            raise InputError(f"No file fits {path}: check the pattern.")
+            raise InputError(f"No file matches {path}: check the pattern.")
         return found
     return [path]
 

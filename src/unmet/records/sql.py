@@ -1,4 +1,4 @@
-"""Rows of a PostgreSQL or SQLite database, read and never written."""
+"""Read-only queries of a PostgreSQL or SQLite database."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _OPTION = re.compile(r"(?P<before>[?&](?:ssl)?password=)(?P<password>[^&]*)", re
 
 
 def read_sql(url: str, query: str) -> pl.DataFrame:
-    """The rows that a query gives, from `postgresql://user@host/database` or `sqlite:///file`.
+    """The rows that a query returns, from `postgresql://user@host/database` or `sqlite:///file`.
 
-    Times with a zone come in UTC, decimals as floats, and what a table has no type for as text. Nothing can be changed:
-    the transaction, or the file, is open for reading only.
+    Times with a zone are converted to UTC, decimals to floats, and other types to text. Nothing can be changed:
+    the transaction, or the file, is opened for reading only.
     """
     if not _READS.match(query):
         raise InputError("The query does not read rows: give one that begins with `select` or `with`.")
@@ -50,7 +50,7 @@ def read_sql(url: str, query: str) -> pl.DataFrame:
         with engine.connect() as connection:
             remedy = "check the query"
             reading = {"postgresql_readonly": True} if engine.dialect.name == "postgresql" else {}
-            # A percent sign or a colon of the query is its own, not the place of a parameter.
+            # Percent signs and colons of the query are literal, not parameters.
             connection = connection.execution_options(no_parameters=True, yield_per=_BATCH, **reading)
             with connection.exec_driver_sql(query) as result:
                 names = list(result.keys())
@@ -66,7 +66,7 @@ def read_sql(url: str, query: str) -> pl.DataFrame:
 
 
 def masked_url(url: str) -> str:
-    """A database's URL without the password, to be shown; of a malformed one, nothing that could be a password."""
+    """A database's URL without anything that could be a password, for messages."""
     shown = _OPTION.sub(r"\g<before>***", url)
     if _USER.match(shown):
         return _USER.sub(r"\g<before>***\g<after>", shown)
@@ -90,7 +90,7 @@ def _engine(text: str) -> Engine:
         raise InputError(f"{shown} is not the URL of a database: give it as {example}.") from None
     backend = url.get_backend_name()
     if backend not in ("postgresql", "sqlite"):
-        raise InputError(f"{shown} is no database that can be read here: give a postgresql:// or sqlite:/// URL.")
+        raise InputError(f"{shown} is not a supported database: give a postgresql:// or sqlite:/// URL.")
     if backend == "sqlite":
         return _sqlite(url)
     patience = {} if "connect_timeout" in url.query else {"connect_timeout": _TIMEOUT_SECONDS}
@@ -119,7 +119,7 @@ def _check_names(names: list[str]) -> None:
 
 
 def _reason(error: Exception, url: str) -> str:
-    """What the database says, on one line and without the password."""
+    """The database's error message, on one line and without the password."""
     lines = str(getattr(error, "orig", None) or error).strip().splitlines()
     reason = lines[0].strip().rstrip(".") if lines else type(error).__name__
     for found in (*_USER.finditer(url), *_OPTION.finditer(url)):
@@ -161,7 +161,7 @@ def _text(value: Any) -> str | None:
 
 
 def _joined(frames: list[pl.DataFrame]) -> pl.DataFrame:
-    """The batches one after the other, each column in a type that all of them can have."""
+    """The batches concatenated, each column in a type that fits all of them."""
     types = pl.Schema()
     for name in frames[0].columns:
         found = {frame.schema[name] for frame in frames} - {pl.Null()}

@@ -30,7 +30,7 @@ _SHOWN = 20
 
 
 def known_columns(frame: pl.DataFrame, table: Table, more: Collection[str] = ()) -> dict[str, str]:
-    """Columns of the table that the frame has under a name that is known, as {"lat": "Latitude"}."""
+    """Columns of the table that the frame has under a known name, such as {"lat": "Latitude"}."""
     spelled = {column.strip().lower(): column for column in frame.columns}
     found = {}
     for column in table.columns:
@@ -41,7 +41,7 @@ def known_columns(frame: pl.DataFrame, table: Table, more: Collection[str] = ())
 
 
 def guess_station_columns(frame: pl.DataFrame, known: dict[str, str]) -> dict[str, str]:
-    """What the other columns may hold, by their names and values: {"lat": "Breite", "plugs": "Anzahl LP"}."""
+    """Guesses for the other columns, by names and values: {"lat": "Breite", "plugs": "Anzahl LP"}."""
     free = [column for column in frame.columns if column != LINE and column.strip() and column not in known.values()]
     guesses: dict[str, str] = {}
     for entry, words in _WORDS.items():
@@ -83,12 +83,12 @@ def _could_be(entry: str, cells: pl.Series) -> bool:
 
 
 def station_hints(guesses: dict[str, str]) -> str:
-    """The guesses as options."""
+    """The guesses as options of the command line."""
     return " ".join(f"--map-stations {quoted(f'{entry}={column}')}" for entry, column in guesses.items())
 
 
 def unused_note(frame: pl.DataFrame, known: dict[str, str], name: str) -> str | None:
-    """A sentence on columns that were not used although they look like something that is wanted."""
+    """A sentence about unused columns, with guesses at what they hold."""
     guesses = {entry: c for entry, c in guess_station_columns(frame, known).items() if entry != "station_id"}
     wanted = {"lat", "lon", "plugs", "power_kw"}
     if not wanted & set(guesses) and wanted & set(known):
@@ -103,7 +103,7 @@ def unused_note(frame: pl.DataFrame, known: dict[str, str], name: str) -> str | 
 
 
 def looks_like_stations(frame: pl.DataFrame, table: Table) -> bool:
-    """Whether a table has a row for each station: an id that hardly repeats or no times, and a position or the like."""
+    """Whether a table has one row per station: an id that hardly repeats or no times, and a position or the like."""
     known = known_columns(frame, table, ("x", "y"))
     about = known | guess_station_columns(frame, known)
     if "station_id" not in about or not {"lat", "lon", "plugs", "power_kw", "x"} & set(about):

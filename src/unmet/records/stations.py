@@ -1,4 +1,4 @@
-"""The gate of an operator's table of stations: only the id is needed, and what is not known stays empty."""
+"""Validation of an operator's table of stations. Only the id is required; unknown values stay empty."""
 
 from __future__ import annotations
 
@@ -84,11 +84,11 @@ _TYPES = {"text": pl.String, "number": pl.Float64, "integer": pl.Int32, "time": 
 def check_stations(
     source: Any, crs: str | None = None, mapping: Mapping[str, str] | None = None, name: str | None = None
 ) -> Checked:
-    """Stations of a file or frame, one row an id; columns that are not there are empty.
+    """Stations of a file or frame, one row per id; missing columns are empty.
 
-    Positions in metres are converted to degrees; `crs` says of which grid, where their range does not. `mapping` says
-    which columns hold what, as {"station_id": "Site"}; an id may be made of several, "CP ID+Connector". Sentences speak
-    of a frame by its `name`.
+    Positions in metres are converted to degrees; `crs` names the grid if their range does not. `mapping` gives the
+    columns, such as {"station_id": "Site"}; an id may join several, "CP ID+Connector". `name` is used in sentences
+    about a frame.
     """
     if isinstance(source, str | Path):
         name = str(source)
@@ -106,7 +106,7 @@ def check_stations(
     notes += [unused] if unused else []
     rules = (RowRule("station_id", pl.col("station_id").is_first_distinct(), "is the id of an earlier station"),)
     checked = check_table(frame, STATIONS, rules)
-    # A station of which another cell cannot be used is still a station: it keeps its id, and the cell is listed.
+    # A station with an unusable cell is still a station: it keeps its id, and the cell is listed.
     rows = checked.rejected.filter(pl.col("column") != "station_id")["line"].cast(pl.Int64) - 1
     again = _without_odd_cells(frame[rows.to_list()])
     again = again.filter(pl.col("station_id").is_first_distinct()).join(checked.kept, on="station_id", how="anti")
@@ -139,7 +139,7 @@ def _no_id(frame: pl.DataFrame, known: dict[str, str], name: str) -> str:
 
 
 def _with_points(frame: pl.DataFrame) -> pl.DataFrame:
-    """Decimal commas in columns of numbers as points, and powers such as `22 kW` or `7400 W` as numbers of kW."""
+    """Decimal commas replaced by points, and powers such as `22 kW` or `7400 W` converted to kW."""
     names = {alias for c in STATIONS.columns if c.kind == "number" for alias in (c.name, *c.aliases)}
     texts = [c for c, dtype in frame.schema.items() if dtype == pl.String and c.strip().lower() in names]
     powers = {"power_kw", *next(c.aliases for c in STATIONS.columns if c.name == "power_kw")}
@@ -154,7 +154,7 @@ def _with_points(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _without_odd_cells(frame: pl.DataFrame) -> pl.DataFrame:
-    """Stations without the cells that cannot be used: what else is known of them stays."""
+    """Stations without their unusable cells."""
     checked = check_table(frame, STATIONS)
     kept = [checked.kept]
     for (name,), odd in checked.rejected.filter(pl.col("column") != "station_id").group_by(
@@ -170,7 +170,7 @@ def _without_odd_cells(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _mapped(frame: pl.DataFrame, mapping: Mapping[str, str], name: str) -> pl.DataFrame:
-    """The frame with columns under the names that the user gave them."""
+    """The frame with columns renamed as the user's mapping says."""
     known = [column.name for column in STATIONS.columns]
     there = ", ".join(frame.columns)[:1000]
     for entry, value in mapping.items():

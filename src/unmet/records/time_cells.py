@@ -1,4 +1,4 @@
-"""Cells that hold times: those of several columns as one, and those that a spreadsheet changed."""
+"""Cells of times: several columns joined into one, and dates that a spreadsheet rewrote."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ def _blank_to_null(cells: pl.Series) -> pl.Series:
 
 
 def turned_back(wall: pl.Series, texts: pl.Series) -> pl.Series | None:
-    """Times [ms] whose day and month a spreadsheet exchanged, turned back; None where it did not.
+    """Times [ms] whose day and month a spreadsheet swapped, swapped back; None if it did not.
 
-    It took dates for its own although their day and month were the other way round, and left the others as text. So all
-    its dates are within the first twelve days of months, and all texts have a part above 12.
+    It parsed dates in its own order although theirs was the other, and left the rest as text. So all
+    parsed dates lie within the first twelve days of months, and all texts have a part above 12.
     """
     times = wall.cast(pl.Datetime("ms"))
     dates, settled = times.drop_nulls(), texts.drop_nulls().str.contains(_SETTLED)
@@ -67,11 +67,11 @@ def turned_back(wall: pl.Series, texts: pl.Series) -> pl.Series | None:
 
 
 def with_years_first(columns: Sequence[pl.Series], unread: Sequence[pl.Series]) -> tuple[list[pl.Series], str | None]:
-    """Dates as 2023-31-01 or 23-01-31 rewritten as 2023-01-31, and a sentence; None where there are none such.
+    """Dates such as 2023-31-01 or 23-01-31 rewritten as 2023-01-31, and a sentence; None if there are none.
 
     Args:
         columns: starts and ends as written.
-        unread: those of their texts that are not plain ISO dates.
+        unread: their texts that are not plain ISO dates.
     """
     texts = [column for column in columns if column.dtype == pl.String]
     if sum(int(column.str.contains(_YEAR_DAY_MONTH).sum()) for column in unread) >= LEAST_CELLS:

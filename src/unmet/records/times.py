@@ -1,9 +1,9 @@
 """Times as operators write them, into UTC.
 
 Text is read column by column: ISO 8601, day-first and month-first dates, AM and PM, month names, HTTP and JavaScript
-dates, seconds or milliseconds since 1970. A time with an offset is certain; one without is local time of a zone. Two
-rules for local times: the hour that happens twice is the earlier one, unless the end would then come before the start;
-an hour that does not exist is read an hour later.
+dates, seconds or milliseconds since 1970. A time with an offset is unambiguous; one without is local time. Two
+rules for local times: of the hour that occurs twice the earlier is meant, unless the end would precede the start;
+a time that does not exist is read an hour later.
 """
 
 from __future__ import annotations
@@ -50,21 +50,21 @@ _BY_HOURS = {  # east of Greenwich; of several meanings of an abbreviation, the 
 ZONES = {name: round(hours * 60) for hours, names in _BY_HOURS.items() for name in names.split()}
 """Abbreviations of zones, and their minutes east of Greenwich."""
 _MINUTE, _HOUR = 60_000, 3_600_000
-_FIRST, _LAST = -30_610_224_000_000, 253_402_300_799_999  # the years 1000 to 9999: "18" is no year
+_FIRST, _LAST = -30_610_224_000_000, 253_402_300_799_999  # the years 1000 to 9999: "18" is not a year
 _COMPACT = ((200_001_010_000, 209_912_312_359), (20_000_101_000_000, 20_991_231_235_959))  # 202401312359(59)
 _OFFSET = r":\d\d(?:[.,]\d+)?\s*[+-]\d\d(?::?\d\d)?$"
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedTimes:
-    """A column of times in milliseconds since 1970: UTC where the offset is known, else as the wall shows it."""
+    """A column of times in milliseconds since 1970: in UTC if the offset is known, else local wall-clock time."""
 
     utc: pl.Series  # Int64, null where unknown
     wall: pl.Series  # Int64, null where `utc` is known or nothing could be read
-    is_open: pl.Series | None = None  # Boolean: whether day and month of the row cannot be told apart
+    is_open: pl.Series | None = None  # Boolean: whether day and month of the row are ambiguous
 
 
-_Quick = tuple[ParsedTimes, pl.Series | None]  # what was read already, and the texts that were not
+_Quick = tuple[ParsedTimes, pl.Series | None]  # the times read so far, and the remaining texts
 
 
 def read_times(
@@ -72,8 +72,8 @@ def read_times(
 ) -> tuple[list[ParsedTimes], list[Finding], list[str]]:
     """Read the time columns of one file: starts, ends, and further ones.
 
-    The order of day and month is `day_first` where that is given; else it is found out from the rows, cell by cell, and
-    `suggested` is what their format says. Returns the clocks, what was decided, and sentences for the user.
+    The order of day and month is `day_first` if given; else it is inferred from the rows, cell by cell, and
+    `suggested` is the order of their format. Returns the times, what was decided, and sentences for the user.
     """
     quick = [_read_quickly(column) for column in columns]
     years_first, note = with_years_first(columns, [texts for _, texts in quick if texts is not None])
@@ -101,14 +101,14 @@ def read_times(
 def _turn_all_back(
     quick: list[tuple[ParsedTimes, pl.Series | None]],
 ) -> tuple[list[tuple[ParsedTimes, pl.Series | None]], str | None]:
-    """Walls whose days and months a spreadsheet exchanged, turned back; and a sentence on how many."""
+    """Local times whose days and months a spreadsheet swapped, swapped back; and a sentence with their number."""
     turned = [(clock, None if texts is None else turned_back(clock.wall, texts)) for clock, texts in quick]
     count = sum(len(wall) - wall.null_count() for _, wall in turned if wall is not None)
     walls = [
         (clock if wall is None else ParsedTimes(clock.utc, wall), texts)
         for (clock, texts), (_, wall) in zip(quick, turned, strict=True)
     ]
-    note = f"{count:,} dates that a spreadsheet had turned (day for month) were turned back." if count else None
+    note = f"{count:,} dates in which a spreadsheet had swapped day and month were swapped back." if count else None
     return walls, note
 
 
@@ -117,7 +117,7 @@ def _no_texts(length: int) -> pl.Series:
 
 
 def _only(texts: pl.Series | None, rows: pl.Series) -> pl.Series | None:
-    """The texts of some rows, null elsewhere; None where there are none."""
+    """The texts of some rows, null elsewhere; None if there are no such rows."""
     if texts is None:
         return None
     if rows.all():
@@ -129,7 +129,7 @@ def _only(texts: pl.Series | None, rows: pl.Series) -> pl.Series | None:
 def to_utc(clock: ParsedTimes, time_zone: str, zones: pl.Series | None = None, *, later: bool = False) -> pl.Series:
     """Milliseconds since 1970 in UTC; `zones` are abbreviations, offsets or zone names, and come before `time_zone`.
 
-    Of an hour that happens twice it is the earlier one, or the `later`.
+    Of an hour that occurs twice, the earlier or the `later` one is taken.
     """
     if clock.wall.null_count() == len(clock.wall):
         return clock.utc
@@ -159,7 +159,7 @@ def _localise(wall: pl.Series, zone: str, *, later: bool) -> pl.Series:
 
 
 def read_moment(option: str, text: str | None, time_zone: str | None) -> dt.datetime | None:
-    """The moment that an option names: a day (its first moment) or a time, local where it has no offset."""
+    """The time given to an option: a day (its first moment) or a time, local if it has no offset."""
     if text is None:
         return None
     (clock,), _, _ = read_times(
@@ -204,7 +204,7 @@ def _bounded(millis: pl.Series) -> pl.Series:
 
 
 def _read_quickly(cells: pl.Series) -> tuple[ParsedTimes, pl.Series | None]:
-    """What needs no guessing, and the texts that do (null elsewhere)."""
+    """Times in unambiguous forms, and the other texts (null elsewhere)."""
     nothing = _nulls(len(cells))
     dtype = cells.dtype
     if isinstance(dtype, pl.Datetime):
@@ -231,7 +231,7 @@ _ISO = (
 
 
 def _read_common(clock: ParsedTimes, texts: pl.Series, forms: Sequence[str]) -> tuple[ParsedTimes, pl.Series | None]:
-    """Try forms that a sample of the texts fits; gives what was read, and the texts that were not."""
+    """Parse texts with the forms that fit a sample; returns the times, and the texts left over."""
     utc, wall = clock.utc, clock.wall
     for form in forms:
         sample = texts.drop_nulls().head(100)
@@ -247,7 +247,7 @@ def _read_common(clock: ParsedTimes, texts: pl.Series, forms: Sequence[str]) -> 
 
 
 def _epoch(number: pl.Series) -> pl.Series:
-    """Seconds, milliseconds, micro- or nanoseconds since 1970, told apart by their size."""
+    """Seconds, milli-, micro- or nanoseconds since 1970, distinguished by their size."""
     size = pl.col("n").abs()
     millis = (
         pl.when(size < 1e11)
@@ -274,7 +274,7 @@ def _strptime(text: pl.Series, form: str, certain: bool) -> pl.Series:
 
 
 def _plain(text: pl.Expr) -> pl.Expr:
-    """The many ways to write a time brought nearer to each other: `1-2-2018 09:05:00 PM +01:00`."""
+    """Normalise the many ways to write a time, such as `1-2-2018 09:05:00 PM +01:00`."""
     return (
         text.str.strip_chars()
         .str.replace(r"(?i)\s*Uhr$", "")
@@ -318,7 +318,7 @@ def _read_rest(clock: ParsedTimes, texts: pl.Series | None, day_first: bool) -> 
 
 
 def _numbers(texts: pl.Series) -> pl.Series:
-    """Texts that are numbers; a day and the part of a day, as a spreadsheet's date and time columns, are one."""
+    """Texts that are numbers; a spreadsheet's day and fraction of a day are joined."""
     plain = texts.str.strip_chars().str.replace(r"^(\d{5}),(\d+)$", "${1}.${2}")
     pair = plain.str.extract_groups(r"^(\d{5})(?:\.0)? (0?\.\d+|0)$").struct
     both = pair.field("1").cast(pl.Float64, strict=False) + pair.field("2").cast(pl.Float64, strict=False)

@@ -1,8 +1,8 @@
-"""Whether energies are in kWh or Wh: the unit under which powers are possible.
+"""The unit of energies, kWh or Wh: the one under which powers are plausible.
 
-A column's name or a format suggests the unit. It is dropped where the rows contradict it: energies that no car can
-take in the time it was plugged in, or that are next to nothing. Where rows of both units were put together, the unit
-may change from block to block of rows, or from charger to charger.
+A column's name or a format suggests the unit. It is discarded if the rows contradict it: energies that no car can
+take in the time it was plugged in, or that are close to zero. If rows of both units are mixed, the unit
+may change between blocks of rows, or between chargers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _MANY_IMPOSSIBLE = 0.02  # a file of one unit has fewer
 
 @dataclass(frozen=True, slots=True)
 class EnergyUnit:
-    """What energies are multiplied by."""
+    """The factor from energies as written to kWh."""
 
     factor: float | pl.Series  # one for all, or one for each row
     reading: Finding
@@ -51,7 +51,7 @@ def choose_unit(
         numbers: energies as written, null where unreadable.
         hours: time plugged in, null where unknown.
         suggested: kWh of one unit by the column's name or the format: 1, 0.001 for Wh.
-        is_settled: whether the user gave the factor; then it stays, and the note says where rows contradict it.
+        is_settled: whether the user gave the factor; then it is kept, and a note reports rows that contradict it.
         chargers: ids of each row's charger, from coarse to fine, as station, then station and plug.
     """
     telling = ((numbers > 0) & numbers.is_finite() & (hours > 0)).fill_null(value=False)
@@ -92,7 +92,7 @@ def _reading(factor: float, wrong: int, rows: int) -> Finding:
 
 
 def _for_all(energy: Floats, hours: Floats, suggested: float) -> tuple[float, str | None]:
-    """The unit of most rows, and a sentence where it is not the one that was suggested, or no unit fits."""
+    """The unit of most rows, and a sentence if it is not the suggested one, or no unit fits."""
     share = float(are_impossible(energy * suggested, hours).mean())
     middle = float(np.median(energy) * suggested)
     if share <= 0.5 and not (suggested < 1 and middle < _PLAUSIBLE[0] / 2):
@@ -113,7 +113,7 @@ def _for_all(energy: Floats, hours: Floats, suggested: float) -> tuple[float, st
 
 
 def _mixed(mixed: MixedUnits, telling: pl.Series, charger: pl.Series | None) -> EnergyUnit:
-    """The units of mixed rows; rows that tell nothing go with their charger, or with the row before."""
+    """The units of mixed rows; undecided rows take the unit of their charger, or of the row before."""
     rows, others = int(mixed.are_wh.sum()), int((~mixed.are_wh).sum())
     states = pl.Series([None], dtype=pl.Boolean).new_from_index(0, len(telling))
     states = states.scatter(telling.arg_true(), pl.Series(mixed.are_wh))
@@ -137,7 +137,7 @@ def _count(number: int, thing: str) -> str:
 
 
 def _nothing_note(energy: Floats, hours: Floats, factor: float, chargers: Sequence[pl.Series]) -> str | None:
-    """A sentence on chargers whose energies are next to nothing although others' are not: they may be in kWh.
+    """A sentence about chargers whose energies are close to zero unlike the others': they may be in kWh.
 
     They are not if some would be impossible in kWh: then most of their sessions failed.
     """

@@ -1,10 +1,10 @@
 """Availability feeds: changes of EVSEs' status into stays and outages.
 
-With the status alone nobody knows the energies, but it is still known when each plug was taken and when it was out of
-order, so arrivals, occupancy and exposure are. Stays have an energy of 0.
+Status changes give no energies, but they show when each plug was taken and when it was out of order, so arrivals,
+occupancy and exposure are known. Stays have an energy of 0.
 
 `status-changes` is a table with a row for every change: EVSE, status, time, and perhaps the location. `ocpi-status`,
-which must be asked for by name, reads OCPI Locations for what their EVSEs' status tells.
+which must be requested by name, reads the status of EVSEs in OCPI Locations.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ def _read(head: Head) -> Raw:
 def stays_and_outages(changes: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Stays and outages of changes: LINE, station_id, plug_id, status and at.
 
-    A status holds until the next change of its EVSE. A stay lasts through the statuses of a plug that is taken; one
-    that the feed does not see the end of is open. An outage without an end lasts to the feed's last change.
+    A status holds until the next change of its EVSE. A stay lasts as long as the status is that of a taken plug; one
+    whose end is not in the feed is open. An outage without an end lasts to the feed's last change.
     """
     plug = ["station_id", "plug_id"]
     kind = (
@@ -136,4 +136,4 @@ def _rows(head: Head) -> Iterator[tuple[object, ...]]:
 
 
 STATUS_CHANGES = Format("status-changes", "changes of EVSEs' status (CSV, Excel, Parquet or JSON)", _matches, _read)
-OCPI_STATUS = Format("ocpi-status", "OCPI Locations, for what their EVSEs' status tells", _never, _read_locations)
+OCPI_STATUS = Format("ocpi-status", "OCPI Locations, for the status of their EVSEs", _never, _read_locations)

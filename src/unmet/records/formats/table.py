@@ -1,4 +1,4 @@
-"""A format that is a table with known columns: all it needs is a mapping."""
+"""Formats that are tables with known columns, defined by a mapping."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["table_format"]
 
 
 def table_format(name: str, title: str, columns: tuple[str, ...], mapping: Mapping) -> Format:
-    """A format recognised by its columns, all of which a file must have, and read as they are."""
+    """A format that is recognised by its columns, all of which a file must have."""
 
     def matches(head: Head) -> bool:
         return head.kind != "json" and set(columns) <= set(head.columns)

@@ -1,4 +1,4 @@
-"""Our own table of sessions, as a simulation writes it."""
+"""The package's own table of sessions, as a simulation writes it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _matches(head: Head) -> bool:
 
 def _read(head: Head) -> Raw:
     sessions, rejected = read_table(head)
-    # A simulation writes Parquet; a CSV with these columns is somebody's own.
+    # A simulation writes Parquet; a CSV with these columns has another source.
     return Raw(Mapping(), sessions=sessions, rejected=rejected, are_arrivals=head.kind == "parquet")
 
 
