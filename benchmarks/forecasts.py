@@ -27,7 +27,7 @@ from unmet.estimation.lost_demand import LostDemand
 from unmet.evaluation.compare import HORIZONS, compare
 from unmet.evaluation.evaluate import evaluate
 from unmet.evaluation.measures import bias_percent
-from unmet.evaluation.rivals import PEERS, SIMPLE, Question, Rival
+from unmet.evaluation.rivals import PEERS, SIMPLE, Rival, RivalTask
 from unmet.evaluation.score import score, with_actual
 from unmet.models.direct.climatology import WINDOWS, climatology_mean
 from unmet.models.direct.history import build_history
@@ -97,7 +97,7 @@ def kept_rivals(source: Source, folder: Path | None) -> list[Rival]:
     def keep(rival: Rival) -> Rival:
         path = folder / f"{source.name}-{rival.name}.npz"
 
-        def answer(questions: Sequence[Question]) -> list[np.ndarray]:
+        def answer(questions: Sequence[RivalTask]) -> list[np.ndarray]:
             if not path.is_file():
                 begun = time.process_time()
                 made = rival.answer(questions)
@@ -126,7 +126,7 @@ def answer_by_rivals(source: Source, folder: Path) -> None:
     actual = read_series(panel.table)
     fitted, week = int(round(actual.hours * FITTED, 6)), actual.week(panel.time_zone).astype(np.int64)
     questions = [
-        Question(actual.demand, week, np.arange(fitted, actual.hours), horizon, fitted, np.array(LEVELS))
+        RivalTask(actual.demand, week, np.arange(fitted, actual.hours), horizon, fitted, np.array(LEVELS))
         for horizon in HORIZONS
     ]
     for rival in kept_rivals(source, folder):

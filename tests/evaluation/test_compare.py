@@ -9,7 +9,7 @@ import pytest
 from tests.models.direct.towns import MONDAY, demand_of, panel_of, rates
 from unmet.evaluation.compare import compare
 from unmet.evaluation.measures import coverage_with_zeros, tilted_loss
-from unmet.evaluation.rivals import LAST_WEEK, TABLE, Question
+from unmet.evaluation.rivals import LAST_WEEK, TABLE, RivalTask
 from unmet.evaluation.thinning import GRID, thin_forecast, thin_values
 from unmet.models.quantile_levels import quantile_column
 from unmet.models.series import read_series
@@ -20,7 +20,7 @@ WEEK = 168
 
 def question(demand, horizon):
     hours = np.arange(9 * WEEK, len(demand))
-    return Question(demand, np.arange(len(demand)) % WEEK, hours, horizon, 9 * WEEK, np.array(LEVELS))
+    return RivalTask(demand, np.arange(len(demand)) % WEEK, hours, horizon, 9 * WEEK, np.array(LEVELS))
 
 
 @pytest.fixture(scope="module")

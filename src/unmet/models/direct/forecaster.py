@@ -133,7 +133,7 @@ class DirectForecaster(Forecaster):
         self.scale_ = np.where(largest > 0, largest, 1.0)
         full = with_lost(series)
         self.country_ = self.country or given.country or _known_country(self.time_zone_)
-        self.sunday_shares_ = self._learn_free_days(full, fit_hours) if used else {}
+        self.sunday_shares_ = _learned_free_days(full, fit_hours, self.time_zone_, self.country_) if used else {}
         history = self._history(full, session_energy(full.target[:fit_hours]), fit_hours)
         levels = np.array(checked_levels(self.levels))
         energy = session_energy(full.target[:fit_hours])
@@ -282,13 +282,6 @@ class DirectForecaster(Forecaster):
         share = np.array([share_of.get(day, 0.0) for day in days])
         return plain, np.where(share > 0, SUNDAY * 24 + plain % 24, plain), share
 
-    def _learn_free_days(self, series: PanelSeries, hours: int) -> dict[str, float]:
-        """How much of a Sunday each kind of free day was in the first hours of a series."""
-        dates = local_days(series.times(), self.time_zone_)[:hours]
-        days, place = np.unique(np.array(dates, dtype="datetime64[D]"), return_inverse=True)
-        total = np.asarray(np.bincount(place, np.nansum(series.target[:hours], axis=1)), dtype=np.float64)
-        return sunday_shares(total, days.tolist(), free_days(days.tolist(), self.country_))
-
     def _before(self, series: PanelSeries, history: HourlyHistory, until: int) -> Before:
         """What members expected of the last hours before `until`, and what came."""
         first = max(until - WINDOW, 0)
@@ -381,3 +374,11 @@ def _known_country(time_zone: str) -> str | None:
 def _finite_mean(values: Floats) -> float:
     finite = values[np.isfinite(values)]
     return float(finite.mean()) if len(finite) else 0.0
+
+
+def _learned_free_days(series: PanelSeries, hours: int, time_zone: str, country: str | None) -> dict[str, float]:
+    """How close to a Sunday each kind of free day was in the first hours of a series, from 0 (weekday) to 1."""
+    dates = local_days(series.times(), time_zone)[:hours]
+    days, place = np.unique(np.array(dates, dtype="datetime64[D]"), return_inverse=True)
+    total = np.asarray(np.bincount(place, np.nansum(series.target[:hours], axis=1)), dtype=np.float64)
+    return sunday_shares(total, days.tolist(), free_days(days.tolist(), country))
