@@ -11,14 +11,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unmet.arrays import Floats, Integers
-from unmet.demand.calendar import knows_holidays
 from unmet.errors import InputError
 from unmet.frames import Frame, to_frame_type
 from unmet.models.direct import DIRECT
 from unmet.models.direct.conditional import WINDOW
 from unmet.models.direct.engine import LEAST_HOURS, STRIDE, WEEK, Before, Engine, fit_engine, session_energy
 from unmet.models.direct.features import band_of, bands
-from unmet.models.direct.free_days import SUNDAY, free_days, local_days, sunday_shares
+from unmet.models.direct.free_days import SUNDAY, free_days, known_country, learned_free_days, local_days
 from unmet.models.direct.history import HourlyHistory, build_history
 from unmet.models.direct.member import Member
 from unmet.models.direct.notes import direct_notes
@@ -28,7 +27,6 @@ from unmet.models.direct.trees import Trees
 from unmet.models.forecaster import Forecaster, Split, long_frame
 from unmet.models.quantile_levels import LEVELS, checked_levels
 from unmet.models.series import HOUR, PanelSeries, read_ahead, read_positions, read_series, with_lost
-from unmet.zones import country_of_zone
 
 __all__ = ["MEMBERS", "DirectForecaster"]
 
@@ -132,8 +130,8 @@ class DirectForecaster(Forecaster):
         largest = np.nan_to_num(series.demand[:fit_hours]).max(axis=0, initial=0.0)
         self.scale_ = np.where(largest > 0, largest, 1.0)
         full = with_lost(series)
-        self.country_ = self.country or given.country or _known_country(self.time_zone_)
-        self.sunday_shares_ = _learned_free_days(full, fit_hours, self.time_zone_, self.country_) if used else {}
+        self.country_ = self.country or given.country or known_country(self.time_zone_)
+        self.sunday_shares_ = learned_free_days(full, fit_hours, self.time_zone_, self.country_) if used else {}
         history = self._history(full, session_energy(full.target[:fit_hours]), fit_hours)
         levels = np.array(checked_levels(self.levels))
         energy = session_energy(full.target[:fit_hours])
@@ -365,20 +363,6 @@ def _weekly(origin: Integers, seen: int) -> Iterator[tuple[int, NDArray[np.bool_
         yield seen + int(number) * WEEK, week == number
 
 
-def _known_country(time_zone: str) -> str | None:
-    """The country of a time zone, if its holidays are known."""
-    found = country_of_zone(time_zone)
-    return found if found and knows_holidays(found) else None
-
-
 def _finite_mean(values: Floats) -> float:
     finite = values[np.isfinite(values)]
     return float(finite.mean()) if len(finite) else 0.0
-
-
-def _learned_free_days(series: PanelSeries, hours: int, time_zone: str, country: str | None) -> dict[str, float]:
-    """How close to a Sunday each kind of free day was in the first hours of a series, from 0 (weekday) to 1."""
-    dates = local_days(series.times(), time_zone)[:hours]
-    days, place = np.unique(np.array(dates, dtype="datetime64[D]"), return_inverse=True)
-    total = np.asarray(np.bincount(place, np.nansum(series.target[:hours], axis=1)), dtype=np.float64)
-    return sunday_shares(total, days.tolist(), free_days(days.tolist(), country))

@@ -14,9 +14,11 @@ import numpy as np
 import polars as pl
 
 from unmet.arrays import Floats
-from unmet.demand.calendar import public_holidays
+from unmet.demand.calendar import knows_holidays, public_holidays
+from unmet.models.series import PanelSeries
+from unmet.zones import country_of_zone
 
-__all__ = ["FREE_DAYS", "SUNDAY", "free_days", "local_days", "sunday_shares"]
+__all__ = ["FREE_DAYS", "SUNDAY", "free_days", "known_country", "learned_free_days", "local_days", "sunday_shares"]
 
 
 FREE_DAYS = ("public holidays", "24 to 31 December")
@@ -74,3 +76,17 @@ def sunday_shares(demand: Floats, days: Sequence[dt.date], free: dict[str, set[d
 def local_days(times: pl.Series, time_zone: str) -> list[dt.date]:
     """Local date of each hour."""
     return times.dt.convert_time_zone(time_zone).dt.date().to_list()
+
+
+def known_country(time_zone: str) -> str | None:
+    """The country of a time zone, if its holidays are known."""
+    found = country_of_zone(time_zone)
+    return found if found and knows_holidays(found) else None
+
+
+def learned_free_days(series: PanelSeries, hours: int, time_zone: str, country: str | None) -> dict[str, float]:
+    """How close to a Sunday each kind of free day was in the first hours of a series, from 0 (weekday) to 1."""
+    dates = local_days(series.times(), time_zone)[:hours]
+    days, place = np.unique(np.array(dates, dtype="datetime64[D]"), return_inverse=True)
+    total = np.asarray(np.bincount(place, np.nansum(series.target[:hours], axis=1)), dtype=np.float64)
+    return sunday_shares(total, days.tolist(), free_days(days.tolist(), country))
