@@ -1,1 +1,1 @@
-"""The city: where cars drive and where they could charge."""
+"""Cities: the trips of cars, and the stations where they could charge."""

@@ -1,4 +1,4 @@
-"""The city of a study: its trips, stations and number of cars, built in or from one's own files."""
+"""The city of a study: its trips, stations and number of cars, built in or from the user's files."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ __all__ = ["City", "build_city", "built_in_trips"]
 
 @dataclass(frozen=True, slots=True)
 class City:
-    """Trips and stations that passed their gates. `cars` is what a penetration is a share of."""
+    """Valid trips and stations. A penetration is a share of `cars`."""
 
     trips: pl.DataFrame
     stations: pl.DataFrame
     cars: int
     time_zone: str
     rejected: pl.DataFrame  # table, line, column, value, reason
-    filled: dict[str, int]  # station cells that took a default, by column
-    is_built_in: bool = False  # trips and stations both: then the paper's numbers mean something beside ours
-    zone_assumed: bool = False  # nobody said what the clocks of the city show
+    filled: dict[str, int]  # empty cells of stations filled with a default, by column
+    is_built_in: bool = False  # both trips and stations: only then are results comparable with the paper's
+    zone_assumed: bool = False  # no time zone was given
 
     @property
     def period(self) -> tuple[dt.datetime, dt.datetime]:
-        """The days in UTC on which there are trips: midnight before the first, midnight after the last."""
+        """The period of the trips in UTC: from midnight before the first to midnight after the last."""
         first, last = self.trips.select(
             pl.col("start_time").min().dt.truncate("1d"), pl.col("end_time").max().dt.truncate("1d").dt.offset_by("1d")
         ).row(0)
         return first, last
 
     def notes(self) -> list[str]:
-        """What was assumed, and what looks like a mistake, a sentence each."""
+        """Sentences about assumptions and likely mistakes."""
         default = {column.name: column.default for column in STATIONS.columns}
         notes = [
             f"{cells:,} of {self.stations.height:,} stations have no {column}: {default[column]:g} was taken."
@@ -54,9 +54,7 @@ class City:
             if cells
         ]
         if self.zone_assumed:
-            notes.append(
-                "Hours of the day are UTC, because nobody gave the city's time zone: give it with --time-zone."
-            )
+            notes.append("Hours of the day are in UTC because no time zone was given: give it with --time-zone.")
         first, last = self.period
         days, used = (last - first).days, self.trips["start_time"].dt.date().n_unique()
         if days > 60 and used < 0.2 * days:
@@ -83,12 +81,12 @@ def build_city(
     mapped: Mapping[str, str] | None = None,
     mapped_stations: Mapping[str, str] | None = None,
 ) -> City:
-    """The built-in city, or one's own trips and stations (frames or files) in its place.
+    """The built-in city, or a city of the user's trips and stations (frames or files).
 
     `cars` is the number of cars that a penetration refers to: by default those of greater Copenhagen for the built-in
-    trips, and the vehicles in the table for one's own. `time_zone` is that of the clocks in the city: that of
-    Copenhagen for the built-in trips, UTC for one's own unless it is given. `mapped` and `mapped_stations` say which
-    column of the tables holds what, as {"vehicle_id": "car"}.
+    trips, and the vehicles in the table for other trips. `time_zone` is the local one: that of
+    Copenhagen for the built-in trips, UTC for other trips unless given. `mapped` and `mapped_stations` say which
+    column of the tables holds what, such as {"vehicle_id": "car"}.
     """
     zone = checked_zone(time_zone or (TIME_ZONE if trips is None else "UTC"))
     zone_assumed = time_zone is None and trips is not None
@@ -140,5 +138,5 @@ def built_in_trips(seed: int) -> pl.DataFrame:
         with atomic_file(path) as draft:
             made.write_parquet(draft)
     except (OSError, InputError):
-        pass  # without a cache the next run takes a few seconds longer, which is no reason to fail this one
+        pass  # without a cache the next run only takes a few seconds longer
     return made

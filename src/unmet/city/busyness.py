@@ -1,4 +1,4 @@
-"""Busyness: no two days, weeks or places are alike, as in real records.
+"""Busyness: days, weeks and places differ, as in real records.
 
 Session records vary between days more than chance and the weekday explain: the standard deviation of a city-day's
 factor is 10 to 23 % in five of six public sets and 3 % in the other, that of a station-day's up to 28 %, where plugs do
@@ -30,7 +30,7 @@ def draw_busyness(
     """Draw the factors of a period.
 
     Args:
-        rng: source of chance.
+        rng: random number generator.
         days: length of the period.
         places: number of places.
         city_day: standard deviation of the logarithm of a day's factor in the whole city.

@@ -29,9 +29,9 @@ def write_trips(
     overwrite: bool,
     on_progress: Callable[[int], None] | None = None,
 ) -> tuple[dict[str, Any], pl.DataFrame]:
-    """Write trips to a Parquet or CSV file, and points that could not be used beside it; give summary and those.
+    """Write trips to a Parquet or CSV file, and rejected points beside it. Returns the summary and the rejected points.
 
-    `on_progress` is told the number of points read so far.
+    `on_progress` is called with the number of points read so far.
     """
     aside = out.with_name(f"{out.stem}.rejected.parquet")
     _may_write(overwrite, out, aside)
@@ -76,7 +76,7 @@ class MatsimSource(NamedTuple):
 def write_matsim(
     out: Path, source: MatsimSource, day: MatsimDay, *, overwrite: bool
 ) -> tuple[dict[str, Any], pl.DataFrame]:
-    """Write the trips of a MATSim scenario, and its chargers as stations beside them; give summary and rejects."""
+    """Write the trips of a MATSim scenario, and its chargers as stations. Returns the summary and rejected legs."""
     aside = out.with_name(f"{out.stem}.rejected.parquet")
     places = out.with_name(f"{out.stem}.stations{out.suffix}")
     _may_write(overwrite, out, aside, *((places,) if source.chargers else ()))
@@ -103,7 +103,7 @@ def write_matsim(
 
 
 def _may_write(overwrite: bool, *paths: Path) -> None:
-    """Refuse to replace anything that nobody allowed to be replaced."""
+    """Refuse to replace existing files unless that is allowed."""
     if paths[0].suffix not in (".parquet", ".csv"):
         raise InputError(f"{paths[0]} must end in .parquet or .csv, which says what to write.")
     if (there := [path for path in paths if path.exists()]) and not overwrite:
@@ -116,7 +116,7 @@ def _write(table: pl.DataFrame, path: Path, overwrite: bool = True) -> None:
 
 
 def _write_aside(rejected: pl.DataFrame, path: Path) -> dict[str, str]:
-    """Write what was set aside, if anything was; else the list of an earlier run goes."""
+    """Write the rejected rows, if any; else remove the list of an earlier run."""
     if rejected.is_empty():
         path.unlink(missing_ok=True)
         return {}

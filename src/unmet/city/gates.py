@@ -1,4 +1,4 @@
-"""The gates of the tables of trips and stations: their columns, and which rows can be used."""
+"""Validation of the tables of trips and stations."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _follow(trips: pl.Series) -> pl.Series:
 def _one_after_another(
     vehicle: NDArray[np.int64], start: NDArray[np.int64], end: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Which trips, sorted by vehicle and start, begin after the last one that was kept has ended."""
+    """Which trips, sorted by vehicle and start, begin after the last kept one has ended."""
     keep = np.zeros(len(start), np.bool_)
     last = 0
     for i in range(len(start)):
@@ -90,6 +90,6 @@ def _one_after_another(
 
 
 def check_city_stations(source: Any, mapped: Mapping[str, str] | None = None) -> Checked:
-    """Stations with a place, a power and at least one plug; empty power and plugs take a stated default."""
+    """Stations with a position, a power and at least one plug; empty power and plugs get a default."""
     rules = (RowRule("station_id", pl.col("station_id").is_first_distinct(), "is the id of an earlier station"),)
     return check_table(source, STATIONS, rules, mapped=mapped)

@@ -21,7 +21,7 @@ __all__ = ["GPS_POINTS", "StitchRules", "Stitched", "stitch_trips"]
 
 @dataclass(frozen=True, slots=True)
 class StitchRules:
-    """What is a stop, a jump, a gap and a trip. All are 0 or more; `docs/gps.md` explains them."""
+    """Thresholds that define a stop, a jump, a gap and a trip. All are 0 or more; `docs/gps.md` explains them."""
 
     stop_minutes: float = 5  # at rest for this long, or silent without sign of driving: the trip is over
     stop_radius_m: float = 100  # a car within this distance of where it came to rest has not moved
@@ -59,7 +59,7 @@ DEFAULT_RULES = StitchRules()
 
 @dataclass(frozen=True, slots=True)
 class Stitched:
-    """Trips, and what became of the points: points in = points kept + points set aside."""
+    """Trips, and counts of points: points in = points kept + points set aside."""
 
     trips: pl.DataFrame  # vehicle_id, start_time, end_time, start_lat, start_lon, end_lat, end_lon, distance_km,
     # parked_minutes (until the vehicle's next trip; null after its last), points; by vehicle and time
@@ -80,11 +80,11 @@ def stitch_trips(
 ) -> Stitched:
     """Stitch GPS points (a CSV, gzipped CSV or Parquet file, or a frame) into trips.
 
-    A file is read in batches of `batch_rows`, which do not change the result; in memory are one batch, a fixed record
-    for every vehicle, the trips and the rejects. Points of one vehicle come in time order. With `privacy_noise_m`, a
-    least and a most distance, every stop is displaced in a random direction: the end of a trip and the start of the
-    next alike. `on_progress` is told the number of points read so far. `mapped`, {name: column}, says which column
-    holds what.
+    A file is read in batches of `batch_rows`, which do not change the result; memory holds one batch, a fixed record
+    for every vehicle, the trips and the rejected points. Points of one vehicle must be in time order. With
+    `privacy_noise_m`, a least and a most distance, every stop is displaced in a random direction: the end of a trip and
+    the start of the next alike. `on_progress` is called with the number of points read so far. `mapped`,
+    {name: column}, says which column holds what.
     """
     low, high = privacy_noise_m or (0, 0)
     if not 0 <= low <= high <= 100_000:

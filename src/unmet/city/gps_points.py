@@ -1,4 +1,4 @@
-"""GPS points from files and frames, in batches, through the gate: one batch in memory at a time."""
+"""GPS points from files and frames, read and validated one batch at a time."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ class PointBatch(NamedTuple):
 
 
 def usable_points(batch: PointBatch) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Points that can be used, with their line, and those that cannot.
+    """Valid points with their lines, and rejected ones.
 
-    Most rows are in a usual format and in bounds. Only the others take the way through the gate of tables, which
-    knows more formats and says what is wrong.
+    Most rows are in a usual format and in bounds. Only the others are validated as a table, which is slower but
+    knows more formats and gives reasons.
     """
     time = pl.col("time")
     if (dtype := batch.frame.schema["time"]) == pl.String:
@@ -83,12 +83,12 @@ def usable_points(batch: PointBatch) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def source_name(source: Any) -> str:
-    """What to call a source in a sentence."""
+    """The name of a source in messages."""
     return str(source) if isinstance(source, str | Path) else f"The table of {GPS_POINTS.name}"
 
 
 def point_batches(source: Any, rows: int, mapped: Mapping[str, str] | None = None) -> Iterator[PointBatch]:
-    """The points of a file or frame, at most `rows` at a time; `mapped`, {name: column}, says which column is which."""
+    """The points of a file or frame, at most `rows` at a time; `mapped` is {name: column}."""
     if not isinstance(source, str | Path):
         frame = as_frame(source)
         names = {name: frame.columns[i] for name, i in _wanted(frame.columns, source, mapped).items()}
@@ -117,7 +117,7 @@ def _parquet_batches(path: Path, rows: int, mapped: Mapping[str, str] | None) ->
 
 
 def _counted(frames: Iterator[pl.DataFrame], names: dict[str, str]) -> Iterator[PointBatch]:
-    """Batches of frames, whose rows are counted from 1."""
+    """Batches of frames, with rows numbered from 1."""
     done = 0
     for frame in frames:
         for spelling in names.values():
@@ -162,7 +162,7 @@ def _limited(lines: Iterator[bytes], rows: int) -> Iterator[list[bytes]]:
 
 
 def _wanted(names: Sequence[str], source: Any, mapped: Mapping[str, str] | None = None) -> dict[str, int]:
-    """Which of the columns `names` is which of `GPS_POINTS`."""
+    """Position of each column of `GPS_POINTS` among the columns `names`."""
     places = {name.strip().lower(): i for i, name in reversed(list(enumerate(names)))}
     given = {name: column.strip().lower() for name, column in (mapped or {}).items()}
     known = [column.name for column in GPS_POINTS.columns]

@@ -16,7 +16,7 @@ from unmet.geo import Projection
 __all__ = ["CARS_IN_CITY", "LAND", "ORIGIN", "PLACES", "ROAD_DETOUR", "TIME_ZONE", "Place", "land_polygons_km"]
 
 CARS_IN_CITY = 571_627  # passenger cars of the capital region in autumn 2019, as the paper counts them
-ROAD_DETOUR = 1.3  # driven distance over the distance as the crow flies, a common value for European cities
+ROAD_DETOUR = 1.3  # driven distance over straight-line distance, a common value for European cities
 TIME_ZONE = "Europe/Copenhagen"
 ORIGIN = Projection(55.6761, 12.5683)  # the town hall
 

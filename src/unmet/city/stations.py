@@ -1,4 +1,4 @@
-"""Charging stations of the built-in city, like those of 2021: many slow ones, some fast, uneven over the city."""
+"""Charging stations of the built-in city, similar to 2021: many slow, some fast, unevenly distributed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["DRAW", "KINDS", "StationKind", "synthetic_stations"]
 
 
 class StationKind(NamedTuple):
-    """A sort of charging station and how common it is."""
+    """A kind of charging station and how common it is."""
 
     power_kw: float
     share: float
@@ -38,7 +38,7 @@ WESTERN: tuple[tuple[str, float, float, float, int], ...] = (
 The paper says of its most censored cluster that "only two regional charging stations" cover "a large spatial area".
 """
 
-DRAW = 11  # the seed of the one draw of stations that is the built-in city's
+DRAW = 11  # seed of the stations of the built-in city
 
 
 def synthetic_stations(
@@ -46,7 +46,7 @@ def synthetic_stations(
     kinds: tuple[StationKind, ...] = KINDS,
     western: tuple[tuple[str, float, float, float, int], ...] = WESTERN,
 ) -> pl.DataFrame:
-    """Stations of the built-in city. They are always the same ones, unless another draw is asked for."""
+    """Stations of the built-in city. They are always the same, unless another seed is given."""
     zealand, amager = land_polygons_km()
     rows: list[tuple[str, float, float, float, int]] = []
     for number, place in enumerate(PLACES):

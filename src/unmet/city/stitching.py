@@ -1,7 +1,7 @@
-"""The state machine that stitches GPS points into trips, one point at a time, with a fixed record for every vehicle.
+"""A state machine that stitches GPS points into trips, one point at a time, with a fixed record per vehicle.
 
-A point comes in two steps. First it is judged: out of order, implausibly far (a jump), or good. A point that cannot be
-judged on its own (too far, or after a long silence) is held until the next ones confirm or refute it. A good point then
+A point is processed in two steps. First it is classified: out of order, implausibly far (a jump), or good. A point that
+is undecided (too far, or after a long silence) is held until the next ones confirm or refute it. A good point then
 moves its vehicle between two states, parked at a place and driving away from one.
 """
 
@@ -21,7 +21,7 @@ __all__ = ["AHEAD", "DUPLICATE", "EARLIER", "JUMP", "StitchLimits", "Stitcher"]
 DUPLICATE, EARLIER, JUMP, AHEAD = 1, 2, 3, 4  # why a point is set aside
 AFTER_SILENCE, AFTER_JUMP = 2, 3  # points in a row, the held ones included, that show that a car really is there
 KNOWN, UNKNOWN = 0, 1  # the way from a car's last point to its next
-DRIVING_KM_PER_MS = 5 / 3.6e6  # over a silence, as the crow flies: slower than this is no evidence of driving
+DRIVING_KM_PER_MS = 5 / 3.6e6  # straight-line speed over a silence: slower is no evidence of driving
 CATCH_UP_KM = (
     1.0  # a driving car whose position leaps by less than this was there all along: its receiver lagged behind
 )
@@ -73,7 +73,7 @@ REJECT = np.dtype([("line", "i8"), ("why", "i8"), ("ms", "i8"), ("lat", "f8"), (
 
 @compiled()
 def _km(lat_a: float, lon_a: float, lat_b: float, lon_b: float) -> float:
-    """Great-circle distance, as `unmet.geo.haversine_km`."""
+    """Great-circle distance, like `unmet.geo.haversine_km`."""
     phi_a, phi_b = radians(lat_a), radians(lat_b)
     north, east = sin((phi_b - phi_a) / 2), sin((radians(lon_b) - radians(lon_a)) / 2)
     chord = north * north + cos(phi_a) * cos(phi_b) * east * east
@@ -99,7 +99,7 @@ def _drifted(car: Any, lat: float, lon: float, limits: StitchLimits) -> bool:
 
 @compiled()
 def _end_drive(car: Any, vehicle: int, lat: float, lon: float, limits: StitchLimits, trips: Any, counts: Any) -> None:
-    """The car has been at rest at (lat, lon) since its rest began: a trip, or a fragment that is only counted."""
+    """End the drive at (lat, lon), where the car came to rest: a trip, or a fragment that is only counted."""
     tail = _km(car.rest_lat, car.rest_lon, lat, lon)
     km = car.rest_km + (tail if tail >= limits.noise_km else 0.0)
     far = min(km, car.reach_km) >= limits.least_km
@@ -130,7 +130,7 @@ def _drive_on(
 ) -> None:  # fmt: skip
     leg = _km(car.counted_lat, car.counted_lon, lat, lon)
     if leg >= limits.noise_km:
-        car.km += leg if way == KNOWN else 0.0  # nobody knows how far a car went that turned up elsewhere
+        car.km += leg if way == KNOWN else 0.0  # unknown if the car reappeared elsewhere
         car.counted_lat, car.counted_lon = lat, lon
     car.trip_points += 1
     away = _km(car.stop_lat, car.stop_lon, lat, lon)
@@ -154,7 +154,7 @@ def _drive_on(
 def _accept(
     car: Any, vehicle: int, ms: float, lat: float, lon: float, way: int, limits: StitchLimits, trips: Any, counts: Any
 ) -> None:
-    """Move a car on to a good point, which it reached from its last one on a `way` that is known or unknown."""
+    """Move a car to a good point; the `way` from its last one is known or unknown."""
     counts[KEPT] += 1
     broken = way == UNKNOWN
     silence = ms - car.ms
@@ -193,7 +193,7 @@ def _reject(line: int, why: int, ms: float, lat: float, lon: float, rejects: Any
 
 @compiled()
 def _release(car: Any, vehicle: int, limits: StitchLimits, trips: Any, counts: Any) -> None:
-    """The held points were right: the car really is there."""
+    """Accept the held points: the car really is there."""
     for i in range(car.held):
         leap = i == 0 and car.needed == AFTER_JUMP
         caught_up = car.driving and _km(car.lat, car.lon, car.held_lat[0], car.held_lon[0]) <= CATCH_UP_KM
@@ -204,7 +204,7 @@ def _release(car: Any, vehicle: int, limits: StitchLimits, trips: Any, counts: A
 
 @compiled()
 def _drop(car: Any, why: int, rejects: Any, counts: Any) -> None:
-    """The held points were wrong."""
+    """Reject the held points."""
     for i in range(car.held):
         _reject(car.held_line[i], why, car.held_ms[i], car.held_lat[i], car.held_lon[i], rejects, counts)
     car.held = 0
@@ -222,7 +222,7 @@ def _offer(
     car: Any, vehicle: int, ms: float, lat: float, lon: float, line: int, limits: StitchLimits, trips: Any,
     rejects: Any, counts: Any,
 ) -> None:  # fmt: skip
-    """Judge a point: accept it, hold it or set it aside."""
+    """Classify a point: accept it, hold it or set it aside."""
     if car.points == 0:
         _accept(car, vehicle, ms, lat, lon, KNOWN, limits, trips, counts)
         return
@@ -261,7 +261,7 @@ def _feed(
     first: int, vehicle: Any, ms: Any, lat: Any, lon: Any, line: Any, limits: StitchLimits, cars: Any, trips: Any,
     rejects: Any, counts: Any,
 ) -> int:  # fmt: skip
-    """Offer the points from `first` on to their cars; returns where it stopped: early, where the output is full."""
+    """Process points from `first` on; returns where it stopped, which is early if the output is full."""
     for i in range(first, len(ms)):
         if counts[TRIPS] + ROOM > len(trips) or counts[REJECTS] + ROOM > len(rejects):
             return i
@@ -271,7 +271,7 @@ def _feed(
 
 @compiled()
 def _finish(first: int, vehicles: int, limits: StitchLimits, cars: Any, trips: Any, rejects: Any, counts: Any) -> int:
-    """The record is over: settle what is held, and end every drive at its last point."""
+    """End the record: settle held points, and end every drive at its last point."""
     for vehicle in range(first, vehicles):
         if counts[TRIPS] + ROOM > len(trips) or counts[REJECTS] + ROOM > len(rejects):
             return vehicle
@@ -285,7 +285,7 @@ def _finish(first: int, vehicles: int, limits: StitchLimits, cars: Any, trips: A
 
 
 class Stitcher:
-    """Stitches points as they come. Holds one record for each vehicle, and the trips and rejects so far."""
+    """Stitches points as they arrive. Holds one record per vehicle, and the trips and rejected points so far."""
 
     def __init__(self, limits: StitchLimits, room: int = 4096) -> None:
         self.limits = limits
@@ -297,7 +297,7 @@ class Stitcher:
         self._rejects: list[NDArray[np.void]] = []
 
     def feed(self, vehicle: Any, ms: Any, lat: Any, lon: Any, line: Any) -> None:
-        """Points as arrays of equal length, in the order of the record; vehicles are numbered from 0."""
+        """Add points, given as arrays of equal length in the order of the file; vehicles are numbered from 0."""
         self.vehicles = max(self.vehicles, int(vehicle.max(initial=-1)) + 1)
         if self.vehicles > len(self.cars):
             more = np.zeros(2 * self.vehicles - len(self.cars), CAR)

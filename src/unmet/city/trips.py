@@ -1,4 +1,4 @@
-"""Trips of the built-in city: every car keeps house somewhere, goes to work, shops, visits, and comes home."""
+"""Trips of the built-in city: every car has a home, goes to work, runs errands, and returns home."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ AUTUMN_HOLIDAY = (dt.date(2019, 10, 14), dt.date(2019, 10, 20))
 
 
 class Habits(NamedTuple):
-    """How the cars of the built-in city are used. Hours are local clock hours; shares are probabilities."""
+    """Parameters of car use in the built-in city. Hours are local; shares are probabilities."""
 
-    # A car is seen for a while (a visit, a lease, all three months): lognormal days, cut by the period.
+    # A car is observed for some days (a visit, a lease, all three months): lognormal, truncated by the period.
     seen_days: float = 2.0  # median
     seen_spread: float = 2.99  # of the logarithm
-    # While it is there, it is out on a weekday with this probability, times the factor of other days.
+    # While observed, it is used on a weekday with this probability, times a factor on other days.
     weekday: float = 0.99
     saturday: float = 0.74
     sunday: float = 0.68
     holiday: float = 0.68
-    # How much days, weeks and places differ (`unmet.city.busyness`): they change how many cars are out and where to.
+    # How much days, weeks and places differ (`unmet.city.busyness`) in how many cars are used and where they go.
     city_day_spread: float = 0.15
     place_week_spread: float = 0.1
     place_day_spread: float = 0.25
-    # Commuting: which share of the cars, and on which share of the weekdays on which the car is out at all.
+    # Commuting: share of the cars, and share of the weekdays on which the car is used.
     commuters: float = 0.5
     commutes: float = 0.88
     commutes_on_holiday: float = 0.55
@@ -57,16 +57,16 @@ class Habits(NamedTuple):
     # Evenings.
     evening_out: float = 0.4
     evening_hours: float = 1.7  # median stay
-    homeward_hour: float = 20.8  # by when a car heads home, at the latest ...
+    homeward_hour: float = 20.8  # mean latest hour at which a car heads home ...
     homeward_spread: float = 0.8
     night_out: float = 0.01  # ... but on this share of days three hours later
-    # Distance decay of the choice of a place to go to [km].
+    # Distance decay of the choice of destination [km].
     work_reach_km: float = 5.0
     errand_reach_km: float = 5.0
 
 
 class _Zones(NamedTuple):
-    """Places as arrays in km around the origin, with the cumulative probabilities of where trips from each lead."""
+    """Places as arrays in km around the origin, with cumulative probabilities of destinations from each."""
 
     x: Floats
     y: Floats
@@ -86,7 +86,7 @@ class _Calendar(NamedTuple):
 def synthetic_trips(seed: int, vehicles: int = VEHICLES, habits: Habits | None = None) -> pl.DataFrame:
     """Trips of `vehicles` cars from September to November 2019, by vehicle and time, deterministic for a seed.
 
-    A trip starts where the car's last one ended. Positions carry 50 to 500 m of privacy noise, drawn anew for every
+    A trip starts where the car's last one ended. Positions have 50 to 500 m of privacy noise, drawn for every
     stop, as in the paper's data.
     """
     habits = habits or Habits()
@@ -194,7 +194,7 @@ def is_land(x: float, y: float, zealand: Floats, amager: Floats) -> bool:
 
 @compiled()
 def _spot(rng: np.random.Generator, zone: int, zones: _Zones, zealand: Floats, amager: Floats) -> tuple[float, float]:
-    """A place on land in a zone [km]."""
+    """A random position on land in a zone [km]."""
     x, y = zones.x[zone], zones.y[zone]
     for _ in range(50):
         x = zones.x[zone] + zones.spread[zone] * rng.standard_normal()
@@ -206,7 +206,7 @@ def _spot(rng: np.random.Generator, zone: int, zones: _Zones, zealand: Floats, a
 
 @compiled()
 def _next_zone(rng: np.random.Generator, leads_to: Floats, zone: int) -> int:
-    """Where a trip from a zone leads, by the cumulative probabilities."""
+    """Draw the destination of a trip from a zone by the cumulative probabilities."""
     return int(np.searchsorted(leads_to[zone], rng.random()))
 
 
@@ -234,7 +234,7 @@ def _plan_day(
     amager: Floats,
     stops: Floats,
 ) -> tuple[int, float]:
-    """Fill `stops` with rows x, y, stay in hours; give their number and the hour of the first departure."""
+    """Fill `stops` with rows x, y, stay [h]. Returns their number and the hour of the first departure."""
     n = 0
     at_zone = home[0]
     if works:
@@ -260,7 +260,7 @@ def _plan_day(
         while errands < 6 and rng.random() < habits.another_errand * calendar.more[day]:
             errands += 1
     for _ in range(errands):
-        # Half of the errands are done near home, whatever the car passed on its way.
+        # Half of the errands are done near home.
         near = home[0] if rng.random() < 0.5 else at_zone
         at_zone = _next_zone(rng, zones.to_errand[day], near)
         x, y = _spot(rng, at_zone, zones, zealand, amager)
@@ -300,7 +300,7 @@ def _drive(
         work = (work_zone, work_x, work_y)
         seen_x, seen_y = _with_noise(rng, x, y)
         free_at = 0.0
-        certain = rng.integers(seen[vehicle, 0], seen[vehicle, 1])  # a car in the data was out at least once
+        certain = rng.integers(seen[vehicle, 0], seen[vehicle, 1])  # an observed car was used at least once
         for day in range(seen[vehicle, 0], seen[vehicle, 1]):
             if rng.random() >= calendar.out[day, homes[vehicle]] and day != certain:
                 continue
@@ -311,7 +311,7 @@ def _drive(
                 homeward += 3.0
             for stop in range(stops_today):
                 if hour >= homeward:
-                    # Too late for more: straight home, and not out again.
+                    # Too late for more stops: drive home.
                     if x == home[1] and y == home[2]:
                         break
                     _set_stop(stops, stop, home[1], home[2], 24.0)

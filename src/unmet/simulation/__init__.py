@@ -1,1 +1,1 @@
-"""Simulation: trips of electric cars in, arrivals at stations out."""
+"""Simulation: from trips of electric cars to arrivals at stations."""

@@ -1,6 +1,6 @@
 """Battery: consumption of a trip and the piecewise linear charging curve.
 
-State of charge (SoC) is a share of the capacity, in [0, 1]. Scalars in, scalars out: the functions are compiled for
+State of charge (SoC) is a share of the capacity, in [0, 1]. The functions take and return scalars, are compiled for
 the engine and work as plain Python too.
 """
 
@@ -34,7 +34,7 @@ def hours_to_taper(soc: float, capacity_kwh: float, power_kw: float, literal: bo
     """Hours at full power until the taper begins.
 
     T80 = max(0.8 - SoC, 0) C / P, so that the curve is continuous. `literal` keeps the paper's print,
-    T80 = 0.8 (1 - SoC) C / P, by which the SoC has risen over 0.8, to which it then falls back.
+    T80 = 0.8 (1 - SoC) C / P, after which the SoC exceeds 0.8 and then drops back to it.
     """
     share = 0.8 * (1.0 - soc) if literal else max(TAPER_SOC - soc, 0.0)
     return share * capacity_kwh / power_kw
@@ -66,11 +66,11 @@ def hours_to_full(soc: float, capacity_kwh: float, power_kw: float, literal: boo
 
 @compiled("float64(float64, float64)")
 def energy_to_taper_kwh(soc: float, capacity_kwh: float) -> float:
-    """Energy from a SoC to 80 %: what a driver who is turned away is booked to have wanted [kWh]."""
+    """Energy from a SoC to 80 % [kWh], which is booked as the demand of a lost driver."""
     return max(TAPER_SOC - soc, 0.0) * capacity_kwh
 
 
 @compiled("float64(float64, float64)")
 def literal_energy_kwh(soc: float, capacity_kwh: float) -> float:
-    """Energy of the printed T80 at full power, 0.8 (1 - SoC) C: the print's charging curve, for lost drivers [kWh]."""
+    """Energy of the printed T80 at full power, 0.8 (1 - SoC) C [kWh], for lost drivers."""
     return 0.8 * (1.0 - soc) * capacity_kwh

@@ -2,7 +2,7 @@
 
 Whether: W = [F(x_i) - F(x_f)] / F(x_i), with F the distribution function of Beta(a, b), x_i and x_f the state of charge
 before and after the trip. The chances of not charging multiply along a day to F(x_f) / F(x_i), so the state of charge
-at which a driver plugs in is Beta(a, b)-distributed: its mean a / (a + b) is how to read a and b.
+at which a driver plugs in is Beta(a, b)-distributed, with mean a / (a + b).
 
 Where: P_j proportional to exp(-s D_j) among the five nearest stations, D in km.
 """
@@ -23,7 +23,7 @@ TABLE_STEPS = 4096
 
 
 def beta_table(a: float, b: float) -> Floats:
-    """F of Beta(a, b) at 0, 1/4096, ..., 1; read between by `interpolate`, to 1e-6."""
+    """F of Beta(a, b) at 0, 1/4096, ..., 1; `interpolate` is accurate to 1e-6."""
     from scipy.special import betainc
 
     return np.asarray(betainc(a, b, np.linspace(0, 1, TABLE_STEPS + 1)), float)
@@ -31,7 +31,7 @@ def beta_table(a: float, b: float) -> Floats:
 
 @compiled("float64(float64[::1], float64)")
 def interpolate(table: Floats, x: float) -> float:
-    """A function on [0, 1], tabulated in equal steps, at x (linear between the steps)."""
+    """Linear interpolation at x of a function on [0, 1], tabulated in equal steps."""
     scaled = x * (table.size - 1)
     below = min(int(scaled), table.size - 2)
     return float(table[below] + (scaled - below) * (table[below + 1] - table[below]))
@@ -52,7 +52,7 @@ def choose_station(distance_km: Floats, sensitivity: float, uniform: float) -> i
 
     The paper prints exp(+D_j), which prefers the farthest station; a sensitivity of -1 gives that.
     """
-    # Relative to the nearest one: the same ratios, and no overflow far from every station.
+    # Relative to the nearest station: the same ratios, without overflow at large distances.
     total = 0.0
     for km in distance_km:
         total += exp(-sensitivity * (km - distance_km[0]))

@@ -1,4 +1,4 @@
-"""Engine: every trip of every electric car in order of arrival, and what happens at the stations."""
+"""The event loop: processes all trips of electric cars in order of arrival, with batteries, choices and queues."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ class Rules(NamedTuple):
     sensitivity: float
     literal: bool
     literal_lost: bool  # whether lost energy follows the printed curve too
-    keeps: float  # share of the turned-away who keep their state of charge and decide anew after their next trip
-    retries: float  # share of the turned-away who try again after their next trip
-    diverts: float  # share of the turned-away who try the next nearest stations at once
+    keeps: float  # share of lost drivers who keep their state of charge and decide again after their next trip
+    retries: float  # share of lost drivers who try again after their next trip
+    diverts: float  # share of lost drivers who try the next nearest stations at once
 
 
 COLUMNS = ("trip", "station", "plug", "start_s", "taper_s", "charged_s", "end_s", "soc", "energy_kwh", "attempt")
@@ -81,7 +81,7 @@ _RULES = named_tuple_type(Rules, _FLOATS, types.float64, types.boolean, types.bo
 def _note(
     log: Floats, n: int, trip: int, slot: Slot, taper_s: float, charged_s: float, soc: float, kwh: float, attempt: int
 ) -> Floats:
-    """Write row n of the log, which is given back, twice as long where it was full."""
+    """Write row n of the log. Returns the log, doubled in length if it was full."""
     if n == len(log):
         longer = np.empty((2 * n, log.shape[1]))
         longer[:n] = log
@@ -94,7 +94,7 @@ def _note(
 
 @compiled(_FLOATS_2D(types.FunctionType(ADMIT), _INTEGERS, _TRIPS, _CARS, PLUGS_TYPE, _RULES))
 def run(admit: Admit, rows: Integers, trips: Trips, cars: Cars, plugs: Plugs, rules: Rules) -> Floats:
-    """Play the trips of `rows`; give one row of COLUMNS for every arrival at a station, in order of time."""
+    """Process the trips of `rows`; returns one row of COLUMNS per arrival at a station, in order of time."""
     log = np.empty((1024 + len(rows) // 8, len(COLUMNS)))
     n = 0
     for row in rows:
@@ -128,7 +128,7 @@ def run(admit: Admit, rows: Integers, trips: Trips, cars: Cars, plugs: Plugs, ru
                     break
         if slot.plug == LOST:
             log = _note(log, n, row, slot, driver.now, driver.now, soc, wanted, attempt)
-            # A car that is empty cannot drive on and try later.
+            # An empty car cannot drive on and try later.
             if soc > 0.0 and trips.uniform[row, 2] < rules.retries:
                 cars.tries[car] = attempt
             elif trips.uniform[row, 2] < rules.keeps:

@@ -1,4 +1,4 @@
-"""Fleet: which cars are electric, of which model, how full they start, and which of them charge at home."""
+"""The fleet: which cars are electric, their models, their initial charge, and charging at home."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def sample_models(vehicles: int, rng: np.random.Generator, fleet: Fleet = DENMAR
 
 
 def initial_soc(vehicles: int, rng: np.random.Generator, fleet: Fleet = DENMARK) -> NDArray[np.float64]:
-    """SoC ~ N(mean, spread) truncated to [least, most]: drawn from what lies between, not clipped to it."""
+    """SoC ~ N(mean, spread) truncated to [least, most] (not clipped)."""
     from scipy.special import ndtr, ndtri
 
     begin = fleet.initial_soc

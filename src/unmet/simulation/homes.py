@@ -1,4 +1,4 @@
-"""Homes: where each car spends its nights, found in its trips."""
+"""Homes of cars, inferred from where they park at night."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from unmet.geo import haversine_km
 
 __all__ = ["ends_at_home"]
 
-NIGHT_HOUR = 3  # by the local clock: whoever is parked then is there for the night
-NEAR_KM = 1.2  # twice the most of the privacy noise, and a little
+NIGHT_HOUR = 3  # local hour at which a parked car is assumed to stay for the night
+NEAR_KM = 1.2  # a little more than twice the largest privacy noise
 
 
 def ends_at_home(trips: pl.DataFrame, time_zone: str) -> NDArray[np.bool_]:

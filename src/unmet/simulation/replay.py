@@ -1,6 +1,6 @@
-"""Replay: the same arrivals at stations with other plugs, powers or queue.
+"""Replay: the same arrivals at stations with different plugs, powers or queue.
 
-A simulation's drivers behave otherwise once they are served, because their batteries are then full. A replay holds
+In a simulation, served drivers behave differently later, because their batteries are full. A replay holds
 every arrival fixed, which is what a comparison of plugs needs.
 """
 
@@ -28,7 +28,7 @@ def replay(
 ) -> pl.DataFrame:
     """Send the arrivals of a simulation, in order of time, to these stations.
 
-    Gives the arrivals with `outcome, plug_id, start, end, energy_kwh, wanted_kwh` as they would have been. A driver is
+    Returns the arrivals with `outcome, plug_id, start, end, energy_kwh, wanted_kwh` under these conditions. A driver is
     offered the station of the arrival only.
     """
     missing = {"arrival", "leaves", "soc", "battery_kwh", "station_id"} - set(arrivals.columns)

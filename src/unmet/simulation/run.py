@@ -18,11 +18,11 @@ __all__ = ["summarise", "write_run", "write_scenario"]
 
 
 def summarise(city: City, scenario: Scenario, outcome: Outcome) -> dict[str, Any]:
-    """What a simulation found, in numbers that the same seed gives again.
+    """Summary of a simulation. The same seed gives the same numbers.
 
     A driver who retries or diverts is an arrival at every station tried, and lost to each without a plug, so arrivals
-    and energies count some wishes more than once. `wishes` counts each once, and `unserved_share_of_energy` only what
-    each came to in the end.
+    and energies count some wishes more than once. `wishes` counts each once, and `unserved_share_of_energy` only its
+    final outcome.
     """
     arrivals = outcome.arrivals
     lost = arrivals.filter(pl.col("outcome") == "lost")
@@ -57,7 +57,7 @@ def summarise(city: City, scenario: Scenario, outcome: Outcome) -> dict[str, Any
 
 
 def _unserved_share(arrivals: pl.DataFrame) -> float:
-    """Energy of wishes that nobody served in the end, over the energy of all wishes."""
+    """Energy of wishes that were never served, over the energy of all wishes."""
     ordered = arrivals.sort("vehicle_id", "arrival", "attempt")
     following = pl.col("attempt").shift(-1).over("vehicle_id")
     ends = ordered.filter((following == 1) | following.is_null())

@@ -26,16 +26,16 @@ class Curve(str, Enum):
 
 
 class TurnedAway(str, Enum):
-    """What a driver does who found no plug."""
+    """What a driver who found no plug does next."""
 
     ELSEWHERE = "elsewhere"  # counts as charged elsewhere, so that later demand does not depend on the queue
-    KEEP = "keep"  # keeps its state of charge and decides anew after its next trip: the plain reading of the paper
+    KEEP = "keep"  # keeps its state of charge and decides again after its next trip: the literal reading of the paper
     RETRY = "retry"  # tries again after the next trip
     DIVERT = "divert"  # tries the next nearest station at once
 
 
 class Scenario(BaseModel):
-    """A counterfactual: these cars were electric, these rules held at the stations."""
+    """A counterfactual: which cars are electric, and which rules hold at the stations."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -64,7 +64,7 @@ class Scenario(BaseModel):
 
 
 def scenario_from(values: dict[str, Any], source: str) -> Scenario:
-    """A scenario of these values, or one sentence on the first that makes no sense."""
+    """A scenario of these values; an `InputError` if one is invalid."""
     try:
         return Scenario(**values)
     except ValidationError as error:
@@ -74,10 +74,10 @@ def scenario_from(values: dict[str, Any], source: str) -> Scenario:
 
 
 def read_scenario(path: Path) -> tuple[Scenario, dict[str, Any]]:
-    """Read a scenario file as a run writes it: the scenario, and the city it was played in, where that is not built in.
+    """Read a scenario file as a run writes it: the scenario, and the city if it is not the built-in one.
 
-    The city is `trips`, `stations`, `cars` and `time_zone`, as far as they are given. The version that wrote the file
-    is left out.
+    The city has the given ones of `trips`, `stations`, `cars` and `time_zone`. The version that wrote the file
+    is ignored.
     """
     try:
         values = parse_yaml(path)

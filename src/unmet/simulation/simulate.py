@@ -1,4 +1,4 @@
-"""Simulate: a city and a scenario in, every arrival at every station out."""
+"""Simulation of a scenario in a city: every arrival at every station, served or lost."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SESSION_COLUMNS = ("session_id", "station_id", "start", "charged", "end", "energ
 
 @dataclass(frozen=True, slots=True)
 class Itinerary:
-    """A city made ready for the engine, once for all scenarios: trips in order of arrival, nearest stations found."""
+    """A city prepared for the engine, once for all scenarios: trips in order of arrival, with nearest stations."""
 
     city: City
     vehicle_ids: pl.Series
@@ -51,7 +51,7 @@ class Itinerary:
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """The luck of a scenario: per vehicle, and per trip in the order of the itinerary."""
+    """The random numbers of a scenario: per vehicle, and per trip in the order of the itinerary."""
 
     electric: NDArray[np.bool_]
     fleet: Fleet
@@ -73,7 +73,7 @@ class Draw:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Outcome:
-    """What happened: every arrival, served or lost, and the cars that were electric."""
+    """The outcome of a simulation: every arrival, served or lost, and the electric cars."""
 
     arrivals: pl.DataFrame
     vehicles: pl.DataFrame
@@ -99,7 +99,7 @@ class Outcome:
 
     @property
     def sessions(self) -> pl.DataFrame:
-        """What the operators would have recorded: the served arrivals."""
+        """The sessions that operators would have recorded: the served arrivals."""
         served = self.arrivals.filter(pl.col("outcome") == "served").sort("start", "station_id", "session_id")
         return served.select(SESSION_COLUMNS)
 
@@ -132,9 +132,9 @@ def prepare(city: City) -> Itinerary:
 
 
 def draw(itinerary: Itinerary, scenario: Scenario) -> Draw:
-    """Everything random in a simulation, drawn at once: stations and queues then only react to it.
+    """Draw all random numbers of a simulation at once; stations and queues are deterministic given them.
 
-    A trip's draws do not depend on the queue or the penetration, so that scenarios differ by their rules, not by luck.
+    A trip's draws do not depend on the queue or the penetration, so scenarios differ by their rules, not by chance.
     """
     streams = [np.random.default_rng([scenario.seed, stream]) for stream in range(4)]
     cars = len(itinerary.vehicle_ids)
@@ -166,14 +166,14 @@ def simulate(
     The same seed gives the same result, to the bit.
 
     Args:
-        city: of `unmet.city.build.build_city`, or an itinerary of `prepare`, which saves time where many scenarios are
-            played; by default the built-in city, a synthetic Copenhagen of 1.6 million trips.
+        city: of `unmet.city.build.build_city`, or an itinerary of `prepare`, which saves time if many scenarios are
+            simulated; by default the built-in city, a synthetic Copenhagen of 1.6 million trips.
         scenario: the rules; by default made of the options.
         trips: your own trips in place of the built-in ones, a data frame or a file: `vehicle_id, start_time, end_time,
             end_lat, end_lon` [degree], `distance_km` [km].
         stations: your own stations, a data frame or a file: `station_id, lat, lon` [degree], `power_kw` [kW], `plugs`.
         cars: number of cars that the penetration is a share of; by default the vehicles of your own trips.
-        time_zone: of the city's clocks, as Europe/Copenhagen.
+        time_zone: of the city, such as Europe/Copenhagen.
         **options: fields of `unmet.Scenario`, such as `queue="three-hour", penetration=0.05, seed=2`.
 
     Returns:
@@ -264,7 +264,7 @@ def arrivals_table(
 ) -> pl.DataFrame:
     """The engine's log as a table. Times are rounded to the millisecond, so that order is kept.
 
-    Sessions are numbered after the `before` ones that an earlier part of the trips gave.
+    Sessions are numbered after the `before` sessions of earlier parts of the trips.
     """
     trip, station, plug, start, taper, charged, end, soc, energy, attempt = log.T
     row, place = trip.astype(np.int64), station.astype(np.int64)

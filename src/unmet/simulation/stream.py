@@ -1,11 +1,11 @@
-"""Trips that do not fit into memory: from Parquet files, sorted or not, to every arrival, in bounded memory.
+"""Simulation of trips that do not fit into memory: from Parquet files, sorted or not, in bounded memory.
 
 Three passes over temporary files beside the output:
 
 1. the input, a batch at a time, into parts by vehicle;
-2. each part through the gate of trips (whose rules look at one row, or at one vehicle), with each trip's next start,
+2. each part, validated (rules concern one row or one vehicle) and with each trip's next start,
    into buckets by the time of arrival;
-3. each bucket in order of arrival through the engine, which carries the cars and plugs from one to the next.
+3. each bucket in order of arrival through the engine, which carries cars and plugs over to the next.
 
 Random numbers are drawn in the order of arrival, so the result is that of `simulate`, to the bit, whatever the sizes of
 batches, parts and buckets.
@@ -53,7 +53,7 @@ __all__ = ["Streamed", "stream_simulation", "write_streamed_run"]
 
 @dataclass(slots=True)
 class Streamed:
-    """What a streamed simulation wrote and found."""
+    """The result of a streamed simulation."""
 
     arrivals: Path
     vehicles: pl.DataFrame
@@ -91,7 +91,7 @@ def stream_simulation(
         cars: in the city, which a penetration is a share of. [the vehicles in the files]
         time_zone: of the city.
         sizes: of what is in memory.
-        on_progress: told the number of trips done in each pass.
+        on_progress: called with the number of trips done in each pass.
     """
     tell = on_progress or (lambda _: None)
     placed = check_city_stations(synthetic_stations() if stations is None else stations)
@@ -121,7 +121,7 @@ def stream_simulation(
 def write_streamed_run(
     folder: Path, streamed: Streamed, scenario: Scenario, sources: dict[str, Path | None]
 ) -> dict[str, Any]:
-    """Write what is missing beside `arrivals.parquet` to make it a run; gives the summary."""
+    """Complete the run folder beside `arrivals.parquet`. Returns the summary."""
     write_scenario(folder, streamed.city, scenario, sources)
     served = pl.scan_parquet(streamed.arrivals).filter(pl.col("outcome") == "served").select(SESSION_COLUMNS)
     served.sink_parquet(folder / "sessions.parquet")
@@ -182,7 +182,7 @@ def _play(
     trips_in: int,
     tell: Callable[[int], None],
 ) -> Streamed:
-    """Play the buckets in order; cars and plugs go on where the bucket before left them."""
+    """Simulate the buckets in order; cars and plugs continue from the bucket before."""
     assert buckets.seen is not None  # noqa: S101 (there are rows)
     number = (np.cumsum(buckets.seen) - 1).astype(np.int64)
     luck = draw(Itinerary(city, ids, _arrays(pl.DataFrame(schema=dict.fromkeys(BUCKET, pl.Float64)), city)), scenario)

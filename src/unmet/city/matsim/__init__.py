@@ -1,4 +1,4 @@
-"""MATSim: what transport modellers have. Plans or events become trips, chargers become stations."""
+"""MATSim scenarios: plans or events become trips, chargers become stations."""
 
 from __future__ import annotations
 

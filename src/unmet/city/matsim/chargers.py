@@ -17,7 +17,7 @@ __all__ = ["read_chargers"]
 def read_chargers(path: Path, network: RoadNetwork, crs: str | None) -> pl.DataFrame:
     """Read chargers.xml(.gz): `station_id, lat, lon, power_kw, plugs, name`.
 
-    A charger stands in the middle of its link. `plug_power` is in kW and `plug_count` 1 where it is left out, as in
+    A charger is placed in the middle of its link. `plug_power` is in kW and `plug_count` defaults to 1, as in
     MATSim's own reader.
     """
     rows, x, y = [], [], []

@@ -1,4 +1,4 @@
-"""From a scenario's own grid to degrees."""
+"""Conversion of a scenario's coordinates to degrees."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["to_degrees"]
 
 
 def to_degrees(x: ArrayLike, y: ArrayLike, crs: str | None) -> tuple[Floats, Floats]:
-    """Latitude and longitude of points on a grid named as EPSG:25832 is; without one they must be degrees already."""
+    """Latitude and longitude of points in a coordinate system such as EPSG:25832; without one they must be degrees."""
     east, north = np.asarray(x, float), np.asarray(y, float)
     if crs is None:
         far = (np.abs(east) > 180) | (np.abs(north) > 90)

@@ -1,4 +1,4 @@
-"""Legs by car, from plans or from events: who drove from where to where, and when."""
+"""Legs by car from plans or events: vehicle, origin, destination and times."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Leg", "car_legs"]
 
 
 class Leg(NamedTuple):
-    """A drive. Times in seconds after midnight, places in the scenario's own grid; NaN where unknown."""
+    """A drive. Times in seconds after midnight, positions in the scenario's coordinates; NaN where unknown."""
 
     person: str
     start_s: float

@@ -1,4 +1,4 @@
-"""The network of a MATSim scenario: where links are, and how long."""
+"""The network of a MATSim scenario: positions and lengths of links."""
 
 from __future__ import annotations
 

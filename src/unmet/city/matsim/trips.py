@@ -1,4 +1,4 @@
-"""Trips of a MATSim scenario: its one day, on a date, repeated as often as is asked for."""
+"""Trips of a MATSim scenario: its one day, placed on a date and repeated."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOST_DAYS = 366
 
 @dataclass(frozen=True, slots=True)
 class MatsimDay:
-    """When a scenario's day is, and by which clocks: MATSim counts seconds after midnight of no date."""
+    """Date and time zone of a scenario's day: MATSim counts seconds after midnight, without a date."""
 
     first: dt.date = dt.date(2024, 1, 8)  # a Monday
     days: int = 1
@@ -53,9 +53,9 @@ def read_matsim_trips(
 ) -> MatsimTrips:
     """Read plans.xml or events.xml (also .gz) as trips.
 
-    MATSim simulates one day. With `day.days` it is driven again on each of the days that follow: what is random in a
-    simulation of charging (which cars are electric, how full they are, where they charge) then differs between days,
-    while the drives do not. Distances are the routes', the links' of events, or 1.3 times as the crow flies.
+    MATSim simulates one day. With `day.days` it is repeated on the following days: the random parts of a
+    simulation of charging (which cars are electric, how full they are, where they charge) then differ between days,
+    while the drives do not. Distances are those of routes, of links in events, or 1.3 times the straight line.
     """
     legs = list(car_legs(path, network, mode))
     if not legs:

@@ -1,4 +1,4 @@
-"""MATSim's XML files, also gzipped, read element by element so that a large file needs little memory."""
+"""MATSim's XML files, gzipped or not, read element by element to save memory."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def root_of(path: Path) -> str:
 
 
 def ends(path: Path, *tags: str) -> Iterator[ET.Element]:
-    """The elements of these names, each once it is whole; what was read before is forgotten."""
+    """The elements of these names, each when it is complete; earlier ones are freed."""
     root: ET.Element | None = None
     for what, element in _steps(path, ("start", "end")):
         if root is None:
@@ -52,7 +52,7 @@ def ends(path: Path, *tags: str) -> Iterator[ET.Element]:
 
 
 def seconds_of(text: str | None) -> float | None:
-    """Seconds after midnight of MATSim's HH:MM:SS, which may be beyond 24 h; none where it is undefined.
+    """Seconds after midnight of MATSim's HH:MM:SS, which may exceed 24 h; None if undefined.
 
     Example:
         >>> seconds_of("25:30:00"), seconds_of("-infinity"), seconds_of("27000.0")

@@ -36,7 +36,7 @@ _NAMES = {
     "location": ("locationid", "location", "stationid", "station", "siteid", "site", "chargepointid"),
 }
 _MAPPING = Mapping(session_id=None, operator=None, vehicle_id=None, user_id=None)
-_NOTE = "the status alone gives no energies: stays have 0 kWh, and arrivals, occupancy and exposure are known."
+_NOTE = "status changes give no energies: stays have 0 kWh; arrivals, occupancy and exposure are known."
 
 
 def _columns(names: list[str] | tuple[str, ...]) -> dict[str, str]:
