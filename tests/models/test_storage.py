@@ -151,7 +151,7 @@ def test_a_broken_checkpoint_is_told(tmp_path):
     whole = (tmp_path / "seed").read_bytes()
     for wrong in (b"", b"nothing", whole[: len(whole) // 2], whole[:100]):
         (tmp_path / "seed").write_bytes(wrong)
-        with pytest.raises(InputError, match="delete it and start anew"):
+        with pytest.raises(InputError, match="delete it and start again"):
             read_state(tmp_path / "seed")
 
 
@@ -187,7 +187,7 @@ def test_checkpoints_of_another_panel_or_other_options_are_refused(tmp_path):
             forecaster.fit(panel, places, checkpoints=tmp_path / "training")
     quick("linear", workers=2).fit(PANEL, POSITIONS, checkpoints=tmp_path / "training")
     next((tmp_path / "training").glob("seed-*")).write_bytes(b"broken")
-    with pytest.raises(InputError, match="delete it and start anew"):
+    with pytest.raises(InputError, match="delete it and start again"):
         quick("linear").fit(PANEL, POSITIONS, checkpoints=tmp_path / "training")
     (tmp_path / "file").write_text("not a folder")
     with pytest.raises(InputError, match="Name another folder"):

@@ -109,7 +109,7 @@ def test_a_dask_scheduler_that_is_lost_ends_the_study_with_a_sentence(undisturbe
         if progress.done == 4:
             cluster.scheduler.kill()
 
-    with pytest.raises(InputError, match="was lost: what is done is kept"):
+    with pytest.raises(InputError, match="was lost: finished runs are kept"):
         perform_grid(tmp_path, scheduler=cluster.address, on_progress=kill)
     assert 4 <= kept(tmp_path) < RUNS
     perform_grid(tmp_path, workers=1)

@@ -178,7 +178,7 @@ def _accept(
                 if car.ended:  # what is shorter than a stop is no parking
                     left = min(max(left, car.end_ms + limits.stop_ms), ms)
                 _drive_away(car, ms, lat, lon, away, left)
-            else:  # it drove here unseen, at a time that nobody knows
+            else:  # it drove here unobserved, at an unknown time
                 car.stop_lat, car.stop_lon = lat, lon
     car.points += 1
     car.ms, car.lat, car.lon = ms, lat, lon

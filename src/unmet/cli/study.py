@@ -171,7 +171,7 @@ def study_all(
     """Every table and figure of the paper: censoring, total, competition and application."""
     city_of, choices, electric = city.by_seed(), grid.choices(cities, scenario), _one_penetration(city)
     if not how.dry_run:
-        # The table of censored hours is quick, so it is computed anew each time.
+        # The table of censored hours is quick, so it is computed again each time.
         shares = OWN_PENETRATIONS if city.has_own_cars else ()
         run_and_print_censoring(
             city_of(grid.seed), out / "censoring", 10, grid.seed, shares, overwrite=True, as_json=how.as_json

@@ -1,4 +1,4 @@
-"""Booking: energy and arrivals added up by region and hour, always in the same order, so that sums are the same."""
+"""Booking: energy and arrivals summed by region and hour, always in the same order, for reproducible results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Booking(str, Enum):
 
 @compiled("float64[:, ::1](int64[::1], int64[::1], float64[::1], int64, int64, int64)")
 def book(group: Integers, at_ms: Integers, amount: Floats, groups: int, first_ms: int, hours: int) -> Floats:
-    """Amounts added up by group and hour, (groups, hours); those outside the period are left out."""
+    """Amounts summed by group and hour, (groups, hours); those outside the period are left out."""
     booked = np.zeros((groups, hours))
     for i in range(len(group)):
         hour = (at_ms[i] - first_ms) // HOUR_MS
@@ -36,7 +36,7 @@ def book(group: Integers, at_ms: Integers, amount: Floats, groups: int, first_ms
 def spread(
     group: Integers, start_ms: Integers, end_ms: Integers, amount: Floats, groups: int, first_ms: int, hours: int
 ) -> Floats:
-    """Amounts spread evenly from start to end, added up by group and hour; what takes no time goes to its hour."""
+    """Amounts spread evenly from start to end, summed by group and hour; without duration, booked in their hour."""
     booked = np.zeros((groups, hours))
     last_ms = first_ms + hours * HOUR_MS
     for i in range(len(group)):

@@ -28,7 +28,7 @@ HOUR_MS = 3_600_000
 
 
 def whole_days(times: pl.Series) -> tuple[dt.datetime, dt.datetime]:
-    """The days in UTC that hold these times: midnight before the first, midnight after the last."""
+    """The days in UTC that contain these times: from midnight before the first to midnight after the last."""
     day = times.cast(UTC).dt.truncate("1d").to_frame("day")
     first, last = day.select(pl.col("day").min().alias("first"), pl.col("day").max().alias("last")).row(0)
     return first, last + dt.timedelta(days=1)
@@ -46,7 +46,7 @@ def hour_of_week(hours: pl.Series, time_zone: str) -> pl.Series:
 
 
 def with_calendar(panel: pl.DataFrame, time_zone: str, country: str | None = None) -> pl.DataFrame:
-    """The panel with the columns `hour`, `weekday` (1 for Monday) and `holiday`, all by local clocks.
+    """The panel with the columns `hour`, `weekday` (1 for Monday) and `holiday`, all in local time.
 
     `country` is a code such as DK, or a code with a subdivision such as US-CA; without one no day is a holiday.
     """

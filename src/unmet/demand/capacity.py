@@ -1,8 +1,8 @@
-"""Capacity: how many cars a station can charge at once, where that is known from, and how sure it is.
+"""Capacity: how many cars a station can charge at once, with its source and certainty.
 
 A table of stations lists plugs, but connectors may share a charger, tables have errors, and records overlap by minutes.
-Capacity c is therefore inferred from what happens while c cars are there. Either the station is full and nobody can
-come, or it has a free plug and drivers keep coming, perhaps fewer of them. With m arrivals expected for that time at
+Capacity c is therefore inferred from arrivals while c cars are there. Either the station is full and no driver can
+plug in, or it has a free plug and drivers keep arriving, perhaps fewer. With m arrivals expected for that time at
 the usual rate, those observed are Poisson with mean
 
     OVERLAPS * m   if c is the capacity,        KEEP_COMING * m   if it is higher,
@@ -33,7 +33,7 @@ LISTED_WRONG = 0.1  # prior probability that a listed number of plugs is not the
 UNLISTED_FULL = 0.5  # prior probability that the most cars seen at once are all that a station takes
 CLEARLY = 0.9  # posterior probability from which a listed number is overruled
 SELDOM = 0.1  # share of the time with so many cars in which there are more, up to which these are exceptions
-LASTING_MS = 600_000  # for which cars must have been side by side to count
+LASTING_MS = 600_000  # cars must be side by side for this long to count
 
 
 def infer_capacity(
@@ -59,7 +59,7 @@ def infer_capacity(
     opened, closed = np.full(number, first_ms), np.full(number, last_ms)
     opened[used] = np.maximum(visits.start_ms[visits.first[:-1][used]], first_ms)
     closed[used] = np.minimum(visits.end_ms[visits.first[1:][used] - 1], last_ms)
-    history = sweep(visits, endless, opened, closed)  # before it opened, nobody came to a station
+    history = sweep(visits, endless, opened, closed)  # there are no arrivals before a station opens
     listed, source = _listed(stations, sessions)
     lasting = _lasting_peak(history.spells)
     most = max(int(lasting.max(initial=1)), int(listed.max(initial=1)))
@@ -120,7 +120,7 @@ def _probability_full(capacity: int, usual: Floats, came: Floats, prior: float) 
 
 
 def _usual_peak(peak: int, usual: Floats, came: Floats) -> int:
-    """The most cars side by side, less those that seldom were while hardly anybody came once the others were there."""
+    """The most cars side by side, without those that were rare exceptions with hardly any arrivals."""
     while (
         peak > 1
         and usual[peak:].sum() <= SELDOM * usual[peak - 1 :].sum()
@@ -142,7 +142,7 @@ def _lasting_peak(spells: Spells) -> Integers:
 
 
 def _usual_arrivals(spells: Spells, arrivals: Arrivals, hour_of_week: Integers, first_ms: int, most: int) -> Floats:
-    """Arrivals that the network's mean week predicts, by station and number of cars, for a station of level 1."""
+    """Arrivals predicted by the network's weekly profile, by station and number of cars, for a station of level 1."""
     hour = hour_of_week[np.clip((arrivals.at_ms - first_ms) // HOUR_MS, 0, len(hour_of_week) - 1)]
     shape = np.bincount(hour, minlength=HOURS_A_WEEK) + 1.0
     open_hours = np.bincount(hour_of_week, minlength=HOURS_A_WEEK)

@@ -1,4 +1,4 @@
-"""From records to a panel: what an analyst chose, read, checked and put together."""
+"""From records to a panel, with the options of the command line."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["PanelChoices", "chosen_mapping", "chosen_records", "panel_from_recor
 
 @dataclass(frozen=True, slots=True)
 class PanelChoices:
-    """Where the records are, how to read them, and what to make of them."""
+    """Where the records are, how to read them, and how to build the panel."""
 
     files: tuple[Path, ...] = ()
     stations: Path | None = None
@@ -52,7 +52,7 @@ class PanelChoices:
 def panel_from_records(
     choices: PanelChoices, progress: Callable[[int, int], None] | None = None
 ) -> tuple[Panel, pl.DataFrame, dict[str, Any]]:
-    """The panel, the rows that were set aside, and what became of the rows, for a summary."""
+    """The panel, the rows that were set aside, and counts of rows for a summary."""
     try:
         booking = Booking(choices.booking)
     except ValueError:
@@ -80,7 +80,7 @@ def panel_from_records(
 
 
 def chosen_records(choices: PanelChoices, progress: Callable[[int, int], None] | None = None) -> Records:
-    """The records that an analyst chose, read and checked; `progress` is called with the files read, of how many."""
+    """Read the chosen records; `progress` is called with the number of files read and of all files."""
     records = read_sessions(
         _sources(choices),
         choices.format,
@@ -125,7 +125,7 @@ def _sources(choices: PanelChoices) -> list[Any]:
 
 
 def chosen_mapping(choices: PanelChoices) -> dict[str, Any]:
-    """What the analyst said of the columns: the file first, then each --map."""
+    """The column mapping: that of the mapping file, then each --map."""
     values = read_mapping(choices.map_file).said() if choices.map_file else {}
     values |= _pairs("--map", choices.mapped, "start=ConnectionStart")
     mapping_from(values, "--map")
@@ -133,12 +133,12 @@ def chosen_mapping(choices: PanelChoices) -> dict[str, Any]:
 
 
 def station_mapping(choices: PanelChoices) -> dict[str, str]:
-    """What the analyst said of the columns of the station table."""
+    """The column mapping of the station table."""
     return _pairs("--map-stations", choices.station_columns, "station_id=Site")
 
 
 def _pairs(option: str, given: tuple[str, ...], example: str) -> dict[str, str]:
-    """What NAME=COLUMN options say."""
+    """The pairs of NAME=COLUMN options."""
     values = {}
     for pair in given:
         name, equals, column = pair.partition("=")

@@ -1,4 +1,4 @@
-"""The gate that sessions and stations from Python pass: any frame in, checked Polars tables out."""
+"""Validation of sessions and stations given as frames in Python."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STATIONS = {
 
 
 def checked_sessions(sessions: Any) -> pl.DataFrame:
-    """Sessions with the right types, or a sentence on the first row that makes no sense."""
+    """Sessions with the right types; an `InputError` about the first invalid row."""
     frame = _with_columns(as_frame(sessions), ("station_id", "start", "end", "energy_kwh"), "The sessions")
     for name in ("start", "end"):
         if not isinstance(frame.schema[name], pl.Datetime):
@@ -57,7 +57,7 @@ def checked_sessions(sessions: Any) -> pl.DataFrame:
 
 
 def checked_stations(stations: Any) -> pl.DataFrame:
-    """Stations with all columns and the right types; what is not given is null."""
+    """Stations with all columns and the right types; missing values are null."""
     frame = _with_columns(as_frame(stations), ("station_id",), "The stations")
     given = {name: dtype for name, dtype in STATIONS.items() if name in frame.columns}
     missing = [pl.lit(None, dtype).alias(name) for name, dtype in STATIONS.items() if name not in given]
@@ -83,7 +83,7 @@ def _with_columns(frame: pl.DataFrame, names: tuple[str, ...], what: str) -> pl.
 
 
 def _utc(frame: pl.DataFrame, name: str) -> pl.Expr:
-    """A column of times in UTC; those without a zone are taken for UTC."""
+    """A column of times in UTC; times without a zone are assumed to be UTC."""
     dtype = frame.schema[name]
     zoned = (
         pl.col(name) if isinstance(dtype, pl.Datetime) and dtype.time_zone else pl.col(name).dt.replace_time_zone("UTC")

@@ -1,4 +1,4 @@
-"""What a panel is made from: records that were read or simulated, or data frames of one's own."""
+"""Inputs of a panel: records that were read or simulated, or data frames."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class GivenRecords:
 
 
 def read_given(records: Any, stations: Any, outages: Any, time_zone: str | None) -> GivenRecords:
-    """Records and what was given beside them; that goes before what the records say themselves."""
+    """Records with further arguments, which override what the records contain."""
     known_zone, frame_type = "UTC", None
     sessions = records
     if isinstance(records, Records):

@@ -1,8 +1,8 @@
-"""Kriging: rates of stations whose records nobody gave us, from those of the stations around them.
+"""Kriging: arrival rates of stations without records, from those of the stations around them.
 
 Log rates are a Gaussian process: a common mean, a part that near stations share (exponential in the distance), a part
-that grows with the logarithm of the plugs, and each station's own luck. Its four variances are not chosen but averaged
-over, each as likely as it makes the rates that are known.
+that grows with the logarithm of the plugs, and an independent part per station. Its four parameters are averaged
+over, weighted by the likelihood of the known rates.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MEAN = 100.0  # of the common mean: nothing is known of it
 
 
 class Kriged(NamedTuple):
-    """Log rates to be expected of all stations, and how they vary together."""
+    """Mean and covariance of the log rates of all stations."""
 
     mean: Floats  # (stations,)
     covariance: Floats  # (stations, stations)

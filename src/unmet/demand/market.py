@@ -1,4 +1,4 @@
-"""Market: which part of a city's demand one operator could have seen at all.
+"""Market share: the part of a city's demand that one operator could have observed.
 
 Drivers do not choose stations by their plugs alone, so an operator's share of the plugs is a rough guess of its share
 of the drivers. Where positions are known, the rates of competitors' stations are estimated from those of the operator's
@@ -28,7 +28,7 @@ DRAWS = 400  # of their rates
 
 
 class Shares(NamedTuple):
-    """An operator's share of the market in each region, and how unsure it is."""
+    """An operator's share of the market in each region, and its uncertainty."""
 
     share: Floats
     spread: Floats  # standard deviation of its logarithm
@@ -50,8 +50,8 @@ def parse_share(text: str) -> tuple[float, float]:
 class Market:
     """An operator's place in the market: a share known by operator, or simply given.
 
-    With `operator`, the stations table holds everybody's. With `share`, it is the same everywhere; a range of it is
-    one that it lies in with a probability of 90 %.
+    With `operator`, the table of stations lists those of all operators. With `share`, it is equal everywhere; a range
+    contains it with a probability of 90 %.
     """
 
     operator: str | None = None
@@ -82,7 +82,7 @@ class Market:
         return own
 
     def all_stations(self, stations: pl.DataFrame, own: pl.DataFrame) -> pl.DataFrame:
-        """Everybody's stations, the operator's own with their counted plugs."""
+        """The stations of all operators, the operator's own with their capacity."""
         if self.operator is None:
             return own
         others = stations.join(own.select("station_id"), on="station_id", how="anti", maintain_order="left")
@@ -137,12 +137,12 @@ class Market:
         for i, row in enumerate(drawn):
             all_rates = np.where(mine, rates, row)
             logs[i] = np.log(np.maximum(_ratio(np.where(mine, rates, 0.0), all_rates, region, number), 1e-9))
-        # What is lost goes by 1 / share, so the share is the one whose inverse is right on average.
+        # Lost demand is proportional to 1 / share, so the inverse of the share must be unbiased.
         share = 1 / np.exp(-logs).mean(axis=0)
         return Shares(np.where(share < 1e-8, 0.0, share), logs.std(axis=0))
 
     def notes(self, stations: pl.DataFrame, own: pl.DataFrame) -> list[str]:
-        """What was assumed."""
+        """Sentences about assumptions."""
         if self.share is not None:
             low, high = (f"{100 * part:g}" for part in self._range)
             said = low if low == high else f"{low} to {high}"

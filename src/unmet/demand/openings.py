@@ -1,4 +1,4 @@
-"""Openings: from when to when a site, or a plug of it, was there, as its sessions show."""
+"""Opening and closing times of sites and plugs, inferred from their sessions."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ LONGER = 3.0  # which must be so many times that of any other
 def openings(visits: Visits, first_ms: int, last_ms: int) -> tuple[Integers, Integers]:
     """When each unit opened and closed [ms since `first_ms`].
 
-    A unit was closed before its first session, or after its last, if it was so busy in between that the silence cannot
-    be chance. Otherwise it was there from the first hour to the last.
+    A unit was closed before its first session, or after its last, if it was so busy in between that the silence is not
+    by chance. Otherwise it was open from the first hour to the last.
     """
     units, period = len(visits.first) - 1, last_ms - first_ms
     begin, end = np.zeros(units, np.int64), np.full(units, period)
@@ -49,7 +49,7 @@ def openings(visits: Visits, first_ms: int, last_ms: int) -> tuple[Integers, Int
 
 
 def absent_plugs(sessions: pl.DataFrame, first: dt.datetime, period_ms: int) -> pl.DataFrame:
-    """Times in which plugs were not there yet, or no longer, while their station was open, as outages.
+    """Times before plugs were installed, or after they were removed, while their station was open, as outages.
 
     Only plugs that the sessions name are considered.
     """

@@ -1,4 +1,4 @@
-"""Regions: stations grouped by k-means, by the analyst's own areas, or each for itself."""
+"""Regions: stations grouped by k-means, by given areas, or one by one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_AUTO = 20  # regions tried by silhouette
 
 @dataclass(frozen=True, slots=True)
 class Regions:
-    """Which station is in which region, and where the regions' centres are."""
+    """The region of each station, and the centres of regions."""
 
     of_station: pl.DataFrame  # station_id, unique_id; one row a station, in their order
     centres: pl.DataFrame  # unique_id, lat, lon, stations, plugs; sorted by unique_id
@@ -36,7 +36,7 @@ class Regions:
 
 
 def group_stations(stations: pl.DataFrame, how: str = "10") -> tuple[Regions, str]:
-    """Regions by a number, `auto`, `station` or a GeoJSON file of areas; and a sentence that says what was done."""
+    """Regions by a number, `auto`, `station` or a GeoJSON file of areas; and a sentence about the result."""
     placed = stations.height > 0 and stations["lat"].is_not_null().all() and stations["lon"].is_not_null().all()
     if how.isdecimal() and int(how) < 1:
         raise InputError(f"{how} regions make no sense: ask for at least one.")

@@ -22,7 +22,7 @@ def simulated_panel(
     period: tuple[dt.datetime, dt.datetime],
     booking: Booking = Booking.ARRIVAL,
 ) -> pl.DataFrame:
-    """The panel of a simulation as only a simulation can have it.
+    """The panel of a simulation, with true demand.
 
     Columns: `unique_id` (region), `ds` (hour, UTC), `y` (observed kWh), `y_true` (observed and lost kWh), `arrivals`
     (served), `lost` (lost arrivals), `censored` (whether any was lost). Every region has every hour. Demand that is

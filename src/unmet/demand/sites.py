@@ -1,6 +1,6 @@
 """Sites: stations side by side, which are one choice for a driver.
 
-A driver who finds one of them taken uses the next. Whoever wants a rapid charger does not take a slow one, though, so
+A driver who finds one of them taken uses the next. But drivers who want a rapid charger do not take a slow one, so
 only stations of similar power are joined.
 """
 

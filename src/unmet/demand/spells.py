@@ -1,11 +1,11 @@
-"""Spells: the history of every site, cut into periods in which nothing changes. The one sweep over all visits.
+"""Spells: the history of every site, cut into periods in which nothing changes, by one sweep over all visits.
 
 Arrivals while a plug is free are recorded, arrivals while none is free are lost. In every spell the number of taken
 plugs is constant, and the site is in one of three states:
 
 - `FREE`: a plug is free. Arrivals are observed.
 - `FULL`: no plug is free. Arrivals are lost.
-- `RELEASED`: a plug is free, but the site was full less than `RELEASED_MS` ago. Whoever arrives now may have waited, so
+- `RELEASED`: a plug is free, but the site was full less than `RELEASED_MS` ago. An arrival now may have waited, so
   neither the time nor the arrival is used to learn arrival rates.
 
 The state depends on the past alone. The likelihood of the arrivals in `FREE` time is therefore valid even though a site
@@ -85,7 +85,7 @@ class Spells(NamedTuple):
 
 
 class Arrivals(NamedTuple):
-    """What every recorded arrival found, by site and time."""
+    """The state that every recorded arrival found, by site and time."""
 
     site: Integers
     at_ms: Integers
@@ -95,7 +95,7 @@ class Arrivals(NamedTuple):
 
 
 class History(NamedTuple):
-    """All that the estimator reads about the past of the sites."""
+    """The history of all sites, as the estimator reads it."""
 
     spells: Spells
     arrivals: Arrivals

@@ -1,4 +1,4 @@
-"""Panels on disk: the folder that `Panel.save` or `unmet panel` wrote, or a table of one's own.
+"""Panels on disk: a folder that `Panel.save` or `unmet panel` wrote, or a table of another source.
 
 A full panel is a folder of Parquet tables and `panel.json`. `unmet panel` writes the estimate of lost demand into the
 same folder, as more columns of `panel.parquet`, `stations.parquet` and `sites.parquet`; `load_panel` leaves these out.
@@ -139,7 +139,7 @@ def holds_panel(path: Path) -> bool:
 
 
 def save_panel(panel: Panel, folder: Path | str, *, overwrite: bool = False) -> None:
-    """Write a panel into a folder, whole or not at all.
+    """Write a panel into a folder, completely or not at all.
 
     Args:
         panel: to be written.
@@ -239,7 +239,7 @@ def load_panel(folder: Path | str) -> Panel:
 
 
 def _read_table(path: Path, name: str, schema: dict[str, Any]) -> pl.DataFrame:
-    """One table, with the columns and types that it needs, and no empty cells where none may be."""
+    """Read one table, and check its columns, types and empty cells."""
     file = f"{name}.parquet"
     try:
         table = read_parquet(path / file)
@@ -256,7 +256,7 @@ def _read_table(path: Path, name: str, schema: dict[str, Any]) -> pl.DataFrame:
 
 
 def _check_links(path: Path, tables: dict[str, pl.DataFrame]) -> None:
-    """Tables belong together: what one names is in the other, and every region has every hour once."""
+    """Check that tables belong together: links are valid, and every region has every hour once."""
     for name, key, other in LINKS:
         unknown = tables[name].join(tables[other], on=key, how="anti")
         if not unknown.is_empty():
@@ -271,7 +271,7 @@ def _check_links(path: Path, tables: dict[str, pl.DataFrame]) -> None:
 
 
 def _check_positions(path: Path, regions: pl.DataFrame) -> None:
-    """Positions of regions, one each, on the Earth."""
+    """Check the positions of regions."""
     for column, dtype in SCHEMAS["regions"].items():
         if regions.schema.get(column) != dtype or regions[column].null_count():
             _damaged(path, f"column {column} of regions.parquet is missing, has empty cells, or holds no {dtype}")
@@ -283,4 +283,4 @@ def _check_positions(path: Path, regions: pl.DataFrame) -> None:
 
 
 def _damaged(path: Path, problem: str) -> NoReturn:
-    raise InputError(f"The panel at {path} is damaged ({problem.splitlines()[0][:200].rstrip('.')}): make it anew.")
+    raise InputError(f"The panel at {path} is damaged ({problem.splitlines()[0][:200].rstrip('.')}): build it again.")

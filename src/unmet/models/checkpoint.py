@@ -50,13 +50,13 @@ def read_state(path: Path) -> TrainingState:
         numbers["losses"] = [(loss, validation) for loss, validation in numbers["losses"]]
         return TrainingState(**numbers, weights=parts["weights"], best=parts["best"], moments=parts["moments"])
     except (SafetensorError, OSError, KeyError, TypeError, ValueError):
-        raise InputError(f"{path} is not a training to go on with: delete it and start anew.") from None
+        raise InputError(f"{path} is not a training that can be resumed: delete it and start again.") from None
 
 
 def training_folder(out: Path, *, resume: bool, overwrite: bool) -> Path:
     """The folder beside a run in which its trainings are kept until they are finished.
 
-    With `resume` it must be there, without it must not, unless `overwrite` starts anew.
+    With `resume` it must exist; without it, it must not, unless `overwrite` starts again.
     """
     folder = out.with_name(f"{out.name}.training")
     if resume and not (folder / MARK).is_file():
@@ -64,7 +64,7 @@ def training_folder(out: Path, *, resume: bool, overwrite: bool) -> Path:
     if not resume and folder.exists():
         if not overwrite:
             raise InputError(
-                f"There is an unfinished training at {folder}: go on with it (--resume), or start anew (--overwrite)."
+                f"There is an unfinished training at {folder}: resume it (--resume), or start again (--overwrite)."
             )
         if not (folder / MARK).is_file() and any(folder.iterdir()):
             raise InputError(f"{folder} holds what no training of unmet wrote: name another folder with --out.")
@@ -85,7 +85,7 @@ def claim(folder: Path, job: TrainingJob, options: dict[str, Any]) -> None:
     digest.update(job.graph.data.tobytes())
     mark = folder / MARK
     if mark.exists() and mark.read_text(encoding="utf-8") != digest.hexdigest():
-        raise InputError(f"{folder} holds a training of another panel or with other options: start anew.")
+        raise InputError(f"{folder} holds a training of another panel or with other options: start again.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         mark.write_text(digest.hexdigest(), encoding="utf-8")

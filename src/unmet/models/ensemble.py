@@ -58,5 +58,5 @@ def _mean(parts: Iterable[Floats]) -> Floats:
         total = part if total is None else total + part
         number += 1
     if total is None:
-        raise InputError("The forecaster has no network: fit it anew.")
+        raise InputError("The forecaster has no network: fit it again.")
     return np.asarray(total / number)

@@ -235,7 +235,7 @@ class NetworkForecaster(Forecaster):
     def recalibrate(self, panel: Any) -> Self:
         """Calibrate what `forecast` tells by the last weeks of a panel, as far as the model has not learned from them.
 
-        What is told of the past stays as it is.
+        Forecasts of the past do not change.
         """
         series = self.series(self.read(panel).table)
         self.latest_ = self._calibration_before(series.hours, series, self._encoded(series), self.horizon)

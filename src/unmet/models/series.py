@@ -54,7 +54,7 @@ LOST_BEFORE = Column(
 AFTERWARDS = (
     "y_true", "lost", "arrivals", "exposure", "lost_arrivals", "lost_kwh", "elsewhere_kwh", BEFORE, DRAWS,
 )  # fmt: skip
-"""Columns that nobody knows before their hour."""
+"""Columns whose values are unknown before their hour."""
 POSITIONS = Table(
     "regions",
     (

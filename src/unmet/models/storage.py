@@ -11,7 +11,7 @@ from unmet.models.model_file import check_model_file
 
 __all__ = ["FORMAT", "load_model", "write_model"]
 
-FORMAT = 5  # of what is written here; older ones stay readable, but for those with an estimate of lost demand inside
+FORMAT = 5  # version of the files; older ones stay readable, except those that contain an estimate of lost demand
 DIRECT_KIND = "direct"
 
 
@@ -42,7 +42,7 @@ def load_model(folder: Path) -> Forecaster:
         if stored["format"] < 4 and stored.get("unseen"):
             raise InputError(
                 f"The model at {folder} was written by unmet {stored['unmet']}, which estimated lost demand in another "
-                "way: make the panel with `unmet panel`, and fit the model anew with `unmet fit`."
+                "way: make the panel with `unmet panel`, and fit the model again with `unmet fit`."
             )
         check_model_file(stored)
         if stored.get("kind") == DIRECT_KIND:
@@ -56,4 +56,4 @@ def load_model(folder: Path) -> Forecaster:
         raise
     except (OSError, AttributeError, KeyError, TypeError, ValueError, RuntimeError, IndexError) as error:
         reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
-        raise InputError(f"The model at {folder} is damaged ({reason}): fit it anew.") from None
+        raise InputError(f"The model at {folder} is damaged ({reason}): fit it again.") from None

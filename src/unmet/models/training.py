@@ -79,7 +79,7 @@ class Task:
     train_hours: int  # the first so many hours are learned from,
     fit_hours: int  # the hours from there to here say when to stop
     training: Training
-    true_demand: TrueDemand | None = None  # what is to be learned, drawn anew at every epoch
+    true_demand: TrueDemand | None = None  # the target, drawn again at every epoch
 
 
 class Epoch(NamedTuple):

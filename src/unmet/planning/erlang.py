@@ -40,7 +40,7 @@ def erlang_b_all(load: ArrayLike, most: int) -> Floats:
 
 
 def erlang_b(plugs: int, load: ArrayLike) -> Floats:
-    """Share of drivers turned away by a site where nobody waits.
+    """Share of drivers turned away by a site without waiting.
 
     Example:
         >>> round(float(erlang_b(5, 3.0)), 4)

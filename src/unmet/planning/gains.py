@@ -96,7 +96,7 @@ def site_curves(
 def power_curve(
     rest: Drivers, leaves: Floats, most: int, own_kw: float, power: float | None, per_week: float
 ) -> GainCurve:
-    """What further plugs of some power would serve of the drivers whom nobody serves."""
+    """Energy and drivers that further plugs of some power would serve among the lost drivers."""
     stay_ms, kwh = stays_at_power(rest.stay_ms, rest.kwh, own_kw, power)
     energy, drivers, hours = carried(rest.first, rest.at_ms, stay_ms, kwh, leaves, most)
     top = int(np.count_nonzero(hours))

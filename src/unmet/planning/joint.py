@@ -30,7 +30,7 @@ from unmet.planning.gains import stays_at_power
 __all__ = ["Built", "Joint", "play_together"]
 
 
-LEAST_SPILL = 0.005  # share of drivers who divert below which nobody does
+LEAST_SPILL = 0.005  # smaller shares of diverting drivers count as 0
 MOST_DRIVERS = 4_000_000  # that are played; in a larger network, fewer draws
 LEAST_DRAWS = 10
 SPARE = 8  # places for records that overlap, beyond the plugs of a site

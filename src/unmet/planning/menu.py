@@ -75,7 +75,7 @@ class Menu:
         return replace(self, options=options, money=self.money[kept])
 
     def beyond(self, built: Integers, power: Floats) -> Menu:
-        """The options that remain once some plugs are built; a site goes on with the power it has begun with."""
+        """The options that remain once some plugs are built; a site keeps the power of its first new plugs."""
         made, base = self.options, built[self.options.site]
         started = base > 0
         same = np.isclose(made.power, power[made.site], equal_nan=True)

@@ -76,7 +76,7 @@ def decide(
         built: plugs that are built already, (sites + candidates,).
         power: of these.
         use_money: whether a share of demand is to be served at the least cost; at the fewest plugs otherwise.
-        interplay: gain of all sites together over the sum of their gains, as far as it is known.
+        interplay: gain of all sites together over the sum of their gains; 1 until it is known.
     """
     rest = menu.beyond(built, power)
     options = rest.priced() if use_money or target.budget is not None else rest.options

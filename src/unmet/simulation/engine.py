@@ -35,7 +35,7 @@ class Trips(NamedTuple):
     nearest: Integers  # (trips, k) stations, nearest first
     nearest_km: Floats  # (trips, k)
     uniform: Floats  # (trips, 3) draws in [0, 1): whether to charge, where, and what if turned away
-    at_home: NDArray[np.bool_]  # whether it ends at the car's home; empty where nobody charges there
+    at_home: NDArray[np.bool_]  # whether it ends at the car's home; empty if no car charges at home
 
 
 class Cars(NamedTuple):

@@ -37,14 +37,14 @@ AWARE = "exposure"  # the model of this package
 ORACLE = "oracle"
 UNAWARE = "quantile"  # the model whose distance to the oracle is the gap
 PAPER_MODELS = ("gaussian", "tobit", "quantile", "censored-quantile")
-SCEPTICS = ("seen-over-exposed", "poisson", "cqrnn", "identity-graph")  # what the others must be held against
+SCEPTICS = ("seen-over-exposed", "poisson", "cqrnn", "identity-graph")  # simple baselines
 NO_BACKBONE = "none"  # of a baseline that is no network of its own choosing
 FORMAT = 2  # raise it when the same options would give other results
 MEASURES = (
     "tilted_loss", "tilted_loss_true", "icp", "mil", "mil_true", "bias_percent", "crps", "tilted_loss_kwh",
     "icp_most_censored",
 )  # fmt: skip
-"""What is kept of a run. Those that end in `_true` are in units of each region's largest true demand."""
+"""The measures of a run. Those that end in `_true` are in units of each region's largest true demand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a run came to."""
+    """The result of a run."""
 
     row: dict[str, Any]  # labels, model, backbone, seed, measures
     hours: pl.DataFrame | None  # forecasts one hour ahead of the test part, where they are kept
@@ -95,7 +95,7 @@ DIRECT_MODELS = ("quantile", "exposure", "oracle")
 
 
 def check_models(models: Sequence[str], backbones: Sequence[str]) -> None:
-    """Refuse names that nobody registered."""
+    """Refuse unknown names."""
     for model in models:
         if model != ORACLE and model not in BASELINES.names():
             try:
@@ -128,7 +128,7 @@ def plan_runs(
 ) -> list[Run]:
     """All runs of a study: seeds first, so that every cell has a result early on.
 
-    Runs take turns among the cities of the scenes. A baseline that no seed changes is run once a scene.
+    Runs alternate between the cities of the scenes. A baseline without randomness is run once per scene.
     """
     check_models(models, backbones)
     if epochs is not None:

@@ -1,4 +1,4 @@
-"""Running a study: on the cores of this machine, or on a Dask cluster; what is done stays done."""
+"""Running a study on the cores of this machine or on a Dask cluster; finished runs are kept."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class _Pool(Protocol):
     """Where runs are performed."""
 
     def outcomes(self, runs: Sequence[Run]) -> Outcomes:
-        """Perform runs, and give each with what it came to, or why it failed."""
+        """Perform runs, and yield each with its result, or with the reason why it failed."""
 
 
 def execute(
@@ -91,7 +91,7 @@ def execute(
 
 
 class _Cores:
-    """One single-threaded process a core. Scenes lie in files that each process reads."""
+    """One single-threaded process per core. Scenes are stored in files that each process reads."""
 
     def __init__(self, workers: int, scenes: dict[str, Scene]) -> None:
         self.workers = workers
@@ -169,7 +169,7 @@ class _Cluster:
 
         used = {run.scene for run in runs}
         with self.client:
-            # A parcel that gets lost with the worker that holds it is made again, which scattered data would not be.
+            # A parcel that is lost with its worker is computed again, which scattered data would not be.
             sent = {key: self.client.submit(bytes, pack(self.scenes[key], runs), pure=False) for key in used}
             futures = {
                 self.client.submit(_attempt, run, sent[run.scene], key=f"unmet-{run.key}", retries=ATTEMPTS): run
@@ -181,8 +181,8 @@ class _Cluster:
                     outcome = str(future.exception()) if future.status == "error" else future.result()
                 except (OSError, CancelledError):
                     raise InputError(
-                        f"The Dask scheduler at {self.scheduler} was lost: what is done is kept, and the same command "
-                        "goes on from there."
+                        f"The Dask scheduler at {self.scheduler} was lost: finished runs are kept. Run the command "
+                        "again to resume."
                     ) from None
                 yield futures[future], outcome
 
@@ -191,7 +191,7 @@ CONNECT_SECONDS = "10s"
 
 
 def _attempt(run: Run, given: Scene | bytes | Path) -> Ran | str:
-    """A run's outcome on a scene or a parcel, or why it failed: one failure must not end a study."""
+    """A run's result on a scene or a parcel, or the reason why it failed: one failure must not end a study."""
     try:
         packed = given.read_bytes() if isinstance(given, Path) else given
         scene = unpack_scene(packed) if isinstance(packed, bytes) else packed

@@ -71,7 +71,7 @@ MOST_TRAININGS = 100_000
 
 
 def check_size(*factors: int) -> None:
-    """Refuse a grid that nobody would want to wait for."""
+    """Refuse a grid that is too large."""
     trainings = prod(factors)
     if trainings > MOST_TRAININGS:
         raise InputError(

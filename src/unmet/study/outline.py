@@ -1,4 +1,4 @@
-"""Outlines: what a study would run, told at once and without playing a scene."""
+"""Outlines: what a study would run, computed without simulating a scene."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class StudyOutline:
         }
 
     def seconds(self, store: Store, workers: int) -> tuple[float, float]:
-        """About how long the rest will take in all, and a network's training, as far as trainings here were timed."""
+        """Estimated seconds for the remaining runs, and for one training of a network, from earlier runs if any."""
         kept = self.kept(store)
         timed = store.typical_seconds()
         network = timed if timed is not None else NETWORK_SECONDS

@@ -52,7 +52,7 @@ class Scene:
     time_zone: str
     run: int | None = None  # the number of the run that it is for; without it, all of its city
     city: int = 0  # the number of its city; runs take turns among cities
-    tells_all: bool = False  # whether what was lost is told of all hours too, not only of the test part
+    tells_all: bool = False  # whether lost demand is reported for all hours too, not only for the test part
 
     def fingerprint(self, columns: Sequence[str] = ()) -> str:
         """A hash of what models are given, or of some columns of the panel."""
@@ -151,8 +151,8 @@ def competition_scenes(
 def own_stations(regions: Regions, share: float, seed: int, sampling: Sampling = Sampling.REGION) -> list[str]:
     """The operator's own stations: the first in a random order, of each region or of the whole city.
 
-    Drawn by region it has at least one in each; drawn from the whole city, as the paper writes, it may have none in
-    some, of which nothing is seen.
+    Drawn by region, it has at least one in each; drawn from the whole city, as the paper writes, it may have none in
+    some regions, whose demand is then unobserved.
     """
     order = np.random.default_rng([seed, 7]).permutation(regions.of_station.height)
     own: list[str] = []
@@ -166,9 +166,9 @@ def own_stations(regions: Regions, share: float, seed: int, sampling: Sampling =
 def _seen_by(stations: pl.DataFrame, arrivals: pl.DataFrame) -> pl.DataFrame:
     """Arrivals as the operator has them: those at other operators' stations are lost to it."""
     own = stations.filter(pl.col("operator") == OWN)["station_id"]
-    mine = pl.col("station_id").is_in(own.implode())
+    is_own = pl.col("station_id").is_in(own.implode())
     return arrivals.with_columns(
-        outcome=pl.when(mine).then("outcome").otherwise(pl.lit("lost").cast(arrivals.schema["outcome"]))
+        outcome=pl.when(is_own).then("outcome").otherwise(pl.lit("lost").cast(arrivals.schema["outcome"]))
     )
 
 

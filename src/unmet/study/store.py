@@ -70,7 +70,7 @@ class Store:
         try:
             frames = [pl.read_parquet(self._row(run)) for run in runs if self.has(run)]
         except PolarsError:
-            raise InputError(f"A result in {self.folder / 'runs'} is damaged: start anew with --overwrite.") from None
+            raise InputError(f"A result in {self.folder / 'runs'} is damaged: start again with --overwrite.") from None
         return pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame()
 
     def seconds(self, run: Run) -> float:

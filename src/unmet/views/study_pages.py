@@ -29,7 +29,7 @@ __all__ = ["print_study", "print_study_plan", "study_report", "write_study"]
 
 
 def study_report(experiment: Experiment, store: Store, progress: Progress) -> StudyReport:
-    """The results of an experiment, as far as it has been run."""
+    """The results of the runs of an experiment that are done."""
     runs = list(experiment.runs)
     cells = study_cells(runs, store)
     if not cells.is_empty() and not experiment.built_in:

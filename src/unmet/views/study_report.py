@@ -37,7 +37,7 @@ class StudyReport:
 
     @property
     def labels(self) -> list[str]:
-        """What scenes are told apart by."""
+        """The labels that distinguish scenes."""
         return [name for name in SCENE_LABELS if name in self.cells.columns]
 
     @property

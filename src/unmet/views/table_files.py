@@ -13,7 +13,7 @@ __all__ = ["FORMATS", "parse_formats", "write_geojson", "write_table_files"]
 
 FORMATS = ("csv", "parquet", "xlsx")
 EXCEL_ROWS = 1_048_575  # below the row of heads
-FOR_VERBS = frozenset({"lost_draws"})  # tables that nobody but other verbs can read
+FOR_VERBS = frozenset({"lost_draws"})  # tables that only other verbs read
 SMALL = 100_000  # rows up to which a table is written as CSV without being asked for
 
 

@@ -19,7 +19,7 @@ class RivalTask:
     week: Integers  # (hours,), local hour of the week
     hours: Integers  # targets
     horizon: int  # hours ahead
-    fitted: int  # first hour that nobody may learn from
+    fitted: int  # first held-out hour
     levels: Floats
 
 

@@ -8,7 +8,7 @@ __all__ = ["Exposure"]
 
 
 class Exposure(Quantile):
-    """One output f_q a level. Loss: the sum over levels of rho_q(y + L - f_q), with L drawn anew at every epoch.
+    """One output f_q per level. Loss: the sum over levels of rho_q(y + L - f_q), with L drawn again at every epoch.
 
     L is the energy lost in the hour, one of the posterior draws that `unmet.LostDemand` wrote into the panel
     (`lost_draws`). Demand of the hours before, which the network reads, is filled up by the expectation of L, as it

@@ -47,7 +47,7 @@ _COLUMNS = (
     *("cdr_location.id", "cdr_location.name", "cdr_location.evse_uid", _LATITUDE, _LONGITUDE),
     *("credit", "credit_reference_id", "operator", "charged"),
 )
-_NO_SESSION = "#NA"  # the EVSE of a reservation that nobody came for
+_NO_SESSION = "#NA"  # the EVSE of a reservation that was not used
 
 
 class _Place(JsonMember):

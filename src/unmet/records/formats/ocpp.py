@@ -65,7 +65,7 @@ def _read(head: Head) -> Raw:
 
 
 class _Log:
-    """The transactions of a log, as far as it was read."""
+    """The transactions in the part of a log that has been read."""
 
     def __init__(self) -> None:
         self.transactions: dict[Key, _Transaction] = {}

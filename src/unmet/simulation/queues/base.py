@@ -59,7 +59,7 @@ ADMIT = SLOT_TYPE(DRIVER_TYPE, types.int64, _INTEGERS, PLUGS_TYPE)
 
 @compiled(types.int64(PLUGS_TYPE, types.int64, types.float64))
 def free_plug(plugs: Plugs, station: int, now: float) -> int:
-    """The first plug of a station that nobody uses, or LOST."""
+    """The first free plug of a station, or LOST."""
     for plug in range(plugs.first[station], plugs.first[station + 1]):
         if plugs.free_at[plug] <= now:
             return plug

@@ -1,4 +1,4 @@
-"""What the app is told when it starts."""
+"""Settings of the app."""
 
 from __future__ import annotations
 
