@@ -50,7 +50,7 @@ class Change:
         if self.stay_hours is not None and not self.stay_hours > 0:
             raise InputError(f"A limit of {self.stay_hours:g} hours makes no sense: give one over 0, such as 3.")
         if not 0 <= self.idle_cut <= 1:
-            raise InputError(f"A share {self.idle_cut:g} of idle time makes no sense: give 0 to 1, such as 0.5.")
+            raise InputError(f"A share {self.idle_cut:g} of idle time makes no sense: choose from 0 to 1, such as 0.5.")
         known = set(truth.panel.stations["station_id"])
         if unknown := [name for name in self.closed if name not in known]:
             raise InputError(
