@@ -53,19 +53,20 @@ def with_calendar(panel: pl.DataFrame, time_zone: str, country: str | None = Non
     local = pl.col("ds").dt.convert_time_zone(time_zone)
     frame = panel.with_columns(hour=local.dt.hour(), weekday=local.dt.weekday(), holiday=local.dt.date())
     days = frame["holiday"].unique()
-    free = pl.Series(public_holidays(country, days.dt.year().unique().to_list()) if country else [], dtype=pl.Date)
+    years = days.dt.year().unique().to_list()
+    free = pl.Series(sorted(public_holidays(country, years)) if country else [], dtype=pl.Date)
     return frame.with_columns(pl.col("holiday").is_in(free.implode()))
 
 
 def knows_holidays(country: str) -> bool:
-    """Whether the holidays of a country are known, by its code, as DK."""
+    """Whether the holidays of a country are known, by its code, such as DK."""
     import holidays
 
     return country.partition("-")[0].upper() in holidays.list_supported_countries()
 
 
 def public_holidays(country: str, years: Collection[int]) -> set[dt.date]:
-    """Public holidays of a country, as DK or US-CA, in these years."""
+    """Public holidays of a country, such as DK or US-CA, in these years."""
     import holidays
 
     code, _, part = country.partition("-")
