@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import app, panel, planning, records, simulation, training
+from benchmarks import app, default_fit, panel, planning, records, simulation, training
 from benchmarks.report import PAGE, Section, read_sections, write_page
 
 BENCHMARKS = {
@@ -15,6 +15,7 @@ BENCHMARKS = {
     "records": records,
     "panel": panel,
     "training": training,
+    "default_fit": default_fit,
     "planning": planning,
     "app": app,
 }

@@ -190,6 +190,55 @@ def test_a_week_of_records_gives_a_table_and_a_sentence():
         Forecaster("stacked", "quantile").fit(short)
 
 
+def awkward(kind):
+    """Panels of ten weeks or more on which forecasters break, with what is expected of the week to come, or None."""
+    hours = 12 * 168
+    usual = demand_of(rates(hours), 1)
+    week = rates(168).sum() * 12
+    if kind == "nothing anywhere":
+        return panel_of(np.zeros((hours, 3))), 0.0
+    if kind == "one silent region alone":
+        return panel_of(np.zeros((hours, 1))), 0.0
+    if kind == "one session ever":
+        one = np.zeros((hours, 1))
+        one[100] = 7.0
+        return panel_of(one), None
+    if kind == "opens in the test part":
+        opened = np.full(hours, np.nan)
+        opened[-30:] = demand_of(rates(30), 2)
+        return panel_of(np.stack([usual, opened], axis=1)), None
+    if kind == "constant":
+        return panel_of(np.full((hours, 1), 5.0)), 5.0 * 168
+    if kind == "a month missing":
+        usual[-10 * 168 : -6 * 168] = np.nan
+        return panel_of(usual[:, None]), week
+    usual, closed = (demand_of(rates(2 * hours), seed) for seed in (1, 2))
+    closed[-6 * 168 : -2 * 168] = 0  # closed for a month, and open again
+    return panel_of(np.stack([usual, closed], axis=1)), 2 * week
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["nothing anywhere", "one silent region alone", "one session ever", "opens in the test part", "constant",
+     "a month missing", "closed and open again"],
+)  # fmt: skip
+def test_awkward_networks_get_sensible_forecasts(kind):
+    panel, expected = awkward(kind)
+    model = Forecaster("stacked", "quantile", shares=(0.8, 0.1)).fit(panel)
+    ahead, past = model.forecast(panel).table, model.predict(panel)
+    for made in (ahead, past):
+        quantiles = made.select("q0.05", "q0.5", "q0.95").to_numpy()
+        assert np.isfinite(quantiles).all()
+        assert np.isfinite(made["mean"].to_numpy()).all()
+        assert (np.diff(quantiles, axis=1) >= 0).all()
+        assert (quantiles >= 0).all()
+        assert made["no_demand"].is_between(0, 1).all()
+    assert np.isfinite(model.draw(panel, 20)[1]).all()
+    if expected is not None:
+        assert ahead["mean"].sum() == pytest.approx(expected, rel=0.25)
+    assert (evaluate(model, panel).comparison.rows["hours"] >= 0).all()
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [

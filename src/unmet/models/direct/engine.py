@@ -136,8 +136,13 @@ def fit_engine(
     past = np.full((len(kinds), of, keep, history.regions), np.nan)
     members: list[Member] = []
     cuts = [hours // 2, hours * 3 // 4, hours]
-    for first, last in zip(cuts, [*cuts[1:], hours], strict=True) if kinds else ():
-        rows = learning_rows(history, first, horizon, session_kwh, seed)
+    # Without demand in the hours learned from, as in a network that has not opened yet, there is nothing to model.
+    learned = [learning_rows(history, first, horizon, session_kwh, seed) for first in cuts] if kinds else []
+    if not all(rows.ratio.any() for rows in learned[1:]):
+        return fit_engine(history, tuple(tables) or ("climatology",), (), horizon, session_kwh, levels, seed, threads)
+    for first, last, rows in zip(cuts, [*cuts[1:], hours], learned, strict=True) if kinds else ():
+        if not rows.ratio.any():
+            continue
         members = [kind() for kind in kinds]
         for member in members:
             member.fit(rows, history.extras.shape[2], seed, threads)

@@ -1,0 +1,47 @@
+"""The default forecaster: time of a fit on Dundee, and how it grows with hours and regions."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from benchmarks.forecasts import DATA, SOURCES, read_panel
+from benchmarks.report import Result
+from benchmarks.training import random_panel
+from unmet import Forecaster
+
+TITLE = "Fit of the default forecaster"
+TEXT = """`Forecaster("stacked", "quantile")`, one thread, seconds of processor time; everything is compiled before. The
+larger panels are random, with demand in most hours. Linear growth would be as many times the time as region-hours."""
+
+YEAR = 8_760  # hours
+SIZES = ((10, YEAR), (35, YEAR), (35, 2 * YEAR))  # regions, hours
+
+
+def run() -> list[Result]:
+    """Fits of Dundee and of panels of growing size."""
+    _seconds(random_panel(3, 2_000)[0])  # compile
+    found = []
+    if DATA.is_dir():
+        table = read_panel(next(source for source in SOURCES if source.name == "Dundee")).table
+        seconds = _seconds(table)
+        found.append(Result("fit on Dundee, a year of 10 regions", f"{seconds:.1f} s", "under 90 s", seconds < 90))
+    times = [_seconds(random_panel(*size)[0]) for size in SIZES]
+    for size, took in zip(SIZES[1:], times[1:], strict=True):
+        more = size[0] * size[1] / (SIZES[0][0] * SIZES[0][1])
+        found.append(
+            Result(
+                f"fit of {size[0]} regions over {size[1] // YEAR} year(s), {more:.1f} times the region-hours of 10 "
+                "regions over a year",
+                f"{took:.1f} s, {took / times[0]:.1f} times {times[0]:.1f} s",
+                "no worse than linear",
+                took <= more * times[0],
+            )
+        )
+    return found
+
+
+def _seconds(table: Any) -> float:
+    begun = time.process_time()
+    Forecaster("stacked", "quantile", time_zone="UTC").fit(table)
+    return time.process_time() - begun
