@@ -11,7 +11,7 @@ $(VENV)/user: pyproject.toml constraints.txt
 		{ echo "unmet needs Python 3.11 or later: make PYTHON=/path/to/python3.11 ..." >&2; exit 2; }
 	@test -x $(BIN)/python || { echo "Making the environment in $(VENV) ..." >&2; $(PYTHON) -m venv $(VENV); }
 	@echo "Installing unmet and what it needs (a minute the first time) ..." >&2
-	@$(INSTALL) -e '.[app]'
+	@$(INSTALL) -e '.[app,forecast,study]'
 	@touch $@
 
 $(VENV)/dev: $(VENV)/user

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
-import numba
 import polars as pl
 import pytest
 from typer.testing import CliRunner
@@ -171,19 +168,6 @@ def test_a_wider_interval_contains_the_narrower(folder, said):
     assert said["lost_kwh"]["low"] < narrow["lost_kwh"]["low"] < narrow["lost_kwh"]["mean"]
     assert narrow["lost_kwh"]["high"] < said["lost_kwh"]["high"]
     assert narrow["lost_kwh"]["mean"] == said["lost_kwh"]["mean"]
-
-
-def test_torch_is_never_imported(folder):
-    code = (
-        "import sys, unmet; unmet.LostDemand, unmet.Panel, unmet.plan, unmet.read_sessions; "
-        "from unmet.cli import app; "
-        f"app(['recover', {str(folder / 'panel')!r}, '--out', {str(folder / 'light')!r}, '--draws', '20', '--json'], "
-        "standalone_mode=False); print('torch' in sys.modules, file=sys.stderr)"
-    )
-    warm = os.environ | {"NUMBA_CACHE_DIR": str(vars(numba.config)["CACHE_DIR"])}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=warm, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr.strip().splitlines()[-1] == "False"
 
 
 def test_bad_input_is_one_sentence_and_nothing_is_written(folder, refused, tmp_path):

@@ -14,6 +14,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "unmet"
 ORDER = [
     "errors",
     "arrays",
+    "extras",
     "memory",
     "files",
     "processes",

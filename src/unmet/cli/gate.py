@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from unmet.errors import InputError, printable, shortened
+from unmet.extras import EXTRA_OF, needs_extra
 
 __all__ = ["run_guarded", "sentence_on"]
 
@@ -42,6 +43,8 @@ def sentence_on(error: BaseException) -> str:
     """One sentence about an error, with a remedy."""
     if isinstance(error, InputError):
         return str(error)
+    if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] in EXTRA_OF:
+        return str(needs_extra("This", error))
     reason = shortened(printable(_without_password(" ".join(str(error).split()))), 300)
     if isinstance(error, MemoryError):
         return f"There is not enough memory{f' ({reason})' if reason else ''}: process less data at a time."

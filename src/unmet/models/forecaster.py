@@ -17,6 +17,7 @@ from sklearn.exceptions import NotFittedError
 
 from unmet.demand.panel import Panel
 from unmet.errors import InputError
+from unmet.extras import needs_extra
 from unmet.frames import Frame
 from unmet.geo import haversine_km
 from unmet.models.forecast import Forecast
@@ -87,8 +88,10 @@ class Forecaster(Shown, BaseEstimator):  # type: ignore[misc]
             from unmet.models.direct.forecaster import DirectForecaster
 
             return super().__new__(DirectForecaster)
-        from unmet.models.network_forecaster import NetworkForecaster
-
+        try:
+            from unmet.models.network_forecaster import NetworkForecaster
+        except ModuleNotFoundError as error:
+            raise needs_extra(f"The backbone {backbone}", error) from None
         return super().__new__(NetworkForecaster)
 
     @property

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
-import torch
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from unmet.errors import InputError, printable, shortened
 from unmet.models.calibration import EDGES
 from unmet.zones import checked_zone
 
-__all__ = ["check_model_file", "check_weights"]
+__all__ = ["check_model_file"]
 
 HOURS_A_WEEK = 168
 MOST_HOURS = 24 * 366  # that a model may look back or ahead
@@ -139,14 +137,3 @@ def check_model_file(stored: Any) -> None:
         place = ".".join(str(part) for part in first["loc"]) or "model.json"
         problem = first["msg"].removeprefix("Value error, ").replace("Input should be", "it should be")
         raise ValueError(shortened(printable(f"{place}: {problem}"), 200)) from None
-
-
-def check_weights(weights: Mapping[str, torch.Tensor]) -> None:
-    """Refuse weights that are no numbers: every forecast would be none either.
-
-    Raises:
-        ValueError: naming the first such tensor.
-    """
-    for name, value in weights.items():
-        if not torch.isfinite(value).all():
-            raise ValueError(f"{shortened(printable(name))} of weights.safetensors holds no numbers")

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from unmet import __version__
+from unmet.errors import printable, shortened
 from unmet.models.calibration import Calibration
 from unmet.models.encoding import Encoding
 from unmet.models.forecaster import Split
-from unmet.models.model_file import check_weights
 from unmet.models.network_forecaster import NetworkForecaster
 from unmet.models.training import Training
 from unmet.runs import write_json
@@ -66,7 +68,7 @@ def read_network(stored: dict[str, Any], folder: Path) -> NetworkForecaster:
         weights = load_file(folder / "weights.safetensors")
     except SafetensorError as error:
         raise ValueError(str(error)) from None
-    check_weights(weights)
+    _check_weights(weights)
     return _forecaster(stored, weights)
 
 
@@ -105,3 +107,14 @@ def _forecaster(stored: dict[str, Any], weights: dict[str, Any]) -> NetworkForec
 
 def _plain(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def _check_weights(weights: Mapping[str, torch.Tensor]) -> None:
+    """Refuse weights that are no numbers: every forecast would be none either.
+
+    Raises:
+        ValueError: naming the first such tensor.
+    """
+    for name, value in weights.items():
+        if not torch.isfinite(value).all():
+            raise ValueError(f"{shortened(printable(name))} of weights.safetensors holds no numbers")

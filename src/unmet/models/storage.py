@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from unmet.errors import InputError
+from unmet.extras import needs_extra
 from unmet.files import read_json
 from unmet.models.forecaster import Forecaster
 from unmet.models.model_file import check_model_file
@@ -54,6 +55,8 @@ def load_model(folder: Path) -> Forecaster:
         return read_network(stored, folder)
     except InputError:
         raise
+    except ModuleNotFoundError as error:
+        raise needs_extra(f"The model at {folder} is a network, which", error) from None
     except (OSError, AttributeError, KeyError, TypeError, ValueError, RuntimeError, IndexError) as error:
         reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
         raise InputError(f"The model at {folder} is damaged ({reason}): fit it again.") from None

@@ -15,6 +15,7 @@ from urllib.parse import unquote
 import polars as pl
 
 from unmet.errors import InputError
+from unmet.extras import needs_extra
 from unmet.tables import UTC
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ __all__ = ["masked_url", "read_sql"]
 
 _BATCH = 50_000  # rows that are Python objects at one time
 _TIMEOUT_SECONDS = 10  # to wait for a server that does not answer
-_INSTALL = "pip install 'unmet[sql]'"
 _READS = re.compile(r"(\s|\(|--[^\n]*(\n|$)|/\*.*?\*/)*(select|with|values|table)\b", re.IGNORECASE | re.DOTALL)
 _USER = re.compile(r"(?P<before>^[^/]*://[^:/@?]*:)(?P<password>.*)(?P<after>@)", re.DOTALL)
 _NAMED_USER = re.compile(r"[\w+]+://[^:/@?]*@[^@]*$")
@@ -42,8 +42,8 @@ def read_sql(url: str, query: str) -> pl.DataFrame:
         raise InputError("The query does not read rows: give one that begins with `select` or `with`.")
     try:
         from sqlalchemy.exc import SQLAlchemyError
-    except ImportError:
-        raise InputError(f"Reading a database needs SQLAlchemy: {_INSTALL}.") from None
+    except ImportError as error:
+        raise needs_extra("Reading a database", error) from None
     engine = _engine(url)
     remedy = "check the address, the user and the password"
     try:
@@ -96,8 +96,8 @@ def _engine(text: str) -> Engine:
     patience = {} if "connect_timeout" in url.query else {"connect_timeout": _TIMEOUT_SECONDS}
     try:
         return create_engine(url.set(drivername="postgresql+psycopg"), connect_args=patience)
-    except ImportError:
-        raise InputError(f"Reading PostgreSQL needs psycopg: {_INSTALL}.") from None
+    except ImportError as error:
+        raise needs_extra("Reading PostgreSQL", error) from None
 
 
 def _sqlite(url: URL) -> Engine:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from unmet.errors import InputError
+from unmet.extras import needs_extra
 from unmet.processes import end_with
 from unmet.runs import available_cores
 from unmet.study.cells import Ran, Run, perform
@@ -145,8 +146,8 @@ def connected(scheduler: str) -> Any:
     """A client of the Dask scheduler at an address."""
     try:
         from distributed import Client
-    except ImportError:
-        raise InputError("A cluster needs Dask: install it with `pip install 'unmet[cluster]'`.") from None
+    except ImportError as error:
+        raise needs_extra("A cluster", error) from None
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what it logs of a lost scheduler are tracebacks
     try:
         connect: Any = Client

@@ -117,7 +117,7 @@ class DirectForecaster(Forecaster):
         kinds = [MEMBERS[name] for name in recipe.members]
         if len(kinds) == 1 and not kinds[0].is_installed():
             raise InputError(
-                f"The backbone {self.backbone} needs LightGBM: install it with `pip install unmet[trees]`, or fit "
+                f"The backbone {self.backbone} needs LightGBM: install it with `pip install 'unmet[trees]'`, or fit "
                 "with --backbone stacked, which does without."
             )
         used = [kind for kind in kinds if kind.is_installed()]

@@ -31,7 +31,7 @@ def direct_notes(series: PanelSeries, fit_hours: int, missing: Sequence[str], le
         )
     elif missing:
         notes.append(
-            f"{', '.join(missing)} are left out, because LightGBM is not installed: `pip install unmet[trees]` adds "
+            f"{', '.join(missing)} are left out, because LightGBM is not installed: `pip install 'unmet[trees]'` adds "
             "them. Tables and regression do the work meanwhile."
         )
     demand = series.demand[:fit_hours]

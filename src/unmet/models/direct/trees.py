@@ -1,4 +1,4 @@
-"""Gradient-boosted trees on the same features as the regression, by LightGBM; an extra: `pip install unmet[trees]`."""
+"""Gradient-boosted trees on the features of the regression, by LightGBM; an extra: `pip install 'unmet[trees]'`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from unmet.arrays import Floats
-from unmet.errors import InputError
+from unmet.extras import needs_extra
 from unmet.models.direct.member import Member, Rows
 
 __all__ = ["Trees"]
@@ -64,9 +64,6 @@ class Trees(Member):
 def _lightgbm() -> Any:
     try:
         import lightgbm
-    except ImportError:
-        raise InputError(
-            "This model has gradient-boosted trees, which need LightGBM: install it with `pip install unmet[trees]`, "
-            "or fit without it."
-        ) from None
+    except ImportError as error:
+        raise needs_extra("A model with gradient-boosted trees", error) from None
     return lightgbm

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from unmet import __version__
-from unmet.errors import InputError
+from unmet.extras import needs_extra
 from unmet.views.app.settings import Limits, Settings
 from unmet.views.terminal import say
 
@@ -41,7 +41,7 @@ def make_server(settings: Settings) -> Any:
         from unmet.views.app.security import Guard, content_policy
         from unmet.views.app.state import State
     except ImportError as error:
-        raise InputError(f"The app needs more packages ({error.name}): pip install 'unmet[app]'.") from None
+        raise needs_extra("The app", error) from None
     state = State(settings)
 
     @asynccontextmanager
@@ -80,8 +80,8 @@ def run_server(settings: Settings) -> None:
     """Serve until somebody stops it."""
     try:
         import uvicorn
-    except ImportError:
-        raise InputError("The app needs more packages: pip install 'unmet[app]'.") from None
+    except ImportError as error:
+        raise needs_extra("The app", error) from None
     server = make_server(settings)
     where = f"http://{'[' + settings.host + ']' if ':' in settings.host else settings.host}:{settings.port}"
     said = "" if settings.is_local else " Visitors need the token."

@@ -1,0 +1,45 @@
+"""Packages that not everyone needs, and the extra of unmet that brings each."""
+
+from __future__ import annotations
+
+from unmet.errors import InputError
+
+__all__ = ["EXTRA_OF", "needs_extra"]
+
+EXTRA_OF = {
+    "cloudpickle": "forecast",
+    "dash": "app",
+    "distributed": "cluster",
+    "fastapi": "app",
+    "kaleido": "figures",
+    "lightgbm": "trees",
+    "loky": "forecast",
+    "psycopg": "sql",
+    "sqlalchemy": "sql",
+    "statsforecast": "peers",
+    "swagger_ui_bundle": "app",
+    "torch": "forecast",
+    "uvicorn": "app",
+}
+"""The extra by package, as `pip install 'unmet[forecast]'` names it."""
+
+
+def needs_extra(what: str, error: ImportError) -> InputError:
+    """What to install, where an import failed because an extra is missing.
+
+    Args:
+        what: that needs the package, as the subject of a sentence.
+        error: of the import.
+
+    Example:
+        >>> print(needs_extra("A network", ModuleNotFoundError(name="torch")))
+        A network needs the package torch: install it with `pip install 'unmet[forecast]'`.
+    """
+    package = (error.name or "").partition(".")[0]
+    if package not in EXTRA_OF:
+        return InputError(
+            f"{what} needs the package {package or 'that is missing'}, which cannot be imported: {error}."
+        )
+    return InputError(
+        f"{what} needs the package {package}: install it with `pip install 'unmet[{EXTRA_OF[package]}]'`."
+    )
