@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test check bench docs oldest audit clean
+.PHONY: demo test check bench docs extras oldest audit clean
 
 $(VENV)/user: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -43,6 +43,10 @@ docs: $(VENV)/docs
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 	@echo "site/index.html"
 
+# The wheel, built twice, in empty environments: the bare package, and every extra alone.
+extras: $(VENV)/dev
+	@.ci/extras $(BIN)/python $(VENV)-extras
+
 # The oldest versions that pyproject.toml allows, but for torch, whose older builds bring gigabytes for graphics cards.
 oldest: $(VENV)/user
 	@test -x $(VENV)-oldest/bin/python || $(BIN)/python -m venv $(VENV)-oldest
@@ -59,5 +63,5 @@ audit: $(VENV)/user
 	@$(VENV)-audit/bin/pip-audit --requirement constraints.txt --no-deps --disable-pip
 
 clean:
-	rm -rf $(VENV) $(VENV)-oldest $(VENV)-audit demo dist site .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-oldest $(VENV)-audit $(VENV)-extras demo dist site .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -47,6 +47,14 @@ class InputError(ValueError):
 
     The command line prints it without a traceback and exits with code 2. Values from outside are part of the sentence,
     so control characters are made visible and long sentences are shortened.
+
+    Example:
+        >>> import unmet
+        >>> try:
+        ...     unmet.Panel("sessions.csv")
+        ... except unmet.InputError as error:
+        ...     print(error)
+        A panel is made from records: read sessions.csv with unmet.read_sessions first.
     """
 
     def __init__(self, sentence: str = "") -> None:

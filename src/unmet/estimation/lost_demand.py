@@ -49,6 +49,11 @@ PROFILES, MANY_SITES = 16, 1000
 class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
     """Estimate lost charging demand from records alone.
 
+    Arrivals while a plug is free are recorded; arrivals while none is free are lost. The arrival rate of every site is
+    estimated from the time in which it was not full, and extended to the time in which it was:
+    E(lost arrivals) = integral over full time of rate(t) dt, less those who wait or charge nearby. The paper (Mind The
+    Gap) knows only whether an hour was censored.
+
     Args:
         waiting: share of drivers at a full site who are served there after all; estimated if None.
         spill: share of them who are served at another site nearby; estimated if None.
@@ -59,9 +64,12 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
         prior: what other towns say where the records are silent.
 
     Example:
-        >>> lost = LostDemand().fit(panel)  # doctest: +SKIP
-        >>> lost.summary()["lost_kwh"]  # doctest: +SKIP
-        {'mean': 81234.5, 'low': 60321.0, 'high': 104123.9}
+        >>> lost = LostDemand(draws=50).fit(panel)  # of an unmet.Panel
+        >>> lost_kwh = lost.summary()["lost_kwh"]
+        >>> lost_kwh["low"] < lost_kwh["mean"] < lost_kwh["high"]
+        True
+        >>> lost.by_site().columns[:4]
+        ['site_id', 'name', 'lat', 'lon']
     """
 
     def __init__(

@@ -83,11 +83,31 @@ def evaluate(
     rivals: Sequence[Rival] = SIMPLE,
     ahead: Sequence[int] = AHEAD,
 ) -> Evaluation:
-    """Score a model's forecasts on a panel from `since` on, by default the end of what it was fitted on.
+    """Score a model's forecasts of hours that it has not seen.
 
-    They are scored against true demand where the panel has it (`y_true`). Else observed demand is what there is: a
-    forecast of true demand is thinned by the exposure of each hour, and scored over fully exposed hours besides. A
-    direct forecaster is scored so many hours `ahead`, a network in pools of horizons.
+    They are scored against true demand where the panel has it (`y_true`). Otherwise observed demand is what there is: a
+    forecast of true demand is thinned by the exposure of each hour, and scored over fully exposed hours besides.
+    Measures are those of the paper: the tilted loss sum_q rho_q(y - f_q), the coverage of the interval (ICP) and its
+    mean length (MIL).
+
+    Args:
+        model: a fitted forecaster.
+        panel: a `Panel`, a fitted `LostDemand`, or a table; by default what the model was fitted on.
+        since: first hour to score; by default the end of what the model was fitted on.
+        rivals: to compare with, each fitted on the same hours.
+        ahead: horizons [h] at which a direct forecaster is scored; a network is scored in pools of horizons.
+
+    Returns:
+        The evaluation: `.summary()` for the numbers, in kWh and in units of each region's largest observed demand, and
+        `.table` for every hour that was scored.
+
+    Example:
+        >>> model = unmet.Forecaster("climatology").fit(panel)  # of an unmet.Panel
+        >>> found = evaluate(model, panel)
+        >>> found.scored_as
+        'observed demand, thinned'
+        >>> 0 <= found.overall["icp"] <= 1
+        True
     """
     given = model.read(panel)
     panel = read_frame(Path(given.table))[0] if isinstance(given.table, str | Path) else as_frame(given.table)

@@ -55,9 +55,18 @@ class Forecaster(Shown, BaseEstimator):  # type: ignore[misc]
     `Forecaster("tgcn", ...)` the paper's network: as `pathlib.Path` does, it makes an object of the class that serves
     its backbone, `DirectForecaster` or `NetworkForecaster`, which take the further arguments.
 
+    Args:
+        backbone: what forecasts: stacked, climatology, regression or lightgbm, which read the panel's draws of lost
+            demand, or a network: tgcn (the paper's), mlp, linear, seasonal, or one that you registered.
+        **options: of the class that serves the backbone, as `likelihood="exposure", levels=(0.05, 0.5, 0.95),
+            horizon=168` [h]`, seed=1, time_zone="Europe/London"`.
+
     Example:
-        >>> model = Forecaster().fit(panel)  # doctest: +SKIP
-        >>> model.forecast(hours=168).plot()  # doctest: +SKIP
+        >>> model = Forecaster("climatology").fit(panel)  # of an unmet.Panel
+        >>> model.forecast(hours=24)
+        Forecast(2 regions, 2024-02-12 00:00 to 2024-02-12 23:00 UTC)
+        >>> model.forecast(hours=24).table.columns
+        ['unique_id', 'ds', 'horizon', 'mean', 'no_demand', 'q0.05', 'q0.5', 'q0.95']
     """
 
     backbone: str

@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import polars as pl
 import torch
-from numpy.typing import NDArray
 
 from unmet.arrays import Floats
 from unmet.errors import InputError
 from unmet.frames import Frame, to_frame_type
 from unmet.models.backbones import BACKBONES
+from unmet.models.calibrated import CalibratedEnsemble
+from unmet.models.rolling_calibration import calibrate
 from unmet.models.calibration import Calibration
 from unmet.models.checkpoint import claim
 from unmet.models.direct import DIRECT
 from unmet.models.draws import TrueDemand
-from unmet.models.encoding import Data, Encoding
+from unmet.models.encoding import Encoding
 from unmet.models.ensemble import Ensemble
 from unmet.models.forecaster import Forecaster, Split, long_frame
 from unmet.models.graph import Graph, region_graph
 from unmet.models.likelihoods import LEVELS, LIKELIHOODS, Likelihood
 from unmet.models.network import ForecastNetwork
 from unmet.models.notes import panel_notes
-from unmet.models.rolling_calibration import WEEK, WINDOW, blocks, calibrate
 from unmet.models.seeds import SeedProgress, TrainingJob, train_seeds
 from unmet.models.series import HOUR, PanelSeries, read_ahead, read_positions, read_series, with_lost
 from unmet.models.training import Task, Training
@@ -119,7 +119,7 @@ class NetworkForecaster(Forecaster):
         series = read_series(given.table, target=self.target, extras=self.features, with_lost=likelihood.imputes)
         names = series.names
         places = None if positions is None else read_positions(positions, names)
-        train_hours, fit_hours = self._split(series)
+        train_hours, fit_hours = _split_hours(series, self.shares, self.lags)
         encoding = Encoding.of(series, train_hours, self.time_zone_, marks_unknown=self.horizon > 1)
         device = "cuda" if torch.cuda.is_available() else "cpu"
         drawn = None
@@ -144,9 +144,8 @@ class NetworkForecaster(Forecaster):
         self.set_weights([state.best for state in states])
         self.calibration_, self.latest_ = Calibration.none(len(likelihood.levels)), None
         if self.calibrate:
-            self.calibration_ = calibrate(
-                self._ensemble(self.networks_), data, train_hours, fit_hours, self.horizon, self._floored
-            )
+            fresh = self._calibrated()
+            self.calibration_ = calibrate(fresh.ensemble, data, train_hours, fit_hours, self.horizon, fresh.floored)
         self.set_aside_ = series.set_aside
         self.notes_ = panel_notes(series, likelihood, train_hours, fit_hours, self.horizon)
         return self
@@ -167,17 +166,18 @@ class NetworkForecaster(Forecaster):
                 + (f" and comes after {since:%Y-%m-%d %H:%M}" if since else "")
                 + ": give a longer panel."
             )
-        data = self._encoded(series)
+        calibrated = self._calibrated()
+        data = calibrated.encode(series)
         times = series.times()[first:]
-        rolling = list(self._calibrations(series, data, first, 1))
+        rolling = list(calibrated.by_week(series, data, first, 1))
 
-        def table(networks: Sequence[ForecastNetwork]) -> pl.DataFrame:
-            quantiles = self._ensemble(networks).one_hour_ahead(data, first, series.hours)
-            parts = [self._finish(quantiles[begin - first : end - first], 1, by) for begin, end, by in rolling]
+        def table(networks: Sequence[ForecastNetwork] | None = None) -> pl.DataFrame:
+            quantiles = self._calibrated(networks).ensemble.one_hour_ahead(data, first, series.hours)
+            parts = [calibrated.to_kwh(quantiles[begin - first : end - first], 1, by) for begin, end, by in rolling]
             return self._frame(times, np.concatenate(parts))
 
         if not each:
-            return to_frame_type(table(self.networks_), given.frame_type)
+            return to_frame_type(table(), given.frame_type)
         seeds = zip(self.seeds_, self.networks_, strict=True)
         parts = [table([network]).with_columns(seed=pl.lit(seed, pl.Int64)) for seed, network in seeds]
         return to_frame_type(pl.concat(parts), given.frame_type)
@@ -191,11 +191,11 @@ class NetworkForecaster(Forecaster):
                 f"A forecast needs the last {self.lags} hours; the panel has {series.hours}. Give a longer one."
             )
         ahead = read_ahead(future, self.features, series, hours)
-        data = self.encoding_.encode(with_lost(series), ahead).to(_device_of(self.networks_[0]))
-        mean = self._ensemble(self.networks_).from_origins(data, np.array([series.hours]), hours)[0]
+        calibrated = self._calibrated()
+        mean = calibrated.ensemble.from_origins(calibrated.encode(series, ahead), np.array([series.hours]), hours)[0]
         times = series.times(hours)[-hours:]
         steps = np.arange(1, hours + 1)
-        frame = self._frame(times, self._finish(mean, steps[:, None], self.latest_))
+        frame = self._frame(times, calibrated.to_kwh(mean, steps[:, None], self.latest_))
         horizon = pl.Series("horizon", np.tile(steps, len(series.names)))
         return frame.insert_column(2, horizon)
 
@@ -216,12 +216,17 @@ class NetworkForecaster(Forecaster):
                 f"The panel has no {self.horizon} hours after {since or self.split_.fit_end:%Y-%m-%d %H:%M} to look "
                 "back on: give a longer panel, or a model with a shorter horizon."
             )
-        data = self._encoded(series)
-        mean = self._ensemble(self.networks_).from_origins(data, origins, self.horizon)
+        calibrated = self._calibrated()
+        data = calibrated.encode(series)
+        mean = calibrated.ensemble.from_origins(data, origins, self.horizon)
         steps = np.arange(1, self.horizon + 1)
-        rolling = self._calibrations(series, data, int(origins[0]), self.horizon)
+        rolling = calibrated.by_week(series, data, int(origins[0]), self.horizon)
+        one_by_one = steps[:, None]
         done = np.concatenate(
-            [self._finish(mean[(origins >= begin) & (origins < end)], steps[:, None], by) for begin, end, by in rolling]
+            [
+                calibrated.to_kwh(mean[(origins >= begin) & (origins < end)], one_by_one, by)
+                for begin, end, by in rolling
+            ]
         )
         times = series.times()
         frames = [
@@ -238,7 +243,8 @@ class NetworkForecaster(Forecaster):
         Forecasts of the past do not change.
         """
         series = self.series(self.read(panel).table)
-        self.latest_ = self._calibration_before(series.hours, series, self._encoded(series), self.horizon)
+        calibrated = self._calibrated()
+        self.latest_ = calibrated.before(series.hours, series, calibrated.encode(series), self.horizon)
         return self
 
     @property
@@ -284,80 +290,49 @@ class NetworkForecaster(Forecaster):
             raise InputError(f"Shares of {train:g} and {stop:g} make no sense: give two above 0 that sum to 1 at most.")
         return likelihood
 
-    def _split(self, series: PanelSeries) -> tuple[int, int]:
-        """Hours of the training part, and hours of it and the part that says when to stop."""
-        train_hours = int(series.hours * self.shares[0])
-        fit_hours = int(round(series.hours * sum(self.shares), 6))
-        least = self.lags + LEAST_TARGETS
-        if train_hours < least or fit_hours <= train_hours:
-            needed = max(int(np.ceil(least / self.shares[0])), int(np.ceil(LEAST_TARGETS / self.shares[1])))
-            raise InputError(
-                f"The panel covers {series.hours} hours, too few to learn from with {self.lags} hours to look back on: "
-                f"give {needed} hours or more, or fewer lags."
-            )
-        empty = ~np.isfinite(series.target[self.lags : train_hours]).any(axis=0)
-        if empty.any():
-            name = series.names[int(empty.argmax())]
-            raise InputError(
-                f"Region {name} has no usable hour to learn from between {series.first + self.lags * HOUR:%Y-%m-%d} "
-                f"and {series.first + train_hours * HOUR:%Y-%m-%d}: leave it out of the panel, or learn from a "
-                "larger share of it."
-            )
-        if not np.isfinite(series.target[train_hours:fit_hours]).any():
-            raise InputError(
-                f"The panel has no usable hour between {series.first + train_hours * HOUR:%Y-%m-%d} and "
-                f"{series.first + fit_hours * HOUR:%Y-%m-%d} to tell when to stop: give a longer panel."
-            )
-        return train_hours, fit_hours
-
-    def _calibrations(
-        self, series: PanelSeries, data: Data, first: int, horizon: int
-    ) -> Iterator[tuple[int, int, Calibration]]:
-        """Blocks of hours from `first` to the end of a series, and how to calibrate each."""
-        seen = series.hour_from(self.split_.fit_end)
-        for begin, end in blocks(first, series.hours, seen):
-            yield begin, end, self._calibration_before(seen + (begin - seen) // WEEK * WEEK, series, data, horizon)
-
-    def _calibration_before(self, hour: int, series: PanelSeries, data: Data, horizon: int) -> Calibration:
-        """By the weeks before an hour, if these are after the fit and one or more; else as the model was."""
-        learned, seen = map(series.hour_from, (self.split_.train_end, self.split_.fit_end))
-        since = max(learned, hour - max(seen - learned, WINDOW), self.lags)
-        if not self.calibrate or self.target != "y" or hour <= seen or hour - since < WEEK:
-            return self.calibration_
-        ensemble = self._ensemble(self.networks_)
-        return calibrate(ensemble, data, since, hour, horizon, self._floored, self.calibration_)
-
-    def _finish(
-        self, quantiles: Floats, horizon: int | NDArray[np.int64], calibration: Calibration | None = None
-    ) -> Floats:
-        """Turn scaled quantiles (..., nodes, levels) into calibrated ones in kWh, not below the floor."""
-        by = calibration or self.calibration_
-        calibrated = self._floored(by.apply(self._floored(quantiles), horizon))
-        if not np.isfinite(calibrated).all():
-            raise InputError("The model gives values that are not numbers: fit it again with a lower learning rate.")
-        return calibrated * self.encoding_.scale[:, None]
-
-    def _floored(self, quantiles: Floats) -> Floats:
-        if self.floor is None:
-            return quantiles
-        return np.maximum(quantiles, (self.floor / self.encoding_.scale)[:, None])
-
     def _frame(self, times: pl.Series, quantiles: Floats) -> pl.DataFrame:
         return long_frame(self.regions_, times, quantiles, self._likelihood().levels)
 
     def _reads_lost(self) -> bool:
         return self._likelihood().imputes
 
-    def _encoded(self, series: PanelSeries) -> Data:
-        """A series encoded as inputs of the networks, with the targets that the likelihood uses."""
-        return self.encoding_.encode(with_lost(series)).to(_device_of(self.networks_[0]))
-
-    def _ensemble(self, networks: Sequence[ForecastNetwork]) -> Ensemble:
-        return Ensemble(networks, self._likelihood(), self.encoding_, self.lags)
+    def _calibrated(self, networks: Sequence[ForecastNetwork] | None = None) -> CalibratedEnsemble:
+        """The networks, all by default, with the calibration of the fit."""
+        return CalibratedEnsemble(
+            Ensemble(networks or self.networks_, self._likelihood(), self.encoding_, self.lags),
+            self.calibration_,
+            self.split_.train_end,
+            self.split_.fit_end,
+            self.floor,
+            is_rolling=self.calibrate and self.target == "y",
+        )
 
     def _likelihood(self) -> Likelihood:
         return LIKELIHOODS.named(self.likelihood)(self.levels)
 
 
-def _device_of(network: ForecastNetwork) -> str:
-    return str(next(network.parameters()).device)
+def _split_hours(series: PanelSeries, shares: tuple[float, float], lags: int) -> tuple[int, int]:
+    """Hours of the training part, and hours of it and the part that says when to stop."""
+    train_hours = int(series.hours * shares[0])
+    fit_hours = int(round(series.hours * sum(shares), 6))
+    least = lags + LEAST_TARGETS
+    if train_hours < least or fit_hours <= train_hours:
+        needed = max(int(np.ceil(least / shares[0])), int(np.ceil(LEAST_TARGETS / shares[1])))
+        raise InputError(
+            f"The panel covers {series.hours} hours, too few to learn from with {lags} hours to look back on: "
+            f"give {needed} hours or more, or fewer lags."
+        )
+    empty = ~np.isfinite(series.target[lags:train_hours]).any(axis=0)
+    if empty.any():
+        name = series.names[int(empty.argmax())]
+        raise InputError(
+            f"Region {name} has no usable hour to learn from between {series.first + lags * HOUR:%Y-%m-%d} "
+            f"and {series.first + train_hours * HOUR:%Y-%m-%d}: leave it out of the panel, or learn from a "
+            "larger share of it."
+        )
+    if not np.isfinite(series.target[train_hours:fit_hours]).any():
+        raise InputError(
+            f"The panel has no usable hour between {series.first + train_hours * HOUR:%Y-%m-%d} and "
+            f"{series.first + fit_hours * HOUR:%Y-%m-%d} to tell when to stop: give a longer panel."
+        )
+    return train_hours, fit_hours

@@ -86,7 +86,14 @@ def plan(
         progress: called with what is being done.
 
     Returns:
-        The plan, with `.table` and `.plot()`.
+        The plan, with `.table` (one row per site, energy in kWh per week) and `.plot()`.
+
+    Example:
+        >>> made = plan(lost, plugs=3)  # of a fitted unmet.LostDemand, an unmet.Panel, or a run folder
+        >>> made.table.filter(made.table["plugs_added"] > 0)["site_id"].len() <= 3
+        True
+        >>> made.recovered_share()[0] > 0.2
+        True
     """
     target = Target(plugs, budget, serve, each_site)
     target.check(plug_cost is not None or costs is not None)

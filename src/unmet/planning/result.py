@@ -47,9 +47,12 @@ class Plan:
     """Plugs to add, and what they gain. Energies and drivers are per week.
 
     Example:
-        >>> made = unmet.plan("runs/dundee", plugs=24)  # doctest: +SKIP
-        >>> made.table.select("name", "plugs_now", "plugs_added", "gain_kwh")  # doctest: +SKIP
-        >>> made.plot().show()  # doctest: +SKIP
+        >>> made = unmet.plan(lost, plugs=3)  # of a fitted unmet.LostDemand
+        >>> made.plugs, made.table["plugs_added"].sum()
+        (3, 3)
+        >>> mean, low, high = made.gain()  # [kWh per week]
+        >>> low < mean < high
+        True
     """
 
     tables: PlanTables

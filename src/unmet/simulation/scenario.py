@@ -35,7 +35,17 @@ class TurnedAway(str, Enum):
 
 
 class Scenario(BaseModel):
-    """A counterfactual: which cars are electric, and which rules hold at the stations."""
+    """A counterfactual: which cars are electric, and which rules hold at the stations.
+
+    Its fields are the options of `unmet.simulate` and of a scenario file; the paper's study plays three queue
+    disciplines at penetrations of 1 to 10 %.
+
+    Example:
+        >>> Scenario(queue="three-hour", penetration=0.03).penetration
+        0.03
+        >>> print(Scenario(seed=2).to_yaml().splitlines()[2])
+        seed: 2
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 

@@ -173,9 +173,15 @@ def open_runs(*folders: str | Path) -> StoredRuns:
     Args:
         folders: that `recover`, `panel`, `plan` or `forecast` wrote, at most one of each kind.
 
+    Returns:
+        The runs, with `.plot()`; `.lost`, `.plan` and `.forecast` hold their tables.
+
     Example:
-        >>> runs = unmet.open_runs("runs/dundee")  # doctest: +SKIP
-        >>> runs.plot("when")  # doctest: +SKIP
+        >>> runs = open_runs(run)  # the folder of `unmet recover`
+        >>> runs.lost.sites.columns[:2]
+        ['site_id', 'name']
+        >>> type(runs.plot("when")).__name__
+        'Figure'
     """
     return read_runs([Path(folder) for folder in folders])
 

@@ -1,0 +1,72 @@
+"""Calibrated ensembles: networks whose quantiles held-out hours have moved to where they belong, in kWh."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unmet.arrays import Floats
+from unmet.errors import InputError
+from unmet.models.rolling_calibration import WEEK, WINDOW, blocks, calibrate
+from unmet.models.calibration import Calibration
+from unmet.models.encoding import Data
+from unmet.models.ensemble import Ensemble
+from unmet.models.series import PanelSeries, with_lost
+
+__all__ = ["CalibratedEnsemble", "floored"]
+
+
+def floored(quantiles: Floats, floor_kwh: float | None, scale: Floats) -> Floats:
+    """Scaled quantiles (..., nodes, levels), not below the floor [kWh]; `scale` is that of each node [kWh]."""
+    return quantiles if floor_kwh is None else np.maximum(quantiles, (floor_kwh / scale)[:, None])
+
+
+@dataclass(frozen=True, slots=True)
+class CalibratedEnsemble:
+    """An ensemble, its calibration by held-out hours, and from when on later weeks calibrate it anew."""
+
+    ensemble: Ensemble
+    calibration: Calibration
+    train_end: dt.datetime
+    fit_end: dt.datetime
+    floor_kwh: float | None
+    is_rolling: bool  # whether forecasts after the fit are calibrated by the weeks before them
+
+    def encode(self, series: PanelSeries, ahead: Floats | None = None) -> Data:
+        """A series as the networks read it, perhaps with the features of hours to come."""
+        device = str(next(self.ensemble.networks[0].parameters()).device)
+        return self.ensemble.encoding.encode(with_lost(series), ahead).to(device)
+
+    def to_kwh(
+        self, quantiles: Floats, horizon: int | NDArray[np.int64], calibration: Calibration | None = None
+    ) -> Floats:
+        """Scaled quantiles (..., nodes, levels), calibrated, not below the floor, in kWh."""
+        by = calibration or self.calibration
+        moved = self.floored(by.apply(self.floored(quantiles), horizon))
+        if not np.isfinite(moved).all():
+            raise InputError("The model gives values that are not numbers: fit it again with a lower learning rate.")
+        return moved * self.ensemble.encoding.scale[:, None]
+
+    def floored(self, quantiles: Floats) -> Floats:
+        """Scaled quantiles, not below the floor."""
+        return floored(quantiles, self.floor_kwh, self.ensemble.encoding.scale)
+
+    def by_week(
+        self, series: PanelSeries, data: Data, first: int, horizon: int
+    ) -> Iterator[tuple[int, int, Calibration]]:
+        """Blocks of hours from `first` to the end of a series, and how to calibrate each."""
+        seen = series.hour_from(self.fit_end)
+        for begin, end in blocks(first, series.hours, seen):
+            yield begin, end, self.before(seen + (begin - seen) // WEEK * WEEK, series, data, horizon)
+
+    def before(self, hour: int, series: PanelSeries, data: Data, horizon: int) -> Calibration:
+        """By the weeks before an hour, if these are after the fit and one or more; else that of the fit."""
+        learned, seen = map(series.hour_from, (self.train_end, self.fit_end))
+        since = max(learned, hour - max(seen - learned, WINDOW), self.ensemble.lags)
+        if not self.is_rolling or hour <= seen or hour - since < WEEK:
+            return self.calibration
+        return calibrate(self.ensemble, data, since, hour, horizon, self.floored, self.calibration)
