@@ -7,13 +7,11 @@ from unmet.errors import InputError
 __all__ = ["EXTRA_OF", "needs_extra"]
 
 EXTRA_OF = {
-    "cloudpickle": "forecast",
     "dash": "app",
     "distributed": "cluster",
     "fastapi": "app",
     "kaleido": "figures",
     "lightgbm": "trees",
-    "loky": "forecast",
     "psycopg": "sql",
     "sqlalchemy": "sql",
     "statsforecast": "peers",

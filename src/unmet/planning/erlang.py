@@ -67,7 +67,7 @@ def plugs_for_blocking(load: float, most_blocked: float) -> int:
 
     Example:
         >>> plugs_for_blocking(3.0, 0.05)
-        6
+        7
     """
     if not 0 < most_blocked <= 1:
         raise InputError(f"A share of {most_blocked:g} turned away makes no sense: give one over 0 and up to 1.")

@@ -191,7 +191,7 @@ def simulate(
         ... })
         >>> stations = pl.DataFrame({"station_id": ["s"], "lat": [55.7], "lon": [12.5], "power_kw": [11.0], "plugs": 1})
         >>> simulate(trips=trips, stations=stations, penetration=1.0)
-        Outcome(11 arrivals, 6 lost, 3 electric cars, 1 stations)
+        Outcome(10 arrivals, 6 lost, 3 electric cars, 1 stations)
     """
     if city is not None and not (trips is None and stations is None and cars is None and time_zone is None):
         raise InputError("Give a city, or trips and stations, not both.")
