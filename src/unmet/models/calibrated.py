@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from unmet.arrays import Floats
 from unmet.errors import InputError
-from unmet.models.rolling_calibration import WEEK, WINDOW, blocks, calibrate
 from unmet.models.calibration import Calibration
 from unmet.models.encoding import Data
 from unmet.models.ensemble import Ensemble
+from unmet.models.rolling_calibration import WEEK, WINDOW, blocks, calibrate
 from unmet.models.series import PanelSeries, with_lost
 
 __all__ = ["CalibratedEnsemble", "floored"]

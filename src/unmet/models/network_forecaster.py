@@ -16,7 +16,6 @@ from unmet.errors import InputError
 from unmet.frames import Frame, to_frame_type
 from unmet.models.backbones import BACKBONES
 from unmet.models.calibrated import CalibratedEnsemble
-from unmet.models.rolling_calibration import calibrate
 from unmet.models.calibration import Calibration
 from unmet.models.checkpoint import claim
 from unmet.models.direct import DIRECT
@@ -28,6 +27,7 @@ from unmet.models.graph import Graph, region_graph
 from unmet.models.likelihoods import LEVELS, LIKELIHOODS, Likelihood
 from unmet.models.network import ForecastNetwork
 from unmet.models.notes import panel_notes
+from unmet.models.rolling_calibration import calibrate
 from unmet.models.seeds import SeedProgress, TrainingJob, train_seeds
 from unmet.models.series import HOUR, PanelSeries, read_ahead, read_positions, read_series, with_lost
 from unmet.models.training import Task, Training
