@@ -40,20 +40,17 @@ def section(page: str, figure: str) -> str:
 
 
 @contextmanager
-def opened(**context: Any) -> Iterator[tuple[Any, list[str]]]:
-    """A page of a browser that is driven, and all that it says on its console or asks of other hosts."""
-    playwright = pytest.importorskip("playwright.sync_api")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
-        page = browser.new_context(**context).new_page()
-        page.set_default_timeout(SLOW)
-        playwright.expect.set_options(timeout=SLOW)
-        said: list[str] = []
-        page.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
-        page.on("pageerror", lambda error: said.append(f"error: {error}"))
-        page.on("request", lambda request: said.extend(_elsewhere(request.url)))
-        yield page, said
-        browser.close()
+def opened(browser: Any, **context: Any) -> Iterator[tuple[Any, list[str]]]:
+    """A page of its own in a browser, and all that it says on its console or asks of other hosts."""
+    own = browser.new_context(**context)
+    page = own.new_page()
+    page.set_default_timeout(SLOW)
+    said: list[str] = []
+    page.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
+    page.on("pageerror", lambda error: said.append(f"error: {error}"))
+    page.on("request", lambda request: said.extend(_elsewhere(request.url)))
+    yield page, said
+    own.close()
 
 
 def _elsewhere(url: str) -> list[str]:

@@ -50,7 +50,10 @@ def test_it_opens_with_the_answer_that_the_run_gave(page, folders):
         heading[1].replace("\N{NO-BREAK SPACE}", " ").startswith(f"About {value} of charging demand was lost ({span})")
     )
     value, span = SalesPrice(0.4, "EUR").of(*(summary["lost_kwh"][end] for end in ("mean", "low", "high")))
-    assert f"{value} not earned, {span}, at 0.4 EUR per kWh" in text(page)
+    assert f"{value} of sales lost, {span}, at 0.4 EUR per kWh" in text(page)
+    without = text(report_page(read_runs([folders["lost"]])))
+    value, span = SalesPrice(0.1).of(*(summary["lost_kwh"][end] for end in ("mean", "low", "high")))
+    assert f"{value} of sales lost, {span}, for every 0.10 that a kWh sells for" in without
 
 
 def test_sections_follow_the_questions_of_a_reader(page):
@@ -135,10 +138,10 @@ def test_the_command_writes_the_report_and_says_what_is_next(folders, tmp_path):
 
 
 @pytest.mark.parametrize("width", [1400, 390])
-def test_a_browser_draws_all_of_it_without_a_network(page, tmp_path, width):
+def test_a_browser_draws_all_of_it_without_a_network(browser, page, tmp_path, width):
     file = tmp_path / "report.html"
     file.write_text(page, encoding="utf-8")
-    with opened(viewport={"width": width, "height": 900}, offline=True) as (view, said):
+    with opened(browser, viewport={"width": width, "height": 900}, offline=True) as (view, said):
         view.goto(file.as_uri())
         view.wait_for_function(
             "[...document.querySelectorAll('.plotly-graph-div')].every((p) => p.querySelector('.main-svg'))"
@@ -148,6 +151,9 @@ def test_a_browser_draws_all_of_it_without_a_network(page, tmp_path, width):
         assert view.evaluate(CLIPPED) == []
         assert view.evaluate(OVERLAPS) == []
         assert serious_issues(view) == []
+        view.emulate_media(color_scheme="dark")
+        assert serious_issues(view) == []
+        view.emulate_media(color_scheme="light")
         assert said == []
         if width == 1400:
             check_table_and_print(view)

@@ -24,6 +24,9 @@ def serve(
         typer.Option(help="File with the token that visitors need. Default: the variable UNMET_TOKEN.", hidden=False),
     ] = None,
     folder: Annotated[Path | None, typer.Option(help="Folder for uploads. [a new one, removed at the end]")] = None,
+    basemap: Annotated[
+        Path | None, typer.Option(help="GeoJSON file of coasts, streets or borders, to draw under maps.")
+    ] = None,
     most_megabytes: Annotated[int, typer.Option(min=1, help="Maximum size of an uploaded file [MB].")] = 50,
     most_rows: Annotated[int, typer.Option(min=1, help="Maximum number of rows in an uploaded file.")] = 500_000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random choice.")] = 1,
@@ -33,6 +36,6 @@ def serve(
 
     settings = Settings.checked(
         runs=tuple(runs or ()), host=host, port=port, token_file=token_file, folder=folder, seed=seed,
-        limits=Limits(most_megabytes * 1_000_000, most_rows),
+        limits=Limits(most_megabytes * 1_000_000, most_rows), basemap=basemap,
     )  # fmt: skip
     run_server(settings)

@@ -26,6 +26,8 @@ from unmet.views.theme import about, percent, short
 __all__ = ["SalesPrice", "report_figures", "report_page", "write_report"]
 
 MOST_REGIONS = 12
+TENTH = 0.1
+"""Price per kWh that lost sales are given for where nobody gives another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +91,8 @@ def _opening(runs: StoredRuns, money: SalesPrice | None) -> dict[str, Any]:
     if runs.lost is not None:
         opening = first_screen(runs.lost)
         del opening["before"]
-        if money is not None:
-            value, span = money.of(*_ends(runs.lost.summary["lost_kwh"]))
-            facts = list(opening["facts"])
-            facts.insert(
-                2, (value, f"not earned, {span}, at {money.price:g} {money.currency} per kWh".replace("  ", " "))
-            )
-            opening["facts"] = facts
-        return opening
+        recorded, lost, drivers, share = opening["facts"]
+        return opening | {"facts": [lost, drivers, _money_fact(runs.lost, money), share, recorded]}
     if runs.plan is not None:
         summary = runs.plan.summary
         value, span = about(**summary["gain_kwh_per_week"])
@@ -123,6 +119,16 @@ def _opening(runs: StoredRuns, money: SalesPrice | None) -> dict[str, Any]:
     raise ValueError("a report needs a run")
 
 
+def _money_fact(lost: LostTables, money: SalesPrice | None) -> tuple[str, str]:
+    """Lost sales with their range; for a tenth of the currency per kWh where no price is given."""
+    ends = _ends(lost.summary["lost_kwh"])
+    if money is None:
+        value, span = SalesPrice(TENTH).of(*ends)
+        return value, f"of sales lost, {span}, for every {TENTH:.2f} that a kWh sells for"
+    value, span = money.of(*ends)
+    return value, f"of sales lost, {span}, at {money.price:g} {money.currency} per kWh".replace("  ", " ")
+
+
 def _sections(runs: StoredRuns, money: SalesPrice | None) -> list[PageSection]:
     sections = []
     lost = runs.lost
@@ -147,7 +153,7 @@ def _where(lost: LostTables, money: SalesPrice | None) -> PageSection:
     if money is not None:
         worst = lost.ranked_sites().filter(pl.col("lost_arrivals") >= NOTHING).head(MOST)
         cells = [money.of(*row) for row in worst.select("lost_kwh", "lost_kwh_low", "lost_kwh_high").iter_rows()]
-        heads = [*table.heads[:2], f"Not earned{f' [{money.currency}]' if money.currency else ''}", *table.heads[2:]]
+        heads = [*table.heads[:2], f"Lost sales{f' [{money.currency}]' if money.currency else ''}", *table.heads[2:]]
         unit = f" {money.currency}"
         plain = [(value.removesuffix(unit), span.removesuffix(unit)) for value, span in cells]
         rows = [[*row[:2], cell, *row[2:]] for row, cell in zip(table.rows, plain, strict=True)]

@@ -87,6 +87,8 @@ class StoredPlan:
 
     summary: dict[str, Any]
     tables: PlanTables
+    layers: MapLayers | None = None
+    """What lies under its map."""
 
     @property
     def plugs(self) -> int:
@@ -200,10 +202,11 @@ def read_runs(folders: list[Path], layers: MapLayers | None = None) -> StoredRun
             raise InputError(f"{' and '.join(same)} are both runs of {verbs}: give one of them.")
     by_kind = {run.kind: run for run in runs}
     try:
+        lost = _lost(by_kind["lost"], layers) if "lost" in by_kind else None
         return StoredRuns(
             tuple(runs),
-            _lost(by_kind["lost"], layers) if "lost" in by_kind else None,
-            _plan(by_kind["plan"]) if "plan" in by_kind else None,
+            lost,
+            _plan(by_kind["plan"], lost.layers if lost else layers) if "plan" in by_kind else None,
             _forecast(by_kind["forecast"]) if "forecast" in by_kind else None,
         )
     except InputError:
@@ -252,9 +255,9 @@ def _lost(run: StoredRun, layers: MapLayers | None) -> StoredLost:
     )
 
 
-def _plan(run: StoredRun) -> StoredPlan:
+def _plan(run: StoredRun, layers: MapLayers | None) -> StoredPlan:
     curve, sensitivity = (pl.read_csv(run.folder / f"{name}.csv") for name in ("gain", "sensitivity"))
-    return StoredPlan(run.summary, PlanTables(_table(run.folder, "plan"), curve, sensitivity))
+    return StoredPlan(run.summary, PlanTables(_table(run.folder, "plan"), curve, sensitivity), layers)
 
 
 def _forecast(run: StoredRun) -> StoredForecast:

@@ -1,7 +1,8 @@
-"""The app as a visitor meets it in a browser: a server of its own, on a free port."""
+"""The app as a visitor meets it in a browser: a server of its own, on a free port, that wants a token."""
 
 from __future__ import annotations
 
+import gzip
 import os
 import re
 import socket
@@ -9,7 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -17,16 +18,31 @@ from tests.small_network import STATIONS, records
 from tests.views.browser import CLIPPED, opened, serious_issues
 from tests.views.runs import write_lost, write_plan
 
-LARGEST = """() => {
+TOKEN = "a-token-that-is-long-enough"  # noqa: S105
+DUNDEE = Path(__file__).parents[4] / "shared" / "data" / "sessions" / "dundee_2017-09_2017-12.csv.gz"
+LINES = 4000  # of that file, so that it is read in seconds
+PLACES = """() => {
   const plot = document.querySelector("#city-map .js-plotly-plot");
-  const trace = plot._fullData.find((part) => part.mode === "markers");
-  const size = Array.from(trace.marker.size);
-  const most = size.indexOf(Math.max(...size));
+  const traces = plot._fullData;
   const { xaxis, yaxis } = plot._fullLayout;
   const box = plot.getBoundingClientRect();
-  return [box.left + xaxis._offset + xaxis.d2p(trace.x[most]), box.top + yaxis._offset + yaxis.d2p(trace.y[most])];
+  const at = (x, y) => [box.left + xaxis._offset + xaxis.d2p(x), box.top + yaxis._offset + yaxis.d2p(y)];
+  const all = traces.filter((part) => part.mode === "markers");
+  const taken = all.flatMap((part) => Array.from(part.x).map((x, i) => at(x, part.y[i])));
+  const [own] = all;
+  const size = Array.from(own.marker.size);
+  const most = size.indexOf(Math.max(...size));
+  const regions = traces.filter((part) => part.hoveron === "fills").map((part) => {
+    const [x, y] = [Array.from(part.x), Array.from(part.y)];
+    const middle = [x.reduce((a, b) => a + b) / x.length, y.reduce((a, b) => a + b) / y.length];
+    const spot = [0, 0.15, 0.3, 0.45, 0.6].flatMap((t) => x.map((_, i) => at(
+      middle[0] + t * (x[i] - middle[0]), middle[1] + t * (y[i] - middle[1])))).find((point) =>
+      taken.every((other) => Math.hypot(other[0] - point[0], other[1] - point[1]) > 30));
+    return { name: part.name, spot };
+  });
+  return { station: at(own.x[most], own.y[most]), regions: regions.filter((part) => part.spot) };
 }"""
-"""Where the station is on the screen that loses most."""
+"""On the screen: the station that loses most, and for each region a spot with no station near."""
 
 
 @pytest.fixture(scope="module")
@@ -38,13 +54,14 @@ def address(tmp_path_factory):
     command = [sys.executable, "-m", "unmet", "serve", write_lost(made / "lost"), write_plan(made / "plan")]
     log = (made / "log").open("w")
     served = subprocess.Popen(
-        [*map(str, command), "--port", str(port)], stderr=log, env=os.environ | {"UNMET_TOKEN": ""}
+        [*map(str, command), "--port", str(port)], stderr=log, env=os.environ | {"UNMET_TOKEN": TOKEN}
     )
     here = f"http://127.0.0.1:{port}"
+    ask = Request(f"{here}/api/health", headers={"authorization": f"Bearer {TOKEN}"})  # noqa: S310
     try:
         for _ in range(600):
             try:
-                if b'"city_ready":true' in urlopen(f"{here}/api/health", timeout=5).read():  # noqa: S310
+                if b'"city_ready":true' in urlopen(ask, timeout=5).read():  # noqa: S310
                     break
             except OSError:
                 assert served.poll() is None, (made / "log").read_text()
@@ -56,66 +73,144 @@ def address(tmp_path_factory):
         log.close()
 
 
-def test_a_visit(address, tmp_path):
-    playwright = pytest.importorskip("playwright.sync_api")
-    expect = playwright.expect
-    records(days=21)[0].write_csv(tmp_path / "june.csv")
-    STATIONS.write_csv(tmp_path / "stations.csv")
-    with opened(viewport={"width": 1400, "height": 1000}, bypass_csp=True) as (page, said):
+@pytest.fixture(scope="module")
+def visit(browser, address):
+    """A visitor who gave the token, after a wrong one was refused; and what the console said."""
+    with opened(browser, viewport={"width": 1400, "height": 1000}, bypass_csp=True) as (page, said):
         page.goto(address)
-        answer = page.locator("#city-answer")
-        expect(answer).to_contain_text("of charging demand is lost")
-        usual = answer.inner_text()
+        page.fill("#token", "not-the-right-token")
+        page.click("button")
+        page.wait_for_selector("text=That token is not right")
         assert serious_issues(page) == []
-        # Fewer electric cars lose less.
-        page.fill("#cars", "2")
-        page.press("#cars", "Enter")
-        expect(answer).not_to_have_text(usual)
-        assert share(answer.inner_text()) < share(usual)
-        # A click on a station shows its region, and its plugs can be changed.
-        before = answer.inner_text()
-        page.mouse.click(*page.evaluate(LARGEST))
-        page.wait_for_function("document.getElementById('station').value !== ''")
-        page.wait_for_url(re.compile(r"region=r\d"))
-        page.wait_for_function("document.getElementById('station-plugs').value !== ''")
-        page.fill("#station-plugs", str(int(page.input_value("#station-plugs")) + 6))
-        page.press("#station-plugs", "Tab")
-        page.click("#apply")
-        expect(page.locator("#city-facts")).to_contain_text("less than without changes")
-        assert share(answer.inner_text()) < share(before)
-        # The address holds all of it.
-        shared, seen = page.url, answer.inner_text()
-        page.goto("about:blank")
-        page.goto(shared)
-        expect(answer).to_have_text(seen)
-        expect(page.locator("#changed")).to_contain_text("plugs")
-        # What was given at the start.
-        page.click("#to-plan")
-        expect(page.locator("#plan-result h2")).to_contain_text("3 plugs at 2 sites")
-        with page.expect_download() as download:
-            page.click("text=plan.csv")
-        assert "Town hall" in Path(download.value.path()).read_text()
+        said.clear()  # the browser notes that it was refused
+        page.fill("#token", TOKEN)
+        page.click("button")
+        yield page, said
+
+
+def accessible(page) -> None:
+    """No serious issue, by day and by night."""
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
         assert serious_issues(page) == []
-        # A file of one's own.
-        page.click("#to-records")
-        expect(page.locator("#records-result h2")).to_contain_text("of charging demand was lost")
-        assert serious_issues(page) == []
-        page.set_input_files("#sessions-file", tmp_path / "june.csv")
+    page.emulate_media(color_scheme="light")
+
+
+def test_the_city_is_simulated_again_for_every_question(visit):
+    expect = pytest.importorskip("playwright.sync_api").expect
+    page, said = visit
+    answer = page.locator("#city-answer")
+    expect(answer).to_contain_text("of charging demand is lost")
+    accessible(page)
+    usual = answer.inner_text()
+    page.fill("#cars", "2")
+    page.press("#cars", "Enter")
+    expect(answer).not_to_have_text(usual)
+    assert share(answer.inner_text()) < share(usual)
+    # A click into a region shows it over time.
+    region = page.evaluate(PLACES)["regions"][0]
+    page.mouse.click(*region["spot"])
+    expect(page.locator("#city-days-title")).to_have_text(f"Day by day, region {region['name']}")
+    expect(page.locator("#city-hours-said")).to_contain_text(f"In region {region['name']}")
+    # A click on a station offers its plugs; more of them lower the loss.
+    before = answer.inner_text()
+    page.mouse.click(*page.evaluate(PLACES)["station"])
+    page.wait_for_url(re.compile(r"station="))
+    page.wait_for_function("document.getElementById('station-plugs').value !== ''")
+    page.fill("#station-plugs", str(int(page.input_value("#station-plugs")) + 6))
+    page.press("#station-plugs", "Tab")
+    page.click("#apply")
+    expect(page.locator("#city-facts")).to_contain_text("less than without changes")
+    assert share(answer.inner_text()) < share(before)
+    # The address holds all of it.
+    shared, seen = page.url, answer.inner_text()
+    page.goto("about:blank")
+    page.goto(shared)
+    expect(answer).to_have_text(seen)
+    expect(page.locator("#changed")).to_contain_text("plugs")
+    assert said == []
+
+
+def test_records_are_dropped_and_estimated_under_other_assumptions(visit, address, tmp_path):
+    expect = pytest.importorskip("playwright.sync_api").expect
+    page, said = visit
+    page.goto(f"{address}/?tab=records")
+    found = page.locator("#records-result")
+    expect(found.locator("h2")).to_contain_text("of charging demand was lost")
+    accessible(page)
+    page.fill("#records-waiting", "90")
+    page.press("#records-waiting", "Enter")
+    page.wait_for_url(re.compile("waiting=90"))
+    usual = found.locator("h2").inner_text()
+    page.click("#records-start")
+    page.wait_for_url(re.compile(r"run=[0-9a-f]{16}"), timeout=400_000)
+    expect(found.locator("h2")).not_to_have_text(usual)
+    first = page.url
+    if DUNDEE.is_file():
+        lines = gzip.decompress(DUNDEE.read_bytes()).splitlines(keepends=True)[:LINES]
+        (tmp_path / "records.csv").write_bytes(b"".join(lines))
+        period = "September 2017"
+    else:
+        STATIONS.write_csv(tmp_path / "stations.csv")
         page.set_input_files("#stations-file", tmp_path / "stations.csv")
-        page.fill("#records-zone", "Europe/Copenhagen")
-        page.click("#records-start")
-        page.wait_for_url(re.compile(r"run=[0-9a-f]{16}"), timeout=400_000)
-        expect(page.locator("#records-result")).to_contain_text("21 January 2024")
-        assert [line for line in said if "Download" not in line] == []
+        records(days=21)[0].write_csv(tmp_path / "records.csv")
+        period = "January 2024"
+    page.fill("#records-waiting", "")
+    page.press("#records-waiting", "Enter")
+    page.set_input_files("#sessions-file", tmp_path / "records.csv")
+    page.wait_for_function(f"location.href !== {first!r} && /run=[0-9a-f]{{16}}/.test(location.href)", timeout=400_000)
+    expect(found).to_contain_text(period)
+    expect(found).to_contain_text("Data quality")
+    assert said == []
 
 
-def test_a_phone_shows_all_of_it(address):
-    with opened(viewport={"width": 390, "height": 844}) as (page, said):
-        page.goto(f"{address}/?tab=plan")
-        page.wait_for_selector("#plan-result .main-svg")
-        page.wait_for_timeout(500)
+def test_a_budget_is_planned_and_exported_and_a_forecast_cancelled(visit, address):
+    expect = pytest.importorskip("playwright.sync_api").expect
+    page, said = visit
+    page.goto(f"{address}/?tab=plan")
+    answer = page.locator("#plan-result h2")
+    expect(answer).to_contain_text("3 plugs at 2 sites")
+    with page.expect_download() as download:
+        page.click("text=plan.csv")
+    assert "Town hall" in Path(download.value.path()).read_text()
+    page.click("text=Budget")
+    page.wait_for_url(re.compile(r"by=budget.*plan=[0-9a-f]{16}|plan=[0-9a-f]{16}.*by=budget"), timeout=400_000)
+    cost = float(re.search(r"It costs ([\d,]+)", page.inner_text("#plan-result"))[1].replace(",", ""))
+    accessible(page)
+    before = page.url
+    page.focus("#plan-budget .dash-slider-thumb")
+    page.keyboard.press("Home")
+    for _ in range(8):
+        page.keyboard.press("ArrowRight")
+    page.wait_for_function(f"location.href.split('plan=')[1] !== {before.split('plan=')[1]!r}", timeout=400_000)
+    expect(page.locator("#plan-progress")).not_to_contain_text("…")
+    less = float(re.search(r"It costs ([\d,]+)", page.inner_text("#plan-result"))[1].replace(",", ""))
+    assert less <= float(re.search(r"budget=(\d+)", page.url)[1])
+    assert less < cost
+    with page.expect_download() as download:
+        page.click("text=plan.geojson")
+    assert '"plugs_added"' in Path(download.value.path()).read_text()
+    page.click("#to-forecast")
+    expect(page.locator("#forecast-result h2")).to_contain_text("Forecast the hours to come")
+    accessible(page)
+    page.click("#forecast-start")
+    page.click("#forecast-cancel")
+    expect(page.locator("#forecast-progress")).to_contain_text("Cancelled")
+    assert [line for line in said if "Download" not in line] == []
+
+
+def test_a_phone_shows_the_answer_first_and_all_of_it(visit, address):
+    page, said = visit
+    page.set_viewport_size({"width": 390, "height": 844})
+    for tab, shown in (("city", "#city-answer"), ("records", "#records-result h2"), ("plan", "#plan-result h2")):
+        page.goto(f"{address}/?tab={tab}")
+        page.wait_for_selector(f"#tab-{tab} .main-svg")
+        page.wait_for_timeout(400)
         assert page.evaluate(CLIPPED) == []
-        assert said == []
+        assert page.locator(shown).bounding_box()["y"] < 500
+        assert serious_issues(page) == []
+    page.set_viewport_size({"width": 1400, "height": 1000})
+    assert said == []
 
 
 def share(text: str) -> float:

@@ -68,7 +68,11 @@ def test_questions_that_make_no_sense_are_refused(city):
 
 @pytest.mark.parametrize(
     "view",
-    [View(), View("plan", 3.5, -10.0, "three-hour", 40.0, "r3", "s1:4;s2:0", "0123456789abcdef", "given", "")],
+    [
+        View(),
+        View("plan", 3.5, -10.0, "three-hour", 40.0, "r3", "s1", "s1:4;s2:0", "0123456789abcdef", "Europe/London", 50.0),
+        View("plan", by="budget", budget=123_456.5, plug_cost=7_000.0, site_cost=0.0, most=3.0, plan="0123456789abcdef"),
+    ],
 )
 def test_an_address_holds_the_whole_view(view):
     assert View.read(view.search()) == view
@@ -77,3 +81,10 @@ def test_an_address_holds_the_whole_view(view):
 
 def test_what_makes_no_sense_in_an_address_is_left_out():
     assert View.read("?tab=../etc&cars=nan&cars=-5&run=../../x&plugs=a:b&region=" + "x" * 500) == View()
+    assert View.read("?by=wishes&budget=-1&plug_cost=inf&most=0&hours=1e9&waiting=101") == View()
+
+
+def test_a_plan_is_asked_for_plugs_or_for_a_budget_with_its_costs():
+    assert View(add=12.0).plan_request() == {"plugs": 12, "most_per_site": None}
+    asked = View(by="budget", budget=9_000.0, plug_cost=500.0, site_cost=0.0, most=2.0).plan_request()
+    assert asked == {"budget": 9_000.0, "plug_cost": 500.0, "site_cost": 0.0, "most_per_site": 2}

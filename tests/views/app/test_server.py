@@ -8,7 +8,7 @@ from importlib import import_module
 
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given, settings, strategies
 from starlette.testclient import TestClient
 
 from tests.small_network import STATIONS, records
@@ -153,23 +153,44 @@ def wait(visitor: TestClient, job: str) -> dict:
     raise AssertionError(f"the job did not end: {found}")
 
 
-def test_uploaded_records_become_a_run(visitor):
+@pytest.fixture(scope="module")
+def recovered(visitor) -> tuple[str, str]:
+    """An upload, and the job that estimated what it hides."""
     sessions, stations = records(days=21)[0].write_csv().encode(), STATIONS.write_csv().encode()
     upload = visitor.post("/api/records?name=june.csv", content=sessions).json()["id"]
     assert visitor.post(f"/api/records/{upload}/stations?name=s.csv", content=stations).json()["has_stations"]
     asked = {"time_zone": "Europe/Copenhagen", "regions": "2"}
-    job = visitor.post(f"/api/records/{upload}/recover", json=asked).json()
-    done = wait(visitor, job["id"])
+    job = visitor.post(f"/api/records/{upload}/recover", json=asked).json()["id"]
+    done = wait(visitor, job)
     assert (done["state"], done["error"], done["progress"]) == ("done", "", 1.0)
-    found = visitor.get(f"/api/runs/{job['id']}/summary").json()["lost"]
+    return upload, job
+
+
+def test_uploaded_records_become_a_run(visitor, recovered):
+    _, job = recovered
+    found = visitor.get(f"/api/runs/{job}/summary").json()["lost"]
     assert found["lost_kwh"]["mean"] > 0
     assert found["records"]["formats"] == {"june.csv": "generic"}
-    assert visitor.get(f"/api/runs/{job['id']}/files/sites.xlsx").content[:2] == b"PK"
+    assert visitor.get(f"/api/runs/{job}/files/sites.xlsx").content[:2] == b"PK"
     nonsense = visitor.post("/api/records?name=n.csv", content=b"a,b\n1,2\n").json()["id"]
     failed = wait(visitor, visitor.post(f"/api/records/{nonsense}/recover", json={}).json()["id"])
     assert failed["state"] == "failed"
     assert failed["error"].endswith(".")
     assert "Traceback" not in failed["error"]
+
+
+def test_a_run_is_estimated_again_under_other_assumptions_and_planned(visitor, recovered):
+    _, job = recovered
+    usual = visitor.get(f"/api/runs/{job}/summary").json()["lost"]
+    again = wait(visitor, visitor.post(f"/api/runs/{job}/recover", json={"waiting": 1.0}).json()["id"])
+    assert again["state"] == "done", again
+    found = visitor.get(f"/api/runs/{again['id']}/summary").json()["lost"]
+    assert found["lost_kwh"]["mean"] < 0.01 * usual["lost_kwh"]["mean"]  # who waits is not lost
+    assert found["records"]["rows_in"] == usual["records"]["rows_in"]
+    asked = {"run": job, "budget": 50_000, "plug_cost": 9_000, "site_cost": 1_000}
+    planned = wait(visitor, visitor.post("/api/plan", json=asked).json()["id"])
+    assert planned["state"] == "done", planned
+    assert 0 < visitor.get(f"/api/runs/{planned['id']}/summary").json()["plan"]["cost"] <= 50_000
 
 
 ENDLESS = """
@@ -200,23 +221,35 @@ def test_a_cancelled_job_ends_and_leaves_nothing(tmp_path, monkeypatch):
     assert not first.run.exists()
 
 
-def test_no_request_breaks_the_server(server):
+def test_no_request_breaks_the_server(server, recovered):
+    """Requests of all shapes, half of them about an upload and a run that are there."""
     schemathesis = pytest.importorskip("schemathesis")
-    server.state.state.city.warm_up()
+    state, (upload, job) = server.state.state, recovered
+    state.city.warm_up()
+    real = {"upload": upload, "job": job, "name": job, "table": "sites", "file": "sites.csv", "region": "r0"}
     schema = schemathesis.openapi.from_asgi("/openapi.json", server, headers={"host": "127.0.0.1"})
-    tried = set()
+    tried, before = set(), {one.id for one in state.jobs.all()}
     for found in schema.get_all_operations():
         operation = found.ok()
 
         @settings(
-            max_examples=6, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck)
+            max_examples=8, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck)
         )
-        @given(operation.as_strategy())
-        def ask(case) -> None:
+        @given(operation.as_strategy(), strategies.booleans())
+        def ask(case, is_real: bool) -> None:
+            if is_real:
+                case.path_parameters = {name: real[name] for name in case.path_parameters or {}}
             answer = case.call(headers={"host": "127.0.0.1"}, timeout=120)
             assert answer.status_code < 500, (case, answer.text)
             tried.add((case.method, case.path, answer.status_code))
+            for started in state.jobs.all():
+                if started.id not in before:
+                    state.jobs.cancel(started.id)
 
         ask()
-    assert len({path for _, path, _ in tried}) == len(server.openapi()["paths"])
-    assert any(status == 200 for _, _, status in tried)
+    paths = server.openapi()["paths"]
+    assert {(method, path) for method, path, _ in tried} == {
+        (method.upper(), path) for path, methods in paths.items() for method in methods
+    }
+    answered = {path for _, path, status in tried if status < 300}
+    assert {path for path in paths if "/runs/" in path or "/jobs/" in path or "/city" in path} <= answered

@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, fields
+from typing import Any
 from urllib.parse import parse_qs, urlencode
 
 from unmet.views.app.live_city import Question
 
-__all__ = ["TABS", "View"]
+__all__ = ["BUDGET", "PLUGS", "TABS", "View"]
 
 TABS = ("city", "records", "plan", "forecast")
+PLUGS, BUDGET = "plugs", "budget"
+"""What a plan may be limited by."""
 JOB = re.compile(r"^[0-9a-f]{16}$")
+RANGES = {
+    "cars": (0.1, 100.0), "growth": (-90.0, 1000.0), "share": (1.0, 100.0), "waiting": (0.0, 100.0),
+    "spill": (0.0, 100.0), "add": (1.0, 2000.0), "budget": (1.0, 1e12), "plug_cost": (1.0, 1e9),
+    "site_cost": (0.0, 1e9), "most": (1.0, 200.0), "hours": (1.0, 168.0),
+}  # fmt: skip
+"""Least and greatest value of what is typed as a number."""
+WORDS = {"tab": TABS, "by": (PLUGS, BUDGET)}
+"""Values of what is one of a few."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +35,22 @@ class View:
     queue: str = "first-come"
     share: float = 100.0
     region: str = "all"
+    station: str = ""
     plugs: str = ""
     """Changed stations, as `id:3;id:4`."""
     run: str = "given"
+    zone: str = ""
+    waiting: float | None = None
+    spill: float | None = None
     plan: str = ""
+    by: str = PLUGS
+    add: float = 10.0
+    budget: float = 150_000.0
+    plug_cost: float = 10_000.0
+    site_cost: float = 5_000.0
+    most: float | None = None
     forecast: str = ""
+    hours: float = 168.0
 
     @classmethod
     def read(cls, search: str | None) -> View:
@@ -47,9 +69,9 @@ class View:
         usual = View()
         parts = {p.name: getattr(self, p.name) for p in fields(self)}
         changed = {
-            name: f"{value:g}" if isinstance(value, float) else value
+            name: f"{value:.12g}" if isinstance(value, float) else value
             for name, value in parts.items()
-            if value != getattr(usual, name) or name == "tab"
+            if value is not None and (value != getattr(usual, name) or name == "tab")
         }
         return "?" + urlencode(changed)
 
@@ -59,6 +81,14 @@ class View:
             penetration=self.cars / 100, growth=self.growth / 100, queue=self.queue, market_share=self.share / 100,
             plugs=tuple(self.changed().items()),
         )  # fmt: skip
+
+    def plan_request(self) -> dict[str, Any]:
+        """What a plan is asked: plugs, or a budget with its costs."""
+        most = None if self.most is None else int(self.most)
+        if self.by == PLUGS:
+            return {"plugs": int(self.add), "most_per_site": most}
+        costs = {"plug_cost": self.plug_cost, "site_cost": self.site_cost}
+        return {"budget": self.budget, **costs, "most_per_site": most}
 
     def changed(self) -> dict[str, int]:
         """Stations with another number of plugs."""
@@ -72,15 +102,15 @@ class View:
 
 
 def _valid(name: str, text: str) -> str | float | None:
-    if name in ("cars", "growth", "share"):
+    if name in RANGES:
         try:
             value = float(text)
         except ValueError:
             return None
-        low, high = {"cars": (0.1, 100.0), "growth": (-90.0, 1000.0), "share": (1.0, 100.0)}[name]
+        low, high = RANGES[name]
         return value if low <= value <= high else None
-    if name == "tab":
-        return text if text in TABS else None
+    if name in WORDS:
+        return text if text in WORDS[name] else None
     if name in ("run", "plan", "forecast"):
         return text if JOB.match(text) or text == "given" else None
     if name == "plugs":

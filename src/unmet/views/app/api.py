@@ -98,14 +98,19 @@ class UploadView(BaseModel):
     has_stations: bool
 
 
-class RecoverRequest(Strict):
+class Assumptions(Strict):
+    """What drivers do who find no free plug."""
+
+    waiting: float | None = Field(None, ge=0, le=1, description="share of drivers who wait; estimated if null")
+    spill: float | None = Field(None, ge=0, le=1, description="share of the others served nearby; estimated if null")
+
+
+class RecoverRequest(Assumptions):
     """How to read uploaded records, and what to assume."""
 
     time_zone: str | None = Field(None, max_length=60, description="local time zone, as Europe/London")
     country: str | None = Field(None, max_length=10, description="country for holidays, as GB")
     regions: str = Field("10", max_length=10, pattern=r"^(\d{1,4}|auto|station)$")
-    waiting: float | None = Field(None, ge=0, le=1, description="share of drivers who wait; estimated if null")
-    spill: float | None = Field(None, ge=0, le=1, description="share of the others served nearby; estimated if null")
 
 
 class PlanRequest(Strict):
@@ -218,6 +223,11 @@ def make_api(state: State) -> APIRouter:
     def recover(upload: Id, asked: RecoverRequest) -> JobView:
         """Estimate what uploaded records hide; the job's id then names the run."""
         return _job(lambda: state.start_recover(upload, asked.model_dump()))
+
+    @api.post("/runs/{name}/recover", tags=["runs"], status_code=202)
+    def recover_again(name: Name, asked: Assumptions) -> JobView:
+        """Estimate the records of a run again, under other assumptions; the job's id then names the new run."""
+        return _job(lambda: state.start_again(name, asked.model_dump()))
 
     @api.post("/plan", tags=["plan"], status_code=202)
     def plan(asked: PlanRequest) -> JobView:

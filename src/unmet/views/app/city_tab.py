@@ -9,15 +9,14 @@ from dash import dcc, html
 from unmet.simulation.queues import QUEUES
 from unmet.views.app.address import View
 from unmet.views.app.live_city import Answer
-from unmet.views.app.parts import facts, field, figure_box
-from unmet.views.figures.live_city import CURVE_HEIGHT, MAP_HEIGHT
-from unmet.views.theme import energy, percent
+from unmet.views.app.parts import control_box, facts, field, figure_box
+from unmet.views.figures.live_city import ALL, CURVE_HEIGHT, MAP_HEIGHT
+from unmet.views.theme import count, energy, percent
 
-__all__ = ["changed_list", "city_facts", "city_layout"]
+__all__ = ["changed_list", "city_answer", "city_facts", "city_layout", "region_options", "station_options"]
 
 MOST_PLUGS = 99
 ALOUD: dict[str, Any] = {"aria-live": "polite"}
-MAP_NOTE = "The larger a circle, the more its station loses; the darker, the larger a share."
 
 
 def city_layout() -> Any:
@@ -33,25 +32,23 @@ def city_layout() -> Any:
         field("Own share of the stations [%]", _number("share", usual.share, 1, 100, 1), "Others are competitors'."),
         field(
             "Region",
-            dcc.Input(id="region", type="text", value=usual.region, debounce=True),
-            "Or click the map; all for all.",
+            dcc.Dropdown([{"label": "All regions", "value": ALL}], usual.region, id="region", clearable=False),
+            "Or click its name on the map.",
         ),
         html.H2("Change a station"),
-        field("Station", dcc.Input(id="station", type="text", value="", debounce=True), "Click it on the map."),
+        field("Station", dcc.Dropdown([], None, id="station", placeholder="None"), "Or click it on the map."),
         field("Plugs", _number("station-plugs", None, 0, MOST_PLUGS, 1)),
         html.Button("Simulate", id="apply", className="primary", n_clicks=0),
         html.Button("Undo changes", id="undo", n_clicks=0),
         html.Div(id="changed"),
     ]
     answers = [
-        html.H2(id="city-answer", **ALOUD),
+        html.H2("The city is being built …", id="city-answer", **ALOUD),
         html.Div(id="city-problem"),
         html.Div(id="city-facts"),
         html.Div(
             [
-                html.Div(
-                    [figure_box("city-map", "Where demand is lost", MAP_HEIGHT), html.P(MAP_NOTE, className="note")]
-                ),
+                html.Div(figure_box("city-map", "Where demand is lost", MAP_HEIGHT)),
                 html.Div(
                     [
                         figure_box("city-days", "Day by day", CURVE_HEIGHT),
@@ -62,11 +59,20 @@ def city_layout() -> Any:
             className="pair",
         ),
     ]
-    return html.Div([html.Div(controls, className="controls"), html.Div(answers)], className="columns")
+    return html.Div([control_box("What if", controls), html.Div(answers)], className="columns")
 
 
 def _number(name: str, value: float | None, low: float, high: float, step: float) -> Any:
     return dcc.Input(id=name, type="number", value=value, min=low, max=high, step=step, debounce=True)
+
+
+def city_answer(answer: Answer) -> str:
+    """The answer in one sentence."""
+    totals = answer.totals
+    return (
+        f"{percent(totals['lost_share'], 1)} of charging demand is lost: {energy(totals['lost_kwh'])} wanted by "
+        f"{count(int(totals['lost_drivers']), 'driver')}"
+    )
 
 
 def city_facts(answer: Answer, usual: Answer) -> Any:
@@ -78,15 +84,36 @@ def city_facts(answer: Answer, usual: Answer) -> Any:
         if answer is usual
         else f", {energy(abs(difference))} {'more' if difference > 0 else 'less'} than without changes"
     )
+    days = max(len(answer.days), 1)
     pairs = [
-        (energy(now["lost_kwh"]), f"lost{changed}"),
-        (percent(now["lost_share"], 1), "of demand lost"),
-        (f"{now['lost_drivers']:,}", "drivers found no plug"),
-        (f"{now['mean_waited_minutes']:.1f} min", "waited on average"),
+        (energy(now["lost_kwh"]), f"lost in {days} days{changed}"),
+        (f"{now['lost_drivers']:,}", "drivers found no plug and left"),
+        (f"{now['served_drivers']:,}", f"drivers charged, {energy(now['observed_kwh'])}"),
+        (f"{now['mean_waited_minutes']:.1f} min", "was the mean wait of those who charged"),
     ]
     if now["competitors_kwh"] > 0:
         pairs.append((energy(now["competitors_kwh"]), "went to competitors"))
-    return facts(pairs)
+    said = f"{int(now['electric_cars']):,} electric cars, simulated in {answer.seconds:.2f} s."
+    return html.Div([facts(pairs), html.P(said, className="note")])
+
+
+def region_options(answer: Answer) -> list[dict[str, str]]:
+    """Regions to choose from, those first that lose the largest share."""
+    rows = answer.region_rows().sort("lost_share", descending=True)
+    made = [
+        {"label": f"Region {name}: {percent(share, 1)} lost", "value": name}
+        for name, share in rows.select("unique_id", "lost_share").iter_rows()
+    ]
+    return [{"label": "All regions", "value": ALL}, *made]
+
+
+def station_options(answer: Answer) -> list[dict[str, str]]:
+    """Stations to choose from, those first that lose most energy."""
+    rows = answer.stations.sort("lost_kwh", "station_id", descending=[True, False])
+    return [
+        {"label": f"{name}: {count(plugs, 'plug')}, {energy(lost)} lost", "value": name}
+        for name, plugs, lost in rows.select("station_id", "plugs", "lost_kwh").iter_rows()
+    ]
 
 
 def changed_list(view: View, now: dict[str, int]) -> Any:

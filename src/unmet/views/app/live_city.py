@@ -132,6 +132,11 @@ class LiveCity:
         return city.stations.join(regions.of_station, on="station_id", maintain_order="left")
 
     @property
+    def regions(self) -> tuple[str, ...]:
+        """Names of the regions, in the order of answers."""
+        return tuple(self._get()[2].centres["unique_id"])
+
+    @property
     def most_penetration(self) -> float:
         """Share of the city's cars whose trips are known."""
         city, itinerary, _ = self._get()

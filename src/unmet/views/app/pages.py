@@ -13,11 +13,21 @@ from pydantic import ValidationError
 from unmet import __version__
 from unmet.errors import InputError
 from unmet.views.app import state as app_state
-from unmet.views.app.address import TABS, View
-from unmet.views.app.city_tab import changed_list, city_facts, city_layout
+from unmet.views.app.address import BUDGET, PLUGS, TABS, View
+from unmet.views.app.city_tab import (
+    changed_list,
+    city_answer,
+    city_facts,
+    city_layout,
+    region_options,
+    station_options,
+)
+from unmet.views.app.jobs import Job
 from unmet.views.app.live_city import Answer
 from unmet.views.app.parts import aria_label, job_box, problem
 from unmet.views.app.run_tabs import (
+    budget_marks,
+    budget_scale,
     forecast_layout,
     forecast_result,
     plan_layout,
@@ -26,7 +36,6 @@ from unmet.views.app.run_tabs import (
     records_result,
 )
 from unmet.views.figures.live_city import ALL, CITY_DAYS, CITY_HOURS, CITY_MAP, CityView
-from unmet.views.theme import energy
 
 __all__ = ["make_pages"]
 
@@ -34,7 +43,17 @@ TITLES = {"city": "City", "records": "Records", "plan": "Plan", "forecast": "For
 LONG = ("records", "plan", "forecast")
 """Tabs whose answers take a while."""
 TICK_MS = 700
-CONTROLS = ("cars", "growth", "queue", "share", "region")
+CONTROLS = {
+    "cars": "cars", "growth": "growth", "queue": "queue", "share": "share", "region": "region", "station": "station",
+    "records-zone": "zone", "records-waiting": "waiting", "records-spill": "spill", "plan-by": "by", "plan-add": "add",
+    "plan-budget": "budget", "plan-plug-cost": "plug_cost", "plan-site-cost": "site_cost", "plan-most": "most",
+    "forecast-hours": "hours",
+}  # fmt: skip
+"""Controls by their id, and the part of the view that each sets."""
+EMPTY = frozenset({"zone", "waiting", "spill", "most", "station"})
+"""Parts of the view that may be left empty."""
+PLANNING = ("plan-by", "plan-add", "plan-budget")
+"""Controls that make a plan as soon as they are moved."""
 
 
 def make_pages(server: FastAPI, state: app_state.State) -> Dash:
@@ -76,41 +95,33 @@ def _follow(pages: Dash, state: app_state.State) -> None:
     @pages.callback(
         Output("address", "search"),
         *(Output(name, "value") for name in CONTROLS),
-        Output("station", "value"),
         Output("station-plugs", "value"),
         Input("address", "search"),
         *(Input(name, "value") for name in CONTROLS),
         Input("city-map", "clickData"),
-        Input("station", "value"),
         Input("apply", "n_clicks"),
         Input("undo", "n_clicks"),
         Input("finished", "data"),
         State("station-plugs", "value"),
     )
-    async def follow(
-        search: str, cars: float, growth: float, queue: str, share: float, region: str, clicked: dict[str, Any] | None,
-        station: str, _applied: int, _undone: int, finished: dict[str, str] | None, plugs: int | None,
-    ) -> tuple[Any, ...]:  # fmt: skip
+    async def follow(search: str, *given: Any) -> tuple[Any, ...]:
+        *values, clicked, _applied, _undone, finished, plugs = given
         view, cause = View.read(search), ctx.triggered_id
-        chosen: tuple[Any, Any] = (no_update, no_update)
         if cause in CONTROLS:
-            given = {"cars": cars, "growth": growth, "queue": queue, "share": share, "region": region or ALL}
-            given = {name: value for name, value in given.items() if value is not None}
-            view = View.read(replace(view, **given).search())  # type: ignore[arg-type]
+            view = _with_value(view, CONTROLS[str(cause)], dict(zip(CONTROLS, values, strict=True))[str(cause)])
         elif cause == "city-map" and clicked:
-            name, where, _ = clicked["points"][0]["customdata"]
-            view, chosen = replace(view, region=where), (name, await run_sync(_plugs_now, state, view, name))
-        elif cause == "station" and station:
-            chosen = (no_update, await run_sync(_plugs_now, state, view, station.strip()))
-        elif cause == "apply" and station and plugs is not None:
-            view = replace(view, plugs=View.of_plugs(view.changed() | {station.strip(): int(plugs)}))
+            view = await run_sync(_clicked, state, view, clicked["points"][0])
+        elif cause == "apply" and view.station and plugs is not None:
+            view = replace(view, plugs=View.of_plugs(view.changed() | {view.station: int(plugs)}))
         elif cause == "undo":
             view = replace(view, plugs="")
         elif cause == "finished" and finished:
-            names: dict[str, Any] = {"run" if name == "records" else name: job for name, job in finished.items()}
-            view = replace(view, **names)
+            view = _with_jobs(view, finished)
         new = no_update if cause in (None, "address") else view.search()
-        return new, *(getattr(view, name) for name in CONTROLS), *chosen
+        number = no_update
+        if cause in (None, "address", "station", "city-map"):
+            number = await run_sync(_plugs_now, state, view) if view.station else None
+        return new, *(getattr(view, name) for name in CONTROLS.values()), number
 
     @pages.callback(
         *(Output(f"tab-{name}", "hidden") for name in TABS), Output("tabs", "children"), Input("address", "search")
@@ -127,46 +138,74 @@ def _follow(pages: Dash, state: app_state.State) -> None:
         return *(name != view.tab for name in TABS), links
 
 
-def _plugs_now(state: app_state.State, view: View, station: str) -> Any:
-    """Plugs of a station, changes included."""
-    changed = view.changed()
-    if station in changed:
-        return changed[station]
+def _with_value(view: View, part: str, value: Any) -> View:
+    """The view after a control was set; a number that is left out or makes no sense changes nothing."""
+    if value in (None, ""):
+        return replace(view, **{part: getattr(View(), part)}) if part in EMPTY else view
+    return View.read(replace(view, **{part: value}).search())
+
+
+def _with_jobs(view: View, finished: dict[str, str]) -> View:
+    """The view once jobs are done; plans and forecasts of other records are not shown beside new ones."""
+    if "records" in finished:
+        view = replace(view, run=finished["records"], plan="", forecast="")
+    return replace(view, plan=finished.get("plan", view.plan), forecast=finished.get("forecast", view.forecast))
+
+
+def _clicked(state: app_state.State, view: View, point: dict[str, Any]) -> View:
+    """The view after a click on the map: on a station, or into a region; a region that is shown is left again."""
+    if "customdata" in point:
+        station, region, _ = point["customdata"]
+        return replace(view, station=station, region=region)
+    region = state.city.regions[point["curveNumber"]]
+    return replace(view, region=ALL if region == view.region else region)
+
+
+def _plugs_now(state: app_state.State, view: View) -> Any:
+    """Plugs of the station in view, changes included."""
     now = dict(state.city.stations.select("station_id", "plugs").iter_rows())
-    return now.get(station)
+    return (now | view.changed()).get(view.station)
+
+
+CITY = (CITY_MAP, CITY_DAYS, CITY_HOURS)
 
 
 def _draw_city(pages: Dash, state: app_state.State) -> None:
     @pages.callback(
         Output("city-answer", "children"),
-        Output("city-problem", "children"),
         Output("city-facts", "children"),
-        Output("city-map", "figure"),
-        Output("city-days", "figure"),
-        Output("city-hours", "figure"),
+        *(Output(figure.name, "figure") for figure in CITY),
+        *(Output(f"{figure.name}-said", "children") for figure in CITY),
+        *(Output(f"{figure.name}-title", "children") for figure in CITY[1:]),
         Output("changed", "children"),
+        Output("region", "options"),
+        Output("station", "options"),
+        Output("city-problem", "children"),
         Input("address", "search"),
-        State("station", "value"),
     )
-    async def draw(search: str, station: str) -> tuple[Any, ...]:
+    async def draw(search: str) -> tuple[Any, ...]:
         view = View.read(search)
         if view.tab != "city":
-            return (no_update,) * 7
+            return (no_update,) * 14
         try:
             answer, usual, now = await run_sync(_ask, state, view)
         except (InputError, ValidationError) as error:
             text = str(error) if isinstance(error, InputError) else "That is out of range."
-            return no_update, problem(text), *(no_update,) * 5
+            return *(no_update,) * 13, problem(text)
         if view.region != ALL and view.region not in answer.regions:
-            return no_update, problem(f"There is no region {view.region}: try {answer.regions[0]}."), *(no_update,) * 5
-        seen = CityView(answer, view.region, station or None)
-        totals = answer.totals
-        said = (
-            f"{100 * totals['lost_share']:.1f} % of charging demand is lost: {energy(totals['lost_kwh'])} wanted by "
-            f"{totals['lost_drivers']:,} drivers"
+            return *(no_update,) * 13, problem(f"There is no region {view.region}: try {answer.regions[0]}.")
+        seen = CityView(answer, view.region, view.station or None, state.layers)
+        return (
+            city_answer(answer),
+            city_facts(answer, usual),
+            *(figure.draw(seen) for figure in CITY),
+            *(figure.caption(seen) for figure in CITY),
+            *(f"{figure.title}, {seen.where}" for figure in CITY[1:]),
+            changed_list(view, now),
+            region_options(answer),
+            station_options(answer),
+            None,
         )
-        figures = (figure.draw(seen) for figure in (CITY_MAP, CITY_DAYS, CITY_HOURS))
-        return said, None, city_facts(answer, usual), *figures, changed_list(view, now)
 
 
 def _ask(state: app_state.State, view: View) -> tuple[Answer, Answer, dict[str, int]]:
@@ -188,6 +227,8 @@ def _draw_runs(pages: Dash, state: app_state.State) -> None:
 def _result(state: app_state.State, view: View, tab: str) -> Any:
     """What a tab shows of the runs in view."""
     name = {"records": view.run, "plan": view.plan, "forecast": view.forecast}[tab] or app_state.GIVEN
+    if name == app_state.GIVEN != view.run:  # what was given belongs to other records
+        return plan_result(None, name) if tab == "plan" else forecast_result(None, name)
     try:
         runs = state.runs(name)
     except KeyError:
@@ -206,26 +247,43 @@ def _run_jobs(pages: Dash, state: app_state.State) -> None:
         Output("plan-job", "data"),
         Output("plan-problem", "children"),
         Input("plan-start", "n_clicks"),
-        State("plan-plugs", "value"),
-        State("plan-most", "value"),
-        State("plan-cost", "value"),
+        *(Input(name, "value") for name in PLANNING),
         State("address", "search"),
+        State("plan-job", "data"),
         prevent_initial_call=True,
     )
-    async def plan(_clicks: int, plugs: int, most: int | None, cost: float | None, search: str) -> tuple[Any, Any]:
-        asked = {"plugs": plugs, "most_per_site": most, "plug_cost": cost}
-        return _started(lambda: state.start_plan(View.read(search).run, asked))
+    async def plan(_clicks: int, by: str, add: float, budget: float, search: str, before: str | None) -> tuple[Any, Any]:
+        view = View.read(search)
+        moved = replace(view, by=by, add=float(add), budget=float(budget))
+        if ctx.triggered_id in PLANNING and moved == view:  # the address set the control, not a visitor
+            return no_update, no_update
+        if before and _job_of(state, before):
+            state.jobs.cancel(before)
+        return _started(lambda: state.start_plan(moved.run, moved.plan_request()))
+
+    @pages.callback(
+        Output("plan-by-plugs", "hidden"),
+        Output("plan-by-budget", "hidden"),
+        Output("plan-budget", "max"),
+        Output("plan-budget", "step"),
+        Output("plan-budget", "marks"),
+        Input("plan-by", "value"),
+        Input("address", "search"),
+    )
+    async def scale(by: str, search: str) -> tuple[Any, ...]:
+        top, step = budget_scale(View.read(search))
+        return by != PLUGS, by != BUDGET, top, step, budget_marks(top)
 
     @pages.callback(
         Output("forecast-job", "data"),
         Output("forecast-problem", "children"),
         Input("forecast-start", "n_clicks"),
-        State("forecast-hours", "value"),
         State("address", "search"),
         prevent_initial_call=True,
     )
-    async def forecast(_clicks: int, hours: int | None, search: str) -> tuple[Any, Any]:
-        return _started(lambda: state.start_forecast(View.read(search).run, int(hours or 168)))
+    async def forecast(_clicks: int, search: str) -> tuple[Any, Any]:
+        view = View.read(search)
+        return _started(lambda: state.start_forecast(view.run, int(view.hours)))
 
     @pages.callback(
         *(Output(f"{name}-progress", "children") for name in LONG),
@@ -239,7 +297,7 @@ def _run_jobs(pages: Dash, state: app_state.State) -> None:
     )
     async def watch(_ticks: int, *given: Any) -> tuple[Any, ...]:
         *ids, search = given
-        jobs = [None if not job_id else state.jobs.named(job_id) for job_id in ids]
+        jobs = [_job_of(state, job_id) for job_id in ids]
         view = View.read(search)
         shown = {"records": view.run, "plan": view.plan, "forecast": view.forecast}
         done = {
@@ -262,6 +320,14 @@ def _run_jobs(pages: Dash, state: app_state.State) -> None:
             if clicks and job_id:
                 state.jobs.cancel(job_id)
             return clicks
+
+
+def _job_of(state: app_state.State, job_id: str | None) -> Job | None:
+    """A job of this page; None once it is forgotten."""
+    try:
+        return state.jobs.named(job_id) if job_id else None
+    except KeyError:
+        return None
 
 
 def _started(start: Any) -> tuple[Any, Any]:

@@ -12,7 +12,7 @@ from unmet.views.app.jobs import Job
 from unmet.views.figures.base import Figure
 from unmet.views.page import PageBar, PageTable
 
-__all__ = ["aria_label", "facts", "field", "figure_box", "graph", "job_box", "plain_table", "problem", "prose"]
+__all__ = ["aria_label", "control_box", "facts", "field", "figure_box", "graph", "job_box", "labelled", "plain_table", "problem", "prose"]
 
 CONFIG: Any = {"displayModeBar": False, "responsive": True}
 
@@ -37,9 +37,16 @@ def graph(figure: Figure, result: object, graph_id: str) -> list[Any]:
 
 
 def figure_box(graph_id: str, title: str, height: int) -> Any:
-    """A place for a figure that changes, as high as the figure [px]."""
+    """A place for a figure that changes, as high as the figure [px], with a caption that says what it shows."""
     place = dcc.Graph(id=graph_id, config=CONFIG, style={"height": f"{height}px"})
-    return html.Section([html.H3(title), place], **aria_label(title))
+    caption = html.P(id=f"{graph_id}-said", className="note")
+    described: dict[str, Any] = {"aria-label": title, "aria-describedby": f"{graph_id}-said"}
+    return html.Section([html.H3(title, id=f"{graph_id}-title"), place, caption], **described)
+
+
+def control_box(title: str, controls: list[Any]) -> Any:
+    """Controls under a title; on a phone they are folded away, so that the answer comes first."""
+    return html.Details([html.Summary(title), *controls], className="controls", open=True)
 
 
 def facts(pairs: Sequence[tuple[str, str]]) -> Any:
@@ -53,6 +60,14 @@ def field(label: str, control: Any, hint: str = "") -> Any:
     """A control under its label."""
     parts = [html.Label(label, htmlFor=control.id, id=f"{control.id}-label"), control]
     return html.Div([*parts, html.Small(hint)] if hint else parts, className="field")
+
+
+def labelled(label: str, control: Any) -> Any:
+    """A control that is no single input, under its label; the page's script names its parts by it."""
+    group: dict[str, Any] = {"role": "group", "aria-labelledby": f"{control.id}-label"}
+    return html.Div(
+        [html.Div(label, id=f"{control.id}-label", className="label"), control], className="field", **group
+    )
 
 
 def plain_table(table: PageTable) -> Any:

@@ -6,7 +6,8 @@ from typing import Any
 
 from dash import dcc, html
 
-from unmet.views.app.parts import facts, field, graph, plain_table, problem, prose
+from unmet.views.app.address import BUDGET, PLUGS, View
+from unmet.views.app.parts import control_box, facts, field, graph, labelled, plain_table, problem, prose
 from unmet.views.figures.lost_week import LOST_WEEK, lost_when
 from unmet.views.figures.plan_gain import PLAN_GAIN
 from unmet.views.figures.plan_map import PLAN_MAP, plan_has_positions
@@ -17,9 +18,10 @@ from unmet.views.page import PageSection
 from unmet.views.report_sections import build, forecast_section, quality
 from unmet.views.stored import StoredForecast, StoredLost, StoredPlan
 
-__all__ = ["forecast_layout", "forecast_result", "plan_layout", "plan_result", "records_layout", "records_result"]
+__all__ = ["budget_marks", "budget_scale", "forecast_layout", "forecast_result", "plan_layout", "plan_result", "records_layout", "records_result"]
 
-PLUGS, MOST_PLUGS = 10, 60
+MOST_PLUGS = 60  # on the slider
+MOST_SITES = 20  # whose costs the slider of the budget spans, beside those of the plugs
 
 
 def records_layout() -> Any:
@@ -29,50 +31,103 @@ def records_layout() -> Any:
         html.H2("Assumptions"),
         field(
             "Time zone",
-            dcc.Input(id="records-zone", type="text", placeholder="as Europe/London"),
-            "Of times that carry none.",
+            dcc.Input(id="records-zone", type="text", placeholder="as Europe/London", debounce=True),
+            "Of times that carry none; UTC if left empty.",
         ),
         field("Drivers who wait [%]", _percent("records-waiting"), "Estimated if left empty."),
         field("Served nearby instead [%]", _percent("records-spill"), "Estimated if left empty."),
+        html.Button("Estimate lost demand", id="records-start", className="primary"),
+        html.P(id="records-said", role="status"),
     ]
     return _tab(controls, "records")
 
 
 def _percent(name: str) -> Any:
-    return dcc.Input(id=name, type="number", min=0, max=100, step=1)
+    return dcc.Input(id=name, type="number", min=0, max=100, step=1, debounce=True)
 
 
 def plan_layout() -> Any:
-    """A slider for the budget, and where plugs go."""
+    """A slider for the budget, in plugs or in money, and where plugs go."""
+    usual = View()
+    kinds = [{"label": "Number of plugs", "value": PLUGS}, {"label": "Budget", "value": BUDGET}]
     marks = {n: str(n) for n in (1, 20, 40, MOST_PLUGS)}
-    slider = dcc.Slider(1, MOST_PLUGS, 1, value=PLUGS, marks=marks, id="plan-plugs", allow_direct_input=False)
+    top, step = budget_scale(usual)
+    money = {"type": "number", "min": 0, "step": "any", "debounce": True}
     controls = [
-        html.Div([html.Div("Plugs to add", id="plan-plugs-label", className="label"), slider], className="field"),
+        labelled("Plan by", dcc.RadioItems(kinds, usual.by, id="plan-by")),
+        html.Div(
+            labelled("Plugs to add", _slider("plan-add", 1, MOST_PLUGS, 1, usual.add, marks)), id="plan-by-plugs"
+        ),
+        html.Div(
+            [
+                labelled("Budget", _slider("plan-budget", 0, top, step, usual.budget, budget_marks(top))),
+                field("Cost of a plug", dcc.Input(id="plan-plug-cost", value=usual.plug_cost, **money)),
+                field(
+                    "Cost of a site",
+                    dcc.Input(id="plan-site-cost", value=usual.site_cost, **money),
+                    "Once for each site that gets plugs. Both are round numbers in your currency to start from: type "
+                    "your own.",
+                ),
+            ],
+            id="plan-by-budget",
+            hidden=True,
+        ),
         field(
             "At most per site",
-            dcc.Input(id="plan-most", type="number", min=1, max=50, step=1),
+            dcc.Input(id="plan-most", type="number", min=1, max=200, step=1, debounce=True),
             "No limit if left empty.",
         ),
-        field("Cost of a plug", dcc.Input(id="plan-cost", type="number", min=1, step=1), "Optional."),
         html.Button("Plan", id="plan-start", className="primary", n_clicks=0),
     ]
     return _tab(controls, "plan")
 
 
+def _slider(name: str, low: float, high: float, step: float, value: float, marks: dict[float, str]) -> Any:
+    tooltip = {"placement": "bottom", "always_visible": True}
+    return dcc.Slider(low, high, step, value=value, marks=marks, id=name, allow_direct_input=False, tooltip=tooltip)
+
+
+def budget_scale(view: View) -> tuple[float, float]:
+    """Greatest budget on the slider and its step: as many plugs as the other slider has, each a step."""
+    most = max(MOST_PLUGS * view.plug_cost + MOST_SITES * view.site_cost, view.budget)
+    step = max(view.plug_cost / 2, 1.0)
+    return step * -(-most // step), step
+
+
+def budget_marks(top: float) -> dict[float, str]:
+    """Marks of the slider of the budget."""
+    return {0: "0", top / 2: short_money(top / 2), top: short_money(top)}
+
+
+def short_money(amount: float) -> str:
+    """An amount as text that fits under a slider, 150000 as "150k"."""
+    for size, letter in ((1e9, "bn"), (1e6, "M"), (1e3, "k")):
+        if amount >= size:
+            return f"{amount / size:.3g}{letter}"
+    return f"{amount:.3g}"
+
+
 def forecast_layout() -> Any:
     """A button, and the hours to come."""
     controls = [
-        field("Hours ahead", dcc.Input(id="forecast-hours", type="number", min=1, max=168, step=1, value=168)),
+        field(
+            "Hours ahead",
+            dcc.Input(id="forecast-hours", type="number", min=1, max=168, step=1, value=168, debounce=True),
+            "Up to a week.",
+        ),
         html.Button("Forecast", id="forecast-start", className="primary", n_clicks=0),
         html.P("A model is fitted to the records first, which takes a minute or more.", className="note"),
     ]
     return _tab(controls, "forecast")
 
 
+TITLES = {"records": "Files and assumptions", "plan": "What to plan", "forecast": "What to forecast"}
+
+
 def _tab(controls: list[Any], name: str) -> Any:
     cancel = html.Button("Cancel", id=f"{name}-cancel", n_clicks=0, hidden=True)
     answers = [html.Div(id=f"{name}-progress"), cancel, html.Div(id=f"{name}-problem"), html.Div(id=f"{name}-result")]
-    return html.Div([html.Div(controls, className="controls"), html.Div(answers)], className="columns")
+    return html.Div([control_box(TITLES[name], controls), html.Div(answers)], className="columns")
 
 
 def _links(name: str, files: tuple[str, ...], *, report: bool) -> Any:

@@ -40,6 +40,8 @@ class Settings:
     """For uploads and jobs; a temporary one by default."""
     seed: int = 1
     limits: Limits = Limits()
+    basemap: Path | None = None
+    """Lines under maps, as GeoJSON."""
 
     @classmethod
     def checked(
@@ -52,10 +54,11 @@ class Settings:
         folder: Path | None,
         seed: int,
         limits: Limits,
+        basemap: Path | None = None,
     ) -> Settings:
         """Settings that are safe: any address but this machine's own needs a token."""
         token = _token(token_file)
-        settings = cls(runs, host, port, token, folder, seed, limits)
+        settings = cls(runs, host, port, token, folder, seed, limits, basemap)
         if token is None and not settings.is_local:
             raise InputError(
                 f"{host} can be reached from other machines: set a token of {LEAST_TOKEN} characters or more, in the "

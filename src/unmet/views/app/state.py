@@ -15,7 +15,8 @@ from unmet.views.app.jobs import Job, Jobs
 from unmet.views.app.live_city import LiveCity
 from unmet.views.app.settings import Settings
 from unmet.views.app.uploads import Uploads
-from unmet.views.app.work import forecast_run, plan_run, recover_upload
+from unmet.views.app.work import forecast_run, plan_run, recover_again, recover_upload
+from unmet.views.figures.map_layers import read_layers
 from unmet.views.stored import StoredRuns, read_runs
 
 __all__ = ["GIVEN", "State"]
@@ -41,7 +42,8 @@ class State:
         self.jobs = Jobs(self.folder / "jobs", settings.limits)
         self.uploads = Uploads(self.folder / "uploads", settings.limits.upload_bytes)
         self._reading = threading.Lock()
-        self._runs: dict[str, StoredRuns] = {GIVEN: read_runs(list(settings.runs))}
+        self.layers = None if settings.basemap is None else read_layers(settings.basemap)
+        self._runs: dict[str, StoredRuns] = {GIVEN: read_runs(list(settings.runs), self.layers)}
 
     def close(self) -> None:
         """End all jobs, and remove what visitors left."""
@@ -56,7 +58,7 @@ class State:
                 job = self.jobs.named(name)
                 if job.state != "done":
                     raise KeyError(name)
-                self._runs[name] = read_runs([job.run])
+                self._runs[name] = read_runs([job.run], self.layers)
             return self._runs[name]
 
     def lost_folder(self, name: str) -> Path:
@@ -107,6 +109,11 @@ class State:
             "seed": self.settings.seed,
         }
         return self.jobs.start("recover", recover_upload, full)
+
+    def start_again(self, name: str, asked: dict[str, Any]) -> Job:
+        """Estimate the records of a run again, under other assumptions."""
+        full = asked | {"run": str(self.lost_folder(name)), "seed": self.settings.seed}
+        return self.jobs.start("recover", recover_again, full)
 
     def start_plan(self, name: str, asked: dict[str, Any]) -> Job:
         """Plan where to add plugs."""

@@ -9,19 +9,23 @@ from typing import Any
 from unmet.errors import InputError
 from unmet.views.app.jobs import Say
 
-__all__ = ["forecast_run", "plan_run", "recover_upload"]
+__all__ = ["forecast_run", "plan_run", "recover_again", "recover_upload"]
 
 BLOCK = 1 << 20
+PLAN_STEPS = {
+    "Reading the drivers": 0.05,
+    "Replaying drivers": 0.3,
+    "Choosing plugs": 0.55,
+    "Playing all sites together": 0.6,
+    "Asking how sure the choice is": 0.75,
+}
+"""Share of a plan that is made when a step begins."""
 UNPACKED = 20  # times the limit of an upload that a packed file may become
 
 
 def recover_upload(folder: Path, asked: dict[str, Any], say: Say) -> None:
     """Read uploaded records and write the run of their lost demand."""
     from unmet.demand.from_records import PanelChoices, panel_from_records
-    from unmet.estimation.lost_demand import LostDemand
-    from unmet.views.lost_report import LostReport
-    from unmet.views.recovery import write_recovery
-    from unmet.views.table_files import write_table_files
 
     files = tuple(Path(name) for name in asked["files"])
     stations = Path(asked["stations"]) if asked.get("stations") else None
@@ -41,12 +45,48 @@ def recover_upload(folder: Path, asked: dict[str, Any], say: Say) -> None:
     about["formats"] = {
         asked["names"].get(Path(name).name, Path(name).name): kind for name, kind in about["formats"].items()
     }
+    _recover(folder, panel, rejected, about, asked, say)
+
+
+def recover_again(folder: Path, asked: dict[str, Any], say: Say) -> None:
+    """Estimate the records of a run again, under other assumptions."""
+    import json
+
+    import polars as pl
+
+    run = Path(asked["run"])
+    say("Reading records", 0.1)
+    panel = _panel_of(run)
+    summary = json.loads((run / "summary.json").read_text(encoding="utf-8"))
+    rejected = run / "rejected.parquet"
+    kept = {name: summary[name] for name in ("energies", "interval") if name in summary}
+    table = pl.read_parquet(rejected) if rejected.is_file() else None
+    _recover(folder, panel, table, summary.get("records"), asked | kept, say)
+
+
+def _recover(folder: Path, panel: Any, rejected: Any, about: Any, asked: dict[str, Any], say: Say) -> None:
+    from unmet.estimation.lost_demand import LostDemand
+    from unmet.views.lost_report import LostReport
+    from unmet.views.recovery import write_recovery
+    from unmet.views.table_files import write_table_files
+
     say("Estimating lost demand", 0.35)
-    lost = LostDemand(waiting=asked.get("waiting"), spill=asked.get("spill"), seed=asked["seed"])
+    known = {name: asked[name] for name in ("waiting", "spill", "energies", "interval", "seed") if name in asked}
+    lost = LostDemand(**known)
     report = LostReport.of(lost.fit(panel))
     say("Writing tables and figures", 0.85)
     write_recovery(report, rejected, about, folder)
     write_table_files(folder, frozenset({"csv", "xlsx"}))
+
+
+def _panel_of(run: Path) -> Any:
+    """The records that a run holds."""
+    from unmet.demand.stored import holds_panel, load_panel
+
+    source = next((path for path in (run, run / "panel") if holds_panel(path)), None)
+    if source is None:
+        raise InputError("This run does not hold its records: make it again with this version of `unmet recover`.")
+    return load_panel(source)
 
 
 def check_rows(file: Path, most_rows: int, most_bytes: int) -> None:
@@ -73,15 +113,13 @@ def plan_run(folder: Path, asked: dict[str, Any], say: Say) -> None:
     from unmet.views.plan import write_plan
 
     options = {name: value for name, value in asked.items() if name not in ("run", "seed") and value is not None}
-    say("Reading the drivers", 0.05)
-    made = plan(Path(asked["run"]), workers=1, progress=lambda text: say(text, 0.4), **options)
+    made = plan(Path(asked["run"]), workers=1, progress=lambda text: say(text, PLAN_STEPS.get(text, 0.5)), **options)
     say("Writing tables and figures", 0.9)
     write_plan(made, folder)
 
 
 def forecast_run(folder: Path, asked: dict[str, Any], say: Say) -> None:
     """Fit a model of true demand to a run of lost demand, and forecast the hours to come."""
-    from unmet.demand.stored import holds_panel, load_panel
     from unmet.estimation.lost_demand import LostDemand
     from unmet.estimation.panel_table import panel_table
     from unmet.models.forecaster import Forecaster
@@ -89,12 +127,8 @@ def forecast_run(folder: Path, asked: dict[str, Any], say: Say) -> None:
     from unmet.views.forecast_pages import write_forecast
     from unmet.views.model_report import ForecastReport
 
-    run = Path(asked["run"])
-    source = next((path for path in (run, run / "panel") if holds_panel(path)), None)
-    if source is None:
-        raise InputError("This run does not hold its records: make it again with this version of `unmet recover`.")
     say("Reading the records", 0.05)
-    panel = load_panel(source)
+    panel = _panel_of(Path(asked["run"]))
     say("Estimating lost demand", 0.15)
     table = panel_table(LostDemand(seed=asked["seed"]).fit(panel))
     say("Learning from it", 0.35)

@@ -22,6 +22,7 @@ __all__ = ["ALL", "CITY_DAYS", "CITY_HOURS", "CITY_MAP", "CURVE_HEIGHT", "MAP_HE
 ALL = "all"
 SCALE = [[0, "#fbe9d9"], [0.5, "#e8833a"], [1, "#8c3200"]]
 LARGEST, SMALLEST = 34, 8
+MOST_SHARE = 40  # end of the scale of colours [% lost]
 MAP_HEIGHT, CURVE_HEIGHT = 640, 290  # [px]
 
 
@@ -32,6 +33,8 @@ class CityView:
     answer: Answer
     region: str = ALL
     station: str | None = None
+    layers: MapLayers | None = None
+    """Lines under the map."""
 
     @property
     def rows(self) -> slice:
@@ -53,9 +56,8 @@ def _map(view: CityView) -> go.Figure:
     east, north = origin.to_km(stations["lat"], stations["lon"])
     figure = go.Figure()
     box = map_frame(figure, east, north)
-    outlines = region_outlines(stations.select("unique_id", "lat", "lon"))
-    chosen = tuple(pair for pair in outlines if view.region in (ALL, pair[0]))
-    add_layers(figure, MapLayers(outlines=chosen), origin, box)
+    _add_regions(figure, view, origin)
+    add_layers(figure, view.layers, origin, box)
     lost, own = stations["lost_kwh"].to_numpy(), stations["is_own"].to_numpy()
     share = lost / np.maximum(lost + stations["observed_kwh"].to_numpy(), 1e-9)
     size = np.maximum(LARGEST * np.sqrt(lost / max(lost[own].max(initial=0), 1e-9)), SMALLEST)
@@ -64,8 +66,9 @@ def _map(view: CityView) -> go.Figure:
     for name, of in (("Own station", own), ("Competitor's station", ~own)):
         if not of.any():
             continue
-        colour = {"color": (100 * share[of]).round(1), "colorscale": SCALE, "cmin": 0, "cmax": 40, "showscale": True,
-                  "colorbar": {"title": {"text": "Lost [%]", "side": "top"}, "orientation": "h", "thickness": 10,
+        colour = {"color": (100 * share[of]).round(1), "colorscale": SCALE, "cmin": 0, "cmax": MOST_SHARE,
+                  "showscale": True,
+                  "colorbar": {"title": {"text": "Demand lost [%]", "side": "top"}, "orientation": "h", "thickness": 10,
                                "len": 0.5, "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"}}  # fmt: skip
         figure.add_scatter(
             x=east[of].round(3), y=north[of].round(3), mode="markers", name=name,
@@ -75,6 +78,23 @@ def _map(view: CityView) -> go.Figure:
             hovertemplate="%{customdata[2]}<extra></extra>",
         )  # fmt: skip
     return figure.update_layout(height=MAP_HEIGHT, margin_t=70, clickmode="event", showlegend=False)
+
+
+def _add_regions(figure: go.Figure, view: CityView, origin: Projection) -> None:
+    """Regions as areas, in the order of the answer's, which is how a click on one is told from others."""
+    outlines = dict(region_outlines(view.answer.stations.select("unique_id", "lat", "lon")))
+    rows = {row["unique_id"]: row for row in view.answer.region_rows().iter_rows(named=True)}
+    for name in view.answer.regions:
+        ring = outlines.get(name, np.empty((0, 2)))
+        east, north = origin.to_km(ring[:, 1], ring[:, 0])
+        lost, seen = (float(rows[name][column]) if name in rows else 0.0 for column in ("lost_kwh", "observed_kwh"))
+        chosen = name == view.region
+        figure.add_scatter(
+            x=east.round(3), y=north.round(3), mode="lines", fill="toself", hoveron="fills", name=name,
+            fillcolor="rgba(0, 114, 178, 0.22)" if chosen else "rgba(110, 125, 140, 0.10)",
+            line={"color": OBSERVED if chosen else FAINT, "width": 2.5 if chosen else 1},
+            text=f"Region {name}: {energy(lost)} lost ({percent(lost / max(lost + seen, 1e-9), 1)})", hoverinfo="text",
+        )  # fmt: skip
 
 
 def _hover(row: dict[str, object]) -> str:
@@ -116,8 +136,8 @@ def _said(view: CityView) -> str:
 
 def _map_caption(view: CityView) -> str:
     return (
-        "The larger a circle, the more energy its station loses; the darker, the larger a share. Click a station to "
-        "see its region, and to change its plugs."
+        "The larger a circle, the more energy its station loses; the darker, the larger a share of its demand. Click a "
+        "region to see it over time, or a station to change its plugs."
     )
 
 

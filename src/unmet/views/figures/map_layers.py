@@ -21,7 +21,7 @@ from unmet.errors import InputError
 from unmet.geo import Projection
 from unmet.views.theme import layout
 
-__all__ = ["MapLayers", "add_layers", "far_away", "map_frame", "read_layers", "region_outlines"]
+__all__ = ["MapLayers", "add_layers", "far_away", "far_positions", "map_frame", "read_layers", "region_outlines"]
 
 Outline = tuple[str, Floats]
 
@@ -105,6 +105,12 @@ def far_away(east_km: Floats, north_km: Floats) -> NDArray[np.bool_]:
         return np.zeros(len(east_km), bool)
     distance = np.hypot(east_km - np.median(east_km), north_km - np.median(north_km))
     return np.asarray(distance > max(FAR * float(np.median(distance)), FAR_KM))
+
+
+def far_positions(lat: pl.Series, lon: pl.Series) -> pl.Series:
+    """Which positions [degree] are so far from the middle of all that they look like mistakes."""
+    middle = Projection(_median(lat), _median(lon))
+    return pl.Series(far_away(*middle.to_km(lat, lon)), dtype=pl.Boolean)
 
 
 def add_layers(figure: go.Figure, layers: MapLayers | None, origin: Projection, box: tuple[Floats, Floats]) -> None:

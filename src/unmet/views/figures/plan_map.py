@@ -10,7 +10,8 @@ import polars as pl
 
 from unmet.geo import Projection
 from unmet.views.figures.base import Figure
-from unmet.views.theme import FAINT, FORECAST, OBSERVED, TEXT, count, energy, layout
+from unmet.views.figures.map_layers import add_layers, far_positions, map_frame
+from unmet.views.theme import FAINT, FORECAST, OBSERVED, TEXT, count, energy
 
 if TYPE_CHECKING:
     from unmet.planning.plan import Plan
@@ -18,9 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["PLAN_MAP", "plan_has_positions"]
 
 LARGEST, SMALLEST = 46, 7  # diameters [px]
-AIR_KM, AIR = 0.3, 0.08
-WIDTH, HEIGHTS = 920, (380, 760)
 MOST_LABELS = 30
+MOST_NAMED = 5  # sites in the alternative text
 
 
 def plan_has_positions(plan: Plan) -> bool:
@@ -29,16 +29,21 @@ def plan_has_positions(plan: Plan) -> bool:
 
 
 def _placed(plan: Plan) -> pl.DataFrame:
-    return plan.tables.sites.filter(pl.col("lat").is_not_null() & pl.col("lon").is_not_null())
+    """Sites with positions that can be believed; all where these are too few to tell."""
+    placed = plan.tables.sites.filter(pl.col("lat").is_not_null() & pl.col("lon").is_not_null())
+    return placed.filter(~far_positions(placed["lat"], placed["lon"]))
 
 
 def _draw(plan: Plan) -> go.Figure:
     sites = _placed(plan)
-    east, north = Projection.around(sites["lat"], sites["lon"]).to_km(sites["lat"], sites["lon"])
+    origin = Projection.around(sites["lat"], sites["lon"])
+    east, north = origin.to_km(sites["lat"], sites["lon"])
     gain, added = sites["gain_kwh"].to_numpy(), sites["plugs_added"].to_numpy()
     size = np.where(added > 0, np.maximum(LARGEST * np.sqrt(gain / max(gain.max(), 1e-9)), 14), SMALLEST)
     new = sites["is_new"].to_numpy()
     figure = go.Figure()
+    box = map_frame(figure, east, north)
+    add_layers(figure, getattr(plan, "layers", None), origin, box)
     for name, rows, colour, opacity, symbol in (
         ("No change", added == 0, FAINT, 0.5, "circle"),
         ("Gets plugs", (added > 0) & ~new, FORECAST[0], 0.6, "circle"),
@@ -58,16 +63,7 @@ def _draw(plan: Plan) -> go.Figure:
             x=east[i], y=north[i], text=f"<b>+{added[i]}</b>", showarrow=False, borderpad=1,
             bgcolor="rgba(255, 255, 255, 0.7)", font={"size": 13, "color": TEXT},
         )  # fmt: skip
-    ranges = []
-    for update, title, values in ((figure.update_xaxes, "East [km]", east), (figure.update_yaxes, "North [km]", north)):
-        air = AIR_KM + AIR * float(np.ptp(values))
-        ranges.append((float(values.min()) - air, float(values.max()) + air))
-        update(title=title, range=ranges[-1], constrain="domain")
-    figure.update_yaxes(scaleanchor="x", scaleratio=1, constraintoward="top")
-    (left, right), (bottom, top) = ranges
-    layout(figure, int(np.clip(120 + WIDTH * (top - bottom) / (right - left), *HEIGHTS)))
-    figure.update_xaxes(gridcolor="#e8ebee")
-    return figure.update_layout(hovermode="closest")
+    return figure
 
 
 def _hover(row: dict[str, Any]) -> str:
@@ -82,11 +78,18 @@ def _hover(row: dict[str, Any]) -> str:
 
 def _caption(plan: Plan) -> str:
     hidden = plan.tables.sites.height - _placed(plan).height
-    missing = f" {count(hidden, 'site')} without a position cannot be shown." if hidden else ""
+    missing = f" {count(hidden, 'site')} without a credible position cannot be shown." if hidden else ""
     return (
         "Numbers are plugs to add. The larger a circle's area, the more energy they recover. Distances are from the "
         f"mean of all sites.{missing}"
     )
 
 
-PLAN_MAP = Figure("plan-map", "Where they go", _draw, _caption)
+def _alternative(plan: Plan) -> str:
+    chosen = plan.tables.sites.filter(pl.col("plugs_added") > 0).head(MOST_NAMED)
+    name = pl.col("name").fill_null(pl.col("site_id"))
+    said = [f"{label} (+{added})" for label, added in chosen.select(name, "plugs_added").iter_rows()]
+    return f"Map of the plan. Plugs go to {', '.join(said)}." if said else "Map of the sites; no plug is added."
+
+
+PLAN_MAP = Figure("plan-map", "Where they go", _draw, _caption, alt=_alternative)

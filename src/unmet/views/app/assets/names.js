@@ -1,8 +1,15 @@
-// Names for what Dash's controls leave nameless to screen readers.
+// Names for what Dash's controls leave nameless to screen readers; and on a phone, controls folded away at first.
 (() => {
+  const folded = new WeakSet();
+  const narrow = window.matchMedia("(max-width: 820px)");
   const name = () => {
-    document.querySelectorAll("#plan-plugs .dash-slider-thumb, .field .dash-slider-thumb").forEach((thumb) => {
-      if (!thumb.hasAttribute("aria-label")) thumb.setAttribute("aria-label", "Plugs to add");
+    document.querySelectorAll("details.controls").forEach((box) => {
+      if (!folded.has(box) && narrow.matches) box.open = false;
+      folded.add(box);
+    });
+    document.querySelectorAll(".field .dash-slider-thumb:not([aria-label])").forEach((thumb) => {
+      const label = thumb.closest(".field").querySelector(".label");
+      if (label) thumb.setAttribute("aria-label", label.textContent);
     });
     document.querySelectorAll(".dash-dropdown-focus-target").forEach((target) => {
       if (target.getAttribute("tabindex") !== "-1") target.setAttribute("tabindex", "-1");

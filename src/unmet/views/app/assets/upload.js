@@ -1,10 +1,6 @@
 // Files go to the API as they are, in pieces, so that the server can refuse one that is too large while it arrives.
 (() => {
   const made = new WeakSet();
-  const send = async (url, file) => {
-    const response = await fetch(url, { method: "POST", body: file, headers: { "Content-Type": "application/octet-stream" } });
-    return read(response);
-  };
   const read = async (response) => {
     const said = await response.json().catch(() => ({}));
     if (!response.ok) {
@@ -13,6 +9,17 @@
     }
     return said;
   };
+  const send = async (url, file) => read(await fetch(url, {
+    method: "POST", body: file, headers: { "Content-Type": "application/octet-stream" },
+  }));
+  const ask = async (url, asked) => read(await fetch(url, {
+    method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(asked),
+  }));
+  const value = (id) => {
+    const found = document.getElementById(id);
+    return found && found.value.trim() !== "" ? found.value.trim() : null;
+  };
+  const share = (id) => (value(id) === null ? null : Number(value(id)) / 100);
   const input = (id, label, multiple) => {
     const box = document.createElement("div");
     box.className = "field";
@@ -22,55 +29,64 @@
     const chosen = document.createElement("input");
     Object.assign(chosen, { type: "file", id, multiple });
     box.append(name, chosen);
+    box.addEventListener("dragover", (event) => { event.preventDefault(); box.classList.add("over"); });
+    box.addEventListener("dragleave", () => box.classList.remove("over"));
+    box.addEventListener("drop", (event) => {
+      event.preventDefault();
+      box.classList.remove("over");
+      if (event.dataTransfer.files.length) {
+        chosen.files = event.dataTransfer.files;
+        chosen.dispatchEvent(new Event("change"));
+      }
+    });
     return [box, chosen];
   };
-  const value = (id) => {
-    const found = document.getElementById(id);
-    return found && found.value.trim() !== "" ? found.value.trim() : null;
-  };
-  const share = (id) => (value(id) === null ? null : Number(value(id)) / 100);
+  // An upload is sent once, and estimated again under other assumptions as often as one likes.
   const build = (place) => {
-    const [first, sessions] = input("sessions-file", "Session records (CSV, Excel, JSON, Parquet)", true);
-    const [second, stations] = input("stations-file", "Stations (optional)", false);
-    const button = document.createElement("button");
-    button.className = "primary";
-    button.type = "button";
-    button.id = "records-start";
-    button.textContent = "Estimate lost demand";
-    const said = document.createElement("p");
-    said.id = "records-said";
-    said.setAttribute("role", "status");
-    place.append(first, second, button, said);
-    ["dragover", "dragleave", "drop"].forEach((kind) => place.addEventListener(kind, (event) => {
-      event.preventDefault();
-      place.classList.toggle("over", kind === "dragover");
-      if (kind === "drop" && event.dataTransfer.files.length) sessions.files = event.dataTransfer.files;
-    }));
-    button.addEventListener("click", async () => {
-      if (!sessions.files.length) { said.textContent = "Choose a file of session records first."; return; }
+    const [first, sessions] = input("sessions-file", "Drop session records here (CSV, Excel, JSON, Parquet)", true);
+    const [second, stations] = input("stations-file", "And a table of stations, if you have one", false);
+    place.append(first, second);
+    const button = document.getElementById("records-start");
+    const said = document.getElementById("records-said");
+    let upload = null;
+    let job = null;
+    const uploaded = async () => {
+      if (upload) return upload;
+      let id = null;
+      for (const file of sessions.files) {
+        said.textContent = `Sending ${file.name} …`;
+        id = (await send(`/api/records?${new URLSearchParams({ name: file.name, ...(id ? { upload: id } : {}) })}`, file)).id;
+      }
+      for (const file of stations.files) {
+        await send(`/api/records/${id}/stations?${new URLSearchParams({ name: file.name })}`, file);
+      }
+      return id;
+    };
+    const start = async () => {
       button.disabled = true;
+      const assumed = { waiting: share("records-waiting"), spill: share("records-spill") };
       try {
-        let upload = null;
-        for (const file of sessions.files) {
-          said.textContent = `Sending ${file.name} …`;
-          const query = new URLSearchParams({ name: file.name, ...(upload ? { upload } : {}) });
-          upload = (await send(`/api/records?${query}`, file)).id;
+        if (job) await fetch(`/api/jobs/${job}`, { method: "DELETE" });
+        if (sessions.files.length) {
+          upload = await uploaded();
+          job = (await ask(`/api/records/${upload}/recover`, { ...assumed, time_zone: value("records-zone") })).id;
+        } else {
+          const run = new URLSearchParams(window.location.search).get("run") || "given";
+          job = (await ask(`/api/runs/${run}/recover`, assumed)).id;
         }
-        if (stations.files.length) {
-          await send(`/api/records/${upload}/stations?${new URLSearchParams({ name: stations.files[0].name })}`, stations.files[0]);
-        }
-        const asked = { time_zone: value("records-zone"), waiting: share("records-waiting"), spill: share("records-spill") };
-        const job = await read(await fetch(`/api/records/${upload}/recover`, {
-          method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(asked),
-        }));
         said.textContent = "";
-        window.dash_clientside.set_props("records-job", { data: job.id });
+        window.dash_clientside.set_props("records-job", { data: job });
       } catch (error) {
         said.textContent = error.message;
       } finally {
         button.disabled = false;
       }
-    });
+    };
+    [sessions, stations].forEach((chosen) => chosen.addEventListener("change", () => {
+      upload = null;
+      if (sessions.files.length) start();
+    }));
+    button.addEventListener("click", start);
   };
   new MutationObserver(() => {
     const place = document.getElementById("records-drop");
