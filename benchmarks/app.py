@@ -1,4 +1,4 @@
-"""The app: what-if in the built-in city, and reads of tables while another process estimates lost demand."""
+"""The app: what-if in the built-in city, and reads of tables while another process fits a model."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ from typing import Any
 from benchmarks.report import Result
 
 TITLE = "The app"
-TEXT = """`unmet serve` in a process of its own, asked over HTTP. What-if: 20 questions at 5 % electric cars, each with
-other plugs at another station, so that none is answered from memory; the time is that of the server, simulation
-included. Reads: pages of 50 sites of a recovered run, by four clients at once, while a job of the app reads and
-estimates the same records again."""
+TEXT = """`unmet serve` in a process of its own, asked over HTTP; `python -m benchmarks app` runs this alone. What-if: 20
+questions at 5 % electric cars, each with other plugs at another station, so that none is answered from memory. The
+first time is that of the server: simulation, and sums by station, region, day and hour. The second is that of the whole
+request, with all stations and regions as JSON. Reads: pages of 50 sites of a recovered run, by four clients at once,
+while a job of the app estimates lost demand and fits a forecaster to it."""
 
 QUESTIONS, CLIENTS, SECONDS = 20, 4, 8.0
 
@@ -31,11 +32,12 @@ QUESTIONS, CLIENTS, SECONDS = 20, 4, 8.0
 def run() -> list[Result]:
     """All benchmarks of the app."""
     with tempfile.TemporaryDirectory() as folder, _served(Path(folder)) as port:
-        times = _what_ifs(port)
-        rate, fitted = _reads_during_a_fit(port, Path(folder))
-    median = statistics.median(times)
+        times, whole = zip(*_what_ifs(port), strict=True)
+        rate, fitted = _reads_during_a_fit(port)
+    median, request = statistics.median(times), statistics.median(whole)
+    said = f"{median:.2f} s of the server, {request:.2f} s for the whole request (slowest: {max(whole):.2f} s)"
     return [
-        Result("what-if at 5 %, median of 20", f"{median:.2f} s", "under 1 s", median < 1),
+        Result("what-if at 5 %, median of 20", said, "under 1 s", median < 1),
         Result(
             "cached reads while a fit runs", f"{rate:,.0f} per second", "50 per second or more", rate >= 50 and fitted
         ),
@@ -81,20 +83,20 @@ def _ask(port: int, method: str, path: str, body: Any = None) -> Any:
     return answer
 
 
-def _what_ifs(port: int) -> list[float]:
-    stations = _ask(port, "GET", "/api/city")["stations"][:QUESTIONS]
-    return [
-        _ask(port, "POST", "/api/city/what-if", {"plugs": [[row["station_id"], row["plugs"] + 2]]})["seconds"]
-        for row in stations
-    ]
+def _what_ifs(port: int) -> list[tuple[float, float]]:
+    """Seconds of the server, and of the whole request, for each question."""
+    times = []
+    for row in _ask(port, "GET", "/api/city")["stations"][:QUESTIONS]:
+        began = time.perf_counter()
+        answer = _ask(port, "POST", "/api/city/what-if", {"plugs": [[row["station_id"], row["plugs"] + 2]]})
+        times.append((answer["seconds"], time.perf_counter() - began))
+    return times
 
 
-def _reads_during_a_fit(port: int, folder: Path) -> tuple[float, bool]:
+def _reads_during_a_fit(port: int) -> tuple[float, bool]:
     """Reads per second, and whether the job was running all the time."""
-    sessions = (folder / "city" / "sessions.parquet").read_bytes()
-    upload = _ask(port, "POST", "/api/records?name=sessions.parquet", sessions)["id"]
-    job = _ask(port, "POST", f"/api/records/{upload}/recover", {})["id"]
-    while _ask(port, "GET", f"/api/jobs/{job}")["state"] == "waiting":
+    job = _ask(port, "POST", "/api/forecast", {})["id"]
+    while _ask(port, "GET", f"/api/jobs/{job}")["doing"] in ("Waiting for its turn", "Starting", "Reading the records"):
         time.sleep(0.1)
     done = [0] * CLIENTS
     until = time.perf_counter() + SECONDS

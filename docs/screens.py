@@ -1,6 +1,7 @@
-"""Take the screenshots of the documents: `python docs/screens.py RUN PLAN`, two folders that unmet wrote.
+"""Take the screenshots of the documents: `python docs/screens.py RUN PLAN FORECAST`, three folders that unmet wrote.
 
-Those in `docs/images` are of `unmet recover` on the public records of Dundee and of `unmet plan --plugs 10` on that.
+Those in `docs/images` are of `unmet recover` on a year of public records of Dundee (docs/planning.md says how), of
+`unmet plan --plugs 10` on that, and of `unmet fit` and `unmet forecast` on its panel.
 """
 
 from __future__ import annotations
@@ -21,13 +22,16 @@ from playwright.sync_api import Browser, sync_playwright
 
 IMAGES = Path(__file__).parent / "images"
 DESKTOP, PHONE = {"width": 1200, "height": 1500}, {"width": 390, "height": 1100}
-WAIT_MS, SLOW_MS = 4000, 600_000
+WAIT_MS, SLOW_MS = 2500, 600_000
 UNMET = [sys.executable, "-m", "unmet"]
+TABS = {"city": "#city-days .main-svg", "records": "#records-result .main-svg", "plan": "#plan-result .main-svg",
+        "forecast": "#forecast-result .main-svg"}  # fmt: skip
+"""Tabs of the app, and what each shows once it is drawn."""
 
 
-def shoot(browser: Browser, address: str, name: str, size: dict[str, Any], ready: str) -> None:
+def shoot(browser: Browser, address: str, name: str, size: dict[str, Any], ready: str, *, dark: bool = False) -> None:
     """Save what a window of this size shows."""
-    page = browser.new_page(viewport=size)  # type: ignore[arg-type]
+    page = browser.new_page(viewport=size, color_scheme="dark" if dark else "light")  # type: ignore[arg-type]
     page.goto(address, timeout=SLOW_MS)
     page.wait_for_selector(ready, timeout=SLOW_MS)
     page.wait_for_timeout(WAIT_MS)
@@ -70,9 +74,10 @@ def main() -> None:
         shoot(browser, page.as_uri(), "report", DESKTOP, "#site-map .main-svg")
         shoot(browser, page.as_uri(), "report-phone", PHONE, "#site-map .main-svg")
         with served(runs) as address:
-            shoot(browser, address, "app-city", DESKTOP | {"height": 1050}, "#city-days .main-svg")
-            shoot(browser, f"{address}/?tab=plan", "app-plan", DESKTOP | {"height": 1250}, "#plan-result .main-svg")
-            shoot(browser, f"{address}/?tab=records", "app-phone", PHONE, "#records-result h2")
+            for tab, ready in TABS.items():
+                shoot(browser, f"{address}/?tab={tab}", f"app-{tab}", DESKTOP | {"height": 1150}, ready)
+            shoot(browser, f"{address}/?tab=city", "app-city-dark", DESKTOP | {"height": 1150}, TABS["city"], dark=True)
+            shoot(browser, f"{address}/?tab=records", "app-phone", PHONE, TABS["records"])
         browser.close()
 
 

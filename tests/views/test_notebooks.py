@@ -8,8 +8,11 @@ import unmet
 from tests.small_network import STATIONS, records
 from tests.views.runs import write_plan
 from unmet.errors import InputError
+from unmet.views.figures.plan_gain import PLAN_GAIN
+from unmet.views.figures.plan_map import PLAN_MAP
 from unmet.views.figures.site_map import SITE_MAP
 from unmet.views.lost_report import LostReport
+from unmet.views.plan_text import headline
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +37,17 @@ def test_lost_demand_shows_the_answer_and_the_reports_figures(panel):
         assert lost.plot(what).data
     with pytest.raises(InputError, match="choose one of map, when"):
         lost.plot("nothing")
+
+
+def test_a_plan_shows_its_answer_and_sites(panel):
+    made = unmet.plan(unmet.LostDemand(draws=40).fit(panel), plugs=3)
+    shown = made._repr_html_()
+    assert headline(made) in shown
+    assert "Station &lt;West&gt;" in shown
+    assert made.plot() == PLAN_GAIN.draw(made)
+    assert made.plot("map") == PLAN_MAP.draw(made)
+    with pytest.raises(InputError, match="choose one of gain, map"):
+        made.plot("nothing")
 
 
 def test_runs_show_their_answer(tmp_path):

@@ -18,7 +18,7 @@ _GROUPS: dict[str, tuple[str, ...]] = {
     "What if": ("more_cars", "stay_limit", "idle_fee", "closed", "competitor", "growth", "horizon"),
     "Costs": ("plug_cost", "site_cost", "costs", "price", "currency", "upkeep", "years", "discount"),
     "Output": ("out", "tables", "figures", "title", "basemap", "overwrite", "as_json", "open_it"),
-    "Network": ("host", "port", "token", "token_file_of_app", "most_megabytes", "most_rows"),
+    "Network": ("host", "port", "most_megabytes", "most_rows"),
 }  # fmt: skip
 """Headings, with the parameters under each; all others stay under Options."""
 _HEADING = {name: heading for heading, names in _GROUPS.items() for name in names}

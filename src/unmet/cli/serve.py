@@ -21,7 +21,9 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")] = 8050,
     token_file: Annotated[
         Path | None,
-        typer.Option(help="File with the token that visitors need. Default: the variable UNMET_TOKEN.", hidden=False),
+        typer.Option(
+            help="File with the token that visitors need. [the variable UNMET_TOKEN]", rich_help_panel="Network"
+        ),
     ] = None,
     folder: Annotated[Path | None, typer.Option(help="Folder for uploads. [a new one, removed at the end]")] = None,
     basemap: Annotated[

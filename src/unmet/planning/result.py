@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib import import_module
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -16,6 +14,7 @@ from unmet.planning.changes import Change
 from unmet.planning.costs import Money
 from unmet.planning.plan_tables import PlanTables
 from unmet.planning.target import Decision, Target
+from unmet.shown import Shown
 
 __all__ = ["Plan", "PlannedEnergy", "Stage"]
 
@@ -43,7 +42,7 @@ class PlannedEnergy:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Plan:
+class Plan(Shown):
     """Plugs to add, and what they gain. Energies and drivers are per week.
 
     Example:
@@ -138,8 +137,3 @@ class Plan:
         lost, gain = float(self.energy.lost_draws.mean()), float(self.energy.gain_draws.mean())
         true = self.energy.served_kwh + lost
         return (1.0, 1.0) if true <= 0 else (1 - lost / true, 1 - (lost - gain) / true)
-
-    def plot(self) -> Any:
-        """Gain against plugs, as a Plotly figure."""
-        # Drawing is a room below: it is looked up when asked for.
-        return import_module("unmet.views.figures.plan_gain").PLAN_GAIN.draw(self)

@@ -17,6 +17,8 @@ from unmet.estimation.lost_demand import LostDemand
 from unmet.views.figures.base import Figure
 from unmet.views.figures.daily_energy import DAILY_ENERGY
 from unmet.views.figures.lost_week import LOST_WEEK
+from unmet.views.figures.plan_gain import PLAN_GAIN
+from unmet.views.figures.plan_map import PLAN_MAP
 from unmet.views.figures.recovered_regions import RECOVERED_REGIONS
 from unmet.views.figures.recovered_weeks import RECOVERED_WEEKS
 from unmet.views.figures.site_map import SITE_MAP, has_positions
@@ -24,18 +26,21 @@ from unmet.views.first_screen import first_screen
 from unmet.views.lost_report import LostReport
 from unmet.views.lost_tables import LostTables
 from unmet.views.page import PageTable
+from unmet.views.plan_text import facts, headline, site_heads, site_rows
 from unmet.views.stored import StoredRuns
 from unmet.views.theme import count, energy
 
 __all__ = ["html_of", "plot_of"]
 
 PAST_HOURS = 48  # drawn before a forecast
+MOST_ROWS = 10  # of a plan's table
 LOST_FIGURES: dict[str, Figure] = {
     "map": SITE_MAP,
     "when": LOST_WEEK,
     "weeks": RECOVERED_WEEKS,
     "regions": RECOVERED_REGIONS,
 }
+PLAN_PLOTS: dict[str, Figure] = {"gain": PLAN_GAIN, "map": PLAN_MAP}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +56,14 @@ def plot_of(thing: Any, *args: Any, **options: Any) -> go.Figure:
 
     Args:
         thing: a fitted `LostDemand` or runs (`what` is map, when, weeks or regions), a `Panel` (recorded energy per
-            day), a `Forecast`, or a fitted `Forecaster` (with what `forecast` takes).
+            day), a plan (`what` is gain or map), a `Forecast`, or a fitted `Forecaster` (with what `forecast` takes).
         *args: what the object needs beside itself.
         **options: likewise.
     """
+    from unmet.planning.result import Plan
+
+    if isinstance(thing, Plan):
+        return _plot_named(PLAN_PLOTS, thing, "a plan", *args, **options)
     from unmet.models.forecast import Forecast
     from unmet.models.forecaster import Forecaster  # slow to import, so only where nothing else fits
 
@@ -87,10 +96,14 @@ def _(runs: StoredRuns, what: str | None = None) -> go.Figure:
 
 
 def _plot_lost(tables: LostTables, what: str | None) -> go.Figure:
-    chosen = what or ("map" if has_positions(tables) else "weeks")
-    if chosen not in LOST_FIGURES:
-        raise InputError(f"There is no figure {chosen!r} of lost demand: choose one of {', '.join(LOST_FIGURES)}.")
-    return LOST_FIGURES[chosen].draw(tables)
+    return _plot_named(LOST_FIGURES, tables, "lost demand", what or ("map" if has_positions(tables) else "weeks"))
+
+
+def _plot_named(figures: dict[str, Figure], thing: Any, name: str, what: str | None = None) -> go.Figure:
+    chosen = what or next(iter(figures))
+    if chosen not in figures:
+        raise InputError(f"There is no figure {chosen!r} of {name}: choose one of {', '.join(figures)}.")
+    return figures[chosen].draw(thing)
 
 
 def _plot_forecast(forecast: Any) -> go.Figure:
@@ -104,6 +117,11 @@ def _plot_forecast(forecast: Any) -> go.Figure:
 @singledispatch
 def html_of(thing: Any) -> str:
     """An object as a small piece of HTML: the answer, its numbers, and the first rows of its table."""
+    from unmet.planning.result import Plan
+
+    if isinstance(thing, Plan):
+        table = PageTable(site_heads(thing), site_rows(thing)[:MOST_ROWS], "")
+        return _block(headline(thing), facts(thing), _table_html(table))
     regions = getattr(thing, "regions_", None)
     if regions is None:
         return f"<pre>{html.escape(repr(thing))}</pre>"
@@ -122,14 +140,14 @@ def _(lost: LostDemand) -> str:
 @html_of.register
 def _(panel: Panel) -> str:
     first, last = panel.period
-    facts = [
+    numbers = [
         (f"{panel.sessions.height:,}", "sessions"),
         (energy(float(panel.sessions["energy_kwh"].sum())), "recorded"),
         (f"{panel.stations.height:,}", f"stations at {count(panel.sites.height, 'site')}"),
         (f"{panel.regions.centres.height:,}", "regions"),
     ]
     heading = f"Records from {first:%d %B %Y} to {last:%d %B %Y}, {panel.time_zone} time"
-    return _block(heading, facts, "".join(f"<li>{html.escape(note)}</li>" for note in panel.notes))
+    return _block(heading, numbers, "".join(f"<li>{html.escape(note)}</li>" for note in panel.notes))
 
 
 @html_of.register
@@ -160,12 +178,12 @@ def _flat(cell: Any) -> str:
     return cell if isinstance(cell, str) else " ".join(part for part in cell if part)
 
 
-def _block(heading: str, facts: Sequence[tuple[str, str]], rest: str) -> str:
+def _block(heading: str, numbers: Sequence[tuple[str, str]], rest: str) -> str:
     """Heading, numbers and more; `rest` is HTML."""
     cells = "".join(
         f'<div style="margin-right:2em"><b style="font-size:1.3em">{html.escape(value)}</b><br>'
         f'<span style="opacity:.7">{html.escape(text)}</span></div>'
-        for value, text in facts
+        for value, text in numbers
     )
     return (
         f'<div><p style="font-size:1.1em"><b>{html.escape(heading)}</b></p>'
