@@ -70,8 +70,10 @@ def test_questions_that_make_no_sense_are_refused(city):
     "view",
     [
         View(),
-        View("plan", 3.5, -10.0, "three-hour", 40.0, "r3", "s1", "s1:4;s2:0", "0123456789abcdef", "Europe/London", 50.0),
-        View("plan", by="budget", budget=123_456.5, plug_cost=7_000.0, site_cost=0.0, most=3.0, plan="0123456789abcdef"),
+        View(
+            "records", 3.5, -10.0, "three-hour", 40.0, "r3", "s1", "s1:4;s2:0", "0123456789abcdef", "Europe/Rome", 50.0
+        ),
+        View("plan", by="budget", budget=123_456.5, plug_cost=7_000.0, site_cost=0.0, most=3.0, plan="0" * 16),
     ],
 )
 def test_an_address_holds_the_whole_view(view):

@@ -33,7 +33,7 @@ def city_layout() -> Any:
         field(
             "Region",
             dcc.Dropdown([{"label": "All regions", "value": ALL}], usual.region, id="region", clearable=False),
-            "Or click its name on the map.",
+            "Or click it on the map.",
         ),
         html.H2("Change a station"),
         field("Station", dcc.Dropdown([], None, id="station", placeholder="None"), "Or click it on the map."),
@@ -48,7 +48,7 @@ def city_layout() -> Any:
         html.Div(id="city-facts"),
         html.Div(
             [
-                html.Div(figure_box("city-map", "Where demand is lost", MAP_HEIGHT)),
+                html.Div(figure_box("city-map", "Where demand is lost", MAP_HEIGHT), id="city-map-box"),
                 html.Div(
                     [
                         figure_box("city-days", "Day by day", CURVE_HEIGHT),

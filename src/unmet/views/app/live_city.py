@@ -30,6 +30,7 @@ Integers = NDArray[np.int64]
 REGIONS = 10
 KEPT = 64  # answers
 MOST_PLUGS = 100
+LEAST_PENETRATION = 0.001  # enough to compile all that answers need
 TRIP, STATION, PLUG, START, ENERGY = 0, 1, 2, 3, 8  # columns of the engine's log
 
 
@@ -117,7 +118,8 @@ class LiveCity:
             return self._ready
 
     def warm_up(self) -> None:
-        """Build the city and answer the first question, so that the first visitor need not wait."""
+        """Build the city, compile the simulator and answer the first question, so that no visitor need wait."""
+        self._simulate(Question(penetration=LEAST_PENETRATION))
         self.ask(Question())
 
     @property
@@ -174,8 +176,8 @@ class LiveCity:
         return draw(itinerary, scenario)
 
     def _simulate(self, question: Question) -> Answer:
-        began = time.perf_counter()
         city, itinerary, regions = self._get()
+        began = time.perf_counter()
         stations = self._stations(city, question)
         scenario = Scenario(
             queue=queue_named(question.queue).name,

@@ -118,10 +118,11 @@ def _follow(pages: Dash, state: app_state.State) -> None:
         elif cause == "finished" and finished:
             view = _with_jobs(view, finished)
         new = no_update if cause in (None, "address") else view.search()
-        number = no_update
+        number: Any = no_update
         if cause in (None, "address", "station", "city-map"):
             number = await run_sync(_plugs_now, state, view) if view.station else None
-        return new, *(getattr(view, name) for name in CONTROLS.values()), number
+        values = [getattr(view, name) for name in CONTROLS.values()]
+        return new, *(None if value == "" else value for value in values), number
 
     @pages.callback(
         *(Output(f"tab-{name}", "hidden") for name in TABS), Output("tabs", "children"), Input("address", "search")
@@ -252,7 +253,9 @@ def _run_jobs(pages: Dash, state: app_state.State) -> None:
         State("plan-job", "data"),
         prevent_initial_call=True,
     )
-    async def plan(_clicks: int, by: str, add: float, budget: float, search: str, before: str | None) -> tuple[Any, Any]:
+    async def plan(
+        _clicks: int, by: str, add: float, budget: float, search: str, before: str | None
+    ) -> tuple[Any, Any]:
         view = View.read(search)
         moved = replace(view, by=by, add=float(add), budget=float(budget))
         if ctx.triggered_id in PLANNING and moved == view:  # the address set the control, not a visitor

@@ -12,7 +12,19 @@ from unmet.views.app.jobs import Job
 from unmet.views.figures.base import Figure
 from unmet.views.page import PageBar, PageTable
 
-__all__ = ["aria_label", "control_box", "facts", "field", "figure_box", "graph", "job_box", "labelled", "plain_table", "problem", "prose"]
+__all__ = [
+    "aria_label",
+    "control_box",
+    "facts",
+    "field",
+    "figure_box",
+    "graph",
+    "job_box",
+    "labelled",
+    "plain_table",
+    "problem",
+    "prose",
+]
 
 CONFIG: Any = {"displayModeBar": False, "responsive": True}
 
@@ -25,13 +37,14 @@ def aria_label(text: str) -> dict[str, Any]:
 def graph(figure: Figure, result: object, graph_id: str) -> list[Any]:
     """A figure with its heading, its caption and its alternative text."""
     drawn = figure.draw(result)
+    sized: dict[str, Any] = {"style": {"height": f"{drawn.layout.height}px"}}
+    if drawn.layout.yaxis.scaleanchor:  # a map, whose height follows from its width
+        (left, right), (bottom, top) = drawn.layout.xaxis.range, drawn.layout.yaxis.range
+        sized = {"className": "map", "style": {"--ratio": f"{(top - bottom) / (right - left):.3f}"}}
+    place = dcc.Graph(id=graph_id, figure=drawn.update_layout(height=None), config=CONFIG)
     return [
         html.H3(figure.title),
-        html.Div(
-            dcc.Graph(id=graph_id, figure=drawn, config=CONFIG, style={"height": f"{drawn.layout.height}px"}),
-            role="img",
-            **aria_label(figure.alternative(result)),
-        ),
+        html.Div(html.Div(place, **sized), role="img", className="drawn", **aria_label(figure.alternative(result))),
         html.P(prose(figure.caption(result)), className="note"),
     ]
 
@@ -65,16 +78,13 @@ def field(label: str, control: Any, hint: str = "") -> Any:
 def labelled(label: str, control: Any) -> Any:
     """A control that is no single input, under its label; the page's script names its parts by it."""
     group: dict[str, Any] = {"role": "group", "aria-labelledby": f"{control.id}-label"}
-    return html.Div(
-        [html.Div(label, id=f"{control.id}-label", className="label"), control], className="field", **group
-    )
+    return html.Div([html.Div(label, id=f"{control.id}-label", className="label"), control], className="field", **group)
 
 
 def plain_table(table: PageTable) -> Any:
     """A table of a page."""
-    shown = [i for i in range(len(table.heads)) if not any(isinstance(row[i], PageBar) for row in table.rows)]
-    head = html.Thead(html.Tr([html.Th(table.heads[i], scope="col") for i in shown]))
-    body = html.Tbody([html.Tr([html.Td(_cell(row[i])) for i in shown]) for row in table.rows])
+    head = html.Thead(html.Tr([html.Th(name, scope="col") for name in table.heads]))
+    body = html.Tbody([html.Tr([html.Td(_cell(cell)) for cell in row]) for row in table.rows])
     return html.Div(
         [html.Table([head, body]), html.P(prose(table.note), className="note")], className="scroll", tabIndex=0,
         role="region", **aria_label(f"Table: {', '.join(map(str, table.heads))}"),
@@ -82,6 +92,14 @@ def plain_table(table: PageTable) -> Any:
 
 
 def _cell(cell: Any) -> Any:
+    if isinstance(cell, PageBar):
+        band = html.I(style={"left": f"{cell.low:.1f}%", "width": f"{cell.high - cell.low:.1f}%"})
+        mark = (
+            html.Em("\N{BLACK RIGHT-POINTING SMALL TRIANGLE}")
+            if cell.at > 100
+            else html.B(style={"left": f"{cell.at:.1f}%"})
+        )
+        return html.Span([band, mark], className="bar")
     return cell if isinstance(cell, str) else [cell[0], html.Small(prose(cell[1]))]
 
 

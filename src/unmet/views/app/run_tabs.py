@@ -18,8 +18,18 @@ from unmet.views.page import PageSection
 from unmet.views.report_sections import build, forecast_section, quality
 from unmet.views.stored import StoredForecast, StoredLost, StoredPlan
 
-__all__ = ["budget_marks", "budget_scale", "forecast_layout", "forecast_result", "plan_layout", "plan_result", "records_layout", "records_result"]
+__all__ = [
+    "budget_marks",
+    "budget_scale",
+    "forecast_layout",
+    "forecast_result",
+    "plan_layout",
+    "plan_result",
+    "records_layout",
+    "records_result",
+]
 
+GIVEN = "given"
 MOST_PLUGS = 60  # on the slider
 MOST_SITES = 20  # whose costs the slider of the budget spans, beside those of the plugs
 
@@ -52,12 +62,10 @@ def plan_layout() -> Any:
     kinds = [{"label": "Number of plugs", "value": PLUGS}, {"label": "Budget", "value": BUDGET}]
     marks = {n: str(n) for n in (1, 20, 40, MOST_PLUGS)}
     top, step = budget_scale(usual)
-    money = {"type": "number", "min": 0, "step": "any", "debounce": True}
+    money: dict[str, Any] = {"type": "number", "min": 0, "step": "any", "debounce": True}
     controls = [
         labelled("Plan by", dcc.RadioItems(kinds, usual.by, id="plan-by")),
-        html.Div(
-            labelled("Plugs to add", _slider("plan-add", 1, MOST_PLUGS, 1, usual.add, marks)), id="plan-by-plugs"
-        ),
+        html.Div(labelled("Plugs to add", _slider("plan-add", 1, MOST_PLUGS, 1, usual.add, marks)), id="plan-by-plugs"),
         html.Div(
             [
                 labelled("Budget", _slider("plan-budget", 0, top, step, usual.budget, budget_marks(top))),
@@ -82,7 +90,7 @@ def plan_layout() -> Any:
     return _tab(controls, "plan")
 
 
-def _slider(name: str, low: float, high: float, step: float, value: float, marks: dict[float, str]) -> Any:
+def _slider(name: str, low: float, high: float, step: float, value: float, marks: dict[Any, str]) -> Any:
     tooltip = {"placement": "bottom", "always_visible": True}
     return dcc.Slider(low, high, step, value=value, marks=marks, id=name, allow_direct_input=False, tooltip=tooltip)
 
@@ -174,6 +182,10 @@ def plan_result(plan: StoredPlan | None, name: str) -> Any:
     section = build(plan)
     answer = str(plan.summary["answer"])
     parts: list[Any] = [html.H2(prose(answer))]
+    if name == GIVEN:
+        parts.append(
+            html.P("This plan was given when the app started; move the slider to make another.", className="note")
+        )
     parts += [html.P(prose(text.removeprefix(f"{answer}. "))) for text in section.paragraphs]
     parts.append(_links(name, ("plan.csv", "plan.xlsx", "plan.geojson"), report=True))
     shown: Any = plan  # it has what figures of a plan read

@@ -77,7 +77,7 @@ def _map(view: CityView) -> go.Figure:
             customdata=[[row["station_id"], row["unique_id"], _hover(row)] for row in np.array(rows, object)[of]],
             hovertemplate="%{customdata[2]}<extra></extra>",
         )  # fmt: skip
-    return figure.update_layout(height=MAP_HEIGHT, margin_t=70, clickmode="event", showlegend=False)
+    return figure.update_layout(height=None, margin_t=70, clickmode="event", showlegend=False)
 
 
 def _add_regions(figure: go.Figure, view: CityView, origin: Projection) -> None:
