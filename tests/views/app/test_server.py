@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import time
 from importlib import import_module
 
@@ -17,7 +18,7 @@ from unmet.errors import InputError
 from unmet.views.app.jobs import Jobs
 from unmet.views.app.server import make_server
 from unmet.views.app.settings import Limits, Settings
-from unmet.views.app.work import check_rows
+from unmet.views.app.work import PLAN_STEPS, check_rows, plan_run, recover_again
 
 HERE = "http://127.0.0.1:8050"
 TOKEN = "a-token-that-is-long-enough"  # noqa: S105
@@ -78,7 +79,7 @@ def test_every_answer_binds_the_browser(visitor):
         assert headers["x-content-type-options"] == "nosniff"
         assert "default-src 'none'" in headers["content-security-policy"]
         assert "unsafe-eval" not in headers["content-security-policy"]
-        assert headers["referrer-policy"] == "no-referrer"
+        assert headers["referrer-policy"] == "same-origin"
     assert "https://" not in visitor.get("/docs").text
     assert visitor.get("/swagger/swagger-ui-bundle.js").status_code == 200
     assert "/api/city/what-if" in visitor.get("/docs/openapi.json").json()["paths"]
@@ -179,18 +180,21 @@ def test_uploaded_records_become_a_run(visitor, recovered):
     assert "Traceback" not in failed["error"]
 
 
-def test_a_run_is_estimated_again_under_other_assumptions_and_planned(visitor, recovered):
-    _, job = recovered
-    usual = visitor.get(f"/api/runs/{job}/summary").json()["lost"]
-    again = wait(visitor, visitor.post(f"/api/runs/{job}/recover", json={"waiting": 1.0}).json()["id"])
-    assert again["state"] == "done", again
-    found = visitor.get(f"/api/runs/{again['id']}/summary").json()["lost"]
-    assert found["lost_kwh"]["mean"] < 0.01 * usual["lost_kwh"]["mean"]  # who waits is not lost
-    assert found["records"]["rows_in"] == usual["records"]["rows_in"]
-    asked = {"run": job, "budget": 50_000, "plug_cost": 9_000, "site_cost": 1_000}
-    planned = wait(visitor, visitor.post("/api/plan", json=asked).json()["id"])
-    assert planned["state"] == "done", planned
-    assert 0 < visitor.get(f"/api/runs/{planned['id']}/summary").json()["plan"]["cost"] <= 50_000
+def test_a_run_is_estimated_again_under_other_assumptions_and_planned(runs, tmp_path):
+    usual = json.loads((runs[0] / "summary.json").read_text())
+    said: list[float] = []
+    for name, work, asked in (
+        ("again", recover_again, {"waiting": 1.0, "spill": None}),
+        ("plan", plan_run, {"budget": 50_000, "plug_cost": 9_000, "site_cost": 1_000}),
+    ):
+        (tmp_path / name).mkdir()
+        work(tmp_path / name, asked | {"run": str(runs[0]), "seed": 1}, lambda _, share: said.append(share))
+    again = json.loads((tmp_path / "again" / "summary.json").read_text())
+    assert again["lost_kwh"]["mean"] < 0.01 * usual["lost_kwh"]["mean"]  # who waits is not lost
+    assert again["records"] == usual["records"]
+    assert 0 < json.loads((tmp_path / "plan" / "summary.json").read_text())["cost"] <= 50_000
+    assert said[:3] == sorted(said[:3])
+    assert set(PLAN_STEPS.values()) <= set(said)
 
 
 ENDLESS = """

@@ -23,6 +23,7 @@ ALL = "all"
 SCALE = [[0, "#fbe9d9"], [0.5, "#e8833a"], [1, "#8c3200"]]
 LARGEST, SMALLEST = 34, 8
 MOST_SHARE = 40  # end of the scale of colours [% lost]
+NEAR = 10  # distance from a station at which a click is on it, and not on its region [px]
 MAP_HEIGHT, CURVE_HEIGHT = 640, 290  # [px]
 
 
@@ -77,7 +78,7 @@ def _map(view: CityView) -> go.Figure:
             customdata=[[row["station_id"], row["unique_id"], _hover(row)] for row in np.array(rows, object)[of]],
             hovertemplate="%{customdata[2]}<extra></extra>",
         )  # fmt: skip
-    return figure.update_layout(height=None, margin_t=70, clickmode="event", showlegend=False)
+    return figure.update_layout(height=None, margin_t=70, clickmode="event", showlegend=False, hoverdistance=NEAR)
 
 
 def _add_regions(figure: go.Figure, view: CityView, origin: Projection) -> None:
