@@ -14,7 +14,7 @@ from unmet.views.figures.plan_gain import PLAN_GAIN
 from unmet.views.figures.plan_map import PLAN_MAP
 from unmet.views.figures.site_map import SITE_MAP
 from unmet.views.lost_report import LostReport
-from unmet.views.plan_text import headline, site_rows
+from unmet.views.plan_text import headline, planned_site_rows
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def test_a_plan_shows_its_answer_and_sites(panel):
     made = unmet.plan(unmet.LostDemand(draws=40).fit(panel), plugs=3)
     shown = made._repr_html_()
     assert headline(made) in shown
-    assert all(f"<td>{escape(row[0])}</td>" in shown for row in site_rows(made))
+    assert all(f"<td>{escape(row[0])}</td>" in shown for row in planned_site_rows(made))
     assert made.plot() == PLAN_GAIN.draw(made)
     assert made.plot("map") == PLAN_MAP.draw(made)
     with pytest.raises(InputError, match="choose one of gain, map"):

@@ -26,7 +26,7 @@ from unmet.views.first_screen import first_screen
 from unmet.views.lost_report import LostReport
 from unmet.views.lost_tables import LostTables
 from unmet.views.page import PageTable
-from unmet.views.plan_text import facts, headline, site_heads, site_rows
+from unmet.views.plan_text import headline, plan_facts, planned_site_rows, site_heads
 from unmet.views.stored import StoredRuns
 from unmet.views.theme import count, energy
 
@@ -120,8 +120,8 @@ def html_of(thing: Any) -> str:
     from unmet.planning.result import Plan
 
     if isinstance(thing, Plan):
-        table = PageTable(site_heads(thing), site_rows(thing)[:MOST_ROWS], "")
-        return _block(headline(thing), facts(thing), _table_html(table))
+        table = PageTable(site_heads(thing), planned_site_rows(thing)[:MOST_ROWS], "")
+        return _block(headline(thing), plan_facts(thing), _table_html(table))
     regions = getattr(thing, "regions_", None)
     if regions is None:
         return f"<pre>{html.escape(repr(thing))}</pre>"
