@@ -17,7 +17,7 @@ PLAN_STEPS = {
     "Replaying drivers": 0.3,
     "Choosing plugs": 0.55,
     "Playing all sites together": 0.6,
-    "Asking how sure the choice is": 0.75,
+    "Assessing the uncertainty of the choice": 0.75,
 }
 """Share of a plan that is made when a step begins."""
 UNPACKED = 20  # times the limit of an upload that a packed file may become
