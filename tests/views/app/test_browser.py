@@ -142,7 +142,7 @@ def test_dropped_records_are_estimated(visit, address, tmp_path):
     if DUNDEE.is_file():
         lines = gzip.decompress(DUNDEE.read_bytes()).splitlines(keepends=True)[:LINES]
         (tmp_path / "records.csv").write_bytes(b"".join(lines))
-        period = "September 2017"
+        period = "December 2017"
     else:
         STATIONS.write_csv(tmp_path / "stations.csv")
         page.set_input_files("#stations-file", tmp_path / "stations.csv")

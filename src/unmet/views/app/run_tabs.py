@@ -13,7 +13,7 @@ from unmet.views.figures.plan_gain import PLAN_GAIN
 from unmet.views.figures.plan_map import PLAN_MAP, plan_has_positions
 from unmet.views.figures.recovered_weeks import RECOVERED_WEEKS
 from unmet.views.figures.site_map import SITE_MAP, has_positions
-from unmet.views.first_screen import first_screen
+from unmet.views.first_screen import first_screen, method
 from unmet.views.page import PageSection
 from unmet.views.report_sections import build, forecast_section, quality
 from unmet.views.stored import StoredForecast, StoredLost, StoredPlan
@@ -169,7 +169,7 @@ def records_result(lost: StoredLost | None, name: str) -> Any:
     if lost_when(lost):
         parts += [*graph(LOST_WEEK, lost, "records-when"), html.P(lost_when(lost))]
     parts += graph(RECOVERED_WEEKS, lost, "records-weeks")
-    return [*parts, *_section(quality(lost))]
+    return [*parts, *_section(quality(lost)), *_section(method(lost))]
 
 
 def plan_result(plan: StoredPlan | None, name: str) -> Any:
