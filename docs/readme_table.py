@@ -1,0 +1,65 @@
+"""Write the table of results into README.md from the committed results: `python docs/readme_table.py`."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+BEGIN, END = "<!-- results -->", "<!-- end of results -->"
+MODELS = ("Gaussian", "Tobit", "Quantile", "Censored quantile")
+
+
+def page(name: str) -> str:
+    """One page of results."""
+    return (ROOT / "docs" / "results" / f"{name}.md").read_text(encoding="utf-8")
+
+
+def row(text: str, label: str) -> list[str]:
+    """The cells of the first row with this label."""
+    line = next(line for line in text.splitlines() if line.startswith(f"| {label} |"))
+    return [cell.strip() for cell in line.strip("|").split("|")][1:]
+
+
+def mean(cell: str) -> str:
+    """What stands before the spread."""
+    return cell.split(" ")[0]
+
+
+def table() -> str:
+    """The paper's numbers beside ours, then what the paper does not have."""
+    rows = []
+    hours = page("censoring")
+    for label in ("Gas station", "Three-hour limit", "First come, first served"):
+        ours, paper = re.fullmatch(r"([\d.]+) \(([\d.]+)\)", row(hours, label)[-1]).groups()  # type: ignore[union-attr]
+        rows.append((f"hours in which demand is lost at 5 % electric: {label.lower()}", f"{paper} %", f"{ours} %"))
+    losses = page("total").split("| first-come |")[1]
+    for model in MODELS:
+        beside = losses[losses.index(f"| {model} |") :]
+        rows.append((f"tilted loss, first come at 5 %: {model}", row(beside, "the paper's")[4], mean(row(losses, model)[4])))
+    simpler = page("baselines").split("| first-come |")[1]
+    three = " / ".join(mean(row(simpler, model)[-1]) for model in ("Censored quantile", "Exposure-aware", "Oracle"))
+    rows.append(("the same in two of three cities: Censored quantile / Exposure-aware / Oracle", "", three))
+    city, towns, plans = page("lost-city"), page("towns").split("## By town")[1], page("planning")
+    ratio = re.search(r"Lost energy is ([\d.]+ to [\d.]+)", city)[1]  # type: ignore[index]
+    inside = row(city, "totals inside their interval")[0]
+    rows.append(("lost energy of simulated cities, estimated / true", "", f"{ratio} (truth in interval: {inside})"))
+    cells = [row(towns, town) for town in ("Dundee", "Boulder", "Caltech", "Lugano", "Paris")]
+    means = [float(town[2]) for town in cells]
+    held = f"{sum(int(town[6]) for town in cells)} of {sum(int(town[1]) for town in cells)}"
+    spread = f"{min(means)} to {max(means)} (truth in interval: {held})"
+    rows.append(("the same in five real towns, plugs removed on paper: means of towns", "", spread))
+    gain = row(plans, "mean gain of `exposure` over that of `truth`")[0]
+    rows.append(("gain of a plan from records / of a plan that knows the truth", "", gain))
+    return "\n".join(["| | the paper | here |", "| --- | ---: | ---: |", *(f"| {a} | {b} | {c} |" for a, b, c in rows)])
+
+
+def with_table(readme: str) -> str:
+    """The text with the present table."""
+    head, rest = readme.split(BEGIN)
+    return f"{head}{BEGIN}\n{table()}\n{END}{rest.split(END)[1]}"
+
+
+if __name__ == "__main__":
+    path = ROOT / "README.md"
+    path.write_text(with_table(path.read_text(encoding="utf-8")), encoding="utf-8")
