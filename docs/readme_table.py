@@ -36,7 +36,9 @@ def table() -> str:
     losses = page("total").split("| first-come |")[1]
     for model in MODELS:
         beside = losses[losses.index(f"| {model} |") :]
-        rows.append((f"tilted loss, first come at 5 %: {model}", row(beside, "the paper's")[4], mean(row(losses, model)[4])))
+        rows.append(
+            (f"tilted loss, first come at 5 %: {model}", row(beside, "the paper's")[4], mean(row(losses, model)[4]))
+        )
     simpler = page("baselines").split("| first-come |")[1]
     three = " / ".join(mean(row(simpler, model)[-1]) for model in ("Censored quantile", "Exposure-aware", "Oracle"))
     rows.append(("the same in two of three cities: Censored quantile / Exposure-aware / Oracle", "", three))

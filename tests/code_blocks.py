@@ -23,7 +23,9 @@ from unmet.cli import app
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
-_BLOCK = re.compile(r"(?:<!-- (parsed|not run): (.*?) -->\n)?^( *)```(python|sh)\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
+_BLOCK = re.compile(
+    r"(?:<!-- (parsed|not run): (.*?) -->\n)?^( *)```(python|sh)\n(.*?)^ *```", re.DOTALL | re.MULTILINE
+)
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,9 @@ def test_the_results_in_the_readme_are_the_committed_ones(monkeypatch):
 
 def test_the_site_lists_every_page_and_loads_nothing_from_elsewhere():
     settings = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
-    pages = {str(path.relative_to(ROOT / "docs")) for kind in ("md", "ipynb") for path in (ROOT / "docs").rglob(f"*.{kind}")}
+    pages = {
+        str(path.relative_to(ROOT / "docs")) for kind in ("md", "ipynb") for path in (ROOT / "docs").rglob(f"*.{kind}")
+    }
     listed = set(re.findall(r"[\w/-]+\.(?:md|ipynb)", settings.split("nav:\n  - Home")[1])) | {"index.md"}
     assert listed <= pages
     assert {page for page in pages - listed if not page.startswith("results/")} == set()
