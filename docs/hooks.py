@@ -70,7 +70,8 @@ def _row(param: Any, context: Any) -> str | None:
     name, text = record
     default = re.search(r"\s*\[default: (.*)\]$", text)
     words = text[: default.start()] if default else text
-    return f"| `{_cell(name)}` | {f'`{_cell(default[1])}`' if default else ''} | {_escaped(_cell(words))} |"
+    value = default[1].partition(";")[0] if default else ""  # what follows is the allowed range
+    return f"| `{_cell(name)}` | {f'`{_cell(value)}`' if value else ''} | {_escaped(_cell(words))} |"
 
 
 def _cell(text: str) -> str:
