@@ -1,7 +1,7 @@
 """Execute the notebooks of the documents and store what they show: `python docs/run_notebooks.py`.
 
-Needs the extras `docs` and `figures`, and Chromium for the figures, which are stored as pictures so that no page loads a
-library for them.
+Needs the extras `docs` and `figures`, and Chromium for the figures, which are stored as pictures so that no page loads
+a library for them.
 """
 
 from __future__ import annotations
