@@ -51,5 +51,6 @@ def write_page(sections: Sequence[tuple[str, list[str]]], path: Path = PAGE) -> 
         f"This run: Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores.",
     ]
     for title, text in sections:
-        lines += ["", f"## {title}", "", *text]
+        if any(line.strip() for line in text):  # a benchmark that has not run yet has no section
+            lines += ["", f"## {title}", "", *text]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")

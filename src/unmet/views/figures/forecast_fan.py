@@ -36,9 +36,13 @@ def _draw(report: ForecastReport) -> go.Figure:
 
 def _caption(report: ForecastReport) -> str:
     what = "true demand" if report.model.forecasts_true else "demand"
+    totals = report.totals()
+    named, all_kwh = min(MOST, totals.height), float(totals["kwh"].sum())
+    part = float(totals["kwh"].head(named).sum())
+    sums = "to all" if named == totals.height else f"to {part / 1000:,.1f}"
     return (
-        f"Forecast of {what} in the {min(MOST, len(report.busiest()))} regions where most is expected, and the "
-        f"last {BEFORE} hours observed. The lines add up to the energies above. All regions and hours are in "
+        f"Forecast of {what} in the {named} regions where most is expected, and the last {BEFORE} hours observed. The "
+        f"expected values add up {sums} of the {all_kwh / 1000:,.1f} MWh above. All regions and hours are in "
         "forecast.parquet."
     )
 
