@@ -37,7 +37,7 @@ __all__ = [
     "simulate",
 ]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOME = {
     "Forecaster": "unmet.models.forecaster",

@@ -38,7 +38,7 @@ class Scenario(BaseModel):
     """A counterfactual: which cars are electric, and which rules hold at the stations.
 
     Its fields are the options of `unmet.simulate` and of a scenario file; the paper's study plays three queue
-    disciplines at penetrations of 1 to 10 %.
+    disciplines at penetrations of 1 to 5 %.
 
     Example:
         >>> Scenario(queue="three-hour", penetration=0.03).penetration
