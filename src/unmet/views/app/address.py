@@ -26,8 +26,8 @@ WORDS = {"tab": TABS, "by": (PLUGS, BUDGET)}
 
 
 @dataclass(frozen=True, slots=True)
-class View:
-    """What a visitor looks at; percentages as they are typed."""
+class _CityView:
+    """The tab, and what the city is asked."""
 
     tab: str = "city"
     cars: float = 5.0
@@ -38,10 +38,39 @@ class View:
     station: str = ""
     plugs: str = ""
     """Changed stations, as `id:3;id:4`."""
+
+    def question(self) -> Question:
+        """What the city is asked."""
+        return Question(
+            penetration=self.cars / 100, growth=self.growth / 100, queue=self.queue, market_share=self.share / 100,
+            plugs=tuple(self.changed().items()),
+        )  # fmt: skip
+
+    def changed(self) -> dict[str, int]:
+        """Stations with another number of plugs."""
+        pairs = (pair.rpartition(":") for pair in self.plugs.split(";") if pair)
+        return {station: int(number) for station, _, number in pairs}
+
+    @staticmethod
+    def of_plugs(changed: dict[str, int]) -> str:
+        """Changed stations as they stand in the address."""
+        return ";".join(f"{station}:{number}" for station, number in sorted(changed.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class _RecordsView(_CityView):
+    """The records, and what is assumed about drivers."""
+
     run: str = "given"
     zone: str = ""
     waiting: float | None = None
     spill: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _PlanView(_RecordsView):
+    """The plan, and what limits it."""
+
     plan: str = ""
     by: str = PLUGS
     add: float = 10.0
@@ -49,6 +78,20 @@ class View:
     plug_cost: float = 10_000.0
     site_cost: float = 5_000.0
     most: float | None = None
+
+    def plan_request(self) -> dict[str, Any]:
+        """What a plan is asked: plugs, or a budget with its costs."""
+        most = None if self.most is None else int(self.most)
+        if self.by == PLUGS:
+            return {"plugs": int(self.add), "most_per_site": most}
+        costs = {"plug_cost": self.plug_cost, "site_cost": self.site_cost}
+        return {"budget": self.budget, **costs, "most_per_site": most}
+
+
+@dataclass(frozen=True, slots=True)
+class View(_PlanView):
+    """What a visitor looks at, tab by tab; percentages as they are typed."""
+
     forecast: str = ""
     hours: float = 168.0
 
@@ -74,31 +117,6 @@ class View:
             if value is not None and (value != getattr(usual, name) or name == "tab")
         }
         return "?" + urlencode(changed)
-
-    def question(self) -> Question:
-        """What the city is asked."""
-        return Question(
-            penetration=self.cars / 100, growth=self.growth / 100, queue=self.queue, market_share=self.share / 100,
-            plugs=tuple(self.changed().items()),
-        )  # fmt: skip
-
-    def plan_request(self) -> dict[str, Any]:
-        """What a plan is asked: plugs, or a budget with its costs."""
-        most = None if self.most is None else int(self.most)
-        if self.by == PLUGS:
-            return {"plugs": int(self.add), "most_per_site": most}
-        costs = {"plug_cost": self.plug_cost, "site_cost": self.site_cost}
-        return {"budget": self.budget, **costs, "most_per_site": most}
-
-    def changed(self) -> dict[str, int]:
-        """Stations with another number of plugs."""
-        pairs = (pair.rpartition(":") for pair in self.plugs.split(";") if pair)
-        return {station: int(number) for station, _, number in pairs}
-
-    @staticmethod
-    def of_plugs(changed: dict[str, int]) -> str:
-        """Changed stations as they stand in the address."""
-        return ";".join(f"{station}:{number}" for station, number in sorted(changed.items()))
 
 
 def _valid(name: str, text: str) -> str | float | None:
