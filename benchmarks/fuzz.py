@@ -3,9 +3,10 @@
     python -m benchmarks.fuzz                      # 1,000 inputs each
     python -m benchmarks.fuzz --count 100000       # what a release is tested with
     python -m benchmarks.fuzz model --count 5000   # one reader
+    python -m benchmarks.fuzz model --first 5000 --count 5000   # and its next inputs
 
 An input may be read, or refused with a sentence of ordinary length. Anything else is a failure: it is kept in
-`tests/fuzz_corpus`, where the tests find it. The same seed makes the same inputs.
+`tests/fuzz_corpus`, where the tests find it. An input depends on the seed and on its number alone.
 """
 
 from __future__ import annotations
@@ -129,12 +130,12 @@ def failure_of(target: Target, data: bytes, folder: Path) -> str | None:
     return None
 
 
-def fuzz(name: str, count: int, seed: int) -> int:
+def fuzz(name: str, first: int, count: int, seed: int) -> int:
     """Feed so many inputs to a reader; gives the number of failures."""
-    target, rng = TARGETS[name], random.Random(f"{name} {seed}")  # noqa: S311
-    seeds, failures, begun, refused = target.seeds(), {}, time.perf_counter(), 0
+    target, seeds, failures, begun, refused = TARGETS[name], TARGETS[name].seeds(), {}, time.perf_counter(), 0
     with tempfile.TemporaryDirectory(prefix="unmet-fuzz-") as folder:
-        for _ in range(count):
+        for number in range(first, first + count):
+            rng = random.Random(f"{name} {seed} {number}")  # noqa: S311
             data = mutated(rng.choice(seeds), rng)
             reason = failure_of(target, data, Path(folder))
             refused += reason is not None
@@ -146,7 +147,10 @@ def fuzz(name: str, count: int, seed: int) -> int:
                 print(f"  {name}: {reason}; kept as {kept.name}", flush=True)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
     seconds = time.perf_counter() - begun
-    print(f"{name}: {count:,} inputs, {refused} failures, {seconds:.0f} s, peak {peak:.2f} GiB", flush=True)
+    print(
+        f"{name}: inputs {first:,} to {first + count - 1:,}, {refused} failures, {seconds:.0f} s, peak {peak:.2f} GiB",
+        flush=True,
+    )
     return refused + (peak > MOST_GIB)
 
 
@@ -159,11 +163,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("targets", nargs="*", metavar="READER", help=", ".join(TARGETS))
     parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--first", type=int, default=0, help="number of the first input")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     signal.signal(signal.SIGPROF, _hang)
     warnings.simplefilter("error")  # a warning would reach the user's terminal
-    sys.exit(bool(sum([fuzz(name, given.count, given.seed) for name in given.targets or TARGETS])))
+    found = [fuzz(name, given.first, given.count, given.seed) for name in given.targets or TARGETS]
+    sys.exit(bool(sum(found)))
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 import polars as pl
 
@@ -101,6 +103,14 @@ def _read_trips(path: Path) -> object:
     return check_trips(path)
 
 
+def _stream_trips(path: Path) -> object:
+    """Trips of a Parquet file that is streamed; every pass is taken."""
+    from unmet.simulation.scenario import Scenario
+    from unmet.simulation.stream import stream_simulation
+
+    return stream_simulation([path], STATIONS, Scenario(penetration=1.0), path.parent).trips
+
+
 def _read_stations(path: Path) -> object:
     from unmet.city.gates import check_city_stations
 
@@ -186,6 +196,48 @@ def _load_panel(path: Path) -> object:
     return load_panel(path.parent)
 
 
+@cache
+def _client() -> Any:
+    """The app with a run, which no job may be started on, asked without a network."""
+    import tempfile
+
+    from starlette.testclient import TestClient
+
+    from tests.views.runs import write_lost
+    from unmet.views.app.server import Limits, Settings, make_server
+
+    folder = Path(tempfile.mkdtemp(prefix="unmet-fuzz-"))
+    settings = Settings(runs=(write_lost(folder / "run"),), folder=folder / "work", limits=Limits(waiting_jobs=0))
+    return TestClient(make_server(settings), base_url="http://127.0.0.1")
+
+
+def _ask_api(path: Path) -> object:
+    """A request: its path on the first line, then its body; one that the server fails on is an error."""
+    line, separator, body = path.read_bytes().partition(b"\n")
+    address = "/" + quote(line[:2000].lstrip(b"/"), safe="/?&=%.-_~")
+    method = "POST" if separator else "GET"
+    answer = _client().request(method, address, content=body, headers={"content-type": "application/json"})
+    assert answer.status_code < 500, f"status {answer.status_code}"
+    return answer
+
+
+def _requests() -> list[bytes]:
+    # Stations that are nowhere: a question is judged whole before it is simulated, and simulating takes a second.
+    nowhere = {"plugs": [["nowhere", 4]], "penetration": 0.05, "growth": 0.1, "queue": "first-come"}
+    return [
+        b"/api/city/what-if\n" + json.dumps(nowhere).encode(),
+        b"/api/city/regions/r1\n" + json.dumps(nowhere | {"market_share": 0.5}).encode(),
+        b"/api/runs/given/tables/sites?limit=5&offset=0",
+        b"/api/runs/given/files/sites.csv",
+        b"/api/runs/given/summary",
+        b"/api/records?name=sessions.csv\n" + _csv(sessions().head(3)),
+        b"/api/records/0123456789abcdef/recover\n" + b'{"time_zone": "UTC", "regions": "10", "waiting": 0.1}',
+        b"/api/plan\n" + b'{"run": "given", "plugs": 5, "site_cost": 10.0}',
+        b"/api/forecast\n" + b'{"run": "given", "hours": 24}',
+        b"/api/jobs/0123456789abcdef",
+    ]
+
+
 def _areas() -> bytes:
     square = [[[12, 55], [13, 55], [13, 56], [12, 56], [12, 55]]]
     feature = {"type": "Feature", "properties": {"name": "A"}, "geometry": {"type": "Polygon", "coordinates": square}}
@@ -200,6 +252,7 @@ TARGETS: dict[str, Target] = {
     "records-parquet": Target(_read_sessions, "s.parquet", lambda: [_parquet(sessions())]),
     "records-excel": Target(_read_sessions, "s.xlsx", lambda: [_workbook(sessions())]),
     "trips": Target(_read_trips, "t.csv", lambda: [_csv(_trips()), _parquet(_trips())]),
+    "trips-streamed": Target(_stream_trips, "t.parquet", lambda: [_parquet(_trips())]),
     "stations": Target(_read_stations, "t.csv", lambda: [b"station_id,lat,lon,power_kw,plugs\na,55.6,12.5,22,2\n"]),
     "gps": Target(_read_points, "p.csv", lambda: [_csv(_points()), _parquet(_points())]),
     "scenario": Target(_read_scenario, "s.yaml", lambda: [SCENARIO]),
@@ -214,4 +267,5 @@ TARGETS: dict[str, Target] = {
     "weights": Target(
         _load_weights, "weights.safetensors", lambda: [(_stored_model() / "weights.safetensors").read_bytes()]
     ),
+    "api": Target(_ask_api, "request", _requests),
 }

@@ -112,7 +112,7 @@ def _parquet_batches(path: Path, rows: int, mapped: Mapping[str, str] | None) ->
             names = {name: columns[i] for name, i in _wanted(columns, path, mapped).items()}
             frames = (pl.DataFrame(batch) for batch in file.iter_batches(rows, columns=list(names.values())))
             yield from _counted(frames, names)
-    except pa.ArrowException as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # damaged names of columns are the last
         raise InputError(f"Cannot read {path}: {error}. Check that the file is whole.") from None
 
 

@@ -118,7 +118,7 @@ class TripParts:
                         )
                         line += batch.num_rows
                         yield frame
-            except pa.ArrowException as error:
+            except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # the last: damaged names
                 raise InputError(f"Cannot read {path} ({error}): check that the file is whole.") from None
 
     def vehicle_ids(self) -> pl.Series:
@@ -138,7 +138,7 @@ def _rows_of(path: Path) -> int:
     check_regular(path)
     try:
         return int(pq.read_metadata(path).num_rows)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputError(f"Cannot read {path} ({error}): check that the file is whole.") from None
 
 
