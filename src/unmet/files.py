@@ -25,7 +25,16 @@ from polars.exceptions import ComputeError, PanicException
 from unmet.errors import InputError
 from unmet.memory import allowed_bytes, require_bytes
 
-__all__ = ["Unpacked", "check_regular", "panics_as_errors", "parse_yaml", "read_json", "read_parquet", "unpack"]
+__all__ = [
+    "Unpacked",
+    "check_regular",
+    "panics_as_errors",
+    "parquet_rows",
+    "parse_yaml",
+    "read_json",
+    "read_parquet",
+    "unpack",
+]
 
 COPIES = 4  # of a text in memory while it becomes a table: bytes, decoded, split, typed
 CHUNK = 1 << 24
@@ -119,12 +128,24 @@ def _without_backtraces() -> Iterator[None]:
                 _quiet_stderr = None
 
 
-def read_parquet(path: Path, **options: Any) -> pl.DataFrame:
-    """Read a Parquet file that fits into memory. A damaged file raises an error of Polars."""
+def parquet_rows(path: Path) -> int:
+    """Rows of a Parquet file, by its own account; a damaged one gives an error of Polars."""
     check_regular(path)
     with panics_as_errors():
+        return int(pl.scan_parquet(path).select(pl.len()).collect().item())
+
+
+def read_parquet(path: Path, part: tuple[int, int] | None = None, **options: Any) -> pl.DataFrame:
+    """Read a Parquet file that fits into memory; a damaged one gives an error of Polars.
+
+    `part` is the first row to read and the number of rows; by default all are read.
+    """
+    check_regular(path)
+    with panics_as_errors():
+        if part is not None:
+            return pl.scan_parquet(path, **options).slice(*part).collect()
         schema = pl.read_parquet_schema(path)
-        rows = int(pl.scan_parquet(path).select(pl.len()).collect().item())
+        rows = parquet_rows(path)
         widths = [24 if not dtype.is_numeric() else 8 for dtype in schema.values()]
         remedy = "give part of it, or allow more with --max-memory"
         require_bytes(rows * sum(widths), f"{path}, with {rows:,} rows,", remedy)

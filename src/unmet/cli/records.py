@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -144,13 +144,23 @@ def recover(
     waiting: WaitingOption = "auto",
     spill: SpillOption = "auto",
     energy: Energy = "auto",
+    by_area: Annotated[
+        int | None,
+        typer.Option(min=1, help="Estimate in so many areas of nearby stations, each by itself; 1 is all at once, from "
+                     "disk. [as many as memory needs]"),
+    ] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Areas at a time. [one a core]")] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(help="Dask scheduler whose workers estimate areas, as tcp://HOST:8786.")
+    ] = None,
     tables: Tables = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
-) -> None:
+) -> None:  # fmt: skip
     """Estimate lost demand: what the records do not show, where and when, with intervals.
 
-    FILES are session records, or one folder that `unmet panel` wrote.
+    FILES are session records, or one folder that `unmet panel` wrote. Records that do not fit into memory are estimated
+    area by area.
     """
     from unmet.demand.from_records import panel_from_records
     from unmet.demand.stored import load_panel
@@ -171,6 +181,9 @@ def recover(
         seed=seed,
     )
     folder_of_panel = panel_folder(choices)
+    if folder_of_panel is None and (by_area or scheduler or need_areas(choices)):
+        recover_areas(choices, estimator.get_params(), out, by_area, workers, scheduler, formats, overwrite, as_json)
+        return
     with run_folder(out, overwrite=overwrite) as folder:
         with progress("Reading records", parts="files") as show:
             if folder_of_panel is None:
@@ -188,6 +201,52 @@ def recover(
     for note in notes:
         say(note)
     next_step(f"`unmet report {out}` writes a report to share; `unmet serve {out}` opens it in a browser.")
+
+
+def need_areas(choices: PanelChoices) -> bool:
+    """Whether records are Parquet files with more sessions than fit into memory, and can be divided."""
+    from unmet.estimation.recover_areas import do_not_fit
+    from unmet.views.terminal import say
+
+    if choices.stations is None or choices.operator or choices.share or not (rows := do_not_fit(choices.files)):
+        return False
+    say(f"{rows:,} sessions do not fit into memory at once: they are estimated area by area.")
+    return True
+
+
+def recover_areas(
+    choices: PanelChoices,
+    options: dict[str, Any],
+    out: Path,
+    areas: int | None,
+    workers: int | None,
+    scheduler: str | None,
+    formats: Any,
+    overwrite: bool,
+    as_json: bool,
+) -> None:
+    """Recover area by area."""
+    from unmet.estimation.recover_areas import Places, recover_by_area
+    from unmet.runs import run_folder
+    from unmet.views.area_recovery import write_area_recovery
+    from unmet.views.recovery import print_recovery
+    from unmet.views.table_files import write_table_files
+    from unmet.views.terminal import next_step, progress, report_set_aside, say
+
+    with run_folder(out, overwrite=overwrite) as folder:
+        with progress("Reading records and estimating areas", parts="parts") as show:
+            added, rejected, about = recover_by_area(
+                choices, options, folder, areas=areas, places=Places(workers, scheduler),
+                on_read=lambda done, _: show(done), on_area=lambda done, _: show(done),
+            )  # fmt: skip
+        with progress("Writing tables and figures"):
+            report, summary = write_area_recovery(added, rejected, about, options, folder)
+            notes = write_table_files(folder, formats)
+    report_set_aside(rejected, listed=f"in {out / 'rejected.csv'}", sessions=about["rows_set_aside"])
+    print_recovery(report, summary, out, as_json=as_json)
+    for note in notes:
+        say(note)
+    next_step(f"`unmet report {out}` makes a page to send; areas.csv shows each area.")
 
 
 def energies_of(choices: PanelChoices, energy: str) -> str:

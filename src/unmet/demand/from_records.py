@@ -21,7 +21,15 @@ from unmet.records.sessions import Records, read_sessions
 from unmet.records.sql import read_sql
 from unmet.records.times import read_moment
 
-__all__ = ["PanelChoices", "chosen_mapping", "chosen_records", "panel_from_records", "station_mapping"]
+__all__ = [
+    "PanelChoices",
+    "about_records",
+    "chosen_mapping",
+    "chosen_records",
+    "chosen_sources",
+    "panel_from_records",
+    "station_mapping",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +82,13 @@ def panel_from_records(
         outages=outages,
         market=market,
     )
-    mapping = mapping_from(chosen_mapping(choices), "--map").to_yaml() if chosen_mapping(choices) else ""
-    about = _about(records, outages) | {"mapping": mapping, "time_zone": panel.time_zone}
-    return panel, pl.concat(rejected), about
+    return panel, pl.concat(rejected), about_records(choices, records, outages, panel.time_zone)
 
 
 def chosen_records(choices: PanelChoices, progress: Callable[[int, int], None] | None = None) -> Records:
     """Read the chosen records; `progress` is called with the number of files read and of all files."""
     records = read_sessions(
-        _sources(choices),
+        chosen_sources(choices),
         choices.format,
         chosen_mapping(choices),
         choices.stations,
@@ -113,7 +119,8 @@ def _nothing_left(records: Records) -> str:
     )
 
 
-def _sources(choices: PanelChoices) -> list[Any]:
+def chosen_sources(choices: PanelChoices) -> list[Any]:
+    """Files, and what a database holds."""
     if (choices.sql is None) != (choices.query is None):
         raise InputError("--sql and --query go together: the database, and what to select from it.")
     sources: list[Any] = list(choices.files)
@@ -148,7 +155,9 @@ def _pairs(option: str, given: tuple[str, ...], example: str) -> dict[str, str]:
     return values
 
 
-def _about(records: Records, outages: pl.DataFrame) -> dict[str, Any]:
+def about_records(choices: PanelChoices, records: Records, outages: pl.DataFrame, time_zone: str) -> dict[str, Any]:
+    """What became of the rows, for a summary."""
+    mapping = mapping_from(chosen_mapping(choices), "--map").to_yaml() if chosen_mapping(choices) else ""
     kept = ("rows_in", "rows_kept", "rows_set_aside")
     return {
         **{name: records.counts[name] for name in kept},
@@ -157,4 +166,6 @@ def _about(records: Records, outages: pl.DataFrame) -> dict[str, Any]:
         "outages": outages.height,
         "readings": records.readings_in_short,
         "record_notes": records.notes,
+        "mapping": mapping,
+        "time_zone": time_zone,
     }

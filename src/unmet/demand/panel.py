@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -21,15 +21,18 @@ from unmet.demand.sites import find_sites, merge_sites
 from unmet.demand.spells import group_visits
 from unmet.errors import InputError
 from unmet.frames import POLARS, Frame, to_frame_type
+from unmet.memory import require_bytes
 from unmet.records.formats.base import OUTAGES
 from unmet.records.outages import merge_outages
 from unmet.shown import Shown
 from unmet.zones import checked_zone
 
-__all__ = ["Panel", "PanelTables", "station_rows"]
+__all__ = ["Panel", "PanelTables", "part_panel", "station_rows"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+
+BYTES_PER_ROW = 350  # of a region and hour: its table while it is made, and the draws that are kept of it
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -158,8 +161,29 @@ def _fill(panel: Panel, tables: PanelTables) -> None:
     PanelTables.__init__(panel, *(getattr(tables, each.name) for each in fields(tables)))
 
 
+def part_panel(
+    sessions: pl.DataFrame,
+    stations: pl.DataFrame,
+    *,
+    regions: Regions,
+    time_zone: str,
+    country: str | None,
+    booking: str,
+    outages: pl.DataFrame,
+    period: tuple[dt.datetime, dt.datetime],
+) -> Panel:
+    """The panel of a part of the records, over the period of all of them; what it says of its regions is left out."""
+    given = read_given(sessions, stations, outages, time_zone)
+    return Panel.of_tables(replace(_built(given, regions, country, _booking(booking), Market(), period), notes=()))
+
+
 def _built(
-    given: GivenRecords, regions: str | int | Regions, country: str | None, booking: Booking, market: Market
+    given: GivenRecords,
+    regions: str | int | Regions,
+    country: str | None,
+    booking: Booking,
+    market: Market,
+    period: tuple[dt.datetime, dt.datetime] | None = None,
 ) -> PanelTables:
     """All tables of a panel, in the order in which each needs the ones before it."""
     listed, rows = given.stations, given.sessions
@@ -167,7 +191,7 @@ def _built(
     kept = rows.join(own.select("station_id"), on="station_id", how="semi", maintain_order="left")
     if kept.is_empty():
         raise InputError("There is no session to make a panel of: see the rows that were set aside.")
-    period = whole_days(kept["start"])
+    period = period or whole_days(kept["start"])
     hours, first_ms = hours_between(*period), int(period[0].timestamp() * 1000)
     station, start, end = station_rows(kept, own)
     visits = group_visits(station, start, end, np.arange(len(start)), own.height)
@@ -177,10 +201,16 @@ def _built(
     charging = known.with_columns(pl.coalesce("plugs", "capacity").cast(pl.Int32).alias("plugs"))
     everyone = market.all_stations(listed, charging)
     grouped, said = _regions(regions, everyone)
-    known = known.join(grouped.of_station, on="station_id", how="left", maintain_order="left").join(
-        kept.group_by("station_id", maintain_order=True).agg(sessions=pl.len(), energy_kwh=pl.sum("energy_kwh")),
-        on="station_id", how="left", maintain_order="left",
-    ).with_columns(pl.col("sessions", "energy_kwh").fill_null(0))  # fmt: skip
+    require_bytes(
+        grouped.centres.height * len(hours) * BYTES_PER_ROW,
+        f"A panel of {grouped.centres.height:,} regions and {len(hours):,} hours",
+        "ask for fewer regions (--regions), or a shorter period (--since, --until)",
+    )
+    # Added up one after the other: sums by Polars depend on its number of threads in their last digits.
+    energy = np.bincount(station, kept["energy_kwh"].to_numpy(), minlength=own.height)
+    known = known.join(grouped.of_station, on="station_id", how="left", maintain_order="left").with_columns(
+        sessions=pl.Series(np.bincount(station, minlength=own.height).astype(np.uint32)), energy_kwh=pl.Series(energy)
+    )
     absent = absent_plugs(kept, period[0], len(hours) * HOUR_MS)
     broken = absent if given.outages is None else merge_outages(pl.concat([_of_plugs(given.outages), absent]))
     return PanelTables(

@@ -23,6 +23,7 @@ from unmet.estimation.crowding import strength
 from unmet.estimation.energies import ENERGIES, energy_variation, station_energies
 from unmet.estimation.exposed import FullHours, full_hours, usual_of_rows
 from unmet.estimation.hours import HourEffects, hour_effects
+from unmet.estimation.need import require_draws, require_rates
 from unmet.estimation.notes import estimate_notes
 from unmet.estimation.occupancy import Network, failed_attempts, observe
 from unmet.estimation.panel_table import panel_table
@@ -38,6 +39,7 @@ from unmet.estimation.tables import hour_table, region_table, site_table, statio
 from unmet.estimation.towns import TOWNS, TownPrior
 from unmet.estimation.waiting import Waiting, after_departures, waiting_drivers
 from unmet.frames import Frame, to_frame_type
+from unmet.runs import available_cores
 from unmet.shown import Shown
 
 __all__ = ["LostDemand"]
@@ -105,6 +107,7 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
         if until is not None and until.tzinfo is None:
             until = until.replace(tzinfo=dt.UTC)
         until_ms = None if until is None else int(until.timestamp() * 1000)
+        require_rates(panel.sessions.height, panel.sites.height, panel.hours // 24)
         # 1. Occupancy: when was every site full?
         network = observe(panel)
         learned = network if until_ms is None else network.before(until_ms)
@@ -140,12 +143,13 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
         # 8. Self-check: is the estimator right where it can be checked?
         self.self_check_ = self_check(learned, components, self.prior)
         # 9. Draws of all that is uncertain, and their sums.
+        require_draws(len(rows.site), network.clock.hours, PROFILES, self.draws, available_cores())
         usual = _resampled_usual(rates, learned, network, rows, rng)
         matters = _strength(network, known, rows, turned_away * early)
         common = draw_network(known, usual.shape[1], waits, spills, self.prior, matters, self.self_check_.excess, rng)
         variation = energy_variation(seen)
         given = Ingredients(panel, network, known, rows, usual, bursts, common, session_kwh, variation, self.seed)
-        self.recovered_: Recovered = sum_draws(given, self.interval)
+        self.recovered_: Recovered = self._sums(given)
         self.ingredients_ = given  # from which the draws of a site can be made again
         self.panel_, self.network_, self.rates_, self.rows_, self.bursts_ = panel, network, known, rows, bursts
         self.components_, self.tried_, self.restarts_ = components, tried, waited.restarts
@@ -240,6 +244,9 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
         shares = (self.waiting_, self.spill_, self.restarts_)
         lost, check = self._lost_by_site(), self.self_check_
         return estimate_notes(self.panel_, self.network_, self.rows_, lost, check, *shares, self.bursts_.shape)
+
+    def _sums(self, given: Ingredients) -> Recovered:
+        return sum_draws(given, self.interval)
 
     def _lost_by_site(self) -> Floats:
         """Posterior mean of the arrivals that each site lost."""

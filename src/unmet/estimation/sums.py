@@ -25,12 +25,22 @@ from unmet.estimation.posterior import NetworkDraws, SiteDraws, draw_site
 from unmet.estimation.rates import Rates
 from unmet.runs import available_cores
 
-__all__ = ["KEPT_DRAWS", "Estimate", "Ingredients", "Recovered", "estimate", "sum_draws"]
+__all__ = [
+    "KEPT_DRAWS",
+    "Estimate",
+    "Ingredients",
+    "Recovered",
+    "RegionDraws",
+    "estimate",
+    "region_hour_table",
+    "sum_draws",
+]
 
 KEPT_DRAWS = 32
 """Draws of every region-hour that are kept, for models to learn from."""
 MOST_KEPT = 200_000_000  # numbers that this may come to
 MOST_DRIVERS = 500_000_000  # numbers of lost drivers by full hour and draw that are kept, a gigabyte
+NO_DRAWS = np.empty((0, 0))
 
 
 class Estimate(NamedTuple):
@@ -39,6 +49,15 @@ class Estimate(NamedTuple):
     mean: Floats
     low: Floats
     high: Floats
+
+
+class RegionDraws(NamedTuple):
+    """Draws of the lost demand of one region in the hours with any chance of a loss."""
+
+    region: str
+    hour: Integers  # (hours,)
+    arrivals: Floats  # (hours, draws)
+    kwh: Floats  # (hours, draws)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +74,7 @@ class Recovered:
     `any_lost` (probability of a loss), `lost_draws` (the first draws of lost_kwh)."""
     station_hours: pl.DataFrame  # station_id, ds, lost_arrivals, lost_kwh: posterior means
     drivers: NDArray[np.uint16] | None  # (full hours, draws), lost by sites; None where that would take much memory
+    region_draws: tuple[RegionDraws, ...] = ()  # all draws of region-hours, where these are to be added to others
 
 
 def estimate(draws: Floats, interval: float) -> Estimate:
@@ -120,8 +140,8 @@ class _StationSums(NamedTuple):
     mean_kwh: Floats  # (hours,)
 
 
-def sum_draws(given: Ingredients, interval: float) -> Recovered:
-    """Draw every site, and add up by station, week and region-hour."""
+def sum_draws(given: Ingredients, interval: float, *, keep_regions: bool = False) -> Recovered:
+    """Draw every site, and add up by station, week and region-hour; `keep_regions` keeps all draws of these."""
     panel, draws = given.panel, given.common.draws
     times = hours_between(*panel.period)
     monday = times.dt.convert_time_zone(panel.time_zone).dt.truncate("1w").dt.date()
@@ -136,7 +156,7 @@ def sum_draws(given: Ingredients, interval: float) -> Recovered:
     rows = len(given.rows.site)
     drivers = np.zeros((rows, draws), np.uint16) if rows * draws <= MOST_DRIVERS else None
 
-    def of_region(r: int) -> tuple[list[_StationSums], pl.DataFrame]:
+    def of_region(r: int) -> tuple[list[_StationSums], pl.DataFrame, RegionDraws]:
         hours, arrivals, kwh, parts = _region_draws(given, code == r, drivers)
         starts = np.flatnonzero(np.diff(week[hours], prepend=-1))
         if len(starts):
@@ -145,7 +165,8 @@ def sum_draws(given: Ingredients, interval: float) -> Recovered:
             week_kwh[:, r, of_week] = np.add.reduceat(kwh, starts, axis=0).T
         for part in parts:
             station_arrivals[:, part.station], station_kwh[:, part.station] = part.arrivals, part.kwh
-        return parts, _hour_table(str(names[r]), times.gather(hours), arrivals, kwh, interval, kept)
+        table = region_hour_table(str(names[r]), times.gather(hours), arrivals, kwh, interval, kept)
+        return parts, table, RegionDraws(str(names[r]), hours, *((arrivals, kwh) if keep_regions else (NO_DRAWS,) * 2))
 
     with ThreadPoolExecutor(available_cores()) as pool:  # drawing random numbers releases the interpreter lock
         made = list(pool.map(of_region, range(regions)))
@@ -155,9 +176,10 @@ def sum_draws(given: Ingredients, interval: float) -> Recovered:
         week_arrivals,
         week_kwh,
         weeks,
-        pl.concat(table for _, table in made),
-        _station_table(panel, times, [part for parts, _ in made for part in parts]),
+        pl.concat(table for _, table, _ in made),
+        _station_table(panel, times, [part for parts, _, _ in made for part in parts]),
         drivers,
+        tuple(drawn for _, _, drawn in made) if keep_regions else (),
     )
 
 
@@ -213,7 +235,10 @@ def _split(drawn: SiteDraws, share: Floats, rng: np.random.Generator) -> list[tu
     return [*parts, (left, left * each)]
 
 
-def _hour_table(name: str, times: pl.Series, arrivals: Floats, kwh: Floats, interval: float, kept: int) -> pl.DataFrame:
+def region_hour_table(
+    name: str, times: pl.Series, arrivals: Floats, kwh: Floats, interval: float, kept: int
+) -> pl.DataFrame:
+    """Region-hours as in `Recovered.hours`, of draws (hours, draws); the first `kept` of them stay in it."""
     columns: dict[str, pl.Series | Floats] = {"unique_id": pl.Series([name] * len(times), dtype=pl.String), "ds": times}
     for what, values in (("arrivals", arrivals), ("kwh", kwh)):
         made = estimate(values.T, interval)

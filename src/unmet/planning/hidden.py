@@ -21,6 +21,8 @@ from unmet.errors import InputError
 from unmet.estimation.clock import BINS_AN_HOUR
 from unmet.estimation.lost_demand import LostDemand
 from unmet.estimation.rates import response_at_full
+from unmet.files import parquet_rows
+from unmet.memory import require_bytes
 from unmet.runs import available_cores
 from unmet.tables import UTC
 
@@ -33,6 +35,7 @@ DRAWS_FILE, PANEL_FOLDER = "lost_draws.parquet", "panel"
 MOST_KEPT = 2_000_000_000
 """Numbers that a run keeps at most; a larger network keeps fewer draws."""
 LEAST_DRAWS = 20
+BYTES_PER_DRAW = 8  # of a full hour: 2 as it is kept, the rest while it is read, turned and written
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,7 @@ class Hidden:
 def hidden_drivers(lost: LostDemand) -> Hidden:
     """Draws of the lost drivers of a fitted estimator."""
     given, drivers = lost.ingredients_, lost.recovered_.drivers
+    _require(len(given.rows.site), given.common.draws)
     rows, of_station, share = given.rows, given.network.site_of_station, given.share()
     weight = np.bincount(of_station, share, minlength=given.network.sites)
     session_kwh = np.stack(
@@ -92,6 +96,15 @@ def _drawn_again(lost: LostDemand) -> Counts:
     with ThreadPoolExecutor(available_cores()) as pool:
         list(pool.map(of_site, range(given.network.sites)))
     return drivers
+
+
+def _require(full_hours: int, draws: int) -> None:
+    """Refuse draws that do not fit into memory."""
+    require_bytes(
+        full_hours * draws * BYTES_PER_DRAW,
+        f"A plan from {draws:,} draws of {full_hours:,} full hours",
+        "plan from fewer draws (`unmet recover --draws`), or from the records of a shorter period or a smaller area",
+    )
 
 
 def write_hidden(hidden: Hidden, panel: Panel, folder: Path) -> None:
@@ -120,6 +133,9 @@ def read_hidden(panel: Panel, folder: Path) -> Hidden:
     path = folder / DRAWS_FILE
     again = f"run `unmet recover` again with --overwrite, or plan from the panel ({folder / PANEL_FOLDER})"
     try:
+        schema = pl.read_parquet_schema(path)
+        if isinstance(dtype := schema.get("drivers"), pl.Array):
+            _require(parquet_rows(path), dtype.size)
         table = pl.read_parquet(path)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise InputError(f"Cannot read {path} ({str(error).splitlines()[0][:200]}): {again}.") from None

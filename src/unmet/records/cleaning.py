@@ -41,18 +41,18 @@ class Cleaned:
     counts: dict[str, int]
 
 
-def clean(parts: list[pl.DataFrame]) -> Cleaned:
+def clean(parts: list[pl.DataFrame], days: pl.DataFrame | None = None) -> Cleaned:
     """Remove duplicates, sort, and cut sessions that overlap the next one on the same plug.
 
     Each part has FILE, LINE, station_id, start and end [Int64, ms], energy_kwh, and perhaps session_id, plug_id,
     vehicle_id and user_id; of several equal rows the first is kept. The list is emptied, to
-    save memory.
+    save memory. `days` are those of all sessions (see `outliers.days_of`), where these are a part of them.
     """
     counts = {"duplicates": 0, "duplicates_that_differ": 0, "ids_used_twice": 0, "ends_cut_short": 0}
     repeats = pl.DataFrame(schema={"row": pl.UInt32, "first": pl.UInt32})
     frame = pl.concat(parts, how="diagonal") if parts else pl.DataFrame(schema=_EMPTY)
     parts.clear()
-    frame, far = _without_far(frame)
+    frame, far = _without_far(frame, days)
     counts[FAR_AWAY] = far.height
     if frame.is_empty():
         return Cleaned(frame, _described(repeats, frame), far, counts)
@@ -89,9 +89,9 @@ def clean(parts: list[pl.DataFrame]) -> Cleaned:
     return Cleaned(frame, described, far, counts)
 
 
-def _without_far(frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _without_far(frame: pl.DataFrame, days_of_all: pl.DataFrame | None) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The sessions of the main period of the records, and the rows that are years away from it."""
-    days = lone_starts(frame["start"])
+    days = lone_starts(frame["start"], days_of_all)
     lone = days > 0
     described = pl.DataFrame(
         {

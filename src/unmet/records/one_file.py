@@ -83,6 +83,7 @@ def look_at(source: RecordSource, format: str) -> Looked:  # noqa: A002
         used, head = recognise(source.table, source.sheet)
     else:
         used, head = format_named(format), read_head(source.table, source.sheet)
+    head = replace(head, part=source.part)
     raw = _plain_columns(used.read(head), source.name)
     columns = () if raw.sessions is None else tuple(raw.sessions.columns)
     if head.kind in ("csv", "excel"):

@@ -14,7 +14,7 @@ from unmet.arrays import Integers
 from unmet.records.ordering import numbers_of, stable_order
 from unmet.tables import UTC
 
-__all__ = ["FAR_AWAY", "clock_notes", "lone_starts"]
+__all__ = ["FAR_AWAY", "clock_notes", "days_of", "lone_starts", "main_days"]
 
 FAR_AWAY = "start_far_away"
 FAR_DAYS = 365
@@ -32,22 +32,24 @@ class _Period:
     rows: int
 
 
-def lone_starts(start: pl.Series) -> pl.Series:
+def days_of(start: pl.Series) -> pl.DataFrame:
+    """How many starts [ms] are on each day: `day` (since 1970), `rows`, sorted by day."""
+    return (start // _DAY).alias("day").value_counts(name="rows").sort("day")
+
+
+def lone_starts(start: pl.Series, counted: pl.DataFrame | None = None) -> pl.Series:
     """Which starts [ms] are isolated: a year or more from the period of the others, and at most one in a thousand.
 
-    Returns the days to that period, 0 for the others. Needs at least twenty sessions.
+    Returns the days to that period, 0 for the others. Needs at least twenty sessions. `counted` are the days
+    (as of `days_of`) of all sessions, where `start` is of a part of them.
     """
     nothing = pl.zeros(len(start), pl.Int64, eager=True)
-    if len(start) < LEAST_OTHERS + 1:
-        return nothing
     days = (start // _DAY).alias("day")
-    if int(np.ptp(days.to_numpy())) <= FAR_DAYS:
-        return nothing
-    periods = _periods(days)
-    main = max(periods, key=lambda period: period.rows)
-    lone = [
-        p for p in periods if p is not main and p.rows <= max(1, LONE_SHARE * len(start)) and main.rows >= LEAST_OTHERS
-    ]
+    if counted is None:
+        if len(start) < LEAST_OTHERS + 1 or int(np.ptp(days.to_numpy())) <= FAR_DAYS:
+            return nothing
+        counted = days_of(start)
+    main, lone = _main_and_lone(counted)
     if not lone:
         return nothing
     distance = pl.max_horizontal(main.first - pl.col("day"), pl.col("day") - main.last, 0)
@@ -55,9 +57,25 @@ def lone_starts(start: pl.Series) -> pl.Series:
     return days.to_frame().select(pl.when(within).then(distance).otherwise(0).cast(pl.Int64).alias("d"))["d"]
 
 
-def _periods(days: pl.Series) -> list[_Period]:
+def main_days(counted: pl.DataFrame) -> tuple[int, int]:
+    """The first and the last day of all sessions that are not lone."""
+    _, lone = _main_and_lone(counted)
+    kept = [period for period in _periods(counted) if period not in lone]
+    return min(period.first for period in kept), max(period.last for period in kept)
+
+
+def _main_and_lone(counted: pl.DataFrame) -> tuple[_Period, list[_Period]]:
+    """The period with most sessions, and those that are lone."""
+    periods, rows = _periods(counted), int(counted["rows"].sum())
+    main = max(periods, key=lambda period: period.rows)
+    if rows < LEAST_OTHERS + 1:
+        return main, []
+    most = max(1, LONE_SHARE * rows)
+    return main, [p for p in periods if p is not main and p.rows <= most and main.rows >= LEAST_OTHERS]
+
+
+def _periods(counted: pl.DataFrame) -> list[_Period]:
     """Stretches of days with sessions, a year or more apart."""
-    counted = days.value_counts(name="rows").sort("day")
     day, rows = counted["day"].to_numpy(), counted["rows"].to_numpy()
     edges = np.flatnonzero(np.diff(day) >= FAR_DAYS) + 1
     return [

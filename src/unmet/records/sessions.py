@@ -34,7 +34,7 @@ from unmet.records.sources import RecordSource, find_sources
 from unmet.records.stations import KEPT_WITHOUT, check_stations
 from unmet.tables import UTC, Checked
 
-__all__ = ["SESSIONS", "Records", "read_sessions"]
+__all__ = ["SESSIONS", "Pile", "Records", "count_notes", "finished_sessions", "read_into", "read_sessions"]
 
 SESSIONS: dict[str, pl.DataType] = {
     "session_id": pl.String(),
@@ -140,7 +140,17 @@ def read_sessions(
     table = check_stations(stations, crs, station_mapping) if stations is not None else None
     known = set(table.kept["station_id"]) if table is not None else None
     reading = Reading(format, chosen, time_zone, known, now or dt.datetime.now(dt.UTC), since, until)
-    pile = _Pile()
+    pile = Pile()
+    read_into(pile, sources, reading, progress)
+    cleaned = clean(pile.parts)
+    records = pile.records(cleaned, [source.name for source in sources], table, stations, join_minutes, time_zone)
+    return replace(records, frame_type=frame_type_of(paths, stations))
+
+
+def read_into(
+    pile: Pile, sources: list[RecordSource], reading: Reading, progress: Callable[[int, int], None] | None
+) -> None:
+    """Read all sources and add what they hold to a pile."""
     problems: dict[str, list[str | None]] = {}  # by file, one for each sheet
     for batch in read_batches(sources, reading):
         pile.add(batch)
@@ -153,16 +163,13 @@ def read_sessions(
     for found in problems.values():
         if all(found) and found[0] is not None:  # no sheet of a workbook holds sessions
             raise InputError(found[0])
-    cleaned = clean(pile.parts)
-    records = pile.records(cleaned, [source.name for source in sources], table, stations, join_minutes, time_zone)
-    return replace(records, frame_type=frame_type_of(paths, stations))
 
 
 def _file_of(source: RecordSource) -> str:
     return str(source.table) if isinstance(source.table, Path) else source.name
 
 
-class _Pile:
+class Pile:
     """The files read so far."""
 
     def __init__(self) -> None:
@@ -199,7 +206,11 @@ class _Pile:
         else:
             self.zones.append(one.zone)
             self.rejected.append(batch.rejected.cast(pl.Schema(_REJECTED)))
-            self.parts.append(one.sessions)
+            self.keep(one.sessions)
+
+    def keep(self, sessions: pl.DataFrame) -> None:
+        """Typed sessions of some files."""
+        self.parts.append(sessions)
 
     def records(
         self,
@@ -212,28 +223,32 @@ class _Pile:
     ) -> Records:
         """Everything together."""
         counts, notes = self.counts, _told_once(self.notes)
-        sessions = _finish(cleaned.sessions, names, counts)
-        counts["rows_kept"] = sessions.height
-        sessions, counts["restarts_joined"] = join_restarts(sessions, join_minutes)
-        rejected = pl.concat([*self.rejected, _repeated(cleaned.repeats, names), _far(cleaned.far, names)])
-        counts |= cleaned.counts
+        sessions, set_aside, counted = finished_sessions(cleaned, names, join_minutes)
+        rejected = pl.concat([*self.rejected, set_aside])
+        counts |= counted
         counts["rows_set_aside"] = rejected.height
-        counts["zero_energy"] = int((sessions["energy_kwh"] == 0).sum())
-        if counts["ids_used_twice"]:
-            some = "1 session has" if counts["ids_used_twice"] == 1 else f"{counts['ids_used_twice']:,} sessions have"
-            notes.append(f"{some} the id of another at another station or start.")
+        notes += count_notes(counts, sessions.height)
         if sessions.height:
             notes += clock_notes(sessions)
-        if 0 < sessions.height < FEW_SESSIONS:
-            some = "is only 1 session" if sessions.height == 1 else f"are only {sessions.height} sessions"
-            notes.append(f"There {some}, too few for meaningful estimates.")
+        crowded = crowded_note(sessions, table.kept) if table is not None else None
+        seen = sessions["station_id"].unique().sort()
+        settled = self.settled(table, given, seen, time_zone)
+        return replace(
+            settled,
+            sessions=sessions,
+            rejected=rejected,
+            notes=[*notes, *([crowded] if crowded else []), *settled.notes],
+        )
+
+    def settled(self, table: Checked | None, given: Any, seen: pl.Series, time_zone: str | None) -> Records:
+        """Everything but the sessions: `seen` are the ids of their stations."""
+        counts, notes = self.counts, list[str]()
         where = str(given) if isinstance(given, str | Path) else "The stations"
         if table is not None:
             stations, odd = table.kept, _in_file(table.rejected, where)
-            crowded = crowded_note(sessions, stations)
-            notes += [*table.notes, *([crowded] if crowded else [])]
+            notes += table.notes
         else:
-            stations, odd = _all_stations(self.stations, sessions)
+            stations, odd = _all_stations(self.stations, seen)
         odd = pl.concat([*self.odd_stations, odd])
         is_kept = odd["reason"].str.ends_with(KEPT_WITHOUT)
         counts["stations"], counts["stations_set_aside"] = stations.height, int((~is_kept).sum())
@@ -248,10 +263,10 @@ class _Pile:
         stations, said = mend_positions(stations, time_zone or zone, where, are_certain=are_converted)
         notes += said
         return Records(
-            sessions,
+            pl.DataFrame(schema=SESSIONS),
             stations,
             outages,
-            rejected,
+            pl.concat(self.rejected),
             odd,
             counts,
             self.formats,
@@ -260,6 +275,32 @@ class _Pile:
             self.readings,
             in_short(self.findings),
         )
+
+
+def finished_sessions(
+    cleaned: Cleaned, names: list[str], join_minutes: float
+) -> tuple[pl.DataFrame, pl.DataFrame, dict[str, int]]:
+    """Sessions with the columns of SESSIONS and restarts joined, rows set aside on the way, and counts."""
+    counts: dict[str, int] = {}
+    sessions = _finish(cleaned.sessions, names, counts)
+    counts["rows_kept"] = sessions.height
+    sessions, counts["restarts_joined"] = join_restarts(sessions, join_minutes)
+    rejected = pl.concat([_repeated(cleaned.repeats, names), _far(cleaned.far, names)])
+    counts |= cleaned.counts
+    counts["zero_energy"] = int((sessions["energy_kwh"] == 0).sum())
+    return sessions, rejected, counts
+
+
+def count_notes(counts: dict[str, int], sessions: int) -> list[str]:
+    """What the counts of all sessions say."""
+    notes = []
+    if counts["ids_used_twice"]:
+        some = "1 session has" if counts["ids_used_twice"] == 1 else f"{counts['ids_used_twice']:,} sessions have"
+        notes.append(f"{some} the id of another at another station or start.")
+    if 0 < sessions < FEW_SESSIONS:
+        some = "is only 1 session" if sessions == 1 else f"are only {sessions} sessions"
+        notes.append(f"There {some}, too few for meaningful estimates.")
+    return notes
 
 
 def _told_once(notes: dict[str, list[str]]) -> list[str]:
@@ -327,7 +368,7 @@ def _finish(frame: pl.DataFrame, names: list[str], counts: dict[str, int]) -> pl
     return frame.select(columns[name].alias(name) for name in SESSIONS)
 
 
-def _all_stations(found: list[tuple[str, pl.DataFrame]], sessions: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _all_stations(found: list[tuple[str, pl.DataFrame]], seen: pl.Series) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Stations listed in the files and those named only by sessions; and rejected rows of stations."""
     kept = [check_stations(pl.DataFrame(schema={"station_id": pl.String})).kept]
     rejected = [pl.DataFrame(schema=_REJECTED)]
@@ -335,8 +376,7 @@ def _all_stations(found: list[tuple[str, pl.DataFrame]], sessions: pl.DataFrame)
         checked = check_stations(stations, name=name)
         kept.append(checked.kept)
         rejected.append(_in_file(checked.rejected, name))
-    seen = sessions.select(pl.col("station_id").unique().sort())
-    both = pl.concat([*kept, seen], how="diagonal")
+    both = pl.concat([*kept, seen.to_frame("station_id")], how="diagonal")
     # One file may have what another lacks about a station.
     known = both.group_by("station_id", maintain_order=True).agg(pl.exclude("station_id").drop_nulls().first())
     return known.select(both.columns), pl.concat(rejected)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+from polars.exceptions import PolarsError
 
 from unmet.errors import InputError
+from unmet.files import check_regular, parquet_rows
 from unmet.records.formats.excel import is_workbook, sheet_names
 from unmet.tables import as_frame
 
-__all__ = ["RecordSource", "expand_paths", "find_sources"]
+__all__ = ["RecordSource", "expand_paths", "find_sources", "in_parts", "is_parquet"]
 
 _ENDINGS = (".csv", ".txt", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 
@@ -27,6 +30,7 @@ class RecordSource:
     table: Path | pl.DataFrame
     sheet: str | None = None
     is_one_of_several: bool = False  # whether the workbook has other sheets
+    part: tuple[int, int] | None = None  # of a large Parquet file: the first row, and the number of rows
 
 
 def find_sources(given: Iterable[Any] | Any) -> list[RecordSource]:
@@ -43,6 +47,28 @@ def find_sources(given: Iterable[Any] | Any) -> list[RecordSource]:
         else:
             sources.append(RecordSource(f"table {number}", as_frame(member)))
     return sources
+
+
+def in_parts(sources: list[RecordSource], most_rows: int) -> list[RecordSource]:
+    """The same sources, of which Parquet files with more rows than that are read in parts."""
+    parts: list[RecordSource] = []
+    for source in sources:
+        rows = 0
+        if isinstance(source.table, Path) and is_parquet(source.table):
+            with contextlib.suppress(PolarsError):  # a damaged file gets its sentence when it is read
+                rows = parquet_rows(source.table)
+        if rows <= most_rows:
+            parts.append(source)
+        else:
+            parts += [replace(source, part=(first, most_rows)) for first in range(0, rows, most_rows)]
+    return parts
+
+
+def is_parquet(path: Path) -> bool:
+    """Whether a file is a Parquet file."""
+    check_regular(path)
+    with path.open("rb") as file:
+        return file.read(4) == b"PAR1"
 
 
 def expand_paths(path: Path) -> list[Path]:

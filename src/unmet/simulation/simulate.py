@@ -13,6 +13,7 @@ from unmet.city.build import City, build_city
 from unmet.errors import InputError
 from unmet.frames import POLARS, Frame, frame_type_of, to_frame_type
 from unmet.geo import nearest_stations
+from unmet.memory import require_bytes
 from unmet.simulation import engine
 from unmet.simulation.choice import beta_table
 from unmet.simulation.fleet import DENMARK, Fleet, electric_vehicles, home_chargers, initial_soc, sample_models
@@ -22,6 +23,7 @@ from unmet.simulation.scenario import Curve, Scenario, TurnedAway, scenario_from
 from unmet.tables import UTC
 
 __all__ = [
+    "BYTES_PER_TRIP",
     "NEAREST",
     "SESSION_COLUMNS",
     "Draw",
@@ -37,6 +39,8 @@ __all__ = [
 ]
 
 NEAREST = 5  # stations a driver considers
+BYTES_PER_TRIP = 510  # of memory that a simulation at once takes; measured with 1.56 million trips
+BYTES_PER_ROW = 110  # of these, what the table of trips takes already
 SESSION_COLUMNS = ("session_id", "station_id", "start", "charged", "end", "energy_kwh", "plug_id", "vehicle_id")
 
 
@@ -106,6 +110,11 @@ class Outcome:
 
 def prepare(city: City) -> Itinerary:
     """Sort the trips by their end, find each one's nearest stations and the car's next start."""
+    require_bytes(
+        city.trips.height * (BYTES_PER_TRIP - BYTES_PER_ROW),
+        f"A simulation of {city.trips.height:,} trips",
+        "give them as a folder of Parquet files (--trips), which are streamed",
+    )
     ids = city.trips["vehicle_id"].unique().sort()
     trips = (
         city.trips.with_columns(

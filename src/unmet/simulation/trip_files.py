@@ -18,6 +18,7 @@ from unmet.csv_files import LINE
 from unmet.errors import InputError
 from unmet.files import check_regular
 from unmet.memory import allowed_bytes
+from unmet.simulation.simulate import BYTES_PER_TRIP
 from unmet.tables import UTC
 
 __all__ = ["BUCKET", "Sizes", "TripBuckets", "TripParts", "files_to_stream", "find_trip_files"]
@@ -33,9 +34,6 @@ BUCKET = {
 
 
 MOST_PARTS = 512  # files that are open at one time
-
-
-BYTES_PER_TRIP = 510  # of memory that a simulation at once takes; measured with 1.56 million trips
 
 
 @dataclass(frozen=True, slots=True)

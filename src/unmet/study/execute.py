@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import tempfile
 import threading
@@ -13,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from unmet.clusters import connected
 from unmet.errors import InputError
-from unmet.extras import needs_extra
 from unmet.processes import end_with
 from unmet.runs import available_cores
 from unmet.study.cells import Ran, Run, perform
@@ -142,21 +141,6 @@ class _Cores:
                 pool.shutdown(wait=False, kill_workers=True)
 
 
-def connected(scheduler: str) -> Any:
-    """A client of the Dask scheduler at an address."""
-    try:
-        from distributed import Client
-    except ImportError as error:
-        raise needs_extra("A cluster", error) from None
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what it logs of a lost scheduler are tracebacks
-    try:
-        connect: Any = Client
-        return connect(scheduler, timeout=CONNECT_SECONDS)
-    except (OSError, TimeoutError, ValueError) as error:
-        reason = str(error).splitlines()[0] if str(error) else "it does not answer"
-        raise InputError(f"There is no Dask scheduler at {scheduler} ({reason}): check the address.") from None
-
-
 class _Cluster:
     """Workers of a Dask cluster, to which the scenes are sent."""
 
@@ -186,9 +170,6 @@ class _Cluster:
                         "again to resume."
                     ) from None
                 yield futures[future], outcome
-
-
-CONNECT_SECONDS = "10s"
 
 
 def _attempt(run: Run, given: Scene | bytes | Path) -> Ran | str:

@@ -17,7 +17,7 @@ from unmet.estimation.sensitivity import sensitivity_table
 from unmet.estimation.tables import hour_table, region_table, site_table, station_table, week_table
 from unmet.views.lost_tables import MOST, LostTables
 
-__all__ = ["MOST", "LostReport"]
+__all__ = ["MOST", "LostReport", "plain_values"]
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class LostReport(LostTables):
             "given": {"waiting": lost.waiting, "spill": lost.spill},
         }
         return cls(
-            _plain(lost.summary()) | about,
+            plain_values(lost.summary()) | about,
             station_table(panel, lost.network_, lost.rows_, found, lost.interval),
             site_table(panel, lost.network_, lost.rows_, found, lost.interval),
             region_table(panel, found, lost.interval),
@@ -84,17 +84,17 @@ class LostReport(LostTables):
             "doubtful": self.far_off,
             "elsewhere_kwh": round(self.elsewhere_kwh, 4),
             "lost_share": {end: round(value, 6) for end, value in zip(("mean", "low", "high"), share, strict=True)},
-            "most_lost": _plain(worst.select("site_id", "name", "capacity", "full_share", *measures).to_dicts()),
-            "sensitivity": _plain(self.sensitivity.to_dicts()),
+            "most_lost": plain_values(worst.select("site_id", "name", "capacity", "full_share", *measures).to_dicts()),
+            "sensitivity": plain_values(self.sensitivity.to_dicts()),
         }
 
 
-def _plain(value: Any) -> Any:
+def plain_values(value: Any) -> Any:
     """The value for JSON: plain numbers, no more digits than anybody reads, and null for what is not a number."""
     if isinstance(value, dict):
-        return {name: _plain(part) for name, part in value.items()}
+        return {name: plain_values(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
+        return [plain_values(part) for part in value]
     if isinstance(value, float | np.floating):
         return round(float(value), 4) if np.isfinite(value) else None
     return value

@@ -17,6 +17,7 @@ from unmet.views.figures.site_map import SITE_MAP, has_positions
 from unmet.views.first_screen import first_screen, method, site_rows
 from unmet.views.harmless import spreadsheet_safe
 from unmet.views.lost_report import LostReport
+from unmet.views.lost_tables import LostTables
 from unmet.views.page import PageSection, render_page
 from unmet.views.terminal import print_summary, report_grid, say
 from unmet.views.theme import about, count, energy, percent
@@ -101,7 +102,7 @@ def provenance(report: LostReport, records: dict[str, Any] | None) -> PageSectio
     return PageSection("provenance", "What it was made from", items=items)
 
 
-def print_recovery(report: LostReport, summary: dict[str, Any], out: Path, *, as_json: bool) -> None:
+def print_recovery(report: LostTables, summary: dict[str, Any], out: Path, *, as_json: bool) -> None:
     """The summary of lost demand: tables for people, or one line of JSON."""
     if as_json:
         print_summary("", summary | {"out": str(out)}, as_json=True)
@@ -128,7 +129,7 @@ def say_how_read(records: dict[str, Any]) -> None:
         say(f"  {line}")
 
 
-def print_lost(report: LostReport) -> None:
+def print_lost(report: LostTables) -> None:
     """The answer and the sites that lost most, in a terminal; a warning comes first."""
     summary = report.summary
     if warning := report.warning():

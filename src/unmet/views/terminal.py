@@ -134,7 +134,7 @@ def study_progress(title: str) -> Iterator[Callable[[StudyProgress], None]]:
 def print_summary(title: str, summary: dict[str, Any], *, as_json: bool) -> None:
     """The summary of a command: a table for people, or one line of JSON."""
     if as_json:
-        print(printable(json.dumps(summary, ensure_ascii=False)))
+        print(printable(json.dumps(summary, ensure_ascii=False, allow_nan=False)))
         return
     table = Table(title=title, title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0))
     for name, value in summary.items():

@@ -34,6 +34,7 @@ class Head:
     encoding: str = "utf-8"
     separator: str = ","
     sheet: str | None = None  # of a workbook
+    part: tuple[int, int] | None = None  # of a large Parquet file: the first row to read, and the number of rows
 
 
 @dataclass(frozen=True, slots=True)

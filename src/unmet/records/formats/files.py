@@ -77,7 +77,9 @@ def read_table(head: Head) -> tuple[pl.DataFrame, pl.DataFrame]:
         return read_sheet(head.path, head.sheet or "")
     if head.kind == "parquet":
         try:
-            return read_parquet(head.path).rename(str.strip).with_row_index(LINE, offset=1), no_rejected()
+            first = 1 if head.part is None else head.part[0] + 1
+            frame = read_parquet(head.path, head.part).rename(str.strip)
+            return frame.with_row_index(LINE, offset=first), no_rejected()
         except (PolarsError, OSError) as error:
             raise _unreadable(head.path, error) from None
     if head.kind == "json":

@@ -1,0 +1,28 @@
+"""Dask clusters: the connection to a scheduler, or a sentence."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from unmet.errors import InputError
+from unmet.extras import needs_extra
+
+__all__ = ["connected"]
+
+CONNECT_SECONDS = "10s"
+
+
+def connected(scheduler: str) -> Any:
+    """A client of the Dask scheduler at an address."""
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise needs_extra("A cluster", error) from None
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what it logs of a lost scheduler are tracebacks
+    try:
+        connect: Any = Client
+        return connect(scheduler, timeout=CONNECT_SECONDS)
+    except (OSError, TimeoutError, ValueError) as error:
+        reason = str(error).splitlines()[0] if str(error) else "it does not answer"
+        raise InputError(f"There is no Dask scheduler at {scheduler} ({reason}): check the address.") from None

@@ -1,0 +1,287 @@
+"""Lost demand of a network that does not fit into memory: estimated area by area, and added up.
+
+Sites of different areas share nothing but the options: weekly profiles, day effects and the shares of drivers who wait
+or charge nearby are learned in each area by itself, and nobody is seen to charge across the border of two areas. Demand
+adds up, so draws do too: draw i of a sum is the sum of draws i. Which draws of two areas go together is a choice. What
+all sites of an area share (how far off the estimator is in other towns, above all) is probably off in the same
+direction elsewhere; draws are therefore put together by the rank of that factor. Intervals of totals are then those of
+errors that areas have in common, rather too wide than too narrow; those of single sites do not depend on it.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from unmet.demand.calendar import hours_between
+from unmet.demand.market import Market
+from unmet.demand.panel import Panel, PanelTables
+from unmet.demand.regions import Regions
+from unmet.errors import InputError
+from unmet.estimation.one_area import AreaEstimate
+from unmet.estimation.sums import Recovered, RegionDraws, estimate, region_hour_table
+from unmet.estimation.tables import hour_table, region_table, week_table
+from unmet.records.formats.base import OUTAGES
+
+__all__ = ["AddedUp", "Network", "add_up"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+FEW_NOTES = 12  # of areas that are repeated for the whole
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """What all areas have in common."""
+
+    stations: pl.DataFrame
+    regions: Regions
+    areas_of_region: dict[str, int]  # in how many areas a region is
+    period: tuple[dt.datetime, dt.datetime]
+    time_zone: str
+    interval: float
+    note: str  # on the regions
+
+
+@dataclass(frozen=True, slots=True)
+class AddedUp:
+    """Lost demand of the whole network."""
+
+    summary: dict[str, Any]
+    stations: pl.DataFrame
+    sites: pl.DataFrame
+    regions: pl.DataFrame
+    weeks: pl.DataFrame
+    hours: pl.DataFrame
+    sensitivity: pl.DataFrame
+    areas: pl.DataFrame  # one row an area: `area, stations, sites, sessions, lost_kwh, ..., self_check`
+    rejected: list[pl.DataFrame]
+    counts: dict[str, int]
+
+
+def add_up(estimates: Iterable[AreaEstimate | None], network: Network) -> AddedUp:
+    """Add areas up in the order in which they come, each region as soon as its last area is there."""
+    sums = _Sums(network)
+    for made in estimates:
+        if made is not None:
+            sums.add(made)
+    if not sums.areas:
+        raise InputError("None of the rows can be used: see the rows that were set aside.")
+    return sums.added_up()
+
+
+@dataclass(slots=True)
+class _Sums:
+    """What has been added up so far."""
+
+    network: Network
+    order: Integers | None = None  # ranks of the first area's draws, which all others take
+    areas: list[dict[str, Any]] = field(default_factory=list)
+    stations: list[pl.DataFrame] = field(default_factory=list)
+    sites: list[pl.DataFrame] = field(default_factory=list)
+    panel_stations: list[pl.DataFrame] = field(default_factory=list)
+    panel_sites: list[pl.DataFrame] = field(default_factory=list)
+    tables: list[pl.DataFrame] = field(default_factory=list)
+    sensitivity: list[pl.DataFrame] = field(default_factory=list)
+    summaries: list[dict[str, Any]] = field(default_factory=list)
+    weights: list[float] = field(default_factory=list)  # arrivals expected at full sites
+    total_kwh: Floats = field(default_factory=lambda: np.zeros(0))
+    total_arrivals: Floats = field(default_factory=lambda: np.zeros(0))
+    weeks: dict[str, tuple[Floats, Floats]] = field(default_factory=dict)  # by region, (draws, weeks)
+    week_names: pl.Series = field(default_factory=pl.Series)
+    open_regions: dict[str, list[RegionDraws]] = field(default_factory=dict)
+    hours: list[pl.DataFrame] = field(default_factory=list)
+    rejected: list[pl.DataFrame] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+    checks: list[tuple[float, float, int]] = field(default_factory=list)  # log ratio, spread, recorded
+
+    def add(self, made: AreaEstimate) -> None:
+        """Add an area."""
+        rank = np.argsort(made.factor, kind="stable")
+        if self.order is None:
+            self.order = rank
+            self.total_kwh = self.total_arrivals = np.zeros(len(rank))
+        take = np.empty_like(rank)
+        take[self.order] = rank  # draw i of the sum takes this draw of the area
+        kwh, arrivals = made.recovered.station_kwh.sum(axis=1)[take], made.recovered.station_arrivals.sum(axis=1)[take]
+        self.total_kwh, self.total_arrivals = self.total_kwh + kwh, self.total_arrivals + arrivals
+        self._add_regions(made, take)
+        for name in ("stations", "sites", "panel_stations", "panel_sites", "sensitivity"):
+            getattr(self, name).append(getattr(made, name))
+        self.tables.append(made.table)
+        self.summaries.append(made.summary)
+        self.weights.append(made.turned_away)
+        self.rejected.append(made.rejected)
+        for name, count in made.counts.items():
+            self.counts[name] = self.counts.get(name, 0) + count
+        if made.check.known:
+            self.checks.append((float(np.log(made.check.ratio)), made.check.spread, made.check.recorded))
+        self.areas.append(self._row(made, kwh, arrivals))
+
+    def _row(self, made: AreaEstimate, kwh: Floats, arrivals: Floats) -> dict[str, Any]:
+        lost = {
+            f"lost_{what}{end}": float(value)
+            for what, draws in (("kwh", kwh), ("arrivals", arrivals))
+            for end, value in zip(("", "_low", "_high"), estimate(draws, self.network.interval), strict=True)
+        }
+        return {
+            "area": made.area.number,
+            "stations": made.panel_stations.height,
+            "sites": made.panel_sites.height,
+            "sessions": int(made.summary["seen_arrivals"]),
+            "observed_kwh": float(made.summary["seen_kwh"]),
+            **lost,
+            "self_check": made.check.ratio if made.check.known else None,
+            "waiting": made.summary["waiting"],
+            "spill": made.summary["spill"],
+        }
+
+    def _add_regions(self, made: AreaEstimate, take: Integers) -> None:
+        recovered = made.recovered
+        self.week_names = recovered.weeks
+        for r, drawn in enumerate(recovered.region_draws):
+            weeks = recovered.week_kwh[take, r], recovered.week_arrivals[take, r]
+            before = self.weeks.get(drawn.region)
+            self.weeks[drawn.region] = weeks if before is None else (before[0] + weeks[0], before[1] + weeks[1])
+            aligned = RegionDraws(drawn.region, drawn.hour, drawn.arrivals[:, take], drawn.kwh[:, take])
+            waiting = self.open_regions.setdefault(drawn.region, [])
+            waiting.append(aligned)
+            if len(waiting) == self.network.areas_of_region.get(drawn.region, 1):
+                self._close_region(drawn.region)
+
+    def _close_region(self, region: str) -> None:
+        """The table of a region's hours; its draws are then let go."""
+        parts = self.open_regions.pop(region)
+        hours = np.unique(np.concatenate([part.hour for part in parts]))
+        draws = parts[0].arrivals.shape[1]
+        arrivals, kwh = np.zeros((len(hours), draws)), np.zeros((len(hours), draws))
+        for part in parts:
+            at = np.searchsorted(hours, part.hour)
+            arrivals[at] += part.arrivals
+            kwh[at] += part.kwh
+        times = hours_between(*self.network.period).gather(hours)
+        self.hours.append(region_hour_table(region, times, arrivals, kwh, self.network.interval, 0))
+
+    def added_up(self) -> AddedUp:
+        """The tables and the summary of everything."""
+        for region in list(self.open_regions):  # an area of it had no rows that could be used
+            self._close_region(region)
+        interval, panel, recovered = self.network.interval, self._panel(), self._recovered()
+        return AddedUp(
+            self._summary(panel),
+            _in_order(self.stations, self.network.stations, "station_id"),
+            pl.concat(self.sites),
+            region_table(panel, recovered, interval),
+            week_table(panel, recovered, interval),
+            hour_table(panel, recovered),
+            self._sensitivity(),
+            pl.DataFrame(self.areas).sort("area"),
+            self.rejected,
+            self.counts,
+        )
+
+    def _panel(self) -> Panel:
+        """The panel of the whole network, without its sessions."""
+        both = pl.concat(self.tables)
+        calendar = [name for name in both.columns if name not in ("unique_id", "ds", "y", "arrivals")]
+        table = (
+            both.group_by("unique_id", "ds", maintain_order=True)
+            .agg(pl.sum("y", "arrivals"), *(pl.first(name) for name in calendar))
+            .sort("unique_id", "ds")
+        )
+        used = self.network.regions.centres.join(table.select("unique_id").unique(), on="unique_id", how="semi")
+        regions = Regions(self.network.regions.of_station, used.sort("unique_id"))
+        nothing = pl.DataFrame(schema=dict.fromkeys(("station_id", "start", "end", "energy_kwh"), pl.Null))
+        tables = PanelTables(
+            table, nothing, pl.concat(self.panel_stations), pl.concat(self.panel_sites), regions, nothing,
+            pl.DataFrame(schema=OUTAGES), Market(), self.network.time_zone,
+        )  # fmt: skip
+        return Panel.of_tables(tables)
+
+    def _recovered(self) -> Recovered:
+        names = sorted(self.weeks)
+        kwh, arrivals = (np.stack([self.weeks[name][i] for name in names], axis=1) for i in (0, 1))
+        empty = np.zeros((len(kwh), 0))
+        hours = pl.concat(self.hours).sort("unique_id", "ds")
+        return Recovered(empty, empty, arrivals, kwh, self.week_names, hours, pl.DataFrame(), None)
+
+    def _sensitivity(self) -> pl.DataFrame:
+        """Sums of the areas under every assumption that all of them tried."""
+        both = pl.concat(self.sensitivity).with_columns(pl.int_range(pl.len()).alias("row"))
+        sums = both.group_by("assumption").agg(
+            pl.sum("lost_kwh", "lost_arrivals"), pl.len().alias("areas"), pl.min("row")
+        )
+        kept = sums.filter(pl.col("areas") == len(self.sensitivity)).sort("row")
+        return kept.select("assumption", "lost_kwh", "lost_arrivals")
+
+    def _summary(self, panel: Panel) -> dict[str, Any]:
+        """The summary of `LostDemand`, of all areas; shares are means over the drivers turned away."""
+        first, last = panel.period
+        weight = np.maximum(np.array(self.weights), 1e-9)
+
+        def mean(name: str) -> float:
+            return float(np.average([summary[name] for summary in self.summaries], weights=weight))
+
+        busiest = [found for summary in self.summaries if (found := summary["busiest"]) is not None]
+        return {
+            "lost_kwh": self._interval(self.total_kwh),
+            "lost_arrivals": self._interval(self.total_arrivals),
+            "seen_kwh": float(sum(summary["seen_kwh"] for summary in self.summaries)),
+            "seen_arrivals": int(sum(summary["seen_arrivals"] for summary in self.summaries)),
+            "self_check": self._self_check(),
+            "waiting": mean("waiting"),
+            "spill": mean("spill"),
+            "busiest": max(busiest, key=lambda found: found["taken"] / max(found["capacity"], 1), default=None),
+            "sites": panel.sites.height,
+            "stations": panel.stations.height,
+            "regions": panel.regions.centres.height,
+            "areas": len(self.areas),
+            "first_hour": f"{first:%Y-%m-%dT%H:%MZ}",
+            "last_hour": f"{last - dt.timedelta(hours=1):%Y-%m-%dT%H:%MZ}",
+            "hours": panel.hours,
+            "interval": self.network.interval,
+            "components": sorted({name for summary in self.summaries for name in summary["components"]}),
+            **{name: mean(name) for name in ("from_prior", "prior_shift", "prior_interval")},
+            "notes": self._notes(),
+        }
+
+    def _notes(self) -> list[str]:
+        """Notes of single areas, the first of them; where there are several areas, with the area."""
+        if len(self.summaries) == 1:
+            return [*self.summaries[0]["notes"], self.network.note]
+        found = [
+            f"Area {row['area']}: {note}"
+            for row, summary in zip(self.areas, self.summaries, strict=True)
+            for note in summary["notes"]
+        ]
+        told = [
+            f"Estimated in {len(self.areas)} areas, each by itself: nobody is seen to charge across their borders, and "
+            "intervals of totals assume errors that the areas have in common."
+        ]
+        left = len(found) - FEW_NOTES
+        more = [f"{left:,} more notes are on single areas."] if left > 0 else []
+        return [*told, *found[:FEW_NOTES], *more, self.network.note]
+
+    def _self_check(self) -> dict[str, float] | None:
+        """The ratio over all areas: a mean of logarithms, weighted by the arrivals that were checked."""
+        if not self.checks:
+            return None
+        ratio, spread, recorded = (np.array(values, float) for values in zip(*self.checks, strict=True))
+        share = recorded / recorded.sum()
+        centre, width = float(share @ ratio), 1.645 * float(np.sqrt((share**2) @ spread**2))
+        return {name: float(np.exp(centre + end * width)) for name, end in (("ratio", 0), ("low", -1), ("high", 1))}
+
+    def _interval(self, draws: Floats) -> dict[str, float]:
+        made = estimate(draws, self.network.interval)
+        return {name: float(value) for name, value in zip(("mean", "low", "high"), made, strict=True)}
+
+
+def _in_order(parts: list[pl.DataFrame], stations: pl.DataFrame, key: str) -> pl.DataFrame:
+    """Rows in the order of the table of stations."""
+    return stations.select(key).join(pl.concat(parts), on=key, how="inner", maintain_order="left")

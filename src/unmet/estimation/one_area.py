@@ -1,0 +1,121 @@
+"""One area: its part of partitioned records, read back, made into a panel and estimated, in whatever process."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from unmet.demand.areas import Area, regions_of
+from unmet.demand.panel import Panel, part_panel
+from unmet.demand.regions import Regions
+from unmet.estimation.lost_demand import LostDemand
+from unmet.estimation.selfcheck import SelfCheck
+from unmet.estimation.sensitivity import sensitivity_table
+from unmet.estimation.sums import Ingredients, Recovered, sum_draws
+from unmet.estimation.tables import site_table, station_table
+from unmet.records.partitions import Partition
+
+__all__ = ["AreaEstimate", "AreaTask", "estimate_area"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class AreaTask:
+    """What a process must know to estimate an area; sessions stay on disk."""
+
+    area: Area
+    partition: Partition
+    stations: pl.DataFrame  # of this area
+    regions: Regions  # of the whole network
+    outages: pl.DataFrame
+    period: tuple[dt.datetime, dt.datetime]
+    time_zone: str
+    country: str | None
+    booking: str
+    options: dict[str, Any]  # of `LostDemand`
+
+
+@dataclass(frozen=True, slots=True)
+class AreaEstimate:
+    """Lost demand of an area: tables of what is inside it, and draws of what is added to other areas."""
+
+    area: Area
+    stations: pl.DataFrame  # LostDemand.by_station
+    sites: pl.DataFrame  # LostDemand.by_site
+    panel_stations: pl.DataFrame  # Panel.stations
+    panel_sites: pl.DataFrame  # Panel.sites
+    table: pl.DataFrame  # Panel.table
+    recovered: Recovered  # with `region_draws`, without station-hours
+    factor: Floats  # (draws,), what all sites of the area share in each draw
+    sensitivity: pl.DataFrame
+    summary: dict[str, Any]  # LostDemand.summary
+    check: SelfCheck
+    turned_away: float  # arrivals expected at full sites
+    rejected: pl.DataFrame
+    counts: dict[str, int]
+
+
+class _AreaLostDemand(LostDemand):
+    """Lost demand that keeps all draws of region-hours: a region may be in several areas."""
+
+    def _sums(self, given: Ingredients) -> Recovered:
+        return sum_draws(given, self.interval, keep_regions=True)
+
+
+def estimate_area(task: AreaTask) -> AreaEstimate | None:
+    """Estimate the lost demand of an area; None if none of its rows can be used."""
+    panel, rejected, counts = _panel(task)
+    if panel is None:
+        return None
+    lost = _AreaLostDemand(**(task.options | {"seed": area_seed(task.options["seed"], task.area.number)})).fit(panel)
+    made = lost.recovered_
+    recovered = Recovered(
+        made.station_arrivals, made.station_kwh, made.week_arrivals, made.week_kwh, made.weeks, made.hours.clear(),
+        made.station_hours.clear(), None, made.region_draws,
+    )  # fmt: skip
+    return AreaEstimate(
+        task.area,
+        station_table(panel, lost.network_, lost.rows_, made, lost.interval),
+        site_table(panel, lost.network_, lost.rows_, made, lost.interval),
+        panel.stations,
+        panel.sites,
+        panel.table,
+        recovered,
+        lost.ingredients_.common.factor,
+        sensitivity_table(lost),
+        lost.summary(),
+        lost.self_check_,
+        float(lost.turned_away_.sum()),
+        rejected,
+        counts,
+    )
+
+
+def area_seed(seed: int, number: int) -> int:
+    """The seed of an area: that of the estimate for the first, so that one area gives what an estimate at once does."""
+    return seed if number == 0 else int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
+
+
+def _panel(task: AreaTask) -> tuple[Panel | None, pl.DataFrame, dict[str, int]]:
+    """The panel of an area, in the regions, the period and the local time of the whole network."""
+    sessions, rejected, counts = task.partition.read(task.area.cells)
+    if sessions.is_empty():
+        return None, rejected, counts
+    ids = task.stations["station_id"]
+    panel = part_panel(
+        sessions,
+        task.stations,
+        regions=regions_of(task.regions, ids),
+        time_zone=task.time_zone,
+        country=task.country,
+        booking=task.booking,
+        outages=task.outages.filter(pl.col("station_id").is_in(ids.implode())),
+        period=task.period,
+    )
+    return panel, rejected, counts

@@ -1,0 +1,265 @@
+"""From records that do not fit into memory to lost demand: partitioned by area, estimated on cores or a cluster."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import shutil
+from collections import Counter
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from unmet.clusters import connected
+from unmet.demand.areas import Area, cells_of_stations, join_cells, period_of
+from unmet.demand.booking import Booking
+from unmet.demand.from_records import (
+    PanelChoices,
+    about_records,
+    chosen_mapping,
+    chosen_sources,
+    station_mapping,
+)
+from unmet.demand.regions import Regions, group_stations
+from unmet.errors import InputError
+from unmet.estimation.by_area import AddedUp, Network, add_up
+from unmet.estimation.one_area import AreaEstimate, AreaTask, estimate_area
+from unmet.files import parquet_rows
+from unmet.memory import allowed_bytes, require_bytes
+from unmet.processes import end_with
+from unmet.records.one_file import Reading
+from unmet.records.outages import check_outages, merge_outages
+from unmet.records.partitions import Partition, partition_records
+from unmet.records.sessions import Records, count_notes
+from unmet.records.sources import expand_paths, is_parquet
+from unmet.records.stations import check_stations
+from unmet.records.times import read_moment
+from unmet.runs import available_cores
+
+__all__ = ["BYTES_PER_SESSION", "Places", "do_not_fit", "recover_by_area"]
+
+BYTES_PER_SESSION = 650  # of memory that an estimate takes; measured with 1 and 5 million sessions
+MOST_ROWS = 5_000_000  # of an area, where nobody says how many areas there are
+SAFE = 0.6  # share of the memory that areas may take
+ATTEMPTS = 3  # to estimate an area on a cluster whose worker got lost
+
+
+Estimates = Generator[AreaEstimate | None, None, None]
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where areas are estimated."""
+
+    workers: int | None = None  # processes of this machine [one a core]
+    scheduler: str | None = None  # of a Dask cluster, whose workers see the same disk
+
+
+def recover_by_area(
+    choices: PanelChoices,
+    options: dict[str, Any],
+    folder: Path,
+    *,
+    areas: int | None = None,
+    places: Places = Places(),  # noqa: B008 (it is frozen)
+    on_read: Callable[[int, int], None] | None = None,
+    on_area: Callable[[int, int], None] | None = None,
+) -> tuple[AddedUp, pl.DataFrame, dict[str, Any]]:
+    """Estimate the lost demand of records area by area.
+
+    Args:
+        choices: the records, with a table of stations.
+        options: of `LostDemand`; `seed` and `interval` among them.
+        folder: that exists, for temporary files, which take about 60 bytes a session.
+        areas: how many at most. [as many as memory needs]
+        places: where to estimate.
+        on_read: called with the files read so far, and of all.
+        on_area: called with the areas done so far, and of all.
+
+    Returns:
+        Lost demand, the rows that were set aside, and what became of the rows.
+    """
+    _check(choices)
+    table = check_stations(choices.stations, choices.crs, station_mapping(choices))
+    regions, note = group_stations(_with_plugs(table.kept), choices.regions)
+    cell = cells_of_stations(table.kept, regions)
+    spilled = folder / "cells"
+    spilled.mkdir()
+    try:
+        partition, records = partition_records(
+            chosen_sources(choices),
+            spilled,
+            _reading(choices, set(table.kept["station_id"])),
+            table,
+            cell,
+            given=choices.stations,
+            join_minutes=choices.join_restarts,
+            progress=on_read,
+        )
+        outages, rejected = _outages(choices, records)
+        made = _areas(cell, partition, areas, places)
+        zone = choices.time_zone or records.time_zone
+        tasks = _tasks(choices, options, made, partition, records.stations, regions, outages, zone)
+        network = Network(
+            records.stations, regions, _areas_of_region(made, regions), tasks[0].period, zone, options["interval"], note
+        )
+        added = add_up(_estimated(tasks, places, on_area), network)
+    finally:
+        shutil.rmtree(spilled, ignore_errors=True)
+    return added, pl.concat([*rejected, *added.rejected]), _about(choices, records, added, outages, zone)
+
+
+def do_not_fit(files: Sequence[Path]) -> int:
+    """Rows of records that are Parquet files alone, if they are more than fit into memory; else 0."""
+    try:
+        paths = [path for file in files for path in expand_paths(file)]
+        if not paths or not all(is_parquet(path) for path in paths):
+            return 0
+        rows = sum(parquet_rows(path) for path in paths)
+    except (InputError, OSError, pl.exceptions.PolarsError):  # the reader says what is wrong
+        return 0
+    return rows if rows * BYTES_PER_SESSION > allowed_bytes() else 0
+
+
+def _check(choices: PanelChoices) -> None:
+    if choices.stations is None:
+        raise InputError("Areas are made of the positions of stations: give a table of stations with --stations.")
+    if choices.operator is not None or choices.share is not None:
+        raise InputError(
+            "A market share is that of a whole market, which areas are not: leave out --operator and --share, or "
+            "--by-area."
+        )
+    Booking(choices.booking)
+
+
+def _with_plugs(stations: pl.DataFrame) -> pl.DataFrame:
+    return stations.with_columns(pl.col("plugs").fill_null(1).cast(pl.Int32))
+
+
+def _reading(choices: PanelChoices, known: set[str]) -> Reading:
+    since, until = (
+        read_moment(f"--{name}", text, choices.time_zone)
+        for name, text in (("since", choices.since), ("until", choices.until))
+    )
+    now = dt.datetime.now(dt.UTC)
+    return Reading(choices.format, chosen_mapping(choices), choices.time_zone, known, now, since, until)
+
+
+def _outages(choices: PanelChoices, records: Records) -> tuple[pl.DataFrame, list[pl.DataFrame]]:
+    rejected = [records.rejected, records.rejected_stations]
+    if choices.outages is None:
+        return records.outages, rejected
+    checked = check_outages(choices.outages, records.stations["station_id"])
+    rejected.append(checked.rejected.select(pl.lit(str(choices.outages)).alias("file"), pl.all()))
+    return merge_outages(pl.concat([records.outages, checked.kept])), rejected
+
+
+def _areas(cell: Any, partition: Partition, areas: int | None, places: Places) -> list[Area]:
+    """Areas of which as many as there are workers fit into memory."""
+    rows, at_once = int(partition.rows.sum()), 1 if places.scheduler else places.workers or available_cores()
+    if areas is None:
+        each = min(MOST_ROWS, SAFE * allowed_bytes() / at_once / BYTES_PER_SESSION)
+        areas = max(1, int(np.ceil(rows / max(each, 1))))
+    made = join_cells(cell, partition.rows, areas)
+    if not made:
+        raise InputError("There is no session to make a panel of: see the rows that were set aside.")
+    largest = max(area.rows for area in made)
+    if not places.scheduler:
+        require_bytes(
+            min(at_once, len(made)) * largest * BYTES_PER_SESSION,
+            f"The largest area, with {largest:,} sessions,",
+            "ask for more areas with --by-area, or for fewer at a time with --workers",
+        )
+    return made
+
+
+def _areas_of_region(areas: Sequence[Area], regions: Regions) -> dict[str, int]:
+    names = regions.of_station["unique_id"]
+    return Counter(name for area in areas for name in names.gather(area.stations).unique().to_list())
+
+
+def _tasks(
+    choices: PanelChoices,
+    options: dict[str, Any],
+    areas: Sequence[Area],
+    partition: Partition,
+    stations: pl.DataFrame,
+    regions: Regions,
+    outages: pl.DataFrame,
+    zone: str,
+) -> list[AreaTask]:
+    period = period_of(partition.days)
+    return [
+        AreaTask(
+            area, partition, stations[area.stations], regions, outages, period, zone, choices.country,
+            choices.booking, options,
+        )
+        for area in areas
+    ]  # fmt: skip
+
+
+def _estimated(tasks: Sequence[AreaTask], places: Places, on_area: Callable[[int, int], None] | None) -> Estimates:
+    """Estimates in the order of the areas, whoever makes them, so that sums are the same on any number of workers."""
+    workers = min(places.workers or available_cores(), len(tasks))
+    made: Estimates
+    if places.scheduler:
+        made = _on_cluster(tasks, places.scheduler)
+    elif workers == 1:
+        made = (estimate_area(task) for task in tasks)
+    else:
+        made = _in_processes(tasks, workers)
+    with closing(made):
+        for done, estimate in enumerate(made, start=1):
+            yield estimate
+            if on_area is not None:
+                on_area(done, len(tasks))
+
+
+def _in_processes(tasks: Sequence[AreaTask], workers: int) -> Estimates:
+    from loky import ProcessPoolExecutor
+    from loky.process_executor import BrokenProcessPool
+
+    alone = {"POLARS_MAX_THREADS": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    pool = ProcessPoolExecutor(workers, initializer=end_with, initargs=(os.getpid(),), env=alone)
+    try:
+        waiting = [pool.submit(estimate_area, task) for task in tasks]
+        waiting.reverse()
+        while waiting:
+            yield waiting.pop().result()
+    except BrokenProcessPool:
+        raise InputError(
+            "A process that estimated an area was ended by the system, probably for lack of memory: ask for more "
+            "areas with --by-area, or for fewer at a time with --workers."
+        ) from None
+    finally:
+        pool.shutdown(wait=False, kill_workers=True)
+
+
+def _on_cluster(tasks: Sequence[AreaTask], scheduler: str) -> Estimates:
+    """Workers of a Dask cluster, which read the sessions from a disk that all of them see."""
+    client = connected(scheduler)
+    with client:
+        waiting = [client.submit(estimate_area, task, pure=False, retries=ATTEMPTS) for task in tasks]
+        waiting.reverse()
+        while waiting:
+            future = waiting.pop()
+            try:
+                yield future.result()
+            except OSError as error:
+                raise InputError(
+                    f"A worker of {scheduler} cannot read an area ({error}): put --out on a disk that all workers see."
+                ) from None
+            finally:
+                future.release()
+
+
+def _about(choices: PanelChoices, records: Records, added: AddedUp, outages: pl.DataFrame, zone: str) -> dict[str, Any]:
+    counts = records.counts | added.counts
+    counts["rows_set_aside"] = records.rejected.height + sum(part.height for part in added.rejected)
+    notes = [*count_notes({"ids_used_twice": 0} | counts, counts["rows_kept"]), *records.notes]
+    return about_records(choices, replace(records, counts=counts, notes=notes), outages, zone)

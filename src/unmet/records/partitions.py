@@ -1,0 +1,142 @@
+"""Records that do not fit into memory: read once, a file at a time, and put aside in cells of stations.
+
+All sessions of a station are in one cell, so that duplicates, restarts and cars on one plug are found within it. Large
+Parquet files are read in parts. What judges all sessions at once (rows years away from all others) uses counts by day,
+which are kept of all cells. Reading a cell back therefore gives the sessions that reading everything at once would,
+but for one thing: whether an id is of more cars than one driver can have is judged by the cells that are read together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from unmet.csv_files import LINE
+from unmet.records.cleaning import FILE, clean
+from unmet.records.one_file import Reading
+from unmet.records.outliers import days_of
+from unmet.records.sessions import Pile, Records, finished_sessions, read_into
+from unmet.records.sources import find_sources, in_parts
+from unmet.tables import Checked
+
+__all__ = ["PART_ROWS", "Partition", "partition_records"]
+
+PART_ROWS = 2_000_000  # of a Parquet file that are read at a time
+_CODE = "__station__"
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """Sessions on disk, by cell; small enough to be sent to another process that sees the same disk."""
+
+    folder: Path
+    rows: NDArray[np.int64]  # (cells,)
+    days: pl.DataFrame  # `day, rows` of all sessions
+    station_ids: pl.Series  # by the numbers that stand for them on disk
+    names: tuple[str, ...]  # of the sources
+    join_minutes: float
+
+    def read(self, cells: Sequence[int]) -> tuple[pl.DataFrame, pl.DataFrame, dict[str, int]]:
+        """Sessions of some cells, rows that are set aside only now, and counts; as `finished_sessions` gives them."""
+        parts = []
+        for cell in cells:
+            for path in sorted(self.folder.glob(f"cell-{cell:04d}-*.arrow")):
+                with pa.memory_map(str(path)) as file:
+                    parts.append(pl.DataFrame(pa.ipc.open_file(file).read_all()))
+        frames = [
+            part.with_columns(self.station_ids.gather(part[_CODE]).alias("station_id")).drop(_CODE) for part in parts
+        ]
+        if len({tuple(frame.columns) for frame in frames}) > 1:  # rows in the order of the files, whatever they hold
+            frames = [pl.concat(frames, how="diagonal").sort(FILE, LINE)]
+        return finished_sessions(clean(frames, self.days), list(self.names), self.join_minutes)
+
+
+def partition_records(
+    paths: Iterable[Any] | Any,
+    folder: Path,
+    reading: Reading,
+    stations: Checked,
+    cell_of_station: NDArray[np.int64],
+    *,
+    given: Any = None,
+    join_minutes: float,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[Partition, Records]:
+    """Read files of sessions and write them into cells; gives where they are, and all but the sessions.
+
+    Args:
+        paths: files, folders, patterns.
+        folder: that exists, to write to.
+        reading: how to read; its `known_stations` are those of the table.
+        stations: the table of stations.
+        cell_of_station: cell of each of its rows, from 0 on.
+        given: where the table came from, for sentences.
+        join_minutes: as in `read_sessions`.
+        progress: called with the number of parts read so far, and of all.
+    """
+    sources = in_parts(find_sources(paths), PART_ROWS)
+    with ExitStack() as stack:
+        pile = _SpillingPile(folder, stations.kept["station_id"], cell_of_station, stack)
+        read_into(pile, sources, reading, progress)
+    if not pile.days:
+        pile.days.append(pl.DataFrame(schema={"day": pl.Int64, "rows": pl.UInt32}))
+    days = pl.concat(pile.days).group_by("day").agg(pl.col("rows").cast(pl.Int64).sum()).sort("day")
+    partition = Partition(
+        folder, pile.rows, days, stations.kept["station_id"], tuple(source.name for source in sources), join_minutes
+    )
+    seen = stations.kept["station_id"].clear()
+    return partition, pile.settled(stations, given, seen, reading.time_zone)
+
+
+@dataclass(slots=True)
+class _Spill:
+    """Cells as they are written."""
+
+    folder: Path
+    stack: ExitStack
+    writers: dict[tuple[int, int], Any] = field(default_factory=dict)
+    layouts: list[pa.Schema] = field(default_factory=list)
+
+    def write(self, cell: int, table: pa.Table) -> None:
+        if table.schema not in self.layouts:
+            self.layouts.append(table.schema)
+        key = cell, self.layouts.index(table.schema)
+        if key not in self.writers:
+            path = self.folder / f"cell-{cell:04d}-{key[1]}.arrow"
+            self.writers[key] = self.stack.enter_context(pa.ipc.new_file(path, table.schema))
+        self.writers[key].write_table(table)
+
+
+class _SpillingPile(Pile):
+    """A pile whose sessions are on disk."""
+
+    def __init__(self, folder: Path, ids: pl.Series, cell: NDArray[np.int64], stack: ExitStack) -> None:
+        super().__init__()
+        self.ids, self.codes, self.cell = ids, pl.Series(np.arange(len(ids), dtype=np.uint32)), cell
+        self.rows = np.zeros(int(cell.max(initial=0)) + 1, np.int64)
+        self.days: list[pl.DataFrame] = []
+        self.spill = _Spill(folder, stack)
+
+    def keep(self, sessions: pl.DataFrame) -> None:
+        """Write typed sessions into the cells of their stations, in their order."""
+        if sessions.is_empty():
+            return
+        self.days.append(days_of(sessions["start"]))
+        code = sessions["station_id"].replace_strict(self.ids, self.codes, return_dtype=pl.UInt32)
+        cell = self.cell[code.to_numpy()]
+        order = np.argsort(cell.astype(np.int16), kind="stable")  # by radix
+        ordered = sessions.drop("station_id").with_columns(code.alias(_CODE))[order]
+        table = ordered.to_arrow(compat_level=pl.CompatLevel.oldest())
+        used, first = np.unique(cell[order], return_index=True)
+        sizes = np.diff(np.append(first, len(cell)))
+        for number, start, size in zip(used, first, sizes, strict=True):
+            self.spill.write(int(number), table.slice(int(start), int(size)))
+        self.rows[used] += sizes

@@ -1,0 +1,85 @@
+"""Lost demand that was estimated area by area, as a folder of tables and a page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from unmet.estimation.by_area import AddedUp
+from unmet.estimation.notes import FAR_OFF
+from unmet.estimation.selfcheck import MOST_EXCESS
+from unmet.runs import write_json
+from unmet.views.harmless import spreadsheet_safe
+from unmet.views.lost_report import MOST, plain_values
+from unmet.views.lost_tables import LostTables
+from unmet.views.report import report_page
+from unmet.views.stored import StoredLost, read_runs
+
+__all__ = ["write_area_recovery"]
+
+
+def write_area_recovery(
+    added: AddedUp, rejected: pl.DataFrame, records: dict[str, Any], options: dict[str, Any], folder: Path
+) -> tuple[LostTables, dict[str, Any]]:
+    """Write lost demand into a folder, with the tables that `unmet recover` writes and one of areas; gives it back.
+
+    Args:
+        added: lost demand of all areas.
+        rejected: rows of the records that were set aside.
+        records: what became of the rows that were read.
+        options: of the estimator.
+        folder: that exists.
+    """
+    tables = {
+        "stations": added.stations,
+        "sites": added.sites,
+        "weeks": added.weeks,
+        "regions": added.regions,
+        "sensitivity": added.sensitivity,
+        "areas": added.areas,
+    }
+    for name, table in tables.items():
+        table.write_parquet(folder / f"{name}.parquet")
+        spreadsheet_safe(table).write_csv(folder / f"{name}.csv")
+    added.hours.write_parquet(folder / "hours.parquet")
+    if not rejected.is_empty():
+        rejected.write_parquet(folder / "rejected.parquet")
+        spreadsheet_safe(rejected).write_csv(folder / "rejected.csv")
+    summary = plain_values(added.summary) | {
+        "seed": options["seed"],
+        "draws": options["draws"],
+        "energies": options["energies"],
+        "time_zone": records["time_zone"],
+        "given": {name: options[name] for name in ("waiting", "spill")},
+    }
+    shown = StoredLost(
+        summary, added.stations, added.sites, added.regions, added.weeks, added.sensitivity, folder=folder
+    )
+    summary |= _for_machines(shown) | {"records": {n: value for n, value in records.items() if n != "mapping"}}
+    write_json(folder / "summary.json", summary)
+    (folder / "recovery.html").write_text(report_page(read_runs([folder])), encoding="utf-8")
+    return shown, summary
+
+
+def _for_machines(shown: StoredLost) -> dict[str, Any]:
+    """What the summary has besides that of the estimator; see `LostReport.for_machines`."""
+    measures = [name for name in shown.sites.columns if name.startswith("lost_")]
+    worst = shown.ranked_sites().filter(pl.col("lost_kwh") > 0).head(MOST)
+    check, share = shown.summary["self_check"], shown.lost_share()
+    return {
+        "doubtful": check is not None and _excess(check) >= FAR_OFF,
+        "elsewhere_kwh": 0.0,
+        "lost_share": {end: round(value, 6) for end, value in zip(("mean", "low", "high"), share, strict=True)},
+        "most_lost": plain_values(worst.select("site_id", "name", "capacity", "full_share", *measures).to_dicts()),
+        "sensitivity": plain_values(shown.sensitivity.to_dicts()),
+    }
+
+
+def _excess(check: dict[str, float]) -> float:
+    """Distance of the self-check from 1 beyond chance, as a logarithm; see `SelfCheck.excess`."""
+    import math
+
+    spread = math.log(check["high"] / check["ratio"]) / 1.645
+    return min(math.sqrt(max(math.log(check["ratio"]) ** 2 - spread**2, 0.0)), MOST_EXCESS)
