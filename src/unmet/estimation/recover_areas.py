@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
+import multiprocessing
 import os
 import shutil
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -221,11 +224,9 @@ def _estimated(tasks: Sequence[AreaTask], places: Places, on_area: Callable[[int
 
 
 def _in_processes(tasks: Sequence[AreaTask], workers: int) -> Estimates:
-    from loky import ProcessPoolExecutor
-    from loky.process_executor import BrokenProcessPool
-
-    alone = {"POLARS_MAX_THREADS": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    pool = ProcessPoolExecutor(workers, initializer=end_with, initargs=(os.getpid(),), env=alone)
+    """Processes of this machine, which end with this one."""
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(workers, context, end_with, (os.getpid(),))
     try:
         waiting = [pool.submit(estimate_area, task) for task in tasks]
         waiting.reverse()
@@ -237,7 +238,7 @@ def _in_processes(tasks: Sequence[AreaTask], workers: int) -> Estimates:
             "areas with --by-area, or for fewer at a time with --workers."
         ) from None
     finally:
-        pool.shutdown(wait=False, kill_workers=True)
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _on_cluster(tasks: Sequence[AreaTask], scheduler: str) -> Estimates:
