@@ -167,6 +167,18 @@ def read_json(path: Path) -> Any:
         raise ValueError("it is nested too deeply") from None
 
 
+def _check_names(value: Any) -> None:
+    """Names of values are text: YAML also takes numbers, dates and nothing as names."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            if not isinstance(name, str):
+                raise ValueError(f"it has a name that is no text ({str(name)[:40]})")
+            _check_names(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            _check_names(inner)
+
+
 def parse_yaml(path: Path) -> Any:
     """The value of a small YAML file of plain values.
 
@@ -185,6 +197,8 @@ def parse_yaml(path: Path) -> Any:
                 raise ValueError("it is nested too deeply")
             if isinstance(event, yaml.AliasEvent):
                 raise ValueError("it uses anchors and references (& and *): write the values out")
-        return yaml.safe_load(text)
+        value = yaml.safe_load(text)
+        _check_names(value)
+        return value
     except (yaml.YAMLError, RecursionError, OverflowError, MemoryError) as error:
         raise ValueError(" ".join(str(error).split()) or type(error).__name__) from None

@@ -12,6 +12,7 @@ from polars.exceptions import PolarsError
 
 from unmet.csv_files import REJECTED, csv_header, csv_lines, csv_rows, open_file
 from unmet.errors import InputError
+from unmet.files import panics_as_errors
 from unmet.tables import Column, RowRule, Table, as_frame, check_table, parse_time
 
 __all__ = ["GPS_POINTS", "PointBatch", "point_batches", "source_name", "usable_points"]
@@ -110,10 +111,15 @@ def _parquet_batches(path: Path, rows: int, mapped: Mapping[str, str] | None) ->
         with pq.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20) as file:
             columns = file.schema_arrow.names
             names = {name: columns[i] for name, i in _wanted(columns, path, mapped).items()}
-            frames = (pl.DataFrame(batch) for batch in file.iter_batches(rows, columns=list(names.values())))
-            yield from _counted(frames, names)
+            batches = file.iter_batches(rows, columns=list(names.values()))
+            yield from _counted((_frame_of(batch) for batch in batches), names)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # damaged names of columns are the last
         raise InputError(f"Cannot read {path}: {error}. Check that the file is whole.") from None
+
+
+def _frame_of(batch: Any) -> pl.DataFrame:
+    with panics_as_errors():  # at names of columns that are no text
+        return pl.DataFrame(batch)
 
 
 def _counted(frames: Iterator[pl.DataFrame], names: dict[str, str]) -> Iterator[PointBatch]:

@@ -100,7 +100,7 @@ def area_regions(stations: pl.DataFrame, path: Path) -> Regions:
     return _regions(stations, pl.Series(name.tolist(), dtype=pl.String))
 
 
-_WRONG = (ValueError, KeyError, TypeError, AttributeError)  # of a document that is not as it should be
+_WRONG = (ValueError, LookupError, TypeError, AttributeError)  # of a document that is not as it should be
 OUTSIDE = "outside"
 UNPLACED = "unplaced"
 
@@ -109,8 +109,13 @@ def _area_name(feature: dict[str, Any], number: int) -> str:
     properties = feature.get("properties") or {}
     for key in ("name", "navn", "NAME", "Name", "id"):
         if properties.get(key) is not None:
-            return str(properties[key])
-    return str(feature.get("id", f"area{number}"))
+            return _text(properties[key])
+    return _text(feature.get("id", f"area{number}"))
+
+
+def _text(value: Any) -> str:
+    """A name without half characters, which JSON can hold and nothing else can."""
+    return str(value).encode("utf-8", errors="replace").decode()
 
 
 def _points(stations: pl.DataFrame) -> NDArray[np.float64]:

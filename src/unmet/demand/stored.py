@@ -216,6 +216,8 @@ def load_panel(folder: Path | str) -> Panel:
         about = read_json(path / ABOUT)
         zone, country, notes = about["time_zone"], about["country"], tuple(map(str, about["notes"]))
         operator, share = about["market"]["operator"], about["market"]["share"]
+        if not isinstance(zone, str) or not isinstance(country, str | None):
+            raise ValueError
         market = Market(operator, tuple(share) if isinstance(share, list) else share)
     except InputError:
         raise

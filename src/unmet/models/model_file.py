@@ -16,6 +16,7 @@ __all__ = ["check_model_file"]
 
 HOURS_A_WEEK = 168
 MOST_HOURS = 24 * 366  # that a model may look back or ahead
+MOST_KWH = 1e12  # of a region in an hour: beyond all that is generated
 
 
 def _finite(value: float) -> float:
@@ -87,7 +88,7 @@ class _Common(_Part):
 
 
 class _Encoding(_Part):
-    scale: list[Annotated[Number, Field(gt=0)]]
+    scale: list[Annotated[Number, Field(gt=0, le=MOST_KWH)]]
     marks_unknown: bool
     profile: list[list[Number]] = Field(min_length=HOURS_A_WEEK, max_length=HOURS_A_WEEK)
     extra_mean: list[Number]

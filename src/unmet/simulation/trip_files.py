@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from unmet.csv_files import LINE
 from unmet.errors import InputError
-from unmet.files import check_regular
+from unmet.files import check_regular, panics_as_errors
 from unmet.memory import allowed_bytes
 from unmet.simulation.simulate import BYTES_PER_TRIP
 from unmet.tables import UTC
@@ -111,12 +111,14 @@ class TripParts:
                     if missing := [name for name in COLUMNS if name not in file.schema_arrow.names]:
                         raise InputError(f"{path} has no column {', '.join(missing)}: trips need {', '.join(COLUMNS)}.")
                     for batch in file.iter_batches(self.sizes.batch_rows, columns=list(COLUMNS)):
-                        frame = _typed(pl.DataFrame(batch), path).with_columns(
+                        with panics_as_errors():  # at names of columns that are no text
+                            made = pl.DataFrame(batch)
+                        frame = _typed(made, path).with_columns(
                             pl.arange(line, line + batch.num_rows, dtype=pl.UInt32, eager=True).alias(LINE)
                         )
                         line += batch.num_rows
                         yield frame
-            except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # the last: damaged names
+            except (pa.ArrowException, pl.exceptions.PolarsError, OSError, UnicodeDecodeError) as error:
                 raise InputError(f"Cannot read {path} ({error}): check that the file is whole.") from None
 
     def vehicle_ids(self) -> pl.Series:
