@@ -29,7 +29,7 @@ from unmet.estimation.sums import Recovered, RegionDraws, estimate, region_hour_
 from unmet.estimation.tables import hour_table, region_table, week_table
 from unmet.records.formats.base import OUTAGES
 
-__all__ = ["AddedUp", "Network", "add_up"]
+__all__ = ["AddedUp", "WholeNetwork", "add_up"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -37,7 +37,7 @@ FEW_NOTES = 12  # of areas that are repeated for the whole
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
+class WholeNetwork:
     """What all areas have in common."""
 
     stations: pl.DataFrame
@@ -65,7 +65,7 @@ class AddedUp:
     counts: dict[str, int]
 
 
-def add_up(estimates: Iterable[AreaEstimate | None], network: Network) -> AddedUp:
+def add_up(estimates: Iterable[AreaEstimate | None], network: WholeNetwork) -> AddedUp:
     """Add areas up in the order in which they come, each region as soon as its last area is there."""
     sums = _Sums(network)
     for made in estimates:
@@ -80,7 +80,7 @@ def add_up(estimates: Iterable[AreaEstimate | None], network: Network) -> AddedU
 class _Sums:
     """What has been added up so far."""
 
-    network: Network
+    network: WholeNetwork
     order: Integers | None = None  # ranks of the first area's draws, which all others take
     areas: list[dict[str, Any]] = field(default_factory=list)
     stations: list[pl.DataFrame] = field(default_factory=list)

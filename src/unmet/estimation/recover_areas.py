@@ -30,7 +30,7 @@ from unmet.demand.from_records import (
 )
 from unmet.demand.regions import Regions, group_stations
 from unmet.errors import InputError
-from unmet.estimation.by_area import AddedUp, Network, add_up
+from unmet.estimation.by_area import AddedUp, WholeNetwork, add_up
 from unmet.estimation.one_area import AreaEstimate, AreaTask, estimate_area
 from unmet.files import parquet_rows
 from unmet.memory import allowed_bytes, require_bytes
@@ -108,7 +108,7 @@ def recover_by_area(
         made = _areas(cell, partition, areas, places)
         zone = choices.time_zone or records.time_zone
         tasks = _tasks(choices, options, made, partition, records.stations, regions, outages, zone)
-        network = Network(
+        network = WholeNetwork(
             records.stations, regions, _areas_of_region(made, regions), tasks[0].period, zone, options["interval"], note
         )
         added = add_up(_estimated(tasks, places, on_area), network)
