@@ -26,6 +26,8 @@ WIDE_CLASSES = {
     "HourlyHistory": "one array for each running state",
     "Forecaster": "annotations of fitted values",
     "Inspection": "the keys of a JSON summary",
+    "AreaEstimate": "the tables and draws that are sent from one process to another",
+    "_Sums": "one running sum for each table",
 }
 SHARED_NAMES: dict[str, str] = {}
 """Public classes and functions that two modules define, and why."""

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unmet.demand.areas import cells_of_stations, join_cells, period_of, regions_of
+from unmet.demand.areas import areas_of_cells, cells_of_stations, period_of, regions_of
 from unmet.demand.regions import kmeans_regions
 from unmet.errors import InputError
 
@@ -34,7 +34,7 @@ def test_every_station_is_in_one_area_and_neighbours_in_the_same(count, seed, mo
     assert all(cell[i] == cell[i - 1] for i in near)
     rows = np.random.default_rng(seed).integers(0, 50, cell.max() + 1)
     rows[0] += 1
-    made = join_cells(cell, rows, areas)
+    made = areas_of_cells(cell, rows, areas)
     assert 1 <= len(made) <= areas
     assert sorted(np.concatenate([area.stations for area in made])) == list(range(count))
     assert sum(area.rows for area in made) == rows.sum()
@@ -47,7 +47,7 @@ def test_areas_have_about_equally_many_sessions():
     table = stations(1000, 3)
     cell = cells_of_stations(table, kmeans_regions(table, 4), 100)
     rows = np.bincount(cell) * 10
-    sizes = [area.rows for area in join_cells(cell, rows, 5)]
+    sizes = [area.rows for area in areas_of_cells(cell, rows, 5)]
     assert max(sizes) < 1.3 * min(sizes)
 
 
@@ -56,7 +56,7 @@ def test_stations_of_an_area_are_near_each_other():
     table = stations(800, 5)
     cell = cells_of_stations(table, kmeans_regions(table, 2), 100)
     at = table.select("lat", "lon").to_numpy()
-    spread = [at[area.stations].std(axis=0).mean() for area in join_cells(cell, np.bincount(cell), 8)]
+    spread = [at[area.stations].std(axis=0).mean() for area in areas_of_cells(cell, np.bincount(cell), 8)]
     assert np.mean(spread) < 0.6 * at.std(axis=0).mean()
 
 
@@ -65,7 +65,7 @@ def test_stations_without_positions_have_areas_too():
     from unmet.demand.regions import group_stations
 
     cell = cells_of_stations(table, group_stations(table, "10")[0], 10)
-    assert sorted(np.concatenate([a.stations for a in join_cells(cell, np.bincount(cell), 4)])) == list(range(50))
+    assert sorted(np.concatenate([a.stations for a in areas_of_cells(cell, np.bincount(cell), 4)])) == list(range(50))
 
 
 def test_regions_of_an_area_are_those_of_the_network():
@@ -88,4 +88,4 @@ def test_the_period_leaves_out_days_that_are_years_away():
 
 def test_no_areas_make_no_sense():
     with pytest.raises(InputError, match="0 areas"):
-        join_cells(np.zeros(3, np.int64), np.ones(1, np.int64), 0)
+        areas_of_cells(np.zeros(3, np.int64), np.ones(1, np.int64), 0)

@@ -145,9 +145,7 @@ def recover(
     spill: SpillOption = "auto",
     energy: Energy = "auto",
     by_area: Annotated[
-        int | None,
-        typer.Option(min=1, help="Estimate in so many areas of nearby stations, each by itself; 1 is all at once, from "
-                     "disk. [as many as memory needs]"),
+        int | None, typer.Option(min=1, help="Areas of nearby stations to estimate in. [as many as memory needs]")
     ] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Areas at a time. [one a core]")] = None,
     scheduler: Annotated[

@@ -24,7 +24,7 @@ from unmet.errors import InputError
 from unmet.geo import EARTH_RADIUS_KM, unit_vectors
 from unmet.records.outliers import main_days
 
-__all__ = ["MOST_CELLS", "Area", "cells_of_stations", "join_cells", "period_of", "regions_of"]
+__all__ = ["MOST_CELLS", "Area", "areas_of_cells", "cells_of_stations", "period_of", "regions_of"]
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -66,7 +66,7 @@ def cells_of_stations(stations: pl.DataFrame, regions: Regions, most: int = MOST
     return place[group]
 
 
-def join_cells(cell_of_station: Integers, rows: Integers, areas: int) -> list[Area]:
+def areas_of_cells(cell_of_station: Integers, rows: Integers, areas: int) -> list[Area]:
     """Join cells that follow each other into at most so many areas of about equally many sessions."""
     if areas < 1:
         raise InputError(f"{areas} areas make no sense: ask for at least one.")

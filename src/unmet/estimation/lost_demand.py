@@ -74,6 +74,8 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
         ['site_id', 'name', 'lat', 'lon']
     """
 
+    _keep_regions = False  # all draws of region-hours, which areas add up
+
     def __init__(
         self,
         *,
@@ -149,7 +151,7 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
         common = draw_network(known, usual.shape[1], waits, spills, self.prior, matters, self.self_check_.excess, rng)
         variation = energy_variation(seen)
         given = Ingredients(panel, network, known, rows, usual, bursts, common, session_kwh, variation, self.seed)
-        self.recovered_: Recovered = self._sums(given)
+        self.recovered_: Recovered = sum_draws(given, self.interval, keep_regions=self._keep_regions)
         self.ingredients_ = given  # from which the draws of a site can be made again
         self.panel_, self.network_, self.rates_, self.rows_, self.bursts_ = panel, network, known, rows, bursts
         self.components_, self.tried_, self.restarts_ = components, tried, waited.restarts
@@ -244,9 +246,6 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
         shares = (self.waiting_, self.spill_, self.restarts_)
         lost, check = self._lost_by_site(), self.self_check_
         return estimate_notes(self.panel_, self.network_, self.rows_, lost, check, *shares, self.bursts_.shape)
-
-    def _sums(self, given: Ingredients) -> Recovered:
-        return sum_draws(given, self.interval)
 
     def _lost_by_site(self) -> Floats:
         """Posterior mean of the arrivals that each site lost."""

@@ -16,7 +16,7 @@ from unmet.demand.regions import Regions
 from unmet.estimation.lost_demand import LostDemand
 from unmet.estimation.selfcheck import SelfCheck
 from unmet.estimation.sensitivity import sensitivity_table
-from unmet.estimation.sums import Ingredients, Recovered, sum_draws
+from unmet.estimation.sums import Recovered
 from unmet.estimation.tables import site_table, station_table
 from unmet.records.partitions import Partition
 
@@ -64,8 +64,7 @@ class AreaEstimate:
 class _AreaLostDemand(LostDemand):
     """Lost demand that keeps all draws of region-hours: a region may be in several areas."""
 
-    def _sums(self, given: Ingredients) -> Recovered:
-        return sum_draws(given, self.interval, keep_regions=True)
+    _keep_regions = True
 
 
 def estimate_area(task: AreaTask) -> AreaEstimate | None:

@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 from unmet.clusters import connected
-from unmet.demand.areas import Area, cells_of_stations, join_cells, period_of
+from unmet.demand.areas import Area, areas_of_cells, cells_of_stations, period_of
 from unmet.demand.booking import Booking
 from unmet.demand.from_records import (
     PanelChoices,
@@ -35,10 +35,11 @@ from unmet.estimation.one_area import AreaEstimate, AreaTask, estimate_area
 from unmet.files import parquet_rows
 from unmet.memory import allowed_bytes, require_bytes
 from unmet.processes import end_with
+from unmet.records.counts import count_notes
 from unmet.records.one_file import Reading
 from unmet.records.outages import check_outages, merge_outages
 from unmet.records.partitions import Partition, partition_records
-from unmet.records.sessions import Records, count_notes
+from unmet.records.sessions import Records
 from unmet.records.sources import expand_paths, is_parquet
 from unmet.records.stations import check_stations
 from unmet.records.times import read_moment
@@ -168,7 +169,7 @@ def _areas(cell: Any, partition: Partition, areas: int | None, places: Places) -
     if areas is None:
         each = min(MOST_ROWS, SAFE * allowed_bytes() / at_once / BYTES_PER_SESSION)
         areas = max(1, int(np.ceil(rows / max(each, 1))))
-    made = join_cells(cell, partition.rows, areas)
+    made = areas_of_cells(cell, partition.rows, areas)
     if not made:
         raise InputError("There is no session to make a panel of: see the rows that were set aside.")
     largest = max(area.rows for area in made)

@@ -21,6 +21,7 @@ from unmet.frames import POLARS, Frame, frame_type_of, to_frame_type
 from unmet.records.batches import Batch, read_batches
 from unmet.records.cells import REASONS
 from unmet.records.cleaning import FILE, Cleaned, clean
+from unmet.records.counts import count_notes
 from unmet.records.crowded import crowded_note
 from unmet.records.evidence import Finding, in_short
 from unmet.records.formats.base import OUTAGES
@@ -34,7 +35,7 @@ from unmet.records.sources import RecordSource, find_sources
 from unmet.records.stations import KEPT_WITHOUT, check_stations
 from unmet.tables import UTC, Checked
 
-__all__ = ["SESSIONS", "Pile", "Records", "count_notes", "finished_sessions", "read_into", "read_sessions"]
+__all__ = ["SESSIONS", "Pile", "Records", "finished_sessions", "read_into", "read_sessions"]
 
 SESSIONS: dict[str, pl.DataType] = {
     "session_id": pl.String(),
@@ -49,7 +50,6 @@ SESSIONS: dict[str, pl.DataType] = {
     "user_id": pl.String(),
     "post_id": pl.String(),
 }
-FEW_SESSIONS = 100
 _REJECTED = {"file": pl.String, **REJECTED}
 
 
@@ -289,18 +289,6 @@ def finished_sessions(
     counts |= cleaned.counts
     counts["zero_energy"] = int((sessions["energy_kwh"] == 0).sum())
     return sessions, rejected, counts
-
-
-def count_notes(counts: dict[str, int], sessions: int) -> list[str]:
-    """What the counts of all sessions say."""
-    notes = []
-    if counts["ids_used_twice"]:
-        some = "1 session has" if counts["ids_used_twice"] == 1 else f"{counts['ids_used_twice']:,} sessions have"
-        notes.append(f"{some} the id of another at another station or start.")
-    if 0 < sessions < FEW_SESSIONS:
-        some = "is only 1 session" if sessions == 1 else f"are only {sessions} sessions"
-        notes.append(f"There {some}, too few for meaningful estimates.")
-    return notes
 
 
 def _told_once(notes: dict[str, list[str]]) -> list[str]:
