@@ -13,7 +13,7 @@ from typing import Any
 
 from unmet.claims import Claim, claimed, settle_beside
 from unmet.errors import InputError
-from unmet.finite import check_finite
+from unmet.finite import null_not_finite, plain_json
 from unmet.manifest import MANIFEST, foreign_paths, write_manifest
 
 __all__ = ["MANIFEST", "atomic_file", "available_cores", "cache_folder", "run_folder", "write_json"]
@@ -42,7 +42,7 @@ def run_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
         except OSError as error:
             raise _unwritable(path, error, "folder") from None
         yield claim.new
-        check_finite(claim.new)
+        null_not_finite(claim.new)
         write_manifest(claim.new)
         _flush(claim.new)
         _take_name(claim, overwrite=overwrite)
@@ -188,5 +188,5 @@ def available_cores() -> int:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write a value as readable JSON; it may hold no NaN and no infinity, which JSON does not have."""
-    path.write_text(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+    """Write a value as readable JSON; NaN and infinity, which JSON does not have, become null."""
+    path.write_text(json.dumps(plain_json(value), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

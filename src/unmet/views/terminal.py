@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Column, Table
 
 from unmet.errors import printable, shortened
+from unmet.finite import plain_json
 
 if TYPE_CHECKING:
     from unmet.models.seeds import SeedProgress
@@ -134,7 +135,7 @@ def study_progress(title: str) -> Iterator[Callable[[StudyProgress], None]]:
 def print_summary(title: str, summary: dict[str, Any], *, as_json: bool) -> None:
     """The summary of a command: a table for people, or one line of JSON."""
     if as_json:
-        print(printable(json.dumps(summary, ensure_ascii=False, allow_nan=False)))
+        print(printable(json.dumps(plain_json(summary), ensure_ascii=False)))
         return
     table = Table(title=title, title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0))
     for name, value in summary.items():
