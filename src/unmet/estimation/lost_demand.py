@@ -65,7 +65,7 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
         seed: the same seed gives the same draws.
         prior: what other towns say where the records are silent.
 
-    Example:
+    Examples:
         >>> lost = LostDemand(draws=50).fit(panel)  # of an unmet.Panel
         >>> lost_kwh = lost.summary()["lost_kwh"]
         >>> lost_kwh["low"] < lost_kwh["mean"] < lost_kwh["high"]

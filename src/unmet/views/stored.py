@@ -178,7 +178,7 @@ def open_runs(*folders: str | Path) -> StoredRuns:
     Returns:
         The runs, with `.plot()`; `.lost`, `.plan` and `.forecast` hold their tables.
 
-    Example:
+    Examples:
         >>> runs = open_runs(run)  # the folder of `unmet recover`
         >>> runs.lost.sites.columns[:2]
         ['site_id', 'name']
