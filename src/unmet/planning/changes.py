@@ -140,7 +140,7 @@ class World:
         return drivers.recorded | ~drivers.forced
 
     def _grown(self, site: int, drivers: Drivers) -> Drivers:
-        """Drivers and their copies, or fewer drivers for a factor below 1."""
+        """Drivers multiplied by a factor: with copies, or thinned if it is below 1."""
         factor = self.change.growth
         if factor == 1:
             return drivers
@@ -210,7 +210,7 @@ class World:
 
 
 def _going(leaving: tuple[tuple[int, float], ...], uniform: Floats, origin: int, target: int) -> Booleans:
-    """Which drivers of a site go to a target; the unit interval is divided among the targets, the rest stay."""
+    """Which drivers of a site go to a target; targets divide the unit interval, and the rest stay."""
     below = 0.0
     for where, probability in leaving:
         if where == target:

@@ -40,7 +40,7 @@ COSTS = Table(
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What plugs cost, and where how many fit."""
+    """Costs of plugs, and limits on their number."""
 
     plug_cost: float | None = None
     site_cost: float = 0.0
@@ -61,18 +61,18 @@ class Costs:
         return self.plug_cost * plugs + (self.site_cost if plugs else 0.0)
 
     def limits(self, site_id: str, power_kw: float | None) -> tuple[int | None, float | None]:
-        """Further plugs that fit, and kW to spare, as far as the table says."""
+        """Further plugs that fit, and spare kW, where the table gives them."""
         row = self._row(site_id, power_kw)
         return (None, None) if row is None else (row.get("most_plugs"), row.get("grid_kw"))
 
     def _row(self, site_id: str, power_kw: float | None) -> dict[str, Any] | None:
-        """The row of the table that says most about a site and a power."""
+        """The most specific row of the table for a site and a power."""
         keys = ((site_id, power_kw), (site_id, None), (None, power_kw), (None, None))
         return next((self.rows[key] for key in keys if key in self.rows), None)
 
 
 def given_costs(plug_cost: float | None, site_cost: float, table: Any, sites: pl.Series) -> Costs:
-    """Costs as they were given: two numbers, or a table, or the numbers where the table says nothing."""
+    """Costs from two numbers, a table, or both; the numbers then fill gaps of the table."""
     for name, value in (("A plug", plug_cost), ("A site", site_cost)):
         if value is not None and not (np.isfinite(value) and value >= 0):
             raise InputError(f"{name} that costs {value:g} makes no sense: give 0 or more.")
@@ -109,7 +109,7 @@ def read_costs(source: Any, sites: pl.Series) -> pl.DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class Money:
-    """What energy earns."""
+    """Earnings from energy."""
 
     price: float  # per kWh that is sold more, less what it costs to buy
     upkeep: float = 0.0  # per plug and year

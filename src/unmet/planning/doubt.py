@@ -1,4 +1,4 @@
-"""Doubt: gain against plugs with a band, its knee, and how the choice of sites depends on the estimate."""
+"""Uncertainty of a plan: gain against plugs, its knee, and how the choice of sites depends on the estimate."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _chains(menu: Menu, plugs: int) -> list[tuple[int, Floats]]:
 
 
 def sensitivity(world: World, menu: Menu, plugs: Integers, power: Floats, workers: int | None) -> pl.DataFrame:
-    """What the plan gains, and what the best plan with as many plugs would gain, under other assumptions.
+    """Gain of the plan, and of the best plan with as many plugs, under other assumptions.
 
     Columns: `assumption, gain_kwh, best_kwh, moved` (plugs that the best plan puts elsewhere).
     """
@@ -147,7 +147,7 @@ def _regret(options: Options, plugs: Integers, power: Floats) -> tuple[float, fl
 
 
 def _if_nobody_stays_away(world: World, menu: Menu, workers: int | None) -> Floats:
-    """Gains if as many came to a full site as usual: none of them is discouraged, and the pool is not used up."""
+    """Gains if arrivals did not fall while a site is full: no driver is discouraged, and the pool is not depleted."""
     truth = world.truth
     factor = 1 / np.clip(truth.hidden.response, 0.05, 1.0)
     hidden = truth.hidden.scaled(factor, np.random.default_rng([truth.seed, 21]))

@@ -191,7 +191,7 @@ class Truth:
 
 
 def _multiset_difference(whole: Integers, part: Integers) -> Integers:
-    """Numbers of a sorted array that are not in another one, as often as they are there more often."""
+    """Multiset difference of two sorted arrays of numbers."""
     kept, j = [], 0
     for value in whole:
         if j < len(part) and part[j] == value:

@@ -30,7 +30,7 @@ LEAVE_HOURS = 1 / 6  # until a driver has left a rapid charger
 
 @dataclass(frozen=True, slots=True)
 class GainCurve:
-    """What 0, 1, ... further plugs of a site serve per week; nothing more is served by more of them."""
+    """Energy and drivers that 0, 1, ... further plugs of a site serve per week; more plugs serve no more."""
 
     kwh: Floats  # (draws, plugs + 1)
     drivers: Floats  # (draws, plugs + 1)
@@ -53,7 +53,7 @@ class GainCurve:
 
 @dataclass(frozen=True, slots=True)
 class Supply:
-    """What a site serves and loses with its present plugs, per week, and what further plugs of some power gain."""
+    """Demand served and lost per week with the present plugs of a site, and the gain of further plugs by power."""
 
     served_kwh: Floats  # (draws,)
     served_drivers: Floats

@@ -84,7 +84,7 @@ def hidden_drivers(lost: LostDemand) -> Hidden:
 
 
 def _drawn_again(lost: LostDemand) -> Counts:
-    """The estimator's own draws of a large network, made again site by site, (rows, draws)."""
+    """The estimator's draws for a large network, recomputed site by site, (rows, draws)."""
     given = lost.ingredients_
     drivers = np.zeros((len(given.rows.site), given.common.draws), np.uint16)
 

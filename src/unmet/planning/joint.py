@@ -1,4 +1,4 @@
-"""Joint evaluation: a plan played at all sites it touches together, because gains are not additive.
+"""Joint evaluation: a plan simulated at all affected sites together, because gains are not additive.
 
 Some drivers who find a site full go to the nearest other one. Those who were served there are in its records; which
 ones they are is drawn, in each draw anew: an arrival at a site while its neighbour is full came from there with
@@ -76,7 +76,7 @@ class _Stream:
 
 
 def play_together(world: World, built: Built, candidates: Candidates | None = None) -> Joint:
-    """Play a plan and the present plugs, with the same drivers at all sites that the plan touches."""
+    """Simulate a plan and the present plugs, with the same drivers at all sites that the plan affects."""
     truth = world.truth
     near, share = _neighbours(truth)
     touched = _touched(world, built, near, candidates)
@@ -210,7 +210,7 @@ def _came_from(truth: Truth, source: int, site: int, at_ms: Integers, share: flo
 
 
 def _play(stream: _Stream, before: Integers, plugs: Integers) -> Booleans:
-    """Who is served, with so many plugs; those beyond the former number are new."""
+    """Which drivers are served by this many plugs; those beyond the former number are new."""
     return _serve(
         stream.first, stream.at_ms, stream.stay_ms, stream.stay_new_ms, stream.forced, stream.site, stream.other,
         before.astype(np.int64), plugs.astype(np.int64),

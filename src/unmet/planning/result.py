@@ -110,7 +110,7 @@ class Plan(Shown):
 
     @property
     def draws(self) -> int:
-        """Draws of the lost drivers that it rests on."""
+        """Number of draws of the lost drivers."""
         return len(self.energy.gain_draws)
 
     @property
