@@ -13,6 +13,7 @@ import pytest
 import torch
 from polars.testing import assert_frame_equal
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 from tests.models.panels import HOUR, MONDAY, OURS, PAPER, POSITIONS, capped, quick, small_job, small_panel
 from unmet.errors import InputError
@@ -56,7 +57,7 @@ def test_a_model_is_not_written_over_what_is_there(tmp_path):
     with pytest.raises(InputError, match="not empty"):
         forecaster.save(tmp_path / "model")
     forecaster.save(tmp_path / "model", overwrite=True)
-    with pytest.raises(InputError, match="call fit first"):
+    with pytest.raises(NotFittedError, match="call fit first"):
         quick().save(tmp_path / "other")
     assert not (tmp_path / "other").exists()
 
