@@ -15,9 +15,10 @@ from unmet.csv_files import LINE, REJECTED
 from unmet.records.durations import read_durations
 from unmet.records.evidence import Finding
 from unmet.records.mapping import Mapping
+from unmet.records.named_zones import UNNAMED, NamedZones
 from unmet.records.outliers import FAR_AWAY
 from unmet.records.time_cells import join_cells
-from unmet.records.times import read_times, to_utc
+from unmet.records.times import ParsedTimes, read_times, to_utc
 from unmet.records.units import MOST_KW, MOST_KWH, SMALL_KWH, choose_unit
 from unmet.records.zone_choice import choose_zone
 from unmet.zones import checked_zone
@@ -73,16 +74,17 @@ def type_cells(
     *,
     chosen: Collection[str] = (),
     period: tuple[dt.datetime | None, dt.datetime | None] = (None, None),
+    named: NamedZones = UNNAMED,
 ) -> Typed:
     """Check the rows of one file; `raw` has LINE and the columns that `mapping` names.
 
     Entries of the mapping that the user has `chosen` are binding; the others are suggestions. Sessions that start
-    outside the `period` are rejected.
+    outside the `period` are rejected. Columns whose names state a zone (`named`) are read in it.
     """
     checked_zone(mapping.time_zone)
     start_cells = join_cells(raw, _columns(mapping.start))
     end_cells = join_cells(raw, _columns(mapping.end) if mapping.duration is None else (mapping.duration,))
-    clocks = _read_clocks(raw, mapping, start_cells, end_cells, chosen)
+    clocks = _read_clocks(raw, mapping, (start_cells, end_cells), chosen, named)
     typed = _with_ids(raw, mapping, clocks)
     energy_cells = raw[mapping.energy_kwh]
     energy = _read_energy(energy_cells, typed, mapping, is_settled="energy_factor" in chosen)
@@ -182,8 +184,13 @@ class _Clocks:
 
 
 def _read_clocks(
-    raw: pl.DataFrame, mapping: Mapping, start_cells: pl.Series, end_cells: pl.Series, chosen: Collection[str]
+    raw: pl.DataFrame,
+    mapping: Mapping,
+    cells: tuple[pl.Series, pl.Series],
+    chosen: Collection[str],
+    named: NamedZones,
 ) -> _Clocks:
+    start_cells, end_cells = cells
     if mapping.duration is not None:
         end_cells = pl.Series([None], dtype=pl.String).new_from_index(0, raw.height)
     columns = [start_cells, end_cells]
@@ -195,29 +202,46 @@ def _read_clocks(
     end_zones = raw[mapping.end_zone] if mapping.end_zone is not None else zones
     zone, note = mapping.time_zone, None
     if zones is None:
-        zone, note = choose_zone(clocks[:2], mapping.time_zone, is_settled="time_zone" in chosen)
+        unnamed = [clock for clock, name in zip(clocks, (named.start, named.end), strict=False) if name is None]
+        zone, note = choose_zone(unnamed, mapping.time_zone, is_settled="time_zone" in chosen)
     notes += [note] if note else []
-    local = sum(len(clock.wall) - clock.wall.null_count() for clock in clocks[:2])
-    certain = sum(len(clock.utc) - clock.utc.null_count() for clock in clocks[:2])
-    if local:
-        if zones is None:
-            sentence = f"{{}} times are written without a zone and are read as {zone}."
-            readings.append(Finding(sentence, (local,), ("time_zone", zone)))
-        else:
-            readings.append(Finding(f"{{}} times are read in the zone that column {mapping.zone!r} gives.", (local,)))
-    if certain:
-        readings.append(Finding("{} times carry their own zone or offset.", (certain,)))
-    start = to_utc(clocks[0], zone, zones)
-    end = to_utc(clocks[1], zone, end_zones)
+    readings += _zone_findings(clocks, mapping, zone, named)
+    start = to_utc(clocks[0], named.start or zone, None if named.start else zones)
+    end_zone, end_zones = named.end or zone, None if named.end else end_zones
+    end = to_utc(clocks[1], end_zone, end_zones)
     if mapping.duration is not None:
         end = start + read_durations(raw[mapping.duration], mapping.duration_unit)
         readings.append(Finding("Ends are starts plus the durations in a column of their own."))
     before = (end < start).fill_null(value=False)
     if before.any():
-        later = to_utc(clocks[1], zone, end_zones, later=True)
+        later = to_utc(clocks[1], end_zone, end_zones, later=True)
         end = later.zip_with(before & (later >= start).fill_null(value=False), end)
-    charged = to_utc(clocks[2], zone, end_zones) if len(clocks) > 2 else None
+    charged_zone = named.charged or zone
+    charged = to_utc(clocks[2], charged_zone, None if named.charged else end_zones) if len(clocks) > 2 else None
     return _Clocks(start, end, charged, readings, notes, clocks[0].is_open)
+
+
+def _zone_findings(clocks: list[ParsedTimes], mapping: Mapping, zone: str, named: NamedZones) -> list[Finding]:
+    """In which zones starts and ends are read, and who says so."""
+    found: list[Finding] = []
+    walls = [len(clock.wall) - clock.wall.null_count() for clock in clocks[:2]]
+    own_ends = mapping.end if mapping.duration is None else ()
+    for name, columns, count in zip((named.start, named.end), (mapping.start, own_ends), walls, strict=True):
+        if name is not None and count:
+            shown = " and ".join(repr(column) for column in _columns(columns))
+            zone_said = "UTC" if name == "UTC" else f"UTC{name[:3]}:{name[3:]}"
+            entry = ("time_zone", "UTC") if named.all_utc else None
+            found.append(Finding(f"{{}} times in {shown} are read as {zone_said}, as its name says.", (count,), entry))
+    local = sum(count for count, name in zip(walls, (named.start, named.end), strict=True) if name is None)
+    if local and mapping.zone is None:
+        entry = None if named.start or named.end else ("time_zone", zone)
+        found.append(Finding(f"{{}} times are written without a zone and are read as {zone}.", (local,), entry))
+    elif local:
+        found.append(Finding(f"{{}} times are read in the zone that column {mapping.zone!r} gives.", (local,)))
+    certain = sum(len(clock.utc) - clock.utc.null_count() for clock in clocks[:2])
+    if certain:
+        found.append(Finding("{} times carry their own zone or offset.", (certain,)))
+    return found
 
 
 _UNITS = {"": 0.001, "k": 1.0, "m": 1000.0}  # kWh per unit, in cells that name their unit

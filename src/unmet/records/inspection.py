@@ -13,6 +13,7 @@ from unmet.errors import InputError
 from unmet.records.cells import REASONS
 from unmet.records.columns import suggested
 from unmet.records.mapping import Mapping
+from unmet.records.named_zones import NamedZones, named_zones
 from unmet.records.one_file import NO_ROWS, OneFile, Reading, final_mapping, look_at, read_one, with_zone
 from unmet.records.sources import RecordSource, find_sources
 from unmet.records.station_columns import guess_station_columns, known_columns, looks_like_stations, station_hints
@@ -141,7 +142,7 @@ def _inspect(source: RecordSource, reading: Reading, told: tuple[dict[str, str],
         return _inspect_stations(source, raw.sessions, told)
     if one is not None and not is_read:
         problem = one.problem or f"{source.name} {NO_ROWS}"
-    made = _to_start_from(mapping, raw.sessions, chosen, one)
+    made = _to_start_from(mapping, raw.sessions, chosen, one, named_zones(mapping, raw.mapping, reading.chosen))
     rows = raw.sessions.height + raw.rejected.height
     if one is None or one.sessions is None:
         empty = pl.DataFrame(schema=dict.fromkeys(SHOWN, pl.String))
@@ -169,7 +170,9 @@ def _example(cells: pl.Series) -> str:
     return str(known[0])[:60] if len(known) else ""
 
 
-def _to_start_from(mapping: Mapping, frame: pl.DataFrame, chosen: dict[str, Any], one: OneFile | None) -> str:
+def _to_start_from(
+    mapping: Mapping, frame: pl.DataFrame, chosen: dict[str, Any], one: OneFile | None, named: NamedZones
+) -> str:
     """A mapping file with the columns found, and the likeliest ones for the rest.
 
     Order of day and month, zone and unit are those inferred from the rows, if all agree. What a format only
@@ -196,6 +199,11 @@ def _to_start_from(mapping: Mapping, frame: pl.DataFrame, chosen: dict[str, Any]
     for entry, value in decided.items():
         if value != Mapping.model_fields[entry].default or mapping.model_dump()[entry] != value:
             values[entry] = value
+    if named.start or named.end:  # a time zone in the file would override the names of columns
+        if named.all_utc and mapping.time_zone != "UTC":
+            values["local_zone"] = mapping.time_zone
+        elif not named.all_utc:
+            values.pop("time_zone", None)
     return yaml.safe_dump(values, sort_keys=False, allow_unicode=True)
 
 

@@ -19,6 +19,7 @@ from unmet.records.formats.base import Raw
 from unmet.records.formats.files import read_head
 from unmet.records.formats.generic import energy_factor, guess_mapping, plain_name
 from unmet.records.mapping import Mapping, mapping_from
+from unmet.records.named_zones import NamedZones, named_zones
 from unmet.records.plug_ids import tell_plugs_apart
 from unmet.records.sources import RecordSource
 from unmet.records.station_columns import looks_like_stations
@@ -113,7 +114,8 @@ def read_one(looked: Looked, reading: Reading) -> OneFile:
         return _another_sheet(raw.sessions, str(error))
     if not counts["rows_in"]:
         return OneFile(used, None, raw.rejected, {}, raw.stations, raw.outages, notes=[*raw.notes, NO_ROWS])
-    notes = [*raw.notes, *_mapping_notes(raw.sessions, mapping, used, chosen)]
+    named = named_zones(mapping, raw.mapping, reading.chosen)
+    notes = [*raw.notes, *_mapping_notes(raw.sessions, mapping, used, chosen, named)]
     typed = type_cells(
         raw.sessions,
         mapping,
@@ -121,6 +123,7 @@ def read_one(looked: Looked, reading: Reading) -> OneFile:
         reading.known_stations,
         chosen=chosen,
         period=(reading.since, reading.until),
+        named=named,
     )
     kept, note = tell_plugs_apart(typed.kept, raw.sessions, _used(mapping), is_settled="plug_id" in chosen)
     if "vehicle_id" in kept.columns and not raw.are_arrivals:
@@ -191,12 +194,15 @@ def _used(mapping: Mapping) -> set[str]:
     return names
 
 
-def _mapping_notes(frame: pl.DataFrame, mapping: Mapping, used: str, chosen: dict[str, Any]) -> list[str]:
+def _mapping_notes(
+    frame: pl.DataFrame, mapping: Mapping, used: str, chosen: dict[str, Any], named: NamedZones
+) -> list[str]:
     """Sentences about how columns were interpreted."""
     notes = []
     if used == "generic" and mapping.energy_factor != 1:
         notes.append(f"energies in {mapping.energy_kwh!r} are multiplied by {mapping.energy_factor:g}.")
-    if used in _ZONELESS and "time_zone" not in chosen and mapping.zone is None and _are_naive(frame, mapping):
+    is_open = used in _ZONELESS and "time_zone" not in chosen and mapping.zone is None and _are_naive(frame, mapping)
+    if is_open and not (named.start and named.end):
         notes.append(
             "times without a zone are taken as UTC. If they are local, give --time-zone and the name of their zone, "
             "such as Europe/London or America/Denver."

@@ -13,6 +13,7 @@ from unmet.records.formats.base import Format, Head, Raw
 from unmet.records.formats.files import read_table
 from unmet.records.formats.json_text import Reject, flat_cells, read_members, rejected_frame, text_frame
 from unmet.records.mapping import Mapping
+from unmet.records.named_zones import zone_in_name
 
 __all__ = ["ALIASES", "GENERIC", "are_times_of_day", "energy_factor", "guess_mapping", "plain_name", "read_json_table"]
 
@@ -57,7 +58,7 @@ _TIMES = (
     "datetime|timestamp|time|date|zeitpunkt|zeitstempel|uhrzeit|zeit|datum|heure|data|ora|fecha|hora|tidspunkt|tid|tijd|"
     "dato"
 )
-_TIME_WORDS = re.compile(rf"(utc|gmt|local)?({_TIMES}|at)?({_TIMES})?(utc|gmt|local)?$")
+_TIME_WORDS = re.compile(rf"(utc|gmt|local)?({_TIMES}|at)?({_TIMES})?((utc|gmt)\d{{0,4}}|local|zulu|z)?$")
 _TIME_FIRST = re.compile(rf"^({_TIMES})(und|et|e|y)?({_TIMES})?")
 _TIME_OF = re.compile(rf"{_TIME_FIRST.pattern}(de|du|di|der|des|del|van)")
 _NUMBER_LAST = re.compile(r"(nummer|number|numero|num|nr|no)$")
@@ -108,6 +109,7 @@ def guess_mapping(frame: pl.DataFrame) -> Mapping:
         column = next((names[alias] for alias in aliases if alias in names), None)
         if column is not None:
             found[field] = column
+    found |= _both_in_utc(frame, found)
     for field in ("start", "end"):
         pair = _date_and_time(frame, field, found.get(field))
         if pair:
@@ -144,9 +146,22 @@ def _date_and_time(frame: pl.DataFrame, field: str, found: str | None) -> tuple[
         return None
     stem = _base(field, plain_name(found))
     alike = [column for column in frame.columns if _base(field, plain_name(column)) == stem]
+    of_one_zone = [column for column in alike if zone_in_name(column) == zone_in_name(found)]
+    alike = of_one_zone if any(are_times_of_day(frame[column]) for column in of_one_zone) else alike
     times = [column for column in alike if are_times_of_day(frame[column])]
     dates = [column for column in alike if column not in times]
     return (dates[0], times[0]) if dates and times else None
+
+
+def _both_in_utc(frame: pl.DataFrame, found: dict[str, Any]) -> dict[str, str]:
+    """Start and end in UTC where a file has them so, perhaps beside local ones."""
+    chosen = {}
+    for field in ("start", "end"):
+        stem = _base(field, plain_name(found[field])) if field in found else None
+        alike = [c for c in frame.columns if _base(field, plain_name(c)) == stem and zone_in_name(c) == "UTC"]
+        if alike:
+            chosen[field] = alike[0]
+    return chosen if len(chosen) == 2 else {}
 
 
 def _matches(head: Head) -> bool:
