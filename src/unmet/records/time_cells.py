@@ -1,4 +1,4 @@
-"""Cells of times: several columns joined into one, and dates that a spreadsheet rewrote."""
+"""Cells of times: several columns joined into one, and dates with the year first."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-__all__ = ["join_cells", "turned_back", "with_years_first"]
-
-TURNED_CELLS = 10  # by chance, so many dates are all in the first twelve days of months once in 10,000 files
-_SETTLED = r"^\s*(?:(?:1[3-9]|2\d|3[01])[/.\-]\d{1,2}|\d{1,2}[/.\-](?:1[3-9]|2\d|3[01]))[/.\-]\d{2,4}\b"
+__all__ = ["join_cells", "with_years_first"]
 
 _YEAR_DAY_MONTH = r"^\s*\d{4}[/.\-](?:1[3-9]|2\d|3[01])[/.\-](?:0?[1-9]|1[0-2])\b"
 _ONLY_YEAR_MONTH_DAY = r"^\s*\d{4}[/.\-]\d{1,2}[/.\-](?:1[3-9]|2\d|3[01])\b"
@@ -48,22 +45,6 @@ def _blank_to_null(cells: pl.Series) -> pl.Series:
         return cells
     blank = cells.str.strip_chars().str.len_bytes() == 0
     return cells.set(blank.fill_null(value=False), None) if blank.any() else cells
-
-
-def turned_back(wall: pl.Series, texts: pl.Series) -> pl.Series | None:
-    """Times [ms] whose day and month a spreadsheet swapped, swapped back; None if it did not.
-
-    It parsed dates in its own order although theirs was the other, and left the rest as text. So all
-    parsed dates lie within the first twelve days of months, and all texts have a part above 12.
-    """
-    times = wall.cast(pl.Datetime("ms"))
-    dates, settled = times.drop_nulls(), texts.drop_nulls().str.contains(_SETTLED)
-    if min(len(dates), len(settled)) < TURNED_CELLS or not (dates.dt.day() <= 12).all() or not settled.all():
-        return None
-    time = pl.col("time")
-    date = pl.datetime(time.dt.year(), time.dt.day(), time.dt.month(), time_unit="ms")
-    turned = times.to_frame("time").select((date + (time - time.dt.truncate("1d"))).alias("turned"))["turned"]
-    return turned.cast(pl.Int64)
 
 
 def with_years_first(columns: Sequence[pl.Series], unread: Sequence[pl.Series]) -> tuple[list[pl.Series], str | None]:

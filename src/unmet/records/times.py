@@ -18,7 +18,8 @@ import polars as pl
 from unmet.errors import InputError
 from unmet.records.day_order import find_day_orders
 from unmet.records.evidence import Finding
-from unmet.records.time_cells import turned_back, with_years_first
+from unmet.records.swapped_dates import swapped_back
+from unmet.records.time_cells import with_years_first
 from unmet.zones import checked_zone
 
 __all__ = ["ZONES", "ParsedTimes", "missing_times", "read_moment", "read_times", "to_utc"]
@@ -84,9 +85,14 @@ def read_times(
         texts if texts is not None else _no_texts(len(column))
         for column, (_, texts) in zip(columns, quick, strict=True)
     ]
-    if day_first is not None or all(texts is None for _, texts in quick):
-        return [_read_rest(clock, texts, day_first is not False) for clock, texts in quick], [], []
-    quick, turned = _turn_all_back(quick)
+    if all(texts is None for _, texts in quick):
+        return [clock for clock, _ in quick], [], []
+    swapped = swapped_back([clock.wall for clock, _ in quick], [texts for _, texts in quick])
+    quick = [(ParsedTimes(clock.utc, wall), texts) for (clock, texts), wall in zip(quick, swapped.walls, strict=True)]
+    findings = [swapped.finding] if swapped.finding else []
+    notes = [swapped.note] if swapped.note else []
+    if day_first is not None:
+        return [_read_rest(clock, texts, day_first) for clock, texts in quick], findings, notes
     found = find_day_orders(rest, suggested)
     clocks = []
     for (clock, texts), order in zip(quick, found.columns, strict=True):
@@ -94,22 +100,8 @@ def read_times(
         read = _read_rest(clock, _only(texts, ~months_first), day_first=True)
         read = _read_rest(read, _only(texts, months_first), day_first=False)
         clocks.append(ParsedTimes(read.utc, read.wall, found.open_rows))
-    notes = [note for note in (turned, found.note) if note]
-    return clocks, [found.evidence] if found.evidence else [], notes
-
-
-def _turn_all_back(
-    quick: list[tuple[ParsedTimes, pl.Series | None]],
-) -> tuple[list[tuple[ParsedTimes, pl.Series | None]], str | None]:
-    """Local times whose days and months a spreadsheet swapped, swapped back; and a sentence with their number."""
-    turned = [(clock, None if texts is None else turned_back(clock.wall, texts)) for clock, texts in quick]
-    count = sum(len(wall) - wall.null_count() for _, wall in turned if wall is not None)
-    walls = [
-        (clock if wall is None else ParsedTimes(clock.utc, wall), texts)
-        for (clock, texts), (_, wall) in zip(quick, turned, strict=True)
-    ]
-    note = f"{count:,} dates in which a spreadsheet had swapped day and month were swapped back." if count else None
-    return walls, note
+    notes += [found.note] if found.note else []
+    return clocks, [*([found.evidence] if found.evidence else []), *findings], notes
 
 
 def _no_texts(length: int) -> pl.Series:
@@ -218,7 +210,16 @@ def _read_quickly(cells: pl.Series) -> tuple[ParsedTimes, pl.Series | None]:
         return ParsedTimes(_epoch(number).set(wall.is_not_null(), None), wall), None
     if dtype != pl.String:
         return ParsedTimes(nothing, nothing), None
-    return _read_common(ParsedTimes(nothing, nothing), cells, _ISO)
+    clock, texts = _read_common(ParsedTimes(nothing, nothing), cells, _ISO)
+    if texts is None:
+        return clock, None
+    # The sample holds the first rows only; a spreadsheet may have rewritten dates in later ones.
+    years_first = _only(texts, texts.str.contains(r"^\s*\d{4}-\d\d-\d\d[T ]").fill_null(value=False))
+    if years_first is None:
+        return clock, texts
+    clock, _ = _read_common(clock, years_first, _ISO)
+    read = clock.utc.is_not_null() | clock.wall.is_not_null()
+    return clock, _only(texts, ~read)
 
 
 _ISO = (
@@ -227,6 +228,8 @@ _ISO = (
     "%Y-%m-%dT%H:%M:%S%.f%#z",
     "%Y-%m-%d %H:%M:%S%.f%#z",
     "%Y/%m/%d %H:%M:%S",
+    "%Y-%m-%d %H:%M",
+    "%Y-%m-%dT%H:%M",
 )
 
 

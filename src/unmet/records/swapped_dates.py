@@ -1,0 +1,109 @@
+"""Dates in which a spreadsheet swapped day and month, swapped back.
+
+A spreadsheet that expects months first turns the text 04/02/2024 (4 February) into the date 2 April, and leaves
+15/01/2024 as text. So all dates lie within the first twelve days of months, and all texts have a part above 12. A new
+export system can leave the same traces, so rows must agree: swapped back, dates lie in the period of the texts, ends
+follow starts, and rows stay in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from unmet.records.evidence import Finding
+
+__all__ = ["SwappedDates", "swapped_back"]
+
+DISTINCT_DAYS = 10  # so many days on either side are a pattern; by chance, all are on their side once in 10,000 files
+LEAST_ROWS = 3  # that speak for one reading; fewer may be slips
+EDGE_DAYS = 12  # texts have days above 12, so the period may extend this far at either end
+IN_ORDER = 0.5  # share of starts within two days of the one before: rows are in order of time
+MOST_DAYS = 31
+_PARTS = r"^\s*(\d{1,2})[/.\-](\d{1,2})[/.\-](\d{4}|\d{2})\b"
+_DAY = 86_400_000
+
+
+@dataclass(frozen=True, slots=True)
+class SwappedDates:
+    """Times after swapping back, and what the user should know."""
+
+    walls: list[pl.Series]  # Int64 [ms]
+    finding: Finding | None = None
+    note: str | None = None
+
+
+def swapped_back(walls: Sequence[pl.Series], texts: Sequence[pl.Series | None]) -> SwappedDates:
+    """Swap day and month of all dates back if a spreadsheet swapped them.
+
+    Args:
+        walls: local times of each column [ms], starts first, then ends; null where a cell is not a date.
+        texts: the other cells of each column.
+    """
+    as_they_are = SwappedDates(list(walls))
+    parsed = [_settled_days(column, len(wall)) for column, wall in zip(texts, walls, strict=True)]
+    dates = pl.concat([wall.drop_nulls() for wall in walls]).cast(pl.Datetime("ms"))
+    if any(days is None for days in parsed) or dates.is_empty() or not (dates.dt.day() <= 12).all():
+        return as_they_are
+    settled = [days for days in parsed if days is not None]
+    others = pl.concat([days.drop_nulls() for days in settled])
+    if others.is_empty():
+        return as_they_are
+    turned = [_turned(wall) for wall in walls]
+    rows = _rows_against(walls, settled, others) - _rows_against(turned, settled, others)
+    is_pattern = min(dates.dt.date().n_unique(), others.n_unique()) >= DISTINCT_DAYS
+    if rows <= -LEAST_ROWS:
+        return as_they_are
+    if rows >= LEAST_ROWS or is_pattern:
+        sentence = (
+            "{} dates in which a spreadsheet had swapped day and month are swapped back: none has a day above 12, and "
+            "all {} dates that stayed text have a part above 12."
+        )
+        note = f"{len(dates):,} dates in which a spreadsheet had swapped day and month were swapped back."
+        return SwappedDates(turned, Finding(sentence, (len(dates), len(others))), note)
+    note = (
+        f"{len(dates):,} dates are written otherwise than the others, and none has a day above 12: a spreadsheet may "
+        "have swapped day and month in them. Nothing in the rows tells, so they are read as they are. If it has, "
+        "export the file again with dates such as 2024-02-04."
+    )
+    return SwappedDates(list(walls), note=note)
+
+
+def _settled_days(texts: pl.Series | None, length: int) -> pl.Series | None:
+    """Days since 1970 of texts that are dates, each with a part above 12; None if one has none."""
+    if texts is None:
+        return pl.Series([None], dtype=pl.Int64).new_from_index(0, length)
+    first, second, year = (texts.str.extract(_PARTS, n).cast(pl.Int64, strict=False) for n in (1, 2, 3))
+    if not ((first > 12) | (second > 12)).drop_nulls().all():
+        return None
+    parts = pl.DataFrame({"a": first, "b": second, "y": year})
+    year_4 = pl.when(pl.col("y") < 100).then(pl.col("y") + 2000).otherwise("y")
+    text = pl.format(
+        "{}-{}-{}", year_4, pl.min_horizontal("a", "b").cast(pl.String), pl.max_horizontal("a", "b").cast(pl.String)
+    )
+    date = pl.when(pl.col("a").is_not_null()).then(text).str.strptime(pl.Date, "%Y-%m-%d", strict=False)
+    return parts.select(date.cast(pl.Int32).cast(pl.Int64).alias("day"))["day"]
+
+
+def _turned(wall: pl.Series) -> pl.Series:
+    time = pl.col("time")
+    date = pl.datetime(time.dt.year(), time.dt.day(), time.dt.month(), time_unit="ms")
+    times = wall.cast(pl.Datetime("ms")).to_frame("time")
+    return times.select((date + (time - time.dt.truncate("1d"))).cast(pl.Int64).alias(wall.name))[wall.name]
+
+
+def _rows_against(walls: Sequence[pl.Series], settled: list[pl.Series], others: pl.Series) -> int:
+    """Rows that contradict these times: outside the period of the texts, impossible stays, jumps between rows."""
+    days = [(wall // _DAY).fill_null(text) for wall, text in zip(walls, settled, strict=True)]
+    first, last = others.to_frame("d").select(pl.col("d").min().alias("a"), pl.col("d").max().alias("b")).row(0)
+    outside = sum(
+        int((~(wall // _DAY).is_between(first - EDGE_DAYS, last + EDGE_DAYS)).drop_nulls().sum()) for wall in walls
+    )
+    stays = (days[1] - days[0]).drop_nulls() if len(days) > 1 else pl.Series([], dtype=pl.Int64)
+    impossible = int((~stays.is_between(0, MOST_DAYS)).sum())
+    known = settled[0].drop_nulls().diff().drop_nulls().abs()
+    if int((known <= 2).sum()) <= IN_ORDER * len(known):  # rows are in no order
+        return outside + impossible
+    return outside + impossible + int((days[0].drop_nulls().diff().drop_nulls().abs() > 2).sum())
