@@ -14,6 +14,7 @@ import polars as pl
 from unmet.csv_files import LINE, REJECTED
 from unmet.records.durations import read_durations
 from unmet.records.evidence import Finding
+from unmet.records.grouped_digits import without_grouping_points
 from unmet.records.mapping import Mapping
 from unmet.records.named_zones import UNNAMED, NamedZones
 from unmet.records.outliers import FAR_AWAY
@@ -134,19 +135,20 @@ class _Energies:
 
 
 def _read_energy(cells: pl.Series, typed: pl.DataFrame, mapping: Mapping, *, is_settled: bool) -> _Energies:
+    hours = (typed["end"] - typed["start"]) / _HOUR
+    cells, grouped = without_grouping_points(cells, hours, mapping.energy_factor)
     numbers, are_kwh, note = _read_numbers(cells)
     chargers = [typed["station_id"]]
     if "plug_id" in typed.columns:
         chargers.append(
             typed.select(pl.concat_str("station_id", "plug_id", separator="/", ignore_nulls=True))["station_id"]
         )
-    hours = (typed["end"] - typed["start"]) / _HOUR
     unit = choose_unit(
         numbers.set(are_kwh, None), hours, mapping.energy_factor, is_settled=is_settled, chargers=chargers
     )
     is_plain = isinstance(unit.factor, float) and unit.factor == 1
     kwh = numbers if is_plain else numbers.zip_with(are_kwh, numbers * unit.factor)
-    return _Energies(kwh, unit.reading, [sentence for sentence in (note, unit.note) if sentence])
+    return _Energies(kwh, unit.reading, [sentence for sentence in (grouped, note, unit.note) if sentence])
 
 
 def _columns(names: str | tuple[str, ...]) -> tuple[str, ...]:

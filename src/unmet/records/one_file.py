@@ -115,7 +115,6 @@ def read_one(looked: Looked, reading: Reading) -> OneFile:
     if not counts["rows_in"]:
         return OneFile(used, None, raw.rejected, {}, raw.stations, raw.outages, notes=[*raw.notes, NO_ROWS])
     named = named_zones(mapping, raw.mapping, reading.chosen)
-    notes = [*raw.notes, *_mapping_notes(raw.sessions, mapping, used, chosen, named)]
     typed = type_cells(
         raw.sessions,
         mapping,
@@ -125,6 +124,9 @@ def read_one(looked: Looked, reading: Reading) -> OneFile:
         period=(reading.since, reading.until),
         named=named,
     )
+    is_scaled = used == "generic" and mapping.energy_factor != 1
+    notes = [*raw.notes, *(_unit_notes(mapping, typed.readings) if is_scaled else ())]
+    notes += _mapping_notes(raw.sessions, mapping, used, chosen, named)
     kept, note = tell_plugs_apart(typed.kept, raw.sessions, _used(mapping), is_settled="plug_id" in chosen)
     if "vehicle_id" in kept.columns and not raw.are_arrivals:
         known = [column for column in ("user_id", "vehicle_id") if column in kept.columns]
@@ -194,13 +196,18 @@ def _used(mapping: Mapping) -> set[str]:
     return names
 
 
+def _unit_notes(mapping: Mapping, readings: list[Finding]) -> list[str]:
+    """A sentence about the unit in the name of the energies' column, where it is the one that was used."""
+    is_used = any(finding.entry == ("energy_factor", mapping.energy_factor) for finding in readings)
+    factor = f"{mapping.energy_factor:g}"
+    return [f"energies in {mapping.energy_kwh!r} are multiplied by {factor}."] if is_used else []
+
+
 def _mapping_notes(
     frame: pl.DataFrame, mapping: Mapping, used: str, chosen: dict[str, Any], named: NamedZones
 ) -> list[str]:
     """Sentences about how columns were interpreted."""
     notes = []
-    if used == "generic" and mapping.energy_factor != 1:
-        notes.append(f"energies in {mapping.energy_kwh!r} are multiplied by {mapping.energy_factor:g}.")
     is_open = used in _ZONELESS and "time_zone" not in chosen and mapping.zone is None and _are_naive(frame, mapping)
     if is_open and not (named.start and named.end):
         notes.append(

@@ -1,0 +1,51 @@
+"""Points that group the digits of energies: 7.937 stands for 7,937 Wh, as 377 stands for 377 Wh."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from unmet.records.mixed_units import WATT_HOURS, are_impossible
+
+__all__ = ["without_grouping_points"]
+
+LEAST_CELLS = 30  # of numbers without their last zeros, one in ten has fewer than three decimals: 0.9**30 is 4 %
+_GROUPED = r"^\s*[1-9]\d{0,2}(?:\.\d{3})+(?:,\d+)?\s*(?:[Ww][Hh])?\s*$"
+_CERTAIN = r"\.\d{3}(?:[.,]|\s*[Ww][Hh])"
+_BELOW_1000 = r"^\s*\d{1,3}(?:,\d+)?\s*(?:[Ww][Hh])?\s*$"
+
+
+def without_grouping_points(cells: pl.Series, hours: pl.Series, suggested: float) -> tuple[pl.Series, str | None]:
+    """Energies without points that group digits, and a sentence; the same cells if points are decimal marks.
+
+    All points must be followed by groups of three digits, and all numbers without a point be below 1000. Then a point
+    groups digits if a cell has several points or a comma after one, or the column is in Wh; else if there are whole
+    numbers without a point, unless they can be numbers of kWh that lost three zeros after the point.
+
+    Args:
+        cells: energies as written.
+        hours: time plugged in, null where unknown.
+        suggested: kWh of one unit by the column's name or the format: 1, 0.001 for Wh.
+    """
+    if cells.dtype != pl.String:
+        return cells, None
+    given = cells.drop_nulls()
+    pointed = given.filter(given.str.contains(".", literal=True))
+    if pointed.is_empty() or not pointed.str.contains(_GROUPED).all():
+        return cells, None
+    plain = given.filter(~given.str.contains(".", literal=True) & given.str.contains(r"\d"))
+    if not plain.str.contains(_BELOW_1000).all():
+        return cells, None
+    if not pointed.str.contains(_CERTAIN).any() and suggested != WATT_HOURS and not _whole(cells, hours, len(pointed)):
+        return cells, None
+    note = f"the points in {len(pointed):,} energies group digits: {pointed[0].strip()} is not a fraction."
+    return cells.str.replace_all(".", "", literal=True), note
+
+
+def _whole(cells: pl.Series, hours: pl.Series, pointed: int) -> bool:
+    """Whether numbers without a point are whole ones of Wh rather than of kWh."""
+    whole = cells.str.extract(r"^\s*(\d+)\s*$").cast(pl.Float64)
+    telling = (whole > 0).fill_null(value=False)
+    if not telling.any():
+        return False
+    time = hours.filter(telling).fill_null(float("inf")).to_numpy()
+    return pointed >= LEAST_CELLS or bool(are_impossible(whole.filter(telling).to_numpy(), time).mean() >= 0.5)
