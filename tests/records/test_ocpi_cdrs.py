@@ -58,6 +58,31 @@ def test_a_cdr_is_a_session_at_a_station(tmp_path: Path):
     assert raw.stations.rows() == [("LOC1", 51.047599, 3.729944, "BE*BEC", "Gent Zuid")]
 
 
+def as_2_1_1(cdr: dict[str, Any]) -> dict[str, Any]:
+    """A CDR as OCPI 2.1.1 writes it: its location holds the EVSE, which holds the connector."""
+    place = dict(cdr["cdr_location"])
+    evse = {"uid": place.pop("evse_uid"), "evse_id": place.pop("evse_id"), "connectors": [{"id": "1"}]}
+    gone = {"cdr_location", "cdr_token", "end_date_time", "country_code", "party_id"}
+    return {name: value for name, value in cdr.items() if name not in gone} | {
+        "stop_date_time": cdr["end_date_time"],
+        "auth_id": cdr["cdr_token"]["uid"],
+        "location": place | {"evses": [evse]},
+    }
+
+
+def test_a_cdr_of_2_1_1_is_read_like_one_of_2_2_1(tmp_path: Path):
+    old, new = cdrs(tmp_path, [as_2_1_1(CDR)]), cdrs(tmp_path, [CDR], "new.json")
+    assert OCPI_CDRS.matches(head_of(tmp_path / "page.json", page([as_2_1_1(CDR)])))
+    for name in ("session_id", "station_id", "plug_id", "start", "end", "energy_kwh", "vehicle_id"):
+        column = getattr(old.mapping, name)
+        assert rows(old)[column].to_list() == rows(new)[column].to_list()
+    assert old.stations is not None
+    assert old.stations.rows() == [("LOC1", 51.047599, 3.729944, None, "Gent Zuid")]
+    several = as_2_1_1(CDR)
+    several["location"]["evses"] *= 2  # which of them is not said
+    assert rows(cdrs(tmp_path, [several]))[old.mapping.plug_id].to_list() == [None]
+
+
 @pytest.mark.parametrize(
     ("content", "name"),
     [

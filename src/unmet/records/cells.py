@@ -18,6 +18,7 @@ from unmet.records.grouped_digits import without_grouping_points
 from unmet.records.mapping import Mapping
 from unmet.records.named_zones import UNNAMED, NamedZones
 from unmet.records.outliers import FAR_AWAY
+from unmet.records.station_ids import as_the_table_spells
 from unmet.records.time_cells import join_cells
 from unmet.records.times import ParsedTimes, read_times, to_utc
 from unmet.records.units import MOST_KW, MOST_KWH, SMALL_KWH, choose_unit
@@ -87,10 +88,17 @@ def type_cells(
     end_cells = join_cells(raw, _columns(mapping.end) if mapping.duration is None else (mapping.duration,))
     clocks = _read_clocks(raw, mapping, (start_cells, end_cells), chosen, named)
     typed = _with_ids(raw, mapping, clocks)
+    respelled = None
+    if known_stations is not None:
+        ids, respelled = as_the_table_spells(typed["station_id"], known_stations)
+        typed = typed.with_columns(ids.alias("station_id"))
     energy_cells = raw[mapping.energy_kwh]
     energy = _read_energy(energy_cells, typed, mapping, is_settled="energy_factor" in chosen)
     typed = typed.with_columns(energy.kwh.alias("energy_kwh"))
-    readings, notes = [*clocks.readings, energy.reading], [*clocks.notes, *energy.notes]
+    readings, notes = (
+        [*clocks.readings, energy.reading],
+        [*clocks.notes, *energy.notes, *([respelled] if respelled else [])],
+    )
     energy_given = _text(energy_cells) if energy_cells.dtype == pl.String else energy_cells
     cells = {"start": start_cells, "end": end_cells, "energy_kwh": energy_given}
     given = pl.DataFrame({name: column.is_not_null() for name, column in cells.items()})

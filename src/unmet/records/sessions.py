@@ -32,6 +32,7 @@ from unmet.records.outliers import clock_notes
 from unmet.records.positions_check import mend_positions
 from unmet.records.restarts import JOIN_MINUTES, join_restarts
 from unmet.records.sources import RecordSource, find_sources
+from unmet.records.station_ids import alike_note
 from unmet.records.stations import KEPT_WITHOUT, check_stations
 from unmet.tables import UTC, Checked
 
@@ -249,6 +250,8 @@ class Pile:
             notes += table.notes
         else:
             stations, odd = _all_stations(self.stations, seen)
+            alike = alike_note(stations["station_id"])
+            notes += [alike] if alike else []
         odd = pl.concat([*self.odd_stations, odd])
         is_kept = odd["reason"].str.ends_with(KEPT_WITHOUT)
         counts["stations"], counts["stations_set_aside"] = stations.height, int((~is_kept).sum())

@@ -76,7 +76,8 @@ class _Cdr(JsonMember):
 
 def _matches(head: Head) -> bool:
     empty_page = re.search(r'^\s*(\[\s*\]|\{[^\[]*"data"\s*:\s*\[\s*\])', head.text)
-    return head.kind == "json" and ('"cdr_location"' in head.text or bool(empty_page))
+    is_old = all(f'"{name}"' in head.text for name in ("stop_date_time", "auth_id", "location"))
+    return head.kind == "json" and ('"cdr_location"' in head.text or is_old or bool(empty_page))
 
 
 def _read(head: Head) -> Raw:
@@ -92,7 +93,8 @@ def _read(head: Head) -> Raw:
 
 
 def _rows(path: Path, rejects: list[Reject]) -> Iterator[tuple[int, dict[str, str | None]]]:
-    for number, member in ocpi_members(path, []):
+    for number, given in ocpi_members(path, []):
+        member = _as_2_2(given)
         try:
             cdr = _Cdr.model_validate(member)
         except ValidationError as error:
@@ -104,6 +106,19 @@ def _rows(path: Path, rejects: list[Reject]) -> Iterator[tuple[int, dict[str, st
             continue
         made = {"operator": operator_code(cdr.country_code, cdr.party_id), "charged": _charged(member)}
         yield number, flat_cells(member) | made
+
+
+def _as_2_2(cdr: dict[str, Any]) -> dict[str, Any]:
+    """A CDR of OCPI 2.1.1 with the names of 2.2.1; its location lists the one EVSE of the session."""
+    place = cdr.get("location")
+    if "cdr_location" in cdr or not isinstance(place, dict):
+        return cdr
+    evses = place.get("evses")
+    evse = evses[0] if isinstance(evses, list) and len(evses) == 1 and isinstance(evses[0], dict) else {}
+    uid = next((evse[name] for name in ("uid", "evse_id") if isinstance(evse.get(name), str)), None)
+    new = {"cdr_location": place | {"evse_uid": uid}, "cdr_token": {"uid": cdr.get("auth_id")}}
+    others = {name: value for name, value in cdr.items() if name not in {"location", "stop_date_time", "auth_id"}}
+    return others | new | {"end_date_time": cdr.get("stop_date_time", cdr.get("end_date_time"))}
 
 
 def _charged(cdr: dict[str, Any]) -> str | None:
@@ -181,4 +196,4 @@ def _stations(sessions: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-OCPI_CDRS = Format("ocpi-cdrs", "OCPI 2.2.1 or 2.3.0 CDRs", _matches, _read)
+OCPI_CDRS = Format("ocpi-cdrs", "OCPI 2.1.1, 2.2.1 or 2.3.0 CDRs", _matches, _read)
