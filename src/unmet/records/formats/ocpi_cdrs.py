@@ -108,11 +108,11 @@ def _rows(path: Path, rejects: list[Reject]) -> Iterator[tuple[int, dict[str, st
         yield number, flat_cells(member) | made
 
 
-def _as_2_2(cdr: dict[str, Any]) -> dict[str, Any]:
+def _as_2_2(cdr: Any) -> Any:
     """A CDR of OCPI 2.1.1 with the names of 2.2.1; its location lists the one EVSE of the session."""
-    place = cdr.get("location")
-    if "cdr_location" in cdr or not isinstance(place, dict):
-        return cdr
+    place = cdr.get("location") if isinstance(cdr, dict) else None
+    if not isinstance(place, dict) or "cdr_location" in cdr:
+        return cdr  # validation says what is missing
     evses = place.get("evses")
     evse = evses[0] if isinstance(evses, list) and len(evses) == 1 and isinstance(evses[0], dict) else {}
     uid = next((evse[name] for name in ("uid", "evse_id") if isinstance(evse.get(name), str)), None)
