@@ -17,6 +17,8 @@ TOWNS = {
     "EPSG:27700": (56.46, -2.97),
     "EPSG:2154": (48.86, 2.35),
     "EPSG:25832": (55.68, 12.57),
+    "EPSG:31467": (48.78, 9.18),
+    "EPSG:31468": (48.14, 11.58),
 }
 
 
@@ -33,6 +35,7 @@ def town(lat: float, lon: float, stations: int = 30) -> pl.DataFrame:
 
 GRIDS = [
     *((crs, names) for crs in TOWNS for names in (("X", "Y"), ("Easting", "Northing"))),
+    *((crs, ("Rechtswert", "Hochwert")) for crs in ("EPSG:25832", "EPSG:31467", "EPSG:31468")),
     *((crs, ("Y", "X")) for crs in ("EPSG:2056", "EPSG:21781")),  # only Swiss maps call the easting Y
 ]
 

@@ -108,6 +108,18 @@ def test_columns_in_other_languages(header):
     assert "plugs=" in note
 
 
+@pytest.mark.parametrize("header", ["Charger ID", "Ladestation", "Ladesäule", "Charging Station ID"])
+def test_usual_names_of_ids_need_no_mapping(header):
+    table = pl.DataFrame({header: ["A", "B"], "Rechtswert": ["9,1", "9,2"], "Hochwert": ["45,1", "45,2"]})
+    checked = check_stations(table)
+    assert checked.kept.select("station_id", "lat", "lon").rows() == [("A", 45.1, 9.1), ("B", 45.2, 9.2)]
+
+
+def test_an_id_comes_before_a_column_that_may_name_a_type():
+    table = pl.DataFrame({"Charger": ["AC", "DC"], "ID": ["A", "B"]})
+    assert check_stations(table).kept["station_id"].to_list() == ["A", "B"]
+
+
 def test_a_value_that_cannot_be_used_does_not_cost_the_station(tmp_path):
     (tmp_path / "s.csv").write_text("station_id,start,end,energy_kwh\nA,2024-01-01T08:00Z,2024-01-01T09:00Z,5\n")
     (tmp_path / "t.csv").write_text("station_id,power_kw\nA,fast\n,22\n")

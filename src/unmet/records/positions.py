@@ -32,7 +32,7 @@ X_NAMES: tuple[str, ...] = (
     "point_x",
     "e",
 )
-X_NAMES += ("längengrad", "laengengrad", "longitudine", "longitud")
+X_NAMES += ("längengrad", "laengengrad", "rechtswert", "ostwert", "longitudine", "longitud")
 Y_NAMES: tuple[str, ...] = (
     "lat",
     "latitude",
@@ -45,7 +45,7 @@ Y_NAMES: tuple[str, ...] = (
     "point_y",
     "n",
 )
-Y_NAMES += ("breitengrad", "latitudine", "latitud")
+Y_NAMES += ("breitengrad", "hochwert", "nordwert", "latitudine", "latitud")
 
 
 FAR_KM = 300.0  # farther than one operator's town or region
@@ -72,6 +72,10 @@ _GRIDS = (
     _Grid("EPSG:3067", "Finnish TM35FIN", (50_000, 760_000), (6_600_000, 7_800_000)),
     _Grid("EPSG:25832", "UTM zone 32N", (280_000, 930_000), (5_200_000, 6_500_000)),
     _Grid("EPSG:25833", "UTM zone 33N", (80_000, 610_000), (5_200_000, 6_200_000)),
+    *(
+        _Grid(f"EPSG:{31464 + zone}", f"Gauss-Krüger zone {zone}", (at - 200_000, at + 200_000), (5_200_000, 6_150_000))
+        for zone, at in ((2, 2_500_000), (3, 3_500_000), (4, 4_500_000), (5, 5_500_000))
+    ),
     _MERCATOR,
 )
 

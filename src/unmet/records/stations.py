@@ -26,15 +26,26 @@ _IDS = (
         "charging_station_id",
         "chargingstationid",
         "charger_id",
+        "charger id",
+        "chargerid",
+        "charging station id",
+        "ladestation id",
+        "ladestations-id",
+        "ladesäulen-id",
         "osm_id",
         "location_id",
         "id",
         "id borne",
+        "charger",  # may hold a type or a name, so an id comes first
+        "charging station",
+        "ladestation",
+        "ladesäule",
+        "ladesaeule",
         "address",
     ),
 )
-_LAT = ("breitengrad", "latitudine", "latitud")
-_LON = ("längengrad", "laengengrad", "longitudine", "longitud")
+_LAT = ("breitengrad", "hochwert", "latitudine", "latitud")
+_LON = ("längengrad", "laengengrad", "rechtswert", "longitudine", "longitud")
 _PLUGS = ("plug count", "capacity", "connectors", "ports", "port_count", "outlets", "sockets", "evses", "num_plugs")
 
 STATIONS = Table(
