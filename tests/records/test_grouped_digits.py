@@ -50,6 +50,13 @@ def test_decimals_stay_decimals(texts):
     assert note is None
 
 
+@pytest.mark.parametrize(("whole", "is_grouped"), [("12", False), ("377", True)])
+def test_a_heading_in_kwh_is_believed_unless_whole_numbers_exceed_all_others(whole, is_grouped):
+    cells = pl.Series("Energy (kWh)", [*map(grouped, WATT_HOURS[:38]), whole, "9"])
+    _, note = without_grouping_points(cells, HOURS + 9, 1.0)
+    assert (note is not None) == is_grouped
+
+
 def test_a_point_before_a_decimal_comma_settles_the_others():
     read, note = without_grouping_points(pl.Series(["7.937", "1.017,5", "12,5"]), HOURS.head(3), 1.0)
     assert read.to_list() == ["7937", "1017,5", "12,5"]

@@ -35,17 +35,23 @@ def without_grouping_points(cells: pl.Series, hours: pl.Series, suggested: float
     plain = given.filter(~given.str.contains(".", literal=True) & given.str.contains(r"\d"))
     if not plain.str.contains(_BELOW_1000).all():
         return cells, None
-    if not pointed.str.contains(_CERTAIN).any() and suggested != WATT_HOURS and not _whole(cells, hours, len(pointed)):
+    if not pointed.str.contains(_CERTAIN).any() and suggested != WATT_HOURS and not _whole(cells, hours, pointed):
         return cells, None
     note = f"the points in {len(pointed):,} energies group digits: {pointed[0].strip()} is not a fraction."
     return cells.str.replace_all(".", "", literal=True), note
 
 
-def _whole(cells: pl.Series, hours: pl.Series, pointed: int) -> bool:
+def _whole(cells: pl.Series, hours: pl.Series, pointed: pl.Series) -> bool:
     """Whether numbers without a point are whole ones of Wh rather than of kWh."""
     whole = cells.str.extract(r"^\s*(\d+)\s*$").cast(pl.Float64)
     telling = (whole > 0).fill_null(value=False)
     if not telling.any():
         return False
-    time = hours.filter(telling).fill_null(float("inf")).to_numpy()
-    return pointed >= LEAST_CELLS or bool(are_impossible(whole.filter(telling).to_numpy(), time).mean() >= 0.5)
+    numbers = whole.filter(telling).to_numpy()
+    if are_impossible(numbers, hours.filter(telling).fill_null(float("inf")).to_numpy()).mean() >= 0.5:
+        return True
+    if "kwh" in cells.name.lower():  # rows typed by hand may be whole numbers of kWh, as large as the others
+        return bool(
+            len(pointed) >= LEAST_CELLS and numbers.max() > pointed.cast(pl.Float64, strict=False).to_numpy().max()
+        )
+    return len(pointed) >= LEAST_CELLS
