@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 import polars as pl
 import pytest
 from hypothesis import given
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 
 from unmet.errors import InputError
 from unmet.records.durations import read_durations
+from unmet.records.sessions import read_sessions
 
 MINUTE = 60_000
 
@@ -54,3 +57,40 @@ def test_clocks_and_words_agree(seconds):
         "Duration", [f"{hours}:{minutes:02}:{rest:02}", f"{hours} h {minutes} min {rest} s", f"{seconds} s"]
     )
     assert read_durations(cells).to_list() == [seconds * 1000] * 3
+
+
+def sessions(minutes: list[int], kw: float) -> pl.DataFrame:
+    """Sessions of a plug, one after another, at a power."""
+    starts, at = [], dt.datetime(2024, 1, 1)
+    for stay in minutes:
+        starts.append(f"{at:%Y-%m-%d %H:%M:%S}")
+        at += dt.timedelta(minutes=stay + 20)
+    return pl.DataFrame({"station_id": "A", "plug_id": "1", "start": starts, "kwh": [kw * m / 60 for m in minutes]})
+
+
+STAYS = [20 + (37 * number) % 90 for number in range(60)]
+
+
+@pytest.mark.parametrize("with_plug", [True, False])
+def test_minutes_and_seconds_are_told_by_the_rows(with_plug):
+    frame = sessions(STAYS, 9.0).with_columns(pl.Series("Duration", [f"{minutes}:30" for minutes in STAYS]))
+    records = read_sessions(frame if with_plug else frame.drop("plug_id"))
+    length = records.sessions["end"] - records.sessions["start"]
+    assert length.dt.total_seconds().to_list() == [60 * minutes + 30 for minutes in STAYS]
+    assert any("read as minutes and seconds" in note for note in records.notes)
+
+
+@pytest.mark.parametrize("name", ["Duration", "Duration (hh:mm)"])
+def test_hours_and_minutes_stay(name):
+    texts = [f"{minutes // 60}:{minutes % 60:02}" for minutes in STAYS]
+    records = read_sessions(sessions(STAYS, 9.0).with_columns(pl.Series(name, texts)))
+    length = records.sessions["end"] - records.sessions["start"]
+    assert length.dt.total_minutes().to_list() == STAYS
+
+
+def test_durations_that_may_be_either_are_asked_for():
+    frame = sessions([15] * 30, 20.0).drop("plug_id").with_columns(pl.lit("15:00").alias("Duration"))
+    with pytest.raises(InputError, match="duration_unit=h or min"):
+        read_sessions(frame)
+    records = read_sessions(frame, mapping={"duration_unit": "min"})
+    assert (records.sessions["end"] - records.sessions["start"]).dt.total_minutes().to_list() == [15] * 30

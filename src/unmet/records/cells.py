@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from unmet.csv_files import LINE, REJECTED
+from unmet.records.duration_forms import choose_clock_form
 from unmet.records.durations import read_durations
 from unmet.records.evidence import Finding
 from unmet.records.grouped_digits import without_grouping_points
@@ -220,7 +221,9 @@ def _read_clocks(
     end_zone, end_zones = named.end or zone, None if named.end else end_zones
     end = to_utc(clocks[1], end_zone, end_zones)
     if mapping.duration is not None:
-        end = start + read_durations(raw[mapping.duration], mapping.duration_unit)
+        form, note = _form_of_durations(raw, mapping, start)
+        notes += [note] if note else []
+        end = start + read_durations(raw[mapping.duration], mapping.duration_unit, in_minutes=form == "min")
         readings.append(Finding("Ends are starts plus the durations in a column of their own."))
     before = (end < start).fill_null(value=False)
     if before.any():
@@ -229,6 +232,15 @@ def _read_clocks(
     charged_zone = named.charged or zone
     charged = to_utc(clocks[2], charged_zone, None if named.charged else end_zones) if len(clocks) > 2 else None
     return _Clocks(start, end, charged, readings, notes, clocks[0].is_open)
+
+
+def _form_of_durations(raw: pl.DataFrame, mapping: Mapping, start: pl.Series) -> tuple[str, str | None]:
+    """Whether durations such as 42:29 are in hours or minutes, by the energies and plugs of their rows."""
+    numbers, are_kwh, _ = _read_numbers(raw[mapping.energy_kwh])
+    kwh = numbers.zip_with(are_kwh, numbers * mapping.energy_factor)
+    names = (*_columns(mapping.station_id or ()), *_columns(mapping.plug_id or ()))
+    charger = _identity(raw, names) if mapping.plug_id and set(names) <= set(raw.columns) else None
+    return choose_clock_form(raw[mapping.duration or ""], mapping.duration_unit, kwh, start, charger)
 
 
 def _zone_findings(clocks: list[ParsedTimes], mapping: Mapping, zone: str, named: NamedZones) -> list[Finding]:

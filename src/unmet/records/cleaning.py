@@ -37,7 +37,7 @@ class Cleaned:
 
     sessions: pl.DataFrame  # the columns that came in, sorted by start, station and id
     repeats: pl.DataFrame  # file, line and session_id of rows that repeat another; first_file, first_line of that one
-    far: pl.DataFrame  # file, line, start and days of rows that are years away from all others
+    far: pl.DataFrame  # file, line, station_id, start and days of rows that are years away from all others
     counts: dict[str, int]
 
 
@@ -97,11 +97,13 @@ def _without_far(frame: pl.DataFrame, days_of_all: pl.DataFrame | None) -> tuple
         {
             "file": frame[FILE].filter(lone),
             "line": frame[LINE].filter(lone),
+            "station_id": frame["station_id"].filter(lone),
             "start": frame["start"].filter(lone).cast(UTC),
             "days": days.filter(lone),
         }
     )
-    return (frame.filter(~lone) if described.height else frame), described
+    # Rows of several files come in chunks, of which some are empty now: pl.format fails on those.
+    return (frame.filter(~lone).rechunk() if described.height else frame), described.rechunk()
 
 
 def _described(repeats: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:

@@ -32,13 +32,15 @@ def duration_unit(column: str) -> int | None:
     return found[0] if len(found) == 1 else None
 
 
-def read_durations(cells: pl.Series, unit_name: str | None = None) -> pl.Series:
+def read_durations(cells: pl.Series, unit_name: str | None = None, *, in_minutes: bool = False) -> pl.Series:
     """Durations [Int64 ms], null where a cell cannot be read.
 
-    `1:23` is an hour and 23 minutes. The unit of bare numbers is h, min or s, or in the name of the column, as in
-    `Duration (min)`.
+    `1:23` is an hour and 23 minutes, or `in_minutes` a minute and 23 seconds. The unit of bare numbers
+    is h, min or s, or in the name of the column, as in `Duration (min)`.
     """
     text = cells.cast(pl.String, strict=False).str.strip_chars().str.replace("^1899-12-30", "1899-12-31")
+    if in_minutes:
+        text = text.str.replace(r"^(\d+):(\d{2})$", "${1} min ${2} s")
     number = text.str.replace(",", ".", literal=True).cast(pl.Float64, strict=False)
     unit = _SIZES[unit_name] if unit_name else duration_unit(cells.name)
     if unit is None and (number != 0).any():

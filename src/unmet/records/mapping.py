@@ -29,7 +29,9 @@ class Mapping(BaseModel):
     start: str | tuple[str, ...] = Field("start", description="column of the start, or columns of date and time")
     end: str | tuple[str, ...] = Field("end", description="column of the end, or columns of date and time")
     duration: str | None = Field(None, description="column of the time plugged in, if there is no end")
-    duration_unit: Literal["h", "min", "s"] | None = Field(None, description="unit of durations that are bare numbers")
+    duration_unit: Literal["h", "min", "s"] | None = Field(
+        None, description="unit of durations that are bare numbers, or of the first part of 42:29"
+    )
     energy_kwh: str = Field("energy_kwh", description="column of the energy")
     energy_factor: float = Field(1.0, gt=0, description="factor on the energy: 0.001 for Wh")
     session_id: Ids = Field("session_id", description="column of the session's id")

@@ -14,12 +14,16 @@ from unmet.arrays import Integers
 from unmet.records.ordering import numbers_of, stable_order
 from unmet.tables import UTC
 
-__all__ = ["FAR_AWAY", "clock_notes", "days_of", "lone_starts", "main_days"]
+__all__ = ["FAR_AWAY", "clock_notes", "days_of", "far_note", "lone_starts", "main_days"]
 
 FAR_AWAY = "start_far_away"
 FAR_DAYS = 365
 LEAST_OTHERS = 20
-LONE_SHARE = 0.001
+LONE_SHARE = 0.01
+RESET_SHARE = 0.2  # where clocks start after a reset
+RESET_BEFORE = (
+    11_688  # 2002-01-01 in days since 1970: networks are younger, and lost clocks start in 1970, 1980 or 2000
+)
 GAP_DAYS = 30
 _DAY = 86_400_000
 _SPAN = 400 * 365 * _DAY  # longer than any records
@@ -38,10 +42,11 @@ def days_of(start: pl.Series) -> pl.DataFrame:
 
 
 def lone_starts(start: pl.Series, counted: pl.DataFrame | None = None) -> pl.Series:
-    """Which starts [ms] are isolated: a year or more from the period of the others, and at most one in a thousand.
+    """Which starts [ms] are isolated: a year or more from the period of the others, and at most one in a hundred.
 
-    Returns the days to that period, 0 for the others. Needs at least twenty sessions. `counted` are the days
-    (as of `days_of`) of all sessions, where `start` is of a part of them.
+    Before 2002, where clocks start that were reset, up to one in five are. Returns the days to that period, 0 for the
+    others. Needs at least twenty sessions. `counted` are the days (as of `days_of`) of all sessions, where `start` is
+    of a part of them.
     """
     nothing = pl.zeros(len(start), pl.Int64, eager=True)
     days = (start // _DAY).alias("day")
@@ -70,8 +75,14 @@ def _main_and_lone(counted: pl.DataFrame) -> tuple[_Period, list[_Period]]:
     main = max(periods, key=lambda period: period.rows)
     if rows < LEAST_OTHERS + 1:
         return main, []
-    most = max(1, LONE_SHARE * rows)
-    return main, [p for p in periods if p is not main and p.rows <= most and main.rows >= LEAST_OTHERS]
+    if main.rows < LEAST_OTHERS:
+        return main, []
+    return main, [p for p in periods if p is not main and p.rows <= max(1, _most_share(p, main) * rows)]
+
+
+def _most_share(period: _Period, main: _Period) -> float:
+    """The share of all rows up to which a period is lone."""
+    return RESET_SHARE if period.last < RESET_BEFORE <= main.first else LONE_SHARE
 
 
 def _periods(counted: pl.DataFrame) -> list[_Period]:
@@ -82,6 +93,22 @@ def _periods(counted: pl.DataFrame) -> list[_Period]:
         _Period(int(d[0]), int(d[-1]), int(r.sum()))
         for d, r in zip(np.split(day, edges), np.split(rows, edges), strict=True)
     ]
+
+
+def far_note(far: pl.DataFrame) -> str | None:
+    """A sentence about sessions (`station_id, start`) that are set aside for being years from all others."""
+    if far.is_empty():
+        return None
+    names = far["station_id"].unique().sort()
+    shown = ", ".join(names.head(3)) + (f" and {len(names) - 3:,} more" if len(names) > 3 else "")
+    first, last = (f"{day:%Y-%m-%d}" for day in far.select(pl.min("start"), pl.max("start").alias("last")).row(0))
+    when = f"on {first}" if first == last else f"from {first} to {last}"
+    some = "1 session" if far.height == 1 else f"{far.height:,} sessions"
+    return (
+        f"{some} at {len(names):,} {'station' if len(names) == 1 else 'stations'} ({shown}), dated {when}, "
+        f"{'is' if far.height == 1 else 'are'} a year or more away from all others and set aside: the clock was "
+        "probably wrong."
+    )
 
 
 def clock_notes(sessions: pl.DataFrame) -> list[str]:

@@ -28,7 +28,7 @@ from unmet.records.formats.base import OUTAGES
 from unmet.records.mapping import Mapping
 from unmet.records.one_file import Reading
 from unmet.records.outages import merge_outages
-from unmet.records.outliers import clock_notes
+from unmet.records.outliers import clock_notes, far_note
 from unmet.records.positions_check import mend_positions
 from unmet.records.restarts import JOIN_MINUTES, join_restarts
 from unmet.records.sources import RecordSource, find_sources
@@ -231,6 +231,8 @@ class Pile:
         notes += count_notes(counts, sessions.height)
         if sessions.height:
             notes += clock_notes(sessions)
+        far = far_note(cleaned.far)
+        notes += [far] if far else []
         crowded = crowded_note(sessions, table.kept) if table is not None else None
         seen = sessions["station_id"].unique().sort()
         settled = self.settled(table, given, seen, time_zone)

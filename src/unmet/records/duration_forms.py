@@ -1,0 +1,85 @@
+"""Durations such as `42:29`: hours and minutes, or minutes and seconds? The rows decide.
+
+Read as hours, minutes would be stays of days, at a sixtieth of the power, that overlap the next car on the plug.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+import polars as pl
+
+from unmet.errors import InputError
+
+__all__ = ["choose_clock_form"]
+
+LEAST_ROWS = 20  # fewer are read as hours and minutes, as durations usually are written
+_TWO_PARTS = r"^\s*(\d+):(\d{2})\s*$"
+_MANY_OVERLAPS = 0.1  # share of sessions that end after the next on their plug starts
+_FEW_LONG, _MANY_LONG = 0.02, 0.2  # shares of stays over a day
+_LOW_KW, _USUAL_KW = 0.5, 1.5  # median energy over time plugged in
+_MOST_KWH = 200.0  # a median above is not in kWh and says nothing
+_HOUR = 3_600_000
+
+Form = Literal["h", "min"]
+
+
+def choose_clock_form(
+    cells: pl.Series, said: str | None, kwh: pl.Series, start: pl.Series, charger: pl.Series | None
+) -> tuple[Form, str | None]:
+    """The unit of the first part of durations such as `42:29`, and a sentence if it is not hours.
+
+    Args:
+        cells: durations as written.
+        said: the unit that the user gave; it decides, and so does a heading such as `Duration (mm:ss)`.
+        kwh: energies, null where unreadable.
+        start: starts [ms].
+        charger: the plug of each row, null where unknown; None if the file has none.
+    """
+    text = cells.cast(pl.String, strict=False)
+    parts = text.str.extract_groups(_TWO_PARTS).struct.unnest().cast(pl.Float64, strict=False)
+    first, second = parts.get_columns()
+    hours = first + second / 60
+    heading = cells.name.lower()
+    if said is not None or re.search(r"hh?:mm|mm?:ss", heading):
+        is_minutes = said == "min" or (said is None and re.search(r"(?<!:)\bmm?:ss", heading) is not None)
+        return ("min" if is_minutes else "h"), None
+    if len(hours) - hours.null_count() < LEAST_ROWS:
+        return "h", None
+    long = float((hours.drop_nulls() >= 24).mean() or 0.0)
+    power = _median_kw(kwh, hours)
+    overlapping = _overlapping(start, hours, charger)
+    why = f"as hours and minutes, {100 * long:.0f} % of the stays would exceed a day"
+    note = (
+        f"durations such as {text.filter(hours.is_not_null())[0].strip()} are read as minutes and seconds: {why}. Give "
+        "--map duration_unit=h if they are hours and minutes."
+    )
+    if overlapping > _MANY_OVERLAPS:
+        return "min", note
+    is_minutes = long > _MANY_LONG or (power is not None and power < _LOW_KW)
+    is_hours = long < _FEW_LONG or (power is not None and power > _USUAL_KW)
+    if is_minutes == is_hours:
+        raise InputError(
+            f"Durations in column {cells.name!r}, such as {text.filter(hours.is_not_null())[0].strip()}, may be hours "
+            "and minutes or minutes and seconds: say which with --map duration_unit=h or min."
+        )
+    return ("min", note) if is_minutes else ("h", None)
+
+
+def _median_kw(kwh: pl.Series, hours: pl.Series) -> float | None:
+    """Median power [kW] over stays of these hours; None if energies are unknown or not in kWh."""
+    telling = ((kwh > 0) & (hours > 0)).fill_null(value=False)
+    energy, time = kwh.filter(telling), hours.filter(telling)
+    if len(energy) < LEAST_ROWS or float(energy.median()) > _MOST_KWH:  # type: ignore[arg-type]
+        return None
+    return float((energy / time).median())  # type: ignore[arg-type]
+
+
+def _overlapping(start: pl.Series, hours: pl.Series, charger: pl.Series | None) -> float:
+    """Share of sessions that would end after the next one on their plug starts."""
+    if charger is None:
+        return 0.0
+    rows = pl.DataFrame({"charger": charger, "start": start, "hours": hours}).drop_nulls().sort("charger", "start")
+    end, following = pl.col("start") + pl.col("hours") * _HOUR, pl.col("start").shift(-1).over("charger")
+    return float(rows.select((end > following).mean().fill_null(0.0)).item() or 0.0)
