@@ -47,7 +47,8 @@ def choose_clock_form(
         return ("min" if is_minutes else "h"), None
     if len(hours) - hours.null_count() < LEAST_ROWS:
         return "h", None
-    long = float((hours.drop_nulls() >= 24).mean() or 0.0)
+    known = hours.drop_nulls()
+    long = int((known >= 24).sum()) / len(known)
     power = _median_kw(kwh, hours)
     overlapping = _overlapping(start, hours, charger)
     why = f"as hours and minutes, {100 * long:.0f} % of the stays would exceed a day"
