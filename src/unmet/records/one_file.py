@@ -20,6 +20,7 @@ from unmet.records.formats.files import read_head
 from unmet.records.formats.generic import energy_factor, guess_mapping, plain_name
 from unmet.records.mapping import Mapping, mapping_from
 from unmet.records.named_zones import NamedZones, named_zones
+from unmet.records.places import local_zone_of, positions_in
 from unmet.records.plug_ids import tell_plugs_apart
 from unmet.records.sources import RecordSource
 from unmet.records.station_columns import looks_like_stations
@@ -128,6 +129,7 @@ def read_one(looked: Looked, reading: Reading) -> OneFile:
     notes = [*raw.notes, *(_unit_notes(mapping, typed.readings) if is_scaled else ())]
     notes += _mapping_notes(raw.sessions, mapping, used, chosen, named)
     kept, note = tell_plugs_apart(typed.kept, raw.sessions, _used(mapping), is_settled="plug_id" in chosen)
+    zone, zone_note = _local_zone(raw.sessions, mapping, used, reading, named)
     if "vehicle_id" in kept.columns and not raw.are_arrivals:
         known = [column for column in ("user_id", "vehicle_id") if column in kept.columns]
         kept = kept.with_columns(pl.coalesce(known).alias("user_id"))
@@ -136,11 +138,29 @@ def read_one(looked: Looked, reading: Reading) -> OneFile:
         kept,
         pl.concat([raw.rejected.cast(pl.Schema(REJECTED)), typed.rejected.cast(pl.Schema(REJECTED))]),
         counts | typed.counts,
-        raw.stations,
+        positions_in(raw.sessions, typed.kept) if raw.stations is None and used in _ZONELESS else raw.stations,
         raw.outages,
-        mapping.clocks,
-        [*notes, *typed.notes, *([note] if note else [])],
+        zone,
+        [*notes, *typed.notes, *(sentence for sentence in (note, zone_note) if sentence)],
         typed.readings,
+    )
+
+
+def _local_zone(
+    frame: pl.DataFrame, mapping: Mapping, used: str, reading: Reading, named: NamedZones
+) -> tuple[str, str | None]:
+    """The local zone of a file's stations, and a sentence where its rows have zones that do not tell it."""
+    is_said = reading.time_zone is not None or bool({"time_zone", "local_zone"} & set(reading.chosen))
+    has_zones = mapping.zone is not None or (named.start is not None and named.end is not None)
+    if is_said or used not in _ZONELESS or mapping.clocks != "UTC" or not has_zones:
+        return mapping.clocks, None
+    local = None if mapping.zone is None else local_zone_of(frame[mapping.zone])
+    if local is not None:
+        sentence = f"by column {mapping.zone!r}, the stations are in {local}. Give --time-zone if they are elsewhere."
+        return local, sentence
+    return mapping.clocks, (
+        "times have zones, but the local zone of the stations is not known, so hours of the day are in UTC. Give "
+        "--time-zone and its name, such as Europe/London or America/Denver."
     )
 
 
