@@ -14,6 +14,7 @@ import polars as pl
 from unmet.csv_files import LINE, REJECTED
 from unmet.records.duration_forms import choose_clock_form
 from unmet.records.durations import read_durations
+from unmet.records.energy_numbers import read_numbers
 from unmet.records.evidence import Finding
 from unmet.records.grouped_digits import without_grouping_points
 from unmet.records.mapping import Mapping
@@ -146,7 +147,7 @@ class _Energies:
 def _read_energy(cells: pl.Series, typed: pl.DataFrame, mapping: Mapping, *, is_settled: bool) -> _Energies:
     hours = (typed["end"] - typed["start"]) / _HOUR
     cells, grouped = without_grouping_points(cells, hours, mapping.energy_factor)
-    numbers, are_kwh, note = _read_numbers(cells)
+    numbers, are_kwh, note = read_numbers(cells)
     chargers = [typed["station_id"]]
     if "plug_id" in typed.columns:
         chargers.append(
@@ -236,7 +237,7 @@ def _read_clocks(
 
 def _form_of_durations(raw: pl.DataFrame, mapping: Mapping, start: pl.Series) -> tuple[str, str | None]:
     """Whether durations such as 42:29 are in hours or minutes, by the energies and plugs of their rows."""
-    numbers, are_kwh, _ = _read_numbers(raw[mapping.energy_kwh])
+    numbers, are_kwh, _ = read_numbers(raw[mapping.energy_kwh])
     kwh = numbers.zip_with(are_kwh, numbers * mapping.energy_factor)
     names = (*_columns(mapping.station_id or ()), *_columns(mapping.plug_id or ()))
     charger = _identity(raw, names) if mapping.plug_id and set(names) <= set(raw.columns) else None
@@ -264,47 +265,6 @@ def _zone_findings(clocks: list[ParsedTimes], mapping: Mapping, zone: str, named
     if certain:
         found.append(Finding("{} times carry their own zone or offset.", (certain,)))
     return found
-
-
-_UNITS = {"": 0.001, "k": 1.0, "m": 1000.0}  # kWh per unit, in cells that name their unit
-
-
-def _read_numbers(cells: pl.Series) -> tuple[pl.Series, pl.Series, str | None]:
-    """Energies as written, whether a cell names its unit (then in kWh), and a sentence about commas."""
-    none_said = pl.repeat(False, len(cells), dtype=pl.Boolean, eager=True)
-    if cells.dtype != pl.String and not cells.dtype.is_numeric():
-        return pl.Series([None], dtype=pl.Float64).new_from_index(0, len(cells)), none_said, None
-    energy = cells.cast(pl.Float64, strict=False)
-    if cells.dtype != pl.String or energy.null_count() == cells.null_count():
-        return energy, none_said, None
-    rest = cells.set(energy.is_not_null(), None).str.strip_chars()
-    named = rest.str.extract(r"(?i)([km]?)wh$").str.to_lowercase()
-    unit = named.replace_strict(_UNITS, default=1.0)
-    rest = rest.str.replace(r"(?i)\s*[km]?wh$", "")
-    rest = rest.str.replace_all(r"[\s\x{a0}\x{202f}']", "")
-    commas = rest.str.contains(",", literal=True)
-    # The last of comma and point is the decimal mark; the others group digits.
-    continental = rest.str.contains(r"^[^,]*,[^,.]*$")
-    if _commas_group_digits(rest.filter(commas.fill_null(value=False)), energy):
-        continental = continental & False
-    plain = rest.str.replace_all(".", "", literal=True).str.replace(",", ".", literal=True)
-    plain = plain.zip_with(continental.fill_null(value=False), rest.str.replace_all(",", "", literal=True))
-    read = plain.cast(pl.Float64, strict=False) * unit
-    lone = commas & continental & ~rest.str.contains(".", literal=True) & read.is_not_null()
-    note = "the commas in the energies are taken for decimal marks."
-    return energy.fill_null(read), named.is_not_null(), note if lone.fill_null(value=False).any() else None
-
-
-def _commas_group_digits(with_commas: pl.Series, others: pl.Series) -> bool:
-    """Whether 12,345 means twelve thousand: all commas are followed by three digits, and other numbers are below 1000.
-
-    With three decimals in every number, 640 would be written 640,000; so whole numbers without a comma decide.
-    """
-    if with_commas.is_empty() or not with_commas.str.contains(r"^[1-9]\d{0,2}(,\d{3})+(\.\d+)?$").all():
-        return False
-    plain = others.drop_nulls().filter(others.drop_nulls() > 0)
-    below = len(plain) > 0 and bool((plain < 1000).all())
-    return bool(with_commas.str.contains(r",\d{3}[,.]").any()) or below
 
 
 @dataclass(frozen=True, slots=True)
