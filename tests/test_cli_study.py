@@ -11,6 +11,7 @@ import pytest
 
 from tests.simulation.cities import small_city
 from tests.views.browser import drawn, section
+from unmet import clusters
 from unmet.cli import main
 from unmet.models.likelihoods import LIKELIHOODS
 from unmet.models.likelihoods.quantile import Quantile
@@ -187,7 +188,7 @@ BAD = {
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input_is_one_sentence_and_exit_code_2(case, study, tmp_path, monkeypatch):
     name, options, says = BAD[case]
-    monkeypatch.setattr(executing, "CONNECT_SECONDS", "1s")
+    monkeypatch.setattr(clusters, "CONNECT_SECONDS", "1s")
     (tmp_path / "foreign").mkdir()
     (tmp_path / "foreign" / "thesis.md").touch()
     given = [option.format(foreign=tmp_path / "foreign") for option in options]

@@ -108,7 +108,7 @@ def test_a_model_that_is_not_there_or_broken_is_told(model, tmp_path):
         "seeds": {"seeds": [1, 2]},
     }
     for name, changes in wrong.items():
-        with pytest.raises(InputError, match=r"is damaged \(.+\): fit it anew"):
+        with pytest.raises(InputError, match=r"is damaged \(.+\): fit it again"):
             Forecaster.load(damaged(model, tmp_path / name, **changes))
     with pytest.raises(InputError, match="There is no model at"):
         Forecaster.load(tmp_path / "nowhere")

@@ -161,7 +161,7 @@ def test_a_package_that_cannot_be_used_is_named_and_in_nobodys_way(strangers):
     for _ in range(2):
         with pytest.raises(InputError, match=r"broken-wheels .* 'broken' \(ImportError: no module named numpie\)"):
             strangers.named("broken")
-        with pytest.raises(InputError, match="odd-wheels brings a wheel as 'odd' whose own name is 'other'"):
+        with pytest.raises(InputError, match="odd-wheels provides a wheel as 'odd' whose own name is 'other'"):
             strangers.named("odd")
     with pytest.raises(InputError, match=r"no wheel named 'square': choose one of built-in, good\."):
         strangers.named("square")

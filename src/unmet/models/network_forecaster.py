@@ -130,7 +130,7 @@ class NetworkForecaster(Forecaster):
         job = TrainingJob(task, BACKBONES.named(self.backbone), region_graph(places, len(names)), device)
         self.seeds_ = tuple(range(self.seed, self.seed + self.seeds))
         if checkpoints is not None:
-            claim(checkpoints, job, self.get_params())
+            claim(checkpoints, job, self.get_params() | {"time_zone": self.time_zone_})
         workers = 1 if device == "cuda" else self.workers or available_cores()
         states, stopped = train_seeds(job, self.seeds_, workers, checkpoints, on_progress)
         # Seeds that Ctrl-C came before would only blur the forecasts of the others.
