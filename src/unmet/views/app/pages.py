@@ -78,6 +78,7 @@ def _layout() -> Any:
             dcc.Location(id="address", refresh=False),
             dcc.Interval(id="tick", interval=TICK_MS, disabled=True),
             dcc.Store(id="finished"),
+            dcc.Store(id="plan-asked"),
             *(dcc.Store(id=f"{name}-job") for name in LONG),
             *(dcc.Store(id=f"{name}-cancelled") for name in LONG),
             html.Header([html.H1("unmet"), html.Nav(id="tabs", **aria_label("Tabs"))]),
@@ -247,22 +248,25 @@ def _run_jobs(pages: Dash, state: app_state.State) -> None:
     @pages.callback(
         Output("plan-job", "data"),
         Output("plan-problem", "children"),
+        Output("plan-asked", "data"),
         Input("plan-start", "n_clicks"),
         *(Input(name, "value") for name in PLANNING),
         State("address", "search"),
         State("plan-job", "data"),
-        prevent_initial_call=True,
+        State("plan-asked", "data"),
     )
     async def plan(
-        _clicks: int, by: str, add: float, budget: float, search: str, before: str | None
-    ) -> tuple[Any, Any]:
-        view = View.read(search)
-        moved = replace(view, by=by, add=float(add), budget=float(budget))
-        if ctx.triggered_id in PLANNING and moved == view:  # the address set the control, not a visitor
-            return no_update, no_update
+        _clicks: int, by: str, add: float, budget: float, search: str, before: str | None, asked: dict[str, Any] | None
+    ) -> tuple[Any, Any, Any]:
+        view = replace(View.read(search), by=by, add=float(add), budget=float(budget))
+        request = view.plan_request()
+        # The first call is that of a page which opens: it says what the controls stand at.
+        moved = asked is not None and asked != request and not _is_planned(state, view, request)
+        if ctx.triggered_id != "plan-start" and not moved:
+            return no_update, no_update, request
         if before and _job_of(state, before):
             state.jobs.cancel(before)
-        return _started(lambda: state.start_plan(moved.run, moved.plan_request()))
+        return *_started(lambda: state.start_plan(view.run, request)), request
 
     @pages.callback(
         Output("plan-by-plugs", "hidden"),
@@ -323,6 +327,12 @@ def _run_jobs(pages: Dash, state: app_state.State) -> None:
             if clicks and job_id:
                 state.jobs.cancel(job_id)
             return clicks
+
+
+def _is_planned(state: app_state.State, view: View, request: dict[str, Any]) -> bool:
+    """Whether the plan in view is the one asked for, as when somebody goes back to it."""
+    job = _job_of(state, view.plan)
+    return job is not None and request.items() <= job.asked.items()
 
 
 def _job_of(state: app_state.State, job_id: str | None) -> Job | None:

@@ -64,7 +64,7 @@ def plan_layout() -> Any:
     top, step = budget_scale(usual)
     money: dict[str, Any] = {"type": "number", "min": 0, "step": "any", "debounce": True}
     controls = [
-        labelled("Plan by", dcc.RadioItems(kinds, usual.by, id="plan-by")),
+        field("Plan by", dcc.Dropdown(kinds, usual.by, id="plan-by", clearable=False, searchable=False)),
         html.Div(labelled("Plugs to add", _slider("plan-add", 1, MOST_PLUGS, 1, usual.add, marks)), id="plan-by-plugs"),
         html.Div(
             [
