@@ -213,26 +213,28 @@ def test_the_next_verb_settles_what_a_killed_one_left(tmp_path, renames, kept):
     assert (out / "table").read_text() == "newer"
 
 
-def test_an_interrupted_replacement_is_undone_if_the_new_version_is_not_whole(tmp_path):
+@pytest.fixture
+def interrupted(tmp_path):
+    """A run whose replacement stopped after both versions were moved aside: where it was, and where they are."""
     out, work = tmp_path / "run", tmp_path / f".run{SUFFIX}"
     write(out, "old")
     write(tmp_path / "other", "new")
     work.mkdir()
     out.rename(work / "old")
     (tmp_path / "other").rename(work / "new")
+    return out, work
+
+
+def test_an_interrupted_replacement_is_undone_if_the_new_version_is_not_whole(interrupted, tmp_path):
+    out, work = interrupted
     (work / "new" / "table").write_text("half")
     write(tmp_path / "unrelated", "1")  # whatever the next verb writes to
     assert (out / "table").read_text() == "old"
     assert not work.exists()
 
 
-def test_both_versions_are_kept_if_the_name_was_used_since(tmp_path):
-    out, work = tmp_path / "run", tmp_path / f".run{SUFFIX}"
-    write(out, "old")
-    write(tmp_path / "other", "new")
-    work.mkdir()
-    out.rename(work / "old")
-    (tmp_path / "other").rename(work / "new")
+def test_both_versions_are_kept_if_the_name_was_used_since(interrupted):
+    out, work = interrupted
     out.mkdir()
     with pytest.raises(InputError, match="was interrupted"):
         write(out, "newer", overwrite=True)

@@ -3,7 +3,8 @@
 All sessions of a station are in one cell, so that duplicates, restarts and cars on one plug are found within it. Large
 Parquet files are read in parts. What judges all sessions at once (rows years away from all others) uses counts by day,
 which are kept of all cells. Reading a cell back therefore gives the sessions that reading everything at once would,
-but for one thing: whether an id is of more cars than one driver can have is judged by the cells that are read together.
+with one exception: an id that too many cars share to be one driver's is recognised only within the cells that are read
+together.
 """
 
 from __future__ import annotations

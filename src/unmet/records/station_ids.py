@@ -1,4 +1,4 @@
-"""Ids of stations that are the same but for their spelling: `ST008` and `st008`, `0008` and `8`, `101.0` and `101`."""
+"""Station ids that differ only in spelling: `ST008` and `st008`, `0008` and `8`, `101.0` and `101`."""
 
 from __future__ import annotations
 

@@ -11,9 +11,9 @@ from unmet.estimation.by_area import AddedUp
 from unmet.estimation.notes import FAR_OFF
 from unmet.estimation.selfcheck import MOST_EXCESS
 from unmet.runs import write_json
-from unmet.views.harmless import spreadsheet_safe
 from unmet.views.lost_report import MOST, plain_values
 from unmet.views.lost_tables import LostTables
+from unmet.views.recovery import write_tables
 from unmet.views.report import report_page
 from unmet.views.stored import StoredLost, read_runs
 
@@ -40,13 +40,8 @@ def write_area_recovery(
         "sensitivity": added.sensitivity,
         "areas": added.areas,
     }
-    for name, table in tables.items():
-        table.write_parquet(folder / f"{name}.parquet")
-        spreadsheet_safe(table).write_csv(folder / f"{name}.csv")
+    write_tables(tables, rejected, folder)
     added.hours.write_parquet(folder / "hours.parquet")
-    if not rejected.is_empty():
-        rejected.write_parquet(folder / "rejected.parquet")
-        spreadsheet_safe(rejected).write_csv(folder / "rejected.csv")
     summary = plain_values(added.summary) | {
         "seed": options["seed"],
         "draws": options["draws"],

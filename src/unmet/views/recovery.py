@@ -22,7 +22,24 @@ from unmet.views.page import PageSection, render_page
 from unmet.views.terminal import print_summary, report_grid, say
 from unmet.views.theme import about, count, energy, percent
 
-__all__ = ["print_lost", "print_recovery", "provenance", "recovery_page", "say_how_read", "write_recovery"]
+__all__ = [
+    "print_lost",
+    "print_recovery",
+    "provenance",
+    "recovery_page",
+    "say_how_read",
+    "write_recovery",
+    "write_tables",
+]
+
+
+def write_tables(tables: dict[str, pl.DataFrame], rejected: pl.DataFrame | None, folder: Path) -> None:
+    """Write tables, and rejected rows if there are any, as Parquet and as CSV that is safe in a spreadsheet."""
+    if rejected is not None and not rejected.is_empty():
+        tables = tables | {"rejected": rejected}
+    for name, table in tables.items():
+        table.write_parquet(folder / f"{name}.parquet")
+        spreadsheet_safe(table).write_csv(folder / f"{name}.csv")
 
 
 def write_recovery(
@@ -45,16 +62,11 @@ def write_recovery(
         "regions": report.regions,
         "sensitivity": report.sensitivity,
     }
-    for name, table in tables.items():
-        table.write_parquet(folder / f"{name}.parquet")
-        spreadsheet_safe(table).write_csv(folder / f"{name}.csv")
+    write_tables(tables, rejected, folder)
     report.hours.write_parquet(folder / "hours.parquet")
     (folder / PANEL_FOLDER).mkdir()
     write_panel(report.panel, folder / PANEL_FOLDER)
     write_hidden(hidden_drivers(report.lost), report.panel, folder)
-    if rejected is not None and not rejected.is_empty():
-        rejected.write_parquet(folder / "rejected.parquet")
-        spreadsheet_safe(rejected).write_csv(folder / "rejected.csv")
     kept = {name: value for name, value in (records or {}).items() if name != "mapping"}
     summary = report.for_machines() | {"records": kept or None}
     write_json(folder / "summary.json", summary)

@@ -65,6 +65,7 @@ def _opened(path: Path) -> fastexcel.ExcelReader:
         return fastexcel.read_excel(path)
     except InputError:
         raise
+    # `zipfile` raises NotImplementedError for a compression that it does not know.
     except (fastexcel.FastExcelError, OSError, zipfile.BadZipFile, NotImplementedError, ValueError) as error:
         raise InputError(
             f"Cannot read {path} ({str(error).splitlines()[0][:200]}): save it again, or as CSV."

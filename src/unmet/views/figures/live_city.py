@@ -29,7 +29,7 @@ MAP_HEIGHT, CURVE_HEIGHT = 640, 290  # [px]
 
 @dataclass(frozen=True)
 class CityView:
-    """An answer, and what of it is looked at."""
+    """An answer, and which part of it is shown."""
 
     answer: Answer
     region: str = ALL
@@ -82,7 +82,7 @@ def _map(view: CityView) -> go.Figure:
 
 
 def _add_regions(figure: go.Figure, view: CityView, origin: Projection) -> None:
-    """Regions as areas, in the order of the answer's, which is how a click on one is told from others."""
+    """Regions as areas, in the order of the answer, so that the number of a clicked area names its region."""
     outlines = dict(region_outlines(view.answer.stations.select("unique_id", "lat", "lon")))
     rows = {row["unique_id"]: row for row in view.answer.region_rows().iter_rows(named=True)}
     for name in view.answer.regions:
