@@ -128,6 +128,14 @@ def test_the_city_is_simulated_again_for_every_question(visit):
     page.goto(shared)
     expect(answer).to_have_text(seen)
     expect(page.locator("#changed")).to_contain_text("plugs")
+    # So does another tab, and the way back from it.
+    station = re.search(r"station=(\w+)", shared)[1]
+    page.goto(shared.replace("tab=city", "tab=plan"))
+    page.click("#to-city")
+    expect(page.locator("#station")).to_contain_text(station)
+    expect(page.locator("#region")).to_contain_text(re.search(r"region=(\w+)", shared)[1])
+    expect(page.locator("#station-plugs")).to_have_value(re.search(rf"{station}%3A(\d+)", shared)[1])
+    assert page.url == shared
     assert said == []
 
 

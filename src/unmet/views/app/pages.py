@@ -95,6 +95,9 @@ def _follow(pages: Dash, state: app_state.State) -> None:
 
     @pages.callback(
         Output("address", "search"),
+        # What can be chosen comes with what is chosen: a dropdown forgets a value that it does not know yet.
+        Output("region", "options"),
+        Output("station", "options"),
         *(Output(name, "value") for name in CONTROLS),
         Output("station-plugs", "value"),
         Input("address", "search"),
@@ -119,11 +122,17 @@ def _follow(pages: Dash, state: app_state.State) -> None:
         elif cause == "finished" and finished:
             view = _with_jobs(view, finished)
         new = no_update if cause in (None, "address") else view.search()
+        shown: dict[str, Any] = {name: getattr(view, part) for name, part in CONTROLS.items()}
+        shown = {name: None if value == "" else value for name, value in shown.items()}
+        choices: tuple[Any, Any] = (no_update, no_update)
         number: Any = no_update
-        if cause in (None, "address", "station", "city-map"):
-            number = await run_sync(_plugs_now, state, view) if view.station else None
-        values = [getattr(view, name) for name in CONTROLS.values()]
-        return new, *(None if value == "" else value for value in values), number
+        if view.tab == "city":
+            choices = await run_sync(_choices, state, view)
+            if cause in (None, "address", "station", "city-map") and view.station:
+                number = await run_sync(_plugs_now, state, view)
+        else:
+            shown |= {"region": no_update, "station": no_update}
+        return new, *choices, *shown.values(), number
 
     @pages.callback(
         *(Output(f"tab-{name}", "hidden") for name in TABS), Output("tabs", "children"), Input("address", "search")
@@ -163,6 +172,15 @@ def _clicked(state: app_state.State, view: View, point: dict[str, Any]) -> View:
     return replace(view, region=ALL if region == view.region else region)
 
 
+def _choices(state: app_state.State, view: View) -> tuple[Any, Any]:
+    """Regions and stations to choose from."""
+    try:
+        answer = state.city.ask(view.question())
+    except (InputError, ValidationError):
+        return no_update, no_update  # said where the answer would be
+    return region_options(answer), station_options(answer)
+
+
 def _plugs_now(state: app_state.State, view: View) -> Any:
     """Plugs of the station in view, changes included."""
     now = dict(state.city.stations.select("station_id", "plugs").iter_rows())
@@ -180,22 +198,20 @@ def _draw_city(pages: Dash, state: app_state.State) -> None:
         *(Output(f"{figure.name}-said", "children") for figure in CITY),
         *(Output(f"{figure.name}-title", "children") for figure in CITY[1:]),
         Output("changed", "children"),
-        Output("region", "options"),
-        Output("station", "options"),
         Output("city-problem", "children"),
         Input("address", "search"),
     )
     async def draw(search: str) -> tuple[Any, ...]:
         view = View.read(search)
         if view.tab != "city":
-            return (no_update,) * 14
+            return (no_update,) * 12
         try:
             answer, usual, now = await run_sync(_ask, state, view)
         except (InputError, ValidationError) as error:
             text = str(error) if isinstance(error, InputError) else "That is out of range."
-            return *(no_update,) * 13, problem(text)
+            return *(no_update,) * 11, problem(text)
         if view.region != ALL and view.region not in answer.regions:
-            return *(no_update,) * 13, problem(f"There is no region {view.region}: try {answer.regions[0]}.")
+            return *(no_update,) * 11, problem(f"There is no region {view.region}: try {answer.regions[0]}.")
         seen = CityView(answer, view.region, view.station or None, state.layers)
         return (
             city_answer(answer),
@@ -204,8 +220,6 @@ def _draw_city(pages: Dash, state: app_state.State) -> None:
             *(figure.caption(seen) for figure in CITY),
             *(f"{figure.title}, {seen.where}" for figure in CITY[1:]),
             changed_list(view, now),
-            region_options(answer),
-            station_options(answer),
             None,
         )
 
