@@ -6,7 +6,8 @@
     python -m benchmarks.fuzz model --first 5000 --count 5000   # and its next inputs
 
 An input may be read, or refused with a sentence of ordinary length. Anything else is a failure: it is kept in
-`tests/fuzz_corpus`, where the tests find it. An input depends on the seed and on its number alone.
+`tests/fuzz_corpus`, where the tests find it. An input depends on the seed and on its number alone. Each reader is fed
+in a process of its own, so that an input that ends the process, or that native code never returns from, is found too.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import json
 import random
 import resource
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -32,6 +34,8 @@ from unmet.errors import LONGEST_MESSAGE, InputError
 
 HANG_SECONDS = 5
 MOST_GIB = 3.0
+STUCK_SECONDS = 300  # of wall time, for native code that no signal of Python's ends
+NUMBER, INPUT, FOUND = "number.txt", "last.bin", "found.json"
 TOKENS = (
     b"", b",", b";", b"\t", b"\r", b"\n", b"\r\n", b'"', b"'", b"\x00", b"\xff", b"\xef\xbb\xbf", b"\xff\xfe", b"\xe6",
     b"nan", b"NaN", b"inf", b"-inf", b"null", b"true", b"1e999", b"-1", b"0", b"9999999999999999999999", b"2001-02-30",
@@ -130,28 +134,68 @@ def failure_of(target: Target, data: bytes, folder: Path) -> str | None:
     return None
 
 
-def fuzz(name: str, first: int, count: int, seed: int) -> int:
-    """Feed so many inputs to a reader; gives the number of failures."""
-    target, seeds, failures, begun, refused = TARGETS[name], TARGETS[name].seeds(), {}, time.perf_counter(), 0
-    with tempfile.TemporaryDirectory(prefix="unmet-fuzz-") as folder:
-        for number in range(first, first + count):
-            rng = random.Random(f"{name} {seed} {number}")  # noqa: S311
-            data = mutated(rng.choice(seeds), rng)
-            reason = failure_of(target, data, Path(folder))
-            refused += reason is not None
-            if reason and reason.split(":")[0] not in failures:  # one of each kind
-                failures[reason.split(":")[0]] = reason
-                kept = CORPUS / f"{name}--{hashlib.sha256(data).hexdigest()[:12]}"
-                CORPUS.mkdir(exist_ok=True)
-                kept.write_bytes(data)
-                print(f"  {name}: {reason}; kept as {kept.name}", flush=True)
+def feed(name: str, first: int, count: int, seed: int, folder: Path) -> None:
+    """Feed so many inputs to a reader in this process, and write what became of them into a folder."""
+    target, seeds, failures, failed, begun = TARGETS[name], TARGETS[name].seeds(), set[str](), 0, time.perf_counter()
+    for number in range(first, first + count):
+        rng = random.Random(f"{name} {seed} {number}")  # noqa: S311
+        data = mutated(rng.choice(seeds), rng)
+        (folder / NUMBER).write_text(str(number))
+        (folder / INPUT).write_bytes(data)
+        reason = failure_of(target, data, folder)
+        failed += reason is not None
+        if reason and (kind := reason.split(":")[0]) not in failures:  # one of each kind
+            failures.add(kind)
+            keep(name, data, reason)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
-    seconds = time.perf_counter() - begun
+    (folder / FOUND).write_text(json.dumps([failed, time.perf_counter() - begun, peak]))
+
+
+def keep(name: str, data: bytes, reason: str) -> None:
+    """Keep an input that failed."""
+    kept = CORPUS / f"{name}--{hashlib.sha256(data).hexdigest()[:12]}"
+    CORPUS.mkdir(exist_ok=True)
+    kept.write_bytes(data)
+    print(f"  {name}: {reason}; kept as {kept.name}", flush=True)
+
+
+def fuzz(name: str, first: int, count: int, seed: int) -> int:
+    """Feed so many inputs to a reader, in as many processes as inputs end; gives the number of failures."""
+    at, end, failed, seconds, peak = first, first + count, 0, 0.0, 0.0
+    while at < end:
+        with tempfile.TemporaryDirectory(prefix="unmet-fuzz-") as made:
+            folder = Path(made)
+            ended = _watched([name, "--first", str(at), "--count", str(end - at), "--seed", str(seed)], folder)
+            if (folder / FOUND).exists():
+                failures, took, most = json.loads((folder / FOUND).read_text())
+                failed, seconds, peak, at = failed + failures, seconds + took, max(peak, most), end
+            elif (folder / NUMBER).exists():
+                at, failed = int((folder / NUMBER).read_text()) + 1, failed + 1
+                keep(name, (folder / INPUT).read_bytes(), ended)
+            else:
+                sys.exit(f"{name} {ended} before its first input")
     print(
-        f"{name}: inputs {first:,} to {first + count - 1:,}, {refused} failures, {seconds:.0f} s, peak {peak:.2f} GiB",
+        f"{name}: inputs {first:,} to {end - 1:,}, {failed} failures, {seconds:.0f} s, peak {peak:.2f} GiB",
         flush=True,
     )
-    return refused + (peak > MOST_GIB)
+    return failed + (peak > MOST_GIB)
+
+
+def _watched(arguments: list[str], folder: Path) -> str:
+    """Run `feed` in a process of its own until it ends, or has read one input for minutes; gives how it ended."""
+    with subprocess.Popen([sys.executable, "-m", "benchmarks.fuzz", *arguments, "--into", str(folder)]) as process:
+        while True:
+            before = _last(folder)
+            try:
+                return f"ended with code {process.wait(STUCK_SECONDS)}"
+            except subprocess.TimeoutExpired:
+                if before and before == _last(folder):
+                    process.kill()
+                    return f"no end after {STUCK_SECONDS} s"
+
+
+def _last(folder: Path) -> str:
+    return (folder / NUMBER).read_text() if (folder / NUMBER).exists() else ""
 
 
 def _hang(number: int, frame: object) -> None:
@@ -165,9 +209,13 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0, help="number of the first input")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--into", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     signal.signal(signal.SIGPROF, _hang)
     warnings.simplefilter("error")  # a warning would reach the user's terminal
+    if given.into:
+        feed(given.targets[0], given.first, given.count, given.seed, given.into)
+        return
     found = [fuzz(name, given.first, given.count, given.seed) for name in given.targets or TARGETS]
     sys.exit(bool(sum(found)))
 

@@ -14,8 +14,9 @@ from polars.exceptions import PanicException
 from unmet.cli.gate import run_guarded
 from unmet.csv_files import read_frame
 from unmet.errors import InputError, printable, shortened
-from unmet.files import check_regular, parse_yaml, read_json, read_parquet, unpack
+from unmet.files import check_regular, parse_yaml, read_json, unpack
 from unmet.memory import VARIABLE, allowed_bytes, free_bytes, parse_size, require_bytes
+from unmet.parquet_files import read_parquet
 from unmet.simulation.scenario import read_scenario
 from unmet.tables import check_table
 from unmet.zones import checked_zone

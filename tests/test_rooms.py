@@ -17,6 +17,7 @@ ORDER = [
     "extras",
     "memory",
     "files",
+    "parquet_files",
     "processes",
     "clusters",
     "registry",

@@ -17,8 +17,9 @@ import polars as pl
 from polars.exceptions import PolarsError
 
 from unmet.errors import InputError
-from unmet.files import COPIES, REMEDY, Unpacked, check_regular, read_parquet
+from unmet.files import COPIES, REMEDY, Unpacked, check_regular
 from unmet.memory import require_bytes
+from unmet.parquet_files import read_parquet
 
 __all__ = [
     "LINE",

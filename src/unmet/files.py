@@ -18,7 +18,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import polars as pl
 import yaml
 from polars.exceptions import ComputeError, PanicException
 
@@ -29,10 +28,8 @@ __all__ = [
     "Unpacked",
     "check_regular",
     "panics_as_errors",
-    "parquet_rows",
     "parse_yaml",
     "read_json",
-    "read_parquet",
     "unpack",
 ]
 
@@ -126,30 +123,6 @@ def _without_backtraces() -> Iterator[None]:
                 os.dup2(_quiet_stderr, 2)
                 os.close(_quiet_stderr)
                 _quiet_stderr = None
-
-
-def parquet_rows(path: Path) -> int:
-    """Rows of a Parquet file, by its own account; a damaged one gives an error of Polars."""
-    check_regular(path)
-    with panics_as_errors():
-        return int(pl.scan_parquet(path).select(pl.len()).collect().item())
-
-
-def read_parquet(path: Path, part: tuple[int, int] | None = None, **options: Any) -> pl.DataFrame:
-    """Read a Parquet file that fits into memory; a damaged one gives an error of Polars.
-
-    `part` is the first row to read and the number of rows; by default all are read.
-    """
-    check_regular(path)
-    with panics_as_errors():
-        if part is not None:
-            return pl.scan_parquet(path, **options).slice(*part).collect()
-        schema = pl.read_parquet_schema(path)
-        rows = parquet_rows(path)
-        widths = [24 if not dtype.is_numeric() else 8 for dtype in schema.values()]
-        remedy = "give part of it, or allow more with --max-memory"
-        require_bytes(rows * sum(widths), f"{path}, with {rows:,} rows,", remedy)
-        return pl.read_parquet(path, **options)
 
 
 def read_json(path: Path) -> Any:

@@ -18,6 +18,7 @@ from unmet.city.places import CARS_IN_CITY, TIME_ZONE
 from unmet.city.stations import synthetic_stations
 from unmet.errors import InputError
 from unmet.geo import nearest_stations
+from unmet.parquet_files import read_parquet
 from unmet.runs import atomic_file, cache_folder
 from unmet.zones import checked_zone
 
@@ -130,7 +131,7 @@ def built_in_trips(seed: int) -> pl.DataFrame:
     path = cache_folder() / name
     if path.is_file():
         try:
-            return pl.read_parquet(path)
+            return read_parquet(path)
         except (OSError, pl.exceptions.PolarsError):
             path.unlink(missing_ok=True)  # a damaged file: make it again
     made = trips.synthetic_trips(seed)

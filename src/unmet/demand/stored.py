@@ -17,7 +17,8 @@ from unmet.demand.market import Market
 from unmet.demand.panel import Panel, PanelTables
 from unmet.demand.regions import Regions
 from unmet.errors import InputError
-from unmet.files import read_json, read_parquet
+from unmet.files import read_json
+from unmet.parquet_files import read_parquet
 from unmet.records.formats.base import OUTAGES
 from unmet.runs import run_folder, write_json
 from unmet.tables import UTC

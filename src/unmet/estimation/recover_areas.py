@@ -32,8 +32,8 @@ from unmet.demand.regions import Regions, group_stations
 from unmet.errors import InputError
 from unmet.estimation.by_area import AddedUp, WholeNetwork, add_up
 from unmet.estimation.one_area import AreaEstimate, AreaTask, estimate_area
-from unmet.files import parquet_rows
 from unmet.memory import allowed_bytes, require_bytes
+from unmet.parquet_files import parquet_rows
 from unmet.processes import end_with
 from unmet.records.counts import count_notes
 from unmet.records.one_file import Reading

@@ -21,8 +21,8 @@ from unmet.errors import InputError
 from unmet.estimation.clock import BINS_AN_HOUR
 from unmet.estimation.lost_demand import LostDemand
 from unmet.estimation.rates import response_at_full
-from unmet.files import parquet_rows
 from unmet.memory import require_bytes
+from unmet.parquet_files import parquet_rows, parquet_schema, read_parquet
 from unmet.runs import available_cores
 from unmet.tables import UTC
 
@@ -133,10 +133,10 @@ def read_hidden(panel: Panel, folder: Path) -> Hidden:
     path = folder / DRAWS_FILE
     again = f"run `unmet recover` again with --overwrite, or plan from the panel ({folder / PANEL_FOLDER})"
     try:
-        schema = pl.read_parquet_schema(path)
+        schema = parquet_schema(path)
         if isinstance(dtype := schema.get("drivers"), pl.Array):
             _require(parquet_rows(path), dtype.size)
-        table = pl.read_parquet(path)
+        table = read_parquet(path)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise InputError(f"Cannot read {path} ({str(error).splitlines()[0][:200]}): {again}.") from None
     if missing := {"site_id", "ds", "kwh", "response", "drivers"} - set(table.columns):

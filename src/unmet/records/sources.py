@@ -13,7 +13,8 @@ import polars as pl
 from polars.exceptions import PolarsError
 
 from unmet.errors import InputError
-from unmet.files import check_regular, parquet_rows
+from unmet.files import check_regular
+from unmet.parquet_files import parquet_rows
 from unmet.records.formats.excel import is_workbook, sheet_names
 from unmet.tables import as_frame
 

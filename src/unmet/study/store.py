@@ -13,6 +13,7 @@ from polars.exceptions import PolarsError
 
 from unmet.claims import hold
 from unmet.errors import InputError
+from unmet.parquet_files import read_parquet
 from unmet.runs import atomic_file
 from unmet.study.cells import Ran, Run
 
@@ -68,7 +69,7 @@ class Store:
     def rows(self, runs: list[Run]) -> pl.DataFrame:
         """The rows of those runs that are here, in the order given."""
         try:
-            frames = [pl.read_parquet(self._row(run)) for run in runs if self.has(run)]
+            frames = [read_parquet(self._row(run)) for run in runs if self.has(run)]
         except PolarsError:
             raise InputError(f"A result in {self.folder / 'runs'} is damaged: start again with --overwrite.") from None
         return pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame()
@@ -80,7 +81,7 @@ class Store:
 
     def counts(self, labels: list[str]) -> dict[tuple[Any, ...], int]:
         """How many results there are of each (labels, model, backbone), whatever data they are of."""
-        rows = [pl.read_parquet(path) for path in (self.folder / "runs").glob("*.parquet")]
+        rows = [read_parquet(path) for path in (self.folder / "runs").glob("*.parquet")]
         if not rows:
             return {}
         table = pl.concat(rows, how="diagonal_relaxed")
@@ -97,7 +98,7 @@ class Store:
 
     def hours(self, run: Run) -> pl.DataFrame:
         """The forecasts of a run that kept them."""
-        return pl.read_parquet(self._hours(run))
+        return read_parquet(self._hours(run))
 
     def _row(self, run: Run) -> Path:
         return self.folder / "runs" / f"{run.key}.parquet"

@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from unmet.errors import InputError
+from unmet.parquet_files import read_parquet
 from unmet.planning.plan_tables import PlanTables
 from unmet.shown import Shown
 from unmet.views.figures.map_layers import MapLayers, region_outlines
@@ -278,7 +279,10 @@ def _table(folder: Path, name: str) -> pl.DataFrame:
     path = folder / f"{name}.parquet"
     if not path.is_file():
         raise InputError(f"{folder} has no {name}.parquet: make the run again with this version and --overwrite.")
-    return pl.read_parquet(path)
+    try:
+        return read_parquet(path)
+    except (OSError, pl.exceptions.PolarsError):
+        raise InputError(f"{path} is damaged: make the run again with --overwrite.") from None
 
 
 def _json(path: Path) -> dict[str, Any]:

@@ -15,7 +15,8 @@ from polars.exceptions import PolarsError
 
 from unmet.csv_files import LINE, REJECTED, no_rejected
 from unmet.errors import InputError
-from unmet.files import Unpacked, check_regular, panics_as_errors, read_parquet
+from unmet.files import Unpacked, check_regular
+from unmet.parquet_files import parquet_schema, read_parquet
 from unmet.records.formats.base import Head
 from unmet.records.formats.excel import is_workbook, read_sheet, sheet_columns, sheet_names
 
@@ -121,8 +122,7 @@ def _read_bytes(path: Path, most: int = -1) -> bytes:
 
 def _parquet_columns(path: Path) -> tuple[str, ...]:
     try:
-        with panics_as_errors():
-            return tuple(name.strip() for name in pl.read_parquet_schema(path))
+        return tuple(name.strip() for name in parquet_schema(path))
     except (PolarsError, OSError) as error:
         raise _unreadable(path, error) from None
 

@@ -52,7 +52,7 @@ def recover_again(folder: Path, asked: dict[str, Any], say: Say) -> None:
     """Estimate the records of a run again, under other assumptions."""
     import json
 
-    import polars as pl
+    from unmet.parquet_files import read_parquet
 
     run = Path(asked["run"])
     say("Reading records", 0.1)
@@ -60,7 +60,7 @@ def recover_again(folder: Path, asked: dict[str, Any], say: Say) -> None:
     summary = json.loads((run / "summary.json").read_text(encoding="utf-8"))
     rejected = run / "rejected.parquet"
     kept = {name: summary[name] for name in ("energies", "interval") if name in summary}
-    table = pl.read_parquet(rejected) if rejected.is_file() else None
+    table = read_parquet(rejected) if rejected.is_file() else None
     _recover(folder, panel, table, summary.get("records"), asked | kept, say)
 
 
