@@ -14,7 +14,7 @@ import simpy
 from benchmarks.report import Result
 from unmet.demand.panel import Panel
 from unmet.estimation.lost_demand import LostDemand
-from unmet.planning.drivers import Drivers, Truth, demand_of
+from unmet.planning.drivers import DrawnDemand, Drivers, demand_of
 from unmet.planning.erlang import erlang_b
 from unmet.planning.plan import plan
 from unmet.planning.replay import NOBODY, take_plugs
@@ -96,10 +96,10 @@ def network(sites: int, seed: int = 1) -> Panel:
     return Panel(sessions, stations, regions="20", time_zone="UTC")
 
 
-def beside_simpy(truth: Truth) -> Result:
+def beside_simpy(demand: DrawnDemand) -> Result:
     """The same drivers at 1, 2, ... further plugs, ours and SimPy's."""
-    busiest = np.argsort(-np.bincount(truth.hidden.site, truth.hidden.drivers.mean(axis=0), minlength=truth.sites))
-    drivers = [truth.first_draws(SIMPY_DRAWS).lost(int(s)) for s in busiest[:SIMPY_SITES]]
+    busiest = np.argsort(-np.bincount(demand.hidden.site, demand.hidden.drivers.mean(axis=0), minlength=demand.sites))
+    drivers = [demand.first_draws(SIMPY_DRAWS).lost(int(s)) for s in busiest[:SIMPY_SITES]]
     begun = time.perf_counter()
     ours = [_served(part) for part in drivers]
     own = time.perf_counter() - begun

@@ -26,7 +26,7 @@ from unmet.estimation.lost_demand import LostDemand
 from unmet.estimation.towns import prior_without
 from unmet.planning.allocate import Options, greedy_steps
 from unmet.planning.changes import changed_world
-from unmet.planning.drivers import Truth, demand_of
+from unmet.planning.drivers import DrawnDemand, demand_of
 from unmet.planning.gains import site_curves
 from unmet.study.thinning import Thinned, turned_away
 
@@ -87,14 +87,14 @@ def recovered(order: Sequence[int], gains: Sequence[np.ndarray]) -> np.ndarray:
     return np.array(points)
 
 
-def planned_order(truth: Truth, names: Sequence[str], gains: Sequence[np.ndarray]) -> list[int]:
+def planned_order(demand: DrawnDemand, names: Sequence[str], gains: Sequence[np.ndarray]) -> list[int]:
     """The order in which the plan takes the removed plugs; those that it sees no use for come last."""
-    ids = truth.panel.sites["site_id"].to_list()
-    supplies = site_curves(changed_world(truth), max(len(gain) for gain in gains))
+    ids = demand.panel.sites["site_id"].to_list()
+    supplies = site_curves(changed_world(demand), max(len(gain) for gain in gains))
     rows = []
     for i, (name, gain) in enumerate(zip(names, gains, strict=True)):
         curve = supplies[ids.index(name)].curves[None]
-        rows += [(i, k, curve.mean_kwh[curve.at(k)] * truth.weeks[ids.index(name)]) for k in range(1, len(gain))]
+        rows += [(i, k, curve.mean_kwh[curve.at(k)] * demand.weeks[ids.index(name)]) for k in range(1, len(gain))]
     site, plugs, gain = (np.array(column) for column in zip(*rows, strict=True))
     options = Options(site, plugs, np.full(len(site), np.nan), gain, plugs.astype(float))
     order: list[int] = []
@@ -128,8 +128,8 @@ def measure(source: Source, draws: int) -> list[Restored]:
                 continue
             fewer = sites.drop("plugs").join(made.plugs, on="station_id", how="left", maintain_order="left")
             panel = Panel(made.sessions, fewer, regions="10", time_zone=time_zone)
-            truth = demand_of(LostDemand(prior=prior_without(source.town)).fit(panel))
-            found.append(_restored(source, share, truth, names, gains, best))
+            demand = demand_of(LostDemand(prior=prior_without(source.town)).fit(panel))
+            found.append(_restored(source, share, demand, names, gains, best))
             print(found[-1], file=sys.stderr, flush=True)
     except InputError as error:
         print(f"{source.town} {source.part}: {error}", file=sys.stderr)
@@ -137,15 +137,15 @@ def measure(source: Source, draws: int) -> list[Restored]:
 
 
 def _restored(
-    source: Source, share: float, truth: Truth, names: list[str], gains: list[np.ndarray], best: np.ndarray
+    source: Source, share: float, demand: DrawnDemand, names: list[str], gains: list[np.ndarray], best: np.ndarray
 ) -> Restored:
-    ids = truth.panel.sites["site_id"].to_list()
+    ids = demand.panel.sites["site_id"].to_list()
     rows = [ids.index(name) for name in names]
-    energy = truth.panel.stations.group_by("site_id").agg(pl.col("energy_kwh").sum())
+    energy = demand.panel.stations.group_by("site_id").agg(pl.col("energy_kwh").sum())
     recorded = dict(energy.iter_rows())
-    spells = truth.network.history.spells
-    site = np.repeat(np.arange(truth.sites), np.diff(spells.first))
-    full = np.bincount(site, (spells.end_ms - spells.begin_ms) * (spells.state == FULL), minlength=truth.sites)
+    spells = demand.network.history.spells
+    site = np.repeat(np.arange(demand.sites), np.diff(spells.first))
+    full = np.bincount(site, (spells.end_ms - spells.begin_ms) * (spells.state == FULL), minlength=demand.sites)
     rng = np.random.default_rng(7)
     turns = [s for s, gain in enumerate(gains) for _ in range(len(gain) - 1)]
     inner = slice(1, len(best) - 1)
@@ -153,9 +153,9 @@ def _restored(
     def over(order: Sequence[int]) -> float:
         return float(recovered(order, gains)[inner].sum() / best[inner].sum())
 
-    planned = planned_order(truth, names, gains)
+    planned = planned_order(demand, names, gains)
     middle = (len(best) - 1) // 2
-    capacity = truth.network.capacity[rows].astype(float)
+    capacity = demand.network.capacity[rows].astype(float)
     return Restored(
         source.town,
         share,

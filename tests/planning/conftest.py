@@ -1,4 +1,4 @@
-"""What the tests of planning share: a small network, and the estimate of its lost demand."""
+"""Fixtures of the planning tests: a small network, and the estimate of its lost demand."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from tests.estimation.networks import Simulated, network
 from unmet.estimation.lost_demand import LostDemand
-from unmet.planning.drivers import Truth, demand_of
+from unmet.planning.drivers import DrawnDemand, demand_of
 
 
 @pytest.fixture(scope="session")
@@ -21,5 +21,5 @@ def lost(town: Simulated) -> LostDemand:
 
 
 @pytest.fixture(scope="session")
-def truth(lost: LostDemand) -> Truth:
+def demand(lost: LostDemand) -> DrawnDemand:
     return demand_of(lost)

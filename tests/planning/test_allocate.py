@@ -1,4 +1,4 @@
-"""Allocation: greedy is right where returns diminish, integer programming elsewhere, as brute force says."""
+"""Allocation beside brute force: greedy is optimal if returns diminish, integer programming always."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from unmet.planning.allocate import Options, choose_to_reach, choose_within, gre
 
 
 def options(gains, cost=lambda site, plugs: float(plugs)):
-    """Options of sites whose 1, 2, ... plugs gain these."""
+    """Options of sites, given the gains of their 1, 2, ... plugs."""
     rows = [(s, k, gain, cost(s, k)) for s, own in enumerate(gains) for k, gain in enumerate(own, start=1)]
     site, plugs, gain, price = (np.array(column, float) for column in zip(*rows, strict=True))
     return Options(site.astype(int), plugs.astype(int), np.full(len(site), np.nan), gain, price)
 
 
-def brute_force(made: Options, budget):
-    sites = [[None, *np.flatnonzero(made.site == s)] for s in np.unique(made.site)]
+def brute_force(choices: Options, budget):
+    sites = [[None, *np.flatnonzero(choices.site == s)] for s in np.unique(choices.site)]
     best = 0.0
     for rows in product(*sites):
         taken = [row for row in rows if row is not None]
-        if made.cost[taken].sum() <= budget + 1e-9:
-            best = max(best, made.gain[taken].sum())
+        if choices.cost[taken].sum() <= budget + 1e-9:
+            best = max(best, choices.gain[taken].sum())
     return best
 
 
@@ -35,41 +35,41 @@ increments = st.lists(st.lists(st.floats(0, 10), min_size=1, max_size=3), min_si
 @settings(max_examples=60, deadline=None)
 @given(increments, st.integers(1, 6))
 def test_greedy_is_optimal_where_returns_diminish(steps, plugs):
-    made = options([np.cumsum(sorted(own, reverse=True)) for own in steps])
-    chosen = choose_within(made, float(plugs))
-    assert chosen.gain == pytest.approx(brute_force(made, plugs), abs=1e-6)
-    assert made.gain[greedy(made, float(plugs))].sum() == pytest.approx(chosen.gain, abs=1e-6)
+    choices = options([np.cumsum(sorted(own, reverse=True)) for own in steps])
+    chosen = choose_within(choices, float(plugs))
+    assert chosen.gain == pytest.approx(brute_force(choices, plugs), abs=1e-6)
+    assert choices.gain[greedy(choices, float(plugs))].sum() == pytest.approx(chosen.gain, abs=1e-6)
 
 
 @settings(max_examples=40, deadline=None)
 @given(increments, st.floats(1, 30), st.floats(0, 8))
 def test_fixed_costs_are_solved_exactly(steps, budget, site_cost):
-    made = options([np.cumsum(own) for own in steps], lambda _, k: 2.5 * k + site_cost)
-    chosen = choose_within(made, budget)
-    assert chosen.gain == pytest.approx(brute_force(made, budget), rel=1e-5, abs=1e-6)
+    choices = options([np.cumsum(own) for own in steps], lambda _, k: 2.5 * k + site_cost)
+    chosen = choose_within(choices, budget)
+    assert chosen.gain == pytest.approx(brute_force(choices, budget), rel=1e-5, abs=1e-6)
     assert chosen.cost <= budget + 1e-6
     assert chosen.gain >= chosen.greedy_gain - 1e-6
-    assert len(set(made.site[chosen.rows])) == len(chosen.rows)
+    assert len(set(choices.site[chosen.rows])) == len(chosen.rows)
 
 
-def test_a_fixed_cost_breaks_the_greedy_rule():
+def test_greedy_is_not_optimal_with_fixed_costs():
     # The best first step costs most of the budget; two others together gain more.
-    made = options([[10.0], [6.0], [6.0]], lambda s, _: 6.0 if s == 0 else 5.0)
-    chosen = choose_within(made, 10.0)
+    choices = options([[10.0], [6.0], [6.0]], lambda s, _: 6.0 if s == 0 else 5.0)
+    chosen = choose_within(choices, 10.0)
     assert (chosen.gain, chosen.greedy_gain, chosen.method) == (12.0, 10.0, "exact")
 
 
-def test_the_cheapest_way_to_a_gain():
-    made = options([[4.0, 7.0, 9.0], [5.0, 6.0]])
-    chosen = choose_to_reach(made, 11.0)
+def test_the_cheapest_options_that_reach_a_gain_are_chosen():
+    choices = options([[4.0, 7.0, 9.0], [5.0, 6.0]])
+    chosen = choose_to_reach(choices, 11.0)
     assert (chosen.gain, chosen.cost) == (12.0, 3.0)
-    out_of_reach = choose_to_reach(made, 99.0)
+    out_of_reach = choose_to_reach(choices, 99.0)
     assert out_of_reach.gain == 15.0
 
 
-def test_steps_come_in_order_of_efficiency():
-    made = options([[4.0, 7.0, 9.0], [5.0, 6.0]])
-    assert [(int(made.site[row]), int(made.plugs[row])) for row in greedy_steps(made, 4.0)] == [
+def test_greedy_steps_are_in_order_of_gain_per_cost():
+    choices = options([[4.0, 7.0, 9.0], [5.0, 6.0]])
+    assert [(int(choices.site[row]), int(choices.plugs[row])) for row in greedy_steps(choices, 4.0)] == [
         (1, 1),
         (0, 1),
         (0, 2),
@@ -77,7 +77,7 @@ def test_steps_come_in_order_of_efficiency():
     ]
 
 
-def test_nothing_to_choose_from():
+def test_without_options_nothing_is_chosen():
     empty = Options(np.empty(0, int), np.empty(0, int), np.empty(0), np.empty(0), np.empty(0))
     assert len(choose_within(empty, 5.0).rows) == 0
     assert choose_to_reach(empty, 1.0).gain == 0.0

@@ -1,4 +1,4 @@
-"""What-if: worlds that differ from the records in one respect."""
+"""What-if questions: worlds that differ from the records in one respect."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from unmet.planning.changes import Change, attraction, changed_world
 from unmet.planning.gains import RAPID_KW, site_curves, stays_at_power
 
 
-def totals(truth, change):
-    supplies = site_curves(changed_world(truth, change), 1)
+def totals(demand, change):
+    supplies = site_curves(changed_world(demand, change), 1)
     return sum(s.served_kwh.mean() for s in supplies), sum(s.lost_kwh.mean() for s in supplies)
 
 
-def test_growth_multiplies_demand(truth):
-    served, lost = totals(truth, Change())
-    more_served, more_lost = totals(truth, Change(growth=1.5))
-    # Of the recorded kind who find no plug, a part waits; lost and served together are all.
+def test_growth_multiplies_demand(demand):
+    served, lost = totals(demand, Change())
+    more_served, more_lost = totals(demand, Change(growth=1.5))
+    # Some recorded drivers who find no plug wait and are served; served and lost demand together are all demand.
     assert more_served + more_lost == pytest.approx(1.5 * (served + lost), rel=0.03)
     assert more_lost > 1.5 * lost
-    assert more_lost < 4 * lost  # copies come in other weeks: they do not block those whom they copy
-    fewer = totals(truth, Change(growth=0.5))
+    assert more_lost < 4 * lost  # copies arrive in other weeks, so they do not block their originals
+    fewer = totals(demand, Change(growth=0.5))
     assert sum(fewer) == pytest.approx(0.5 * (served + lost), rel=0.03)
     assert fewer[1] < 0.5 * lost
 
 
-def test_copies_keep_the_hour_of_the_week_but_not_the_week(truth):
+def test_copies_keep_the_hour_of_the_week_but_not_the_week(demand):
     hour = 3_600_000
-    now, more = (changed_world(truth, change).drivers(3).at_ms for change in (Change(), Change(growth=2.0)))
+    now, more = (changed_world(demand, change).drivers(3).at_ms for change in (Change(), Change(growth=2.0)))
     assert len(more) == 2 * len(now)
     profiles = [np.bincount(at // (6 * hour) % 28, minlength=28) / len(at) for at in (now, more)]
     assert np.abs(profiles[0] - profiles[1]).max() < 0.01
@@ -37,48 +37,48 @@ def test_copies_keep_the_hour_of_the_week_but_not_the_week(truth):
     assert len(weeks[0]) == len(weeks[1])
 
 
-def test_short_stays_lose_fewer_drivers(truth):
-    _, lost = totals(truth, Change())
-    _, limited = totals(truth, Change(stay_hours=1.0))
+def test_shorter_stays_lose_less_demand(demand):
+    _, lost = totals(demand, Change())
+    _, limited = totals(demand, Change(stay_hours=1.0))
     assert limited < 0.8 * lost
-    assert totals(truth, Change(stay_hours=1000.0)) == pytest.approx(totals(truth, Change()))
-    _, fee = totals(truth, Change(idle_cut=0.5))
+    assert totals(demand, Change(stay_hours=1000.0)) == pytest.approx(totals(demand, Change()))
+    _, fee = totals(demand, Change(idle_cut=0.5))
     assert fee < lost
 
 
-def test_a_limit_below_the_time_to_charge_costs_energy(truth):
+def test_a_limit_below_the_time_to_charge_costs_energy(demand):
     site = 3
-    before, after = (changed_world(truth, change).drivers(site) for change in (Change(), Change(stay_hours=0.2)))
+    before, after = (changed_world(demand, change).drivers(site) for change in (Change(), Change(stay_hours=0.2)))
     assert (after.stay_ms <= 0.2 * 3_600_000).all()
     assert (after.kwh <= before.kwh + 1e-9).all()
-    possible = before.kwh <= 22.0 * before.stay_ms / 3_600_000  # made-up sessions may take more than their plug gives
+    possible = before.kwh <= 22.0 * before.stay_ms / 3_600_000  # simulated sessions may exceed the power of the plug
     assert possible.mean() > 0.5
     assert (after.kwh[possible] <= 0.2 * 22.0 + 1e-9).all()
 
 
-def test_drivers_of_a_closed_site_go_next_door_or_leave(truth):
+def test_drivers_of_a_closed_site_go_next_door_or_leave(demand):
     site = 0
-    station = truth.panel.stations["station_id"][int(np.flatnonzero(truth.network.site_of_station == site)[0])]
-    world = changed_world(truth, Change(closed=(station,)))
+    station = demand.panel.stations["station_id"][int(np.flatnonzero(demand.network.site_of_station == site)[0])]
+    world = changed_world(demand, Change(closed=(station,)))
     assert world.capacity[site] == 0
     assert len(world.drivers(site).at_ms) == 0
     (target, share), _ = world.leaving[site]
-    came = len(world.drivers(target).at_ms) - len(changed_world(truth).drivers(target).at_ms)
-    here = len(truth.everyone(site).at_ms)
+    moved = len(world.drivers(target).at_ms) - len(changed_world(demand).drivers(target).at_ms)
+    everyone = len(demand.everyone(site).at_ms)
     assert share == pytest.approx(np.exp(-0.5), abs=0.01)  # half a kilometre away
-    assert came / here == pytest.approx(share, abs=0.03)
+    assert moved / everyone == pytest.approx(share, abs=0.03)
 
 
-def test_a_competitor_takes_drivers_of_near_sites_only(truth):
-    lat, lon = truth.panel.sites.select("lat", "lon").row(0)
-    world, same = changed_world(truth, Change(competitors=((lat, lon),))), changed_world(truth)
-    share = [len(world.drivers(s).at_ms) / len(same.drivers(s).at_ms) for s in range(truth.sites)]
+def test_a_competitor_takes_drivers_of_nearby_sites_only(demand):
+    lat, lon = demand.panel.sites.select("lat", "lon").row(0)
+    world, same = changed_world(demand, Change(competitors=((lat, lon),))), changed_world(demand)
+    share = [len(world.drivers(s).at_ms) / len(same.drivers(s).at_ms) for s in range(demand.sites)]
     assert share[0] == pytest.approx(0.5, abs=0.02)
     assert share[1] == pytest.approx(1 - float(attraction(np.array(0.5))), abs=0.02)
-    assert share[2:] == [1.0] * (truth.sites - 2)  # eight kilometres away
+    assert share[2:] == [1.0] * (demand.sites - 2)  # eight kilometres away
 
 
-def test_attraction_falls_with_distance_and_ends():
+def test_attraction_falls_with_distance_and_is_zero_out_of_reach():
     assert attraction(np.array([0.0, 1.0, 2.9, 3.1])) == pytest.approx([0.5, 0.2689, 0.0522, 0.0], abs=1e-4)
 
 
@@ -105,6 +105,6 @@ def test_rapid_plugs_shorten_stays_and_slow_ones_deliver_less():
         (Change(competitors=((95.0, 0.0),)), "latitude,longitude"),
     ],
 )
-def test_nonsense_is_refused(truth, change, sentence):
+def test_invalid_changes_are_refused(demand, change, sentence):
     with pytest.raises(InputError, match=sentence):
-        changed_world(truth, change)
+        changed_world(demand, change)

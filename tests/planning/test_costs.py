@@ -1,4 +1,4 @@
-"""Costs, limits and money."""
+"""Costs, limits and earnings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TABLE = pl.DataFrame(
 )
 
 
-def test_the_row_that_says_most_counts():
+def test_the_most_specific_row_applies():
     costs = given_costs(None, 0.0, TABLE, SITES)
     assert costs.of("b", 22.0, 3) == 3000.0
     assert costs.of("a", 22.0, 3) == 6500.0
@@ -33,7 +33,7 @@ def test_the_row_that_says_most_counts():
     assert costs.limits("b", None) == (None, None)
 
 
-def test_two_numbers_are_enough():
+def test_costs_can_be_two_numbers():
     costs = given_costs(800.0, 5000.0, None, SITES)
     assert (costs.of("a", None, 2), costs.known) == (6600.0, True)
     assert not given_costs(None, 0.0, None, SITES).known
@@ -50,19 +50,19 @@ def test_two_numbers_are_enough():
         ((None, 0.0, pl.DataFrame({"plug_cost": [3.0, 4.0]})), "two rows"),
     ],
 )
-def test_costs_that_make_no_sense_are_refused(arguments, sentence):
+def test_invalid_costs_are_refused(arguments, sentence):
     with pytest.raises(InputError, match=sentence):
         given_costs(*arguments, SITES)
 
 
-def test_payback_and_value_follow_their_formulas():
+def test_payback_and_net_present_value_follow_their_formulas():
     money = Money(price=0.5, upkeep=100.0, years=3, discount=0.1)
     weekly = np.array([100.0, 0.0])
     earned = 0.5 * 100 * WEEKS_A_YEAR - 200
     assert money.payback_years(weekly, 2, 5000.0).tolist() == [5000 / earned, np.inf]
     value = earned * (1 / 1.1 + 1 / 1.21 + 1 / 1.331) - 5000
     assert money.net_present_value(weekly, 2, 5000.0)[0] == pytest.approx(value)
-    # At no discount, value is zero when the horizon is the payback time.
+    # Without a discount, the net present value is zero if the horizon equals the payback time.
     even = Money(price=0.5, years=4, discount=0.0)
     cost = 4 * 0.5 * 100 * WEEKS_A_YEAR
     assert even.net_present_value(weekly[:1], 1, cost)[0] == pytest.approx(0.0, abs=1e-6)
@@ -70,6 +70,6 @@ def test_payback_and_value_follow_their_formulas():
 
 
 @pytest.mark.parametrize("wrong", [{"price": 0.0}, {"upkeep": -1.0}, {"years": 0}, {"discount": -1.0}])
-def test_money_that_makes_no_sense_is_refused(wrong):
+def test_invalid_prices_and_rates_are_refused(wrong):
     with pytest.raises(InputError):
         Money(**({"price": 0.3} | wrong)).check()

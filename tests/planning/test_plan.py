@@ -1,4 +1,4 @@
-"""Plans: what they promise follows from the draws, and what cannot be planned is refused with a sentence."""
+"""Plans: their gains follow from the draws, and what cannot be planned is refused with a clear message."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def eight(lost):
     return plan(lost, plugs=8)
 
 
-def test_all_plugs_are_used_and_lose_less(eight):
+def test_all_plugs_are_used_and_losses_fall(eight):
     table = eight.table
     assert (eight.plugs, int(table["plugs_added"].sum())) == (8, 8)
     assert (table["gain_kwh"] >= 0).all()
@@ -30,13 +30,13 @@ def test_all_plugs_are_used_and_lose_less(eight):
     assert table["chosen_share"].is_between(0, 1).all()
 
 
-def test_the_total_is_the_sum_of_the_sites_times_their_interplay(eight):
+def test_the_total_gain_is_the_sum_over_sites_times_the_interplay(eight):
     total = float(eight.table["gain_kwh"].sum())
     assert eight.gain()[0] == pytest.approx(total * eight.energy.interplay, rel=1e-6)
 
 
 def test_no_other_choice_gains_more(eight):
-    # Returns diminish, so that moving any plug elsewhere gains less, by the same curve.
+    # Returns diminish, so the greedy curve at eight plugs is the best gain of eight plugs.
     curve = eight.curve
     assert (np.diff(curve["gain_kwh"].to_numpy()) >= 0).all()
     at_eight = curve.filter(pl.col("plugs") == 8)["gain_kwh"][0]
@@ -44,7 +44,7 @@ def test_no_other_choice_gains_more(eight):
     assert eight.sensitivity["gain_kwh"][0] == pytest.approx(eight.sensitivity["best_kwh"][0], rel=0.01)
 
 
-def test_the_same_seed_gives_the_same_plan_on_any_number_of_workers(lost, eight):
+def test_the_same_seed_gives_the_same_plan_with_any_number_of_workers(lost, eight):
     assert plan(lost, plugs=8, workers=1).table.equals(eight.table)
     assert plan(lost, plugs=8, workers=3).table.equals(eight.table)
     assert not plan(lost, plugs=8, seed=9).table.equals(eight.table)
@@ -55,24 +55,24 @@ def test_a_panel_and_its_estimate_give_the_same_plan(lost, eight):
 
 
 def test_a_budget_pays_for_sites_and_plugs(lost):
-    made = plan(lost, budget=40_000, plug_cost=3000, site_cost=8000, price=0.4)
-    assert made.cost is not None
-    assert made.cost <= 40_000
-    assert made.cost == 3000 * made.plugs + 8000 * made.sites
-    choice = made.decision.choice
+    result = plan(lost, budget=40_000, plug_cost=3000, site_cost=8000, price=0.4)
+    assert result.cost is not None
+    assert result.cost <= 40_000
+    assert result.cost == 3000 * result.plugs + 8000 * result.sites
+    choice = result.decision.choice
     assert choice.method == "exact"
     assert choice.gain >= choice.greedy_gain - 1e-9
-    chosen = made.table.filter(pl.col("plugs_added") > 0)
+    chosen = result.table.filter(pl.col("plugs_added") > 0)
     assert chosen["payback_years"].null_count() == 0
     assert (chosen["gain_kwh_per_cost"] > 0).all()
 
 
 def test_a_share_of_demand_is_served(lost):
-    made = plan(lost, serve=0.95)
-    assert made.decision.reached
-    before, after = made.served_share()
+    result = plan(lost, serve=0.95)
+    assert result.decision.reached
+    before, after = result.served_share()
     assert before < 0.95 <= after + 1e-6
-    fewer = plan(lost, plugs=made.plugs - 1)
+    fewer = plan(lost, plugs=result.plugs - 1)
     assert fewer.served_share()[1] < 0.95
     everywhere = plan(lost, serve=0.95, each_site=True)
     served, lost_after = everywhere.table["served_kwh"], everywhere.table["lost_kwh_after"]
@@ -80,21 +80,21 @@ def test_a_share_of_demand_is_served(lost):
     assert (1 - lost_after / (served + lost_before) >= 0.95 - 1e-6).all()
 
 
-def test_what_cannot_be_served_is_said(lost):
-    made = plan(lost, serve=0.999, most_per_site=1)
-    assert not made.decision.reached
-    assert made.table["plugs_added"].max() == 1
+def test_a_share_that_cannot_be_served_is_reported(lost):
+    result = plan(lost, serve=0.999, most_per_site=1)
+    assert not result.decision.reached
+    assert result.table["plugs_added"].max() == 1
     at_sites = plan(lost, serve=0.999, each_site=True, most_per_site=1)
     assert at_sites.decision.short
     assert any("cannot be served at" in note for note in at_sites.notes)
 
 
-def test_limits_of_the_grid_and_of_space(lost):
+def test_plans_respect_limits_of_grid_and_space(lost):
     costs = pl.DataFrame(
         {"site_id": ["s0", None], "plug_cost": [1.0, 1.0], "grid_kw": [50.0, None], "most_plugs": [None, 1]}
     )
-    made = plan(lost, plugs=30, costs=costs)
-    added = dict(made.table.select("site_id", "plugs_added").iter_rows())
+    result = plan(lost, plugs=30, costs=costs)
+    added = dict(result.table.select("site_id", "plugs_added").iter_rows())
     assert added["s0"] <= 2  # of 22 kW each
     assert max(added.values()) <= 2
     assert all(number <= 1 for site, number in added.items() if site != "s0")
@@ -110,28 +110,28 @@ def test_power_levels_are_chosen_by_cost(lost):
 
 
 def test_growth_is_planned_year_by_year(lost):
-    made = plan(lost, plugs=9, growth=0.2, horizon=3)
-    assert [stage.plugs for stage in made.stages] == [3, 6, 9]
-    assert [round(stage.growth, 3) for stage in made.stages] == [1.2, 1.44, 1.728]
-    assert made.stages[2].lost_kwh > made.stages[0].lost_kwh
-    years = made.table.filter(pl.col("plugs_added") > 0)["year"]
+    result = plan(lost, plugs=9, growth=0.2, horizon=3)
+    assert [stage.plugs for stage in result.stages] == [3, 6, 9]
+    assert [round(stage.growth, 3) for stage in result.stages] == [1.2, 1.44, 1.728]
+    assert result.stages[2].lost_kwh > result.stages[0].lost_kwh
+    years = result.table.filter(pl.col("plugs_added") > 0)["year"]
     assert set(years) <= {1, 2, 3}
     assert 1 in set(years)
 
 
-def test_new_sites_compete_with_old_ones(lost):
+def test_new_sites_compete_with_existing_ones(lost):
     lat, lon = lost.panel_.sites.select("lat", "lon").row(0)
     table = pl.DataFrame({"name": ["corner"], "lat": [lat], "lon": [lon]})
-    made = plan(lost, plugs=10, candidates=table)
-    new = made.table.filter("is_new")
+    result = plan(lost, plugs=10, candidates=table)
+    new = result.table.filter("is_new")
     assert new.height == 1
     assert new["attracted_kwh"][0] >= new["taken_kwh"][0] >= 0
-    assert made.gain()[0] >= plan(lost, plugs=10).gain()[0] * 0.98  # played together, the better of both plans
+    assert result.gain()[0] >= plan(lost, plugs=10).gain()[0] * 0.98  # the better of the plans with and without it
     proposed = plan(lost, plugs=10, propose=2)
     assert proposed.table["is_new"].sum() == 2
 
 
-def test_it_is_exported_and_draws_itself(eight):
+def test_plan_is_exported_and_its_result_has_a_plot(eight):
     assert unmet.plan is plan
     figure = eight.plot()
     assert max(figure.data[2].x) >= 8
@@ -158,18 +158,18 @@ def test_it_is_exported_and_draws_itself(eight):
         ({"plugs": 3, "costs": pl.DataFrame({"plug_cost": [1.0], "most_plugs": [0]})}, "No plug fits"),
     ],
 )
-def test_nonsense_gets_a_sentence(lost, asked, sentence):
+def test_invalid_arguments_are_refused(lost, asked, sentence):
     with pytest.raises(InputError, match=sentence):
         plan(lost, **asked)
 
 
-def test_records_without_lost_demand_have_nothing_to_plan(town):
+def test_records_without_lost_demand_are_refused(town):
     few, many = town.sessions.gather_every(25), town.stations.with_columns(plugs=pl.lit(6))
     with pytest.raises(InputError, match="No lost demand"):
         plan(Panel(few, many, regions="3"), plugs=3, draws=20)
 
 
 @pytest.mark.parametrize("source", [42, "nowhere"])
-def test_what_no_plan_can_be_made_from(source):
+def test_a_source_without_records_is_refused(source):
     with pytest.raises(InputError):
         plan(source, plugs=3)

@@ -1,4 +1,4 @@
-"""Laws of the replay: it is a loss queue, for all numbers of plugs at once, and more plugs never lose more."""
+"""Laws of the replay: it is a loss queue for all numbers of plugs at once, and more plugs never lose more drivers."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_more_plugs_serve_everyone_who_was_served_before(rows, plugs):
     assert (more | ~fewer).all()
 
 
-def test_draws_are_apart():
+def test_draws_are_replayed_independently():
     at, stay = np.array([0, 1, 0, 1], np.int64), np.full(4, 10, np.int64)
     assert take_plugs(np.array([0, 2, 4]), at, stay, 1).tolist() == [0, NOBODY, 0, NOBODY]
     assert served_by(np.array([0, 2, 4]), at, stay, np.zeros(4, bool), 1).tolist() == [True, False, True, False]
@@ -68,8 +68,8 @@ STAYS = {
 
 
 @pytest.mark.parametrize("kind", STAYS)
-def test_blocking_is_erlangs(kind):
-    # Load 4, so that blocking is 80 % with one plug and 12 % with six; all within 1 % of the formula.
+def test_blocking_follows_erlangs_formula(kind):
+    # At load 4, the blocking probability is 80 % with one plug and 12 % with six.
     rng, number = np.random.default_rng(3), 4_000_000
     at = (np.cumsum(rng.exponential(0.5, number)) * HOUR).astype(np.int64)
     stay = (STAYS[kind](rng, number) * HOUR).astype(np.int64)
@@ -79,32 +79,32 @@ def test_blocking_is_erlangs(kind):
         assert blocked == pytest.approx(float(erlang_b(plugs, 4.0)), rel=0.01)
 
 
-def test_blocking_of_a_rush_is_that_of_a_markov_chain():
-    # Arrivals vary by the hour of the day; stays are exponential. The chain is exact within quarter hours of one rate.
+def test_blocking_in_a_rush_follows_a_markov_chain():
+    # The arrival rate varies over the day in quarter hours; stays are exponential, so the chain is exact.
     rate = 1.5 + 1.4 * np.sin(np.arange(96) * 2 * np.pi / 96)
     plugs, stay = 4, 2.0
     steps = []
     for value in rate:
         chain = np.diag(np.full(plugs, value), 1) + np.diag(np.arange(1, plugs + 1) / stay, -1)
         steps.append(expm((chain - np.diag(chain.sum(axis=1))) * 0.025))
-    probability, blocked, came = np.eye(plugs + 1)[0], 0.0, 0.0
-    for day in range(4):  # after three days it has forgotten how it began
+    probability, blocked, arrived = np.eye(plugs + 1)[0], 0.0, 0.0
+    for day in range(4):  # after three days the initial state no longer matters
         for value, step in zip(rate, steps, strict=True):
             for _ in range(10):  # finely discretised, to integrate the blocking within a quarter hour
                 before, probability = probability, probability @ step
                 if day == 3:
                     blocked += value * 0.025 * (before[-1] + probability[-1]) / 2
-                    came += value * 0.025
+                    arrived += value * 0.025
     rng, days = np.random.default_rng(5), 60_000
     count = rng.poisson(np.tile(rate, days) * 0.25)
     at = np.repeat(np.arange(96 * days) * 0.25, count) + 0.25 * rng.random(count.sum())
     at = np.sort((at * HOUR).astype(np.int64))
     length = (rng.exponential(stay, len(at)) * HOUR).astype(np.int64)
     plug = take_plugs(np.array([0, len(at)]), at, length, plugs)
-    assert (plug == NOBODY).mean() == pytest.approx(blocked / came, rel=0.02)
+    assert (plug == NOBODY).mean() == pytest.approx(blocked / arrived, rel=0.02)
 
 
-def test_erlangs_numbers():
+def test_erlangs_formulas_reproduce_published_values():
     # From published tables: 5 Erlang on 10 lines, and an M/M/5 queue at load 3.
     assert float(erlang_b(10, 5.0)) == pytest.approx(0.018385, abs=1e-6)
     assert float(erlang_c(5, 3.0)) == pytest.approx(0.236152, abs=1e-6)
@@ -115,7 +115,7 @@ def test_erlangs_numbers():
 
 @settings(max_examples=50, deadline=None)
 @given(st.floats(0.01, 80), st.floats(0.001, 1))
-def test_the_least_number_of_plugs(load, share):
+def test_plugs_for_blocking_is_the_smallest_sufficient_number(load, share):
     plugs = plugs_for_blocking(load, share)
     assert float(erlang_b(plugs, load)) <= share + 1e-12
     assert plugs == 0 or float(erlang_b(plugs - 1, load)) > share

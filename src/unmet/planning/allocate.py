@@ -1,12 +1,12 @@
 """Allocation: which plugs to add within a number of plugs or a budget, or to serve a share of demand.
 
-Every site offers options, such as three further plugs of 22 kW, with a gain and a cost, and takes one of them or none.
+Every site has options, such as three more plugs of 22 kW, each with a gain and a cost. At most one per site is chosen.
 
-- `greedy` takes the step with the highest gain per unit of cost, then the next. A step may be several plugs at once. It
-  is optimal if returns diminish at every site, and steps are all of the same cost.
-- `exact` solves the integer programme: maximise the total gain within the cost, or minimise the cost of a total gain,
-  with one option per site at most (multiple-choice knapsack; HiGHS, by SciPy). Fixed costs of a site, options of
-  different costs and returns that grow at first need it.
+- `greedy` takes the step with the highest gain per unit of cost, then the next best. A step may be several plugs at
+  once. This is optimal if returns diminish at every site and all steps cost the same.
+- `exact` solves the integer programme: maximise the total gain within a cost, or minimise the cost of a total gain,
+  with at most one option per site (multiple-choice knapsack, solved by HiGHS through SciPy). It is needed if sites have
+  fixed costs, if options differ in cost, or if returns increase at first.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["Choice", "Options", "choose_to_reach", "choose_within", "exact", "gr
 
 
 RELATIVE_GAP = 1e-6
-SECONDS = 60.0  # after which the integer programme gives the best plan found so far, with its gap
+TIME_LIMIT_S = 60.0  # after which the solver returns the best plan found so far, with its gap
 TINY = 1e-9
 
 
@@ -35,7 +35,7 @@ class Options:
 
     site: Integers  # (options,)
     plugs: Integers  # (options,)
-    power: Floats  # (options,) [kW], NaN: as those that are there
+    power: Floats  # (options,) [kW], NaN: as the existing plugs
     gain: Floats  # (options,), mean energy per week [kWh]
     cost: Floats  # (options,), in plugs or in money
 
@@ -45,14 +45,14 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Chosen options, and how good they are known to be."""
+    """Chosen options, and how close they are to the optimum."""
 
     rows: Integers  # of the options
     gain: float
     cost: float
-    greedy_gain: float  # what the greedy plan gains, or at which cost it reaches the gain
+    greedy_gain: float  # of the greedy plan, for comparison
     greedy_cost: float
-    gap: float  # how far from the optimum the choice may be at most, relative; 0: it is the optimum
+    gap: float  # relative bound on the distance from the optimum; 0: optimal
     method: str  # greedy or exact
 
 
@@ -63,7 +63,7 @@ def greedy(options: Options, most_cost: float = np.inf, least_gain: float = np.i
 
 
 def greedy_steps(options: Options, most_cost: float = np.inf, least_gain: float = np.inf) -> list[int]:
-    """Rows of options in the order in which the greedy rule takes them; a later one of a site replaces an earlier."""
+    """Rows of options in greedy order; a later row of a site replaces its earlier one."""
     order = np.lexsort((options.plugs, options.site))
     site = options.site[order]
     bounds = np.flatnonzero(np.diff(site, prepend=-1, append=-1))
@@ -73,15 +73,15 @@ def greedy_steps(options: Options, most_cost: float = np.inf, least_gain: float 
     spent = gained = 0.0
 
     def step(s: int) -> tuple[float, int, int] | None:
-        """The best next step of a site that can be paid: less its efficiency, the site, the option."""
-        own, now = of_site[s], taken.get(s)
+        """The best affordable next step of a site as a heap entry: minus gain per cost, site, row of the option."""
+        own, current = of_site[s], taken.get(s)
         gain, cost = options.gain[own], options.cost[own]
-        if now is not None:
-            gain, cost = gain - options.gain[now], cost - options.cost[now]
-        can = (gain > TINY) & (cost <= most_cost - spent + TINY)
-        if not can.any():
+        if current is not None:
+            gain, cost = gain - options.gain[current], cost - options.cost[current]
+        possible = (gain > TINY) & (cost <= most_cost - spent + TINY)
+        if not possible.any():
             return None
-        rate = np.where(can, gain / np.maximum(cost, TINY), -np.inf)
+        rate = np.where(possible, gain / np.maximum(cost, TINY), -np.inf)
         best = int(rate.argmax())
         return -float(rate[best]), s, int(own[best])
 
@@ -89,15 +89,15 @@ def greedy_steps(options: Options, most_cost: float = np.inf, least_gain: float 
     heapify(heap)
     while heap and gained < least_gain - TINY:
         rate, s, row = heappop(heap)
-        fresh = step(s)
-        if fresh is None:
+        best = step(s)
+        if best is None:
             continue
-        if fresh[2] != row or fresh[0] != rate:  # it no longer fits, so that another step is the best of this site
-            heappush(heap, fresh)
+        if best[2] != row or best[0] != rate:  # no longer affordable: another step of this site is the best now
+            heappush(heap, best)
             continue
-        now = taken.get(s)
-        spent += options.cost[row] - (options.cost[now] if now is not None else 0.0)
-        gained += options.gain[row] - (options.gain[now] if now is not None else 0.0)
+        current = taken.get(s)
+        spent += options.cost[row] - (options.cost[current] if current is not None else 0.0)
+        gained += options.gain[row] - (options.gain[current] if current is not None else 0.0)
         taken[s] = row
         steps.append(row)
         if (following := step(s)) is not None:
@@ -106,12 +106,12 @@ def greedy_steps(options: Options, most_cost: float = np.inf, least_gain: float 
 
 
 def exact(options: Options, most_cost: float | None = None, least_gain: float | None = None) -> tuple[Integers, float]:
-    """Rows of the best options within a cost, or of the cheapest that reach a gain, and the gap to the bound."""
+    """Rows of the best options within a cost, or of the cheapest ones that reach a gain, and the optimality gap."""
     if not len(options):
         return np.empty(0, np.int64), 0.0
     sites, column = np.unique(options.site, return_inverse=True)
-    one = csr_array((np.ones(len(options)), (column, np.arange(len(options)))), shape=(len(sites), len(options)))
-    limits = [LinearConstraint(one, ub=np.ones(len(sites)))]
+    per_site = csr_array((np.ones(len(options)), (column, np.arange(len(options)))), shape=(len(sites), len(options)))
+    limits = [LinearConstraint(per_site, ub=np.ones(len(sites)))]
     if most_cost is not None:
         objective = -options.gain
         limits.append(LinearConstraint(options.cost[None, :], ub=most_cost + TINY))
@@ -123,7 +123,7 @@ def exact(options: Options, most_cost: float | None = None, least_gain: float | 
         constraints=limits,
         bounds=Bounds(0, 1),
         integrality=np.ones(len(options), np.int64),
-        options={"mip_rel_gap": RELATIVE_GAP, "time_limit": SECONDS},
+        options={"mip_rel_gap": RELATIVE_GAP, "time_limit": TIME_LIMIT_S},
     )
     if found.x is None:
         return np.empty(0, np.int64), np.inf
@@ -132,42 +132,42 @@ def exact(options: Options, most_cost: float | None = None, least_gain: float | 
 
 
 def choose_within(options: Options, most_cost: float) -> Choice:
-    """The options of the highest gain within a cost."""
-    options_rows = _useful_rows(options)
-    small = _some(options, options_rows)
+    """The options with the highest total gain within a cost."""
+    useful = _useful_rows(options)
+    small = _subset(options, useful)
     rows = greedy(small, most_cost)
     gain, cost = float(small.gain[rows].sum()), float(small.cost[rows].sum())
     if _diminishing(small):
-        return Choice(options_rows[rows], gain, cost, gain, cost, 0.0, "greedy")
+        return Choice(useful[rows], gain, cost, gain, cost, 0.0, "greedy")
     best, gap = exact(small, most_cost=most_cost)
     if float(small.gain[best].sum()) <= gain + TINY:  # the greedy plan is as good
-        return Choice(options_rows[rows], gain, cost, gain, cost, gap, "exact")
+        return Choice(useful[rows], gain, cost, gain, cost, gap, "exact")
     found = float(small.gain[best].sum()), float(small.cost[best].sum())
-    return Choice(options_rows[best], *found, gain, cost, gap, "exact")
+    return Choice(useful[best], *found, gain, cost, gap, "exact")
 
 
 def choose_to_reach(options: Options, least_gain: float) -> Choice:
-    """The cheapest options that gain so much; all of the most useful ones if that is out of reach."""
-    options_rows = _useful_rows(options)
-    small = _some(options, options_rows)
+    """The cheapest options that reach a total gain; the most useful option of every site if that is out of reach."""
+    useful = _useful_rows(options)
+    small = _subset(options, useful)
     rows = greedy(small, least_gain=least_gain)
     gain, cost = float(small.gain[rows].sum()), float(small.cost[rows].sum())
     if gain < least_gain - max(TINY, 1e-9 * abs(least_gain)):
-        return Choice(options_rows[rows], gain, cost, gain, cost, 0.0, "greedy")
+        return Choice(useful[rows], gain, cost, gain, cost, 0.0, "greedy")
     best, gap = exact(small, least_gain=least_gain)
     if not np.isfinite(gap) or float(small.cost[best].sum()) >= cost - TINY:
-        return Choice(options_rows[rows], gain, cost, gain, cost, gap if np.isfinite(gap) else 0.0, "exact")
+        return Choice(useful[rows], gain, cost, gain, cost, gap if np.isfinite(gap) else 0.0, "exact")
     found = float(small.gain[best].sum()), float(small.cost[best].sum())
-    return Choice(options_rows[best], *found, gain, cost, gap, "exact")
+    return Choice(useful[best], *found, gain, cost, gap, "exact")
 
 
-def _some(options: Options, rows: Integers) -> Options:
+def _subset(options: Options, rows: Integers) -> Options:
     site, plugs, power = options.site[rows], options.plugs[rows], options.power[rows]
     return Options(site, plugs, power, options.gain[rows], options.cost[rows])
 
 
 def _useful_rows(options: Options) -> Integers:
-    """Rows of options that gain something, without those that another of the same site beats at no higher cost."""
+    """Rows of options that gain something and are not dominated by a cheaper or equally cheap one of the same site."""
     order = np.lexsort((options.plugs, -options.gain, options.cost, options.site))
     site, gain = options.site[order], options.gain[order]
     kept = np.zeros(len(order), bool)
@@ -181,7 +181,7 @@ def _useful_rows(options: Options) -> Integers:
 
 
 def _diminishing(options: Options) -> bool:
-    """Whether all steps are of the same cost and returns diminish at every site, so that greedy is optimal."""
+    """Whether all steps cost the same and returns diminish at every site, so that greedy is optimal."""
     order = np.lexsort((options.cost, options.site))
     site = options.site[order]
     new = np.diff(site, prepend=-1) != 0

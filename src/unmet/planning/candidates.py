@@ -1,9 +1,9 @@
 """Candidates: new sites, given or proposed, and the drivers they would attract.
 
 A driver of a site d km away prefers the new one with probability exp(-d) / (1 + exp(-d)); see `unmet.planning.changes`.
-What a candidate attracts is what it serves of these drivers. What it takes from its neighbours is the part of that
-which they served before. The difference is lost demand that it recovers, and is its gain. Drivers who would only come
-because the site is new are in no record: experience (docs/hubs.md) says that a hub of rapid chargers can attract many.
+Of the drivers whom a candidate serves, some were served by its neighbours before: it takes those. The others were lost,
+and they are its gain. Drivers who would come only because the site is new appear in no record, although a new hub of
+rapid chargers can attract many of them (docs/hubs.md).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from unmet.arrays import Floats
 from unmet.errors import InputError
 from unmet.geo import Projection, haversine_km
 from unmet.planning.changes import World, attraction
-from unmet.planning.drivers import Truth, in_order
+from unmet.planning.drivers import DrawnDemand, in_order
 from unmet.planning.gains import GainCurve, Supply, power_curve
 from unmet.tables import Column, Table, check_every_row
 
@@ -39,17 +39,17 @@ CANDIDATES = Table(
             "power_kw",
             "number",
             "kW",
-            "power of its plugs; drivers of sites of similar power come",
+            "power of its plugs; it attracts drivers of sites of similar power",
             required=False,
             least=0,
         ),
     ),
 )
 GRID_KM = 0.25  # between positions that are tried
-DECAY_KM = 1.0  # over which lost demand counts for a position
-APART_KM = 0.5  # a new site is at least so far from others
+DECAY_KM = 1.0  # distance over which the weight of lost demand falls by a factor e
+APART_KM = 0.5  # least distance between new sites
 MOST_POSITIONS = 40_000
-ALIKE = 2.0  # ratio up to which powers are similar, as for stations of one site
+SIMILAR_POWER = 2.0  # ratio up to which powers are similar, as for stations of one site
 CANDIDATE_STREAM = 19
 
 
@@ -69,15 +69,15 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class Attracted:
-    """A candidate as a site, with what it attracts and takes from its neighbours per week."""
+    """A candidate as a site, with the demand that it attracts and takes from its neighbours per week."""
 
-    supply: Supply  # its gain is what it recovers
+    supply: Supply  # its gain is the lost demand that it recovers
     attracted: GainCurve
     taken: GainCurve
 
 
 def given_candidates(source: Any, sites: pl.Series) -> Candidates:
-    """Candidates of a file or a frame; every row must be usable."""
+    """Candidates from a file or a frame; every row must be valid."""
     table = check_every_row(source, CANDIDATES)
     if table["name"].is_duplicated().any() or set(table["name"]) & set(sites):
         raise InputError("Two candidates, or a candidate and a site, have the same name: give each its own.")
@@ -88,19 +88,19 @@ def given_candidates(source: Any, sites: pl.Series) -> Candidates:
 
 
 def proposed_candidates(world: World, supplies: list[Supply], number: int) -> Candidates:
-    """Positions where much demand is lost around, and no site is near.
+    """Positions with much lost demand around them and no site nearby.
 
-    A position's score is the sum over sites, d km away, of their lost energy times exp(-d), times 1 - exp(-2 n) with
-    the nearest site n km away. The best position is taken, then the best at least 500 m away from it, and so on.
+    The score of a position is the sum over sites, d km away, of their lost energy times exp(-d), times 1 - exp(-2 n)
+    with the nearest site n km away. The best position is taken, then the best one at least 500 m away, and so on.
     """
-    sites = world.truth.panel.sites
+    sites = world.demand.panel.sites
     lat, lon = (sites[name].cast(pl.Float64).fill_null(np.nan).to_numpy() for name in ("lat", "lon"))
     placed = np.isfinite(lat) & np.isfinite(lon)
     lost = np.array([supply.lost_kwh.mean() for supply in supplies])
     if placed.sum() < 2 or not lost[placed].sum() > 0:
         raise InputError(
-            "No new site can be proposed: that needs positions of at least two sites, and lost demand. Give candidates "
-            "in a file with --candidates."
+            "No new site can be proposed: this needs the positions of at least two sites, and lost demand. Give "
+            "candidates in a file with --candidates."
         )
     around = Projection.around(lat[placed], lon[placed])
     east, north = around.to_km(lat[placed], lon[placed])
@@ -121,50 +121,52 @@ def proposed_candidates(world: World, supplies: list[Supply], number: int) -> Ca
         chosen.append(best)
         free &= np.hypot(x - x[best], y - y[best]) >= APART_KM
     if not chosen:
-        raise InputError("No new site can be proposed: sites are everywhere. Give candidates with --candidates.")
+        raise InputError(
+            "No new site can be proposed: every position is close to a site. Give candidates with --candidates."
+        )
     at_lat, at_lon = around.to_degrees(x[chosen], y[chosen])
     names = tuple(f"new site {i + 1}" for i in range(len(chosen)))
     return Candidates(names, np.asarray(at_lat), np.asarray(at_lon), (None,) * len(chosen), (None,) * len(chosen))
 
 
 def pulls(world: World, candidates: Candidates, j: int) -> dict[int, float]:
-    """Sites whose drivers a candidate attracts, and with which probability.
+    """Probability that a candidate attracts a driver of a site, by row of the site.
 
-    Whoever wants a rapid charger does not go to a slow one: where powers are known, only sites of similar power count.
+    Drivers who want a rapid charger do not use a slow one: if powers are known, only sites of similar power count.
     """
-    sites, kw = world.truth.panel.sites, candidates.power_kw[j]
+    sites, kw = world.demand.panel.sites, candidates.power_kw[j]
     lat, lon = (sites[name].cast(pl.Float64).fill_null(np.nan).to_numpy() for name in ("lat", "lon"))
     share = attraction(np.asarray(haversine_km(candidates.lat[j], candidates.lon[j], lat, lon), float))
     if kw is not None:
-        own = world.truth.stays.power_kw
-        share = np.where(np.isfinite(own) & (np.abs(np.log(own / kw)) > np.log(ALIKE) + 1e-9), 0.0, share)
+        own = world.demand.stays.power_kw
+        share = np.where(np.isfinite(own) & (np.abs(np.log(own / kw)) > np.log(SIMILAR_POWER) + 1e-9), 0.0, share)
     return {int(s): float(share[s]) for s in np.flatnonzero(np.isfinite(share) & (share > 0))}
 
 
-def prefers(truth: Truth, j: int, site: int, drivers: int) -> Floats:
+def prefers(demand: DrawnDemand, j: int, site: int, drivers: int) -> Floats:
     """Random numbers that decide which drivers of a site prefer a candidate, (drivers,)."""
-    return np.random.default_rng([truth.seed, CANDIDATE_STREAM, j, site]).random(drivers)
+    return np.random.default_rng([demand.seed, CANDIDATE_STREAM, j, site]).random(drivers)
 
 
 def score_candidates(
     world: World, candidates: Candidates, most: int, powers: tuple[float | None, ...] = (None,)
 ) -> list[Attracted]:
-    """What each candidate attracts, takes and recovers, with 0, 1, ..., `most` plugs."""
+    """Demand that each candidate attracts, takes and recovers with 0, 1, ..., `most` plugs."""
     return [_score(world, candidates, j, most, powers) for j in range(len(candidates))]
 
 
 def _score(world: World, candidates: Candidates, j: int, most: int, powers: tuple[float | None, ...]) -> Attracted:
-    truth, parts = world.truth, []
+    demand, parts = world.demand, []
     pull = pulls(world, candidates, j)
     for site, share in pull.items():
         drivers, served = world.outcome(site)
         cars = drivers.recorded | ~drivers.forced
-        drivers = replace(drivers, recorded=served)  # of those who move, what matters is who was served before
-        moved = drivers.where(cars & (prefers(truth, j, site, len(cars)) < share))
-        parts.append((moved, np.full(len(moved.at_ms), 1 / truth.weeks[site])))
-    zero = np.zeros(truth.draws)
+        drivers = replace(drivers, recorded=served)  # a driver who moves is taken if served before, else recovered
+        moved = drivers.where(cars & (prefers(demand, j, site, len(cars)) < share))
+        parts.append((moved, np.full(len(moved.at_ms), 1 / demand.weeks[site])))
+    zero = np.zeros(demand.draws)
     if not parts:
-        none = GainCurve(np.zeros((truth.draws, 1)), np.zeros((truth.draws, 1)), np.zeros(1))
+        none = GainCurve(np.zeros((demand.draws, 1)), np.zeros((demand.draws, 1)), np.zeros(1))
         return Attracted(Supply(zero, zero, zero, zero, zero, dict.fromkeys(powers, none)), none, none)
     draw = np.concatenate([part.draw for part, _ in parts])
     columns = [
@@ -172,19 +174,19 @@ def _score(world: World, candidates: Candidates, j: int, most: int, powers: tupl
         for name in ("at_ms", "stay_ms", "kwh", "recorded", "forced")
     ]
     weight = np.concatenate([part for _, part in parts])[np.lexsort((columns[0], draw))]
-    everyone = in_order(draw, truth.draws, *columns)
+    everyone = in_order(draw, demand.draws, *columns)
     lost = ~everyone.recorded
-    kw = float(np.nanmedian(truth.stays.power_kw)) if np.isfinite(truth.stays.power_kw).any() else np.nan
-    per_hour = 1 / float(np.mean([truth.weeks[s] for s in pull]))
+    kw = float(np.nanmedian(demand.stays.power_kw)) if np.isfinite(demand.stays.power_kw).any() else np.nan
+    per_week = 1 / float(np.mean([demand.weeks[s] for s in pull]))
     curves = {
-        power: _rescaled(power_curve(everyone, weight * lost, most, kw, power, 1.0), per_hour) for power in powers
+        power: _rescaled(power_curve(everyone, weight * lost, most, kw, power, 1.0), per_week) for power in powers
     }
-    both = power_curve(everyone, weight, most, kw, powers[0], 1.0)
+    all_served = power_curve(everyone, weight, most, kw, powers[0], 1.0)
     taken = power_curve(everyone, weight * ~lost, most, kw, powers[0], 1.0)
     lost_kwh, lost_drivers = everyone.per_draw(weight * lost * everyone.kwh), everyone.per_draw(weight * lost)
-    return Attracted(Supply(zero, zero, zero, lost_kwh, lost_drivers, curves), both, taken)
+    return Attracted(Supply(zero, zero, zero, lost_kwh, lost_drivers, curves), all_served, taken)
 
 
 def _rescaled(curve: GainCurve, per_week: float) -> GainCurve:
-    """The curve with hours per week: its weights were those of drivers, not of hours."""
+    """The curve with hours per week: weights apply to energy and drivers, but not to hours."""
     return GainCurve(curve.kwh, curve.drivers, curve.hours * per_week)

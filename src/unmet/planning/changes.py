@@ -1,13 +1,13 @@
 """Changes: what if demand grew, stays were limited, a station closed, or a competitor opened?
 
-A change turns the drivers of every site into those of another world, driver by driver, with the same random numbers in
-every world: worlds differ by their rules, not by luck.
+A change turns the drivers of every site into those of another world, driver by driver. All worlds share the same random
+numbers, so they differ by their rules and not by chance.
 
-- Growth multiplies drivers: each is copied as often as the factor says, at about the same time of a random other week.
-- A limit cuts stays, and the energy with them where a car charges for longer. An idle fee cuts the idle part of stays.
-- Whoever finds the own site closed goes to the nearest open one, d km away, with probability exp(-d); a competitor, or
-  a new site of one's own, attracts a driver of a site with probability exp(-d) / (1 + exp(-d)), as in the choice of
-  `unmet.simulation.choice` between two sites, one of which is at hand. Sites over `REACH_KM` away do not matter.
+- Growth multiplies drivers: each is copied according to the factor, at about the same time of a random other week.
+- A limit shortens stays, and reduces the energy of cars that charge for longer. An idle fee shortens idle time.
+- A driver whose site is closed goes to the nearest open one, d km away, with probability exp(-d). A competitor, or a
+  new site, attracts a driver of a site d km away with probability exp(-d) / (1 + exp(-d)): the choice model of
+  `unmet.simulation.choice` for two sites, one of them at distance 0. Sites more than `REACH_KM` away do not matter.
 """
 
 from __future__ import annotations
@@ -22,40 +22,40 @@ from unmet.arrays import Booleans, Floats, Integers
 from unmet.errors import InputError
 from unmet.estimation.spill import REACH_KM
 from unmet.geo import haversine_km
-from unmet.planning.drivers import MOVE_STREAM, WEEK_MS, Drivers, Truth, in_order
+from unmet.planning.drivers import MOVE_STREAM, WEEK_MS, DrawnDemand, Drivers, in_order
 from unmet.planning.replay import served_by
 
 __all__ = ["NOTHING", "Change", "ServedSplit", "World", "attraction", "changed_world"]
 
 
 HOUR_MS = 3_600_000
-JITTER_MS = HOUR_MS  # width of the window around the time of the week in which copies come
+JITTER_MS = HOUR_MS  # width of the window around the same time of the week in which copies arrive
 GROWTH_STREAM = 18
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """How a world differs from that of the records."""
+    """How a world differs from the records."""
 
     growth: float = 1.0  # factor on all arrivals: more electric cars
-    stay_hours: float | None = None  # longest stay that is allowed
+    stay_hours: float | None = None  # longest stay allowed
     idle_cut: float = 0.0  # share of idle time that a fee ends
     closed: tuple[str, ...] = ()  # stations that are closed or out of order
-    competitors: tuple[tuple[float, float], ...] = ()  # latitude and longitude of sites of others
+    competitors: tuple[tuple[float, float], ...] = ()  # latitude and longitude of competing sites
 
-    def check(self, truth: Truth) -> None:
-        """Refuse what makes no sense."""
+    def check(self, demand: DrawnDemand) -> None:
+        """Raise InputError for values that make no sense."""
         if not (np.isfinite(self.growth) and self.growth > 0):
             raise InputError(f"Demand times {self.growth:g} makes no sense: give a factor over 0, such as 1.2.")
         if self.stay_hours is not None and not self.stay_hours > 0:
             raise InputError(f"A limit of {self.stay_hours:g} hours makes no sense: give one over 0, such as 3.")
         if not 0 <= self.idle_cut <= 1:
             raise InputError(f"A share {self.idle_cut:g} of idle time makes no sense: choose from 0 to 1, such as 0.5.")
-        known = set(truth.panel.stations["station_id"])
+        known = set(demand.panel.stations["station_id"])
         if unknown := [name for name in self.closed if name not in known]:
             raise InputError(
-                f"There is no station {unknown[0]!r} to close: the ids of stations are in stations.parquet, as "
-                f"{truth.panel.stations['station_id'][0]!r}."
+                f"There is no station {unknown[0]!r} to close: station ids are listed in stations.parquet, such as "
+                f"{demand.panel.stations['station_id'][0]!r}."
             )
         for lat, lon in self.competitors:
             if not (-90 <= lat <= 90 and -180 <= lon <= 180):
@@ -64,31 +64,31 @@ class Change:
                 )
 
     def words(self) -> str:
-        """The change in a few words; empty for none."""
-        said = []
+        """The change in a few words; empty if nothing changes."""
+        phrases = []
         if self.growth != 1:
-            said.append(f"{100 * (self.growth - 1):+.0f} % drivers")
+            phrases.append(f"{100 * (self.growth - 1):+.0f} % drivers")
         if self.stay_hours is not None:
-            said.append(f"stays of at most {self.stay_hours:g} h")
+            phrases.append(f"stays of at most {self.stay_hours:g} h")
         if self.idle_cut:
-            said.append(f"{100 * self.idle_cut:.0f} % less idle time")
+            phrases.append(f"{100 * self.idle_cut:.0f} % less idle time")
         if self.closed:
-            said.append(f"{', '.join(self.closed)} closed")
+            phrases.append(f"{', '.join(self.closed)} closed")
         if self.competitors:
-            said.append(f"{len(self.competitors)} competing site{'s' if len(self.competitors) > 1 else ''}")
-        return ", ".join(said)
+            phrases.append(f"{len(self.competitors)} competing site{'s' if len(self.competitors) > 1 else ''}")
+        return ", ".join(phrases)
 
 
 NOTHING = Change()
 
 
 class ServedSplit(NamedTuple):
-    """What the present plugs of a site serve in the time of the records, (draws,), and who is left over."""
+    """Demand that the existing plugs of a site serve over the period of the records, (draws,), and unserved drivers."""
 
     kwh: Floats
     drivers: Floats
-    hours: Floats  # for which plugs are taken
-    rest: Drivers
+    hours: Floats  # plug-hours in use
+    rest: Drivers  # drivers who find no plug
     leaves: Floats  # probability that each of these is lost
 
 
@@ -96,13 +96,11 @@ class ServedSplit(NamedTuple):
 class World:
     """Drivers of all sites after a change."""
 
-    truth: Truth
+    demand: DrawnDemand
     change: Change
     capacity: Integers  # (sites,)
-    leaving: tuple[
-        tuple[tuple[int, float], ...], ...
-    ]  # for each site, where its drivers go (-1: elsewhere), how likely
-    coming: tuple[tuple[int, ...], ...]  # for each site, those whose drivers may come to it
+    leaving: tuple[tuple[tuple[int, float], ...], ...]  # per site: where its drivers go (-1: elsewhere), probability
+    coming: tuple[tuple[int, ...], ...]  # per site: the sites whose drivers may come to it
 
     @property
     def is_changed(self) -> bool:
@@ -111,8 +109,8 @@ class World:
 
     @property
     def leaves(self) -> float:
-        """Probability that a driver of the recorded kind who finds no plug is lost."""
-        return max(1 - self.truth.waiting - self.truth.spill, 0.0)
+        """Probability that a recorded driver (or a copy) who finds no plug is lost: neither waits nor diverts."""
+        return max(1 - self.demand.waiting - self.demand.spill, 0.0)
 
     def drivers(self, site: int) -> Drivers:
         """Everyone who wants to charge at a site."""
@@ -125,13 +123,13 @@ class World:
             np.concatenate([getattr(part, name) for part in parts])
             for name in ("at_ms", "stay_ms", "kwh", "recorded", "forced")
         ]
-        return in_order(draw, self.truth.draws, *columns)
+        return in_order(draw, self.demand.draws, *columns)
 
     def _part(self, origin: int, target: int) -> Drivers:
-        """Those drivers of a site who go to another one, or stay with it."""
-        everyone = self._grown(origin, self.truth.everyone(origin))
+        """Drivers of the origin who go to the target, which may be the origin itself."""
+        everyone = self._grown(origin, self.demand.everyone(origin))
         if self.leaving[origin]:
-            uniform = np.random.default_rng([self.truth.seed, MOVE_STREAM, origin]).random(len(everyone.at_ms))
+            uniform = np.random.default_rng([self.demand.seed, MOVE_STREAM, origin]).random(len(everyone.at_ms))
             everyone = everyone.where(_going(self.leaving[origin], uniform, origin, target) & self._is_car(everyone))
         return self._stays(origin, everyone)
 
@@ -140,11 +138,11 @@ class World:
         return drivers.recorded | ~drivers.forced
 
     def _grown(self, site: int, drivers: Drivers) -> Drivers:
-        """Drivers multiplied by a factor: with copies, or thinned if it is below 1."""
+        """Drivers multiplied by the growth factor: with copies, or thinned if it is below 1."""
         factor = self.change.growth
         if factor == 1:
             return drivers
-        rng = np.random.default_rng([self.truth.seed, GROWTH_STREAM, site])
+        rng = np.random.default_rng([self.demand.seed, GROWTH_STREAM, site])
         uniform, cars = rng.random((len(drivers.at_ms), 2)), self._is_car(drivers)
         if factor < 1:
             return drivers.where(~cars | (uniform[:, 0] < factor))
@@ -156,20 +154,20 @@ class World:
         return in_order(np.concatenate([drivers.draw, drivers.draw[row]]), drivers.draws, at, *columns, forced)
 
     def _other_moments(self, site: int, at_ms: Integers) -> Integers:
-        """Moments at about the same time of another week, for drivers who are no companions of those they copy."""
-        uniform = np.random.default_rng([self.truth.seed, GROWTH_STREAM, site, 1]).random((len(at_ms), 2))
-        opened = int(self.truth.network.opened_ms[site])
-        whole = max((int(self.truth.network.closed_ms[site]) - opened) // WEEK_MS, 1)
-        later = at_ms - opened + (uniform[:, 0] * whole).astype(np.int64) * WEEK_MS
+        """About the same time of another week, so that copies do not arrive together with their originals."""
+        uniform = np.random.default_rng([self.demand.seed, GROWTH_STREAM, site, 1]).random((len(at_ms), 2))
+        opened = int(self.demand.network.opened_ms[site])
+        weeks = max((int(self.demand.network.closed_ms[site]) - opened) // WEEK_MS, 1)
+        later = at_ms - opened + (uniform[:, 0] * weeks).astype(np.int64) * WEEK_MS
         later += ((uniform[:, 1] - 0.5) * JITTER_MS).astype(np.int64)
-        return np.asarray(opened + later % (whole * WEEK_MS))
+        return np.asarray(opened + later % (weeks * WEEK_MS))
 
     def _stays(self, site: int, drivers: Drivers) -> Drivers:
-        """Stays under a limit or a fee; outages last as long as they do."""
+        """Drivers with stays under a limit or a fee; outages are unchanged."""
         limit, cut = self.change.stay_hours, self.change.idle_cut
         if limit is None and not cut:
             return drivers
-        power, cars = self.truth.stays.power_kw[site], self._is_car(drivers)
+        power, cars = self.demand.stays.power_kw[site], self._is_car(drivers)
         stay, kwh = drivers.stay_ms / HOUR_MS, drivers.kwh
         charging = np.minimum(kwh / power, stay) if np.isfinite(power) else stay
         shorter = stay - cut * (stay - charging)
@@ -180,25 +178,25 @@ class World:
         return drivers.staying(stay_ms, kwh)
 
     def outcome(self, site: int) -> tuple[Drivers, Booleans]:
-        """Everyone who wants to charge at a site, and who is served by its present plugs."""
+        """Everyone who wants to charge at a site, and whether its existing plugs serve them."""
         drivers, plugs = self.drivers(site), int(self.capacity[site])
         if not self.is_changed:
             return drivers, drivers.recorded | drivers.forced
         return drivers, served_by(drivers.first, drivers.at_ms, drivers.stay_ms, drivers.forced, plugs)
 
     def split(self, site: int) -> ServedSplit:
-        """What the present plugs of a site serve, and who is left over."""
-        truth = self.truth
+        """Demand that the existing plugs of a site serve, and the drivers they do not serve."""
+        demand = self.demand
         if not self.is_changed:
-            seen, lost = truth.recorded(site), truth.lost(site)
+            seen, lost = demand.recorded(site), demand.lost(site)
             cars = seen.recorded
             kwh, number, hours = seen.kwh[cars].sum(), float(cars.sum()), seen.stay_ms[cars].sum() / HOUR_MS
-            same = np.ones(truth.draws)
+            same = np.ones(demand.draws)
             return ServedSplit(kwh * same, number * same, hours * same, lost, np.ones(len(lost.at_ms)))
         drivers, served = self.outcome(site)
         rest = drivers.where(~served)
         served &= self._is_car(drivers)
-        # Of the recorded kind who find no plug, some wait or are served nearby.
+        # Some of the recorded drivers who find no plug wait, or are served nearby.
         weight = served + (~served & drivers.recorded) * (1 - self.leaves)
         return ServedSplit(
             drivers.per_draw(weight * drivers.kwh),
@@ -210,7 +208,7 @@ class World:
 
 
 def _going(leaving: tuple[tuple[int, float], ...], uniform: Floats, origin: int, target: int) -> Booleans:
-    """Which drivers of a site go to a target; targets divide the unit interval, and the rest stay."""
+    """Which drivers of a site go to a target: each target has a part of the unit interval, staying has the rest."""
     below = 0.0
     for where, probability in leaving:
         if where == target:
@@ -220,21 +218,21 @@ def _going(leaving: tuple[tuple[int, float], ...], uniform: Floats, origin: int,
 
 
 def attraction(km: Floats) -> Floats:
-    """Probability that a driver of a site prefers another one, so far away."""
+    """Probability that a driver of a site prefers another one at this distance [km]."""
     return np.asarray(np.where(km <= REACH_KM, np.exp(-km) / (1 + np.exp(-km)), 0.0))
 
 
-def changed_world(truth: Truth, change: Change = NOTHING) -> World:
+def changed_world(demand: DrawnDemand, change: Change = NOTHING) -> World:
     """The world after a change."""
-    change.check(truth)
-    sites, capacity = truth.panel.sites, truth.network.capacity.copy()
+    change.check(demand)
+    sites, capacity = demand.panel.sites, demand.network.capacity.copy()
     leaving: list[list[tuple[int, float]]] = [[] for _ in range(sites.height)]
     lat, lon = (sites[name].cast(pl.Float64).fill_null(np.nan).to_numpy() for name in ("lat", "lon"))
-    closed = truth.panel.stations.with_row_index("row").filter(pl.col("station_id").is_in(list(change.closed)))
+    closed = demand.panel.stations.with_row_index("row").filter(pl.col("station_id").is_in(list(change.closed)))
     for row, plugs in closed.select("row", "capacity").iter_rows():
-        capacity[truth.network.site_of_station[row]] -= plugs
+        capacity[demand.network.site_of_station[row]] -= plugs
     capacity = np.maximum(capacity, 0)
-    shut = np.unique(truth.network.site_of_station[closed["row"].to_numpy()])
+    shut = np.unique(demand.network.site_of_station[closed["row"].to_numpy()])
     shut = shut[capacity[shut] == 0]
     for s in shut:
         km = np.asarray(haversine_km(lat[s], lon[s], lat, lon), float)
@@ -246,11 +244,11 @@ def changed_world(truth: Truth, change: Change = NOTHING) -> World:
         share_of = attraction(np.asarray(haversine_km(other_lat, other_lon, lat, lon), float))
         for s in np.flatnonzero(np.isfinite(share_of) & (share_of > 0)):
             if s not in shut:
-                stays = 1 - sum(p for _, p in leaving[s])
-                leaving[s].append((-1, stays * float(share_of[s])))
+                staying = 1 - sum(p for _, p in leaving[s])
+                leaving[s].append((-1, staying * float(share_of[s])))
     coming: list[list[int]] = [[] for _ in range(sites.height)]
     for s, targets in enumerate(leaving):
         for target, _ in targets:
             if target >= 0:
                 coming[target].append(s)
-    return World(truth, change, capacity, tuple(map(tuple, leaving)), tuple(map(tuple, coming)))
+    return World(demand, change, capacity, tuple(map(tuple, leaving)), tuple(map(tuple, coming)))

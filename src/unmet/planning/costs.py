@@ -1,11 +1,11 @@
-"""Costs: of plugs and sites, from options or a table, and what a plan earns.
+"""Costs of plugs and sites, from options or a table, and what a plan earns.
 
-With a price p per kWh, a cost of upkeep u per plug and year, and a gain of g kWh per year in year t,
+With a price p per kWh, upkeep u per plug and year, and a gain of g kWh per year (g_t in year t),
 
     payback = cost / (p g - u plugs)      years,
     net present value = sum over years t = 1 ... T of (p g_t - u plugs) / (1 + r)^t - cost,
 
-in every draw, so that both have intervals.
+computed in every draw, so that both have intervals.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ COSTS = Table(
     (
         Column("site_id", "text", "", "the site; empty: every site without a row of its own", required=False),
         Column("power_kw", "number", "kW", "power of the plugs; empty: any", required=False, least=0),
-        Column("plug_cost", "number", "money", "of one more plug, installed", least=0),
-        Column("site_cost", "number", "money", "once per site that gets plugs", default=0, least=0),
-        Column("most_plugs", "integer", "", "further plugs that there is space for", required=False, least=0),
-        Column("grid_kw", "number", "kW", "power that the grid connection has to spare", required=False, least=0),
+        Column("plug_cost", "number", "money", "cost of one more plug, installed", least=0),
+        Column("site_cost", "number", "money", "cost once per site that gets plugs", default=0, least=0),
+        Column("most_plugs", "integer", "", "additional plugs that there is space for", required=False, least=0),
+        Column("grid_kw", "number", "kW", "spare power of the grid connection", required=False, least=0),
     ),
 )
 
@@ -52,7 +52,7 @@ class Costs:
         return self.plug_cost is not None or bool(self.rows)
 
     def of(self, site_id: str, power_kw: float | None, plugs: int) -> float | None:
-        """Cost of so many further plugs at a site; None where it is not known."""
+        """Cost of additional plugs at a site; None if it is not known."""
         row = self._row(site_id, power_kw)
         if row is not None:
             return float(row["plug_cost"]) * plugs + (float(row["site_cost"]) if plugs else 0.0)
@@ -61,7 +61,7 @@ class Costs:
         return self.plug_cost * plugs + (self.site_cost if plugs else 0.0)
 
     def limits(self, site_id: str, power_kw: float | None) -> tuple[int | None, float | None]:
-        """Further plugs that fit, and spare kW, where the table gives them."""
+        """Number of additional plugs that fit, and spare power [kW]; None where the table does not say."""
         row = self._row(site_id, power_kw)
         return (None, None) if row is None else (row.get("most_plugs"), row.get("grid_kw"))
 
@@ -72,12 +72,12 @@ class Costs:
 
 
 def given_costs(plug_cost: float | None, site_cost: float, table: Any, sites: pl.Series) -> Costs:
-    """Costs from two numbers, a table, or both; the numbers then fill gaps of the table."""
+    """Costs from two numbers, a table, or both; the numbers then apply where the table has no row."""
     for name, value in (("A plug", plug_cost), ("A site", site_cost)):
         if value is not None and not (np.isfinite(value) and value >= 0):
             raise InputError(f"{name} that costs {value:g} makes no sense: give 0 or more.")
     if site_cost and plug_cost is None and table is None:
-        raise InputError("Costs of sites need those of plugs: give --plug-cost as well, or a table with --costs.")
+        raise InputError("A site cost needs a plug cost: give --plug-cost as well, or a table with --costs.")
     if table is None:
         return Costs(plug_cost, site_cost)
     rows: dict[tuple[str | None, float | None], dict[str, Any]] = {}
@@ -90,7 +90,7 @@ def given_costs(plug_cost: float | None, site_cost: float, table: Any, sites: pl
 
 
 def read_costs(source: Any, sites: pl.Series) -> pl.DataFrame:
-    """A table of costs, checked; every row must be usable, since a plan rests on each.
+    """Read and check a table of costs; every row must be valid, since each can change the plan.
 
     Args:
         source: file or frame with the columns of `COSTS`.
@@ -101,8 +101,8 @@ def read_costs(source: Any, sites: pl.Series) -> pl.DataFrame:
         named = table["site_id"].drop_nulls()
         if unknown := [name for name in named if name and name not in set(sites)]:
             raise InputError(
-                f"The table of costs has a site {unknown[0]!r} that is not in the records: its ids are those of "
-                f"sites.parquet, as {sites[0]!r}."
+                f"The table of costs has a site {unknown[0]!r} that is not in the records: use the ids of "
+                f"sites.parquet, such as {sites[0]!r}."
             )
     return table
 
@@ -111,13 +111,13 @@ def read_costs(source: Any, sites: pl.Series) -> pl.DataFrame:
 class Money:
     """Earnings from energy."""
 
-    price: float  # per kWh that is sold more, less what it costs to buy
+    price: float  # margin per additional kWh sold: selling price less purchase price
     upkeep: float = 0.0  # per plug and year
     years: int = 10
     discount: float = 0.05
 
     def check(self) -> None:
-        """Refuse what makes no sense."""
+        """Raise InputError for values that make no sense."""
         if not self.price > 0:
             raise InputError(f"A price of {self.price:g} per kWh makes no sense: give one over 0, such as 0.25.")
         if self.upkeep < 0:
@@ -128,13 +128,19 @@ class Money:
             raise InputError(f"A discount rate of {self.discount:g} makes no sense: give one over -1, such as 0.05.")
 
     def payback_years(self, kwh_per_week: Floats, plugs: int, cost: float) -> Floats:
-        """Years until the cost is earned, infinite if never; one per draw."""
+        """Years until earnings cover the cost, infinite if never, (draws,)."""
         earned = self.price * kwh_per_week * WEEKS_A_YEAR - self.upkeep * plugs
         return np.asarray(np.divide(cost, earned, out=np.full_like(earned, np.inf), where=earned > 0))
 
     def net_present_value(self, kwh_per_week: Floats, plugs: int, cost: float) -> Floats:
-        """Value today of what is earned in all years, less the cost; `kwh_per_week` may have years last."""
+        """Present value of the earnings of all years, less the cost, (draws,).
+
+        Args:
+            kwh_per_week: additional energy, (draws,), or (draws, years) if it changes over the years.
+            plugs: plugs that need upkeep.
+            cost: paid at the start.
+        """
         gain = np.asarray(kwh_per_week, float)
         by_year = gain if gain.ndim == 2 else np.repeat(gain[:, None], self.years, axis=1)
-        worth = (1 + self.discount) ** -np.arange(1.0, self.years + 1)
-        return np.asarray((self.price * by_year * WEEKS_A_YEAR - self.upkeep * plugs) @ worth - cost)
+        discounted = (1 + self.discount) ** -np.arange(1.0, self.years + 1)
+        return np.asarray((self.price * by_year * WEEKS_A_YEAR - self.upkeep * plugs) @ discounted - cost)

@@ -1,12 +1,12 @@
 """Drivers: every driver of a site, recorded and lost, draw by draw.
 
-Recorded drivers come at their own times, stay as they did and are the same in every draw. Lost drivers come at random
-moments of the time in which the site was full, as many in each hour as that draw of `LostDemand` says.
+Recorded drivers arrive and stay as recorded, the same in every draw. Lost drivers arrive at random moments while the
+site was full; a draw of `LostDemand` gives their number in each hour.
 
-Which drivers wait is in the records already: whoever waits is served, and is recorded. The same holds for drivers who
-are served at a site nearby. Drivers who stay away from a busy site without trying it are no lost arrivals, and are not
-expected to come to new plugs: by `unmet.estimation.crowding` the pool of drivers is used up by those who are there,
-with however many plugs. The opposite assumption is part of a plan's sensitivity.
+Drivers who wait are served and therefore recorded, so waiting needs no separate model. The same holds for drivers who
+are served at a site nearby. Drivers who stay away from a busy site without trying it are not lost arrivals, and are not
+expected to come to new plugs: in `unmet.estimation.crowding`, the cars present use up the pool of drivers, whatever
+the number of plugs. The opposite assumption is part of a plan's sensitivity.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from unmet.planning.hidden import Hidden, hidden_drivers
 from unmet.planning.replay import merge_order
 from unmet.planning.stays import BLOCKS, Stays, recorded_stays
 
-__all__ = ["Drivers", "Truth", "demand_of", "in_order", "true_demand"]
+__all__ = ["DrawnDemand", "Drivers", "demand_of", "drawn_demand", "in_order"]
 
 
 WEEK_MS = 7 * 24 * HOUR_MS
@@ -46,7 +46,7 @@ class Drivers:
     stay_ms: Integers
     kwh: Floats
     recorded: Booleans  # served in the records
-    forced: Booleans  # on a plug whatever the others do: outages, and records that overlap by wrong clocks
+    forced: Booleans  # on a plug whether or not one is free: outages, and records that overlap because clocks are wrong
 
     @property
     def draws(self) -> int:
@@ -59,13 +59,13 @@ class Drivers:
         return np.repeat(np.arange(self.draws), np.diff(self.first))
 
     def where(self, rows: Booleans) -> Drivers:
-        """Some of the drivers."""
+        """The drivers for whom `rows` is true."""
         first = np.concatenate([[0], np.cumsum(np.bincount(self.draw[rows], minlength=self.draws))])
         stay, kwh = self.stay_ms[rows], self.kwh[rows]
         return Drivers(first, self.at_ms[rows], stay, kwh, self.recorded[rows], self.forced[rows])
 
     def per_draw(self, values: NDArray[Any]) -> Floats:
-        """Sums of a value of every driver, (draws,)."""
+        """Sum over drivers of a value, by draw, (draws,)."""
         return np.bincount(self.draw, values, minlength=self.draws).astype(float)
 
     def staying(self, stay_ms: Integers, kwh: Floats) -> Drivers:
@@ -74,22 +74,22 @@ class Drivers:
 
 
 def in_order(draw: Integers, draws: int, at_ms: Integers, *columns: NDArray[np.generic]) -> Drivers:
-    """Drivers given in any order; columns are stay, energy, recorded and forced."""
+    """Sort drivers by draw and time; columns are stay, energy, recorded and forced."""
     order = np.lexsort((at_ms, draw))
     first = np.concatenate([[0], np.cumsum(np.bincount(draw, minlength=draws))])
     return Drivers(first, at_ms[order], *(column[order] for column in columns))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
-class Truth:
-    """Recorded and lost drivers of all sites, draw by draw."""
+class DrawnDemand:
+    """Recorded drivers of all sites, and posterior draws of the lost ones."""
 
     panel: Panel
     network: Network
     hidden: Hidden
     stays: Stays
-    waiting: float  # share of the drivers at full sites who are served there after all
-    spill: float  # and nearby
+    waiting: float  # share of the drivers at full sites who wait until they are served
+    spill: float  # share who are served at another site nearby
     seed: int
     session_end_ms: Integers  # (sessions,)
     session_kwh: Floats  # (sessions,)
@@ -114,8 +114,8 @@ class Truth:
         """Sites that are still open at the end of the records, (sites,)."""
         return np.asarray(self.network.closed_ms >= self.network.closed_ms.max(initial=0))
 
-    def first_draws(self, draws: int) -> Truth:
-        """The same drivers in the first draws alone."""
+    def first_draws(self, draws: int) -> DrawnDemand:
+        """The same drivers, in the first draws only."""
         return replace(self, hidden=replace(self.hidden, drivers=self.hidden.drivers[:draws]))
 
     def lost(self, site: int) -> Drivers:
@@ -124,7 +124,7 @@ class Truth:
         rows = hidden.rows_of(site)
         hour = hidden.hour[rows]
         block = clock.week[hour * BINS_AN_HOUR].astype(np.int64) // BINS_AN_HOUR % 24 // BLOCK
-        # The mean energy of a lost driver is the estimator's, so that a plan and `unmet recover` agree.
+        # Energies are scaled to the estimator's mean, so that a plan and `unmet recover` agree.
         scale = hidden.kwh[rows] / np.maximum(stays.mean_kwh(site), 1e-9)[block]
         begin, before, low, high = self._full_time(site, hour)
         from_own, from_alike = stays.weights(site)
@@ -138,12 +138,12 @@ class Truth:
         return Drivers(first, at, stays.stay_ms[record], stays.kwh[record] * scale[row], no, no)
 
     def _full_time(self, site: int, hour: Integers) -> tuple[Integers, Integers, Integers, Integers]:
-        """Beginnings of the full spells of a site, its full time before each, and before and after some hours [ms]."""
+        """Starts of the full spells of a site, its full time before each of them, and before and after hours [ms]."""
         spells, first_ms = self.network.history.spells, self.network.clock.first_ms
         part = slice(int(spells.first[site]), int(spells.first[site + 1]))
         full = spells.state[part] == FULL
         begin, end = spells.begin_ms[part][full], spells.end_ms[part][full]
-        if not len(begin):  # no spell is known, as for hours of another estimate: all of the hour may be full
+        if not len(begin):  # the draws come from another estimate, without spells: the whole hour may be full
             begin, end = np.array([first_ms]), np.array([self.network.clock.last_ms])
         before = np.concatenate([[0], np.cumsum(end - begin)])
 
@@ -155,7 +155,7 @@ class Truth:
         return begin, before, elapsed(opens), elapsed(opens + HOUR_MS)
 
     def recorded(self, site: int) -> Drivers:
-        """Recorded drivers of a site and its outages, one draw of them."""
+        """Recorded drivers of a site and its outages, as a single draw."""
         visits, history = self.network.visits, self.network.history
         part = slice(int(visits.first[site]), int(visits.first[site + 1]))
         row, start = visits.row[part], visits.start_ms[part]
@@ -163,15 +163,15 @@ class Truth:
         end = start + 1
         end[is_car] = self.session_end_ms[row[is_car]]
         if not is_car.all():
-            # Ends are sorted on their own; outages get what the cars leave over.
-            left = np.sort(visits.end_ms[part])
-            own = np.sort(np.maximum(end[is_car], start[is_car] + 1))
-            rest = _multiset_difference(left, own)
-            end[~is_car] = rest[: int((~is_car).sum())]
+            # Visits keep starts and ends sorted separately; the ends that belong to no car are those of outages.
+            all_ends = np.sort(visits.end_ms[part])
+            car_ends = np.sort(np.maximum(end[is_car], start[is_car] + 1))
+            outage_ends = _multiset_difference(all_ends, car_ends)
+            end[~is_car] = outage_ends[: int((~is_car).sum())]
         energy = np.where(is_car, self.session_kwh[row], 0.0)
         arrivals = history.arrivals
-        mine = slice(*np.searchsorted(arrivals.site, [site, site + 1]))
-        at_full = arrivals.row[mine][arrivals.state[mine] == FULL]
+        at_site = slice(*np.searchsorted(arrivals.site, [site, site + 1]))
+        at_full = arrivals.row[at_site][arrivals.state[at_site] == FULL]
         forced = ~is_car | np.isin(row, at_full)
         at = np.clip(start, self.network.opened_ms[site], None)
         stay = np.maximum(end - at, 1)
@@ -179,19 +179,19 @@ class Truth:
 
     def everyone(self, site: int) -> Drivers:
         """Recorded and lost drivers of a site."""
-        seen, lost = self.recorded(site), self.lost(site)
-        order = merge_order(seen.at_ms, lost.first, lost.at_ms)
-        number = np.diff(lost.first) + len(seen.at_ms)
+        recorded, lost = self.recorded(site), self.lost(site)
+        order = merge_order(recorded.at_ms, lost.first, lost.at_ms)
+        number = np.diff(lost.first) + len(recorded.at_ms)
 
         def both(name: str) -> NDArray[Any]:
-            return np.concatenate([getattr(seen, name), getattr(lost, name)])[order]
+            return np.concatenate([getattr(recorded, name), getattr(lost, name)])[order]
 
         first = np.concatenate([[0], np.cumsum(number)])
         return Drivers(first, both("at_ms"), both("stay_ms"), both("kwh"), both("recorded"), both("forced"))
 
 
 def _multiset_difference(whole: Integers, part: Integers) -> Integers:
-    """Multiset difference of two sorted arrays of numbers."""
+    """Multiset difference of two sorted arrays."""
     kept, j = [], 0
     for value in whole:
         if j < len(part) and part[j] == value:
@@ -218,26 +218,27 @@ def place_drivers(
     alike_row: Integers,
     records: int,
 ) -> tuple[Integers, Integers, Integers, Integers]:
-    """Place drivers at random moments of full time, in order, and give each a record whose stay and energy it takes.
+    """Place drivers at random moments of full time, in order, and assign each a record for its stay and energy.
 
     Args:
         rng: random numbers of the site.
         count: drivers of each draw and full hour, (draws, hours).
-        begin: beginnings of the full spells.
-        before: full time before each of them, and all of it last.
-        low: full time before each hour,
-        high: and after it.
-        block: of the day, of each hour.
-        from_own: probability that the record is one of the site at that time of the day, by block,
-        from_alike: that, or one of its class of power; all others are drawn from all records.
-        own_first: where the records of each block begin in
-        own_row: the records of the site, grouped by block.
-        alike_first: the same of its class,
-        alike_row: likewise.
+        begin: starts of the full spells [ms], (spells,).
+        before: full time before each spell, and the total last [ms], (spells + 1,).
+        low: full time of the site before each hour [ms], (hours,).
+        high: full time of the site up to the end of each hour [ms], (hours,).
+        block: block of the day of each hour, (hours,).
+        from_own: probability of a record of the site itself, by block.
+        from_alike: probability of a record of the site or of its class of power, by block; other drivers are assigned
+            any record.
+        own_first: position in `own_row` of the first record of each block.
+        own_row: records of the site, grouped by block.
+        alike_first: position in `alike_row` of the first record of each block.
+        alike_row: records of the class of power, grouped by block.
         records: number of all records.
 
     Returns:
-        Position of the first driver of each draw, moments [ms], records and hours of the drivers.
+        Position of the first driver of each draw; then time [ms], record and position of the hour of each driver.
     """
     draws, hours = count.shape
     total = 0
@@ -270,16 +271,16 @@ def place_drivers(
     return first, at, record, row
 
 
-def true_demand(
+def drawn_demand(
     panel: Panel, hidden: Hidden, waiting: float, spill: float, seed: int, network: Network | None = None
-) -> Truth:
-    """Drivers of a panel, with draws of the lost ones."""
+) -> DrawnDemand:
+    """The drivers of a panel, with draws of the lost ones."""
     network = observe(panel) if network is None else network
     end_ms = panel.sessions["end"].dt.epoch("ms").to_numpy()
     kwh = panel.sessions["energy_kwh"].to_numpy()
-    return Truth(panel, network, hidden, recorded_stays(panel, network), waiting, spill, seed, end_ms, kwh)
+    return DrawnDemand(panel, network, hidden, recorded_stays(panel, network), waiting, spill, seed, end_ms, kwh)
 
 
-def demand_of(lost: LostDemand, seed: int = 1) -> Truth:
-    """Drivers of a fitted estimator."""
-    return true_demand(lost.panel_, hidden_drivers(lost), lost.waiting_, lost.spill_, seed, lost.network_)
+def demand_of(lost: LostDemand, seed: int = 1) -> DrawnDemand:
+    """The drivers of a fitted estimator."""
+    return drawn_demand(lost.panel_, hidden_drivers(lost), lost.waiting_, lost.spill_, seed, lost.network_)

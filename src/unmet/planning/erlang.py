@@ -1,12 +1,12 @@
 """Erlang's formulas: the share of drivers turned away, or made to wait, at steady demand.
 
-They are quick bounds for plans, and oracles for tests. With offered load a = arrival rate x mean stay, and c plugs, the
-blocking probability of a site where drivers who find no plug leave (M/G/c/c; it does not depend on the distribution of
-stays) satisfies
+Plans show them as a quick check, and tests compare with them. With offered load a = arrival rate x mean stay and c
+plugs, the blocking probability of a site where drivers who find no plug leave (M/G/c/c; it does not depend on the
+distribution of stays) satisfies
 
     B(0, a) = 1,      B(c, a) = a B(c - 1, a) / (c + a B(c - 1, a)),
 
-and the probability of waiting where all of them wait (M/M/c) is C(c, a) = B / (1 - (a / c)(1 - B)).
+and the probability of waiting if all of them wait (M/M/c) is C(c, a) = B / (1 - (a / c)(1 - B)).
 Erlang, *Solution of some problems in the theory of probabilities of significance in automatic telephone exchanges*,
 1917.
 """
@@ -27,7 +27,7 @@ def erlang_b_all(load: ArrayLike, most: int) -> Floats:
 
     Args:
         load: arrivals per hour times mean stay in hours [Erlang].
-        most: plugs up to which it is computed.
+        most: highest number of plugs.
     """
     offered = np.asarray(load, float)
     if (offered < 0).any() or not np.isfinite(offered).all() or most < 0:
@@ -50,20 +50,20 @@ def erlang_b(plugs: int, load: ArrayLike) -> Floats:
 
 
 def erlang_c(plugs: int, load: ArrayLike) -> Floats:
-    """Share of drivers who have to wait at a site where all do; 1 where the load is not below the number of plugs.
+    """Share of drivers who have to wait if everyone waits; 1 if the load is at least the number of plugs.
 
     Example:
         >>> round(float(erlang_c(5, 3.0)), 4)
         0.2362
     """
     offered, blocked = np.asarray(load, float), erlang_b(plugs, load)
-    use = np.divide(offered, plugs, out=np.full(offered.shape, np.inf), where=np.full(offered.shape, plugs > 0))
-    waits = blocked / np.where(use < 1, 1 - use * (1 - blocked), 1.0)
-    return np.asarray(np.where(use < 1, waits, 1.0))
+    utilisation = np.divide(offered, plugs, out=np.full(offered.shape, np.inf), where=np.full(offered.shape, plugs > 0))
+    waits = blocked / np.where(utilisation < 1, 1 - utilisation * (1 - blocked), 1.0)
+    return np.asarray(np.where(utilisation < 1, waits, 1.0))
 
 
 def plugs_for_blocking(load: float, most_blocked: float) -> int:
-    """The least number of plugs that turns away at most this share of the drivers.
+    """The smallest number of plugs that turns away at most this share of the drivers.
 
     Example:
         >>> plugs_for_blocking(3.0, 0.05)

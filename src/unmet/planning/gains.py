@@ -1,8 +1,8 @@
-"""Gains: what every further plug of a site serves, draw by draw.
+"""Gains: what every additional plug of a site serves, draw by draw.
 
-By `unmet.planning.replay`, the drivers whom the present plugs do not serve are all that further plugs see: the first of
-these finds the first further plug free or goes on to the second, and so on. One pass over them gives the gain of any
-number of plugs, in every draw with the same drivers.
+By the proof in `unmet.planning.replay`, additional plugs serve only drivers whom the existing plugs do not serve. Each
+of these takes the first additional plug if it is free, else the second, and so on. One pass over them gives the gain
+of any number of plugs, with the same drivers in every draw.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ __all__ = ["RAPID_KW", "GainCurve", "Supply", "power_curve", "site_curves", "sta
 
 
 HOUR_MS = 3_600_000
-RAPID_KW = 43.0  # power from which drivers wait at the car and leave when it is charged
-RAPID_SHARE = 0.75  # of its power that a rapid charger delivers on average over a session
-LEAVE_HOURS = 1 / 6  # until a driver has left a rapid charger
+RAPID_KW = 43.0  # from this power on, drivers wait at the car and leave when it is charged
+RAPID_SHARE = 0.75  # mean power of a session at a rapid charger over its rated power
+LEAVE_HOURS = 1 / 6  # time to leave a rapid charger once the car is charged
 
 
 @dataclass(frozen=True, slots=True)
 class GainCurve:
-    """Energy and drivers that 0, 1, ... further plugs of a site serve per week; more plugs serve no more."""
+    """Energy and drivers that 0, 1, ... additional plugs serve per week; more plugs than the last serve no more."""
 
     kwh: Floats  # (draws, plugs + 1)
     drivers: Floats  # (draws, plugs + 1)
-    hours: Floats  # (plugs + 1,), mean hours for which further plugs are taken
+    hours: Floats  # (plugs + 1,), mean plug-hours in use of the additional plugs
 
     @property
     def most(self) -> int:
-        """Plugs up to which it goes."""
+        """Highest number of plugs of the curve."""
         return int(self.kwh.shape[1]) - 1
 
     @property
@@ -47,39 +47,39 @@ class GainCurve:
         return np.asarray(self.kwh.mean(axis=0))
 
     def at(self, plugs: int) -> int:
-        """The position of so many plugs."""
+        """Column of a number of plugs: the last one if the curve has fewer."""
         return min(plugs, self.most)
 
 
 @dataclass(frozen=True, slots=True)
 class Supply:
-    """Demand served and lost per week with the present plugs of a site, and the gain of further plugs by power."""
+    """Demand served and lost per week with the existing plugs of a site, and the gain of additional plugs by power."""
 
     served_kwh: Floats  # (draws,)
     served_drivers: Floats
     used_hours: Floats  # plug-hours
     lost_kwh: Floats
     lost_drivers: Floats
-    curves: dict[float | None, GainCurve]  # by power of the further plugs [kW]; None: as those that are there
+    curves: dict[float | None, GainCurve]  # by power of the additional plugs [kW]; None: as the existing plugs
 
 
 def site_curves(
     world: World, most: int, powers: Sequence[float | None] = (None,), workers: int | None = None
 ) -> list[Supply]:
-    """What every site serves, loses and would gain.
+    """Demand that every site serves and loses, and would gain with additional plugs.
 
     Args:
         world: the drivers.
-        most: further plugs per site up to which gains are computed.
-        powers: of the further plugs [kW]; None for the power of those that are there.
-        workers: threads; the result does not depend on them.
+        most: highest number of additional plugs per site.
+        powers: power of the additional plugs [kW]; None for that of the existing plugs.
+        workers: threads; the result does not depend on their number.
     """
-    weeks = world.truth.weeks
+    weeks = world.demand.weeks
 
     def of_site(site: int) -> Supply:
         split, per_week = world.split(site), 1 / weeks[site]
         rest, leaves = split.rest, split.leaves
-        own_kw = float(world.truth.stays.power_kw[site])
+        own_kw = float(world.demand.stays.power_kw[site])
         return Supply(
             split.kwh * per_week,
             split.drivers * per_week,
@@ -90,13 +90,13 @@ def site_curves(
         )
 
     with ThreadPoolExecutor(workers or available_cores()) as pool:
-        return list(pool.map(of_site, range(world.truth.sites)))
+        return list(pool.map(of_site, range(world.demand.sites)))
 
 
 def power_curve(
     rest: Drivers, leaves: Floats, most: int, own_kw: float, power: float | None, per_week: float
 ) -> GainCurve:
-    """Energy and drivers that further plugs of some power would serve among the lost drivers."""
+    """Energy and drivers that additional plugs of some power would serve among the drivers without a plug."""
     stay_ms, kwh = stays_at_power(rest.stay_ms, rest.kwh, own_kw, power)
     energy, drivers, hours = carried(rest.first, rest.at_ms, stay_ms, kwh, leaves, most)
     top = int(np.count_nonzero(hours))
@@ -107,15 +107,15 @@ def power_curve(
 
 
 def _from_zero(by_plug: Floats) -> Floats:
-    """Cumulative sums over plugs, with 0 for none of them first."""
+    """Cumulative sums over plugs, starting with 0 for no plug."""
     return np.concatenate([np.zeros((len(by_plug), 1)), np.cumsum(by_plug, axis=1)], axis=1)
 
 
 def stays_at_power(stay_ms: Integers, kwh: Floats, own_kw: float, power: float | None) -> tuple[Integers, Floats]:
-    """Stays [ms] and energies of drivers at plugs of another power than those of their site.
+    """Stays [ms] and energies [kWh] of drivers at plugs whose power differs from that of their site.
 
-    At rapid chargers drivers stay while the car charges, and leave within ten minutes. Elsewhere the stay is that of
-    the errand, and a slower plug delivers less in it.
+    At rapid chargers, drivers stay while the car charges and leave within ten minutes. Elsewhere the errand determines
+    the stay, and a slower plug delivers less in that time.
     """
     if power is None or (np.isfinite(own_kw) and power == own_kw):
         return stay_ms, kwh

@@ -1,7 +1,7 @@
-"""Hidden drivers: draws of the drivers lost in every hour in which a site was full, as planning reads them.
+"""Hidden drivers: posterior draws of the drivers lost in every hour in which a site was full, as planning reads them.
 
-They come from a fitted `LostDemand`, or from the run that `unmet recover` wrote, which keeps them in
-`lost_draws.parquet`, with the panel in the folder `panel`.
+They come from a fitted `LostDemand`, or from a run folder of `unmet recover`, which holds them in
+`lost_draws.parquet` and the panel in the folder `panel`.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ __all__ = ["DRAWS_FILE", "PANEL_FOLDER", "Hidden", "hidden_drivers", "read_hidde
 Counts = NDArray[np.uint16]
 
 DRAWS_FILE, PANEL_FOLDER = "lost_draws.parquet", "panel"
-"""What `unmet recover` keeps for plans: draws of lost drivers, and the panel."""
-MOST_KEPT = 2_000_000_000
-"""Numbers that a run keeps at most; a larger network keeps fewer draws."""
+"""What `unmet recover` stores for plans: draws of lost drivers, and the panel."""
+MOST_STORED = 2_000_000_000
+"""Most numbers (full hours x draws) that a run stores; a larger network stores fewer draws."""
 LEAST_DRAWS = 20
-BYTES_PER_DRAW = 8  # of a full hour: 2 as it is kept, the rest while it is read, turned and written
+BYTES_PER_DRAW = 8  # of a full hour: 2 in memory, the rest while draws are read, transposed and written
 
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """Lost drivers of full site-hours, sorted by site and hour."""
+    """Lost drivers by full site-hour, sorted by site and hour."""
 
     site: Integers  # (rows,), row of the site in the panel
-    hour: Integers  # (rows,), since the panel's first
+    hour: Integers  # (rows,), hours since the start of the panel
     drivers: Counts  # (draws, rows)
-    kwh: Floats  # (rows,), mean energy of a lost driver then
-    response: Floats  # (sites,), part of the usual arrivals that still come to the full site
+    kwh: Floats  # (rows,), mean energy of a lost driver in that hour
+    response: Floats  # (sites,), arrival rate at a full site over that at an empty one
 
     @property
     def draws(self) -> int:
@@ -59,7 +59,7 @@ class Hidden:
         return slice(int(first), int(last))
 
     def scaled(self, factor: Floats | float, rng: np.random.Generator) -> Hidden:
-        """The same hours with lost drivers times a factor, (sites,) or one for all; rounded at random to whole ones."""
+        """The same hours with lost drivers times a factor, (sites,) or one for all, rounded at random to integers."""
         each = np.broadcast_to(np.asarray(factor, float), self.response.shape)[self.site]
         mean = self.drivers * each
         whole = np.floor(mean)
@@ -79,12 +79,12 @@ def hidden_drivers(lost: LostDemand) -> Hidden:
     hour_of_day = given.network.clock.week[rows.hour * BINS_AN_HOUR] // BINS_AN_HOUR % 24
     kwh = (session_kwh / weight[:, None])[rows.site, hour_of_day * session_kwh.shape[1] // 24]
     response = response_at_full(lost.rates_, given.network.capacity)
-    drivers = _drawn_again(lost) if drivers is None else drivers
+    drivers = _redrawn(lost) if drivers is None else drivers
     return Hidden(rows.site, rows.hour, drivers.T, kwh, response)
 
 
-def _drawn_again(lost: LostDemand) -> Counts:
-    """The estimator's draws for a large network, recomputed site by site, (rows, draws)."""
+def _redrawn(lost: LostDemand) -> Counts:
+    """The draws of an estimator that did not keep them (a large network), recomputed site by site, (rows, draws)."""
     given = lost.ingredients_
     drivers = np.zeros((len(given.rows.site), given.common.draws), np.uint16)
 
@@ -110,16 +110,16 @@ def _require(full_hours: int, draws: int) -> None:
 def write_hidden(hidden: Hidden, panel: Panel, folder: Path) -> None:
     """Write the draws of a network beside its panel."""
     rows = max(len(hidden.site), 1)
-    kept = min(hidden.draws, max(MOST_KEPT // rows, LEAST_DRAWS))
+    stored = min(hidden.draws, max(MOST_STORED // rows, LEAST_DRAWS))
     times = hours_between(*panel.period)
-    drivers = np.ascontiguousarray(hidden.drivers[:kept].T)
+    drivers = np.ascontiguousarray(hidden.drivers[:stored].T)
     pl.DataFrame(
         {
             "site_id": panel.sites["site_id"].gather(hidden.site),
             "ds": times.gather(hidden.hour),
             "kwh": hidden.kwh,
             "response": hidden.response[hidden.site],
-            "drivers": pl.Series(drivers, dtype=pl.Array(pl.UInt16, kept)),
+            "drivers": pl.Series(drivers, dtype=pl.Array(pl.UInt16, stored)),
         }
     ).write_parquet(folder / DRAWS_FILE)
 
@@ -131,20 +131,20 @@ def read_hidden(panel: Panel, folder: Path) -> Hidden:
         InputError: the file is damaged, or does not belong to the panel.
     """
     path = folder / DRAWS_FILE
-    again = f"run `unmet recover` again with --overwrite, or plan from the panel ({folder / PANEL_FOLDER})"
+    remedy = f"run `unmet recover` again with --overwrite, or plan from the panel ({folder / PANEL_FOLDER})"
     try:
         schema = parquet_schema(path)
         if isinstance(dtype := schema.get("drivers"), pl.Array):
             _require(parquet_rows(path), dtype.size)
         table = read_parquet(path)
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise InputError(f"Cannot read {path} ({str(error).splitlines()[0][:200]}): {again}.") from None
+        raise InputError(f"Cannot read {path} ({str(error).splitlines()[0][:200]}): {remedy}.") from None
     if missing := {"site_id", "ds", "kwh", "response", "drivers"} - set(table.columns):
-        raise InputError(f"{path} has no column {sorted(missing)[0]}: {again}.")
+        raise InputError(f"{path} has no column {sorted(missing)[0]}: {remedy}.")
     if not isinstance(table.schema["drivers"], pl.Array) or table.schema["ds"] != UTC:
-        raise InputError(f"{path} is not as it was written: {again}.")
+        raise InputError(f"{path} has columns of the wrong type: {remedy}.")
     if not set(table["site_id"].unique()) <= set(panel.sites["site_id"]):
-        raise InputError(f"{path} has sites that are not in the panel beside it: {again}.")
+        raise InputError(f"{path} has sites that are not in the panel beside it: {remedy}.")
     names = pl.Series(np.arange(panel.sites.height))
     site = table["site_id"].replace_strict(panel.sites["site_id"], names, return_dtype=pl.Int64).to_numpy()
     hour = (table["ds"] - panel.period[0]).dt.total_hours().to_numpy()

@@ -1,14 +1,14 @@
 """Joint evaluation: a plan simulated at all affected sites together, because gains are not additive.
 
-Some drivers who find a site full go to the nearest other one. Those who were served there are in its records; which
-ones they are is drawn, in each draw anew: an arrival at a site while its neighbour is full came from there with
+Some drivers who find a site full go to the nearest other one. Those who were served there are in its records, but not
+marked, so they are drawn at random in every draw: an arrival at a site while its neighbour is full came from there with
 probability
 
     share * r / (own rate + share * r),      r: the rate at which the neighbour turns drivers away.
 
-With new plugs they stay where they wanted to be, and leave a plug free next door. Lost drivers whose nearest site was
-full too would have gone there with the same share. A new site takes drivers from its neighbours, and frees their plugs.
-Every driver tries the own site first, then the other one, if there is one, and is lost if both are full.
+With new plugs these drivers are served at their own site, and leave a plug free next door. Lost drivers whose nearest
+site was full too would have gone there with the same share. A new site takes drivers from its neighbours, and frees
+their plugs. Every driver tries one site, then the other one, if there is one, and is lost if both are full.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from unmet.estimation.clock import BIN_MS, BINS_AN_HOUR
 from unmet.estimation.spill import nearest_sites
 from unmet.planning.candidates import Candidates, prefers, pulls
 from unmet.planning.changes import World
-from unmet.planning.drivers import Drivers, Truth
+from unmet.planning.drivers import DrawnDemand, Drivers
 from unmet.planning.gains import stays_at_power
 
-__all__ = ["Built", "Joint", "play_together"]
+__all__ = ["Built", "Joint", "simulate_jointly"]
 
 
 LEAST_SPILL = 0.005  # smaller shares of diverting drivers count as 0
-MOST_DRIVERS = 4_000_000  # that are played; in a larger network, fewer draws
+MOST_DRIVERS = 4_000_000  # that are simulated; a larger network uses fewer draws
 LEAST_DRAWS = 10
-SPARE = 8  # places for records that overlap, beyond the plugs of a site
+SPARE = 8  # places beyond the plugs of a site, for records that overlap
 DIVERT_STREAM = 20
 
 
@@ -42,12 +42,12 @@ class Built:
     """Plugs that a plan adds, at sites and at candidates, which follow the sites."""
 
     plugs: Integers  # (sites + candidates,)
-    power: Floats  # (sites + candidates,) [kW], NaN: as those that are there
+    power: Floats  # (sites + candidates,) [kW], NaN: as the existing plugs
 
 
 @dataclass(frozen=True, slots=True)
 class Joint:
-    """Lost demand per week of the sites that a plan touches, before and after, (draws,) each."""
+    """Lost demand per week of the sites that a plan affects, before and after, (draws,) each."""
 
     before_kwh: Floats
     after_kwh: Floats
@@ -56,7 +56,7 @@ class Joint:
 
     @property
     def gain_kwh(self) -> Floats:
-        """What the plan recovers in each draw."""
+        """Energy per week that the plan recovers, (draws,)."""
         return np.asarray(self.before_kwh - self.after_kwh)
 
 
@@ -69,24 +69,24 @@ class _Stream:
     stay_ms: Integers
     stay_new_ms: Integers  # at a plug of the plan
     forced: Booleans
-    site: Integers  # where the driver goes first
-    other: Integers  # and then; -1: nowhere
+    site: Integers  # tried first
+    other: Integers  # tried next; -1: none
     lost_kwh: Floats  # per week, if lost
     lost_drivers: Floats
 
 
-def play_together(world: World, built: Built, candidates: Candidates | None = None) -> Joint:
-    """Simulate a plan and the present plugs, with the same drivers at all sites that the plan affects."""
-    truth = world.truth
-    near, share = _neighbours(truth)
-    touched = _touched(world, built, near, candidates)
-    number = sum(int(truth.network.visits.first[s + 1] - truth.network.visits.first[s]) for s in touched)
-    draws = min(max(MOST_DRIVERS // max(number, 1), LEAST_DRAWS), truth.draws)
-    world = replace(world, truth=truth.first_draws(draws))  # with the same drivers as in all draws
-    stream = _stream(world, built, touched, near, share, candidates)
-    capacity = np.concatenate([world.capacity, np.zeros(len(built.plugs) - truth.sites, np.int64)])
-    before = _play(stream, capacity, capacity)
-    after = _play(stream, capacity, capacity + built.plugs)
+def simulate_jointly(world: World, built: Built, candidates: Candidates | None = None) -> Joint:
+    """Simulate all affected sites with and without the plan, with the same drivers."""
+    demand = world.demand
+    near, share = _neighbours(demand)
+    affected = _affected(world, built, near, candidates)
+    number = sum(int(demand.network.visits.first[s + 1] - demand.network.visits.first[s]) for s in affected)
+    draws = min(max(MOST_DRIVERS // max(number, 1), LEAST_DRAWS), demand.draws)
+    world = replace(world, demand=demand.first_draws(draws))  # with the same drivers as in all draws
+    stream = _stream(world, built, affected, near, share, candidates)
+    capacity = np.concatenate([world.capacity, np.zeros(len(built.plugs) - demand.sites, np.int64)])
+    before = _served(stream, capacity, capacity)
+    after = _served(stream, capacity, capacity + built.plugs)
     draw = np.repeat(np.arange(len(stream.first) - 1), np.diff(stream.first))
 
     def lost(served: Booleans, values: Floats) -> Floats:
@@ -98,63 +98,63 @@ def play_together(world: World, built: Built, candidates: Candidates | None = No
     )  # fmt: skip
 
 
-def _neighbours(truth: Truth) -> tuple[Integers, float]:
-    """The nearest other site of each within reach, -1 for none, and the share of drivers with one who divert."""
-    near = nearest_sites(truth.panel.sites)
-    if (near < 0).all() or truth.spill < LEAST_SPILL:
-        return np.full(truth.sites, -1), 0.0
-    # The estimator's share is one of all drivers turned away; of those with a free site nearby it is larger.
-    hidden = truth.hidden
+def _neighbours(demand: DrawnDemand) -> tuple[Integers, float]:
+    """Nearest other site of each within reach (-1: none), and the share of drivers who divert if there is one."""
+    near = nearest_sites(demand.panel.sites)
+    if (near < 0).all() or demand.spill < LEAST_SPILL:
+        return np.full(demand.sites, -1), 0.0
+    # The estimator's share refers to all drivers turned away; it is larger among those with a site nearby.
+    hidden = demand.hidden
     mean = hidden.drivers.mean(axis=0)
     has_near = near[hidden.site] >= 0
     reach = float((mean * has_near).sum() / max(mean.sum(), 1e-9))
-    return near, min(truth.spill / max(reach, truth.spill), 1.0)
+    return near, min(demand.spill / max(reach, demand.spill), 1.0)
 
 
-def _touched(world: World, built: Built, near: Integers, candidates: Candidates | None) -> list[int]:
-    """Sites that the plan changes, and those linked with them."""
-    sites = world.truth.sites
-    touched = set(np.flatnonzero(built.plugs[:sites]).tolist())
+def _affected(world: World, built: Built, near: Integers, candidates: Candidates | None) -> list[int]:
+    """Sites that the plan changes, and their neighbours."""
+    sites = world.demand.sites
+    affected = set(np.flatnonzero(built.plugs[:sites]).tolist())
     for j in range(len(built.plugs) - sites):
         if built.plugs[sites + j] and candidates is not None:
-            touched |= set(pulls(world, candidates, j))
-    linked = {int(near[s]) for s in touched if near[s] >= 0} | {
-        int(s) for s in np.flatnonzero(np.isin(near, list(touched)))
+            affected |= set(pulls(world, candidates, j))
+    linked = {int(near[s]) for s in affected if near[s] >= 0} | {
+        int(s) for s in np.flatnonzero(np.isin(near, list(affected)))
     }
-    return sorted(touched | linked)
+    return sorted(affected | linked)
 
 
 def _stream(
     world: World,
     built: Built,
-    touched: list[int],
+    affected: list[int],
     near: Integers,
     share: float,
     candidates: Candidates | None,
 ) -> _Stream:
-    truth, parts = world.truth, []
-    for s in touched:
+    demand, parts = world.demand, []
+    for s in affected:
         drivers = world.drivers(s)
         site, other = np.full(len(drivers.at_ms), s), np.full(len(drivers.at_ms), -1)
         cars = drivers.recorded | ~drivers.forced
         if share:
-            rng = np.random.default_rng([truth.seed, DIVERT_STREAM, s])
+            rng = np.random.default_rng([demand.seed, DIVERT_STREAM, s])
             uniform = rng.random(len(site))
             if near[s] >= 0:
-                divert = ~drivers.recorded & (uniform < share) & _is_full(truth, int(near[s]), drivers.at_ms)
+                divert = ~drivers.recorded & (uniform < share) & _is_full(demand, int(near[s]), drivers.at_ms)
                 other[divert] = near[s]
             for source in np.flatnonzero(near == s):
-                chance = _came_from(truth, int(source), s, drivers.at_ms, share)
-                came = drivers.recorded & ~drivers.forced & (other < 0) & (uniform < chance)
-                site[came], other[came] = source, s
-        stay_new = _new_stays(truth, drivers, s, built.power[s])
-        for j in range(len(built.plugs) - truth.sites):
+                chance = _came_from(demand, int(source), s, drivers.at_ms, share)
+                diverted = drivers.recorded & ~drivers.forced & (other < 0) & (uniform < chance)
+                site[diverted], other[diverted] = source, s
+        stay_new = _new_stays(demand, drivers, s, built.power[s])
+        for j in range(len(built.plugs) - demand.sites):
             pull = pulls(world, candidates, j) if candidates else {}
-            if built.plugs[truth.sites + j] and s in pull:
-                moves = cars & (prefers(truth, j, s, len(cars)) < pull[s]) & (site < truth.sites)
-                other[moves], site[moves] = s, truth.sites + j
-                stay_new = np.where(moves, _new_stays(truth, drivers, s, built.power[truth.sites + j]), stay_new)
-        leaves = np.where(drivers.recorded, world.leaves, 1.0) * cars / truth.weeks[s]
+            if built.plugs[demand.sites + j] and s in pull:
+                moves = cars & (prefers(demand, j, s, len(cars)) < pull[s]) & (site < demand.sites)
+                other[moves], site[moves] = s, demand.sites + j
+                stay_new = np.where(moves, _new_stays(demand, drivers, s, built.power[demand.sites + j]), stay_new)
+        leaves = np.where(drivers.recorded, world.leaves, 1.0) * cars / demand.weeks[s]
         parts.append(
             (
                 drivers.draw,
@@ -170,19 +170,19 @@ def _stream(
         )
     draw, *columns = (np.concatenate(part) for part in zip(*parts, strict=True))
     order = np.lexsort((columns[0], draw))
-    first = np.concatenate([[0], np.cumsum(np.bincount(draw, minlength=truth.draws))])
+    first = np.concatenate([[0], np.cumsum(np.bincount(draw, minlength=demand.draws))])
     return _Stream(first, *(column[order] for column in columns))
 
 
-def _new_stays(truth: Truth, drivers: Drivers, site: int, power: float) -> Integers:
-    """Stays at plugs of the plan."""
-    own_kw = float(truth.stays.power_kw[site])
+def _new_stays(demand: DrawnDemand, drivers: Drivers, site: int, power: float) -> Integers:
+    """Stays at plugs of the plan [ms]."""
+    own_kw = float(demand.stays.power_kw[site])
     return stays_at_power(drivers.stay_ms, drivers.kwh, own_kw, None if np.isnan(power) else float(power))[0]
 
 
-def _is_full(truth: Truth, site: int, at_ms: Integers) -> Booleans:
-    """Whether a site was full at some moments, by its records."""
-    spells = truth.network.history.spells
+def _is_full(demand: DrawnDemand, site: int, at_ms: Integers) -> Booleans:
+    """Whether a site was full at given times, by its records."""
+    spells = demand.network.history.spells
     part = slice(int(spells.first[site]), int(spells.first[site + 1]))
     begin = spells.begin_ms[part]
     if not len(begin):
@@ -191,26 +191,26 @@ def _is_full(truth: Truth, site: int, at_ms: Integers) -> Booleans:
     return np.asarray((spells.state[part][i] == FULL) & (at_ms >= begin[i]) & (at_ms < spells.end_ms[part][i]))
 
 
-def _came_from(truth: Truth, source: int, site: int, at_ms: Integers, share: float) -> Floats:
+def _came_from(demand: DrawnDemand, source: int, site: int, at_ms: Integers, share: float) -> Floats:
     """Probability that a driver recorded at a site came from a full one nearby."""
-    hidden, clock = truth.hidden, truth.network.clock
+    hidden, clock = demand.hidden, demand.network.clock
     rows = hidden.rows_of(source)
     hour = np.clip((at_ms - clock.first_ms) // (BIN_MS * BINS_AN_HOUR), 0, clock.hours - 1)
     turned_away = np.zeros(clock.hours)
-    turned_away[hidden.hour[rows]] = hidden.drivers[:, rows].mean(axis=0) / max(1 - truth.waiting - truth.spill, 0.1)
-    arrivals = truth.network.history.arrivals
+    turned_away[hidden.hour[rows]] = hidden.drivers[:, rows].mean(axis=0) / max(1 - demand.waiting - demand.spill, 0.1)
+    arrivals = demand.network.history.arrivals
     own = arrivals.at_ms[slice(*np.searchsorted(arrivals.site, [site, site + 1]))]
     of_week = clock.week[::BINS_AN_HOUR] // BINS_AN_HOUR
-    came = np.bincount(
+    arrived = np.bincount(
         of_week[np.clip((own - clock.first_ms) // (BIN_MS * BINS_AN_HOUR), 0, clock.hours - 1)], minlength=168
     )
-    rate = came / np.maximum(np.bincount(of_week, minlength=168), 1)
+    rate = arrived / np.maximum(np.bincount(of_week, minlength=168), 1)
     spilled = share * turned_away[hour]
-    return np.asarray(_is_full(truth, source, at_ms) * spilled / np.maximum(rate[of_week[hour]] + spilled, 1e-9))
+    return np.asarray(_is_full(demand, source, at_ms) * spilled / np.maximum(rate[of_week[hour]] + spilled, 1e-9))
 
 
-def _play(stream: _Stream, before: Integers, plugs: Integers) -> Booleans:
-    """Which drivers are served by this many plugs; those beyond the former number are new."""
+def _served(stream: _Stream, before: Integers, plugs: Integers) -> Booleans:
+    """Which drivers are served by `plugs` plugs at each site; those beyond `before` are new."""
     return _serve(
         stream.first, stream.at_ms, stream.stay_ms, stream.stay_new_ms, stream.forced, stream.site, stream.other,
         before.astype(np.int64), plugs.astype(np.int64),

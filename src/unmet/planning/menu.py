@@ -1,4 +1,4 @@
-"""The menu: every option of every site, with its gain, its cost, and whether it fits."""
+"""The menu: every option of every site that fits within its limits, with its gain and cost."""
 
 from __future__ import annotations
 
@@ -19,15 +19,13 @@ __all__ = ["Menu", "make_menu"]
 
 @dataclass(frozen=True, slots=True)
 class Menu:
-    """Options with the energy they gain in every draw; sites first, then candidates."""
+    """Options with the energy that they gain in every draw; sites first, then candidates."""
 
     site_ids: tuple[str, ...]
     supplies: tuple[Supply, ...]
-    own: tuple[
-        int, ...
-    ]  # sites that are there and open; their lost demand is the whole, candidates recover parts of it
+    own: tuple[int, ...]  # existing sites that are open; all lost demand is theirs, and candidates recover parts of it
     options: Options  # cost in plugs
-    money: Floats  # (options,), cost in money, NaN where it is not known
+    money: Floats  # (options,), cost in money, NaN if it is not known
 
     def priced(self) -> Options:
         """The options with their cost in money."""
@@ -36,20 +34,19 @@ class Menu:
             raise InputError(
                 f"The cost of a plug at {site} is not known: give --plug-cost, or a row for it in the table of --costs."
             )
-        made = self.options
-        return Options(made.site, made.plugs, made.power, made.gain, self.money)
+        return replace(self.options, cost=self.money)
 
     def curve(self, site: int, power: float) -> GainCurve:
-        """What further plugs of a power gain at a site."""
+        """Gain of additional plugs of a power at a site."""
         return self.supplies[site].curves[None if np.isnan(power) else float(power)]
 
     def draw_gain(self, site: int, plugs: int, power: float) -> Floats:
-        """Gain of so many plugs at a site in every draw, (draws,)."""
+        """Gain of a number of plugs at a site in every draw, (draws,)."""
         curve = self.curve(site, power)
         return np.asarray(curve.kwh[:, curve.at(plugs)])
 
     def gain_of_site(self, site: int, plugs: int, power: float) -> float:
-        """Mean gain of so many plugs at a site."""
+        """Mean gain of a number of plugs at a site."""
         return float(self.draw_gain(site, plugs, power).mean()) if plugs else 0.0
 
     def gain_of(self, plugs: Integers, power: Floats) -> float:
@@ -57,38 +54,33 @@ class Menu:
         return sum(self.gain_of_site(int(s), int(plugs[s]), float(power[s])) for s in np.flatnonzero(plugs))
 
     def cost_of(self, site: int, plugs: int, power: float) -> float:
-        """What so many plugs cost at a site; NaN if that is not known."""
-        made = self.options
-        rows = (made.site == site) & (made.plugs == plugs) & np.isclose(made.power, power, equal_nan=True)
+        """Cost of a number of plugs at a site; NaN if it is not known."""
+        options = self.options
+        rows = (options.site == site) & (options.plugs == plugs) & np.isclose(options.power, power, equal_nan=True)
         return float(self.money[rows][0]) if rows.any() else np.nan
 
-    def with_gain(self, gain: Floats) -> Options:
-        """The same options with other gains."""
-        made = self.options
-        return Options(made.site, made.plugs, made.power, gain, made.cost)
-
     def of_existing(self, sites: int) -> Menu:
-        """The options of the sites that are there, without candidates."""
-        made = self.options
-        kept = made.site < sites
-        options = Options(made.site[kept], made.plugs[kept], made.power[kept], made.gain[kept], made.cost[kept])
+        """The options of existing sites, without candidates."""
+        every = self.options
+        kept = every.site < sites
+        options = Options(every.site[kept], every.plugs[kept], every.power[kept], every.gain[kept], every.cost[kept])
         return replace(self, options=options, money=self.money[kept])
 
     def beyond(self, built: Integers, power: Floats) -> Menu:
         """The options that remain once some plugs are built; a site keeps the power of its first new plugs."""
-        made, base = self.options, built[self.options.site]
+        every, base = self.options, built[self.options.site]
         started = base > 0
-        same = np.isclose(made.power, power[made.site], equal_nan=True)
-        kept = np.flatnonzero((made.plugs > base) & (~started | same))
-        gain, money = made.gain[kept].copy(), self.money[kept].copy()
+        same = np.isclose(every.power, power[every.site], equal_nan=True)
+        kept = np.flatnonzero((every.plugs > base) & (~started | same))
+        gain, money = every.gain[kept].copy(), self.money[kept].copy()
         for i, row in enumerate(kept):
             if started[row]:
-                place = int(made.site[row]), int(base[row]), float(made.power[row])
-                gain[i] -= self.gain_of_site(*place)
-                money[i] -= self.cost_of(*place)
-        cost = (made.plugs - base)[kept].astype(float)
+                so_far = int(every.site[row]), int(base[row]), float(every.power[row])
+                gain[i] -= self.gain_of_site(*so_far)
+                money[i] -= self.cost_of(*so_far)
+        cost = (every.plugs - base)[kept].astype(float)
         return replace(
-            self, options=Options(made.site[kept], made.plugs[kept], made.power[kept], gain, cost), money=money
+            self, options=Options(every.site[kept], every.plugs[kept], every.power[kept], gain, cost), money=money
         )
 
 
@@ -104,15 +96,15 @@ def make_menu(
     """All options that fit.
 
     Args:
-        site_ids: of sites, then of candidates.
-        supplies: what each gains.
-        existing: number of sites that are there; the others are candidates.
-        own_kw: power of the plugs that are there, (sites,), NaN where it is not known.
+        site_ids: ids of sites, then of candidates.
+        supplies: gain curves of each.
+        existing: number of existing sites; the others are candidates.
+        own_kw: power of the existing plugs [kW], (sites,), NaN if it is not known.
         allowed: whether a site may get plugs.
-        costs: what they cost, with limits of space and grid.
-        most_per_site: further plugs that there is space for; None: no limit.
+        costs: costs, with limits of space and grid.
+        most_per_site: additional plugs that there is space for; None: no limit.
     """
-    columns: list[tuple[int, int, float, float, float]] = []
+    rows: list[tuple[int, int, float, float, float]] = []
     for s, supply in enumerate(supplies):
         if not allowed[s]:
             continue
@@ -122,8 +114,8 @@ def make_menu(
             gain = curve.mean_kwh
             for k in range(1, most + 1):
                 cost = costs.of(site_ids[s], kw, k)
-                columns.append((s, k, np.nan if power is None else power, gain[k], np.nan if cost is None else cost))
-    table = np.array(columns, float).reshape(-1, 5)
+                rows.append((s, k, np.nan if power is None else power, gain[k], np.nan if cost is None else cost))
+    table = np.array(rows, float).reshape(-1, 5)
     site, plugs = table[:, 0].astype(np.int64), table[:, 1].astype(np.int64)
     options = Options(site, plugs, table[:, 2], table[:, 3], plugs.astype(float))
     own = tuple(int(s) for s in np.flatnonzero(allowed[:existing]))
@@ -131,14 +123,14 @@ def make_menu(
 
 
 def _most(site_id: str, kw: float, costs: Costs, asked: int | None, curve_most: int) -> int:
-    """Further plugs of a power that fit at a site, and gain something."""
+    """Number of additional plugs of a power that fit at a site and gain something."""
     space, grid_kw = costs.limits(site_id, kw)
     most = min(limit for limit in (curve_most, asked, space) if limit is not None)
     if grid_kw is not None:
         if not np.isfinite(kw):
             raise InputError(
-                f"The grid limit of {site_id} cannot be applied, as the power of its plugs is not known: give --power, "
-                "or power_kw in the table of stations."
+                f"The grid limit of {site_id} cannot be applied because the power of its plugs is not known: give "
+                "--power, or power_kw in the table of stations."
             )
         most = min(most, int((grid_kw + 1e-9) // kw))
     return most

@@ -9,9 +9,7 @@ import numpy as np
 import polars as pl
 
 from unmet.errors import InputError
-from unmet.planning.candidates import (
-    given_candidates,
-)
+from unmet.planning.candidates import given_candidates
 from unmet.planning.changes import Change
 from unmet.planning.costs import Money, given_costs
 from unmet.planning.planner import Planner
@@ -57,42 +55,42 @@ def plan(
 
     Args:
         source: a fitted `LostDemand`, a `Panel`, or the folder of a run of `unmet recover` or `unmet panel`.
-        plugs: number of plugs to add,
-        budget: or money to spend,
-        serve: or share of the demanded energy to serve.
-        each_site: whether every site must reach that share, not only all together.
-        plug_cost: of one more plug.
-        site_cost: once per site that gets plugs.
+        plugs: number of plugs to add. Give one of `plugs`, `budget` and `serve`.
+        budget: money to spend.
+        serve: share of the energy demand to serve, between 0 and 1.
+        each_site: whether every site must reach that share, rather than all sites together.
+        plug_cost: cost of one more plug.
+        site_cost: cost once per site that gets plugs.
         costs: file or frame with costs and limits by site and power (`unmet.planning.costs.COSTS`).
-        powers: of new plugs [kW] to choose from; by default they are like those that are there.
-        most_per_site: further plugs per site.
-        price: earned per kWh; gives payback and net present value.
-        upkeep: per plug and year.
-        years: over which money is earned.
-        discount: yearly rate.
-        growth: of demand per year, such as 0.2.
-        horizon: years; plugs are added year by year, for the demand of each.
-        more_cars: factor on demand at once.
-        stay_hours: limit of stays.
+        powers: power levels of new plugs to choose from [kW]; by default that of the existing plugs.
+        most_per_site: highest number of additional plugs per site.
+        price: earnings per kWh; gives payback and net present value.
+        upkeep: cost per plug and year.
+        years: number of years with earnings.
+        discount: yearly discount rate.
+        growth: yearly growth of demand, such as 0.2.
+        horizon: number of years; plugs are added year by year, for the demand of each year.
+        more_cars: factor on demand from the start.
+        stay_hours: longest stay allowed [h].
         idle_cut: share of idle time that a fee ends.
-        closed: stations that are closed.
-        competitors: latitude and longitude of sites that others open.
+        closed: ids of stations that are closed.
+        competitors: latitude and longitude of new competing sites [degree].
         candidates: file or frame with positions of new sites (`unmet.planning.candidates.CANDIDATES`).
         propose: number of new sites to propose where demand is lost and no site is near.
-        draws: posterior draws, if a panel is estimated here.
+        draws: number of posterior draws, if the source is a panel.
         interval: probability that an interval contains the truth.
         seed: the same seed gives the same plan.
-        workers: threads; the plan does not depend on them.
-        progress: called with what is being done.
+        workers: threads; the plan does not depend on their number.
+        progress: called with the name of each step.
 
     Returns:
         The plan, with `.table` (one row per site, energy in kWh per week) and `.plot()`.
 
     Example:
-        >>> made = plan(lost, plugs=3)  # of a fitted unmet.LostDemand, an unmet.Panel, or a run folder
-        >>> made.table.filter(made.table["plugs_added"] > 0)["site_id"].len() <= 3
+        >>> result = plan(lost, plugs=3)  # from a fitted unmet.LostDemand, an unmet.Panel, or a run folder
+        >>> result.table.filter(result.table["plugs_added"] > 0)["site_id"].len() <= 3
         True
-        >>> made.recovered_share()[0] > 0.2
+        >>> result.recovered_share()[0] > 0.2
         True
     """
     target = Target(plugs, budget, serve, each_site)
@@ -104,14 +102,14 @@ def plan(
     change = Change(more_cars, stay_hours, idle_cut, tuple(closed), tuple(competitors))
     progress("Reading the drivers")
     read = read_source(source, draws=draws, interval=interval, seed=seed)
-    ids = read.truth.panel.sites["site_id"]
+    ids = read.demand.panel.sites["site_id"]
     places = None if candidates is None else given_candidates(candidates, ids)
     names = ids if places is None else pl.concat([ids, pl.Series(places.name)])
-    asked = given_costs(plug_cost, site_cost, costs, names)
-    if money is not None and not asked.known:
+    all_costs = given_costs(plug_cost, site_cost, costs, names)
+    if money is not None and not all_costs.known:
         raise InputError("A payback needs costs: give --plug-cost (and --site-cost), or a table with --costs.")
-    change.check(read.truth)
-    planner = Planner(read, target, asked, money, tuple(powers) or (None,), most_per_site, workers)
+    change.check(read.demand)
+    planner = Planner(read, target, all_costs, money, tuple(powers) or (None,), most_per_site, workers)
     return planner.plan(change, growth, horizon, places, propose, progress)
 
 
@@ -123,7 +121,7 @@ def _check_numbers(
     if not 1 <= horizon <= 30:
         raise InputError(f"A horizon of {horizon} years makes no sense: give 1 to 30.")
     if most_per_site is not None and most_per_site < 1:
-        raise InputError(f"{most_per_site} further plugs per site leave nothing to plan: give at least 1.")
+        raise InputError(f"{most_per_site} additional plugs per site leave nothing to plan: give at least 1.")
     if wrong := [power for power in powers if not (np.isfinite(power) and power > 0)]:
         raise InputError(f"A power of {wrong[0]:g} kW makes no sense: give one over 0, such as 22.")
     if propose < 0:

@@ -1,4 +1,4 @@
-"""Tables of a plan, as plans hold them and run folders store them."""
+"""Tables of a plan, in memory and in run folders."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ __all__ = ["PlanTables"]
 
 @dataclass(frozen=True, slots=True)
 class PlanTables:
-    """Where plugs are added, what more of them would gain, and how that depends on the estimate."""
+    """Where plugs are added, the gain of more or fewer of them, and its sensitivity to assumptions."""
 
-    sites: pl.DataFrame  # one row per site, those that gain most first
+    sites: pl.DataFrame  # one row per site, highest gain first
     curve: pl.DataFrame  # gain against plugs: `plugs, gain_kwh, gain_kwh_low, gain_kwh_high` [kWh per week]
-    sensitivity: pl.DataFrame  # gain of the plan and of the best one under other assumptions [kWh per week]
+    sensitivity: pl.DataFrame  # gain of the plan, and of the best one, under other assumptions [kWh per week]

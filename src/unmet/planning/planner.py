@@ -17,35 +17,29 @@ from unmet.planning.candidates import (
 )
 from unmet.planning.changes import Change, World, changed_world
 from unmet.planning.costs import Costs, Money
-from unmet.planning.doubt import chosen_share, gain_by_plugs, knee, sensitivity
 from unmet.planning.gains import Supply, site_curves
-from unmet.planning.joint import Built, Joint, play_together
+from unmet.planning.joint import Built, Joint, simulate_jointly
 from unmet.planning.menu import Menu, make_menu
 from unmet.planning.plan_tables import PlanTables
 from unmet.planning.result import Plan, PlannedEnergy, Stage
 from unmet.planning.site_table import Chosen, plan_table
 from unmet.planning.source import PlanSource
 from unmet.planning.target import Decision, Target, decide
+from unmet.planning.uncertainty import chosen_share, gain_by_plugs, knee, sensitivity
 
 __all__ = ["Planner"]
 
 
 OnStep = Callable[[str], None]
-BEYOND = 1.6  # plugs over those of the plan up to which gain is drawn
-
-
-LEAST_CURVE = 12
-
-
-PLAYED = 4  # simulations of a plan at most; between them it is corrected if it misses its share
-
-
-DISAGREE = 0.02  # distance of the joint gain from the sum over sites that is worth a note
+BEYOND = 1.6  # the curve of gain against plugs extends to this multiple of the plan's plugs,
+LEAST_CURVE = 12  # and at least to this many
+MOST_SIMULATIONS = 4  # of a plan; between them, plugs are added if it misses the share to be served
+DISAGREE = 0.02  # relative difference of the joint gain from the sum over sites that is worth a note
 
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """Chooses plugs to add: year by year, then for all sites together, then with the uncertainty of the choice."""
+    """Chooses plugs year by year, simulates all sites together, and assesses the uncertainty of the choice."""
 
     read: PlanSource
     target: Target
@@ -61,21 +55,21 @@ class Planner:
         """Make the plan.
 
         Args:
-            change: what else differs from the records.
-            growth: of demand per year.
+            change: other differences from the records.
+            growth: yearly growth of demand, such as 0.2.
             horizon: number of years.
             places: positions of new sites, if given.
             propose: number of new sites to propose otherwise.
-            progress: called with what is being done.
+            progress: called with the name of each step.
         """
-        truth = self.read.truth
+        demand = self.read.demand
         stages: list[Stage] = []
         built, power, year_of = np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64)
-        # 1. Year by year: what every plug would gain, and which ones to add.
+        # 1. Year by year: the gain of every possible plug, and which ones to add.
         for year in range(1, horizon + 1):
             factor = change.growth * (1 + growth) ** (year if growth else 0)
             progress("Replaying drivers" if horizon == 1 else f"Replaying drivers, year {year} of {horizon}")
-            world = changed_world(truth, replace(change, growth=factor))
+            world = changed_world(demand, replace(change, growth=factor))
             supplies = site_curves(world, self.target.most, self.powers, self.workers)
             if places is None and propose:
                 places = proposed_candidates(world, supplies, propose)
@@ -91,11 +85,11 @@ class Planner:
             year_of = np.where((built == 0) & (decision.plugs > 0), year, year_of)
             built, power = decision.plugs, decision.power
             stages.append(self._stage(menu, year, factor, built, power))
-        # 2. All sites together; a share that they miss then needs more plugs.
-        for _ in range(PLAYED):
-            progress("Playing all sites together")
-            joint = play_together(world, Built(built, power), places) if built.any() else None
-            gain, interplay = _together(menu, built, power, joint)
+        # 2. All sites together; if they miss the share to be served, more plugs are added.
+        for _ in range(MOST_SIMULATIONS):
+            progress("Simulating all sites together")
+            joint = simulate_jointly(world, Built(built, power), places) if built.any() else None
+            gain, interplay = _joint_gain(menu, built, power, joint)
             if not self._is_missed(menu, decision, gain):
                 break
             decision = decide(menu, self.target, *before, self.costs.known, interplay)
@@ -119,8 +113,8 @@ class Planner:
             decision=decision,
             money=self.money,
             notes=(*self._notes(world, decision, interplay, places), *self.read.notes),
-            seed=truth.seed,
-            frame_type=truth.panel.frame_type,
+            seed=demand.seed,
+            frame_type=demand.panel.frame_type,
         )
 
     def _tables(
@@ -137,31 +131,33 @@ class Planner:
     def _menu(
         self, world: World, supplies: list[Supply], attracted: list[Attracted], places: Candidates | None
     ) -> Menu:
-        truth = world.truth
-        ids = [*truth.panel.sites["site_id"].to_list(), *(places.name if places else ())]
+        demand = world.demand
+        ids = [*demand.panel.sites["site_id"].to_list(), *(places.name if places else ())]
         new_kw = [np.nan if power is None else power for power in (places.power_kw if places else ())]
-        kw = np.concatenate([truth.stays.power_kw, np.array(new_kw, float)])
-        allowed = np.concatenate([truth.is_open & (world.capacity > 0), np.ones(len(attracted), bool)])
-        most = [*[self.most_per_site] * truth.sites, *(places.most_plugs if places else ())]
+        kw = np.concatenate([demand.stays.power_kw, np.array(new_kw, float)])
+        allowed = np.concatenate([demand.is_open & (world.capacity > 0), np.ones(len(attracted), bool)])
+        most = [*[self.most_per_site] * demand.sites, *(places.most_plugs if places else ())]
         everyone = [*supplies, *(part.supply for part in attracted)]
-        return make_menu(ids, everyone, truth.sites, kw, allowed, self.costs, most)
+        return make_menu(ids, everyone, demand.sites, kw, allowed, self.costs, most)
 
     def _decide(
         self, world: World, menu: Menu, target: Target, built: Integers, power: Floats, places: Candidates | None
     ) -> Decision:
-        """The best plugs to add. Plans with and without new sites are both played, since these share lost drivers."""
+        """The best plugs to add. Sites share lost drivers, so plans with and without new sites are both simulated."""
         decision = decide(menu, target, built, power, self.costs.known)
-        if places is None or not decision.plugs[world.truth.sites :].any() or target.serve is not None:
+        if places is None or not decision.plugs[world.demand.sites :].any() or target.serve is not None:
             return decision
-        other = decide(menu.of_existing(world.truth.sites), target, built, power, self.costs.known)
+        other = decide(menu.of_existing(world.demand.sites), target, built, power, self.costs.known)
         gains = [
-            float(play_together(world, Built(one.plugs, one.power), places).gain_kwh.mean()) if one.plugs.any() else 0.0
-            for one in (decision, other)
+            float(simulate_jointly(world, Built(each.plugs, each.power), places).gain_kwh.mean())
+            if each.plugs.any()
+            else 0.0
+            for each in (decision, other)
         ]
         return decision if gains[0] >= gains[1] else other
 
     def _is_missed(self, menu: Menu, decision: Decision, gain: Floats) -> bool:
-        """Whether a share of demand that each site's own gains reach is not reached by all of them together."""
+        """Whether the share to be served, reached by the sum over sites, is missed when all are simulated together."""
         if self.target.serve is None or self.target.each_site or not decision.reached:
             return False
         served = sum(float(menu.supplies[s].served_kwh.mean()) for s in menu.own)
@@ -175,21 +171,21 @@ class Planner:
         return Stage(year, growth, int(built.sum()), lost, menu.gain_of(built, power), float(cost) if known else None)
 
     def _notes(self, world: World, decision: Decision, interplay: float, places: Candidates | None) -> list[str]:
-        notes, truth = [], world.truth
+        notes, demand = [], world.demand
         if not decision.reached and decision.short:
             names = ", ".join(decision.short[:3]) + (" and others" if len(decision.short) > 3 else "")
             notes.append(
                 f"{100 * (self.target.serve or 0):g} % cannot be served at {len(decision.short)} sites ({names}) "
-                "within the limits; they get what serves most."
+                "within the limits; they get the plugs that serve most."
             )
         if np.abs(interplay - 1) > DISAGREE:
             notes.append(
-                f"Played together, the sites recover {interplay:.2f} times the sum of what each recovers on its own, "
-                "since drivers go from one to another; totals are those of all together."
+                f"Simulated together, the sites recover {interplay:.2f} times the sum of what each recovers alone, "
+                "since drivers go from one to another; totals are for all sites together."
             )
-        shut = int((~truth.is_open).sum())
+        shut = int((~demand.is_open).sum())
         if shut:
-            notes.append(f"{shut} sites had closed before the records end, and get no plugs.")
+            notes.append(f"{shut} sites closed before the records end, and get no plugs.")
         if decision.choice.method == "exact" and decision.choice.greedy_gain > 0:
             better = decision.choice.gain / decision.choice.greedy_gain - 1
             cheaper = 1 - decision.choice.cost / decision.choice.greedy_cost if decision.choice.greedy_cost else 0.0
@@ -203,11 +199,11 @@ class Planner:
                 )
         if places is not None:
             notes.append(
-                "New sites are scored by lost demand that they recover. Drivers who would come only because a site is "
-                "new are in no record, and may be many."
+                "New sites are scored by the lost demand that they recover. Drivers who would come only because a site "
+                "is new appear in no record, and may be many."
             )
-            if not decision.plugs[truth.sites :].any():
-                notes.append("No new site is part of the plan: the same plugs recover more at sites that are there.")
+            if not decision.plugs[demand.sites :].any():
+                notes.append("No new site is part of the plan: the same plugs recover more at existing sites.")
         return notes
 
 
@@ -222,22 +218,22 @@ def _check_demand(menu: Menu) -> None:
         raise InputError("No site is open at the end of the records: there is nowhere to add plugs.")
     if not any(menu.supplies[s].lost_kwh.mean() > 0 for s in menu.own):
         raise InputError(
-            "No lost demand was found, so that no plug would gain anything: a plug was free whenever a driver came."
+            "No lost demand was found, so more plugs would gain nothing: a plug was free whenever a driver came."
         )
     if not len(menu.options):
         raise InputError("No plug fits anywhere: raise the limits of space and grid, or --most-per-site.")
 
 
-def _together(menu: Menu, built: Integers, power: Floats, joint: Joint | None) -> tuple[Floats, float]:
+def _joint_gain(menu: Menu, built: Integers, power: Floats, joint: Joint | None) -> tuple[Floats, float]:
     """Gain of all sites together in every draw, and its ratio to the sum over sites.
 
-    Where a large network is played in some of the draws only, their ratio holds for all.
+    A large network is simulated in some of the draws only; their ratio is then applied to all.
     """
     chosen = np.flatnonzero(built)
     draws = len(menu.supplies[0].lost_kwh)
     alone = np.sum([menu.draw_gain(int(s), int(built[s]), float(power[s])) for s in chosen], axis=0)
     if joint is None or not len(chosen):
         return np.zeros(draws), 1.0
-    played = len(joint.before_kwh)
-    interplay = float(joint.gain_kwh.sum() / max(alone[:played].sum(), 1e-9))
-    return (joint.gain_kwh if played == draws else alone * interplay), interplay
+    simulated = len(joint.before_kwh)
+    interplay = float(joint.gain_kwh.sum() / max(alone[:simulated].sum(), 1e-9))
+    return (joint.gain_kwh if simulated == draws else alone * interplay), interplay

@@ -1,14 +1,14 @@
-"""Replay: the same arrivals at a site with any number of plugs, all numbers at once.
+"""Replay: the same arrivals at a site, for every number of plugs at once.
 
 A driver who finds every plug taken leaves. Let plugs be numbered, and let each driver take the free one with the lowest
 number. If every driver's stay is fixed in advance, then plugs 1 to c together behave exactly like a site with c plugs,
 for every c at once: the drivers whom c plugs serve are those who took a plug numbered c or lower.
 
 Proof. Compare c and c + 1 plugs. Suppose that the cars present at c plugs are also present at c + 1 plugs, which have
-at most one car more. It holds at first. If c plugs serve the next driver, they had a free plug; so had c + 1, and both
-gain the same car. If they do not, only c + 1 plugs may gain a car, and only if they had just c, the same ones. As each
-car leaves at its own fixed time in both, the claim holds at all times. Hence with one plug more, all drivers are served
-who were served before: adding plugs never increases losses, in any draw.
+at most one car more. This holds at the start. If c plugs serve the next driver, they had a free plug; so had c + 1, and
+both gain the same car. If they do not, only c + 1 plugs may gain a car, and only if they held the same c cars. As each
+car leaves at its own fixed time in both, the claim holds at all times. Hence one more plug serves everyone who was
+served before: adding plugs never increases losses, in any draw.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["NOBODY", "carried", "merge_order", "served_by", "take_plugs"]
 
 
 NOBODY = -1
-"""Plug of a driver whom not even the highest number of plugs serves."""
+"""Stands for the plug of a driver who is not served."""
 
 
 @compiled()
@@ -32,9 +32,9 @@ def take_plugs(first: Integers, at_ms: Integers, stay_ms: Integers, most: int) -
 
     Args:
         first: position of the first arrival of each draw, and the number of arrivals last, (draws + 1,).
-        at_ms: arrivals, in order of time within each draw.
-        stay_ms: how long each driver stays.
-        most: plugs.
+        at_ms: arrival times, in order within each draw.
+        stay_ms: stay of each driver.
+        most: number of plugs.
     """
     taken = np.empty(len(at_ms), np.int32)
     free_at = np.empty(most, np.int64)
@@ -54,9 +54,9 @@ def take_plugs(first: Integers, at_ms: Integers, stay_ms: Integers, most: int) -
 def carried(
     first: Integers, at_ms: Integers, stay_ms: Integers, kwh: Floats, weight: Floats, most: int
 ) -> tuple[Floats, Floats, Floats]:
-    """What each plug serves, as `take_plugs` has it: energy and drivers, (draws, most) each, and hours, (most,).
+    """Energy and drivers that each plug of `take_plugs` serves, (draws, most) each, and its hours in use, (most,).
 
-    Energy and drivers count with their weight. The last column that is not 0 is that of the last plug ever taken.
+    Energy and drivers are weighted. The last column that is not 0 is that of the last plug ever taken.
     """
     draws = len(first) - 1
     energy, drivers, hours = np.zeros((draws, most)), np.zeros((draws, most)), np.zeros(most)
@@ -75,23 +75,23 @@ def carried(
 
 
 @compiled()
-def merge_order(seen_ms: Integers, first: Integers, lost_ms: Integers) -> Integers:
-    """How to merge recorded drivers, the same in each draw, with the lost ones of every draw, in order of time.
+def merge_order(recorded_ms: Integers, first: Integers, lost_ms: Integers) -> Integers:
+    """Order in which to merge recorded drivers, the same in each draw, with the lost ones of every draw, by time.
 
-    Gives positions in an array of recorded drivers followed by all lost ones. Recorded drivers come first at ties.
+    Returns positions in an array of recorded drivers followed by all lost ones. Recorded drivers come first at ties.
     """
-    draws, seen = len(first) - 1, len(seen_ms)
-    order = np.empty(draws * seen + len(lost_ms), np.int64)
+    draws, recorded = len(first) - 1, len(recorded_ms)
+    order = np.empty(draws * recorded + len(lost_ms), np.int64)
     n = 0
     for draw in range(draws):
         i = 0
         for j in range(first[draw], first[draw + 1]):
-            while i < seen and seen_ms[i] <= lost_ms[j]:
+            while i < recorded and recorded_ms[i] <= lost_ms[j]:
                 order[n] = i
                 n, i = n + 1, i + 1
-            order[n] = seen + j
+            order[n] = recorded + j
             n += 1
-        while i < seen:
+        while i < recorded:
             order[n] = i
             n, i = n + 1, i + 1
     return order
@@ -101,23 +101,23 @@ def merge_order(seen_ms: Integers, first: Integers, lost_ms: Integers) -> Intege
 def served_by(
     first: Integers, at_ms: Integers, stay_ms: Integers, forced: NDArray[np.bool_], plugs: int
 ) -> NDArray[np.bool_]:
-    """Which drivers a site with so many plugs serves.
+    """Which drivers a site with a given number of plugs serves.
 
-    The first arguments are those of `take_plugs`. Forced ones are on a plug in any case, even on one more than there
-    are (outages, and records that overlap because clocks are wrong), and nobody else comes until there is room again.
-    The proof above holds for them too: both numbers of plugs gain the same one.
+    The first arguments are those of `take_plugs`. Forced drivers (outages, and records that overlap because clocks are
+    wrong) are always served, even if all plugs are taken; nobody else is until a plug is free again. The proof above
+    holds for them too: both numbers of plugs gain the same one.
     """
     served = np.zeros(len(at_ms), np.bool_)
     ends = np.empty(plugs + 1, np.int64)
     for draw in range(len(first) - 1):
         cars = 0
         for i in range(first[draw], first[draw + 1]):
-            left = 0
+            present = 0
             for k in range(cars):
                 if ends[k] > at_ms[i]:
-                    ends[left] = ends[k]
-                    left += 1
-            cars = left
+                    ends[present] = ends[k]
+                    present += 1
+            cars = present
             if cars < plugs or forced[i]:
                 if cars == len(ends):
                     longer = np.empty(2 * len(ends), np.int64)

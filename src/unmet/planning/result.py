@@ -1,4 +1,4 @@
-"""The result of planning: plugs to add, and what they gain."""
+"""The result of planning: plugs to add, and their gain."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ __all__ = ["Plan", "PlannedEnergy", "Stage"]
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What is built by the end of a year."""
+    """Plugs that are built by the end of a year."""
 
     year: int
-    growth: float  # demand over that of the records
+    growth: float  # demand of the year over that of the records
     plugs: int  # built so far
     lost_kwh: float  # per week without the plan
-    gain_kwh: float  # per week, of what is built so far
-    cost: float | None  # so far
+    gain_kwh: float  # per week, of the plugs built so far
+    cost: float | None  # of the plugs built so far
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +43,13 @@ class PlannedEnergy:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Plan(Shown):
-    """Plugs to add, and what they gain. Energies and drivers are per week.
+    """Plugs to add, and their gain. Energies and drivers are per week.
 
     Example:
-        >>> made = unmet.plan(lost, plugs=3)  # of a fitted unmet.LostDemand
-        >>> made.plugs, made.table["plugs_added"].sum()
+        >>> plan = unmet.plan(lost, plugs=3)  # from a fitted unmet.LostDemand
+        >>> plan.plugs, plan.table["plugs_added"].sum()
         (3, 3)
-        >>> mean, low, high = made.gain()  # [kWh per week]
+        >>> mean, low, high = plan.gain()  # [kWh per week]
         >>> low < mean < high
         True
     """
@@ -75,10 +75,10 @@ class Plan(Shown):
 
     @property
     def table(self) -> Frame:
-        """One row per site, those that gain most first, as a data frame of the library that the records came in.
+        """One row per site, highest gain first, as a data frame of the library that the records came in.
 
-        Columns: `site_id, name, lat, lon` [degree], `plugs_now, plugs_added, power_kw` [kW], and per week `lost_kwh`,
-        `gain_kwh` with `_low` and `_high` [kWh], and more.
+        Columns: `site_id, name, lat, lon` [degree], `plugs_now, plugs_added, power_kw` [kW], and per week `lost_kwh`
+        and `gain_kwh` with their `_low` and `_high` [kWh], and more.
         """
         return to_frame_type(self.tables.sites, self.frame_type)
 
@@ -104,7 +104,7 @@ class Plan(Shown):
 
     @property
     def cost(self) -> float | None:
-        """Cost of all of them, if it is known."""
+        """Cost of the plan, if it is known."""
         chosen = self.tables.sites.filter(pl.col("plugs_added") > 0)["cost"]
         return None if chosen.null_count() or not len(chosen) else float(chosen.sum())
 
@@ -119,12 +119,12 @@ class Plan(Shown):
         return float(self.energy.lost_draws.mean())
 
     def gain(self) -> tuple[float, float, float]:
-        """Energy recovered per week: mean, low and high."""
+        """Energy recovered per week [kWh]: mean, and low and high end of the interval."""
         mean, low, high = (float(value) for value in estimate(self.energy.gain_draws, self.interval))
         return mean, low, high
 
     def recovered_share(self) -> tuple[float, float, float]:
-        """Share of the lost energy that is recovered: mean, low and high."""
+        """Share of the lost energy that is recovered: mean, and low and high end of the interval."""
         gain, lost = self.energy.gain_draws, self.energy.lost_draws
         if not lost.mean() > 0:
             return 0.0, 0.0, 0.0
@@ -133,7 +133,7 @@ class Plan(Shown):
         return float(gain.mean() / lost.mean()), low, high
 
     def served_share(self) -> tuple[float, float]:
-        """Share of all demand that is served, before and after."""
+        """Share of all demand that is served, before and after the plan."""
         lost, gain = float(self.energy.lost_draws.mean()), float(self.energy.gain_draws.mean())
         true = self.energy.served_kwh + lost
         return (1.0, 1.0) if true <= 0 else (1 - lost / true, 1 - (lost - gain) / true)

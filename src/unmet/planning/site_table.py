@@ -1,4 +1,4 @@
-"""The table of a plan: every site by name, with what it has, what it gets, and what that changes."""
+"""The table of a plan: every site with its plugs now, the plugs added, and their effect."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ WEEK_HOURS = 168.0
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Plugs that a plan adds, and what is known about the choice; sites first, then candidates."""
+    """Plugs that a plan adds, (sites + candidates,) each."""
 
     plugs: Integers
     power: Floats
     year: Integers  # in which the first of them is built
-    share: Floats  # of the draws that would choose the site
+    share: Floats  # of the draws in which a plan for that draw alone would choose the site
 
 
 def plan_table(
@@ -41,8 +41,8 @@ def plan_table(
     money: Money | None,
     interval: float,
 ) -> pl.DataFrame:
-    """One row per site that is open, and per candidate; those that gain most first. All rates are per week."""
-    sites, own = world.truth.panel.sites, set(menu.own)
+    """One row per open site and per candidate, highest gain first. Energies and drivers are per week."""
+    sites, own = world.demand.panel.sites, set(menu.own)
     rows = []
     for s in range(len(menu.supplies)):
         if s < sites.height:
@@ -69,7 +69,7 @@ def _new_site(candidates: Candidates | None, j: int) -> dict[str, Any]:
 def _measures(
     world: World, menu: Menu, chosen: Chosen, s: int, attracted: list[Attracted], money: Money | None, interval: float
 ) -> dict[str, Any]:
-    sites, supply = world.truth.sites, menu.supplies[s]
+    sites, supply = world.demand.sites, menu.supplies[s]
     k, power = int(chosen.plugs[s]), float(chosen.power[s])
     curve = menu.curve(s, power) if k else next(iter(supply.curves.values()))
     gain, drivers = (values[:, curve.at(k)] for values in (curve.kwh, curve.drivers))
@@ -77,7 +77,7 @@ def _measures(
     used, more = float(supply.used_hours.mean()), float(curve.hours[curve.at(k)])
     new = attracted[s - sites] if s >= sites else None
     cost = menu.cost_of(s, k, power) if k else 0.0
-    made: dict[str, Any] = {
+    columns: dict[str, Any] = {
         "plugs_now": now,
         "plugs_added": k,
         "power_kw": None if np.isnan(power) else power,
@@ -91,29 +91,29 @@ def _measures(
         ("lost_kwh_after", supply.lost_kwh - gain), ("lost_drivers_after", supply.lost_drivers - drivers),
         ("gain_kwh", gain), ("gain_drivers", drivers),
     ):  # fmt: skip
-        made |= _interval(name, draws, interval)
+        columns |= _interval(name, draws, interval)
     if s < sites and k:
-        quick = erlang_turned_away(world.truth, s, k)
-        made |= {"erlang_drivers": float(quick[0]), "erlang_drivers_after": float(quick[-1])}
+        quick = erlang_turned_away(world.demand, s, k)
+        columns |= {"erlang_drivers": float(quick[0]), "erlang_drivers_after": float(quick[-1])}
     else:
-        made |= {"erlang_drivers": None, "erlang_drivers_after": None}
-    made |= {
+        columns |= {"erlang_drivers": None, "erlang_drivers_after": None}
+    columns |= {
         "attracted_kwh": None if new is None else float(new.attracted.mean_kwh[new.attracted.at(k)]),
         "taken_kwh": None if new is None else float(new.taken.mean_kwh[new.taken.at(k)]),
         "cost": None if np.isnan(cost) else cost,
         "gain_kwh_per_cost": float(gain.mean()) / cost if k and cost > 0 else None,
     }
     if money is not None and k and not np.isnan(cost):
-        made |= _interval("payback_years", money.payback_years(gain, k, cost), interval, median=True)
-        made |= _interval("net_present_value", money.net_present_value(gain, k, cost), interval)
+        columns |= _interval("payback_years", money.payback_years(gain, k, cost), interval, median=True)
+        columns |= _interval("net_present_value", money.net_present_value(gain, k, cost), interval)
     else:
         names = ("payback_years", "net_present_value")
-        made |= {f"{name}{end}": None for name in names for end in ("", "_low", "_high")}
-    return made | {"chosen_share": float(chosen.share[s])}
+        columns |= {f"{name}{end}": None for name in names for end in ("", "_low", "_high")}
+    return columns | {"chosen_share": float(chosen.share[s])}
 
 
 def _interval(name: str, draws: Floats, interval: float, *, median: bool = False) -> dict[str, float | None]:
-    """Mean (or median, where draws may be infinite) and interval as columns."""
+    """Mean (or median, if draws may be infinite) and interval as columns."""
     if median:
         low, middle, high = np.quantile(draws, [(1 - interval) / 2, 0.5, (1 + interval) / 2], method="nearest")
         values = (float(middle), float(low), float(high))

@@ -1,4 +1,4 @@
-"""Sources: what a plan can be made from, and the drivers in it."""
+"""Sources: what a plan can be made from, and how its drivers are read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from unmet.demand.panel import Panel
 from unmet.demand.stored import holds_panel, load_panel
 from unmet.errors import InputError
 from unmet.estimation.lost_demand import LostDemand
-from unmet.planning.drivers import Truth, demand_of, true_demand
+from unmet.planning.drivers import DrawnDemand, demand_of, drawn_demand
 from unmet.planning.hidden import DRAWS_FILE, PANEL_FOLDER, read_hidden
 
 __all__ = ["PlanSource", "read_source"]
@@ -21,9 +21,9 @@ KEYS = ("waiting", "spill", "interval", "seed", "notes")
 
 @dataclass(frozen=True, slots=True)
 class PlanSource:
-    """Drivers, and what is to be known about the estimate they come from."""
+    """The drivers to plan for, with the interval and the notes of their estimate."""
 
-    truth: Truth
+    demand: DrawnDemand
     interval: float
     notes: tuple[str, ...]
 
@@ -32,10 +32,10 @@ def read_source(source: Any, *, draws: int = 200, interval: float | None = None,
     """The drivers of a fitted `LostDemand`, a `Panel`, or a folder of `unmet recover` or `unmet panel`.
 
     Args:
-        source: one of these. A panel is estimated here; a recovered run and a fitted estimator are taken as they are.
-        draws: posterior draws, if the panel is estimated here.
-        interval: probability that intervals contain the truth; that of the source by default.
-        seed: of the drivers' random numbers; that of the source by default.
+        source: one of these. Lost demand is estimated for a panel; other sources hold the estimate already.
+        draws: number of posterior draws for a panel.
+        interval: probability that intervals contain the truth; by default that of the source.
+        seed: seed of the drivers' random numbers; by default that of the source.
     """
     if isinstance(source, LostDemand):
         source._check_fitted()
@@ -62,8 +62,8 @@ def read_source(source: Any, *, draws: int = 200, interval: float | None = None,
 
 
 def _fitted(lost: LostDemand, interval: float | None, seed: int | None) -> PlanSource:
-    truth = demand_of(lost, lost.seed if seed is None else seed)
-    return PlanSource(truth, interval or lost.interval, tuple(lost.notes()))
+    demand = demand_of(lost, lost.seed if seed is None else seed)
+    return PlanSource(demand, interval or lost.interval, tuple(lost.notes()))
 
 
 def _recovered(folder: Path, interval: float | None, seed: int | None) -> PlanSource:
@@ -72,9 +72,9 @@ def _recovered(folder: Path, interval: float | None, seed: int | None) -> PlanSo
     path = folder / "summary.json"
     try:
         about = json.loads(path.read_text(encoding="utf-8"))
-        waiting, spill, sure, own_seed, notes = (about[key] for key in KEYS)
+        waiting, spill, own_interval, own_seed, notes = (about[key] for key in KEYS)
     except (OSError, ValueError, KeyError, TypeError):
         raise InputError(f"{path} is damaged: run `unmet recover` again with --overwrite.") from None
     chosen = int(own_seed) if seed is None else seed
-    truth = true_demand(panel, read_hidden(panel, folder), float(waiting), float(spill), chosen)
-    return PlanSource(truth, interval or float(sure), tuple(map(str, notes)))
+    demand = drawn_demand(panel, read_hidden(panel, folder), float(waiting), float(spill), chosen)
+    return PlanSource(demand, interval or float(own_interval), tuple(map(str, notes)))

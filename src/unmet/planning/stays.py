@@ -1,8 +1,8 @@
-"""Stays: how long a lost driver would have stayed, and what it would have taken, as recorded drivers did.
+"""Stays: how long lost drivers would have stayed, and how much they would have charged, drawn from the records.
 
-A lost driver is given the stay and the energy of a recorded one, so that long stays go with large energies. The record
-is drawn from the site itself at that time of the day (blocks of three hours); with few records there, more often from
-all sites of similar power, in the proportions by which `unmet.estimation.energies` pools means.
+A lost driver is assigned both the stay and the energy of a recorded one, so that long stays go with large energies. The
+record is drawn from the site itself at that time of day (in blocks of three hours) or, more often if the site has few
+records, from all sites of similar power. The proportions are those by which `unmet.estimation.energies` pools means.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["BLOCKS", "Stays", "recorded_stays"]
 
 BLOCKS = 24 // BLOCK
 LEAST_STAY_MS = 60_000
-FAST_SESSIONS = 0.9  # quantile of the mean power of a site's sessions that stands in for its power
+FAST_SESSIONS = 0.9  # quantile of the mean power of a site's sessions that replaces an unknown power
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Group:
     """Records grouped by a key and block of the day."""
 
     first: Integers  # (keys * blocks + 1,)
-    row: Integers  # of the records, grouped
+    row: Integers  # (records,), rows of the records, grouped
 
     @classmethod
     def of(cls, cell: Integers, cells: int) -> Group:
@@ -48,13 +48,13 @@ class Stays:
 
     stay_ms: Integers  # (records,)
     kwh: Floats  # (records,)
-    power_kw: Floats  # (sites,), at which cars charge there, NaN where that is unknown
+    power_kw: Floats  # (sites,), power at which cars charge, NaN if unknown
     of_class: Integers  # (sites,), class of power
     by_site: Group
     by_class: Group
 
     def weights(self, site: int) -> tuple[Floats, Floats]:
-        """By block of the day: the probabilities of a record of the site itself, and of it or one of its class."""
+        """By block of the day: probability of a record of the site itself, and of a record of the site or its class."""
         blocks = np.arange(BLOCKS)
         own = self.by_site.number()[site * BLOCKS + blocks]
         alike = self.by_class.number()[self.of_class[site] * BLOCKS + blocks]
@@ -62,7 +62,7 @@ class Stays:
         return from_own, from_own + (1 - from_own) * alike / (alike + POOL)
 
     def mean_kwh(self, site: int) -> Floats:
-        """Mean energy of a driver drawn at a site by block of the day, (blocks,)."""
+        """Mean energy of a driver drawn for a site, by block of the day, (blocks,)."""
         alike = self.of_class[site] * BLOCKS + np.arange(BLOCKS)
         mean = _pooled(self.by_class, alike, self.kwh, np.full(BLOCKS, self.kwh.mean()))
         return _pooled(self.by_site, site * BLOCKS + np.arange(BLOCKS), self.kwh, mean)
@@ -74,7 +74,7 @@ def _pooled(group: Group, cell: Integers, values: Floats, around: Floats) -> Flo
 
 
 def recorded_stays(panel: Panel, network: Network) -> Stays:
-    """The stays of all sessions that delivered something."""
+    """The stays of all sessions that delivered energy."""
     used = ~failed_attempts(panel.sessions)
     sessions = panel.sessions.filter(pl.Series(used))
     if sessions.is_empty():
@@ -97,17 +97,17 @@ def recorded_stays(panel: Panel, network: Network) -> Stays:
 
 
 def _power(panel: Panel, network: Network, sessions: pl.DataFrame, site: Integers) -> Floats:
-    """Power at which cars charge at each site [kW]: as listed, else that of the fastest tenth of its sessions."""
+    """Power at which cars charge at each site [kW]: as listed, else the 90 % quantile of the mean power of sessions."""
     until = pl.coalesce("charged", "end") if "charged" in sessions.columns else pl.col("end")
     hours = (until - pl.col("start")).dt.total_milliseconds() / 3_600_000
-    quick = (
+    fast = (
         sessions.select(site=pl.Series(site), kw=pl.col("energy_kwh") / hours, hours=hours)
         .filter(pl.col("hours") > 0.05)
         .group_by("site")
         .agg(pl.col("kw").quantile(FAST_SESSIONS))
     )
     power = np.full(network.sites, np.nan)
-    power[quick["site"].to_numpy()] = quick["kw"].to_numpy()
+    power[fast["site"].to_numpy()] = fast["kw"].to_numpy()
     if "power_kw" in panel.stations.columns:
         listed = panel.stations["power_kw"].cast(pl.Float64).fill_null(np.nan).to_numpy()
         for s, value in zip(network.site_of_station, listed, strict=True):

@@ -1,4 +1,4 @@
-"""Targets: what a plan is to do, year by year, and the options that do it."""
+"""Targets: what a plan has to achieve, and the options that achieve it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from unmet.planning.menu import Menu
 
 __all__ = ["Decision", "Target", "decide"]
 
-MOST_PLUGS = 100  # at one site
+MOST_PLUGS = 100  # added at one site
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One of: a number of plugs, a budget, or a share of demand to be served (of all sites, or at every site)."""
+    """A number of plugs, a budget, or a share of demand to serve (over all sites, or at every site)."""
 
     plugs: int | None = None
     budget: float | None = None
@@ -26,11 +26,11 @@ class Target:
     each_site: bool = False
 
     def check(self, costs_known: bool) -> None:
-        """Refuse what makes no sense."""
+        """Raise InputError for values that make no sense."""
         given = [name for name in ("plugs", "budget", "serve") if getattr(self, name) is not None]
         if len(given) != 1:
-            said = "none of them is" if not given else " and ".join(f"--{name}" for name in given) + " are"
-            raise InputError(f"A plan needs one of --plugs, --budget and --serve, and {said} given.")
+            which = "none of them is" if not given else " and ".join(f"--{name}" for name in given) + " are"
+            raise InputError(f"A plan needs exactly one of --plugs, --budget and --serve, but {which} given.")
         if self.plugs is not None and self.plugs < 1:
             raise InputError(f"{self.plugs} plugs make no plan: give at least 1.")
         if self.budget is not None and not (np.isfinite(self.budget) and self.budget > 0):
@@ -38,17 +38,19 @@ class Target:
         if self.budget is not None and not costs_known:
             raise InputError("A budget needs costs: give --plug-cost (and --site-cost), or a table with --costs.")
         if self.serve is not None and not 0 < self.serve < 1:
-            raise InputError(f"A share {self.serve:g} to serve makes no sense: give one between 0 and 1, such as 0.95.")
+            raise InputError(
+                f"Serving a share of {self.serve:g} makes no sense: give one between 0 and 1, such as 0.95."
+            )
         if self.each_site and self.serve is None:
-            raise InputError("--each-site says that every site must reach --serve: give --serve as well.")
+            raise InputError("--each-site asks every site to reach the share --serve: give --serve as well.")
 
     @property
     def most(self) -> int:
-        """Further plugs that one site may get."""
+        """Highest number of plugs that one site may get."""
         return min(self.plugs or MOST_PLUGS, MOST_PLUGS)
 
     def until(self, part: float) -> Target:
-        """What is to be done by a part of the horizon."""
+        """The target for a part of the horizon, from 0 to 1."""
         if self.plugs is not None:
             return replace(self, plugs=round(part * self.plugs))
         return self if self.budget is None else replace(self, budget=part * self.budget)
@@ -59,23 +61,23 @@ class Decision:
     """Plugs to add at every site, and how they were chosen."""
 
     plugs: Integers  # (sites + candidates,)
-    power: Floats  # (sites + candidates,) [kW], NaN: as those that are there
+    power: Floats  # (sites + candidates,) [kW], NaN: as the existing plugs
     choice: Choice
-    reached: bool = True  # whether the share to be served is reached, by the mean of the draws
-    short: tuple[str, ...] = ()  # sites that do not reach it
+    reached: bool = True  # whether the share to be served is reached, on average over the draws
+    short: tuple[str, ...] = ()  # sites that miss it
 
 
 def decide(
     menu: Menu, target: Target, built: Integers, power: Floats, use_money: bool, interplay: float = 1.0
 ) -> Decision:
-    """The best plugs to add to those that are built.
+    """The best plugs to add to those already built.
 
     Args:
-        menu: what can be built.
-        target: what is to be done.
-        built: plugs that are built already, (sites + candidates,).
-        power: of these.
-        use_money: whether a share of demand is to be served at the least cost; at the fewest plugs otherwise.
+        menu: the options.
+        target: what the plan has to achieve.
+        built: plugs that are already built, (sites + candidates,).
+        power: power of these plugs [kW].
+        use_money: whether to serve a share of demand at the lowest cost, rather than with the fewest plugs.
         interplay: gain of all sites together over the sum of their gains; 1 until it is known.
     """
     rest = menu.beyond(built, power)
@@ -109,13 +111,13 @@ def _nothing() -> Choice:
 
 
 def _at_every_site(menu: Menu, options: Options, share: float, plugs: Integers, power: Floats) -> Decision:
-    """The cheapest option of each site that serves the share there; the most useful one where none does."""
+    """The cheapest option that serves the share at each site; the one with the highest gain if none does."""
     rows, short = [], []
     for s in menu.own:
         supply = menu.supplies[s]
         served, lost = float(supply.served_kwh.mean()), float(supply.lost_kwh.mean())
-        have = menu.gain_of_site(s, int(plugs[s]), float(power[s]))
-        needed = share * (served + lost) - served - have
+        gained = menu.gain_of_site(s, int(plugs[s]), float(power[s]))
+        needed = share * (served + lost) - served - gained
         if needed <= 0:
             continue
         own = np.flatnonzero(options.site == s)

@@ -37,7 +37,7 @@ from unmet.models.forecaster import Forecaster
 from unmet.models.training import Training
 from unmet.planning.allocate import Options, choose_within
 from unmet.planning.changes import changed_world
-from unmet.planning.drivers import Drivers, Truth, demand_of, in_order
+from unmet.planning.drivers import DrawnDemand, Drivers, demand_of, in_order
 from unmet.planning.gains import GainCurve, power_curve, site_curves
 from unmet.planning.hidden import Hidden
 from unmet.simulation.battery import hours_to_full
@@ -74,7 +74,7 @@ class PlannedCity:
     queue: str
     panel: Panel
     regions: Regions
-    demand: Truth
+    demand: DrawnDemand
 
     @property
     def lost_kwh(self) -> float:
@@ -258,7 +258,7 @@ def _full_hours(city: PlannedCity) -> tuple[Integers, Floats]:
     return site[full], (spells.end_ms - spells.begin_ms)[full] / HOUR_MS
 
 
-def _from_curves(demand: Truth) -> Callable[[int], tuple[Integers, Floats]]:
+def _from_curves(demand: DrawnDemand) -> Callable[[int], tuple[Integers, Floats]]:
     """The planner on draws of lost drivers."""
     curves = [supply.curves[None] for supply in site_curves(changed_world(demand), MOST_PLUGS)]
     return _allocator(curves)

@@ -16,7 +16,7 @@ PLAN_STEPS = {
     "Reading the drivers": 0.05,
     "Replaying drivers": 0.3,
     "Choosing plugs": 0.55,
-    "Playing all sites together": 0.6,
+    "Simulating all sites together": 0.6,
     "Assessing the uncertainty of the choice": 0.75,
 }
 """Share of a plan that is made when a step begins."""

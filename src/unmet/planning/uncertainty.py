@@ -17,16 +17,17 @@ from unmet.planning.menu import Menu
 __all__ = ["chosen_share", "gain_by_plugs", "knee", "sensitivity"]
 
 
-NOT_GIVEN = float("nan")  # one object, since no two of them are equal
+NOT_GIVEN = float("nan")  # a single object as a dictionary key, since NaN is not equal to itself
 TINY = 1e-9
-RARELY = 0.2  # gain of a plug over that of the last one chosen, below which it is not considered draw by draw
+RARELY = 0.2  # a plug with less than this share of the gain of the last one chosen is not considered draw by draw
 MOST_DRIVERS, FEW_DRAWS = 3_000_000, 50
-"""Lost drivers in all draws above which other assumptions are tried in so many draws only."""
-EXTREME = 0.2  # share of the draws that are called the low end, or the high end, of the estimate
+"""With more lost drivers than this over all draws, other assumptions are tried in the first few draws only."""
+CROWDING_STREAM = 21  # of random numbers
+EXTREME = 0.2  # share of the draws that form the low end, or the high end, of the estimate
 
 
 def gain_by_plugs(menu: Menu, most: int, interval: float) -> pl.DataFrame:
-    """Gain against the number of plugs, in the order in which greedy takes them: `plugs, gain_kwh, _low, _high`."""
+    """Gain by number of plugs, added in greedy order: `plugs, gain_kwh, gain_kwh_low, gain_kwh_high`."""
     options, draws = menu.options, len(menu.supplies[0].lost_kwh) if menu.supplies else 0
     total, plugs = np.zeros(draws), 0
     points = [(0, total)]
@@ -45,9 +46,9 @@ def gain_by_plugs(menu: Menu, most: int, interval: float) -> pl.DataFrame:
 
 
 def knee(curve: pl.DataFrame) -> int | None:
-    """Plugs from which more of them gain little: where the curve is highest above the line between its ends.
+    """Number of plugs beyond which more gain little: where the curve is highest above the line between its ends.
 
-    Satopaa et al., *Finding a kneedle in a haystack*, 2011. None for a curve that does not bend.
+    Satopaa et al., *Finding a "kneedle" in a haystack*, 2011. None for a curve that hardly bends.
     """
     plugs, gain = curve["plugs"].to_numpy().astype(float), curve["gain_kwh"].to_numpy()
     if len(plugs) < 3 or gain[-1] <= 0:
@@ -57,10 +58,10 @@ def knee(curve: pl.DataFrame) -> int | None:
 
 
 def chosen_share(menu: Menu, plugs: int) -> Floats:
-    """Share of the draws in which a plan for that draw alone gives a site plugs, (sites + candidates,).
+    """Share of the draws in which a plan made for that draw alone adds plugs at a site, (sites + candidates,).
 
-    A plan for one draw takes the plugs with the highest gains of that draw, where the gain of a plug counts as no more
-    than that of the plugs before it.
+    The plan for a draw takes the plugs with the highest gains in it. The gain of a plug is capped by the gains of the
+    plugs that have to be added before it.
     """
     share = np.zeros(len(menu.supplies))
     chains = _chains(menu, plugs)
@@ -75,7 +76,7 @@ def chosen_share(menu: Menu, plugs: int) -> Floats:
 
 
 def _chains(menu: Menu, plugs: int) -> list[tuple[int, Floats]]:
-    """Site, and gain of its first, second, ... further plug in every draw, (draws, plugs); falling along plugs."""
+    """Site, and gain of its first, second, ... additional plug in every draw, (draws, plugs), non-increasing."""
     options, chains = menu.options, []
     key = np.stack([options.site, np.nan_to_num(options.power, nan=-1.0).astype(np.int64)])
     mean = []
@@ -88,7 +89,7 @@ def _chains(menu: Menu, plugs: int) -> list[tuple[int, Floats]]:
     every = np.concatenate(mean) if mean else np.zeros(0)
     if len(every) <= plugs:
         return chains
-    # Plugs that gain far less than the last one chosen are chosen in hardly any draw, and only cost memory.
+    # Plugs that gain far less than the last one chosen are hardly ever chosen in any draw, and only take memory.
     least = RARELY * np.partition(every, len(every) - plugs)[len(every) - plugs]
     kept = [max(int((gain >= least).sum()), 1) for gain in mean]
     return [(site, gain[:, :k]) for (site, gain), k in zip(chains, kept, strict=True)]
@@ -99,9 +100,9 @@ def sensitivity(world: World, menu: Menu, plugs: Integers, power: Floats, worker
 
     Columns: `assumption, gain_kwh, best_kwh, moved` (plugs that the best plan puts elsewhere).
     """
-    draws = world.truth.draws
-    large = int(world.truth.hidden.drivers.sum(dtype=np.int64)) > MOST_DRIVERS
-    few_draws = replace(world, truth=world.truth.first_draws(min(draws, FEW_DRAWS if large else draws)))
+    draws = world.demand.draws
+    large = int(world.demand.hidden.drivers.sum(dtype=np.int64)) > MOST_DRIVERS
+    few_draws = replace(world, demand=world.demand.first_draws(min(draws, FEW_DRAWS if large else draws)))
     total = np.sum([menu.supplies[s].lost_kwh for s in menu.own], axis=0) if menu.own else np.zeros(draws)
     order = np.argsort(total, kind="stable")
     few = max(int(EXTREME * draws), 1)
@@ -127,7 +128,7 @@ def sensitivity(world: World, menu: Menu, plugs: Integers, power: Floats, worker
 
 
 def _keys(options: Options) -> list[tuple[int, float]]:
-    """Site and power of every option; the power of those like the plugs that are there is always the same object."""
+    """Site and power of every option as dictionary keys; `NOT_GIVEN` for the power of the existing plugs."""
     powers = {float(power): float(power) for power in np.unique(options.power) if not np.isnan(power)}
     return [
         (int(site), NOT_GIVEN if np.isnan(power) else powers[float(power)])
@@ -136,7 +137,7 @@ def _keys(options: Options) -> list[tuple[int, float]]:
 
 
 def _regret(options: Options, plugs: Integers, power: Floats) -> tuple[float, float, int]:
-    """Gain of a plan, gain of the best plan with as many plugs, and plugs that this one puts elsewhere."""
+    """Gain of a plan, gain of the best plan with as many plugs, and plugs that the best plan puts elsewhere."""
     chosen = plugs[options.site] == options.plugs
     chosen &= np.isclose(options.power, power[options.site], equal_nan=True)
     best = choose_within(options, float(plugs.sum())).rows
@@ -147,23 +148,23 @@ def _regret(options: Options, plugs: Integers, power: Floats) -> tuple[float, fl
 
 
 def _if_nobody_stays_away(world: World, menu: Menu, workers: int | None) -> Floats:
-    """Gains if arrivals did not fall while a site is full: no driver is discouraged, and the pool is not depleted."""
-    truth = world.truth
-    factor = 1 / np.clip(truth.hidden.response, 0.05, 1.0)
-    hidden = truth.hidden.scaled(factor, np.random.default_rng([truth.seed, 21]))
-    return _gains(replace(world, truth=replace(truth, hidden=hidden)), menu, workers)
+    """Gains if arrivals did not fall at a full site: nobody is discouraged, and the pool of drivers is not depleted."""
+    demand = world.demand
+    factor = 1 / np.clip(demand.hidden.response, 0.05, 1.0)
+    hidden = demand.hidden.scaled(factor, np.random.default_rng([demand.seed, CROWDING_STREAM]))
+    return _gains(replace(world, demand=replace(demand, hidden=hidden)), menu, workers)
 
 
 def _if_stays(world: World, menu: Menu, factor: float, workers: int | None) -> Floats:
-    """Gains if lost drivers stayed longer, or shorter, than recorded ones."""
-    truth = world.truth
-    stays = replace(truth.stays, stay_ms=np.maximum(truth.stays.stay_ms * factor, 1).astype(np.int64))
-    return _gains(replace(world, truth=replace(truth, stays=stays)), menu, workers)
+    """Gains if lost drivers stayed longer, or less long, than recorded ones."""
+    demand = world.demand
+    stays = replace(demand.stays, stay_ms=np.maximum(demand.stays.stay_ms * factor, 1).astype(np.int64))
+    return _gains(replace(world, demand=replace(demand, stays=stays)), menu, workers)
 
 
 def _gains(world: World, menu: Menu, workers: int | None) -> Floats:
-    """Mean gains of the menu's options in another world; those of candidates stay as they are."""
-    options, sites = menu.options, world.truth.sites
+    """Mean gains of the menu's options in another world; gains of candidates are unchanged."""
+    options, sites = menu.options, world.demand.sites
     most = int(options.plugs.max(initial=1))
     powers = tuple(menu.supplies[0].curves) if menu.supplies else (None,)
     other: list[Supply] = site_curves(world, most, powers, workers)
@@ -173,8 +174,8 @@ def _gains(world: World, menu: Menu, workers: int | None) -> Floats:
         if key[0] >= sites:
             continue
         if key not in means:
-            there = other[key[0]].curves[None if np.isnan(key[1]) else key[1]].mean_kwh
-            means[key] = there, menu.curve(*key).kwh[: world.truth.draws].mean(axis=0)
+            changed = other[key[0]].curves[None if np.isnan(key[1]) else key[1]].mean_kwh
+            means[key] = changed, menu.curve(*key).kwh[: world.demand.draws].mean(axis=0)
         gain[row], now[row] = (values[min(int(k), len(values) - 1)] for values in means[key])
-    # In some of the draws, lost demand is higher or lower than in all; only the change is of interest.
+    # Lost demand in the first draws may differ from that in all draws; the ratio removes that difference.
     return np.asarray(gain * (options.gain.sum() / max(float(now.sum()), TINY)))
