@@ -55,9 +55,9 @@ def rows(reading: Reading) -> tuple[list[str], list[str]]:
     apart = np.array([study.cell(q, p).censored_hours_percent for q in QUEUES for p in PENETRATIONS]) - np.array(
         [v for q in QUEUES for v in CENSORED_HOURS_PERCENT[q]]
     )
-    fullest = [study.cell(q, 0.05) for q in QUEUES]
-    hours = [f"{cell.censored_hours_percent:.1f}" for cell in fullest]
-    lost = f"{100 * fullest[-1].lost_share_of_energy:.1f}"
+    at_five_percent = [study.cell(q, 0.05) for q in QUEUES]
+    hours = [f"{cell.censored_hours_percent:.1f}" for cell in at_five_percent]
+    lost = f"{100 * at_five_percent[-1].lost_share_of_energy:.1f}"
     head = [reading.title, reading.option]
     first = [*head, *hours, f"{np.abs(apart).mean():.1f}", f"{np.abs(apart).max():.1f}", lost]
     return first, [*head, *losses(city, reading)]

@@ -1,8 +1,8 @@
-"""Code blocks of the documents: found, and run as a reader would run them.
+"""Find the code blocks of the documentation, and run them as a reader would.
 
-A comment directly before a block changes what the tests do with it, and says why:
-`<!-- parsed: REASON -->` checks commands and options without running them, and that Python compiles;
-`<!-- not run: REASON -->` checks that Python compiles. Every other block is run.
+A comment directly before a block changes how it is tested, and says why:
+`<!-- parsed: REASON -->` checks that commands and options exist and that Python compiles, without running anything;
+`<!-- not run: REASON -->` only checks that Python compiles. Every other block is run.
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ def blocks_of(page: Path) -> list[Block]:
 
 
 def commands_of(code: str) -> list[list[str]]:
-    """The words of every command of a shell block; comments and `&` at the end of a line are left out."""
+    """The words of every command of a shell block, without comments and a trailing `&`."""
     joined = code.replace("\\\n", " ")
     return [words for line in joined.splitlines() if (words := shlex.split(line.rstrip(" &"), comments=True))]
 
 
 def check_command(words: list[str]) -> None:
-    """That a command exists and knows its options; nothing is run."""
+    """Check that a command exists and has these options, without running it."""
     match words:
         case ["unmet", "--install-completion" | "--version"]:
             return
@@ -90,7 +90,7 @@ def check_command(words: list[str]) -> None:
 
 
 def run_command(words: list[str]) -> None:
-    """Run a command of unmet in this process; check any other."""
+    """Run a command of unmet in this process; only check that any other exists."""
     if words[0] == "export":
         name, _, value = words[1].partition("=")
         os.environ[name] = value

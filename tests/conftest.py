@@ -1,7 +1,9 @@
-"""What the tests share: small random cities, and the folder of real data where there is one."""
+"""Fixtures that all tests share."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ settings.load_profile("default")
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """Real sessions and stations, which lie beside the project and never in it."""
+    """The folder of real sessions and stations, which are not part of the project; without it the test is skipped."""
     folder = Path(__file__).parents[2] / "shared" / "data"
     if not folder.is_dir():
         pytest.skip(f"there is no real data at {folder}")
@@ -22,8 +24,28 @@ def shared_data() -> Path:
 
 @pytest.fixture(autouse=True, scope="session")
 def cache(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> None:
-    """One cache for all workers of a test run, and none of the user's."""
+    """One cache for all workers of a test run, separate from the user's."""
     root = tmp_path_factory.getbasetemp()
     folder = (root if worker_id == "master" else root.parent) / "unmet-cache"
     patch = pytest.MonkeyPatch()
     patch.setenv("UNMET_CACHE", str(folder))
+
+
+@pytest.fixture
+def refusal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., str]:
+    """Run `unmet` with bad input: one sentence on standard error, exit code 2, and nothing is written to --out."""
+    from unmet.cli import main
+
+    def call(*arguments: object) -> str:
+        out = tmp_path / "refused"
+        monkeypatch.setattr(sys, "argv", ["unmet", *map(str, arguments), "--out", str(out)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main()
+        captured = capsys.readouterr()
+        assert (ended.value.code, captured.out) == (2, "")
+        assert len(captured.err.strip().splitlines()) == 1
+        assert not [path for path in tmp_path.iterdir() if out.name in path.name]
+        return captured.err
+
+    return call

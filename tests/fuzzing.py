@@ -1,6 +1,6 @@
-"""What is fuzzed: every reader of a file from outside, with a small valid input to start from.
+"""Targets for fuzzing: every reader of files from outside, with small valid inputs to start from.
 
-`benchmarks.fuzz` mutates these inputs; inputs that ever failed are in `tests/fuzz_corpus`, and are tested again.
+`benchmarks.fuzz` mutates these inputs. Inputs that once crashed a reader are kept in `tests/fuzz_corpus` as tests.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TIME = dt.datetime(2024, 3, 4, 8, tzinfo=dt.UTC)
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A reader, the name of the file that it reads, and valid contents of it."""
+    """A reader, the name of the file it reads, and valid contents of that file."""
 
     read: Callable[[Path], object]
     file: str
@@ -104,7 +104,7 @@ def _read_trips(path: Path) -> object:
 
 
 def _stream_trips(path: Path) -> object:
-    """Trips of a Parquet file that is streamed; every pass is taken."""
+    """Stream the trips of a Parquet file through a simulation."""
     from unmet.simulation.scenario import Scenario
     from unmet.simulation.stream import stream_simulation
 
@@ -157,7 +157,7 @@ def _stored_model() -> Path:
 
 
 def _load_model(path: Path) -> object:
-    """A model whose `model.json` is the input; it forecasts, so that what loads also works."""
+    """Load a model whose `model.json` is the input, and forecast with it: a model that loads must also work."""
     from unmet.models.forecaster import Forecaster
 
     whole = _stored_model() / "weights.safetensors"
@@ -198,7 +198,7 @@ def _load_panel(path: Path) -> object:
 
 @cache
 def _client() -> Any:
-    """The app with a run, which no job may be started on, asked without a network."""
+    """A client of the app, without a network, with one run and no room for jobs."""
     import tempfile
 
     from starlette.testclient import TestClient
@@ -212,7 +212,7 @@ def _client() -> Any:
 
 
 def _ask_api(path: Path) -> object:
-    """A request: its path on the first line, then its body; one that the server fails on is an error."""
+    """Send a request, whose first line is the path and whose rest is the body; a status of 500 or more is a failure."""
     line, separator, body = path.read_bytes().partition(b"\n")
     address = "/" + quote(line[:2000].lstrip(b"/"), safe="/?&=%.-_~")
     method = "POST" if separator else "GET"
@@ -222,7 +222,7 @@ def _ask_api(path: Path) -> object:
 
 
 def _requests() -> list[bytes]:
-    # Stations that are nowhere: a question is judged whole before it is simulated, and simulating takes a second.
+    # An unknown station: a question is validated before it is simulated, and a simulation takes a second.
     nowhere = {"plugs": [["nowhere", 4]], "penetration": 0.05, "growth": 0.1, "queue": "first-come"}
     _client().post("/api/city/what-if", json={"penetration": 0.01})  # the city is built once, before anything is timed
     return [

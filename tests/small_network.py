@@ -1,4 +1,4 @@
-"""Records of a small network with known lost drivers, for tests of commands and pages."""
+"""Simulated records of a small network in which the lost drivers are known, for tests of commands and pages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,13 @@ STAY = 2.0
 
 
 def records(days: int = 42, seed: int = 1, busy: float = 1.0) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Sessions, and the drivers who found no plug (`station_id, time, energy_kwh`); more come by day than at night."""
+    """Sessions, and lost drivers (`station_id, time, energy_kwh`). Arrival rates are higher by day than at night.
+
+    Args:
+        days: length of the records, from `MONDAY` on.
+        seed: of the random numbers.
+        busy: factor on the arrival rates.
+    """
     rng = np.random.default_rng(seed)
     served, lost = [], []
     for site, rate in SITES.items():

@@ -30,7 +30,7 @@ def fitted(request):
     return kind, panel, unmet.LostDemand(draws=20).fit(panel)
 
 
-def test_every_public_name_is_listed_and_there():
+def test_every_public_name_is_listed_and_importable():
     assert dir(unmet) == sorted(unmet.__all__)
     assert 10 <= len(unmet.__all__) <= 14
     for name in unmet.__all__:
@@ -53,7 +53,7 @@ def test_bad_input_is_a_value_error():
 
 
 @pytest.mark.parametrize("call", ["summary", "by_station", "by_site", "by_hour", "panel_table", "notes", "plot"])
-def test_what_is_not_fitted_says_so(call):
+def test_an_estimator_that_is_not_fitted_says_so(call):
     with pytest.raises(NotFittedError, match="call fit first"):
         getattr(unmet.LostDemand(), call)()
 
@@ -64,7 +64,7 @@ def test_a_forecaster_that_is_not_fitted_says_so(call):
         getattr(unmet.Forecaster(), call)(SESSIONS)
 
 
-def test_the_kind_of_data_frame_that_goes_in_comes_out(fitted):
+def test_the_data_frame_type_that_goes_in_comes_out(fitted):
     kind, panel, lost = fitted
     assert isinstance(panel.to_frame(), KINDS[kind])
     tables = [lost.by_station(), lost.by_site(), lost.by_region(), lost.by_week(), lost.by_hour(), lost.station_hours()]
@@ -72,14 +72,13 @@ def test_the_kind_of_data_frame_that_goes_in_comes_out(fitted):
     planned = unmet.plan(lost, plugs=3)
     assert {type(table) for table in (planned.table, planned.curve, planned.sensitivity)} == {KINDS[kind]}
     model = unmet.Forecaster("climatology", horizon=48).fit(panel)
-    made = model.forecast(hours=24)
-    assert isinstance(made.table, KINDS[kind])
+    assert isinstance(model.forecast(hours=24).table, KINDS[kind])
     assert isinstance(model.predict(panel), KINDS[kind])
     assert isinstance(model.backtest(panel), KINDS[kind])
     assert isinstance(unmet.evaluate(model, panel).table, KINDS[kind])
 
 
-def test_tables_do_not_depend_on_the_kind(fitted):
+def test_results_do_not_depend_on_the_data_frame_type(fitted):
     kind, panel, lost = fitted
     other = unmet.LostDemand(draws=20).fit(unmet.Panel(SESSIONS, STATIONS, regions=2, time_zone="Europe/Copenhagen"))
     assert panel.frame_type == kind
@@ -89,7 +88,7 @@ def test_tables_do_not_depend_on_the_kind(fitted):
         assert same.select(pl.selectors.numeric()).equals(expected.select(pl.selectors.numeric()))
 
 
-def test_the_lines_of_the_readme(tmp_path):
+def test_the_example_in_the_readme_runs(tmp_path):
     SESSIONS.with_columns(
         pl.col("start", "end").dt.convert_time_zone("Europe/London").dt.to_string("%Y-%m-%d %H:%M:%S")
     ).write_csv(tmp_path / "sessions.csv")
@@ -104,26 +103,26 @@ def test_the_lines_of_the_readme(tmp_path):
     assert isinstance(lost.plot(), go.Figure)
     model = unmet.Forecaster().fit(panel)
     assert model.time_zone_ == "Europe/London"
-    made = model.forecast(hours=48)
-    assert made.table.height == 48 * len(model.regions_)
-    assert made.table["ds"].min() == panel.period[1]
-    assert isinstance(made.plot(), go.Figure)
+    forecast = model.forecast(hours=48)
+    assert forecast.table.height == 48 * len(model.regions_)
+    assert forecast.table["ds"].min() == panel.period[1]
+    assert isinstance(forecast.plot(), go.Figure)
     score = unmet.evaluate(model, panel).summary()
     assert score["scored_as"] == "observed demand, thinned"
     assert unmet.plan(lost, plugs=20).plugs == 20
 
 
-def test_a_stored_model_forecasts_from_a_panel_and_not_without(fitted, tmp_path):
+def test_a_stored_model_needs_a_panel_to_forecast_from(fitted, tmp_path):
     _, panel, _ = fitted
     model = unmet.Forecaster("climatology").fit(panel)
     model.save(tmp_path / "model")
-    again = unmet.Forecaster.load(tmp_path / "model")
+    loaded = unmet.Forecaster.load(tmp_path / "model")
     with pytest.raises(unmet.InputError, match="give one to forecast from"):
-        again.forecast(hours=5)
-    assert again.forecast(panel, hours=5).hours.equals(model.forecast(hours=5).hours)
+        loaded.forecast(hours=5)
+    assert loaded.forecast(panel, hours=5).hours.equals(model.forecast(hours=5).hours)
 
 
-def test_later_days_do_not_change_what_a_model_learns():
+def test_later_days_do_not_change_the_training_data():
     shares = (0.6, 0.1)
     panel = unmet.Panel(SESSIONS, STATIONS, regions=2)
     cut = panel.period[0] + 0.7 * (panel.period[1] - panel.period[0])

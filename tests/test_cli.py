@@ -1,4 +1,4 @@
-"""The command as a person or a script meets it: in a process of its own."""
+"""`unmet` in a process of its own, as people and scripts run it."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_simulate_writes_a_run(files, tmp_path):
     assert (tmp_path / "again" / "arrivals.parquet").read_bytes() == (out / "arrivals.parquet").read_bytes()
 
 
-def test_the_same_bytes_whatever_the_thread_count(files, tmp_path):
+def test_output_is_identical_for_any_number_of_threads(files, tmp_path):
     digests = []
     for threads in ("1", "2"):
         out = tmp_path / threads
@@ -107,7 +107,7 @@ def test_the_same_bytes_whatever_the_thread_count(files, tmp_path):
     assert digests[0] == digests[1]
 
 
-def test_study_censoring_on_ones_own_city(files, tmp_path):
+def test_study_censoring_runs_on_own_trips(files, tmp_path):
     out = tmp_path / "study"
     done = unmet("study", "censoring", "--out", out, "--regions", 3, "--cars", 900, "--trips", files / "trips.csv",
                  "--stations", files / "stations.csv", "--json")  # fmt: skip
@@ -121,7 +121,7 @@ def test_study_censoring_on_ones_own_city(files, tmp_path):
     assert pl.read_parquet(out / "cells.parquet").height == 15
 
 
-def test_trips_of_the_built_in_city_come_back_in(tmp_path):
+def test_exported_trips_of_the_built_in_city_can_be_simulated(tmp_path):
     out = tmp_path / "trips.parquet"
     done = unmet("trips", "--out", out, "--json")
     assert done.returncode == 0, done.stderr
@@ -141,9 +141,9 @@ BAD = {
     "no such trips": (["--trips", "nowhere.csv"], "no file"),
     "stations without a column": (["--stations", "{trips}"], "has no column"),
     "trips that are binary": (["--trips", "{binary}"], "binary"),
-    "sensitivity that is no number": (["--distance-sensitivity", "nan"], "finite"),
-    "unknown way to be turned away": (["--turned-away", "cry"], "elsewhere"),
-    "scenario that is none": (["--scenario", "{trips}"], "not a"),
+    "sensitivity that is not a number": (["--distance-sensitivity", "nan"], "finite"),
+    "unknown behaviour of lost drivers": (["--turned-away", "cry"], "elsewhere"),
+    "file that is not a scenario": (["--scenario", "{trips}"], "not a"),
     "scenario with an unknown option": (["--scenario", "{odd}"], "no option 'speed'"),
     "folder that is not empty": (["--out", "{here}"], "not empty"),
 }
@@ -162,7 +162,7 @@ def test_bad_input_is_one_sentence_and_exit_code_2(case, files, tmp_path):
     }
     given = [argument.format(**names) for argument in arguments]
     base = ["--out", tmp_path / "run", "--trips", files / "trips.csv", "--stations", files / "stations.csv"]
-    base += ["--time-zone", "UTC"]  # without it a note says that UTC was taken
+    base += ["--time-zone", "UTC"]  # without it, a note says that UTC is assumed
     before = sorted(p.name for p in tmp_path.iterdir())
     done = unmet("simulate", *base, *given)
     assert done.returncode == 2
@@ -172,7 +172,7 @@ def test_bad_input_is_one_sentence_and_exit_code_2(case, files, tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == before
 
 
-def test_rows_that_cannot_be_used_are_listed(files, tmp_path):
+def test_rejected_rows_are_listed(files, tmp_path):
     trips = tmp_path / "trips.csv"
     trips.write_text((files / "trips.csv").read_text() + "vX,yesterday,today,55,12,1\n")
     done = unmet(

@@ -1,4 +1,4 @@
-"""`unmet fit`, `forecast` and `evaluate` as a person or a script meets them."""
+"""`unmet fit`, `forecast` and `evaluate` from the command line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ QUICK = ("--backbone", "tgcn", "--seeds", 1, "--epochs", 2, "--lags", 24, "--hor
 
 
 def refused(*arguments: object) -> str:
-    """The sentence with which the command refuses, in this process: `main` prints it and gives exit code 2."""
+    """The message of the `InputError` that a command raises; `main` would print it and exit with code 2."""
     done = CliRunner().invoke(app, [str(argument) for argument in arguments])
     assert isinstance(done.exception, InputError), done.exception
     return str(done.exception)
@@ -48,7 +48,7 @@ def model(panel, tmp_path_factory) -> Path:
     return out
 
 
-def test_fit_writes_a_model_its_measures_and_a_page(panel, model):
+def test_fit_writes_a_model_its_scores_and_a_page(panel, model):
     measures = json.loads((model / "metrics.json").read_text())
     assert {"model.json", "weights.safetensors"} == {path.name for path in (model / "model").iterdir()}
     assert measures["unseen"]["against"] == "y_true"
@@ -65,16 +65,16 @@ def test_the_same_seed_gives_the_same_bytes(panel, model, tmp_path):
         assert (tmp_path / "again" / name).read_bytes() == (model / name).read_bytes(), name
 
 
-def test_forecast_goes_on_where_the_panel_ends(panel, model, tmp_path):
+def test_a_forecast_starts_where_the_panel_ends(panel, model, tmp_path):
     done = unmet("forecast", model, panel, "--hours", 12, "--out", tmp_path / "f", "--json")
     summary = json.loads(done.stdout)
-    made = pl.read_parquet(tmp_path / "f" / "forecast.parquet")
+    forecast = pl.read_parquet(tmp_path / "f" / "forecast.parquet")
     last = pl.read_parquet(panel / "panel.parquet")["ds"].max()
     assert summary["hours"] == 12
-    assert made.height == 36
-    assert (made["ds"] > last).all()
-    assert made["horizon"].to_list() == list(range(1, 13)) * 3
-    assert np.isfinite(made.select(pl.col("^q.*$")).to_numpy()).all()
+    assert forecast.height == 36
+    assert (forecast["ds"] > last).all()
+    assert forecast["horizon"].to_list() == list(range(1, 13)) * 3
+    assert np.isfinite(forecast.select(pl.col("^q.*$")).to_numpy()).all()
     total = json.loads((tmp_path / "f" / "summary.json").read_text())
     assert sum(row["kwh"] for row in total["by_region"]) == pytest.approx(summary["expected_kwh"], rel=1e-3)
     assert "The hours to come" in (tmp_path / "f" / "forecast.html").read_text()
@@ -87,32 +87,32 @@ def test_the_default_needs_no_network_and_gives_draws_and_sums(tmp_path):
     table.filter(pl.col("ds") >= early["ds"].max() - pl.duration(days=1)).write_parquet(tmp_path / "new.parquet")
     done = unmet("fit", tmp_path / "early.parquet", "--out", tmp_path / "m", "--json")
     assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)["unseen"]
-    assert {row["rival"] for row in said["compared"]} == {"table", "last-week"}
+    scores = json.loads(done.stdout)["unseen"]
+    assert {row["rival"] for row in scores["compared"]} == {"table", "last-week"}
     options = ("--out", tmp_path / "f", "--draws", 50, "--update", tmp_path / "new.parquet", "--json")
     done = unmet("forecast", tmp_path / "m", tmp_path / "early.parquet", *options)
     assert done.returncode == 0, done.stderr
-    made = pl.read_parquet(tmp_path / "f" / "forecast.parquet")
-    assert made["ds"].min() == table["ds"].max() + pl.Series([3_600_000], dtype=pl.Duration("ms"))[0]
+    forecast = pl.read_parquet(tmp_path / "f" / "forecast.parquet")
+    assert forecast["ds"].min() == table["ds"].max() + pl.Series([3_600_000], dtype=pl.Duration("ms"))[0]
     draws = pl.read_parquet(tmp_path / "f" / "draws.parquet")
     assert draws["draws"].to_numpy().shape == (2 * 168, 50)
     sums = pl.read_parquet(tmp_path / "f" / "sums.parquet")
     whole = sums.filter(pl.col("unique_id").is_null(), pl.col("day").is_null())
-    assert whole["mean_kwh"][0] == pytest.approx(made["mean"].sum())
+    assert whole["mean_kwh"][0] == pytest.approx(forecast["mean"].sum())
     assert whole["low_kwh"][0] < whole["mean_kwh"][0] < whole["high_kwh"][0]
     by_day = sums.filter(pl.col("unique_id").is_not_null(), pl.col("day").is_not_null())
-    assert by_day["mean_kwh"].sum() == pytest.approx(made["mean"].sum())
+    assert by_day["mean_kwh"].sum() == pytest.approx(forecast["mean"].sum())
     page = (tmp_path / "f" / "forecast.html").read_text().replace("\u00a0", " ")
-    assert f"<h1>{made['mean'].sum() / 1000:,.1f} MWh are expected in the next 7 days, 90 % sure between" in page
+    assert f"<h1>{forecast['mean'].sum() / 1000:,.1f} MWh are expected in the next 7 days, 90 % sure between" in page
     assert "Only a network has --seeds" in refused(
         "fit", tmp_path / "early.parquet", "--out", tmp_path / "x", "--seeds", 2
     )
 
 
-def test_evaluate_gives_what_fit_said(panel, model, tmp_path):
+def test_evaluate_reproduces_the_scores_of_fit(panel, model, tmp_path):
     done = unmet("evaluate", model, panel, "--out", tmp_path / "e", "--no-peers", "--json")
-    said = json.loads((model / "metrics.json").read_text())["unseen"]
-    assert json.loads(done.stdout)["unseen"] == said
+    fitted = json.loads((model / "metrics.json").read_text())
+    assert json.loads(done.stdout)["unseen"] == fitted["unseen"]
 
 
 @pytest.mark.parametrize("likelihood", ["exposure", "gaussian"])
@@ -133,20 +133,20 @@ from unmet.models import seeds
 wait = seeds.wait
 def wait_interrupted(*arguments):
     seeds.wait = wait
-    signal.raise_signal(signal.SIGINT)  # Ctrl-C, when the trainings have been handed out
+    signal.raise_signal(signal.SIGINT)  # Ctrl-C, once the trainings have been submitted
     return wait(*arguments)
 seeds.wait = wait_interrupted
 cli.main()
 """
 
 
-def test_ctrl_c_keeps_the_best_so_far_and_resume_goes_on(panel, tmp_path):
+def test_ctrl_c_keeps_the_best_weights_and_resume_continues(panel, tmp_path):
     options = [*map(str, QUICK[6:]), "--seeds", "2", "--workers", "2", "--epochs", "20", "--backbone", "linear"]
     command = [sys.executable, "-c", INTERRUPTED, "fit", str(panel), "--out", str(tmp_path / "m"), *options]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ)
-    _, said = process.communicate(timeout=300)
-    assert process.returncode == 130, said
-    assert "--resume continues" in said
+    _, stderr = process.communicate(timeout=300)
+    assert process.returncode == 130, stderr
+    assert "--resume continues" in stderr
     assert not json.loads((tmp_path / "m" / "model" / "model.json").read_text())["finished"]
     refused = unmet("fit", panel, "--out", tmp_path / "m", *options)
     assert refused.returncode == 2
@@ -171,12 +171,12 @@ def test_ctrl_c_keeps_the_best_so_far_and_resume_goes_on(panel, tmp_path):
         (("--regions", "nowhere.csv"), "no file nowhere.csv"),
     ],
 )
-def test_bad_options_give_a_sentence(panel, tmp_path, arguments, says):
+def test_bad_options_give_one_sentence(panel, tmp_path, arguments, says):
     assert says in refused("fit", panel, "--out", tmp_path / "m", *QUICK[:6], *arguments)
     assert not list(tmp_path.iterdir())
 
 
-def test_rows_of_a_csv_that_cannot_be_used_are_listed_by_their_lines(tmp_path):
+def test_rejected_rows_of_a_csv_are_listed_with_their_lines(tmp_path):
     lines = small_panel().write_csv(None).splitlines()
     lines[11] = lines[11].rsplit(",", 1)[0] + ",much"  # line 12 of the file
     lines[20] += ",one,more"
@@ -193,7 +193,7 @@ def test_rows_of_a_csv_that_cannot_be_used_are_listed_by_their_lines(tmp_path):
     assert (tmp_path / "m" / "model" / "weights.safetensors").stat().st_mode & 0o044
 
 
-def test_bad_models_and_panels_give_a_sentence(panel, model, tmp_path):
+def test_bad_models_and_panels_give_one_sentence(panel, model, tmp_path):
     small_panel().write_csv(tmp_path / "bare.csv")
     with_lost(small_panel(regions=2)).write_parquet(tmp_path / "other.parquet")
     (tmp_path / "empty").mkdir()

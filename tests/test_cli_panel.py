@@ -1,4 +1,4 @@
-"""`unmet panel` as a person or a script meets it."""
+"""`unmet panel` from the command line."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from typer.testing import CliRunner
 
+from tests.command_line import run
 from tests.small_network import STATIONS, records
-from unmet.cli import app, main
+from unmet.cli import main
 from unmet.demand.panel import Panel
 from unmet.estimation.lost_demand import LostDemand
 
@@ -31,19 +31,13 @@ FILES = {
 }
 
 
-def run(*arguments: object) -> str:
-    done = CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "200"})
-    assert done.exit_code == 0, done.exception or done.output
-    return done.stdout
-
-
 def summary(*arguments: object) -> dict:
     return json.loads(run("panel", *arguments, "--json"))
 
 
 @pytest.fixture(scope="module")
 def given(tmp_path_factory) -> Path:
-    """The same sessions as Parquet, as CSV with other names, and in a database."""
+    """The same sessions as Parquet, as CSV with other column names, and in a database."""
     folder = tmp_path_factory.mktemp("given")
     sessions = records()[0].with_row_index("session_id").with_columns(pl.col("session_id").cast(pl.String))
     sessions.write_parquet(folder / "sessions.parquet")
@@ -97,15 +91,15 @@ def test_the_same_records_give_the_same_bytes(given, base, made):
         assert (given / "again" / name).read_bytes() == (given / "panel" / name).read_bytes(), name
 
 
-def test_the_folder_is_a_panel_to_python(given, made):
+def test_the_folder_loads_as_a_panel_in_python(given, made):
     panel = Panel.load(given / "panel")
     assert panel.stations.columns[-1] == "energy_kwh"
     assert "lost_kwh" not in panel.table.columns
-    said = LostDemand().fit(panel).summary()
-    assert said["lost_kwh"]["mean"] == pytest.approx(made["lost_kwh"]["mean"], abs=1e-3)
+    estimate = LostDemand().fit(panel).summary()
+    assert estimate["lost_kwh"]["mean"] == pytest.approx(made["lost_kwh"]["mean"], abs=1e-3)
 
 
-def test_mapping_by_option_by_file_and_from_a_database_give_the_same(given, base, made):
+def test_a_mapping_gives_the_same_panel_by_option_by_file_and_from_a_database(given, base, made):
     maps = ["--map", "start=Plug in", "--map", "end=Plug out", "--map", "energy_kwh=kWh"]
     mapped = summary(given / "mine.csv", *base, *maps, "--out", given / "b")
     assert (given / "b" / "mapping.yaml").read_text() == "start: Plug in\nend: Plug out\nenergy_kwh: kWh\n"
@@ -122,7 +116,7 @@ def test_mapping_by_option_by_file_and_from_a_database_give_the_same(given, base
         assert other["lost_kwh"]["mean"] == pytest.approx(made["lost_kwh"]["mean"], rel=1e-6)
 
 
-def test_people_get_a_table_and_what_was_set_aside(given, base, tmp_path, capsys, monkeypatch):
+def test_the_terminal_shows_a_table_and_the_rejected_rows(given, base, tmp_path, capsys, monkeypatch):
     text = (given / "mine.csv").read_text().splitlines()
     broken = tmp_path / "broken.csv"
     broken.write_text("\n".join([*text, text[-1], "x,a,a0,yesterday,today,1"]))
@@ -132,12 +126,12 @@ def test_people_get_a_table_and_what_was_set_aside(given, base, tmp_path, capsys
     monkeypatch.setenv("COLUMNS", "200")
     with pytest.raises(SystemExit) as ended:
         main()
-    said = capsys.readouterr()
+    captured = capsys.readouterr()
     assert not ended.value.code
-    assert "Sites that lost most" in said.out
-    assert "Town hall" in said.out
-    assert "2 rows were set aside" in said.err
-    assert "is the same session as on an earlier line" in said.err
+    assert "Sites that lost most" in captured.out
+    assert "Town hall" in captured.out
+    assert "2 rows were set aside" in captured.err
+    assert "is the same session as on an earlier line" in captured.err
     rejected = pl.read_parquet(tmp_path / "p" / "rejected.parquet")
     assert rejected.columns == ["file", "line", "column", "value", "reason"]
     assert rejected.height == 2
@@ -152,7 +146,7 @@ def test_drivers_who_wait_or_charge_nearby_are_not_lost(given, base, made):
     assert "(50 % of those who find a site full)" in page
 
 
-def test_what_competitors_serve_is_told_apart_from_the_loss(given, base, made):
+def test_demand_served_by_competitors_is_kept_apart_from_lost_demand(given, base, made):
     shared = summary(given / "sessions.parquet", *base, "--share", "0.2-0.3", "--out", given / "shared")
     assert shared["lost_kwh"] == made["lost_kwh"]
     whole = shared["seen_kwh"] + shared["lost_kwh"]["mean"]
@@ -174,10 +168,10 @@ BAD = {
     "no such file": (["nowhere.csv"], "nowhere.csv"),
     "unknown format": (["{sessions}", "--format", "telex"], "telex"),
     "map without equals": (["{sessions}", "--map", "start"], "start=ConnectionStart"),
-    "map of nothing": (["{sessions}", "--map", "speed=x"], "speed"),
-    "map to a column that is not there": (["{mine}", "--map", "start=Beginn"], "Beginn"),
+    "map of an unknown name": (["{sessions}", "--map", "speed=x"], "speed"),
+    "map to a missing column": (["{mine}", "--map", "start=Beginn"], "Beginn"),
     "query without a database": (["--query", "select 1"], "go together"),
-    "database that is not there": (["--sql", "sqlite:////nowhere/db", "--query", "select 1"], "nowhere"),
+    "missing database": (["--sql", "sqlite:////nowhere/db", "--query", "select 1"], "nowhere"),
     "regions that make no sense": (["{sessions}", "--regions", "some"], "makes no sense"),
     "booking that makes no sense": (["{sessions}", "--booking", "later"], "arrival or delivery"),
     "share over one": (["{sessions}", "--share", "3"], "up to 1"),
@@ -186,30 +180,22 @@ BAD = {
     "unknown country": (["{sessions}", "--country", "XX"], "No holidays"),
     "unknown operator": (["{sessions}", "--operator", "Nobody"], "operator"),
     "outages without a column": (["{sessions}", "--outages", "{mine}"], "no column"),
-    "waiting that is no share": (["{sessions}", "--waiting", "some"], "give auto, or a share from 0 to 1"),
+    "waiting that is not a share": (["{sessions}", "--waiting", "some"], "give auto, or a share from 0 to 1"),
     "spill over one": (["{sessions}", "--spill", "1.2"], "give auto, or a share from 0 to 1"),
     "unknown energy": (["{sessions}", "--energy", "all"], "choose one of seen, to-80"),
 }
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_input_is_one_sentence_and_exit_code_2(case, given, tmp_path, capsys, monkeypatch):
+def test_bad_input_is_one_sentence_and_exit_code_2(case, given, refusal):
     arguments, says = BAD[case]
     names = {"sessions": given / "sessions.parquet", "mine": given / "mine.csv"}
-    command = ["unmet", "panel", *(a.format(**names) for a in arguments), "--out", str(tmp_path / "p")]
-    monkeypatch.setattr(sys, "argv", command)
-    with pytest.raises(SystemExit) as ended:
-        main()
-    said = capsys.readouterr()
-    assert (ended.value.code, said.out) == (2, "")
-    assert says in said.err
-    assert len(said.err.strip().splitlines()) == 1
-    assert list(tmp_path.iterdir()) == []
+    assert says in refusal("panel", *(argument.format(**names) for argument in arguments))
 
 
 @pytest.mark.parametrize("name", ["acn_caltech_2021-05.json.gz", "boulder_2018_2020.csv.gz"])
-def test_real_files_load_by_one_command(name, shared_data, tmp_path):
-    said = summary(shared_data / "sessions" / name, "--out", tmp_path / "p")
-    assert said["rows_in"] == said["rows_kept"] + said["rows_set_aside"]
-    assert said["sessions"] == said["rows_kept"] - said["quality"].get("restarts_joined", 0) > 1000
-    assert 0 <= said["lost_kwh"]["low"] <= said["lost_kwh"]["mean"] <= said["lost_kwh"]["high"]
+def test_real_files_load_with_one_command(name, shared_data, tmp_path):
+    found = summary(shared_data / "sessions" / name, "--out", tmp_path / "p")
+    assert found["rows_in"] == found["rows_kept"] + found["rows_set_aside"]
+    assert found["sessions"] == found["rows_kept"] - found["quality"].get("restarts_joined", 0) > 1000
+    assert 0 <= found["lost_kwh"]["low"] <= found["lost_kwh"]["mean"] <= found["lost_kwh"]["high"]

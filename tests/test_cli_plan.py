@@ -1,17 +1,15 @@
-"""`unmet plan` as a person or a script meets it."""
+"""`unmet plan` from the command line."""
 
 from __future__ import annotations
 
 import json
-import sys
+import shutil
 from pathlib import Path
 
 import polars as pl
 import pytest
-from typer.testing import CliRunner
 
-from tests.small_network import STATIONS, records
-from unmet.cli import app, main
+from tests.command_line import run, write_records
 
 FILES = {
     "plan.parquet", "plan.csv", "plan.xlsx", "plan.geojson", "plan.html", "gain.csv", "sensitivity.csv", "summary.json",
@@ -20,34 +18,26 @@ FILES = {
 DRAWS = ("--draws", 40)
 
 
-def run(*arguments: object) -> str:
-    done = CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "250"})
-    assert done.exit_code == 0, done.exception or done.output
-    return done.stdout
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    """Records, a panel and a recovered run of them."""
-    made = tmp_path_factory.mktemp("plan")
-    records()[0].write_csv(made / "sessions.csv")
-    STATIONS.write_csv(made / "stations.csv")
-    options = ("--stations", made / "stations.csv", "--regions", 2, "--time-zone", "Europe/Copenhagen")
-    run("panel", made / "sessions.csv", *options, "--out", made / "panel")
-    run("recover", made / "sessions.csv", *options, "--out", made / "run", *DRAWS)
-    return made
+    """Records, their panel, and the run that `unmet recover` writes for them."""
+    folder = tmp_path_factory.mktemp("plan")
+    arguments = write_records(folder)
+    run("panel", *arguments, "--out", folder / "panel")
+    run("recover", *arguments, "--out", folder / "run", *DRAWS)
+    return folder
 
 
 @pytest.fixture(scope="module")
-def said(folder) -> dict:
+def summary(folder) -> dict:
     return json.loads(run("plan", folder / "run", "--plugs", 4, "--out", folder / "out", "--json"))
 
 
-def test_a_recovered_run_is_planned(folder, said):
+def test_plan_reads_a_recovered_run(folder, summary):
     assert {path.name for path in (folder / "out").iterdir()} == FILES
-    assert said["plugs"] == 4
-    assert said["answer"].startswith("4 plugs at ")
-    assert said["recovered_share"]["low"] < said["recovered_share"]["mean"] < said["recovered_share"]["high"]
+    assert summary["plugs"] == 4
+    assert summary["answer"].startswith("4 plugs at ")
+    assert summary["recovered_share"]["low"] < summary["recovered_share"]["mean"] < summary["recovered_share"]["high"]
     table = pl.read_parquet(folder / "out" / "plan.parquet")
     assert table["plugs_added"].sum() == 4
     assert pl.read_csv(folder / "out" / "plan.csv").height == table.height
@@ -57,7 +47,7 @@ def test_a_recovered_run_is_planned(folder, said):
     assert points[0]["geometry"]["coordinates"][1] == pytest.approx(55.6, abs=0.2)
 
 
-def test_panel_and_records_give_the_same_plan(folder, said):
+def test_panel_and_records_give_the_same_plan(folder, summary):
     from_panel = json.loads(
         run("plan", folder / "panel", "--plugs", 4, *DRAWS, "--out", folder / "from_panel", "--json")
     )
@@ -71,10 +61,10 @@ def test_panel_and_records_give_the_same_plan(folder, said):
     ]
     assert tables[0].equals(tables[1])
     assert tables[0].equals(tables[2])
-    assert from_panel["gain_kwh_per_week"] == said["gain_kwh_per_week"] == from_records["gain_kwh_per_week"]
+    assert from_panel["gain_kwh_per_week"] == summary["gain_kwh_per_week"] == from_records["gain_kwh_per_week"]
 
 
-def test_people_read_a_table(folder):
+def test_the_terminal_shows_the_plan_as_a_table(folder):
     out = run("plan", folder / "run", "--budget", 60000, "--plug-cost", 4000, "--site-cost", 9000, "--price", 0.4,
               "--growth", 0.1, "--horizon", 2, "--out", folder / "people")  # fmt: skip
     assert "recover" in out
@@ -87,7 +77,7 @@ def test_people_read_a_table(folder):
     assert "Station &lt;West&gt;" in page or "Station <West>" not in page
 
 
-def test_costs_and_candidates_come_in_files(folder):
+def test_costs_and_candidates_are_read_from_files(folder):
     (folder / "costs.csv").write_text(
         "site_id,power_kw,plug_cost,site_cost,most_plugs,grid_kw\n,,3000,5000,,\na,,2000,,1,\ncorner,11,900,,2,30\n"
     )
@@ -105,24 +95,6 @@ def test_costs_and_candidates_come_in_files(folder):
     assert table["is_new"].sum() == 1
 
 
-@pytest.fixture
-def refused(folder, capsys, monkeypatch):
-    """Call the command where it must refuse: the sentence that it gives."""
-
-    def call(*arguments: object) -> str:
-        monkeypatch.setattr(sys, "argv", ["unmet", "plan", *map(str, arguments), "--out", str(folder / "refused")])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main()
-        text = capsys.readouterr()
-        assert (ended.value.code, text.out) == (2, "")
-        assert len(text.err.strip().splitlines()) == 1
-        assert not (folder / "refused").exists()
-        return text.err
-
-    return call
-
-
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
@@ -137,30 +109,28 @@ def refused(folder, capsys, monkeypatch):
         (("--plugs", 3, "--waiting", "0.3"), "estimated already"),
     ],
 )
-def test_nonsense_gets_one_sentence(folder, refused, options, sentence):
-    assert sentence in refused(folder / "run", *options)
+def test_bad_options_give_one_sentence(folder, refusal, options, sentence):
+    assert sentence in refusal("plan", folder / "run", *options)
 
 
-def test_what_is_no_run_is_refused(folder, refused, tmp_path):
-    assert "panel" in refused(tmp_path / "nowhere", "--plugs", 3) or "no" in refused(tmp_path / "nowhere", "--plugs", 3)
+def test_a_folder_that_is_not_a_run_is_refused(refusal, tmp_path):
+    assert "nowhere" in refusal("plan", tmp_path / "nowhere", "--plugs", 3)
     damaged = tmp_path / "damaged"
     damaged.mkdir()
     (damaged / "lost_draws.parquet").write_bytes(b"PAR1 nothing")
-    assert "no panel" in refused(damaged, "--plugs", 3)
+    assert "no panel" in refusal("plan", damaged, "--plugs", 3)
 
 
-def test_damaged_draws_are_refused(folder, refused, tmp_path):
-    import shutil
-
+def test_damaged_draws_are_refused(folder, refusal, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(folder / "run", copy)
     (copy / "lost_draws.parquet").write_bytes(b"PAR1 nothing")
-    assert "run `unmet recover` again" in refused(copy, "--plugs", 3)
+    assert "run `unmet recover` again" in refusal("plan", copy, "--plugs", 3)
     pl.DataFrame({"site_id": ["z"]}).write_parquet(copy / "lost_draws.parquet")
-    assert "has no column" in refused(copy, "--plugs", 3)
+    assert "has no column" in refusal("plan", copy, "--plugs", 3)
 
 
-def test_a_share_out_of_reach_is_said(folder):
+def test_the_answer_says_if_a_share_cannot_be_served(folder):
     out = json.loads(
         run("plan", folder / "run", "--serve", 0.9999, "--most-per-site", 1, "--out", folder / "reach", "--json")
     )

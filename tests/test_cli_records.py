@@ -1,4 +1,4 @@
-"""`unmet inspect`, `unmet fetch` and the options of `unmet panel` on records, as a person or a script meets them."""
+"""`unmet inspect`, `unmet fetch` and the options of `unmet panel` for records, from the command line."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ def files(tmp_path_factory):
     return folder
 
 
-def test_inspect_shows_rows_as_understood_and_a_mapping(files):
+def test_inspect_shows_parsed_rows_and_a_mapping(files):
     done = unmet("inspect", files / "0.csv", files / "1.csv")
     assert done.returncode == 0, done.stderr
     assert "dundee" in done.stdout
     assert "month first" in done.stdout
     assert "station_id: CP ID" in done.stdout
-    said = json.loads(unmet("inspect", files / "1.csv", "--json").stdout)
-    assert said[0]["kept"] == 200
-    assert len(said[0]["sample"]) == 10
+    summary = json.loads(unmet("inspect", files / "1.csv", "--json").stdout)
+    assert summary[0]["kept"] == 200
+    assert len(summary[0]["sample"]) == 10
 
 
 def test_a_folder_of_files_with_mapped_stations_and_a_period(files, tmp_path):
@@ -41,18 +41,18 @@ def test_a_folder_of_files_with_mapped_stations_and_a_period(files, tmp_path):
         *("--since", "2018-02-01", "--until", "2018-06-01", "--join-restarts", 0),
     )
     assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
-    assert said["rows_in"] == 400
-    assert 0 < said["rows_kept"] < 400
-    assert said["quality"]["outside_period"] == said["rows_set_aside"]
-    assert any("EPSG:21781" in note for note in said["record_notes"])
-    orders = [line for line in said["readings"] if "dates are read" in line]
+    summary = json.loads(done.stdout)
+    assert summary["rows_in"] == 400
+    assert 0 < summary["rows_kept"] < 400
+    assert summary["quality"]["outside_period"] == summary["rows_set_aside"]
+    assert any("EPSG:21781" in note for note in summary["record_notes"])
+    orders = [line for line in summary["readings"] if "dates are read" in line]
     assert len(orders) == 2  # one file has the day first, the other the month
     assert all(line.endswith("(1 file).") for line in orders)
     page = (tmp_path / "p" / "panel.html").read_text(encoding="utf-8")
-    assert all(line in page for line in said["readings"])
+    assert all(line in page for line in summary["readings"])
     rejected = pl.read_csv(tmp_path / "p" / "rejected.csv")
-    assert rejected.height == said["rows_set_aside"]
+    assert rejected.height == summary["rows_set_aside"]
     assert rejected.columns == ["file", "line", "column", "value", "reason"]
     placed = pl.read_parquet(tmp_path / "p" / "stations.parquet")
     assert placed["lat"].is_between(45.9, 46.1).all()
@@ -60,8 +60,8 @@ def test_a_folder_of_files_with_mapped_stations_and_a_period(files, tmp_path):
 
 BAD = {
     "map of stations without equals": (["panel", "{0}", "--map-stations", "Site", "--out", "{out}"], "station_id=Site"),
-    "a period that is none": (["panel", "{0}", "--since", "soon", "--out", "{out}"], "2024-01-31"),
-    "a token that is not there": (["fetch", "http://127.0.0.1:9/cdrs", "--out", "{out}"], "UNMET_OCPI_TOKEN"),
+    "a date that is not one": (["panel", "{0}", "--since", "soon", "--out", "{out}"], "2024-01-31"),
+    "a missing token": (["fetch", "http://127.0.0.1:9/cdrs", "--out", "{out}"], "UNMET_OCPI_TOKEN"),
     "no such file": (["inspect", "nowhere.csv"], "nowhere.csv"),
 }
 

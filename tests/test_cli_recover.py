@@ -1,4 +1,4 @@
-"""`unmet recover` as a person or a script meets it."""
+"""`unmet recover` from the command line."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from typer.testing import CliRunner
 
+from tests.command_line import run, write_records
 from tests.small_network import STATIONS, records
-from unmet.cli import app, main
+from unmet.cli import main
 from unmet.demand.panel import Panel
 from unmet.estimation.lost_demand import LostDemand
 from unmet.views.lost_report import LostReport
@@ -31,88 +31,64 @@ FILES = {
     "recovery.html",
     ".unmet-run",
 }
-ASKED = ("lost_kwh", "lost_arrivals", "seen_kwh", "self_check", "waiting", "spill", "sites", "stations", "notes")
-
-
-def run(*arguments: object) -> str:
-    done = CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "200"})
-    assert done.exit_code == 0, done.exception or done.output
-    return done.stdout
+REQUIRED = ("lost_kwh", "lost_arrivals", "seen_kwh", "self_check", "waiting", "spill", "sites", "stations", "notes")
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    """Records, and the panel that is made of them."""
-    made = tmp_path_factory.mktemp("recover")
-    records()[0].write_csv(made / "sessions.csv")
-    STATIONS.write_csv(made / "stations.csv")
-    run("panel", made / "sessions.csv", *options(made), "--out", made / "panel")
-    return made
-
-
-def options(folder: Path) -> tuple[object, ...]:
-    return "--stations", folder / "stations.csv", "--regions", 2, "--time-zone", "Europe/Copenhagen"
+    """An empty folder for the runs of these tests."""
+    return tmp_path_factory.mktemp("recover")
 
 
 @pytest.fixture(scope="module")
-def said(folder) -> dict:
-    out = run("recover", folder / "sessions.csv", *options(folder), "--out", folder / "out", *DRAWS, "--json")
-    return json.loads(out)
+def arguments(folder) -> tuple[object, ...]:
+    """The arguments that name the records; their panel is in `panel`."""
+    named = write_records(folder)
+    run("panel", *named, "--out", folder / "panel")
+    return named
 
 
-@pytest.fixture
-def refused(folder, capsys, monkeypatch):
-    """Call the command where it must refuse: the sentence that it gives."""
-
-    def call(*arguments: object) -> str:
-        monkeypatch.setattr(sys, "argv", ["unmet", *map(str, arguments), "--out", str(folder / "refused")])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main()
-        text = capsys.readouterr()
-        assert (ended.value.code, text.out) == (2, "")
-        assert len(text.err.strip().splitlines()) == 1
-        assert not (folder / "refused").exists()
-        assert not list(folder.glob(".refused*"))
-        return text.err
-
-    return call
+@pytest.fixture(scope="module")
+def summary(folder, arguments) -> dict:
+    return json.loads(run("recover", *arguments, "--out", folder / "out", *DRAWS, "--json"))
 
 
-def test_json_has_what_scripts_read(folder, said):
-    assert set(ASKED) <= set(said)
+def test_json_has_the_fields_that_scripts_need(folder, summary):
+    assert set(REQUIRED) <= set(summary)
     for name in ("lost_kwh", "lost_arrivals"):
-        assert set(said[name]) == {"mean", "low", "high"}
-        assert 0 < said[name]["low"] < said[name]["mean"] < said[name]["high"]
-    assert set(said["self_check"]) == {"ratio", "low", "high"}
-    assert (said["sites"], said["stations"], said["regions"]) == (5, 6, 2)
-    assert said["notes"]
-    assert all(isinstance(note, str) for note in said["notes"])
-    assert said["records"]["rows_in"] == records()[0].height
+        assert set(summary[name]) == {"mean", "low", "high"}
+        assert 0 < summary[name]["low"] < summary[name]["mean"] < summary[name]["high"]
+    assert set(summary["self_check"]) == {"ratio", "low", "high"}
+    assert (summary["sites"], summary["stations"], summary["regions"]) == (5, 6, 2)
+    assert summary["notes"]
+    assert all(isinstance(note, str) for note in summary["notes"])
+    assert summary["records"]["rows_in"] == records()[0].height
     assert {path.name for path in (folder / "out").iterdir()} == FILES
-    assert json.loads((folder / "out" / "summary.json").read_text()) == {k: v for k, v in said.items() if k != "out"}
+    assert json.loads((folder / "out" / "summary.json").read_text()) == {k: v for k, v in summary.items() if k != "out"}
 
 
-def test_the_estimate_is_near_the_truth(said):
+def test_the_estimate_is_near_the_truth(summary):
     lost = records()[1]
-    assert said["lost_arrivals"]["mean"] == pytest.approx(lost.height, rel=0.25)
-    assert said["lost_kwh"]["mean"] == pytest.approx(lost["energy_kwh"].sum(), rel=0.25)
+    assert summary["lost_arrivals"]["mean"] == pytest.approx(lost.height, rel=0.25)
+    assert summary["lost_kwh"]["mean"] == pytest.approx(lost["energy_kwh"].sum(), rel=0.25)
 
 
-def test_tables_add_up_to_the_summary(folder, said):
+def test_tables_add_up_to_the_summary(folder, summary):
     read = {name: pl.read_parquet(folder / "out" / f"{name}.parquet") for name in (*WITH_CSV, "hours")}
     every = read["weeks"].filter(pl.col("unique_id") == "all")
     alone = read["weeks"].filter(pl.col("unique_id") != "all")
     for name, seen in (("kwh", "seen_kwh"), ("arrivals", "seen_arrivals")):
         for table in (read["stations"], read["sites"], read["regions"], read["hours"], every, alone):
-            assert table[f"lost_{name}"].sum() == pytest.approx(said[f"lost_{name}"]["mean"], rel=1e-4)
-            assert table["observed_kwh" if name == "kwh" else "arrivals"].sum() == pytest.approx(said[seen], rel=1e-6)
+            assert table[f"lost_{name}"].sum() == pytest.approx(summary[f"lost_{name}"]["mean"], rel=1e-4)
+            assert table["observed_kwh" if name == "kwh" else "arrivals"].sum() == pytest.approx(
+                summary[seen], rel=1e-6
+            )
             assert (table[f"lost_{name}_low"] <= table[f"lost_{name}_high"]).all()
-    assert read["sensitivity"]["lost_kwh"][0] == pytest.approx(said["lost_kwh"]["mean"], rel=1e-6)
-    assert read["hours"].height == said["hours"] * said["regions"]
+    assert read["sensitivity"]["lost_kwh"][0] == pytest.approx(summary["lost_kwh"]["mean"], rel=1e-6)
+    assert read["hours"].height == summary["hours"] * summary["regions"]
 
 
-def test_csv_tables_are_the_parquet_tables(folder, said):
+def test_csv_tables_are_the_parquet_tables(folder, summary):
     for name in WITH_CSV:
         parquet = pl.read_parquet(folder / "out" / f"{name}.parquet")
         assert pl.read_csv(folder / "out" / f"{name}.csv", schema=parquet.schema).equals(parquet), name
@@ -120,37 +96,37 @@ def test_csv_tables_are_the_parquet_tables(folder, said):
             assert {"lost_kwh", "lost_kwh_low", "lost_kwh_high"} <= set(parquet.columns)
 
 
-def test_records_and_the_panel_of_them_give_the_same(folder, said):
+def test_records_and_their_panel_give_the_same_estimate(folder, summary):
     again = json.loads(run("recover", folder / "panel", "--out", folder / "from_panel", *DRAWS, "--json"))
     assert again["records"] is None
-    told_apart = ("out", "records")
-    assert {k: v for k, v in again.items() if k not in told_apart} == {
-        k: v for k, v in said.items() if k not in told_apart
+    differing = ("out", "records")
+    assert {k: v for k, v in again.items() if k not in differing} == {
+        k: v for k, v in summary.items() if k not in differing
     }
     for name in (*WITH_CSV, "hours"):
         one, other = (pl.read_parquet(folder / out / f"{name}.parquet") for out in ("out", "from_panel"))
         assert one.equals(other), name
 
 
-def test_the_worst_sites_come_first_by_loss_not_by_time_full(folder, said):
-    lost = [row["lost_kwh"] for row in said["most_lost"]]
+def test_sites_are_ranked_by_lost_energy_not_by_time_full(folder, summary):
+    lost = [row["lost_kwh"] for row in summary["most_lost"]]
     assert lost == sorted(lost, reverse=True)
-    assert said["most_lost"][0]["name"] == "Town hall"
+    assert summary["most_lost"][0]["name"] == "Town hall"
     sites = pl.read_parquet(folder / "out" / "sites.parquet")
     assert sites.sort("lost_kwh", descending=True)["site_id"].to_list() != (
         sites.sort("full_share", descending=True)["site_id"].to_list()
     )
 
 
-def test_people_get_the_answer_the_sites_and_other_assumptions(folder, said):
-    out = run("recover", folder / "panel", "--out", folder / "told", *DRAWS)
+def test_the_terminal_shows_the_answer_the_sites_and_other_assumptions(folder, summary):
+    out = run("recover", folder / "panel", "--out", folder / "terminal", *DRAWS)
     for text in ("Lost demand, 1,008 hours at 5 sites", "Sites that lost most", "Town hall",
                  "If other assumptions hold", "nobody waits", "self-check", "recovery.html"):  # fmt: skip
         assert text in out
 
 
-def test_the_same_seed_gives_the_same_bytes(folder, said):
-    base = ("recover", folder / "sessions.csv", *options(folder), *DRAWS)
+def test_the_same_seed_gives_the_same_bytes(folder, arguments, summary):
+    base = ("recover", *arguments, *DRAWS)
     for name, seed in (("again", 1), ("other", 2)):
         run(*base, "--out", folder / name, "--seed", seed)
     files = [path.relative_to(folder / "out") for path in (folder / "out").rglob("*") if path.is_file()]
@@ -161,16 +137,16 @@ def test_the_same_seed_gives_the_same_bytes(folder, said):
         assert (folder / "other" / name).read_bytes() != (folder / "out" / name).read_bytes(), name
 
 
-def test_a_wider_interval_contains_the_narrower(folder, said):
+def test_a_wider_interval_contains_the_narrower(folder, summary):
     narrow = json.loads(
         run("recover", folder / "panel", "--out", folder / "narrow", *DRAWS, "--interval", 0.5, "--json")
     )
-    assert said["lost_kwh"]["low"] < narrow["lost_kwh"]["low"] < narrow["lost_kwh"]["mean"]
-    assert narrow["lost_kwh"]["high"] < said["lost_kwh"]["high"]
-    assert narrow["lost_kwh"]["mean"] == said["lost_kwh"]["mean"]
+    assert summary["lost_kwh"]["low"] < narrow["lost_kwh"]["low"] < narrow["lost_kwh"]["mean"]
+    assert narrow["lost_kwh"]["high"] < summary["lost_kwh"]["high"]
+    assert narrow["lost_kwh"]["mean"] == summary["lost_kwh"]["mean"]
 
 
-def test_bad_input_is_one_sentence_and_nothing_is_written(folder, refused, tmp_path):
+def test_bad_input_is_one_sentence_and_nothing_is_written(folder, arguments, refusal, tmp_path):
     sessions, panel = folder / "sessions.csv", folder / "panel"
     simulated, partly, empty = (tmp_path / name for name in ("simulated", "partly", "empty"))
     for path in (simulated, partly, empty):
@@ -178,7 +154,7 @@ def test_bad_input_is_one_sentence_and_nothing_is_written(folder, refused, tmp_p
     for name in ("sessions", "arrivals", "panel"):
         records(7)[0].write_parquet(simulated / f"{name}.parquet")
     (partly / "panel.parquet").write_bytes((panel / "panel.parquet").read_bytes())
-    for arguments, says in (
+    for bad, says in (
         ((), "give files"),
         ((tmp_path / "nothing.csv",), "nothing.csv"),
         ((empty,), str(empty)),
@@ -193,17 +169,17 @@ def test_bad_input_is_one_sentence_and_nothing_is_written(folder, refused, tmp_p
         ((sessions, "--spill", 1.2), "give auto, or a share from 0 to 1"),
         ((sessions, "--energy", "all"), "choose one of seen, to-80"),
     ):
-        assert says in refused("recover", *arguments), arguments
+        assert says in refusal("recover", *bad), bad
 
 
-def test_a_damaged_panel_is_refused(folder, refused, tmp_path):
+def test_a_damaged_panel_is_refused(folder, arguments, refusal, tmp_path):
     for path in (folder / "panel").iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
     (tmp_path / "sessions.parquet").write_bytes(b"PAR1 and no more")
-    assert "is damaged" in refused("recover", tmp_path)
+    assert "is damaged" in refusal("recover", tmp_path)
 
 
-def test_an_existing_folder_is_replaced_only_when_asked(folder, said, capsys, monkeypatch):
+def test_an_existing_folder_is_replaced_only_when_asked(folder, summary, capsys, monkeypatch):
     command = ["unmet", "recover", str(folder / "panel"), "--out", str(folder / "out"), *map(str, DRAWS)]
     before = (folder / "out" / "summary.json").read_bytes()
     monkeypatch.setattr(sys, "argv", command)

@@ -1,4 +1,4 @@
-"""`unmet study` as a person or a script meets it."""
+"""`unmet study` from the command line."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ MODELS = ["quantile", "censored-quantile", "oracle"]
 
 @pytest.fixture(scope="module")
 def city(tmp_path_factory) -> list[str]:
-    """The options that name a small city."""
+    """The options for a small city."""
     folder = tmp_path_factory.mktemp("city")
-    made = small_city(1, 60, 120, 12, 2)
-    made.trips.write_csv(folder / "trips.csv")
-    made.stations.write_csv(folder / "stations.csv")
+    small = small_city(1, 60, 120, 12, 2)
+    small.trips.write_csv(folder / "trips.csv")
+    small.stations.write_csv(folder / "stations.csv")
     return ["--trips", str(folder / "trips.csv"), "--stations", str(folder / "stations.csv")]
 
 
@@ -43,8 +43,8 @@ def study(city, capsys, monkeypatch):
         capsys.readouterr()
         with pytest.raises(SystemExit) as ended:
             main()
-        said = capsys.readouterr()
-        return int(ended.value.code or 0), said.out, said.err
+        captured = capsys.readouterr()
+        return int(ended.value.code or 0), captured.out, captured.err
 
     return call
 
@@ -53,24 +53,24 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-EXPERIMENTS = {"total": 3, "competition": 5, "application": 1}  # and their scenes
+EXPERIMENTS = {"total": 3, "competition": 5, "application": 1}  # and their numbers of scenes
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_a_dry_run_lists_the_grid_and_writes_nothing(name, study, tmp_path):
     code, out, err = study(name, "--out", tmp_path / "s", "--dry-run", "--json", "--backbones", "linear,seasonal")
     assert code == 0, err
-    said = json.loads(out)
-    scenes = 1 if name == "application" else 3  # three runs in as many cities, or of as many operators
-    assert len(said["cells"]) == EXPERIMENTS[name] * (7 * 2 + 3)  # baselines have no backbone
-    assert said["runs_left"] == EXPERIMENTS[name] * (7 * 2 * 3 + 3 + 2 * scenes)
-    assert said["estimated_seconds"] > 0
+    grid = json.loads(out)
+    scenes = 1 if name == "application" else 3  # three runs, each in another city or for another operator
+    assert len(grid["cells"]) == EXPERIMENTS[name] * (7 * 2 + 3)  # baselines have no backbone
+    assert grid["runs_left"] == EXPERIMENTS[name] * (7 * 2 * 3 + 3 + 2 * scenes)
+    assert grid["estimated_seconds"] > 0
     label = "share" if name == "competition" else "penetration"
-    assert all({"queue", label, "model", "backbone", "runs", "kept"} <= set(cell) for cell in said["cells"])
+    assert all({"queue", label, "model", "backbone", "runs", "kept"} <= set(cell) for cell in grid["cells"])
     assert not (tmp_path / "s").exists()
 
 
-def test_a_study_gives_its_cells_and_the_second_time_does_nothing_new(study, tmp_path, monkeypatch):
+def test_a_study_gives_its_cells_and_running_it_again_does_no_new_work(study, tmp_path, monkeypatch):
     options = ["--queue", "first-come", "--queue", "three-hour", "--models", ",".join(MODELS), *QUICK, "--json"]
     code, out, err = study("total", "--out", tmp_path / "s", *options)
     assert code == 0, err
@@ -87,7 +87,7 @@ def test_a_study_gives_its_cells_and_the_second_time_does_nothing_new(study, tmp
         cell["tilted_loss"] for cell in cells
     ]
 
-    monkeypatch.setattr(executing, "perform", None)  # nothing may be performed
+    monkeypatch.setattr(executing, "perform", None)  # a further run would raise
     code, again, err = study("total", "--out", tmp_path / "s", *options)
     assert (code, again) == (0, out), err
     assert contents(tmp_path / "s") == written
@@ -95,7 +95,7 @@ def test_a_study_gives_its_cells_and_the_second_time_does_nothing_new(study, tmp
     assert json.loads(dry)["runs_left"] == 0
 
 
-def test_a_study_goes_on_with_more_runs_and_starts_anew_on_demand(study, tmp_path):
+def test_a_study_continues_with_more_runs_and_starts_over_with_overwrite(study, tmp_path):
     options = ["--out", tmp_path / "s", "--queue", "first-come", "--models", "quantile", *QUICK]
     assert study("total", *options, "--runs", 1)[0] == 0
     before = contents(tmp_path / "s" / "runs")
@@ -111,14 +111,14 @@ def test_a_study_goes_on_with_more_runs_and_starts_anew_on_demand(study, tmp_pat
     assert str(tmp_path / "s" / "study.html") in out.replace("\n", "")
 
 
-def test_all_of_the_paper_with_one_command(study, tmp_path):
+def test_one_command_runs_all_experiments_of_the_paper(study, tmp_path):
     options = ["--out", tmp_path, "--models", "quantile,oracle", *QUICK, "--runs", 1, "--json"]
     code, out, err = study("all", *options)
     assert code == 0, err
-    said = [json.loads(line) for line in out.splitlines()]
-    assert [len(one["cells"]) for one in said] == [15, 2 * 3, 2 * 5, 2 * 1]
+    studies = [json.loads(line) for line in out.splitlines()]
+    assert [len(one["cells"]) for one in studies] == [15, 2 * 3, 2 * 5, 2 * 1]
     assert {path.name for path in tmp_path.iterdir()} == {"censoring", *EXPERIMENTS}
-    assert all((FIELDS - {"penetration"}) | {"share"} <= set(cell) for cell in said[2]["cells"])
+    assert all((FIELDS - {"penetration"}) | {"share"} <= set(cell) for cell in studies[2]["cells"])
     forecasts = pl.read_parquet(tmp_path / "application" / "forecasts.parquet")
     assert set(forecasts.columns) == {"model", "unique_id", "ds", "q0.05", "q0.5", "q0.95", "y", "y_true"}
     assert forecasts["unique_id"].n_unique() == 1
@@ -137,20 +137,20 @@ class Failing(Quantile):
         raise ArithmeticError("no loss today")
 
 
-def test_runs_that_fail_are_told_and_give_exit_code_1(study, tmp_path, monkeypatch):
+def test_failed_runs_are_listed_and_give_exit_code_1(study, tmp_path, monkeypatch):
     monkeypatch.setitem(LIKELIHOODS._parts, "failing", Failing)
     base = ["--out", tmp_path / "s", "--queue", "first-come", *QUICK]
     code, out, err = study("total", *base, "--models", "quantile,failing", "--json")
-    said = json.loads(out)
+    results = json.loads(out)
     assert code == 1, err
-    assert [cell["model"] for cell in said["cells"]] == ["quantile"]
-    assert said["failed"] == [f"first-come 100 % failing seed {s}: ArithmeticError: no loss today" for s in (1, 2)]
+    assert [cell["model"] for cell in results["cells"]] == ["quantile"]
+    assert results["failed"] == [f"first-come 100 % failing seed {s}: ArithmeticError: no loss today" for s in (1, 2)]
     code, out, err = study("total", *base, "--models", "failing", "--json")
     assert (code, out) == (2, "")
     assert "All runs of the study failed" in err
 
 
-def test_a_study_that_is_stopped_says_how_much_is_kept(study, tmp_path, monkeypatch):
+def test_a_stopped_study_says_how_many_runs_are_kept(study, tmp_path, monkeypatch):
     done = []
 
     def once(run, scene, real=executing.perform):
@@ -180,8 +180,8 @@ BAD = {
     "mapped column": ("total", ["--map-trips", "vehicle_id=wagon"], "no column 'wagon'"),
     "preset": ("all", ["--preset", "slow"], "no preset 'slow'"),
     "scheduler that does not answer": ("total", ["--scheduler", "tcp://127.0.0.1:9"], "no Dask scheduler at tcp://"),
-    "scheduler that is none": ("total", ["--scheduler", "the big one"], "no Dask scheduler at the big one"),
-    "folder of something else": ("total", ["--out", "{foreign}"], "holds what no study wrote"),
+    "scheduler that is no address": ("total", ["--scheduler", "the big one"], "no Dask scheduler at the big one"),
+    "folder of something else": ("total", ["--out", "{foreign}"], "contains files that no study wrote"),
 }
 
 

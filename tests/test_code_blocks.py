@@ -1,4 +1,4 @@
-"""Every code block of the documents works: page by page, in order, in a folder with the files that pages name."""
+"""Every code block of the documentation runs: page by page, in order, in a folder with the files that pages name."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     sessions.with_columns(session_id=pl.int_range(pl.len())).write_csv(folder / "sessions.csv")
     sessions.write_csv(folder / "mine.csv")
     small_network.STATIONS.write_csv(folder / "stations.csv")
-    everyone = small_network.STATIONS.with_columns(operator=pl.lit("Mine"))
-    others = everyone.head(2).with_columns(station_id="other-" + pl.col("station_id"), operator=pl.lit("Another"))
-    pl.concat([everyone, others]).write_csv(folder / "everybody.csv")
+    own = small_network.STATIONS.with_columns(operator=pl.lit("Mine"))
+    others = own.head(2).with_columns(station_id="other-" + pl.col("station_id"), operator=pl.lit("Another"))
+    pl.concat([own, others]).write_csv(folder / "everybody.csv")
     city = small_city(1, 60, 40, 6, 2)
     city.trips.write_csv(folder / "trips.csv")
     city.stations.write_csv(folder / "charging.csv")
@@ -37,8 +37,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 
 
 @pytest.fixture
-def workplace(files: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with those files, the fixtures where a clone has them, and a database."""
+def working_folder(files: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with those files, a database, and the fixtures at the same path as in a clone."""
     for name, data in files.items():
         (tmp_path / name).write_bytes(data)
     (tmp_path / "points.csv").write_text(_example("gps.md", "csv"), encoding="utf-8")
@@ -56,12 +56,12 @@ def workplace(files: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def _example(page: str, language: str) -> str:
-    """The file that a page asks its reader to save."""
+    """The first block of a language on a page: a file that the reader is asked to save."""
     return (ROOT / "docs" / page).read_text(encoding="utf-8").split(f"```{language}\n")[1].split("```")[0]
 
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: str(page.relative_to(ROOT)))
-def test_the_blocks_of_a_page_work(page: Path, workplace: Path):
+def test_the_code_blocks_of_a_page_run(page: Path, working_folder: Path):
     names: dict[str, object] = {"__name__": "page"}
     for block in blocks_of(page):
         if block.language == "python":
@@ -82,7 +82,7 @@ def test_blocks_that_are_not_run_say_why():
             assert (ROOT / test).exists(), f"{block} names {test}"
 
 
-def test_a_block_that_is_wrong_would_be_noticed():
+def test_a_wrong_command_is_detected():
     with pytest.raises(Exception, match="--no-such-option"):
         check_command(["unmet", "recover", "sessions.csv", "--no-such-option", "1"])
     with pytest.raises(AssertionError, match="not a command"):

@@ -1,4 +1,4 @@
-"""Installs use exact versions of everything that the package and its extras name."""
+"""`constraints.txt` pins the exact version of every dependency of the package and its extras."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def plain(requirement: str) -> str:
-    """The name of a requirement, as indexes spell it."""
+    """The normalised name of a requirement, as package indexes spell it."""
     return re.sub(r"[-_.]+", "-", re.split(r"[ \[<>=!~;(]", requirement.strip(), maxsplit=1)[0]).lower()
 
 
@@ -26,11 +26,11 @@ def named() -> set[str]:
     return {plain(line) for line in (*project["dependencies"], *extras)} - {"unmet"}
 
 
-def test_constraints_cover_every_extra():
+def test_constraints_pin_every_direct_dependency():
     assert named() - set(constrained()) == set()
 
 
-def test_constraints_cover_what_these_need_themselves():
+def test_constraints_pin_indirect_dependencies():
     known, seen, left = constrained(), set(), named()
     while left:
         name = left.pop()
@@ -39,8 +39,8 @@ def test_constraints_cover_what_these_need_themselves():
             needed = requires(name) or []
         except PackageNotFoundError:
             continue
-        here = {plain(line) for line in needed if ";" not in line}  # others depend on a platform, or on an extra
-        left |= here - seen
+        unconditional = {plain(line) for line in needed if ";" not in line}  # no platform or extra attached
+        left |= unconditional - seen
     assert seen - set(known) == set()
 
 
@@ -55,7 +55,7 @@ def test_a_package_that_a_test_imports_is_in_the_dev_extra():
     import sys
 
     outside = {plain(name) for name in found - standard - set(sys.stdlib_module_names)}
-    called = {"yaml": "pyyaml", "sklearn": "scikit-learn", "drives": "unmet"}
-    needed = {called.get(name, name) for name in outside} - {"unmet"}
+    package_of = {"yaml": "pyyaml", "sklearn": "scikit-learn", "drives": "unmet"}
+    needed = {package_of.get(name, name) for name in outside} - {"unmet"}
     assert needed - set(constrained()) == set()
-    assert needed - named() <= {"click", "starlette", "httpx"}  # which come with what is named
+    assert needed - named() <= {"click", "starlette", "httpx"}  # dependencies of packages that are named

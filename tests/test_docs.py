@@ -1,4 +1,4 @@
-"""Documents say what the code does."""
+"""The documentation agrees with the code."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
-def test_links_lead_somewhere(path):
+def test_relative_links_point_to_existing_files(path):
     for target in re.findall(r"\]\(([^)#]+)\)", path.read_text(encoding="utf-8")):
         if not target.startswith("http"):
             assert (path.parent / target).exists(), target
 
 
-def test_columns_of_tables_are_those_of_the_gates():
+def test_documented_columns_are_those_that_are_validated():
     text = (ROOT / "docs" / "tables.md").read_text(encoding="utf-8")
     assert TRIPS.to_markdown() in text
     assert STATIONS.to_markdown() in text
@@ -43,7 +43,7 @@ def test_columns_of_tables_are_those_of_the_gates():
     assert CANDIDATES.to_markdown() in text
 
 
-def test_calibrated_values_are_the_ones_in_force():
+def test_documented_calibration_is_the_one_in_use():
     text = (ROOT / "docs" / "city.md").read_text(encoding="utf-8")
     rows = dict(re.findall(r"^\| (`[^|]+) \| ([^|]+) \|", text, re.MULTILINE))
     habits, scenario = Habits(), Scenario()
@@ -60,7 +60,7 @@ def test_calibrated_values_are_the_ones_in_force():
     assert f"{stations.height} with {stations['plugs'].sum()} plugs" in text
 
 
-def test_the_committed_result_is_what_the_command_gives():
+def test_the_committed_result_is_reproduced_by_its_command():
     committed = (ROOT / "docs" / "results" / "censoring.md").read_text(encoding="utf-8")
     assert censoring_markdown(run_censoring(build_city())) == committed
 

@@ -1,4 +1,4 @@
-"""Examples in docstrings run, and every public name has one, with its arguments and what it returns."""
+"""Examples in docstrings run, and every public name has one, besides `Args` and `Returns`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PUBLIC = [name for name in unmet.__all__ if not name.startswith("_")]
 
 @pytest.fixture(scope="module")
 def given(tmp_path_factory) -> dict[str, object]:
-    """What examples begin with: a panel of made-up records, its lost demand, a model, and a stored run."""
+    """The names that examples can use: a panel of simulated records, its lost demand, and a stored run."""
     panel = unmet.Panel(records()[0], STATIONS, regions=2, time_zone="Europe/Copenhagen")
     lost = unmet.LostDemand(draws=20).fit(panel)
     run = tmp_path_factory.mktemp("examples") / "recovered"
@@ -35,7 +35,7 @@ def given(tmp_path_factory) -> dict[str, object]:
     return {"unmet": unmet, "panel": panel, "lost": lost, "run": run}
 
 
-def test_there_are_examples():
+def test_important_modules_have_examples():
     assert {"unmet.demand.panel", "unmet.planning.plan", "unmet.records.sessions"} <= set(WITH_EXAMPLES)
 
 
@@ -59,14 +59,13 @@ def test_every_public_name_has_an_example(name):
 
 
 @pytest.mark.parametrize("name", PUBLIC)
-def test_every_public_function_names_its_arguments_and_what_it_returns(name):
+def test_every_public_name_documents_its_arguments_and_return_value(name):
     thing = getattr(unmet, name)
     text = inspect.getdoc(thing) or ""
-    function = thing if inspect.isfunction(thing) else thing.__init__  # that of Forecaster is its kinds' own
+    function = thing if inspect.isfunction(thing) else thing.__init__
     if inspect.isfunction(thing):
         assert "Returns:" in text
-    if name in ("Plan", "Scenario", "InputError"):  # made by others, described by fields, or one sentence
+    if name in ("Plan", "Scenario", "InputError"):  # made by `plan`, documented by fields, takes one sentence
         return
-    asked = [each for each in inspect.signature(function).parameters if each not in ("self", "args", "kwargs")]
-    for parameter in asked:
+    for parameter in set(inspect.signature(function).parameters) - {"self", "args", "kwargs"}:
         assert f"{parameter}:" in text or f"*{parameter}:" in text, parameter

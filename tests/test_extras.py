@@ -1,4 +1,4 @@
-"""The package without its extras: records are read, lost demand is estimated, planned for and forecast."""
+"""Without its extras the package reads records, estimates lost demand, plans and forecasts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from unmet.extras import EXTRA_OF
 
 ROOT = Path(__file__).parents[1]
 
-# A package that cannot be found is what an environment without it looks like.
+# Hide the packages of all extras from the import system, as in an environment without them.
 WITHOUT = """
 import json, sys
 from importlib.machinery import PathFinder
@@ -45,7 +45,7 @@ print(json.dumps(codes))
 
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory) -> tuple[dict[str, int], str]:
-    """Exit codes of verbs in one environment without any extra, and what it said."""
+    """Exit codes of commands in an environment without any extra, and their standard error."""
     folder = tmp_path_factory.mktemp("bare")
     records()[0].write_csv(folder / "sessions.csv")
     STATIONS.write_csv(folder / "stations.csv")
@@ -73,7 +73,7 @@ def bare(tmp_path_factory) -> tuple[dict[str, int], str]:
 
 
 def test_estimates_plans_and_forecasts_need_no_extra(bare):
-    codes, said = bare
+    codes, stderr = bare
     works = (
         "inspect sessions.csv",
         "recover sessions.csv",
@@ -82,7 +82,7 @@ def test_estimates_plans_and_forecasts_need_no_extra(bare):
         "panel sessions.csv",
         "forecast model",
     )
-    assert {name: codes[name] for name in works} == dict.fromkeys(works, 0), said
+    assert {name: codes[name] for name in works} == dict.fromkeys(works, 0), stderr
 
 
 @pytest.mark.parametrize(
@@ -93,13 +93,13 @@ def test_estimates_plans_and_forecasts_need_no_extra(bare):
         ("recover --sql", "needs the package sqlalchemy: install it with `pip install 'unmet[sql]'`"),
     ],
 )
-def test_what_needs_an_extra_names_it(bare, command, sentence):
-    codes, said = bare
+def test_a_command_that_needs_an_extra_names_it(bare, command, sentence):
+    codes, stderr = bare
     assert codes[command] == 2
-    assert sentence in " ".join(said.split())
+    assert sentence in " ".join(stderr.split())
 
 
-def test_every_package_of_an_extra_is_known_to_bring_it():
+def test_the_packages_of_extras_are_declared_in_pyproject():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = {name: lines for name, lines in project["optional-dependencies"].items() if name != "dev"}
     for package, extra in EXTRA_OF.items():

@@ -1,4 +1,4 @@
-"""No NaN and no infinity leaves a command: they become null."""
+"""Commands write NaN and infinity as null."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from unmet.views.terminal import print_summary
 NAN, INFINITE = float("nan"), float("inf")
 
 
-def test_what_is_no_number_in_a_table_becomes_null(tmp_path):
+def test_nan_and_infinity_become_null_in_tables(tmp_path):
     frame = pl.DataFrame({"a": [1.0, NAN, -INFINITE, None], "b": ["NaN", "inf", "", None], "c": [1, 2, 3, 4]})
     with run_folder(tmp_path / "out") as folder:
         (folder / "inner").mkdir()
@@ -22,7 +22,7 @@ def test_what_is_no_number_in_a_table_becomes_null(tmp_path):
     assert stored.drop("a").equals(frame.drop("a"))
 
 
-def test_what_is_no_number_in_json_becomes_null(tmp_path, capsys):
+def test_nan_and_infinity_become_null_in_json(tmp_path, capsys):
     write_json(tmp_path / "x.json", {"a": NAN, "b": [1.5, INFINITE], "c": "NaN"})
     assert json.loads((tmp_path / "x.json").read_text()) == {"a": None, "b": [1.5, None], "c": "NaN"}
     print_summary("", {"a": -INFINITE}, as_json=True)

@@ -1,4 +1,4 @@
-"""Inputs that once made a reader fail are read, or refused with a sentence."""
+"""Inputs that once crashed a reader are now read, or refused with one sentence."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from unmet.errors import InputError
 
 
 @pytest.mark.parametrize("kept", sorted(CORPUS.iterdir()), ids=lambda path: path.name)
-def test_an_input_that_once_failed(kept: Path, tmp_path):
+def test_an_input_that_once_failed_is_read_or_refused(kept: Path, tmp_path):
     target = TARGETS[kept.name.partition("--")[0]]
     path = tmp_path / target.file
     path.write_bytes(kept.read_bytes())

@@ -1,4 +1,4 @@
-"""The notebooks of the documents run from top to bottom, and what is stored in them came from a run."""
+"""The notebooks of the documentation run from top to bottom, and their stored outputs came from such a run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def cells(path: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_runs(path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_notebook_runs_from_top_to_bottom(path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(path.parent)
     names: dict[str, object] = {"__name__": "notebook"}
     for number, cell in enumerate(cells(path), 1):
@@ -24,7 +24,7 @@ def test_a_notebook_runs(path: Path, monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_shows_what_it_found_and_nothing_that_failed(path: Path):
+def test_a_notebook_has_outputs_and_no_errors(path: Path):
     found = cells(path)
     assert [cell["execution_count"] for cell in found] == list(range(1, len(found) + 1))
     outputs = [output for cell in found for output in cell["outputs"]]

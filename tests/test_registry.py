@@ -1,4 +1,4 @@
-"""Registries: parts by their names, ours and those of others."""
+"""Registries: built-in parts, and those of other packages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
-from unmet import registry as room
+from unmet import registry
 from unmet.errors import InputError
 from unmet.models.backbones import BACKBONES
 from unmet.models.likelihoods import LIKELIHOODS
@@ -18,7 +18,7 @@ class Part:
         self.name = name
 
 
-def test_a_part_is_found_by_its_name_in_the_order_of_registering():
+def test_parts_are_found_by_name_and_listed_in_order_of_registration():
     parts: Registry[Part] = Registry("spice")
     salt, pepper = Part("salt"), Part("pepper")
     assert parts.register(salt) is salt
@@ -28,7 +28,7 @@ def test_a_part_is_found_by_its_name_in_the_order_of_registering():
     assert parts.names() == ("salt", "pepper")
 
 
-def test_the_last_of_a_name_counts_and_keeps_the_place():
+def test_registering_a_name_again_replaces_the_part_in_place():
     parts: Registry[Part] = Registry("spice")
     parts.register(Part("salt"))
     parts.register(Part("pepper"))
@@ -37,7 +37,7 @@ def test_the_last_of_a_name_counts_and_keeps_the_place():
     assert parts.names() == ("salt", "pepper")
 
 
-def test_an_unknown_name_is_told_with_those_that_are_known():
+def test_the_error_for_an_unknown_name_lists_the_known_ones():
     parts: Registry[Part] = Registry("spice")
     parts.register(Part("salt"))
     parts.register(Part("pepper"))
@@ -51,7 +51,7 @@ def test_registries_do_not_share_their_parts():
     assert Registry("spice").names() == ()
 
 
-def test_our_models_are_there():
+def test_the_built_in_models_are_registered():
     assert BACKBONES.names()[:4] == ("tgcn", "mlp", "linear", "seasonal")
     assert LIKELIHOODS.names()[:4] == ("gaussian", "tobit", "quantile", "censored-quantile")
     for registered in (BACKBONES, LIKELIHOODS):
@@ -63,15 +63,15 @@ def test_our_models_are_there():
 sugar = Part("sugar")
 
 
-def brought(monkeypatch, *entries):
-    """A registry in a world where packages announce these parts."""
+def registry_with_entry_points(monkeypatch, *entries):
+    """A registry, as if installed packages had these entry points."""
     found = [EntryPoint(name, value, "test.spices") for name, value in entries]
-    monkeypatch.setattr(room, "entry_points", lambda group: [entry for entry in found if entry.group == group])
+    monkeypatch.setattr(registry, "entry_points", lambda group: [entry for entry in found if entry.group == group])
     return Registry("spice", "test.spices")
 
 
-def test_packages_bring_parts_that_are_loaded_when_asked_for(monkeypatch):
-    parts = brought(monkeypatch, ("sugar", f"{__name__}:sugar"), ("broken", "no.such.module:part"))
+def test_parts_of_installed_packages_are_loaded_on_request(monkeypatch):
+    parts = registry_with_entry_points(monkeypatch, ("sugar", f"{__name__}:sugar"), ("broken", "no.such.module:part"))
     parts.register(Part("salt"))
     assert parts.named("sugar") is sugar
     assert parts.is_installed("sugar")
@@ -81,15 +81,15 @@ def test_packages_bring_parts_that_are_loaded_when_asked_for(monkeypatch):
         parts.named("broken")
 
 
-def test_a_registered_part_goes_before_one_that_a_package_brings(monkeypatch):
-    parts = brought(monkeypatch, ("sugar", f"{__name__}:sugar"))
+def test_a_registered_part_takes_precedence_over_an_installed_one(monkeypatch):
+    parts = registry_with_entry_points(monkeypatch, ("sugar", f"{__name__}:sugar"))
     own = parts.register(Part("sugar"))
     assert parts.named("sugar") is own
     assert not parts.is_installed("sugar")
 
 
-def test_a_part_must_be_announced_by_its_own_name(monkeypatch):
-    parts = brought(monkeypatch, ("honey", f"{__name__}:sugar"))
+def test_an_entry_point_must_have_the_name_of_its_part(monkeypatch):
+    parts = registry_with_entry_points(monkeypatch, ("honey", f"{__name__}:sugar"))
     with pytest.raises(InputError, match="whose own name is 'sugar'"):
         parts.named("honey")
     assert parts.names() == ()

@@ -1,4 +1,4 @@
-"""A room imports only from rooms above it: the house as DESIGN has it, read from the imports themselves."""
+"""A module or subpackage ("room") imports only from those above it in the order of `docs/architecture.md`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "unmet"
 
-# From top to bottom. Rooms on one line do not import each other's lower neighbours.
+# From top to bottom.
 ORDER = [
     "errors",
     "arrays",
@@ -53,7 +53,7 @@ def room_of(path: Path) -> str:
 
 
 def imports(path: Path) -> list[tuple[int, str]]:
-    """Line and room of every import of this package in a file, those inside functions included."""
+    """Line and room of every import of unmet in a file, including imports inside functions."""
     found = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -83,15 +83,15 @@ def sources() -> list[Path]:
     return [path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py"]
 
 
-def test_every_file_is_in_a_known_room():
+def test_every_file_is_in_a_known_package():
     assert {room_of(path) for path in sources()} <= set(ORDER)
 
 
-def test_no_room_imports_from_one_below_it():
+def test_no_package_imports_from_one_below_it():
     assert wrong_imports(sources()) == []
 
 
-def test_the_page_on_architecture_lists_the_rooms_in_order():
+def test_the_architecture_page_lists_the_packages_in_order():
     page = (SOURCE.parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
     table = page.split("## The rooms")[1].split("## ")[0]
     listed = re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)
@@ -100,7 +100,7 @@ def test_the_page_on_architecture_lists_the_rooms_in_order():
     assert set(small) <= set(ORDER[: ORDER.index("geo")])
 
 
-def test_the_rule_can_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_an_import_from_below_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(globals(), "SOURCE", tmp_path)
     (tmp_path / "city").mkdir()
     file = tmp_path / "city" / "bad.py"

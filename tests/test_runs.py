@@ -17,7 +17,7 @@ from unmet.manifest import read_manifest, verify
 from unmet.runs import MANIFEST, atomic_file, cache_folder, run_folder
 
 
-def test_a_folder_takes_its_name_only_when_all_is_written(tmp_path):
+def test_a_folder_gets_its_name_only_when_everything_is_written(tmp_path):
     out = tmp_path / "deep" / "run"
     with run_folder(out) as folder:
         (folder / "table").write_text("1")
@@ -27,7 +27,7 @@ def test_a_folder_takes_its_name_only_when_all_is_written(tmp_path):
     assert [p.name for p in out.parent.iterdir()] == ["run"]
 
 
-def test_nothing_is_left_of_a_run_that_failed(tmp_path):
+def test_a_failed_run_leaves_nothing_behind(tmp_path):
     def fail():
         with run_folder(tmp_path / "run") as folder:
             (folder / "table").write_text("half")
@@ -38,7 +38,7 @@ def test_nothing_is_left_of_a_run_that_failed(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_with_something_in_it_is_left_alone_unless_told(tmp_path):
+def test_a_folder_that_is_not_empty_is_replaced_only_with_overwrite(tmp_path):
     with run_folder(tmp_path / "run") as folder:
         (folder / "old").write_text("1")
     with pytest.raises(InputError, match="--overwrite"), run_folder(tmp_path / "run"):
@@ -49,7 +49,7 @@ def test_a_folder_with_something_in_it_is_left_alone_unless_told(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["run"]
 
 
-def test_what_no_run_wrote_is_never_replaced(tmp_path, monkeypatch):
+def test_files_that_no_run_wrote_are_never_replaced(tmp_path, monkeypatch):
     with run_folder(tmp_path / "run") as folder:
         (folder / "old").write_text("1")
     (tmp_path / "run" / "thesis").write_text("precious")
@@ -57,7 +57,7 @@ def test_what_no_run_wrote_is_never_replaced(tmp_path, monkeypatch):
         pass
     assert (tmp_path / "run" / "thesis").read_text() == "precious"
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match="no run"), run_folder(Path(), overwrite=True):
+    with pytest.raises(InputError, match="did not write"), run_folder(Path(), overwrite=True):
         pass
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="is a file"), run_folder(tmp_path / "file", overwrite=True):
@@ -71,13 +71,13 @@ def test_an_empty_folder_may_be_used(tmp_path):
     assert (tmp_path / "run" / "new").exists()
 
 
-def test_a_place_that_cannot_be_written_to(tmp_path):
+def test_a_path_below_a_file_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError), run_folder(tmp_path / "file" / "run"):
         pass
 
 
-def test_a_file_is_whole_or_as_it_was(tmp_path):
+def test_a_file_is_complete_or_unchanged(tmp_path):
     path = tmp_path / "f"
     path.write_text("old")
 
@@ -95,7 +95,7 @@ def test_a_file_is_whole_or_as_it_was(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["f"]
 
 
-def test_the_cache_can_be_put_elsewhere(monkeypatch, tmp_path):
+def test_an_environment_variable_moves_the_cache(monkeypatch, tmp_path):
     monkeypatch.setenv("UNMET_CACHE", str(tmp_path))
     assert cache_folder() == tmp_path
     monkeypatch.delenv("UNMET_CACHE")
@@ -107,7 +107,7 @@ def write(out: Path, text: str, **options: bool) -> None:
         (folder / "table").write_text(text)
 
 
-def test_a_folder_that_somebody_fills_meanwhile_is_left_alone(tmp_path):
+def test_a_folder_that_another_process_fills_meanwhile_is_not_touched(tmp_path):
     out = tmp_path / "run"
 
     def work(**options: bool) -> None:
@@ -151,7 +151,7 @@ def test_a_second_writer_is_refused_at_once(tmp_path):
         "[" * 100_000,
     ],
 )
-def test_a_forged_manifest_does_not_give_a_folder_away(tmp_path, marker):
+def test_a_forged_manifest_does_not_make_a_folder_replaceable(tmp_path, marker):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis").write_text("precious")
     (tmp_path / "mine" / MANIFEST).write_text(marker)
@@ -199,7 +199,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 @pytest.mark.parametrize(("renames", "kept"), [(0, "old"), (1, "new"), (2, "new")])
-def test_the_next_verb_settles_what_a_killed_one_left(tmp_path, renames, kept):
+def test_the_next_writer_settles_what_a_killed_one_left_behind(tmp_path, renames, kept):
     out = tmp_path / "run"
     write(out, "old")
     killed = subprocess.run([sys.executable, "-c", KILLED, out, str(renames)], check=False)
@@ -215,7 +215,7 @@ def test_the_next_verb_settles_what_a_killed_one_left(tmp_path, renames, kept):
 
 @pytest.fixture
 def interrupted(tmp_path):
-    """A run whose replacement stopped after both versions were moved aside: where it was, and where they are."""
+    """A run whose replacement was interrupted between the two renames: its path, and the hidden folder."""
     out, work = tmp_path / "run", tmp_path / f".run{SUFFIX}"
     write(out, "old")
     write(tmp_path / "other", "new")
@@ -225,15 +225,15 @@ def interrupted(tmp_path):
     return out, work
 
 
-def test_an_interrupted_replacement_is_undone_if_the_new_version_is_not_whole(interrupted, tmp_path):
+def test_an_interrupted_replacement_is_undone_if_the_new_version_is_incomplete(interrupted, tmp_path):
     out, work = interrupted
     (work / "new" / "table").write_text("half")
-    write(tmp_path / "unrelated", "1")  # whatever the next verb writes to
+    write(tmp_path / "unrelated", "1")  # any later run in the same folder settles it
     assert (out / "table").read_text() == "old"
     assert not work.exists()
 
 
-def test_both_versions_are_kept_if_the_name_was_used_since(interrupted):
+def test_both_versions_are_kept_if_the_name_has_been_used_since(interrupted):
     out, work = interrupted
     out.mkdir()
     with pytest.raises(InputError, match="was interrupted"):
@@ -246,18 +246,18 @@ def test_a_folder_that_only_looks_like_a_draft_is_never_touched(tmp_path):
     work = tmp_path / f".run{SUFFIX}"
     work.mkdir()
     (work / "thesis").write_text("precious")
-    with pytest.raises(InputError, match="in the way"):
+    with pytest.raises(InputError, match="is needed for drafts"):
         write(tmp_path / "run", "1")
     (work / "thesis").rename(tmp_path / "thesis")
     work.rmdir()
     work.symlink_to(tmp_path)
-    with pytest.raises(InputError, match="in the way"):
+    with pytest.raises(InputError, match="is needed for drafts"):
         write(tmp_path / "run", "1")
     assert (tmp_path / "thesis").read_text() == "precious"
 
 
 @pytest.mark.parametrize("kind", ["folder", "file"])
-def test_a_full_disk_is_a_sentence_and_leaves_nothing(tmp_path, kind):
+def test_a_full_disk_gives_one_sentence_and_leaves_nothing_behind(tmp_path, kind):
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
 
     def work() -> None:
@@ -274,13 +274,13 @@ def test_a_full_disk_is_a_sentence_and_leaves_nothing(tmp_path, kind):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_that_somebody_writes_meanwhile_is_left_alone(tmp_path):
+def test_a_file_that_another_process_writes_meanwhile_is_not_touched(tmp_path):
     def work() -> None:
         with atomic_file(tmp_path / "f", overwrite=False) as draft:
             draft.write_text("mine")
             (tmp_path / "f").write_text("precious")
 
-    with pytest.raises(InputError, match="there already"):
+    with pytest.raises(InputError, match="already exists"):
         work()
     assert (tmp_path / "f").read_text() == "precious"
     with atomic_file(tmp_path / "g", overwrite=False) as draft:
@@ -289,7 +289,7 @@ def test_a_file_that_somebody_writes_meanwhile_is_left_alone(tmp_path):
     assert (tmp_path / "g").stat().st_nlink == 1
 
 
-def test_check_finds_what_was_changed_and_what_is_missing(tmp_path):
+def test_verify_finds_changed_missing_and_added_files(tmp_path):
     out = tmp_path / "run"
     with run_folder(out) as folder:
         for name in ("a", "b", "c"):

@@ -77,13 +77,13 @@ def test_classes_have_few_fields_and_methods():
     assert wide == set()
 
 
-def test_files_are_one_idea():
+def test_files_are_short():
     lines = {str(path.relative_to(SOURCE)): path.read_text(encoding="utf-8").count("\n") for path, _ in modules()}
     assert {name: number for name, number in lines.items() if number > MOST_FILE_LINES} == {}
 
 
 def test_a_public_name_is_defined_once():
-    """Verbs of the command line are left out: they are named as users type them, like the functions they call."""
+    """Commands are exempt: they have the names that users type, which the functions they call have too."""
     defined = defaultdict(list)
     for path, tree in modules():
         if path.parent.name != "cli":

@@ -26,7 +26,7 @@ cells = st.one_of(st.text(max_size=8), st.integers().map(str), st.floats().map(s
 
 
 @given(st.lists(st.tuples(cells, cells, cells, cells), max_size=30))
-def test_rows_in_are_rows_kept_plus_rows_set_aside(rows):
+def test_every_row_is_kept_or_rejected(rows):
     frame = pl.DataFrame(rows, schema=dict.fromkeys(["name", "size_km", "parts", "seen"], pl.String), orient="row")
     checked = check_table(frame, THINGS)
     assert checked.rows_in == len(rows) == checked.kept.height + checked.rejected.height
@@ -37,7 +37,7 @@ def test_rows_in_are_rows_kept_plus_rows_set_aside(rows):
     assert checked.rejected["line"].is_unique().all()
 
 
-def test_every_kind_of_bad_value_is_named():
+def test_the_reason_for_every_kind_of_bad_value_is_given():
     checked = check_table(
         {
             "name": ["a", "", None, "d", "e", "f", "g", "h", "i"],
@@ -66,14 +66,14 @@ def test_empty_cells_take_the_default_and_are_counted():
     assert check_table({"name": ["a"], "size_km": [1]}, THINGS).filled == {"parts": 1}
 
 
-def test_rules_apply_in_turn_to_what_is_left():
-    rule = RowRule("name", pl.col("name").is_first_distinct(), "was there before")
+def test_rules_apply_in_turn_to_the_remaining_rows():
+    rule = RowRule("name", pl.col("name").is_first_distinct(), "is a duplicate")
     checked = check_table({"label": ["a", "a", "b"], "size_km": [1, 2, 3]}, THINGS, (rule,))
     assert checked.kept["name"].to_list() == ["a", "b"]
-    assert checked.rejected.rows() == [(2, "name", "a", "was there before")]
+    assert checked.rejected.rows() == [(2, "name", "a", "is a duplicate")]
 
 
-def test_pandas_polars_pyarrow_and_files_give_the_same(tmp_path):
+def test_pandas_polars_pyarrow_and_files_give_the_same_table(tmp_path):
     data = {"name": ["a", "b"], "size_km": [1.5, 200.0], "parts": [1, 2]}
     frame = pl.DataFrame(data)
     frame.write_csv(tmp_path / "t.csv")
@@ -124,14 +124,14 @@ def test_no_line_of_a_csv_is_lost(tmp_path_factory, lines):
         (b"\xff\xfe\xfa,\xf0\x28\n\xff,1\n", "UTF-8"),
     ],
 )
-def test_a_file_that_cannot_be_read_is_one_sentence_with_a_remedy(tmp_path, content, says):
+def test_an_unreadable_file_gives_one_sentence_with_a_remedy(tmp_path, content, says):
     path = tmp_path / "things.csv"
     path.write_bytes(content)
     with pytest.raises(InputError, match=says):
         check_table(path, THINGS)
 
 
-def test_a_file_that_is_not_there_and_a_thing_that_is_no_table(tmp_path):
+def test_a_missing_file_and_an_object_that_is_not_a_table_are_refused(tmp_path):
     with pytest.raises(InputError, match="no file"):
         check_table(tmp_path / "nowhere.csv", THINGS)
     with pytest.raises(InputError, match="not a table"):
@@ -143,17 +143,17 @@ def test_a_file_that_is_not_there_and_a_thing_that_is_no_table(tmp_path):
     ["2019-09-01T07:00:00Z", "2019-09-01 07:00:00", "2019-09-01 07:00", "2019-09-01T09:00+02:00", "1567321200",
      "1567321200000", "2019-09-01T07:00:00.000+0000"],
 )  # fmt: skip
-def test_times_in_many_spellings(text):
+def test_times_are_read_in_many_formats(text):
     parsed = pl.select(parse_time(pl.lit(text), pl.String())).item()
     assert parsed.isoformat() == "2019-09-01T07:00:00+00:00"
 
 
-def test_times_that_are_none():
+def test_text_that_is_not_a_time_becomes_null():
     for text in ("yesterday", "2019-13-01 00:00", "", "2019-09-01", "20190901"):
         assert pl.select(parse_time(pl.lit(text), pl.String())).item() is None
 
 
-def test_odd_column_types_are_refused_or_read():
+def test_booleans_are_refused_and_categories_are_read():
     with pytest.raises(InputError, match="Boolean"):
         check_table(pl.DataFrame({"name": ["a"], "size_km": [True]}), THINGS)
     category = pl.DataFrame(
@@ -162,7 +162,7 @@ def test_odd_column_types_are_refused_or_read():
     assert check_table(category, THINGS).kept["size_km"].to_list() == [1]
 
 
-def test_datetimes_with_and_without_a_zone():
+def test_datetimes_are_converted_to_utc():
     naive = pl.Series([pd.Timestamp("2019-09-01 07:00")])
     danish = naive.dt.offset_by("2h").dt.replace_time_zone("Europe/Copenhagen")
     for series in (naive, danish):
@@ -172,13 +172,13 @@ def test_datetimes_with_and_without_a_zone():
         )
 
 
-def test_columns_document_themselves():
+def test_columns_are_documented_from_their_declaration():
     text = THINGS.to_markdown()
     assert "| `parts` |  | its parts; 2 where empty |" in text
     assert "also read as `label`" in text
 
 
-def test_times_out_of_all_bounds_are_set_aside():
+def test_times_far_out_of_range_are_rejected():
     far = pl.Series([0, 2**60, None]).cast(pl.Datetime("ms"))
     checked = check_table({"name": ["a", "b", "c"], "size_km": [1, 1, 1], "seen": far}, THINGS)
     assert checked.kept["name"].to_list() == ["a", "c"]

@@ -1,12 +1,12 @@
-"""Claims: one writer for each output, by a lock that dies with its process.
+"""Claims: one writer per output, enforced by a lock that is released when its process ends.
 
-Unfinished output of a writer of `out` lies in a hidden folder beside it, `.out.unmet-draft`:
+While `out` is being written, its unfinished version lives in a hidden folder next to it, `.out.unmet-draft`:
 
-- `lock`: an empty file that its writer keeps locked (flock); the kernel drops the lock however the process ends;
-- `new`: what is being written;
-- `old`: the folder that is being replaced, between two renames.
+- `lock`: an empty file that the writer keeps locked (flock); the kernel releases it however the process ends;
+- `new`: the version being written;
+- `old`: the version being replaced, between two renames.
 
-The next process that gets the lock therefore sees what a killed process left behind, and completes or undoes it.
+The next process that gets the lock finds what a killed writer left behind, and settles it: completes it or undoes it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ except ImportError:  # not on Windows, where an open file cannot be replaced in 
 __all__ = ["Claim", "claimed", "hold", "settle", "settle_beside"]
 
 SUFFIX = ".unmet-draft"
-LOOK_SECONDS = 0.05
+POLL_SECONDS = 0.05
 PARTS = frozenset({"lock", "new", "old"})
 
 
@@ -41,7 +41,7 @@ class Claim:
 
     target: Path
     work: Path
-    """The hidden folder beside it."""
+    """The hidden folder next to the target."""
 
     @property
     def new(self) -> Path:
@@ -56,7 +56,11 @@ class Claim:
 
 @contextmanager
 def claimed(target: Path, patience_seconds: float = 1.0) -> Iterator[Claim]:
-    """Claim a path, and settle what a dead writer left. Refused while another process has it."""
+    """Claim a path, and settle what a killed writer left behind.
+
+    Raises:
+        InputError: another process still holds the claim after `patience_seconds`.
+    """
     claim = _claim_of(target)
     lock = _lock(claim, patience_seconds)
     try:
@@ -67,9 +71,9 @@ def claimed(target: Path, patience_seconds: float = 1.0) -> Iterator[Claim]:
 
 
 def hold(folder: Path) -> int:
-    """Keep other writers out of a folder that is filled file by file, until this process ends. Returns the lock.
+    """Lock a folder that is filled file by file against other writers until this process ends. Returns the lock.
 
-    The lock is on the folder itself, so that nothing has to be cleaned up.
+    The lock is on the folder itself, so nothing has to be cleaned up.
     """
     handle = os.open(folder, os.O_RDONLY)
     if not _try_lock(handle):
@@ -79,7 +83,7 @@ def hold(folder: Path) -> int:
 
 
 def settle(target: Path) -> None:
-    """Complete or undo what a killed writer of a path left. Does nothing while a writer is at work."""
+    """Complete or undo what a killed writer of a path left behind. Does nothing while a writer is at work."""
     claim = _claim_of(target)
     if not _is_work_folder(claim.work):
         return
@@ -88,7 +92,7 @@ def settle(target: Path) -> None:
 
 
 def settle_beside(target: Path) -> None:
-    """Settle what killed writers left in the folder of a path, whatever they wrote to."""
+    """Settle everything that killed writers left behind in the folder of a path."""
     with contextlib.suppress(OSError):
         for work in target.parent.glob(f".*{SUFFIX}"):
             settle(work.with_name(work.name[1 : -len(SUFFIX)]))
@@ -103,7 +107,7 @@ def _is_work_folder(work: Path) -> bool:
 
 
 def _lock(claim: Claim, patience_seconds: float) -> int:
-    """A locked handle of the claim's lock file, which still has that name."""
+    """A handle that holds the lock; another writer may have removed the file it opened, so that is checked."""
     path = claim.work / "lock"
     give_up = time.monotonic() + patience_seconds
     while True:
@@ -114,14 +118,14 @@ def _lock(claim: Claim, patience_seconds: float) -> int:
             os.close(handle)
         if time.monotonic() > give_up:
             raise _taken(claim.target)
-        time.sleep(LOOK_SECONDS)
+        time.sleep(POLL_SECONDS)
 
 
 def _open_lock(claim: Claim, path: Path) -> int | None:
     claim.work.mkdir(exist_ok=True)
     try:
         if not _is_work_folder(claim.work):
-            raise InputError(f"{claim.work} is in the way of drafts of {claim.target.name}: move it away.")
+            raise InputError(f"{claim.work} is needed for drafts of {claim.target.name}: move your files out of it.")
         return os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o644)
     except FileNotFoundError:  # its last writer has just removed it
         return None
@@ -134,7 +138,7 @@ def _try_lock(handle: int) -> bool:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    except OSError:  # a file system without locks: as safe as renames alone can make it
+    except OSError:  # a file system without locks: renames alone have to do
         return True
     return True
 
@@ -151,7 +155,7 @@ def _taken(target: Path) -> InputError:
 
 
 def _settle(claim: Claim) -> None:
-    """Complete or undo what the last writer left in the hidden folder."""
+    """Complete or undo what the last writer left in the hidden folder, according to how far it got."""
     if claim.old.exists():
         if not claim.target.exists():
             if _is_whole(claim.new) and not foreign_paths(claim.old, by_name=True):
@@ -182,7 +186,7 @@ def _remove(path: Path) -> None:
 
 
 def _release(claim: Claim, lock: int) -> None:
-    """Remove the hidden folder while its lock is held, unless a version waits in it to be put back."""
+    """Remove the hidden folder while its lock is held, unless it still contains an old version to restore."""
     try:
         if not claim.old.exists():
             with contextlib.suppress(OSError):

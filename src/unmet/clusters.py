@@ -1,4 +1,4 @@
-"""Dask clusters: the connection to a scheduler, or a sentence."""
+"""Dask clusters: the connection to a scheduler."""
 
 from __future__ import annotations
 
@@ -14,12 +14,16 @@ CONNECT_SECONDS = "10s"
 
 
 def connected(scheduler: str) -> Any:
-    """A client of the Dask scheduler at an address."""
+    """A client of the Dask scheduler at an address.
+
+    Raises:
+        InputError: Dask is not installed, or no scheduler answers.
+    """
     try:
         from distributed import Client
     except ImportError as error:
         raise needs_extra("A cluster", error) from None
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what it logs of a lost scheduler are tracebacks
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # else a lost scheduler logs tracebacks
     try:
         connect: Any = Client
         return connect(scheduler, timeout=CONNECT_SECONDS)

@@ -1,4 +1,4 @@
-"""Compilation of hot loops: cached on disk, without the interpreter lock, with types preserved."""
+"""Compilation of hot loops with Numba: cached on disk, without the interpreter lock, and with static types kept."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ if not vars(numba.config)["CACHE_DIR"]:
 
 
 def compiled(signature: Any = None, *, cached: bool = True) -> _Decorator:
-    """Compile a function with Numba: at once for a signature, else at its first call.
+    """Compile a function with Numba: immediately for a given signature, else at its first call.
 
-    Floating-point arithmetic stays strictly IEEE (no `fastmath`), so that a plain Python twin of a compiled
-    function gives the same bits. Machine code is kept in the cache folder, separately for each state of the sources.
-    Generators must not be cached: Numba cannot compile a caller of a generator that it took from the cache.
+    Floating-point arithmetic stays strictly IEEE (no `fastmath`), so a plain Python twin of a compiled function gives
+    the same bits. Machine code is cached separately for each version of the sources. Do not cache generators: Numba
+    cannot compile a caller of a generator that it loaded from the cache.
     """
 
     def decorate(function: Function) -> Function:

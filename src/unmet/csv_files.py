@@ -1,6 +1,6 @@
-"""CSV and Parquet files as cells with line numbers. Each line of a CSV is one row, so that any part can be read alone.
+"""CSV and Parquet files as cells with line numbers. Each line of a CSV is one row, so any part can be read alone.
 
-Operators' exports, with their encodings, titles and cells over several lines, are read by `unmet.records.formats`.
+Operators' exports, with their encodings, title lines and multi-line cells, are read by `unmet.records.formats`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = [
     "with_lines",
 ]
 
-LINE = "__line__"  # the line of the file that a row came from
+LINE = "__line__"  # column with the line of the file that a row came from
 REJECTED = {"line": pl.UInt32, "column": pl.String, "value": pl.String, "reason": pl.String}
 """Columns of a table of rejected rows."""
 MOST_LINE_BYTES = 1 << 20
@@ -42,20 +42,20 @@ _SEPARATORS = ",;\t"
 
 
 class CsvRows(NamedTuple):
-    """Rows of a CSV: their cells as text, their lines, and the rows whose number of fields is wrong."""
+    """Rows of a CSV: their cells as text, their line numbers, and the rows that do not fit the header."""
 
     cells: pl.DataFrame
     line: pl.Series  # UInt64: a file of GPS points can have more than 2^32 lines
-    odd: pl.DataFrame  # as REJECTED, with `line` as UInt64
+    odd: pl.DataFrame  # rows with a wrong number of fields: as REJECTED, with `line` as UInt64
 
 
 def no_rejected() -> pl.DataFrame:
-    """A table of rejected rows without any."""
+    """An empty table of rejected rows."""
     return pl.DataFrame(schema=REJECTED)
 
 
 def with_lines(frame: pl.DataFrame, first: int) -> pl.DataFrame:
-    """The frame with the number of each row, from `first` on."""
+    """The frame with a column of line numbers that count from `first`."""
     return frame.drop(LINE, strict=False).with_row_index(LINE, offset=first)
 
 
@@ -123,7 +123,7 @@ def csv_header(line: bytes) -> tuple[str, list[str]]:
 
 
 def csv_lines(file: BinaryIO) -> Iterator[bytes]:
-    """Lines that end in LF, in CR LF or, if the first one does, in CR; a line of megabytes comes in pieces."""
+    """The lines of a file, ending in LF, CR LF or (if the first one does) CR; overlong lines come in pieces of 1 MB."""
     first = file.readline(MOST_LINE_BYTES)
     if b"\r" not in first.rstrip(b"\r\n"):
         yield first
@@ -144,14 +144,14 @@ def csv_lines(file: BinaryIO) -> Iterator[bytes]:
 
 
 def csv_rows(lines: list[bytes], first: int, separator: str, width: int, wanted: Mapping[str, int]) -> CsvRows:
-    """Split lines of a CSV into cells. Each line is judged by itself, so that the size of a batch does not matter.
+    """Split lines of a CSV into cells. Each line is parsed on its own, so the size of a batch does not matter.
 
     Args:
-        lines: of the file, without its header.
-        first: number of the first of them.
-        separator: between cells.
+        lines: lines of the file, without its header.
+        first: line number of the first one.
+        separator: character between cells.
         width: number of cells in the header.
-        wanted: place of each column to read, by name.
+        wanted: columns to read, as {name: position}.
     """
     text = b"".join(lines)
     separators = separator.encode()
@@ -185,10 +185,10 @@ _WITH_LONG_LINES = REJECTED | {"line": pl.UInt64}
 
 
 def _fields(lines: list[bytes], separator: str) -> list[list[str]]:
-    """The fields of each line; an empty list for a line that cannot be read by itself."""
+    """The fields of each line; an empty list for a line that is not a CSV row on its own."""
     try:
         rows = list(csv.reader((line.decode() for line in lines), delimiter=separator))
-        if len(rows) == len(lines):  # no quoted cell went on over the end of a line
+        if len(rows) == len(lines):  # no quoted cell continued past the end of a line
             return rows
         if len(lines) == 1:
             return [[]]

@@ -1,4 +1,4 @@
-"""The error that a user can fix, and its sentence for the first problem that pydantic finds."""
+"""The error for input that the user can fix, and the text of messages."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ __all__ = ["InputError", "printable", "refusal", "shortened"]
 
 LONGEST_MESSAGE = 1200  # characters
 LONGEST_VALUE = 120
-# Control characters, among them those that begin escape codes of terminals; marks that turn the direction of writing,
-# and half characters, which cannot be printed at all. Line breaks and tabs may stay.
+# Control characters, including those that start terminal escape codes; marks that change the writing direction; and
+# lone surrogates, which cannot be printed. Line breaks and tabs are kept.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
@@ -45,8 +45,8 @@ def shortened(text: str, most: int = LONGEST_VALUE) -> str:
 class InputError(ValueError):
     """Input that cannot be used: one clear sentence that names the remedy.
 
-    The command line prints it without a traceback and exits with code 2. Values from outside are part of the sentence,
-    so control characters are made visible and long sentences are shortened.
+    The command line prints it without a traceback and exits with code 2. The sentence can quote values from a file, so
+    control characters are made visible and long sentences are shortened.
 
     Example:
         >>> import unmet
@@ -62,10 +62,13 @@ class InputError(ValueError):
 
 
 def refusal(error: ValidationError, source: str, unknown: str, hints: Mapping[str, str] | None = None) -> InputError:
-    """One sentence about the first invalid value of a source.
+    """One sentence about the first invalid value that pydantic found.
 
-    `unknown` is what the source does with a `{name}` that the model does not have; `hints` are added to the problem of
-    a name.
+    Args:
+        error: of pydantic.
+        source: where the values came from, as the subject of the sentence.
+        unknown: predicate of the sentence for a `{name}` that the model does not have.
+        hints: text to add to the problem with a value, by its name.
     """
     first = error.errors()[0]
     name = ".".join(str(part) for part in first["loc"])
@@ -77,7 +80,7 @@ def refusal(error: ValidationError, source: str, unknown: str, hints: Mapping[st
 
 
 def _shown(value: object) -> str:
-    """A value as text. Large or deeply nested values are only named, because their text could be larger still."""
+    """A value as text. Of large or nested values only the type is shown, because their text could be huge."""
     if isinstance(value, int) and abs(value) >= 10**20:  # Python does not print thousands of digits
         return f"a number of {value.bit_length()} bits"
     return repr(value) if isinstance(value, str | int | float | dt.date | None) else f"a {type(value).__name__}"

@@ -1,4 +1,4 @@
-"""Packages that not everyone needs, and the extra of unmet that brings each."""
+"""Optional packages, and the extra of unmet that installs each of them."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ EXTRA_OF = {
     "torch": "forecast",
     "uvicorn": "app",
 }
-"""The extra by package, as `pip install 'unmet[forecast]'` names it."""
+"""The extra that installs each package, as in `pip install 'unmet[forecast]'`."""
 
 
 def needs_extra(what: str, error: ImportError) -> InputError:
-    """What to install, where an import failed because an extra is missing.
+    """The error that says what to install when an optional package is missing.
 
     Args:
-        what: that needs the package, as the subject of a sentence.
-        error: of the import.
+        what: what needs the package, as the subject of a sentence.
+        error: the failed import.
 
     Example:
         >>> print(needs_extra("A network", ModuleNotFoundError(name="torch")))

@@ -1,7 +1,7 @@
-"""Safe reading of files from outside: what may be opened, and how much may be unpacked.
+"""Safe reading of files from outside: which files may be opened, and how much may be unpacked.
 
-A pipe or a device could block forever; a packed file of megabytes can hold gigabytes; a document can nest without end
-or repeat itself by reference. Each is refused with one sentence.
+A pipe or a device could block forever; a few compressed megabytes can unpack to gigabytes; a document can be nested
+without end or refer to itself. All of these are refused with one sentence.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ __all__ = [
     "unpack",
 ]
 
-COPIES = 4  # of a text in memory while it becomes a table: bytes, decoded, split, typed
+COPIES = 4  # copies of a text in memory while it is parsed into a table: bytes, decoded, split, typed
 CHUNK = 1 << 24
-MOST_DOCUMENT_BYTES = 1 << 20  # of YAML that people write
+MOST_DOCUMENT_BYTES = 1 << 20  # YAML files are written by hand
 MOST_JSON_BYTES = 1 << 30
 MOST_DEPTH = 20
 REMEDY = "split the file, save it as Parquet, or allow more with --max-memory"
@@ -96,7 +96,7 @@ def panics_as_errors() -> Iterator[None]:
 
 _quiet_lock = threading.Lock()
 _quiet_readers = 0  # threads that are reading now
-_quiet_stderr: int | None = None  # standard error as it was before
+_quiet_stderr: int | None = None  # a copy of standard error, to restore it
 
 
 @contextmanager
@@ -108,9 +108,9 @@ def _without_backtraces() -> Iterator[None]:
             try:
                 sys.stderr.flush()
                 _quiet_stderr = os.dup(2)
-                nowhere = os.open(os.devnull, os.O_WRONLY)
-                os.dup2(nowhere, 2)
-                os.close(nowhere)
+                devnull = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(devnull, 2)
+                os.close(devnull)
             except (OSError, AttributeError, ValueError):  # there is no standard error
                 _quiet_stderr = None
         _quiet_readers += 1
@@ -129,7 +129,7 @@ def read_json(path: Path) -> Any:
     """The value of a JSON file, gzipped or not.
 
     Raises:
-        ValueError: it is not JSON.
+        ValueError: the file is not JSON.
     """
     text = unpack(path)
     if len(text) > MOST_JSON_BYTES:
@@ -141,11 +141,11 @@ def read_json(path: Path) -> Any:
 
 
 def _check_names(value: Any) -> None:
-    """Names of values are text: YAML also takes numbers, dates and nothing as names."""
+    """Refuse keys that are not text: YAML also allows numbers, dates and null."""
     if isinstance(value, dict):
         for name, inner in value.items():
             if not isinstance(name, str):
-                raise ValueError(f"it has a name that is no text ({str(name)[:40]})")
+                raise ValueError(f"it has a name that is not text ({str(name)[:40]})")
             _check_names(inner)
     elif isinstance(value, list):
         for inner in value:
@@ -156,7 +156,7 @@ def parse_yaml(path: Path) -> Any:
     """The value of a small YAML file of plain values.
 
     Raises:
-        ValueError: it is not YAML, nests deeply, or refers to itself; with a reason of one line.
+        ValueError: the file is not YAML, is nested deeply, or refers to itself; the reason is one line.
     """
     check_regular(path)
     if path.stat().st_size > MOST_DOCUMENT_BYTES:

@@ -1,4 +1,4 @@
-"""Numbers that leave: a run holds no NaN and no infinity; what is no number leaves as null."""
+"""NaN and infinity are written as null, in tables and in JSON, so that a run contains neither."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ __all__ = ["null_not_finite", "plain_json"]
 
 
 def null_not_finite(folder: Path) -> None:
-    """Write tables (Parquet) below a folder again that hold NaN or infinity, with nulls in their place."""
+    """Replace NaN and infinity by null in all Parquet files of a folder and its subfolders."""
     for path in sorted(folder.rglob("*.parquet")):
         floats = [name for name, dtype in pl.read_parquet_schema(path).items() if dtype.is_float()]
-        fine = [pl.col(name).is_finite().all(ignore_nulls=True).alias(name) for name in floats]
-        if floats and not all(pl.scan_parquet(path).select(fine).collect().row(0)):
+        finite = [pl.col(name).is_finite().all(ignore_nulls=True).alias(name) for name in floats]
+        if floats and not all(pl.scan_parquet(path).select(finite).collect().row(0)):
             table = pl.read_parquet(path)
             table.with_columns(
                 pl.when(pl.col(name).is_finite()).then(pl.col(name)).alias(name) for name in floats
@@ -24,7 +24,7 @@ def null_not_finite(folder: Path) -> None:
 
 
 def plain_json(value: Any) -> Any:
-    """A value with null for every number that JSON does not have."""
+    """A value with None for NaN and infinity, which JSON does not have."""
     if isinstance(value, dict):
         return {name: plain_json(part) for name, part in value.items()}
     if isinstance(value, list | tuple):

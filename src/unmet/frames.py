@@ -1,7 +1,7 @@
-"""The caller's kind of data frame: what comes in as pandas, Polars or Arrow goes out as the same.
+"""The type of data frame that goes in comes out: pandas, Polars or Arrow.
 
-Inside, every table is a Polars frame. Objects remember which library their input came from, and their public tables
-are converted on the way out, by narwhals.
+Internally every table is a Polars frame. Objects remember which library their input came from, and narwhals converts
+their public tables back to it.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ POLARS, ARROW = "polars", "pyarrow"
 
 
 def frame_type_of(*given: Any) -> str:
-    """The library of the first data frame among what was given.
+    """The library of the first data frame among the arguments.
 
     Args:
         given: data frames, lists of them, or anything else, such as paths.
 
     Returns:
-        Its name, as `pandas`; Polars where no data frame was given, and PyArrow for what is not held in memory, such
-        as a relation of DuckDB.
+        Its name, such as `pandas`; `polars` if there is no data frame, and `pyarrow` for data that is not in memory,
+        such as a DuckDB relation.
 
     Example:
         >>> frame_type_of("sessions.csv", pl.DataFrame({"y": [1.0]}))
@@ -36,15 +36,15 @@ def frame_type_of(*given: Any) -> str:
     return next((found for member in members if (found := _library_of(member)) is not None), POLARS)
 
 
-def _library_of(thing: Any) -> str | None:
+def _library_of(value: Any) -> str | None:
     import narwhals as nw
 
-    known = nw.from_native(thing, pass_through=True)
-    if isinstance(known, nw.DataFrame):
-        return str(known.implementation.value)
-    if isinstance(known, nw.LazyFrame):
-        return POLARS if known.implementation.is_polars() else ARROW
-    return ARROW if hasattr(thing, "__arrow_c_stream__") else None
+    frame = nw.from_native(value, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        return str(frame.implementation.value)
+    if isinstance(frame, nw.LazyFrame):
+        return POLARS if frame.implementation.is_polars() else ARROW
+    return ARROW if hasattr(value, "__arrow_c_stream__") else None
 
 
 def to_frame_type(frame: pl.DataFrame, frame_type: str) -> Frame:
@@ -52,7 +52,7 @@ def to_frame_type(frame: pl.DataFrame, frame_type: str) -> Frame:
 
     Args:
         frame: the table.
-        frame_type: as `frame_type_of` names it.
+        frame_type: name of the library, as returned by `frame_type_of`.
 
     Example:
         >>> type(to_frame_type(pl.DataFrame({"y": [1.0]}), "pyarrow")).__name__

@@ -24,7 +24,7 @@ def haversine_km(lat_a: ArrayLike, lon_a: ArrayLike, lat_b: ArrayLike, lon_b: Ar
 
 
 class Projection(NamedTuple):
-    """Equirectangular projection around an origin: true to a few metres in a kilometre across a city."""
+    """Equirectangular projection around an origin; within a city its error is a few metres per kilometre."""
 
     lat: float
     lon: float
@@ -52,7 +52,7 @@ class Projection(NamedTuple):
 
 
 class Nearest(NamedTuple):
-    """The stations nearest to each point, nearest first: rows of the table, and distances in a straight line [km]."""
+    """The stations nearest to each point, nearest first: their rows, and great-circle distances [km]."""
 
     station: NDArray[np.int64]  # (points, k)
     km: Floats  # (points, k)
@@ -63,7 +63,7 @@ def nearest_stations(
 ) -> Nearest:
     """The `k` nearest stations of each point, or all of them if there are fewer.
 
-    Points on the unit sphere are as near by chord as by great circle, so a k-d tree in three dimensions is exact.
+    Chord length and great-circle distance order points on the unit sphere alike, so a 3-D k-d tree is exact.
     """
     from scipy.spatial import KDTree
 

@@ -1,4 +1,7 @@
-"""Manifests list the files of a run with hashes and versions, so that damage shows and only own files are replaced."""
+"""Manifests list the files of a run with hashes and versions.
+
+They reveal damage, and they make sure that `--overwrite` replaces only what unmet wrote.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,8 @@ from unmet.errors import InputError
 __all__ = ["MANIFEST", "Manifest", "Verdict", "foreign_paths", "read_manifest", "verify", "write_manifest"]
 
 MANIFEST = ".unmet-run"
-FORMAT = 2  # 1 was a list of names, without hashes
-LIBRARIES = ("numba", "numpy", "polars", "scikit-learn", "scipy", "torch")  # which results depend on
+FORMAT = 2  # format 1 was a list of names, without hashes
+LIBRARIES = ("numba", "numpy", "polars", "scikit-learn", "scipy", "torch")  # results depend on their versions
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +27,7 @@ class Manifest:
     """The files that a run wrote, and the versions that wrote them."""
 
     unmet: str
-    """Version that wrote it."""
+    """Version of unmet that wrote the run."""
     libraries: dict[str, str]
     files: dict[str, str]
     """SHA-256 of each file, by its path in the folder."""
@@ -47,7 +50,7 @@ class Verdict:
 
 
 def write_manifest(folder: Path) -> None:
-    """Write the manifest of everything in a folder. It holds no time, so the same run gives the same bytes."""
+    """Write the manifest of everything in a folder. It contains no time stamp: the same run gives the same bytes."""
     about = {
         "format": FORMAT,
         "unmet": __version__,
@@ -58,7 +61,7 @@ def write_manifest(folder: Path) -> None:
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """The manifest of a folder; None if there is none that lists hashes."""
+    """The manifest of a folder; None if it has none, or one without hashes."""
     try:
         stored: Any = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         if stored["format"] > FORMAT:
@@ -73,7 +76,7 @@ def read_manifest(folder: Path) -> Manifest | None:
 
 
 def verify(folder: Path) -> Verdict:
-    """Compare a folder with its manifest, every byte of it."""
+    """Compare the content of every file in a folder with its manifest."""
     manifest = read_manifest(folder)
     if manifest is None:
         kind = "was written before manifests had hashes" if (folder / MANIFEST).is_file() else "holds no manifest"
@@ -85,9 +88,9 @@ def verify(folder: Path) -> Verdict:
 
 
 def foreign_paths(folder: Path, *, by_name: bool = False) -> list[str]:
-    """What differs in a folder from what a run wrote: other files, changed ones, links, empty folders.
+    """Everything in a folder that differs from what a run wrote: added or changed files, links, empty folders.
 
-    With `by_name` a file counts as the run's own if the manifest lists it, without reading it again.
+    With `by_name`, files that the manifest lists count as unchanged and are not read.
     """
     manifest = read_manifest(folder)
     if manifest is None:
@@ -100,7 +103,7 @@ def foreign_paths(folder: Path, *, by_name: bool = False) -> list[str]:
 
 
 def _paths(folder: Path) -> list[str]:
-    """Files, links and empty folders below a folder, its manifest left out."""
+    """Files, links and empty folders below a folder, except its manifest."""
     found = [
         path.relative_to(folder).as_posix()
         for path in sorted(folder.rglob("*"))

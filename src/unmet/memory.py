@@ -11,7 +11,7 @@ from unmet.errors import InputError
 __all__ = ["allow_bytes", "allowed_bytes", "free_bytes", "parse_size", "require_bytes"]
 
 GB = 10**9
-VARIABLE = "UNMET_MAX_MEMORY"  # also for the processes that a command starts
+VARIABLE = "UNMET_MAX_MEMORY"  # an environment variable, so that child processes inherit it
 _UNITS = {"": GB, "B": 1, "KB": 10**3, "MB": 10**6, "GB": GB, "TB": 10**12}
 
 
@@ -25,23 +25,23 @@ def parse_size(text: str) -> int:
     found = re.fullmatch(r"\s*(\d{1,6}(?:\.\d{1,6})?)\s*([KMGT]?B?)\s*", text.upper())
     unit = found and (found[2] if found[2] in _UNITS else f"{found[2]}B")
     if not found or unit not in _UNITS or not (size := int(float(found[1]) * _UNITS[unit])):
-        raise InputError(f"{text!r} is no size of memory: give one such as 8GB or 500MB.")
+        raise InputError(f"{text!r} is not a size of memory: give one such as 8GB or 500MB.")
     return size
 
 
 def allow_bytes(size: int) -> None:
-    """Set how much memory this process and those it starts may use for data."""
+    """Set how much memory this process and its child processes may use for data."""
     os.environ[VARIABLE] = f"{size}B"
 
 
 def allowed_bytes() -> int:
-    """Memory that data may use: what the user allows, else what is free now."""
+    """Memory that data may use [byte]: the user's limit, else what is free now."""
     given = os.environ.get(VARIABLE)
     return parse_size(given) if given else free_bytes()
 
 
 def free_bytes() -> int:
-    """Memory that a process can still get, within the limits of its container."""
+    """Memory that this process can still allocate [byte], within the limits of its container."""
     found = [size for size in (_available(), _left_in_container()) if size is not None]
     return min(found, default=1 << 40)
 
@@ -53,7 +53,7 @@ def require_bytes(need: float, what: str, remedy: str, allowed: int | None = Non
         need: estimate of the memory that the work takes [byte].
         what: the work, as the subject of a sentence.
         remedy: what the user can do.
-        allowed: what `allowed_bytes` was before the work began.
+        allowed: limit [byte]; by default `allowed_bytes()`.
     """
     allowed = allowed_bytes() if allowed is None else allowed
     if need > allowed:
@@ -77,7 +77,7 @@ def _available() -> int | None:
 
 
 def _left_in_container() -> int | None:
-    """Memory that a control group has left. Its file cache counts as free."""
+    """Memory that the control group has left [byte]. Its file cache counts as free."""
     group = Path("/sys/fs/cgroup")
     try:
         most = (group / "memory.max").read_text(encoding="ascii").strip()

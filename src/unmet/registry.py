@@ -1,4 +1,4 @@
-"""Registries of named parts that other packages may extend, such as queues, backbones and likelihoods."""
+"""Registries of named parts, such as queues, backbones and likelihoods, which other packages can extend."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ Part = TypeVar("Part", bound=_Named)
 class Registry(Generic[Part]):
     """Parts of one kind by their names, in the order in which they were registered.
 
-    Installed packages add parts as entry points of a group, each with the name of its part. Entry points are
-    searched when an unregistered name is requested, and imported when their own name is.
+    Installed packages add parts as entry points of a group, each with the name of its part. Entry points are looked
+    up when an unregistered name is requested, and an entry point is imported when its own name is requested.
     """
 
     def __init__(self, kind: str, group: str | None = None) -> None:
         self.kind = kind
         self.group = group
         self._parts: dict[str, Part] = {}
-        self._brought: dict[str, EntryPoint] | None = None  # not looked for yet
-        self._loaded: dict[str, Part] = {}  # of those
+        self._entries: dict[str, EntryPoint] | None = None  # None until they are looked up
+        self._loaded: dict[str, Part] = {}  # parts that came from entry points
 
     def register(self, part: Part) -> Part:
         """Register a part under its name."""
@@ -38,17 +38,17 @@ class Registry(Generic[Part]):
         return part
 
     def named(self, name: str) -> Part:
-        """The part of that name."""
+        """The part with a name; raises an `InputError` that lists the known names if there is none."""
         if name in self._parts:
             return self._parts[name]
-        if name in self._announced():
-            self._loaded[name] = self._load(self._announced()[name])
+        if name in self._entry_points():
+            self._loaded[name] = self._load(self._entry_points()[name])
             return self.register(self._loaded[name])
         raise InputError(f"There is no {self.kind} named {name!r}: choose one of {', '.join(self.names())}.")
 
     def names(self) -> tuple[str, ...]:
         """The names of all parts, without entry points that cannot be loaded."""
-        for name in self._announced():
+        for name in self._entry_points():
             try:
                 self.named(name)
             except InputError:
@@ -59,12 +59,12 @@ class Registry(Generic[Part]):
         """Whether an installed package provides the part, so that any process can load it."""
         return self.named(name) is self._loaded.get(name)
 
-    def _announced(self) -> dict[str, EntryPoint]:
-        if self._brought is None:
-            self._brought = {}
+    def _entry_points(self) -> dict[str, EntryPoint]:
+        if self._entries is None:
+            self._entries = {}
             for entry in entry_points(group=self.group) if self.group else ():
-                self._brought.setdefault(entry.name, entry)  # of two, the first on the path, as with modules
-        return self._brought
+                self._entries.setdefault(entry.name, entry)  # the first on the path wins, as for modules
+        return self._entries
 
     def _load(self, entry: EntryPoint) -> Part:
         package = entry.dist.name if entry.dist else entry.module

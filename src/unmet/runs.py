@@ -1,4 +1,4 @@
-"""Run folders, which are written completely or not at all, and the cache folder."""
+"""Run folders and files, which are written completely or not at all, and the cache folder."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from unmet.manifest import MANIFEST, foreign_paths, write_manifest
 
 __all__ = ["MANIFEST", "atomic_file", "available_cores", "cache_folder", "run_folder", "write_json"]
 
-FILE_PATIENCE_SECONDS = 10.0  # a file is written quickly, so wait for another writer
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+FILE_PATIENCE_SECONDS = 10.0  # files are written quickly, so waiting for another writer is worthwhile
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager
 def run_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
-    """A folder to write a run into; it gets its name only when everything is written.
+    """A temporary folder to write a run into; it is renamed to `path` when everything is written.
 
-    The name is claimed from the start, so a second writer is refused at once. A folder that holds something already is
-    left alone, unless `overwrite` is set and all of it was written by a run; one that is filled meanwhile is left
-    alone too, and the run then gets another name.
+    The name is claimed from the start, so a second writer is refused at once. An existing folder that is not empty is
+    never touched, unless `overwrite` is set and a run wrote everything in it. If another process fills the folder in
+    the meantime, the run gets another name.
     """
     path = path.resolve()
-    with _full_disk_told(path), ExitStack() as stack:
+    with _disk_full_as_input_error(path), ExitStack() as stack:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             settle_beside(path)
@@ -53,12 +53,12 @@ def _unwritable(path: Path, error: OSError, kind: str) -> InputError:
 
 
 @contextmanager
-def _full_disk_told(path: Path) -> Iterator[None]:
-    """A full or read-only disk, as an `InputError`."""
+def _disk_full_as_input_error(path: Path) -> Iterator[None]:
+    """Turn the errors of a full or read-only disk into an `InputError`."""
     try:
         yield
     except OSError as error:
-        if error.errno not in (*FULL, errno.EROFS):
+        if error.errno not in (*DISK_FULL, errno.EROFS):
             raise
         raise InputError(
             f"Cannot write to {path}: {error.strerror}. Free some space, or name another place with --out."
@@ -74,13 +74,13 @@ def _check_replaceable(path: Path, *, overwrite: bool) -> None:
         raise InputError(f"{path} is not empty: name another folder with --out, or allow --overwrite.")
     if foreign := foreign_paths(path):
         raise InputError(
-            f"{path} holds what no run of unmet wrote, or what was changed since ({', '.join(foreign[:3])}), so it is "
-            "not replaced: delete it yourself, or name another folder with --out."
+            f"{path} contains files that unmet did not write, or that have changed since ({', '.join(foreign[:3])}), "
+            "so it is not replaced: delete it yourself, or name another folder with --out."
         )
 
 
 def _take_name(claim: Claim, *, overwrite: bool) -> None:
-    """Give a finished run its name, or another one if that was taken meanwhile."""
+    """Give a finished run its name, or another one if the name was taken in the meantime."""
     claim.new.chmod(0o755)
     try:
         _check_replaceable(claim.target, overwrite=overwrite)
@@ -102,11 +102,11 @@ def _take_name(claim: Claim, *, overwrite: bool) -> None:
 
 
 def _replace(claim: Claim) -> None:
-    """Replace an older run by two renames; `claims` repairs an interruption between them."""
+    """Replace an older run by two renames; `claims` settles an interruption between them."""
     claim.target.rename(claim.old)
     try:
-        if foreign_paths(claim.old, by_name=True):  # put there since it was looked at
-            raise InputError(f"{claim.target} holds what no run of unmet wrote.")
+        if foreign_paths(claim.old, by_name=True):  # added since the first check
+            raise InputError(f"{claim.target} contains files that unmet did not write.")
         claim.new.rename(claim.target)
     except BaseException:
         claim.old.rename(claim.target)
@@ -132,7 +132,7 @@ def _flush_entry(path: Path) -> None:
     try:
         os.fsync(handle)
     except OSError as error:  # not every file system can flush a folder
-        if error.errno in (*FULL, errno.EIO):
+        if error.errno in (*DISK_FULL, errno.EIO):
             raise
     finally:
         os.close(handle)
@@ -140,14 +140,14 @@ def _flush_entry(path: Path) -> None:
 
 @contextmanager
 def atomic_file(path: Path, *, overwrite: bool = True) -> Iterator[Path]:
-    """A path to write a file to; it gets its name only when it is complete.
+    """A temporary path to write a file to; it is renamed to `path` when the file is complete.
 
-    Without `overwrite` a file that has the name by then is left alone.
+    Without `overwrite`, a file that has the name by then is not touched.
     """
     if path.is_dir():
         raise InputError(f"{path} is a folder: name a file.")
     path = path.resolve()
-    with _full_disk_told(path), ExitStack() as stack:
+    with _disk_full_as_input_error(path), ExitStack() as stack:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             claim = stack.enter_context(claimed(path, FILE_PATIENCE_SECONDS))
@@ -168,10 +168,10 @@ def _link_as(draft: Path, path: Path) -> None:
     try:
         path.hardlink_to(draft)
     except FileExistsError:
-        raise InputError(f"{path} is there already: name another file with --out, or allow --overwrite.") from None
+        raise InputError(f"{path} already exists: name another file with --out, or allow --overwrite.") from None
     except OSError:  # a file system without links
         if path.exists():
-            raise InputError(f"{path} is there already: name another file, or allow --overwrite.") from None
+            raise InputError(f"{path} already exists: name another file, or allow --overwrite.") from None
         draft.rename(path)
 
 
@@ -183,7 +183,7 @@ def cache_folder() -> Path:
 
 
 def available_cores() -> int:
-    """How many cores this process may use."""
+    """Number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

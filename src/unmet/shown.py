@@ -1,7 +1,7 @@
 """The display of objects in notebooks.
 
-The room that draws comes after the rooms that define objects. So an object does not import the module that draws it: it
-is loaded by name when the object is displayed.
+`views`, which draws, comes after the packages that define the objects, so these cannot import it. The module is loaded
+by name when an object is displayed.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import Any
 __all__ = ["Shown"]
 
 DRAWS = "unmet.views.notebooks"
-"""The module that draws, with `plot_of` and `html_of`."""
+"""The module with `plot_of` and `html_of`."""
 
 
 class Shown:
-    """Something with `.plot()` and a rich display."""
+    """An object with `.plot()` and a rich display in notebooks."""
 
     __slots__ = ()
 
     def plot(self, *args: Any, **options: Any) -> Any:
-        """A Plotly figure of it; see `unmet.views.notebooks` for what each kind of object can show."""
+        """A Plotly figure of the object; see `unmet.views.notebooks` for the options of each class."""
         return import_module(DRAWS).plot_of(self, *args, **options)
 
     def _repr_html_(self) -> str:

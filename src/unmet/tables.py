@@ -20,7 +20,7 @@ from unmet.errors import InputError, shortened
 __all__ = ["UTC", "Checked", "Column", "RowRule", "Table", "as_frame", "check_every_row", "check_table", "parse_time"]
 
 UTC = pl.Datetime("ms", "UTC")
-_TIMES = dt.datetime(1900, 1, 1, tzinfo=dt.UTC), dt.datetime(2200, 1, 1, tzinfo=dt.UTC)  # outside it is a mistake
+_TIMES = dt.datetime(1900, 1, 1, tzinfo=dt.UTC), dt.datetime(2200, 1, 1, tzinfo=dt.UTC)  # outside: a typing error
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Column:
     unit: str
     meaning: str
     required: bool = True
-    default: float | None = None  # replaces an empty cell, and is counted
+    default: float | None = None  # replaces empty cells, which are counted
     aliases: tuple[str, ...] = ()
     least: float | None = None
     most: float | None = None
@@ -42,7 +42,7 @@ class Column:
 class RowRule:
     """A condition over several columns or rows that a valid row meets."""
 
-    column: str  # whose value is shown
+    column: str  # its value is quoted in the report of rejected rows
     holds: pl.Expr
     reason: str
 
@@ -76,11 +76,11 @@ class Checked:
     kept: pl.DataFrame
     rejected: pl.DataFrame  # line, column, value, reason
     filled: dict[str, int] = field(default_factory=dict)  # empty cells filled with a default, by column
-    notes: tuple[str, ...] = ()  # sentences on what had to be assumed
+    notes: tuple[str, ...] = ()  # assumptions that had to be made, a sentence each
 
     @property
     def rows_in(self) -> int:
-        """Rows that came in."""
+        """Number of rows before validation."""
         return self.kept.height + self.rejected.height
 
 
@@ -106,9 +106,16 @@ def check_table(
 ) -> Checked:
     """Validate a frame or a file as a table.
 
-    Columns are found by name or alias, whatever their case, and cast; rows with a value that cannot be cast, is missing
-    or is out of bounds are rejected; then `rules` apply in order, each to the rows that passed those before, sorted by
-    `sort` (for rules that compare neighbours). `mapped`, {name: column}, gives the headings of columns.
+    Columns are found by name or alias, whatever their case, and cast. Rows with a value that cannot be cast, is missing
+    or is out of bounds are rejected. Then `rules` apply in order, each to the rows that passed the previous ones,
+    sorted by `sort` (for rules that compare neighbouring rows).
+
+    Args:
+        source: a data frame, or the path of a file.
+        table: the declaration of its columns.
+        rules: further conditions on rows.
+        sort: columns to sort by.
+        mapped: headings of columns that have other names in the source, as {name: heading}.
     """
     if isinstance(source, str | Path):
         name = str(source)
@@ -177,14 +184,14 @@ def _why(column: str, reason: pl.Expr) -> pl.Expr:
 
 
 def _named(frame: pl.DataFrame, table: Table, name: str, mapped: Mapping[str, str]) -> pl.DataFrame:
-    """The frame's columns under the table's names, without unknown ones."""
+    """The frame with its columns renamed as the table declares them, without unknown ones."""
     found = {column.strip().lstrip("\ufeff").lower(): column for column in frame.columns}
     known = [column.name for column in table.columns]
     if wrong := [each for each in mapped if each not in known]:
         raise InputError(f"{table.name} have no {wrong[0]!r} to map a column to: they have {', '.join(known)}.")
     if absent := [column for column in mapped.values() if column.strip().lower() not in found]:
-        there = ", ".join(c for c in frame.columns if c != LINE)
-        raise InputError(f"{name} has no column {absent[0]!r} to map: its columns are {there}.")
+        present = ", ".join(c for c in frame.columns if c != LINE)
+        raise InputError(f"{name} has no column {absent[0]!r} to map: its columns are {present}.")
     names, missing = {LINE: LINE}, []
     for column in table.columns:
         spellings = (mapped[column.name],) if column.name in mapped else (column.name, *column.aliases)
@@ -194,10 +201,10 @@ def _named(frame: pl.DataFrame, table: Table, name: str, mapped: Mapping[str, st
         elif column.required and column.default is None:
             missing.append(column.name)
     if missing:
-        there = shortened(", ".join(c for c in frame.columns if c != LINE), 500) or "none"
+        present = shortened(", ".join(c for c in frame.columns if c != LINE), 500) or "none"
         needed = ", ".join(c.name for c in table.columns if c.required and c.default is None)
         raise InputError(
-            f"{name} has no column {', '.join(missing)}: {table.name} need {needed}. Its columns are {there}."
+            f"{name} has no column {', '.join(missing)}: {table.name} need {needed}. Its columns are {present}."
         )
     for spelled, dtype in frame.select(*names).schema.items():
         if dtype.is_nested() or dtype in (pl.Boolean, pl.Binary, pl.Duration, pl.Object):
@@ -213,7 +220,7 @@ def _empty(column: str, dtype: pl.DataType) -> pl.Expr:
 
 
 def _shown(column: str, dtype: pl.DataType) -> pl.Expr:
-    """A cell as text, to show it if it is rejected."""
+    """A cell as text, to quote it if the row is rejected."""
     value = pl.col(column)
     if isinstance(dtype, pl.Datetime):  # Polars cannot print the year 300000
         return pl.when(parse_time(value, dtype).is_between(*_TIMES)).then(value).cast(pl.String)
@@ -235,7 +242,7 @@ def _cast(column: Column, dtype: pl.DataType) -> pl.Expr:
 
 
 def parse_time(value: pl.Expr, dtype: pl.DataType) -> pl.Expr:
-    """Times in UTC of ISO 8601 text, seconds or milliseconds since 1970, or datetimes; UTC where no offset is given."""
+    """Times in UTC from ISO 8601 text, seconds or milliseconds since 1970, or datetimes; without an offset, UTC."""
     if isinstance(dtype, pl.Datetime):
         aware = value if dtype.time_zone else value.dt.replace_time_zone("UTC")
         return aware.dt.convert_time_zone("UTC").cast(UTC)

@@ -15,9 +15,9 @@ __all__ = ["checked_zone", "country_of_zone"]
 
 
 def checked_zone(name: str) -> str:
-    """The name of a time zone, checked."""
+    """The name of a time zone, if it exists; raises an `InputError` otherwise."""
     try:
-        ZoneInfo(name)  # Polars takes more, as * and nothing, and fails later
+        ZoneInfo(name)  # Polars accepts more, such as "*" and "", and fails later
         pl.Series([0]).cast(pl.Datetime("ms", "UTC")).dt.convert_time_zone(name)
     except (PolarsError, ValueError, KeyError, OSError):
         raise InputError(f"There is no time zone {name!r}: give a name such as Europe/Copenhagen.") from None
@@ -26,7 +26,7 @@ def checked_zone(name: str) -> str:
 
 @cache
 def country_of_zone(name: str) -> str | None:
-    """The country of a time zone, as DK of Europe/Copenhagen; None of UTC and of names that belong to no country."""
+    """The country of a time zone, such as DK for Europe/Copenhagen; None for UTC and zones of no single country."""
     table = files("tzdata") / "zoneinfo" / "zone.tab"
     if not table.is_file():
         return None

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 import psutil
 
-from unmet.study.cells import Ran, Run, plan_runs
+from unmet.study.cells import Run, RunResult, plan_runs
 from unmet.study.execute import Progress, execute
 from unmet.study.results import study_cells
 from unmet.study.scenes import Scene
@@ -66,12 +66,12 @@ def small_grid(models: tuple[str, ...] = MODELS, runs: int = 2, epochs: int = 4)
     return scenes, plan_runs(scenes, models, ["linear"], runs, 1, epochs)
 
 
-def made_up(run: Run, loss: float = 1.0, **measures: float) -> Ran:
+def made_up(run: Run, loss: float = 1.0, **measures: float) -> RunResult:
     """A result that nobody trained for."""
     names = ("icp", "mil", "mil_true", "bias_percent", "crps", "tilted_loss_kwh", "icp_most_censored")
     row = dict(run.labels) | {"model": run.model, "backbone": run.backbone, "seed": run.seed, "city": run.city}
     row |= {"scene": run.scene, "tilted_loss": loss, "tilted_loss_true": loss}
-    return Ran(row | dict.fromkeys(names, 0.5) | measures, None, 2.0)
+    return RunResult(row | dict.fromkeys(names, 0.5) | measures, None, 2.0)
 
 
 def perform_grid(folder: Path, **options) -> Progress:

@@ -138,7 +138,7 @@ def test_a_scene_for_one_run_is_in_no_other():
 
 
 def test_a_model_that_imputes_says_what_was_lost_in_the_test_part():
-    told = replace(SCENE, tells_all=True)
+    told = replace(SCENE, reports_all_hours=True)
     unaware, aware, more = (
         perform(run, scene).row
         for scene, model in ((SCENE, "quantile"), (SCENE, "exposure"), (told, "exposure"))
@@ -225,7 +225,7 @@ def test_a_store_leaves_alone_what_no_study_wrote(tmp_path):
     (tmp_path / "mine" / "thesis.md").write_text("years of work")
     (tmp_path / "file").touch()
     for overwrite in (False, True):
-        with pytest.raises(InputError, match="holds what no study wrote"):
+        with pytest.raises(InputError, match="contains files that no study wrote"):
             Store(tmp_path / "mine", overwrite=overwrite)
         with pytest.raises(InputError, match="is a file"):
             Store(tmp_path / "file", overwrite=overwrite)

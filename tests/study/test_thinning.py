@@ -66,7 +66,7 @@ def test_the_same_seed_removes_the_same_plugs(records):
 def test_the_truth_is_the_untouched_records(records):
     scenes, notes = thinning_scenes(*records, "UTC", (0.1, 0.2), "station")
     assert [scene.labels for scene in scenes] == [{"removed": 0.1}, {"removed": 0.2}]
-    assert all(scene.run == 0 and scene.tells_all for scene in scenes)
+    assert all(scene.run == 0 and scene.reports_all_hours for scene in scenes)
     assert "3 sites" in notes[0]
     for scene in scenes:
         panel = scene.panel

@@ -40,7 +40,7 @@ def demo(
         study = censoring_study(city, 10, seed)
         with progress("Drawing the figures"):
             write_censoring(study, folder)
-        cell = study.fullest
+        cell = study.worst_cell
         (scene,) = total_scenes(city, [cell.queue], [cell.penetration], seed=seed)
         model = Forecaster(seed=seed, time_zone=city.time_zone)
         with progress("Fitting tables, regression and trees"):

@@ -154,7 +154,7 @@ def study_thinning(
     report_set_aside(records.rejected, listed="by `unmet panel`")
     choices, shares = grid.choices(), tuple(removed or REMOVED)
     first, last = (when.replace(tzinfo=UTC) if when else None for when in (since, until))
-    planned = outline("thinning", "Plugs removed from real records", choices, {"removed": shares}, scene_a_run=True)
+    planned = outline("thinning", "Plugs removed from real records", choices, {"removed": shares}, scene_per_run=True)
     run_studies({out: Study(planned, lambda: thinning(records, choices, shares, regions, time_zone, first, last))}, how)
 
 
@@ -220,7 +220,7 @@ def _competition(
 
     shares, drawn = shares or MARKET_SHARES, sampling or Sampling.REGION
     axes = {"queue": (queue,), "penetration": (penetration,), "share": shares}
-    planned = outline("competition", "Forecasting from one operator's records", choices, axes, scene_a_run=True)
+    planned = outline("competition", "Forecasting from one operator's records", choices, axes, scene_per_run=True)
     return Study(planned, lambda: competition(city_of, choices, shares, queue, penetration, drawn))
 
 

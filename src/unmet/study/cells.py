@@ -1,4 +1,4 @@
-"""Cells: one model on one scene, run from several seeds. A run is named by the hash of all that determines it."""
+"""Runs: one model trained on one scene from one seed. A run is identified by the hash of everything it depends on."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from unmet.study.networks import study_forecaster
 from unmet.study.scenes import Scene
 
 __all__ = [
-    "AWARE", "MEASURES", "NO_BACKBONE", "ORACLE", "PAPER_MODELS", "SCEPTICS", "UNAWARE", "Ran", "Run", "check_models",
-    "lost_energy", "need_estimates", "perform", "plan_runs",
+    "AWARE", "MEASURES", "NO_BACKBONE", "ORACLE", "PAPER_MODELS", "SCEPTICS", "UNAWARE", "Run", "RunResult",
+    "check_models", "lost_energy", "need_estimates", "perform", "plan_runs",
 ]  # fmt: skip
 
 AWARE = "exposure"  # the model of this package
@@ -38,8 +38,8 @@ ORACLE = "oracle"
 UNAWARE = "quantile"  # the model whose distance to the oracle is the gap
 PAPER_MODELS = ("gaussian", "tobit", "quantile", "censored-quantile")
 SCEPTICS = ("seen-over-exposed", "poisson", "cqrnn", "identity-graph")  # simple baselines
-NO_BACKBONE = "none"  # of a baseline that is no network of its own choosing
-FORMAT = 2  # raise it when the same options would give other results
+NO_BACKBONE = "none"  # for baselines, which have no backbone to choose
+FORMAT = 2  # raise it when the same options give other results than before
 MEASURES = (
     "tilted_loss", "tilted_loss_true", "icp", "mil", "mil_true", "bias_percent", "crps", "tilted_loss_kwh",
     "icp_most_censored",
@@ -51,20 +51,20 @@ MEASURES = (
 class Run:
     """One training: a model with a backbone, on a scene, from a seed."""
 
-    scene: str  # its fingerprint
-    reads: str  # that of the further columns that the model reads
+    scene: str  # fingerprint of the scene
+    reads: str  # fingerprint of the further columns that the model reads
     labels: tuple[tuple[str, Any], ...]
     model: str
     backbone: str
     seed: int
     training: Training
-    keep_hours: bool = False  # whether the forecasts themselves are kept
-    city: int = 0  # number of the city of its scene
-    outside: str = ""  # the hash of the sources of its parts from outside this package
+    keep_hours: bool = False  # whether to keep the hourly forecasts, not only their scores
+    city: int = 0  # number of the scene's city
+    outside: str = ""  # hash of the source code of its parts from other packages
 
     @property
     def key(self) -> str:
-        """The hash of all that determines the run."""
+        """The hash of everything that the result depends on. Renaming a field changes it, and old results are lost."""
         values = asdict(self) | {"format": FORMAT, "unmet": __version__}
         if not self.outside:
             del values["outside"]
@@ -73,16 +73,16 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class RunResult:
     """The result of a run."""
 
     row: dict[str, Any]  # labels, model, backbone, seed, measures
-    hours: pl.DataFrame | None  # forecasts one hour ahead of the test part, where they are kept
+    hours: pl.DataFrame | None  # forecasts of the test part, one hour ahead, if they are kept
     seconds: float
 
 
 def need_estimates(models: Sequence[str]) -> bool:
-    """Whether any of these models reads what `LostDemand` says of the records."""
+    """Whether any of these models reads estimates of `LostDemand`."""
     baselines = [name for name in models if name in BASELINES.names()]
     networks = [name for name in models if name != ORACLE and name not in baselines]
     return any(BASELINES.named(name).reads_exposure for name in baselines) or any(
@@ -91,11 +91,11 @@ def need_estimates(models: Sequence[str]) -> bool:
 
 
 DIRECT_MODELS = ("quantile", "exposure", "oracle")
-"""Models that a backbone which is no network combines with."""
+"""Models that can be combined with a backbone that is not a network."""
 
 
 def check_models(models: Sequence[str], backbones: Sequence[str]) -> None:
-    """Refuse unknown names."""
+    """Refuse unknown names, and backbones that none of the models can use."""
     for model in models:
         if model != ORACLE and model not in BASELINES.names():
             try:
@@ -126,18 +126,18 @@ def plan_runs(
     training: Training = Training(),  # noqa: B008 (it is frozen)
     keep_hours: bool = False,
 ) -> list[Run]:
-    """All runs of a study: seeds first, so that every cell has a result early on.
+    """All runs of a study. The first seed of every cell comes first, so that every cell has a result early on.
 
     Runs alternate between the cities of the scenes. A baseline without randomness is run once per scene.
     """
     check_models(models, backbones)
     if epochs is not None:
         training = replace(training, epochs=epochs)
-    prints = [scene.fingerprint() for scene in scenes]
+    fingerprints = [scene.fingerprint() for scene in scenes]
     cities = 1 + max((scene.city for scene in scenes), default=0)
     planned = (
         Run(
-            mark,
+            fingerprint,
             _reads(scene, model),
             tuple(scene.labels.items()),
             model,
@@ -149,18 +149,18 @@ def plan_runs(
             _outside(model, backbone),
         )
         for number in range(runs)
-        for scene, mark in zip(scenes, prints, strict=True)
+        for scene, fingerprint in zip(scenes, fingerprints, strict=True)
         if (scene.run is None and scene.city == number % cities) or scene.run == number
         for given in backbones
         for model in models
         for backbone in (NO_BACKBONE if model in BASELINES.names() else given,)
-        if backbone not in DIRECT or model in DIRECT_MODELS  # others need a network
+        if backbone not in DIRECT or model in DIRECT_MODELS  # other models need a network
     )
-    return list(dict.fromkeys(planned))  # a name given twice is one
+    return list(dict.fromkeys(planned))  # without duplicates
 
 
 def _is_random(model: str) -> bool:
-    """Whether another seed gives another result."""
+    """Whether the result depends on the seed."""
     return model not in BASELINES.names() or BASELINES.named(model).random
 
 
@@ -173,7 +173,7 @@ def _reads(scene: Scene, model: str) -> str:
 
 
 def _outside(model: str, backbone: str) -> str:
-    """A hash of the sources of parts from outside this package, of which its version says nothing."""
+    """A hash of the source code of parts from other packages, which the version of unmet does not cover."""
     parts: list[type]
     if model in BASELINES.names():
         parts = [BASELINES.named(model)]
@@ -188,7 +188,7 @@ def _outside(model: str, backbone: str) -> str:
 def _source(part: type) -> str:
     try:
         return inspect.getsource(part)
-    except (OSError, TypeError):  # typed into a shell
+    except (OSError, TypeError):  # defined in an interactive session
         return part.__qualname__
 
 
@@ -196,10 +196,10 @@ INSIDE = ("unmet", "torch", "abc", "builtins")
 
 
 def forecaster_of(run: Run, time_zone: str) -> Forecaster:
-    """The network of a run. The oracle is the quantile model, reading what that reads, that learns from true demand."""
+    """The model of a run. The oracle is the quantile model with the same inputs, trained on true demand."""
     oracle = run.model == ORACLE
     likelihood, target = (UNAWARE, "y_true") if oracle else (run.model, "y")
-    if run.backbone in DIRECT:  # nothing is trained by epochs, and one hour ahead is one of its horizons
+    if run.backbone in DIRECT:  # it has no training options, and is asked for one hour ahead
         direct: Forecaster = Forecaster(
             run.backbone, likelihood, levels=LEVELS, seed=run.seed, horizon=1, target=target, time_zone=time_zone
         )
@@ -208,10 +208,10 @@ def forecaster_of(run: Run, time_zone: str) -> Forecaster:
 
 
 def lost_energy(panel: pl.DataFrame, since: dt.datetime | None = None, interval: float = 0.9) -> dict[str, float]:
-    """Energy lost in the hours from `since` on [kWh]: `kwh, low, high` by the draws of a panel, and `true`.
+    """Energy lost in the hours from `since` on [kWh]: `kwh, low, high` from the draws of a panel, and `true`.
 
-    Draw i of every region-hour belongs to the same draw of all that hours share, so that sums are taken draw by draw.
-    Quantiles are at p (n + 1) of n draws in order, so that an interval of few draws is not too short on average.
+    Draw i of all region-hours belongs to one joint posterior draw, so sums are taken draw by draw. Quantiles are
+    those of Weibull, at rank p (n + 1) of n draws, because an interval from few draws would otherwise be too short.
     """
     hours = panel if since is None else panel.filter(pl.col("ds") >= since)
     draws = read_draws(hours).sum(axis=0, dtype=np.float64)
@@ -221,10 +221,10 @@ def lost_energy(panel: pl.DataFrame, since: dt.datetime | None = None, interval:
 
 
 def _lost(model: Forecaster, scene: Scene) -> dict[str, float]:
-    """Energy lost in the test part, of a model that learns from draws of it; that of all hours as `lost_all`."""
+    """Energy lost in the test part, as `lost`, and in all hours, as `lost_all`, for models that learn from draws."""
     if not LIKELIHOODS.named(model.likelihood).imputes:
         return {}
-    parts = {"lost": model.split_.fit_end} | ({"lost_all": None} if scene.tells_all else {})
+    parts = {"lost": model.split_.fit_end} | ({"lost_all": None} if scene.reports_all_hours else {})
     return {
         f"{name}_{key}": value
         for name, since in parts.items()
@@ -240,16 +240,16 @@ def _largest(scene: Scene, column: str) -> dict[str, float]:
     return {str(name): float(most) if most and most > 0 else 1.0 for name, most in largest}
 
 
-def perform(run: Run, scene: Scene) -> Ran:
+def perform(run: Run, scene: Scene) -> RunResult:
     """Train the model of a run, and score it on the true demand of the test part."""
-    begun = time.perf_counter()
+    started = time.perf_counter()
     extra: dict[str, Any] = {}
     if run.model in BASELINES.names():
         ahead = BASELINES.named(run.model)().forecast(scene, LEVELS, run.seed, run.training)
     else:
         model = forecaster_of(run, scene.time_zone)
         model.fit(scene.panel, scene.positions)
-        if not model.finished_:  # by Ctrl-C: what half a training came to is no result
+        if not model.finished_:  # interrupted by Ctrl-C: a half-trained model is no result
             raise KeyboardInterrupt
         ahead = model.predict(scene.panel, model.split_.fit_end)
         extra = {"epochs": len(getattr(model, "losses_", [[]])[0]), **_lost(model, scene)}
@@ -269,4 +269,4 @@ def perform(run: Run, scene: Scene) -> Ran:
         "icp_most_censored": worst["icp"],
         **extra,
     }
-    return Ran(row, ahead if run.keep_hours else None, time.perf_counter() - begun)
+    return RunResult(row, ahead if run.keep_hours else None, time.perf_counter() - started)

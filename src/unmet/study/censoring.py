@@ -19,12 +19,12 @@ from unmet.study.paper import CENSORED_HOURS_BY_REGION_PERCENT, CENSORED_HOURS_P
 
 __all__ = ["Cell", "CensoringStudy", "paper_percent", "run_censoring"]
 
-WORKERS = 2  # cells at a time; each is one thread without the interpreter lock
+WORKERS = 2  # cells at a time; each runs in a thread that releases the interpreter lock
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What one queue at one penetration loses."""
+    """The result for one queue at one penetration."""
 
     queue: str
     penetration: float
@@ -57,7 +57,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class CensoringStudy:
-    """All cells of the study, and the city that they were played in."""
+    """All cells of the study, and the city that was simulated."""
 
     city: City
     regions: Regions
@@ -70,8 +70,8 @@ class CensoringStudy:
         return next(c for c in self.cells if (c.queue, c.penetration) == (queue, penetration))
 
     @property
-    def fullest(self) -> Cell:
-        """The cell that loses most: the one to look at closely."""
+    def worst_cell(self) -> Cell:
+        """The cell that loses the largest share of its energy, which figures show in detail."""
         return max(self.cells, key=lambda cell: cell.lost_share_of_energy)
 
     @property
@@ -85,18 +85,18 @@ class CensoringStudy:
         return tuple(dict.fromkeys(cell.penetration for cell in self.cells))
 
     def paper_percent(self, queue: str, penetration: float) -> float | None:
-        """The paper's censored hours city-wide, percent; none for a city that is not the built-in one."""
+        """The paper's censored hours city-wide [%]; None unless the city is the built-in one."""
         return paper_percent(queue, penetration) if self.city.is_built_in else None
 
     def paper_regions(self, cell: Cell) -> tuple[float, ...]:
-        """The paper's censored hours by cluster for a cell, percent; none for a city that is not the built-in one."""
+        """The paper's censored hours by cluster for a cell [%]; empty unless the city is the built-in one."""
         known = cell.queue in CENSORED_HOURS_BY_REGION_PERCENT and cell.penetration in PENETRATIONS
         if not (known and self.city.is_built_in):
             return ()
         return CENSORED_HOURS_BY_REGION_PERCENT[cell.queue][PENETRATIONS.index(cell.penetration)]
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row a cell, with the paper's number where there is one."""
+        """One row per cell, with the paper's number if it has one."""
         return [
             cell.summary() | {"paper_censored_hours_percent": self.paper_percent(cell.queue, cell.penetration)}
             for cell in self.cells
@@ -108,7 +108,7 @@ class CensoringStudy:
 
 
 def paper_percent(queue: str, penetration: float) -> float | None:
-    """The paper's censored hours city-wide, percent, where it has that cell."""
+    """The paper's censored hours city-wide [%], if it has that cell."""
     if queue not in CENSORED_HOURS_PERCENT or penetration not in PENETRATIONS:
         return None
     return CENSORED_HOURS_PERCENT[queue][PENETRATIONS.index(penetration)]
@@ -122,26 +122,32 @@ def run_censoring(
     scenario: Scenario | None = None,
     on_cell: Callable[[int], None] | None = None,
 ) -> CensoringStudy:
-    """Play every queue at every penetration in the same city, with the same drivers and the same luck.
+    """Simulate every queue at every penetration in the same city, with the same drivers and random numbers.
 
-    `scenario` gives everything else, the seed included. `on_cell` hears how many cells are done.
+    Args:
+        city: the trips and stations.
+        queues: names of queues.
+        penetrations: electric shares of the cars.
+        regions: number of regions.
+        scenario: everything else, including the seed.
+        on_cell: called with the number of cells done.
     """
-    begun = time.perf_counter()
+    started = time.perf_counter()
     base = scenario or Scenario()
     itinerary = prepare(city)
     grouped = kmeans_regions(city.stations, regions)
     scenarios = [base.model_copy(update={"queue": q, "penetration": p}) for q in queues for p in penetrations]
     cells = []
     with ThreadPoolExecutor(WORKERS) as pool:
-        for cell in pool.map(lambda one: _play(itinerary, grouped, one), scenarios):
+        for cell in pool.map(lambda one: _simulate_cell(itinerary, grouped, one), scenarios):
             cells.append(cell)
             if on_cell:
                 on_cell(len(cells))
-    return CensoringStudy(city, grouped, tuple(cells), base.seed, time.perf_counter() - begun)
+    return CensoringStudy(city, grouped, tuple(cells), base.seed, time.perf_counter() - started)
 
 
-def _play(itinerary: Itinerary, regions: Regions, scenario: Scenario) -> Cell:
-    begun = time.perf_counter()
+def _simulate_cell(itinerary: Itinerary, regions: Regions, scenario: Scenario) -> Cell:
+    started = time.perf_counter()
     outcome = simulate(itinerary, scenario)
     panel = simulated_panel(outcome.arrivals, regions, itinerary.city.period)
     by_region = panel.group_by("unique_id", maintain_order=True).agg(pl.col("censored").mean() * 100)
@@ -159,5 +165,5 @@ def _play(itinerary: Itinerary, regions: Regions, scenario: Scenario) -> Cell:
         outcome.trips,
         outcome.vehicles.height,
         panel,
-        time.perf_counter() - begun,
+        time.perf_counter() - started,
     )

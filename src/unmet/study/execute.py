@@ -16,25 +16,25 @@ from unmet.clusters import connected
 from unmet.errors import InputError
 from unmet.processes import end_with
 from unmet.runs import available_cores
-from unmet.study.cells import Ran, Run, perform
+from unmet.study.cells import Run, RunResult, perform
 from unmet.study.parcels import pack, unpack_scene
 from unmet.study.scenes import Scene
 from unmet.study.store import Store
 
 __all__ = ["Progress", "connected", "execute"]
 
-ATTEMPTS = 3  # to run something whose worker got lost
+ATTEMPTS = 3  # at a run whose worker is lost
 
 
 @dataclass(slots=True)
 class Progress:
-    """How far a study is."""
+    """Progress of a study, in runs."""
 
     total: int
-    kept: int  # done before
-    done: int = 0  # done now
+    kept: int  # finished by earlier calls
+    done: int = 0  # finished by this call
     failed: dict[Run, str] = field(default_factory=dict)
-    seconds: float = 0.0  # of work done now
+    seconds: float = 0.0  # time spent on the runs of this call
     best: tuple[str, float] | None = None  # the model with the lowest tilted loss so far
 
     @property
@@ -43,14 +43,14 @@ class Progress:
         return self.total - self.kept - self.done - len(self.failed)
 
 
-Outcomes = Generator[tuple[Run, Ran | str], None, None]
+Outcomes = Generator[tuple[Run, RunResult | str], None, None]
 
 
 class _Pool(Protocol):
     """Where runs are performed."""
 
     def outcomes(self, runs: Sequence[Run]) -> Outcomes:
-        """Perform runs, and yield each with its result, or with the reason why it failed."""
+        """Perform runs, and yield each with its result or the reason why it failed."""
 
 
 def execute(
@@ -64,16 +64,16 @@ def execute(
 ) -> Progress:
     """Perform the runs whose results are not in the store yet, and keep each as soon as it is done.
 
-    A run that fails is listed and not tried again in this call. Stopping at any moment loses only the runs under way.
+    A run that fails is listed and not repeated in this call. Stopping at any moment loses only the runs in progress.
     """
     missing = [run for run in runs if not store.has(run)]
     progress = Progress(len(runs), len(runs) - len(missing))
-    by_print = {scene.fingerprint(): scene for scene in scenes}
-    tell = on_progress or (lambda _: None)
-    tell(progress)
+    report = on_progress or (lambda _: None)
+    report(progress)
     if not missing:
         return progress
-    pool: _Pool = _Cluster(scheduler, by_print) if scheduler else _Cores(workers or available_cores(), by_print)
+    scene_of = {scene.fingerprint(): scene for scene in scenes}
+    pool: _Pool = _Cluster(scheduler, scene_of) if scheduler else _Cores(workers or available_cores(), scene_of)
     losses: dict[str, list[float]] = {}
     with closing(pool.outcomes(missing)) as outcomes:
         for run, outcome in outcomes:
@@ -86,7 +86,7 @@ def execute(
                 losses.setdefault(run.model, []).append(outcome.row["tilted_loss"])
                 best = min(losses, key=lambda model: sum(losses[model]) / len(losses[model]))
                 progress.best = best, sum(losses[best]) / len(losses[best])
-            tell(progress)
+            report(progress)
     return progress
 
 
@@ -112,30 +112,30 @@ class _Cores:
         from loky import ProcessPoolExecutor
         from loky.process_executor import BrokenProcessPool
 
-        left = dict.fromkeys(runs, 0)  # and how often each was tried
-        while left:
-            # Runs whose worker got lost are tried again one at a time, so that the one to blame takes no other with it.
-            again = [run for run, tries in left.items() if tries]
-            waiting, together = iter(again or list(left)), 1 if again else self.workers
-            pool = ProcessPoolExecutor(together, initializer=end_with, initargs=(os.getpid(),))
-            under_way: dict[Future[Ran | str], Run] = {}
+        attempts = dict.fromkeys(runs, 0)  # by unfinished run
+        while attempts:
+            # Runs whose worker was lost are repeated one at a time, so that a run that crashes takes no other with it.
+            repeated = [run for run, number in attempts.items() if number]
+            waiting, workers = iter(repeated or list(attempts)), 1 if repeated else self.workers
+            pool = ProcessPoolExecutor(workers, initializer=end_with, initargs=(os.getpid(),))
+            running: dict[Future[RunResult | str], Run] = {}
             try:
                 while True:
-                    while len(under_way) < together and (run := next(waiting, None)) is not None:
-                        left[run] += 1
-                        under_way[pool.submit(_attempt, run, paths[run.scene])] = run
-                    if not under_way:
+                    while len(running) < workers and (run := next(waiting, None)) is not None:
+                        attempts[run] += 1
+                        running[pool.submit(_attempt, run, paths[run.scene])] = run
+                    if not running:
                         break
-                    done, _ = wait(under_way, return_when=FIRST_COMPLETED)
+                    done, _ = wait(running, return_when=FIRST_COMPLETED)
                     for future in done:
-                        run = under_way[future]
+                        run = running[future]
                         outcome = future.result()
-                        del under_way[future], left[run]
+                        del running[future], attempts[run]
                         yield run, outcome
             except BrokenProcessPool:
-                for run in under_way.values():
-                    if left.get(run, 0) >= ATTEMPTS:
-                        del left[run]
+                for run in running.values():
+                    if attempts.get(run, 0) >= ATTEMPTS:
+                        del attempts[run]
                         yield run, f"its worker was lost {ATTEMPTS} times"
             finally:
                 pool.shutdown(wait=False, kill_workers=True)
@@ -154,7 +154,7 @@ class _Cluster:
 
         used = {run.scene for run in runs}
         with self.client:
-            # A parcel that is lost with its worker is computed again, which scattered data would not be.
+            # Submitted rather than scattered: if a worker is lost, Dask computes its parcels again.
             sent = {key: self.client.submit(bytes, pack(self.scenes[key], runs), pure=False) for key in used}
             futures = {
                 self.client.submit(_attempt, run, sent[run.scene], key=f"unmet-{run.key}", retries=ATTEMPTS): run
@@ -172,10 +172,10 @@ class _Cluster:
                 yield futures[future], outcome
 
 
-def _attempt(run: Run, given: Scene | bytes | Path) -> Ran | str:
-    """A run's result on a scene or a parcel, or the reason why it failed: one failure must not end a study."""
+def _attempt(run: Run, source: Scene | bytes | Path) -> RunResult | str:
+    """The result of a run on a scene or parcel, or the reason why it failed: one failure must not end a study."""
     try:
-        packed = given.read_bytes() if isinstance(given, Path) else given
+        packed = source.read_bytes() if isinstance(source, Path) else source
         scene = unpack_scene(packed) if isinstance(packed, bytes) else packed
         with _ONE_AT_A_TIME:
             return perform(run, scene)
@@ -183,5 +183,5 @@ def _attempt(run: Run, given: Scene | bytes | Path) -> Ran | str:
         return f"{type(error).__name__}: {error}"
 
 
-# Torch has one generator and one number of threads a process: threads of a Dask worker must take turns.
+# Torch has one random generator and one number of threads per process, so the threads of a Dask worker take turns.
 _ONE_AT_A_TIME = threading.Lock()

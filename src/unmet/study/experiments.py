@@ -1,4 +1,4 @@
-"""Experiments: the paper's, each a grid of scenes, models and seeds."""
+"""The experiments of the paper, and thinned records: each is a grid of scenes, models and seeds."""
 
 from __future__ import annotations
 
@@ -20,43 +20,43 @@ from unmet.study.thinning import REMOVED, sessions_between, thinning_scenes
 __all__ = ["PRESETS", "Choices", "Experiment", "application", "competition", "thinning", "total"]
 
 COMPETITION_SCENE = ("gas-station", 0.05)
-"""Queue and penetration of the experiment on competing services; the paper does not name them."""
+"""Queue and penetration of the experiment on competing services, which the paper does not state."""
 
 FINE = 1e-4
-"""Least improvement of an epoch on real records: an hour of a few stations is small beside the largest one."""
+"""Least improvement per epoch on real records: typical hours of a few stations are small beside the largest one."""
 
 PRESETS = {"quick": 3, "paper": 10}
-"""Runs a cell."""
+"""Runs per cell."""
 
 CityOf = Callable[[int], City]
-"""The city of a seed: of the built-in one other cars, trips and days; of one's own trips the same each time."""
+"""Gives the city of a seed: the built-in one with other cars, trips and days, or always the same own trips."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What an experiment is made with."""
+    """The settings that experiments share."""
 
     models: tuple[str, ...] = (*PAPER_MODELS, AWARE, ORACLE, *SCEPTICS)
     backbones: tuple[str, ...] = ("tgcn",)
     runs: int = 3
-    cities: int = 3  # that runs take turns among; what varies between them is what ± and p are of
+    cities: int = 3  # runs take turns among them; standard deviations and p-values are over cities
     seed: int = 1
     epochs: int | None = None
     regions: int = 10
-    scenario: Scenario = Scenario()  # noqa: RUF009 (it is frozen); what else holds, beside queue, penetration and seed
+    scenario: Scenario = Scenario()  # noqa: RUF009 (it is frozen); except its queue, penetration and seed
 
     def __post_init__(self) -> None:
         check_models(self.models, self.backbones)
         check_size(self.runs, len(self.models) * len(self.backbones))
 
     def city_numbers(self) -> range:
-        """The numbers of the cities that runs take turns among: no more than there are runs."""
+        """The numbers of the cities that runs take turns among; there are no more cities than runs."""
         return range(min(self.cities, self.runs))
 
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """A grid of cells, and what it shows."""
+    """A grid of cells, and its description."""
 
     name: str
     title: str
@@ -64,7 +64,7 @@ class Experiment:
     about: str
     scenes: tuple[Scene, ...]
     runs: tuple[Run, ...]
-    built_in: bool  # whether the city is the one that the paper's numbers can stand beside
+    built_in: bool  # whether the city is the built-in one, which the paper's numbers can be compared with
 
 
 MOST_TRAININGS = 100_000
@@ -83,7 +83,7 @@ def check_size(*factors: int) -> None:
 def _city_scenes(
     city_of: CityOf, choices: Choices, queues: Sequence[str], penetrations: Sequence[float]
 ) -> tuple[list[Scene], bool]:
-    """Scenes of every city of a study, and whether they are of the built-in one."""
+    """Scenes of every city of a study, and whether all are of the built-in city."""
     check_size(choices.runs, len(choices.models) * len(choices.backbones), len(queues), len(penetrations))
     scenes: list[Scene] = []
     built_in = True
@@ -117,14 +117,14 @@ def total(
         "exposure-aware model learns from draws of lost demand, estimated from the records of the training part "
         "alone. All are scored on the true demand of the last tenth of the hours, one hour ahead. The oracle is the "
         "quantile model trained on the true demand. Like that model it reads past observed demand; the "
-        "exposure-aware model reads past observed demand plus the expected loss." + _cities_said(choices),
+        "exposure-aware model reads past observed demand plus the expected loss." + _cities_note(choices),
         scenes,
         choices,
         built_in=built_in and choices.scenario == Scenario(),
     )
 
 
-def _cities_said(choices: Choices) -> str:
+def _cities_note(choices: Choices) -> str:
     number = len(choices.city_numbers())
     return f" Runs take turns among {number} cities, which differ in their cars, trips and days." if number > 1 else ""
 
@@ -139,8 +139,8 @@ def competition(
 ) -> Experiment:
     """One operator among competitors: the paper's Table 4.
 
-    The paper does not say under which queue. With gas stations hardly anything is lost but to competitors, and at a
-    share of 95 % its losses are those of its gas stations at 5 %.
+    The paper does not state the queue. At a share of 95 % its losses are those of its gas stations at a penetration of
+    5 %, where hardly any demand is lost except to competitors.
     """
     check_size(choices.runs, len(choices.models) * len(choices.backbones), len(shares))
     scenes: list[Scene] = []
@@ -170,7 +170,7 @@ def competition(
         "is lost to it. Each run is another operator, with other stations. Regions are those of the whole city, and "
         "the operator has at least one station in each. Losses and lengths of intervals are in units of each region's "
         "largest true demand first, as the paper's seem to be, and then of the largest demand that the operator saw, "
-        "in which they are larger where its share is smaller." + _cities_said(choices),
+        "in which they are larger where its share is smaller." + _cities_note(choices),
         scenes,
         choices,
         built_in=built_in and sampling is Sampling.REGION and choices.scenario == Scenario(),
@@ -178,12 +178,12 @@ def competition(
 
 
 def application(city_of: CityOf, choices: Choices, queue: str = "first-come", penetration: float = 0.05) -> Experiment:
-    """What models say of the most censored region of one city: the paper's figure on expansion planning."""
+    """Forecasts for the most censored region of one city: the paper's figure on expansion planning."""
     choices = replace(choices, cities=1)
     scenes, built_in = _city_scenes(city_of, choices, [queue], [penetration])
     return _experiment(
         "application",
-        "What the models say of the most censored region",
+        "Forecasts for the most censored region",
         "penetration",
         f"True, observed and predicted demand, {queue} at {100 * penetration:g} %. Predictions are one hour ahead, "
         "means over the runs.",
@@ -203,7 +203,7 @@ def thinning(
     since: datetime | None = None,
     until: datetime | None = None,
 ) -> Experiment:
-    """Real records with plugs removed on paper: how well each model finds again what that turned away.
+    """Real records with plugs removed on paper: how well each model recovers the demand turned away.
 
     Sessions from `since` until `until` (UTC) are used, by default all.
     """
@@ -212,11 +212,11 @@ def thinning(
     scenes, notes = thinning_scenes(used, records.stations, zone, removed, grouping, choices.seed, choices.runs)
     return _experiment(
         "thinning",
-        "Finding again what was taken away from real records",
+        "Recovering demand that was removed from real records",
         "removed",
-        "Plugs of real stations that were hardly ever full are removed on paper, in each run others, and with them the "
-        "sessions that would have found none. The untouched records are the truth; the flag of censored hours is the "
-        "one that an operator would have. What models learn of it is estimated from what is left in the training "
+        "Plugs of real stations that were hardly ever full are removed on paper, others in each run, and with them the "
+        "sessions that would have found none free. The original records are the truth; the flag of censored hours is "
+        "the one that an operator would have. Lost demand is estimated from the remaining sessions of the training "
         "part alone. " + " ".join(notes),
         scenes,
         choices,

@@ -12,8 +12,8 @@ __all__ = ["study_forecaster"]
 def study_forecaster(
     backbone: str, likelihood: str, seed: int, training: Training, time_zone: str, target: str = "y"
 ) -> Forecaster:
-    """A forecaster as the paper has it: one network, one hour ahead, quantiles as they come."""
-    made: Forecaster = Forecaster(
+    """A forecaster as in the paper: one network, one hour ahead, without calibration of its quantiles."""
+    forecaster: Forecaster = Forecaster(
         backbone,
         likelihood,
         levels=LEVELS,
@@ -27,4 +27,4 @@ def study_forecaster(
         time_zone=time_zone,
         workers=1,
     )
-    return made
+    return forecaster

@@ -1,4 +1,4 @@
-"""Outlines: what a study would run, computed without simulating a scene."""
+"""Outlines: the runs that a study would make, without simulating anything."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from unmet.study.store import Store
 
 __all__ = ["PlannedCell", "StudyOutline", "outline"]
 
-NETWORK_SECONDS, BASELINE_SECONDS = 7.5, 0.2  # of a core, measured by a study of the built-in city
-SCENE_SECONDS, ESTIMATED_SECONDS = 0.6, 9.5  # to play a scene, and to estimate its lost demand too
-CITY_SECONDS = 5.0  # to read or make trips, and to find the nearest stations of each
+NETWORK_SECONDS, BASELINE_SECONDS = 7.5, 0.2  # core time per run, measured in a study of the built-in city
+SCENE_SECONDS, ESTIMATED_SECONDS = 0.6, 9.5  # to simulate a scene, and to estimate its lost demand as well
+CITY_SECONDS = 5.0  # to read or generate trips, and to find the nearest stations of each
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class StudyOutline:
     cities: int
 
     def kept(self, store: Store) -> dict[PlannedCell, int]:
-        """How many runs of each cell have a result in a folder, by the names of models and scenes."""
+        """How many runs of each cell have a result in a store, by the names of models and scenes."""
         found = store.counts([name for name, _ in self.cells[0].labels])
         return {
             cell: min(found.get((*(value for _, value in cell.labels), cell.model, cell.backbone), 0), cell.runs)
@@ -51,7 +51,7 @@ class StudyOutline:
         }
 
     def seconds(self, store: Store, workers: int) -> tuple[float, float]:
-        """Estimated seconds for the remaining runs, and for one training of a network, from earlier runs if any."""
+        """Estimated time [s] of the remaining runs and of one training of a network; uses earlier runs if any."""
         kept = self.kept(store)
         timed = store.typical_seconds()
         network = timed if timed is not None else NETWORK_SECONDS
@@ -59,8 +59,8 @@ class StudyOutline:
         work = sum(number * (BASELINE_SECONDS if _is_quick(cell.model) else network) for cell, number in left.items())
         if not any(left.values()):
             return 0.0, network
-        playing = self.scenes * (ESTIMATED_SECONDS if self.estimated else SCENE_SECONDS) + self.cities * CITY_SECONDS
-        return playing + work / workers, network
+        scenes = self.scenes * (ESTIMATED_SECONDS if self.estimated else SCENE_SECONDS) + self.cities * CITY_SECONDS
+        return scenes + work / workers, network
 
 
 def _is_quick(model: str) -> bool:
@@ -68,14 +68,14 @@ def _is_quick(model: str) -> bool:
 
 
 def outline(
-    name: str, title: str, choices: Choices, axes: Mapping[str, Sequence[Any]], *, scene_a_run: bool = False
+    name: str, title: str, choices: Choices, axes: Mapping[str, Sequence[Any]], *, scene_per_run: bool = False
 ) -> StudyOutline:
-    """The grid over `axes`, the values of each label. With `scene_a_run` every run has scenes of its own."""
+    """The grid over `axes`, the values of each label. With `scene_per_run` every run has scenes of its own."""
     _check(axes)
     kinds = list(itertools.product(*axes.values()))
     check_size(choices.runs, len(choices.models) * len(choices.backbones), len(kinds))
     cities = len(choices.city_numbers())
-    scenes_of_a_kind = choices.runs if scene_a_run else cities
+    scenes_of_a_kind = choices.runs if scene_per_run else cities
     cells = [
         PlannedCell(
             tuple(zip(axes, values, strict=True)),
@@ -94,7 +94,7 @@ def outline(
 def _check(axes: Mapping[str, Sequence[Any]]) -> None:
     for queue in axes.get("queue", ()):
         queue_named(queue)
-    for label, called in (("penetration", "penetration"), ("share", "market share"), ("removed", "share to turn away")):
+    for label, name in (("penetration", "penetration"), ("share", "market share"), ("removed", "share to turn away")):
         for value in axes.get(label, ()):
             if not 0 < value <= 1:
-                raise InputError(f"A {called} of {value:g} makes no sense: give one over 0 and up to 1 (0.05 is 5 %).")
+                raise InputError(f"A {name} of {value:g} makes no sense: give one over 0 and up to 1 (0.05 is 5 %).")

@@ -1,4 +1,4 @@
-"""The numbers that the paper publishes, to stand beside ours.
+"""The paper's published numbers, for comparison with ours.
 
 Hüttel, Rodrigues and Pereira, "Mind The Gap: Modelling Difference Between Censored and Uncensored Electric Vehicle
 Charging Demand".
@@ -24,7 +24,7 @@ CENSORED_HOURS_PERCENT: dict[str, tuple[float, ...]] = {
     "three-hour": (4.1, 17.6, 33.2, 46.8, 56.9),
     "first-come": (8.3, 30.1, 53.2, 66.2, 70.5),
 }
-"""Hours in which demand was lost anywhere in the city, percent, by penetration (the paper's Table 1)."""
+"""Hours in which demand was lost anywhere in the city [%], by penetration (the paper's Table 1)."""
 
 CENSORED_HOURS_BY_REGION_PERCENT: dict[str, tuple[tuple[float, ...], ...]] = {
     "gas-station": (
@@ -49,7 +49,7 @@ CENSORED_HOURS_BY_REGION_PERCENT: dict[str, tuple[tuple[float, ...], ...]] = {
         (61.03, 20.29, 3.12, 16.31, 11.28, 24.33, 6.57, 20.16, 31.17, 16.67),
     ),
 }
-"""The same by the paper's clusters 0 to 9 (a column each), one row a penetration (its appendix)."""
+"""The same for the paper's clusters 0 to 9 (columns), with one row per penetration (its appendix)."""
 
 Pairs = tuple[tuple[float, float], ...]
 

@@ -1,4 +1,4 @@
-"""Parcels: a scene and the parts that only this process knows, as bytes for a worker in another process."""
+"""Parcels: a scene, and the models that only this process has registered, as bytes for a worker process."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ __all__ = ["pack", "unpack_scene"]
 
 
 def pack(scene: Scene, runs: Sequence[Run]) -> bytes:
-    """A scene, and the backbones, likelihoods and baselines of runs that were registered by a call.
+    """A scene as bytes, with those backbones, likelihoods and baselines of its runs that a script registered.
 
-    Such a class goes along with all that its module defines and it uses; other modules it must find where it arrives.
+    Such a class is sent with everything that it uses from its own module; the worker must be able to import the rest.
     """
     known = BASELINES.names()
     networks = [run for run in runs if run.model not in known]
@@ -41,13 +41,13 @@ def pack(scene: Scene, runs: Sequence[Run]) -> bytes:
         except Exception as error:
             names = ", ".join(name for kind in found for name in kind)
             raise InputError(
-                f"{names} cannot be sent to other processes ({error}): run with "
-                "--workers 1, or install the package that it is in with an entry point."
+                f"{names} cannot be sent to other processes ({error}): run with --workers 1, or install it as a "
+                "package with an entry point."
             ) from None
 
 
 def unpack_scene(parcel: bytes) -> Scene:
-    """The scene of a parcel; its parts are registered here."""
+    """The scene of a parcel; the models sent with it are registered in this process."""
     scene, backbones, likelihoods, baselines = cloudpickle.loads(parcel)
     for backbone in backbones:
         BACKBONES.register(backbone)
@@ -59,7 +59,7 @@ def unpack_scene(parcel: bytes) -> Scene:
 
 
 def _only_here(registry: Registry[Any], names: Iterable[str]) -> dict[str, type]:
-    """Those parts that no other process finds by itself: from outside this package, and of no installed one."""
+    """The parts that another process could not find: neither part of unmet nor of an installed package."""
     found = {name: registry.named(name) for name in dict.fromkeys(names)}
     return {
         name: part
@@ -70,7 +70,7 @@ def _only_here(registry: Registry[Any], names: Iterable[str]) -> dict[str, type]
 
 @contextmanager
 def _by_value(modules: set[ModuleType]) -> Iterator[None]:
-    """Classes of these modules are sent whole, not by the name of their module."""
+    """Let cloudpickle send the classes of these modules with their code instead of an import path."""
     added = [module for module in modules if module.__name__ not in cloudpickle.list_registry_pickle_by_value()]
     for module in added:
         cloudpickle.register_pickle_by_value(module)

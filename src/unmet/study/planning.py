@@ -1,17 +1,17 @@
-"""Plans in a city where the truth is known: made from records alone, and simulated again with the same trips.
+"""Plans for a simulated city, where the truth is known: made from its records, and tested in a second simulation.
 
-Five plans for every number of plugs, each made from what its planner would know:
+There are five plans for every number of plugs, which differ in what the planner knows:
 
-- `observed`: recorded demand. Plugs go where recorded energy per plug is highest, one by one.
-- `time-full`: current practice. Plugs go where a site was full for most hours per further plug, one by one.
-- `censored-quantile`: the paper's model of demand by region and hour. What it predicts beyond the record in censored
-  hours is lost demand, divided among the sites of the region that were full, by the time they were full and their
-  plugs.
+- `observed`: recorded demand. Each plug goes to the site with the most recorded energy per plug.
+- `time-full`: current practice. Each plug goes to the site that was full for the most hours per added plug.
+- `censored-quantile`: the paper's model of demand by region and hour. Its predictions in excess of the records in
+  censored hours are lost demand, which is divided among the full sites of the region, in proportion to their plugs and
+  the time they were full.
 - `exposure`: draws of `LostDemand`.
-- `truth`: the drivers who were lost, with their true times and stays.
+- `truth`: the lost drivers, with their true times and stays.
 
-The last three go through the same replay and allocation. What a plan achieves is the fall of lost energy in the city
-when the simulation is run again with its plugs and the same trips, cars and random numbers.
+The last three share one replay and allocation. A plan achieves the decrease of lost energy in the city when the
+simulation is repeated with its plugs and the same trips, cars and random numbers.
 """
 
 from __future__ import annotations
@@ -57,15 +57,15 @@ METHODS = ("observed", "time-full", "censored-quantile", "exposure", "truth")
 AWARE, BEST = "exposure", "truth"
 REGIONS = 10
 INTERVAL = 0.9
-MODEL_DRAWS = 50  # of the drivers that the model's lost energy stands for
-MODEL_SEEDS = 3  # trainings of the model, of which it is the mean
+MODEL_DRAWS = 50  # draws of drivers from the lost energy that the model predicts
+MODEL_SEEDS = 3  # trainings of the model, which are averaged
 HOUR_MS = 3_600_000
 MOST_PLUGS = 200  # at one site
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedCity:
-    """A simulated city, and all that plans are made from."""
+    """A simulated city, with everything that plans are made from."""
 
     itinerary: Itinerary
     outcome: Outcome
@@ -78,11 +78,11 @@ class PlannedCity:
 
     @property
     def lost_kwh(self) -> float:
-        """Energy that is lost in the city without a plan."""
+        """Energy lost in the city without a plan [kWh]."""
         return _lost(self.outcome)
 
     def realised(self, plugs: Integers) -> float:
-        """Fall of the lost energy with so many further plugs at each site [kWh]."""
+        """Decrease of the lost energy if these plugs are added to the sites [kWh]."""
         city = self.itinerary.city
         stations = city.stations.join(self._by_station(plugs), on="station_id", how="left", maintain_order="left")
         stations = stations.with_columns((pl.col("plugs") + pl.col("added").fill_null(0)).cast(pl.Int32)).drop("added")
@@ -94,7 +94,7 @@ class PlannedCity:
         return scenario_from({"queue": self.queue, "penetration": self.penetration, "seed": self.seed}, "The study")
 
     def _by_station(self, plugs: Integers) -> pl.DataFrame:
-        """Plugs of a site go one by one to that of its stations with the most sessions per plug."""
+        """Divide the plugs added to a site among its stations: each goes to the one with the most sessions per plug."""
         rows = []
         members = self.panel.stations.select("station_id", "site_id", "capacity", "sessions")
         for site_id, added in zip(self.panel.sites["site_id"], plugs.tolist(), strict=True):
@@ -112,7 +112,8 @@ class PlanningStudy:
     """Every plan, and what it achieved."""
 
     table: pl.DataFrame
-    """`seed, penetration, plugs, method, lost_kwh, realised_kwh, promised_kwh, _low, _high, share` (of the best)."""
+    """`seed, penetration, plugs, method, lost_kwh, realised_kwh, promised_kwh, promised_kwh_low, promised_kwh_high`
+    and `share`, of what the plan from the truth achieves."""
     queue: str
 
     def rows(self) -> pl.DataFrame:
@@ -122,7 +123,7 @@ class PlanningStudy:
         )
 
     def promises(self) -> list[tuple[str, str, str, bool]]:
-        """What was asked for, what was found, and whether that is met."""
+        """Rows of (measure, value found, target, whether it is met)."""
         aware = self.table.filter(pl.col("method") == AWARE)
         share = float(aware["share"].to_numpy().mean())
         others = self.table.filter(~pl.col("method").is_in([AWARE, BEST]))
@@ -155,15 +156,15 @@ def run_planning(
     methods: Sequence[str] = METHODS,
     on_cell: Callable[[int], None] = lambda _: None,
 ) -> PlanningStudy:
-    """Make and play all plans.
+    """Make all plans, and simulate each.
 
     Args:
         make_city: gives the city of a seed.
         plugs: numbers of plugs to add.
         penetrations: electric shares of the cars.
-        seeds: of cities.
-        queue: at all stations.
-        methods: plans to make, of `METHODS`; that from the truth is always made.
+        seeds: seeds of cities.
+        queue: name of the queue at all stations.
+        methods: plans to make, from `METHODS`; the one from the truth is always made.
         on_cell: called with the number of cities done.
     """
     rows: list[dict[str, Any]] = []
@@ -189,7 +190,7 @@ def planned_city(itinerary: Itinerary, queue: str, penetration: float, seed: int
 
 
 def make_plans(city: PlannedCity, plugs: Sequence[int], methods: Sequence[str]) -> list[dict[str, Any]]:
-    """All plans for a city; what they promise and achieve."""
+    """All plans for a city, with what they promise and achieve: one row per method and number of plugs."""
     makers: dict[str, Callable[[PlannedCity], Callable[[int], tuple[Integers, Floats | None]]]] = {
         "observed": _from_observed,
         "time-full": _from_time_full,
@@ -227,7 +228,7 @@ def _lost(outcome: Outcome) -> float:
 
 
 def _by_highest(value: Floats, divisor: Floats) -> Callable[[int], tuple[Integers, None]]:
-    """Plugs one by one to the highest value / divisor, where each further plug adds 1 to the divisor."""
+    """Give each plug to the site with the highest value / divisor; every plug added raises the divisor by 1."""
 
     def choose(number: int) -> tuple[Integers, None]:
         added = np.zeros(len(value), np.int64)
@@ -259,7 +260,7 @@ def _full_hours(city: PlannedCity) -> tuple[Integers, Floats]:
 
 
 def _from_curves(demand: DrawnDemand) -> Callable[[int], tuple[Integers, Floats]]:
-    """The planner on draws of lost drivers."""
+    """Allocate by gain curves, from draws of lost drivers."""
     curves = [supply.curves[None] for supply in site_curves(changed_world(demand), MOST_PLUGS)]
     return _allocator(curves)
 
@@ -281,7 +282,7 @@ def _allocator(curves: Sequence[GainCurve]) -> Callable[[int], tuple[Integers, F
 
 
 def _from_truth(city: PlannedCity) -> Callable[[int], tuple[Integers, Floats]]:
-    """The planner on the drivers who were lost, with their true stays."""
+    """Allocate by gain curves, from the lost drivers and their true stays."""
     site_of = dict(zip(city.panel.stations["station_id"], city.demand.network.site_of_station.tolist(), strict=True))
     stations = city.outcome.stations.select("station_id", "power_kw")
     lost = city.outcome.arrivals.filter(pl.col("outcome") == "lost").join(stations, on="station_id", how="left")
@@ -296,16 +297,16 @@ def _from_truth(city: PlannedCity) -> Callable[[int], tuple[Integers, Floats]]:
     curves = []
     for s in range(city.panel.sites.height):
         own = site == s
-        no = np.zeros(int(own.sum()), bool)
+        false = np.zeros(int(own.sum()), bool)
         drivers: Drivers = in_order(
-            np.zeros(len(no), np.int64), 1, at[own], np.maximum(stay[own], 1), wanted[own], no, no
+            np.zeros(len(false), np.int64), 1, at[own], np.maximum(stay[own], 1), wanted[own], false, false
         )
-        curves.append(power_curve(drivers, np.ones(len(no)), MOST_PLUGS, np.nan, None, 1 / weeks[s]))
+        curves.append(power_curve(drivers, np.ones(len(false)), MOST_PLUGS, np.nan, None, 1 / weeks[s]))
     return _allocator(curves)
 
 
 def _from_model(city: PlannedCity) -> Callable[[int], tuple[Integers, Floats]]:
-    """The planner on what the censored quantile model predicts beyond the record in censored hours."""
+    """Allocate by gain curves, from the predictions of the censored quantile model in excess of the records."""
     truth = simulated_panel(city.outcome.arrivals, city.regions, city.itinerary.city.period)
     table = truth.select("unique_id", "ds", "y", "censored")
     positions = city.regions.centres.select("unique_id", "lat", "lon")
@@ -313,15 +314,15 @@ def _from_model(city: PlannedCity) -> Callable[[int], tuple[Integers, Floats]]:
         "tgcn", "censored-quantile", seeds=MODEL_SEEDS, horizon=1, training=Training(), calibrate=False,
         time_zone=city.itinerary.city.time_zone,
     ).fit(table, positions)  # fmt: skip
-    told = model.predict(table).join(table, on=["unique_id", "ds"])
-    beyond = told.filter(pl.col("censored")).select(
+    predicted = model.predict(table).join(table, on=["unique_id", "ds"])
+    excess = predicted.filter(pl.col("censored")).select(
         "unique_id", "ds", kwh=(pl.col("q0.5") - pl.col("y")).clip(lower_bound=0)
     )
-    return _from_curves(replace(city.demand, hidden=_divided(city, beyond)))
+    return _from_curves(replace(city.demand, hidden=_divided(city, excess)))
 
 
-def _divided(city: PlannedCity, beyond: pl.DataFrame) -> Hidden:
-    """Lost energy of region-hours, divided among full sites, as drivers of the usual energy."""
+def _divided(city: PlannedCity, lost: pl.DataFrame) -> Hidden:
+    """Draws of lost drivers, from lost energy by region and hour that is divided among the full sites."""
     hidden, panel = city.demand.hidden, city.panel
     region = dict(zip(panel.stations["site_id"], panel.stations["unique_id"], strict=True))
     hour_ms = int(panel.period[0].timestamp() * 1000) + hidden.hour * HOUR_MS
@@ -332,7 +333,7 @@ def _divided(city: PlannedCity, beyond: pl.DataFrame) -> Hidden:
             "ds": pl.Series(hour_ms).cast(pl.Datetime("ms", "UTC")),
             "weight": full,
         }
-    ).join(beyond, on=["unique_id", "ds"], how="left", maintain_order="left")
+    ).join(lost, on=["unique_id", "ds"], how="left", maintain_order="left")
     part = pl.col("weight") / pl.col("weight").sum().over("unique_id", "ds")
     kwh = rows.select((pl.col("kwh").fill_null(0) * part).fill_nan(0)).to_series().to_numpy()
     mean = kwh / np.maximum(hidden.kwh, 1e-9)
@@ -341,7 +342,7 @@ def _divided(city: PlannedCity, beyond: pl.DataFrame) -> Hidden:
 
 
 def _full_time(city: PlannedCity, hidden: Hidden) -> Floats:
-    """Hours for which the site of each full hour was full in it."""
+    """Time for which the site was full in each of the hidden site-hours [h]."""
     network = city.demand.network
     rows = full_hours(network.history.spells, network.clock, np.ones((network.sites, BINS_A_WEEK)))
     known = {(int(s), int(h)): float(f) for s, h, f in zip(rows.site, rows.hour, rows.full, strict=True)}

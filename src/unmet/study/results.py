@@ -1,4 +1,4 @@
-"""Results of a study: runs put together into cells, beside the paper's numbers and the oracle's."""
+"""Results of a study: runs averaged to cells, next to the paper's numbers and the oracle's."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ SCENE_LABELS = ("queue", "penetration", "share", "removed")
 
 
 def study_cells(runs: Sequence[Run], store: Store) -> pl.DataFrame:
-    """One row a cell: means over its scenes, standard deviations, how much of the gap it closes, and the paper's loss.
+    """One row per cell: means over scenes, standard deviations, the gap closed, and the paper's numbers.
 
     A scene (one city, or one operator in it) counts once, however many networks were trained on it: runs are averaged
-    within a scene first, and standard deviations and tests are over scenes. `p_value` is that of a paired t-test of
-    the model's tilted losses against those of the unaware quantile model on the same scenes. `judged` says whether the
-    gap between that and the oracle is at least 5 % of the oracle's loss. In the experiment on market shares gaps are
-    in units of true demand, in which every operator's losses weigh alike.
+    within a scene first, and standard deviations and tests are over scenes. `p_value` is from a paired t-test of the
+    model's tilted losses against those of the quantile model that ignores censoring, on the same scenes. `judged` says
+    whether the gap between that model and the oracle is at least 5 % of the oracle's loss. In the experiment on market
+    shares gaps are in units of true demand, so that every operator's losses have the same weight.
     """
     rows = store.rows(list(runs))
     if rows.is_empty():
@@ -46,7 +46,7 @@ def study_cells(runs: Sequence[Run], store: Store) -> pl.DataFrame:
             model: _losses(rows, {**scene, "model": model, "backbone": beside}, unit) for model in (UNAWARE, ORACLE)
         }
         losses = _losses(rows, named, unit)
-        # Of a study that is under way, models are compared on the scenes that all three have been run on.
+        # While a study is in progress, models are compared on the scenes that all three have been run on.
         shared = set(losses) & set(peers[UNAWARE]) & set(peers[ORACLE])
         own, unaware, oracle = (_mean(_only(each, shared)) for each in (losses, peers[UNAWARE], peers[ORACLE]))
         cells.append(
@@ -73,7 +73,7 @@ def study_cells(runs: Sequence[Run], store: Store) -> pl.DataFrame:
                 "gap_closed": _gap(unaware, own, oracle),
                 "judged": None if unaware is None or oracle is None else unaware - oracle >= JUDGED_FROM * oracle,
                 "p_value": _p_value(losses, peers[UNAWARE]) if named["model"] != UNAWARE else None,
-                # What the paper prints of market shares is taken to be in units of true demand.
+                # The paper's numbers for market shares are taken to be in units of true demand.
                 "paper_tilted_loss": None if "share" in labels else paper_value("tilted_loss", named),
                 "paper_tilted_loss_true": paper_value("tilted_loss", named) if "share" in labels else None,
                 "paper_icp": paper_value("icp", named),
@@ -85,7 +85,7 @@ def study_cells(runs: Sequence[Run], store: Store) -> pl.DataFrame:
 
 
 def _lost(part: pl.DataFrame, name: str) -> dict[str, float | None]:
-    """Energy lost over the truth, and the share of runs whose interval holds it, if a model says it."""
+    """Estimated over true lost energy, and the share of intervals that contain the truth, if a model has estimates."""
     if f"{name}_kwh" not in part.columns or part[f"{name}_kwh"].null_count() == part.height:
         return {f"{name}_of_true": None, f"{name}_inside": None}
     lost, true = (float(part[f"{name}_{column}"].sum()) for column in ("kwh", "true"))
@@ -108,7 +108,7 @@ JUDGED_FROM = 0.05  # of the oracle's loss
 
 
 def training_seconds(runs: Sequence[Run], store: Store) -> dict[tuple[Any, ...], float]:
-    """Seconds of training by cell: (scene labels, model, backbone)."""
+    """Training time by cell [s], with (scene labels, model, backbone) as key."""
     found: dict[tuple[Any, ...], float] = {}
     for run in runs:
         if store.has(run):
@@ -118,7 +118,7 @@ def training_seconds(runs: Sequence[Run], store: Store) -> dict[tuple[Any, ...],
 
 
 def paper_value(measure: str, cell: dict[str, Any]) -> float | None:
-    """What the paper publishes for a cell of its own models, or nothing."""
+    """The paper's value of a measure for a cell, or None if it has none."""
     if cell["backbone"] != "tgcn":
         return None
     if cell.get("share") is not None:
@@ -171,6 +171,6 @@ def _p_value(losses: dict[str, float], unaware: dict[str, float]) -> float | Non
     if len(scenes) < 2:
         return None
     pairs = [losses[scene] - unaware[scene] for scene in scenes]
-    if math.isclose(max(pairs), min(pairs), rel_tol=1e-12):  # no spread but that of rounding: there is no test
+    if math.isclose(max(pairs), min(pairs), rel_tol=1e-12):  # no variation except rounding, so no t-test
         return None
     return float(stats.ttest_1samp(pairs, 0.0).pvalue)

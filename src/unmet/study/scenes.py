@@ -1,4 +1,4 @@
-"""Scenes: the panels that studies are run on, in which both observed and true demand are known."""
+"""Scenes: the panels that studies run on, in which both observed and true demand are known."""
 
 from __future__ import annotations
 
@@ -30,32 +30,32 @@ __all__ = [
 
 WORKERS = 2  # scenes at a time; most of the work is done without the interpreter lock
 OWN, OTHER = "own", "other"
-TRAINING_SHARE = 0.8  # of the hours, which models learn from
+TRAINING_SHARE = 0.8  # share of the hours that models are trained on
 
 
 class Sampling(str, Enum):
-    """From where an operator's stations are drawn."""
+    """How an operator's stations are drawn."""
 
-    REGION = "region"  # the share of each region's stations, so that it is everywhere alike
-    CITY = "city"  # the share of all stations, as the paper writes ("in the entire city")
+    REGION = "region"  # a share of each region's stations, so that the market share is the same everywhere
+    CITY = "city"  # a share of all stations, as the paper writes ("in the entire city")
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A panel with observed and true demand, and what it stands for."""
+    """A panel with observed and true demand, and the labels of its cells."""
 
-    labels: dict[str, Any]  # queue, penetration, share, removed: what its cells are called by
+    labels: dict[str, Any]  # queue, penetration, share, removed: they identify the cells of the scene
     panel: pl.DataFrame
-    """`unique_id, ds, y, y_true, arrivals, censored, exposure`, and what `LostDemand` says of the records:
-    `lost_kwh, elsewhere_kwh, lost_kwh_before, lost_draws`, learned from the training part alone."""
-    positions: pl.DataFrame | None  # unique_id, lat, lon; none where they are not known
+    """`unique_id, ds, y, y_true, arrivals, censored, exposure`, and the estimates of `LostDemand` from the records of
+    the training part alone: `lost_kwh, elsewhere_kwh, lost_kwh_before, lost_draws`."""
+    positions: pl.DataFrame | None  # unique_id, lat, lon; None if unknown
     time_zone: str
-    run: int | None = None  # the number of the run that it is for; without it, all of its city
+    run: int | None = None  # the number of the run that uses it; None for all runs of its city
     city: int = 0  # the number of its city; runs take turns among cities
-    tells_all: bool = False  # whether lost demand is reported for all hours too, not only for the test part
+    reports_all_hours: bool = False  # whether lost demand is reported for all hours too, not only for the test part
 
     def fingerprint(self, columns: Sequence[str] = ()) -> str:
-        """A hash of what models are given, or of some columns of the panel."""
+        """A hash of the data that every model reads, or of some columns of the panel."""
         digest = hashlib.sha256(self.time_zone.encode())
         parts = (
             self.panel.select(columns) if columns else self.panel.select("unique_id", "ds", "y", "y_true", "censored")
@@ -75,7 +75,7 @@ class Scene:
 
 
 def training_end(period: tuple[dt.datetime, dt.datetime]) -> dt.datetime:
-    """The first hour of a period that models do not learn from."""
+    """The first hour of a period that models are not trained on."""
     hours = int((period[1] - period[0]).total_seconds() // 3600)
     return period[0] + dt.timedelta(hours=int(hours * TRAINING_SHARE))
 
@@ -91,10 +91,17 @@ def total_scenes(
     *,
     estimated: bool = True,
 ) -> list[Scene]:
-    """The whole city under every queue at every penetration, all its stations one operator's.
+    """The whole city under every queue at every penetration, with one operator for all stations.
 
-    `number` is that of the city in a study of several; `base` gives what else a scenario says. Without `estimated`,
-    panels hold observed and true demand alone, which takes a tenth of the time.
+    Args:
+        city: the trips and stations.
+        queues: names of queues.
+        penetrations: electric shares of the cars.
+        regions: number of regions.
+        seed: seed of the simulation.
+        number: number of the city in a study of several.
+        base: everything else about the scenario.
+        estimated: whether to estimate lost demand as well, which takes ten times as long.
     """
     grouped = kmeans_regions(city.stations, regions)
 
@@ -103,11 +110,11 @@ def total_scenes(
             panel = simulated_records(outcome, outcome.stations, grouped, city)
         else:
             panel = simulated_panel(outcome.arrivals, grouped, city.period)
-        made = _scene(panel, grouped, city, queue=scenario.queue, penetration=scenario.penetration)
-        return replace(made, city=number)
+        labelled = _scene(panel, grouped, city, queue=scenario.queue, penetration=scenario.penetration)
+        return replace(labelled, city=number)
 
     scenarios = [_scenario(queue, penetration, seed, base) for queue in queues for penetration in penetrations]
-    return list(_played(prepare(city), scenarios, scene))
+    return list(_simulated(prepare(city), scenarios, scene))
 
 
 def competition_scenes(
@@ -124,11 +131,11 @@ def competition_scenes(
     base: Scenario | None = None,
     estimated: bool = True,
 ) -> list[Scene]:
-    """One operator among others: a share of the stations is its own, and all other demand is lost to competitors.
+    """One operator among others: it owns a share of the stations, and all other demand is lost to competitors.
 
-    Every run of `runs` has another operator: a single station can have a large part of its region's demand, so that
-    one draw of stations would say more of luck than of models. Stations of a smaller share are its own at a larger one
-    too. `seed` is that of the city's simulation, `number` the city's in a study of several.
+    Every run has another operator, because a single station can have a large part of its region's demand: results for
+    one draw of stations would say more about luck than about models. An operator with a larger share keeps the
+    stations that it has with a smaller one. `seed` is that of the simulation, `number` that of the city.
     """
     if wrong := [share for share in shares if not 0 < share <= 1]:
         raise InputError(f"A market share of {wrong[0]:g} makes no sense: give one over 0 and up to 1, such as 0.25.")
@@ -143,16 +150,16 @@ def competition_scenes(
             panel = simulated_records(outcome, stations, grouped, city, Market(OWN))
         else:
             panel = simulated_panel(_seen_by(stations, outcome.arrivals), grouped, city.period)
-        made = _scene(panel, grouped, city, queue=queue, penetration=penetration, share=share)
-        scenes.append(replace(made, run=run, city=number))
+        scene = _scene(panel, grouped, city, queue=queue, penetration=penetration, share=share)
+        scenes.append(replace(scene, run=run, city=number))
     return scenes
 
 
 def own_stations(regions: Regions, share: float, seed: int, sampling: Sampling = Sampling.REGION) -> list[str]:
     """The operator's own stations: the first in a random order, of each region or of the whole city.
 
-    Drawn by region, it has at least one in each; drawn from the whole city, as the paper writes, it may have none in
-    some regions, whose demand is then unobserved.
+    Drawn by region, it has at least one station in each. Drawn from the whole city, as the paper writes, it may have
+    none in some regions, whose demand is then unobserved.
     """
     order = np.random.default_rng([seed, 7]).permutation(regions.of_station.height)
     own: list[str] = []
@@ -164,7 +171,7 @@ def own_stations(regions: Regions, share: float, seed: int, sampling: Sampling =
 
 
 def _seen_by(stations: pl.DataFrame, arrivals: pl.DataFrame) -> pl.DataFrame:
-    """Arrivals as the operator has them: those at other operators' stations are lost to it."""
+    """Arrivals from the operator's point of view: those at other operators' stations are lost."""
     own = stations.filter(pl.col("operator") == OWN)["station_id"]
     is_own = pl.col("station_id").is_in(own.implode())
     return arrivals.with_columns(
@@ -175,7 +182,7 @@ def _seen_by(stations: pl.DataFrame, arrivals: pl.DataFrame) -> pl.DataFrame:
 def simulated_records(
     outcome: Outcome, stations: pl.DataFrame, grouped: Regions, city: City, market: Market | None = None
 ) -> pl.DataFrame:
-    """What the operator saw and what was wanted, by region and hour, and what its records alone say of the latter."""
+    """Observed and true demand by region and hour, with estimates from the operator's records alone."""
     arrivals = outcome.arrivals if market is None else _seen_by(stations, outcome.arrivals)
     until = training_end(city.period)
 
@@ -188,12 +195,12 @@ def simulated_records(
 def without_hindsight(
     sessions: pl.DataFrame, until: dt.datetime, estimated: Callable[[pl.DataFrame], pl.DataFrame]
 ) -> pl.DataFrame:
-    """A panel whose training part is estimated from a panel that ends there, and knows nothing of later sessions.
+    """A panel table whose training part is estimated without any later session.
 
     Args:
-        sessions: of the whole period.
+        sessions: sessions of the whole period.
         until: end of the training part.
-        estimated: makes a panel's table (`unique_id, ds` and more) from sessions.
+        estimated: makes the table of a panel (`unique_id, ds` and more) from sessions.
     """
     whole = estimated(sessions)
     early = estimated(sessions.filter(pl.col("start") < until))
@@ -210,7 +217,7 @@ def _scene(panel: pl.DataFrame, grouped: Regions, city: City, **labels: Any) -> 
     return Scene(labels, panel, grouped.centres.select("unique_id", "lat", "lon"), city.time_zone)
 
 
-def _played(
+def _simulated(
     itinerary: Itinerary, scenarios: Sequence[Scenario], make: Callable[[Outcome, Scenario], Scene]
 ) -> Iterator[Scene]:
     with ThreadPoolExecutor(WORKERS) as pool:

@@ -1,4 +1,4 @@
-"""The store of a study: a folder in which every run is kept by its hash, whole or not at all."""
+"""The store of a study: a folder with the result of every run under its hash, written completely or not at all."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from unmet.claims import hold
 from unmet.errors import InputError
 from unmet.parquet_files import read_parquet
 from unmet.runs import atomic_file
-from unmet.study.cells import Ran, Run
+from unmet.study.cells import Run, RunResult
 
 __all__ = ["Store"]
 
@@ -23,19 +23,19 @@ MARK = ".unmet-study"
 
 
 class Store:
-    """Results of a study: `runs/KEY.parquet`, one row each; `hours/KEY.parquet`, the forecasts, where they are kept.
+    """Results of a study: `runs/KEY.parquet`, one row each, and `hours/KEY.parquet`, the forecasts, if they are kept.
 
-    How long a run took is in `seconds/KEY`, apart from the results, which the same study gives again byte for byte.
+    The time that a run took is in `seconds/KEY`, apart from the results: repeating a study gives these byte for byte.
     """
 
     def __init__(self, folder: Path, *, name: str = "", overwrite: bool = False, read_only: bool = False) -> None:
-        """Open the folder of the study of a name, or make it."""
+        """Open the folder of a study, or create it. A folder of anything else, or of another study, is refused."""
         self.folder = folder
         mark = folder / MARK
         if folder.exists() and not folder.is_dir():
             raise InputError(f"{folder} is a file: name a folder with --out.")
         if folder.exists() and any(folder.iterdir()) and not mark.is_file():
-            raise InputError(f"{folder} holds what no study wrote: name another folder with --out.")
+            raise InputError(f"{folder} contains files that no study wrote: name another folder with --out.")
         other = mark.read_text(encoding="utf-8").strip() if mark.is_file() else ""
         if name and other and other != name:
             raise InputError(f"{folder} holds the study {other}, not {name}: name another folder with --out.")
@@ -44,7 +44,7 @@ class Store:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             weakref.finalize(self, os.close, hold(folder))  # one writer at a time
-            mark.write_text(name or other, encoding="utf-8")  # first, so that a study stopped here can go on
+            mark.write_text(name or other, encoding="utf-8")  # first, so that a study stopped here can be resumed
             for part in ("runs", "hours", "seconds"):
                 if overwrite and (folder / part).exists():
                     shutil.rmtree(folder / part)
@@ -53,21 +53,21 @@ class Store:
             raise InputError(f"Cannot write to {folder}: {error.strerror}. Name another folder with --out.") from None
 
     def has(self, run: Run) -> bool:
-        """Whether the result of a run is here."""
+        """Whether the result of a run is stored."""
         return self._row(run).is_file()
 
-    def write(self, run: Run, ran: Ran) -> None:
-        """Keep the result of a run. The row comes last: where it is, all is."""
+    def write(self, run: Run, result: RunResult) -> None:
+        """Store the result of a run. The row is written last: a run that has one is complete."""
         with atomic_file(self.folder / "seconds" / run.key) as draft:
-            draft.write_text(f"{ran.seconds:.3f}\n", encoding="utf-8")
-        if ran.hours is not None:
+            draft.write_text(f"{result.seconds:.3f}\n", encoding="utf-8")
+        if result.hours is not None:
             with atomic_file(self._hours(run)) as draft:
-                ran.hours.write_parquet(draft)
+                result.hours.write_parquet(draft)
         with atomic_file(self._row(run)) as draft:
-            pl.DataFrame([ran.row]).write_parquet(draft)
+            pl.DataFrame([result.row]).write_parquet(draft)
 
     def rows(self, runs: list[Run]) -> pl.DataFrame:
-        """The rows of those runs that are here, in the order given."""
+        """The rows of those runs that are stored, in the order given."""
         try:
             frames = [read_parquet(self._row(run)) for run in runs if self.has(run)]
         except PolarsError:
@@ -75,12 +75,12 @@ class Store:
         return pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame()
 
     def seconds(self, run: Run) -> float:
-        """How long a run took."""
+        """The time that a run took [s]."""
         path = self.folder / "seconds" / run.key
         return float(path.read_text(encoding="utf-8")) if path.is_file() else float("nan")
 
     def counts(self, labels: list[str]) -> dict[tuple[Any, ...], int]:
-        """How many results there are of each (labels, model, backbone), whatever data they are of."""
+        """Number of results by (labels, model, backbone), whatever data they are from."""
         rows = [read_parquet(path) for path in (self.folder / "runs").glob("*.parquet")]
         if not rows:
             return {}
@@ -91,13 +91,13 @@ class Store:
         return {tuple(row[:-1]): row[-1] for row in table.group_by(keys).len().iter_rows()}
 
     def typical_seconds(self) -> float | None:
-        """The median time of a training here, if any was timed; baselines that take less than a second do not count."""
+        """The median time of a stored training [s], if there is any; runs of less than a second are baselines."""
         timed = [float(path.read_text(encoding="utf-8")) for path in (self.folder / "seconds").glob("*")]
         trainings = sorted(value for value in timed if value > 1)
         return trainings[len(trainings) // 2] if trainings else None
 
     def hours(self, run: Run) -> pl.DataFrame:
-        """The forecasts of a run that kept them."""
+        """The forecasts of a run that keeps them."""
         return read_parquet(self._hours(run))
 
     def _row(self, run: Run) -> Path:

@@ -1,8 +1,8 @@
-"""Thinning: real records with plugs removed on paper, so that what was lost is known.
+"""Thinning: real records with plugs removed on paper, so that the lost demand is known.
 
-A station that was often full has no truth to test against: its own records are censored. So only sites that were
-hardly ever full are kept. With fewer plugs, some of their drivers would have been turned away; the untouched records
-are the truth, and what is left of them is what an operator with fewer plugs would have had.
+The records of a station that was often full are censored themselves, so there is no truth to test against. Therefore
+only sites that were hardly ever full are used. With fewer plugs, some of their drivers would have been turned away.
+The original records are the truth, and the remaining sessions are the records of an operator with fewer plugs.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ __all__ = [
 REMOVED = (0.1, 0.2, 0.35)
 """Shares of the energy to turn away."""
 MOST_FULL = 0.02  # share of the time for which a station may have been full
-LEAST_OPEN = 0.95  # share of the days on which it must have been open: a site that opens late has nothing to learn from
-ORDERS = 50  # of removing plugs that are tried until one meets the share closely
-CLOSE = 0.01
-NEAR = 0.03  # how far from the share asked for a scene may be
+LEAST_OPEN = 0.95  # share of the days on which it must have been open, so that there are records to train on
+ORDERS = 50  # random orders of removing plugs that are tried
+CLOSE = 0.01  # an order that comes this near to the share is taken at once
+NEAR = 0.03  # largest distance of a scene from its nominal share
 
 
 class Thinned(NamedTuple):
@@ -61,7 +61,7 @@ class Thinned(NamedTuple):
 
 @compiled()
 def turned_away(start_ms: Integers, end_ms: Integers, plugs: int) -> NDArray[np.bool_]:
-    """Which of these stays, sorted by their start, would have found no plug free at a station with so many."""
+    """Which of these stays, sorted by their start, would have found none of the plugs of a station free."""
     free_at = np.full(plugs, np.iinfo(np.int64).min)
     away = np.zeros(len(start_ms), np.bool_)
     for i in range(len(start_ms)):
@@ -82,9 +82,9 @@ def thinning_scenes(
     seed: int = 1,
     runs: int = 1,
 ) -> tuple[list[Scene], list[str]]:
-    """Scenes for each share of the energy to turn away, and sentences on what was kept and what could not be had.
+    """Scenes for each share of the energy to turn away, and notes on the sites used and the shares not reached.
 
-    Every run removes other plugs: which ones are gone can matter as much as how many.
+    Every run removes other plugs: which ones are removed can matter as much as how many.
     """
     if wrong := [share for share in removed if not 0 < share < 1]:
         raise InputError(f"A share of {wrong[0]:g} to turn away makes no sense: give one between 0 and 1, such as 0.2.")
@@ -96,35 +96,35 @@ def thinning_scenes(
     ]
     scenes, plugs = [], int(quiet["plugs"].sum())
     for share in removed:
-        made = [thin(kept, quiet, share, seed + run) for run in range(runs)]
-        away = np.array([thinned.removed for thinned in made])
+        all_thinned = [thin(kept, quiet, share, seed + run) for run in range(runs)]
+        away = np.array([thinned.removed for thinned in all_thinned])
         if np.abs(away - share).max() > NEAR:
             notes.append(
                 f"{100 * share:g} %: {100 * away[np.abs(away - share).argmax()]:.0f} % of the energy is the nearest "
-                "that removing plugs turns away, so that this cell is left out."
+                "that removing plugs can turn away, so this cell is left out."
             )
             continue
-        fewer = plugs - np.array([int(thinned.plugs["plugs"].sum()) for thinned in made])
+        fewer = plugs - np.array([int(thinned.plugs["plugs"].sum()) for thinned in all_thinned])
         notes.append(
             f"{100 * share:g} %: {_range(fewer)} of {plugs} plugs removed, which turns away "
             f"{_range(100 * away, '.1f')} % of the energy."
         )
         scenes += [
-            replace(_scene(thinned, quiet, truth, time_zone, share), run=run) for run, thinned in enumerate(made)
+            replace(_scene(thinned, quiet, truth, time_zone, share), run=run) for run, thinned in enumerate(all_thinned)
         ]
     if not scenes:
-        raise InputError("With plugs removed on paper no share asked for can be reached: " + " ".join(notes[1:]))
+        raise InputError("Removing plugs on paper reaches none of these shares: " + " ".join(notes[1:]))
     return scenes, notes
 
 
 def _range(values: NDArray[Any], form: str = "d") -> str:
-    """The least and the most of some numbers, or the one that they all are."""
+    """The smallest and largest of some numbers, or the number if all are equal."""
     low, high = format(values.min(), form), format(values.max(), form)
     return low if low == high else f"{low} to {high}"
 
 
 def sessions_between(sessions: pl.DataFrame, since: datetime | None, until: datetime | None) -> pl.DataFrame:
-    """The sessions from one time until another, each of which may be left open."""
+    """The sessions that start from `since` on and before `until`; either may be None."""
     if since is not None:
         sessions = sessions.filter(pl.col("start") >= since)
     if until is not None:
@@ -134,16 +134,16 @@ def sessions_between(sessions: pl.DataFrame, since: datetime | None, until: date
     return sessions
 
 
-def thinned_panel(made: Thinned, stations: pl.DataFrame, regions: str | Regions, time_zone: str) -> Panel:
-    """The panel of what is left at stations with fewer plugs."""
-    fewer = stations.drop("plugs").join(made.plugs, on="station_id", how="left", maintain_order="left")
-    return Panel(made.sessions, fewer, regions=regions, time_zone=time_zone)
+def thinned_panel(thinned: Thinned, stations: pl.DataFrame, regions: str | Regions, time_zone: str) -> Panel:
+    """The panel of the remaining sessions, at stations with fewer plugs."""
+    fewer = stations.drop("plugs").join(thinned.plugs, on="station_id", how="left", maintain_order="left")
+    return Panel(thinned.sessions, fewer, regions=regions, time_zone=time_zone)
 
 
 def thin(sessions: pl.DataFrame, stations: pl.DataFrame, share: float, seed: int = 1) -> Thinned:
     """Remove plugs, at stations in random order and never the last, until that share of the energy is turned away.
 
-    The first order is taken with which that share is met closely, or else the one that meets it best.
+    The first order that comes within `CLOSE` of the share is taken, or else the one that comes nearest.
     """
     ordered = sessions.sort("station_id", "start", maintain_order=True)
     parts = {str(name): part for (name,), part in ordered.group_by("station_id", maintain_order=True)}
@@ -154,14 +154,14 @@ def thin(sessions: pl.DataFrame, stations: pl.DataFrame, share: float, seed: int
     whole = float(ordered["energy_kwh"].sum())
     if not whole > 0:
         raise InputError("The sessions of these sites have no energy: nothing can be turned away.")
-    turn = [name for name in parts for _ in range(before[name] - 1)]
+    removable = [name for name in parts for _ in range(before[name] - 1)]
     rng = np.random.default_rng([seed, 11])
     best, nearest = before, np.inf
     for _ in range(ORDERS):
         plugs, total = dict(before), 0.0
-        for name in (turn[i] for i in rng.permutation(len(turn))):
+        for name in (removable[i] for i in rng.permutation(len(removable))):
             more = lost[name][plugs[name] - 2] - lost[name][plugs[name] - 1]
-            if abs(total + more - share * whole) <= abs(total - share * whole):  # that brings the share nearer
+            if abs(total + more - share * whole) <= abs(total - share * whole):  # the share comes nearer
                 plugs[name] -= 1
                 total += more
         if abs(total - share * whole) < nearest:
@@ -174,7 +174,7 @@ def thin(sessions: pl.DataFrame, stations: pl.DataFrame, share: float, seed: int
 
 
 def _by_plugs(part: pl.DataFrame, plugs: int) -> list[pl.Series]:
-    """Which sessions of a station would have been served with 1, 2, ... plugs; with all of them, all."""
+    """Which sessions of a station would have been served with 1, 2, ... of its plugs; all are with all plugs."""
     start, end = (part[column].dt.epoch("ms").to_numpy().astype(np.int64) for column in ("start", "end"))
     fewer = [pl.Series(~turned_away(start, end, number)) for number in range(1, plugs)]
     return [*fewer, pl.Series(np.ones(part.height, bool))]
@@ -183,8 +183,8 @@ def _by_plugs(part: pl.DataFrame, plugs: int) -> list[pl.Series]:
 def quiet_sites(sessions: pl.DataFrame, stations: pl.DataFrame, time_zone: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Sites that can be thinned, as stations whose plugs are the site's capacity, and their sessions.
 
-    A site must take two cars or more, be full for less than `MOST_FULL` of the time, and be open on at least
-    `LEAST_OPEN` of the days: otherwise its own records are not the truth, or there is nothing to learn from.
+    A site must have a capacity of at least two cars, be full for less than `MOST_FULL` of the time, and be open on at
+    least `LEAST_OPEN` of the days: otherwise its records are not the truth, or there is too little to train on.
     """
     panel = _panel_of_sites(sessions, stations, time_zone)
     full, is_open = _shares(panel)
@@ -195,14 +195,14 @@ def quiet_sites(sessions: pl.DataFrame, stations: pl.DataFrame, time_zone: str) 
             f"No site with two plugs or more was open all the time and full for less than {100 * MOST_FULL:g} % of it: "
             "there is no truth in these records to test against."
         )
-    # With fewer plugs, cars would stand at others than they did: names of plugs say nothing any more.
+    # With fewer plugs, cars would use other plugs than they did, so the names of plugs have lost their meaning.
     sessions = panel.sessions.drop("plug_id", strict=False)
     kept = sessions.join(quiet.select("station_id"), on="station_id", how="semi", maintain_order="left")
     return quiet.select("station_id", "name", "lat", "lon", "power_kw", plugs="capacity"), kept
 
 
 def _panel_of_sites(sessions: pl.DataFrame, stations: pl.DataFrame, time_zone: str) -> Panel:
-    """A panel in which every site is one station. Sites can move together as they are merged, so that is repeated."""
+    """A panel in which every site is one station. Merging can bring sites within reach of each other, so repeat it."""
     while True:
         panel = Panel(sessions, stations, regions="station", time_zone=time_zone)
         if panel.sites.height == panel.stations.height:
@@ -219,7 +219,7 @@ def _panel_of_sites(sessions: pl.DataFrame, stations: pl.DataFrame, time_zone: s
 
 
 def _shares(panel: Panel) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """For which share of its open time each site was full, and for which share of the period it was open."""
+    """Share of its open time for which each site was full, and share of the period for which it was open."""
     network = observe(panel)
     spells = network.history.spells
     site = np.repeat(np.arange(network.sites), np.diff(spells.first))
@@ -229,14 +229,14 @@ def _shares(panel: Panel) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return full / np.maximum(open_ms, 1.0), open_ms / (panel.hours * HOUR_MS)
 
 
-def _scene(made: Thinned, stations: pl.DataFrame, truth: Panel, time_zone: str, share: float) -> Scene:
+def _scene(thinned: Thinned, stations: pl.DataFrame, truth: Panel, time_zone: str, share: float) -> Scene:
     until = training_end(truth.period)
 
     def estimated(sessions: pl.DataFrame) -> pl.DataFrame:
-        left = thinned_panel(made._replace(sessions=sessions), stations, truth.regions, time_zone)
-        return panel_table(LostDemand().fit(left, until))
+        panel = thinned_panel(thinned._replace(sessions=sessions), stations, truth.regions, time_zone)
+        return panel_table(LostDemand().fit(panel, until))
 
-    seen = without_hindsight(made.sessions, until, estimated)
+    seen = without_hindsight(thinned.sessions, until, estimated)
     columns = [name for name in UNSEEN if name in seen.columns]
     joined = truth.table.select("unique_id", "ds", y_true="y").join(
         seen.select("unique_id", "ds", "y", "arrivals", "censored", *columns),
@@ -244,7 +244,7 @@ def _scene(made: Thinned, stations: pl.DataFrame, truth: Panel, time_zone: str, 
         how="left",
         maintain_order="left",
     )
-    # Before the first session that is left, and after the last, nobody was there and nothing was full.
+    # Before the first remaining session and after the last one, no site was full.
     panel = joined.with_columns(
         pl.col("censored").fill_null(value=False),
         pl.col("exposure").fill_null(1.0),
@@ -252,4 +252,4 @@ def _scene(made: Thinned, stations: pl.DataFrame, truth: Panel, time_zone: str, 
     )
     centres = truth.regions.centres.select("unique_id", "lat", "lon")
     positions = None if centres["lat"].null_count() else centres
-    return Scene({"removed": share}, panel, positions, time_zone, tells_all=True)
+    return Scene({"removed": share}, panel, positions, time_zone, reports_all_hours=True)

@@ -44,7 +44,7 @@ def _beside(ours: str, paper: str) -> str:
 
 
 def _headline(study: CensoringStudy) -> str:
-    cell = study.fullest
+    cell = study.worst_cell
     return (
         f"With {percent(cell.penetration)} electric cars, {queue_named(cell.queue).title.lower()}, this city turns "
         f"drivers away in {cell.censored_hours_percent:.0f} % of all hours"
@@ -53,7 +53,7 @@ def _headline(study: CensoringStudy) -> str:
 
 def censoring_page(study: CensoringStudy) -> str:
     """The study as a self-contained HTML page."""
-    cell = study.fullest
+    cell = study.worst_cell
     worst = max(cell.censored_hours_percent_by_region)
     first, last = study.city.period
     return render_page(
@@ -91,7 +91,7 @@ def censoring_markdown(study: CensoringStudy) -> str:
     lines = [f"# {_headline(study)}", "", head, "| --- |" + " ---: |" * len(study.penetrations)]
     for title, pairs in _rows(study):
         lines.append(f"| {title} | " + " | ".join(_beside(*pair) for pair in pairs) + " |")
-    cell = study.fullest
+    cell = study.worst_cell
     lines += ["", f"By region, {cell.queue} at {percent(cell.penetration)}:", ""]
     lines += ["| region | stations | plugs | hours in which demand is lost, % |", "| --- | ---: | ---: | ---: |"]
     for row, censored in zip(study.regions.centres.rows(), cell.censored_hours_percent_by_region, strict=True):
@@ -130,7 +130,7 @@ def print_censoring(study: CensoringStudy, out: Path, *, as_json: bool) -> None:
         timed = [row | {"seconds": round(cell.seconds, 3)} for row, cell in zip(study.rows(), study.cells, strict=True)]
         print(json.dumps(censoring_summary(study) | {"cells": timed}))
         return
-    cell = study.fullest
+    cell = study.worst_cell
     beside = " (the paper's)" if study.city.is_built_in else ""
     report_grid(
         f"Hours in which demand is lost, %{beside}, by electric share of cars",

@@ -1,4 +1,4 @@
-"""Baselines that stand in every table of models. A new one is a file beside these and a call of `register`."""
+"""Baselines that every table of models contains. To add one, write a module next to these and call `register`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a baseline is: a forecast of the test part by simpler means than a network that knows of censoring."""
+"""The interface of baselines: forecasts of the test part by simpler means than a network that models censoring."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from unmet.study.scenes import Scene
 
 __all__ = ["Baseline", "RegionHours", "frame_of", "parts_of"]
 
-TRAIN_SHARE, FIT_SHARE = 0.8, 0.9  # of the hours: learned from, and before the test part, as the networks have them
+TRAIN_SHARE, FIT_SHARE = 0.8, 0.9  # shares of the hours for training, and before the test part, as for the networks
 WEEKEND = 5 * 24  # the first hour of the week that is on a Saturday
 
 
@@ -27,7 +27,7 @@ class Baseline(ABC):
 
     name: ClassVar[str]
     title: ClassVar[str]
-    random: ClassVar[bool] = False  # whether another seed gives another forecast
+    random: ClassVar[bool] = False  # whether the forecast depends on the seed
     reads_exposure: ClassVar[bool] = True
 
     @abstractmethod
@@ -43,10 +43,10 @@ class RegionHours:
     hours: pl.Series
     seen_kwh: Floats
     arrivals: Floats  # served
-    exposure: Floats  # share of would-be arrivals that could be served and seen
-    kind: NDArray[np.int64]  # hour of the day, and 24 more at weekends
-    train: int  # the first so many hours are learned from
-    fit: int  # the test part begins here
+    exposure: Floats  # share of would-be arrivals that could be served and recorded
+    kind: NDArray[np.int64]  # hour of the day, plus 24 at weekends
+    train: int  # number of hours in the training part
+    fit: int  # first hour of the test part
 
 
 def parts_of(scene: Scene) -> list[RegionHours]:

@@ -14,11 +14,11 @@ from unmet.models.likelihoods.base import Likelihood, Seen, tilted
 __all__ = ["CQRNN"]
 
 GRID = tuple(round(0.05 * i, 2) for i in range(1, 20))
-"""Levels that are estimated together: the level at which a bound lies is read off them."""
+"""Levels that are estimated together; the level q* of a bound is looked up among them."""
 
 
 class CQRNN(Likelihood):
-    """One output a level of a grid. A censored hour is split between its bound c and infinity.
+    """One output per level of a grid. A censored hour is split between its bound c and infinity.
 
     If c is the estimated quantile at level q*, then for q > q* the hour counts with weight w = (q - q*) / (1 - q*) at
     c and 1 - w at infinity; for q <= q* with weight 1 at c, where rho_q pulls the same way. The level q* comes from
@@ -31,11 +31,11 @@ class CQRNN(Likelihood):
 
     @property
     def outputs(self) -> int:
-        """One a level of the grid."""
+        """One per level of the grid."""
         return len(GRID)
 
     def loss(self, outputs: Tensor, seen: Seen) -> Tensor:
-        """Weighted tilted loss, the mean over the grid times the number of levels asked for."""
+        """Weighted tilted loss: the mean over the grid times the number of levels to forecast."""
         level = torch.tensor(GRID, dtype=outputs.dtype, device=outputs.device)
         bound = torch.where(torch.isinf(seen.lower), seen.y, seen.lower)[..., None]
         exact = tilted(bound - outputs, level)
@@ -49,7 +49,7 @@ class CQRNN(Likelihood):
         return loss.mean(-1) * len(self.levels)
 
     def quantiles(self, outputs: Tensor) -> Tensor:
-        """The outputs at the levels asked for, linear between those of the grid, in rising order."""
+        """Quantiles at the levels to forecast: sorted outputs, interpolated linearly between levels of the grid."""
         rising = outputs.sort(-1).values
         grid = torch.tensor(GRID, dtype=outputs.dtype, device=outputs.device)
         wanted = torch.tensor(self.levels, dtype=outputs.dtype, device=outputs.device)

@@ -1,4 +1,4 @@
-"""The T-GCN without its graph: how much the paper's graph does."""
+"""The T-GCN without its graph, which shows how much the graph contributes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["IdentityGraph"]
 
 
 class IdentityGraph(Baseline):
-    """The quantile T-GCN whose regions are not tied to each other: A-hat is the identity."""
+    """The quantile T-GCN without edges between regions: A-hat is the identity."""
 
     name = "identity-graph"
     title = "Quantile, no graph"
@@ -21,7 +21,7 @@ class IdentityGraph(Baseline):
     reads_exposure = False
 
     def forecast(self, scene: Scene, levels: tuple[float, ...], seed: int, training: Training) -> pl.DataFrame:
-        """Train it, and forecast the test part."""
+        """Train the network, and forecast the test part."""
         model = study_forecaster("tgcn", "quantile", seed, training, scene.time_zone)
         model.fit(scene.panel)
         ahead: pl.DataFrame = model.predict(scene.panel, model.split_.fit_end)

@@ -1,4 +1,4 @@
-"""A Poisson model of arrivals with log exposure as its offset, and gamma-distributed energy around it."""
+"""A Poisson model of arrivals with log exposure as offset, and gamma-distributed energy."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from unmet.study.scenes import Scene
 
 __all__ = ["PoissonOffset"]
 
-PRIOR_HOURS = 0.5  # of exposure at the region's mean rate, so that an hour that was never seen has a rate
+PRIOR_HOURS = 0.5  # pseudo-hours of exposure at the region's mean rate, for hours that were never exposed
 
 
 class PoissonOffset(Baseline):
-    """log E[arrivals] = log exposure + a factor of each region, hour of the day and day type.
+    """log E[arrivals] = log exposure + one effect per region, hour of the day and day type.
 
-    The design is saturated, so that the maximum likelihood is arrivals over exposure. Energy is the rate times the
-    region's mean energy of a session; its spread is the region's Pearson dispersion phi (variance = phi mean), and its
-    quantiles are those of a gamma distribution with that mean and variance (McCullagh and Nelder, Generalized Linear
-    Models, 1989, section 6.2 on quasi-likelihood).
+    The design is saturated, so the maximum-likelihood rate is arrivals over exposure. Expected energy is the rate times
+    the region's mean energy per session. Its variance is phi times its mean, with the region's Pearson dispersion phi,
+    and its quantiles are those of a gamma distribution with that mean and variance (McCullagh and Nelder, Generalized
+    Linear Models, 1989, section 6.2 on quasi-likelihood).
     """
 
     name = "poisson"
     title = "Poisson, offset"
 
     def forecast(self, scene: Scene, levels: tuple[float, ...], seed: int, training: Training) -> pl.DataFrame:
-        """Fit each region, and give the quantiles of its hours."""
+        """Fit each region, and forecast the quantiles of its hours."""
         from scipy.special import gammaincinv
 
         frames = []

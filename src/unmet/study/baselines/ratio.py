@@ -1,4 +1,4 @@
-"""The sceptic's baseline: quantiles of what was seen over what could be seen, by hour and day type."""
+"""The sceptic's baseline: quantiles of observed demand over exposure, by hour and day type."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from unmet.study.scenes import Scene
 
 __all__ = ["SeenOverExposed", "weighted_quantiles"]
 
-LEAST_EXPOSURE = 0.02  # hours in which less could be seen say nothing
+LEAST_EXPOSURE = 0.02  # hours with less exposure carry no information
 
 
 def weighted_quantiles(values: Floats, weights: Floats, levels: tuple[float, ...]) -> Floats:
-    """The smallest values below or at which the given shares of all weight lie.
+    """For each level, the smallest value at or below which that share of the total weight lies.
 
     Example:
         >>> weighted_quantiles(np.array([3.0, 1.0, 2.0]), np.array([1.0, 1.0, 2.0]), (0.2, 0.5, 0.9)).tolist()
@@ -29,17 +29,17 @@ def weighted_quantiles(values: Floats, weights: Floats, levels: tuple[float, ...
 
 
 class SeenOverExposed(Baseline):
-    """Quantiles of y / exposure over the training hours of a region, an hour of the day and a day type.
+    """Quantiles of y / exposure over the training hours of each region, hour of the day and day type.
 
-    An hour's weight is its exposure: y / exposure of an hour that was hardly seen is mostly noise. It neither looks
-    back nor learns across regions, so whatever beats it has learned something.
+    Hours are weighted by their exposure, because y / exposure is mostly noise where exposure is low. The baseline reads
+    no recent hours and learns nothing across regions, so a model that beats it has learned something.
     """
 
     name = "seen-over-exposed"
     title = "Seen / exposed"
 
     def forecast(self, scene: Scene, levels: tuple[float, ...], seed: int, training: Training) -> pl.DataFrame:
-        """Look the quantiles up."""
+        """Look up the quantiles of each hour and day type."""
         frames = []
         for part in parts_of(scene):
             usable = np.arange(part.train)[part.exposure[: part.train] >= LEAST_EXPOSURE]

@@ -19,7 +19,7 @@ _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 def _draw(study: CensoringStudy) -> go.Figure:
     local = pl.col("ds").dt.convert_time_zone(study.city.time_zone)
     city = (
-        study.fullest.panel.group_by("ds")
+        study.worst_cell.panel.group_by("ds")
         .agg(pl.col("y", "y_true").sum().round(6))
         .with_columns(hour=local.dt.hour(), weekday=local.dt.weekday(), day=local.dt.date())
     )
@@ -47,7 +47,7 @@ def _draw(study: CensoringStudy) -> go.Figure:
 
 
 def _caption(study: CensoringStudy) -> str:
-    cell = study.fullest
+    cell = study.worst_cell
     return (
         f"{queue_named(cell.queue).title}, {percent(cell.penetration)} electric: "
         f"{percent(cell.lost_share_of_energy, 1)} of the energy wanted is lost. Mean over "

@@ -13,7 +13,7 @@ __all__ = ["REGION_BARS"]
 
 
 def _draw(study: CensoringStudy) -> go.Figure:
-    cell = study.fullest
+    cell = study.worst_cell
     figure = go.Figure()
     ours = sorted(zip(study.regions.centres["unique_id"], cell.censored_hours_percent_by_region, strict=True),
                   key=lambda pair: -pair[1])  # fmt: skip
@@ -36,7 +36,7 @@ def _draw(study: CensoringStudy) -> go.Figure:
 
 
 def _caption(study: CensoringStudy) -> str:
-    cell = study.fullest
+    cell = study.worst_cell
     censored = cell.censored_hours_percent_by_region
     paired = " Regions and the paper's clusters are other places, so they are paired by rank, not by name."
     return (

@@ -19,14 +19,14 @@ SHOWN = dt.timedelta(days=10)
 
 
 def _extremes(study: CensoringStudy) -> list[tuple[str, float]]:
-    censored = study.fullest.censored_hours_percent_by_region
+    censored = study.worst_cell.censored_hours_percent_by_region
     order = sorted(range(len(censored)), key=censored.__getitem__)
     names = study.regions.centres["unique_id"]
     return [(names[i], censored[i]) for i in (order[-1], order[0])]
 
 
 def _draw(study: CensoringStudy) -> go.Figure:
-    panel = study.fullest.panel
+    panel = study.worst_cell.panel
     titles = [f"Region {name}: {censored:.0f} % of hours censored" for name, censored in _extremes(study)]
     figure = make_subplots(rows=2, shared_xaxes=True, subplot_titles=titles, vertical_spacing=0.12)
     for row, (name, _) in enumerate(_extremes(study), start=1):
@@ -49,7 +49,7 @@ def _draw(study: CensoringStudy) -> go.Figure:
 
 
 def _caption(study: CensoringStudy) -> str:
-    cell = study.fullest
+    cell = study.worst_cell
     return (
         f"Hourly demand in the most and the least censored region, {queue_named(cell.queue).title.lower()} at "
         f"{percent(cell.penetration)}. The first {SHOWN.days} days are shown; drag the axis or zoom out for the rest."

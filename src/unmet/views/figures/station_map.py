@@ -22,7 +22,7 @@ COAST_REACH_KM = 40  # the coast is drawn where it is known: around Copenhagen
 def _draw(study: CensoringStudy) -> go.Figure:
     stations = study.city.stations.join(study.regions.of_station, on="station_id")
     origin = Projection.around(stations["lat"], stations["lon"])
-    cell = study.fullest
+    cell = study.worst_cell
     figure = go.Figure()
     if haversine_km(*origin, *CITY_CENTRE) < COAST_REACH_KM:
         for outline in LAND:
@@ -72,7 +72,7 @@ def _draw(study: CensoringStudy) -> go.Figure:
 
 
 def _caption(study: CensoringStudy) -> str:
-    cell = study.fullest
+    cell = study.worst_cell
     stations = study.city.stations
     synthetic = " The paper's stations were scraped from a map in 2021; these are synthetic."
     synthetic = synthetic if study.city.is_built_in else ""
