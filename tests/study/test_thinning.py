@@ -145,7 +145,7 @@ def test_records_without_truth_and_shares_out_of_reach_are_refused(records):
     crowded = sessions(*visits("a", 3.0, 2, 0, DAYS, 3.0).rows)
     with pytest.raises(InputError, match="no truth in these records"):
         thinning_scenes(crowded, stations("a", plugs=[2]), "UTC")
-    with pytest.raises(InputError, match="no share asked for can be reached"):
+    with pytest.raises(InputError, match="reaches none of these shares"):
         thinning_scenes(*records, "UTC", (0.98,), "station")
     with pytest.raises(InputError, match="makes no sense"):
         thinning_scenes(*records, "UTC", (1.2,))
