@@ -52,21 +52,18 @@ def visits(
     seed: int = 0,
     waiting: float = 0.0,
 ) -> Visits:
-    """Arrivals at random from one day to another, each staying for so many hours on average.
-
-    Of those who find no plug, a share waits until one is free.
-    """
+    """Poisson arrivals between two days, with a mean stay in hours; a share of those who find no plug waits for one."""
     rng = np.random.default_rng([seed, *station.encode()])
-    made = Visits([], [], [])
+    drawn = Visits([], [], [])
     free_at = np.zeros(plugs)
     begin, end = 24 * first_day, 24 * last_day
     for at in np.sort(rng.uniform(begin, end, rng.poisson(per_hour * (end - begin)))):
         plug = int(free_at.argmin())
         if free_at[plug] > at and rng.random() >= waiting:
-            made.lost.append(at)
+            drawn.lost.append(at)
             continue
         start = max(at, free_at[plug])
         free_at[plug] = start + stay * rng.gamma(4, 1 / 4)
-        made.rows.append((station, start, free_at[plug], 10.0))
-        made.plug_id.append(f"{station}{plug}")
-    return made
+        drawn.rows.append((station, start, free_at[plug], 10.0))
+        drawn.plug_id.append(f"{station}{plug}")
+    return drawn

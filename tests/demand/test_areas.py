@@ -1,4 +1,4 @@
-"""Areas: every station in one of them, sites whole, sessions shared out evenly."""
+"""Areas: every station is in one, sites are not split, and areas have similar numbers of sessions."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ def test_every_station_is_in_one_area_and_neighbours_in_the_same(count, seed, mo
     assert all(cell[i] == cell[i - 1] for i in near)
     rows = np.random.default_rng(seed).integers(0, 50, cell.max() + 1)
     rows[0] += 1
-    made = areas_of_cells(cell, rows, areas)
-    assert 1 <= len(made) <= areas
-    assert sorted(np.concatenate([area.stations for area in made])) == list(range(count))
-    assert sum(area.rows for area in made) == rows.sum()
-    assert sorted(c for area in made for c in area.cells) == list(np.flatnonzero(rows))
-    for area in made:
+    joined = areas_of_cells(cell, rows, areas)
+    assert 1 <= len(joined) <= areas
+    assert sorted(np.concatenate([area.stations for area in joined])) == list(range(count))
+    assert sum(area.rows for area in joined) == rows.sum()
+    assert sorted(c for area in joined for c in area.cells) == list(np.flatnonzero(rows))
+    for area in joined:
         assert set(cell[area.stations]) >= set(area.cells)
 
 
-def test_areas_have_about_equally_many_sessions():
+def test_areas_have_similar_numbers_of_sessions():
     table = stations(1000, 3)
     cell = cells_of_stations(table, kmeans_regions(table, 4), 100)
     rows = np.bincount(cell) * 10
@@ -60,7 +60,7 @@ def test_stations_of_an_area_are_near_each_other():
     assert np.mean(spread) < 0.6 * at.std(axis=0).mean()
 
 
-def test_stations_without_positions_have_areas_too():
+def test_stations_without_positions_are_in_areas_too():
     table = stations(50, 1).with_columns(lat=pl.lit(None, pl.Float64), lon=pl.lit(None, pl.Float64))
     from unmet.demand.regions import group_stations
 
@@ -68,7 +68,7 @@ def test_stations_without_positions_have_areas_too():
     assert sorted(np.concatenate([a.stations for a in areas_of_cells(cell, np.bincount(cell), 4)])) == list(range(50))
 
 
-def test_regions_of_an_area_are_those_of_the_network():
+def test_an_area_keeps_the_regions_of_the_network():
     table = stations(40, 2)
     regions = kmeans_regions(table, 4)
     some = regions_of(regions, table["station_id"].head(7))
@@ -86,6 +86,6 @@ def test_the_period_leaves_out_days_that_are_years_away():
         period_of(days.clear())
 
 
-def test_no_areas_make_no_sense():
+def test_asking_for_no_area_is_refused():
     with pytest.raises(InputError, match="0 areas"):
         areas_of_cells(np.zeros(3, np.int64), np.ones(1, np.int64), 0)

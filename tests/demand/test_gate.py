@@ -1,4 +1,4 @@
-"""The gate: what makes no sense is refused in one sentence, and any frame gives the same table."""
+"""Validation: invalid rows are refused in one sentence, and any data frame library gives the same panel."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ def with_value(column, value):
     ("column", "value", "why"),
     [
         ("end", MONDAY, "ends before it starts"),
-        ("energy_kwh", -1e9, "no energy that can be counted"),
-        ("energy_kwh", -0.01, "no energy that can be counted"),
-        ("energy_kwh", math.nan, "no energy that can be counted"),
-        ("energy_kwh", math.inf, "no energy that can be counted"),
-        ("energy_kwh", None, "no energy that can be counted"),
+        ("energy_kwh", -1e9, "has no valid energy"),
+        ("energy_kwh", -0.01, "has no valid energy"),
+        ("energy_kwh", math.nan, "has no valid energy"),
+        ("energy_kwh", math.inf, "has no valid energy"),
+        ("energy_kwh", None, "has no valid energy"),
         ("energy_kwh", 7500.0, "is it in Wh"),
         ("start", None, "is incomplete"),
         ("end", None, "is incomplete"),
         ("station_id", None, "is incomplete"),
     ],
 )
-def test_a_session_that_makes_no_sense_is_refused_with_its_row(column, value, why):
+def test_an_invalid_session_is_refused_with_its_row(column, value, why):
     with pytest.raises(InputError, match=f"Row 1 of the sessions .*{why}.*and 0 more"):
         Panel(with_value(column, value), PLACES)
 
 
-def test_all_that_is_wrong_is_counted():
+def test_all_invalid_sessions_are_counted():
     with pytest.raises(InputError, match=r"Row 0 .* and 1 more"):
         checked_sessions(GOOD.with_columns(end=pl.col("start").dt.offset_by("-1h")))
 
 
-def test_what_is_only_unusual_passes():
+def test_unusual_sessions_are_accepted():
     odd = sessions(("a", 1, 1, 0.0), ("a", 2, 200, 5000.0))
     assert checked_sessions(odd).height == 2
 
@@ -84,10 +84,10 @@ def test_any_frame_gives_the_same_panel(kind):
     assert other.sessions.equals(plain.sessions)
 
 
-def test_whole_numbers_and_other_types_are_cast():
-    made = checked_sessions(GOOD.with_columns(pl.col("energy_kwh").cast(pl.Int64), station_id=pl.Series([1, 2])))
-    assert made.schema["energy_kwh"] == pl.Float64()
-    assert made["station_id"].to_list() == ["1", "2"]
+def test_integers_and_other_types_are_cast():
+    checked = checked_sessions(GOOD.with_columns(pl.col("energy_kwh").cast(pl.Int64), station_id=pl.Series([1, 2])))
+    assert checked.schema["energy_kwh"] == pl.Float64()
+    assert checked["station_id"].to_list() == ["1", "2"]
     assert checked_sessions(GOOD.with_columns(plug_id=pl.Series([1, 2])))["plug_id"].to_list() == ["1", "2"]
 
 
@@ -102,15 +102,15 @@ def test_whole_numbers_and_other_types_are_cast():
         ({"lon": [12.0, -181.0]}, "180 of longitude"),
     ],
 )
-def test_stations_that_make_no_sense_are_refused(columns, why):
+def test_invalid_stations_are_refused(columns, why):
     with pytest.raises(InputError, match=why):
         checked_stations(PLACES.with_columns(pl.Series(name, values) for name, values in columns.items()))
 
 
-def test_stations_get_all_columns():
-    made = checked_stations(pl.DataFrame({"station_id": ["a"], "colour": ["green"]}))
-    assert made.columns == ["station_id", "lat", "lon", "power_kw", "plugs", "operator", "name", "colour"]
-    assert made.row(0) == ("a", None, None, None, None, None, None, "green")
+def test_missing_columns_of_stations_are_added():
+    checked = checked_stations(pl.DataFrame({"station_id": ["a"], "colour": ["green"]}))
+    assert checked.columns == ["station_id", "lat", "lon", "power_kw", "plugs", "operator", "name", "colour"]
+    assert checked.row(0) == ("a", None, None, None, None, None, None, "green")
 
 
 def test_a_session_at_an_unlisted_station_is_left_out():

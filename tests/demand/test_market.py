@@ -1,4 +1,4 @@
-"""Market shares: rates of others' stations from those around them, and how unsure a share is."""
+"""Market shares: arrival rates of competitors' stations, inferred from those around them, and their uncertainty."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Z_95 = 1.6449
 
 
 def smooth_city(seed: int, number: int = 80):
-    """Places within 15 km of each other, and rates that are alike where they are near."""
+    """Stations on a square of 15 km, with rates that vary smoothly over it."""
     rng = np.random.default_rng(seed)
     x, y = rng.uniform(0, 15, (2, number))
     plugs = rng.integers(1, 9, number)
@@ -32,34 +32,34 @@ def smooth_city(seed: int, number: int = 80):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_rates_nobody_gave_us_are_foretold_better_than_by_the_mean_of_all(seed):
+def test_unknown_rates_are_predicted_better_than_by_the_mean_of_all(seed):
     table, rate, km, rng = smooth_city(seed)
     rate = rate * np.sqrt(table["plugs"].to_numpy())
     known = rng.random(len(rate)) < 0.6
-    made = krige(np.where(known, rate, 1.0), np.full(len(rate), 0.005), known, km, table["plugs"].to_numpy())
-    off, by_mean = (np.log(rate) - made.mean)[~known], (np.log(rate) - np.log(rate[known]).mean())[~known]
-    assert np.sqrt((off**2).mean()) < 0.5 * np.sqrt((by_mean**2).mean())
-    spread = np.sqrt(np.diag(made.covariance))
-    assert (np.abs(off) < Z_95 * spread[~known]).mean() > 0.8
+    kriged = krige(np.where(known, rate, 1.0), np.full(len(rate), 0.005), known, km, table["plugs"].to_numpy())
+    error, by_mean = (np.log(rate) - kriged.mean)[~known], (np.log(rate) - np.log(rate[known]).mean())[~known]
+    assert np.sqrt((error**2).mean()) < 0.5 * np.sqrt((by_mean**2).mean())
+    spread = np.sqrt(np.diag(kriged.covariance))
+    assert (np.abs(error) < Z_95 * spread[~known]).mean() > 0.8
     assert spread[~known].min() > spread[known].max()
-    assert made.mean[known] == pytest.approx(np.log(rate[known]), abs=0.1)
-    drawn = np.log(made.draws(2000, np.random.default_rng(1)))
-    assert drawn.mean(axis=0) == pytest.approx(made.mean, abs=0.05)
-    assert np.cov(drawn.T) == pytest.approx(made.covariance, abs=0.02)
+    assert kriged.mean[known] == pytest.approx(np.log(rate[known]), abs=0.1)
+    drawn = np.log(kriged.draws(2000, np.random.default_rng(1)))
+    assert drawn.mean(axis=0) == pytest.approx(kriged.mean, abs=0.05)
+    assert np.cov(drawn.T) == pytest.approx(kriged.covariance, abs=0.02)
 
 
 def shares(table: pl.DataFrame, rate, own, regions: str = "4"):
-    """Shares of the regions of whom these stations belong to, and the regions of all."""
+    """Market share in each region of the operator of the `own` stations, and the region of every station."""
     marked = table.with_columns(operator=pl.when(pl.Series(own)).then(pl.lit("Mine")).otherwise(pl.lit("Theirs")))
     grouped, _ = group_stations(marked, regions)
-    mine = Market("Mine").own_stations(marked)
-    return Market("Mine").share_of_regions(grouped, marked, mine, rate[own]), grouped.codes()
+    own_stations = Market("Mine").own_stations(marked)
+    return Market("Mine").share_of_regions(grouped, marked, own_stations, rate[own]), grouped.codes()
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_share_is_nearer_the_truth_by_rates_than_by_plugs(seed):
+def test_shares_by_rates_are_closer_to_the_truth_than_shares_by_plugs(seed):
     table, rate, _, rng = smooth_city(seed)
-    own = rng.random(len(rate)) < np.where(table["plugs"].to_numpy() < 4, 0.7, 0.2)  # plugs say nothing of drivers here
+    own = rng.random(len(rate)) < np.where(table["plugs"].to_numpy() < 4, 0.7, 0.2)  # rates do not depend on plugs here
     found, region = shares(table, rate, own)
     unplaced = table.with_columns(lat=pl.lit(None, pl.Float64))
     grouped = group_stations(table, "4")[0]
@@ -70,13 +70,13 @@ def test_a_share_is_nearer_the_truth_by_rates_than_by_plugs(seed):
         for weight in (rate, table["plugs"].to_numpy().astype(float))
     )
     assert plugs.share == pytest.approx(counted)
-    off = np.abs(np.log(found.share / truth))
-    assert off.mean() < 0.5 * np.abs(np.log(counted / truth)).mean()
-    assert (off < 3 * found.spread).all()
+    error = np.abs(np.log(found.share / truth))
+    assert error.mean() < 0.5 * np.abs(np.log(counted / truth)).mean()
+    assert (error < 3 * found.spread).all()
     assert (found.spread < plugs.spread).all()
 
 
-def test_who_owns_everything_has_the_whole_market_for_sure():
+def test_an_operator_of_all_stations_has_the_whole_market_without_uncertainty():
     table, rate, _, _ = smooth_city(1)
     for part, rates in ((table, rate), (table.head(3), rate[:3])):  # by rates, and by plugs
         found, _ = shares(part, rates, np.ones(len(rates), bool), "2")
@@ -89,7 +89,7 @@ def test_who_owns_everything_has_the_whole_market_for_sure():
     assert (np.delete(found.spread, 2) == 0).all()
 
 
-def test_a_share_by_plugs_is_unsure():
+def test_a_share_by_plugs_is_uncertain():
     table, rate, _, _ = smooth_city(1)
     found, _ = shares(table.head(4), rate[:4], np.array([True, False, True, True]), "1")
     plugs = table["plugs"].head(4)
@@ -99,7 +99,7 @@ def test_a_share_by_plugs_is_unsure():
 
 @settings(max_examples=20)
 @given(st.floats(0.01, 1), st.floats(0.01, 1))
-def test_a_range_of_shares_holds_it_with_90_percent_certainty(one, other):
+def test_a_range_contains_the_share_with_90_percent_probability(one, other):
     low, high = sorted((round(one, 4), round(other, 4)))
     regions = group_stations(stations("a", "b"), "2")[0]
     market = Market(share=parse_share(f"{low}-{high}"))
@@ -109,21 +109,21 @@ def test_a_range_of_shares_holds_it_with_90_percent_certainty(one, other):
     assert found.share * np.exp(-Z_95 * found.spread) == pytest.approx(np.full(2, low), rel=1e-3)
 
 
-def test_a_share_or_a_range_of_it_is_read_and_told():
+def test_a_share_or_a_range_is_read_and_stated_in_the_notes():
     assert parse_share("0.25") == (0.25, 0.25)
     assert parse_share("0.2-0.3") == (0.2, 0.3)
     rows = [("a", h, h + 0.5, 5) for h in range(20)]
-    sure, unsure = (Panel(sessions(*rows), stations("a"), market=Market(share=s)) for s in (0.25, (0.2, 0.3)))
-    for panel, spread in ((sure, 0.0), (unsure, math.log(1.5) / (2 * Z_95))):
+    exact, ranged = (Panel(sessions(*rows), stations("a"), market=Market(share=s)) for s in (0.25, (0.2, 0.3)))
+    for panel, spread in ((exact, 0.0), (ranged, math.log(1.5) / (2 * Z_95))):
         found = panel.market.share_of_regions(panel.regions, panel.everyone, panel.stations, np.ones(1))
         assert found.spread == pytest.approx(np.array([spread]), abs=1e-12)
-    assert "25 % of the market" in sure.notes[1]
-    assert "20 to 30 % of the market" in unsure.notes[1]
+    assert "25 % of the market" in exact.notes[1]
+    assert "20 to 30 % of the market" in ranged.notes[1]
 
 
 @pytest.mark.parametrize(
     "text", ["", "much", "0", "1.2", "-0.2", "0.3-0.2", "0.2-0.3-0.4", "0-0.5", "0.5-2", "nan", "-"]
 )
-def test_shares_that_make_no_sense_are_refused(text):
+def test_invalid_shares_are_refused(text):
     with pytest.raises(InputError, match=r"over 0, up to 1, such as 0\.25 or 0\.2-0\.3"):
         parse_share(text)

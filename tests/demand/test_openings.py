@@ -1,4 +1,4 @@
-"""Openings: stations and plugs that come and go are found, and those that are only quiet or taken are not."""
+"""Openings: stations and plugs that open or close are found, and those that are only quiet or taken are not."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def busy(first, last, each=0.3):
     return [(day, day + 0.1) for day in np.arange(first, last - 0.1, each)]
 
 
-def test_a_busy_unit_is_found_to_open_and_to_close():
+def test_opening_and_closing_of_a_busy_unit_are_found():
     always, late, early, between = days_open(busy(0, DAYS), busy(40, DAYS), busy(0, 80), busy(40, 80))
     assert always == (0, DAYS)
     assert late == (pytest.approx(40, abs=1), DAYS)
@@ -57,14 +57,14 @@ def test_a_quiet_or_taken_unit_is_not_called_closed(rows):
 
 
 @given(st.lists(st.lists(st.tuples(st.floats(0, DAYS - 1), st.floats(0, 30)), max_size=30), min_size=1, max_size=4))
-def test_every_session_is_in_the_time_in_which_its_unit_was_there(units):
+def test_every_session_is_within_the_open_time_of_its_unit(units):
     units = [sorted((start, min(start + length, DAYS)) for start, length in rows) for rows in units]
     for rows, (begin, end) in zip(units, days_open(*units), strict=True):
         assert 0 <= begin < end <= DAYS
         assert all(begin <= a + 1e-6 and b - 1e-6 <= end for a, b in rows)
 
 
-def gone(rows, plug_id):
+def absent_days(rows, plug_id):
     table = sessions(*rows) if plug_id is None else sessions(*rows, plug_id=plug_id)
     found = absent_plugs(table, MONDAY, DAYS * DAY_MS)
     days = [(pl.col(name) - MONDAY).dt.total_seconds() / 86_400 for name in ("start", "end")]
@@ -77,25 +77,25 @@ def of_plugs(**plugs):
     return [("a", start, end, 5.0) for _, start, end in rows], [name for name, _, _ in rows]
 
 
-def test_a_plug_that_came_later_or_went_is_out_of_order_without():
+def test_a_plug_that_is_installed_later_or_removed_is_out_of_order_until_or_from_then():
     rows, names = of_plugs(one=(0, DAYS), two=(40, DAYS), three=(0, 80))
-    assert gone(rows, names) == [
+    assert absent_days(rows, names) == [
         ("a", "three", pytest.approx(80, abs=0.5), DAYS),
         ("a", "two", 0, pytest.approx(40, abs=0.5)),
     ]
-    assert gone(rows, None) == []
+    assert absent_days(rows, None) == []
 
 
 def test_a_plug_is_absent_only_while_its_station_is_open():
     rows, names = of_plugs(one=(30, 90), two=(50, 90), three=(30, 70))
-    assert gone(rows, names) == [
+    assert absent_days(rows, names) == [
         ("a", "three", pytest.approx(70, abs=0.5), pytest.approx(90, abs=0.5)),
         ("a", "two", pytest.approx(30, abs=0.5), pytest.approx(50, abs=0.5)),
     ]
-    assert gone(*of_plugs(one=(30, 90))) == []
+    assert absent_days(*of_plugs(one=(30, 90))) == []
 
 
-def test_a_site_that_opens_midway_has_no_time_before():
+def test_a_site_that_opens_midway_has_no_spells_before():
     old, new = visits("a", 2, 2, 0, DAYS, 0.6, seed=1), visits("b", 2, 2, DAYS / 2, DAYS, 0.6, seed=1)
     panel = Panel(sessions(*old.rows, *new.rows), stations("a", "b", plugs=[2, 2]), regions="1")
     network = observe(panel)
@@ -106,7 +106,7 @@ def test_a_site_that_opens_midway_has_no_time_before():
     assert spells.begin_ms[spells.first[1]] == network.opened_ms[1]
 
 
-def test_a_plug_that_comes_midway_leaves_the_station_with_one_before():
+def test_a_plug_that_is_installed_midway_counts_as_taken_before():
     one, two = visits("a", 1.5, 1, 0, 60, 0.5, seed=3), visits("a", 1.5, 2, 60, DAYS, 0.5, seed=4)
     table = sessions(*one.rows, *two.rows, plug_id=[*one.plug_id, *two.plug_id])
     panel = Panel(table, stations("a", plugs=[2]))

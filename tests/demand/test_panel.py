@@ -26,7 +26,7 @@ from unmet.simulation.simulate import prepare, simulate
 
 @settings(max_examples=40)
 @given(cities, st.integers(0, 500), st.sampled_from(["first-come", "three-hour", "gas-station"]))
-def test_a_run_read_back_gives_the_panel_made_directly(tmp_path_factory, city, seed, queue):
+def test_a_stored_run_gives_the_same_panel_as_the_run_in_memory(tmp_path_factory, city, seed, queue):
     outcome = simulate(prepare(city), Scenario(queue=queue, penetration=1, seed=seed))
     if outcome.sessions.is_empty():
         return
@@ -35,9 +35,9 @@ def test_a_run_read_back_gives_the_panel_made_directly(tmp_path_factory, city, s
     outcome.stations.write_parquet(folder / "stations.parquet")
     read = read_sessions([folder / "sessions.parquet"], stations=folder / "stations.parquet")
     assert read.formats == {str(folder / "sessions.parquet"): "unmet"}
-    # Cars may come to a plug at the same moment and take nothing: to a reader that is one session.
-    told_once = outcome.sessions.unique(["station_id", "plug_id", "start", "end", "energy_kwh"]).height
-    assert read.counts["rows_kept"] == told_once
+    # Several cars may plug in at the same moment and charge nothing: a reader sees one session.
+    distinct = outcome.sessions.unique(["station_id", "plug_id", "start", "end", "energy_kwh"]).height
+    assert read.counts["rows_kept"] == distinct
     assume(read.counts["rows_set_aside"] == 0)
     direct = Panel(outcome.sessions, outcome.stations, regions="3")
     back = Panel(read.sessions, read.stations, regions="3")
@@ -46,7 +46,7 @@ def test_a_run_read_back_gives_the_panel_made_directly(tmp_path_factory, city, s
     assert back.stations.select(shared).equals(direct.stations.select(shared))
 
 
-def test_the_truth_of_a_simulation_is_at_least_what_its_records_show():
+def test_true_demand_of_a_simulation_is_at_least_the_observed_demand():
     from tests.simulation.cities import small_city
     from unmet.demand.simulated import simulated_panel
 
@@ -72,7 +72,7 @@ def test_one_station_worked_out_by_hand():
 
 
 @pytest.mark.parametrize("booking", ["arrival", Booking.ARRIVAL])
-def test_booking_by_arrival_may_be_a_word(booking):
+def test_booking_is_given_as_text_or_enum(booking):
     rows = sessions(("a", 1, 5, 8))
     assert Panel(rows, stations("a"), booking=booking).table["y"].head(6).to_list() == [0, 8, 0, 0, 0, 0]
     delivered = Panel(rows, stations("a"), booking="delivery").table
@@ -91,7 +91,7 @@ def test_delivery_ends_when_the_car_is_charged():
 
 @settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["1", "2", "station", "auto"]), st.sampled_from(list(Booking)))
-def test_what_the_table_holds_is_what_the_sessions_hold(seed, regions, booking):
+def test_the_table_sums_to_the_energy_and_number_of_the_sessions(seed, regions, booking):
     names = "abc"
     rows = [row for name in names for row in visits(name, 0.3, 2, 0, 5, seed=seed).rows]
     assume(rows)
@@ -107,17 +107,17 @@ def test_what_the_table_holds_is_what_the_sessions_hold(seed, regions, booking):
     assert panel.stations["energy_kwh"].sum() == pytest.approx(table["energy_kwh"].sum())
     if booking is Booking.ARRIVAL:
         assert panel.table["y"].sum() == pytest.approx(table["energy_kwh"].sum())
-    else:  # what flows after the last hour is beyond the panel
+    else:  # energy delivered after the last hour is not in the panel
         assert panel.table["y"].sum() <= table["energy_kwh"].sum() + 1e-9
 
 
-def test_a_panel_says_what_it_is_in_a_line():
+def test_a_panel_has_a_short_repr():
     panel = Panel(sessions(("a", 1, 2, 5), ("b", 30, 31, 5)), stations("a", "b"), regions="1")
     assert repr(panel) == "Panel(2 sessions, 2 stations at 2 sites, 1 regions, 2019-09-02 to 2019-09-03, UTC)"
     assert panel.hours == 48
 
 
-def test_given_outages_are_kept_and_those_of_others_are_not():
+def test_given_outages_are_kept_except_those_of_other_stations():
     outage = sessions(("a", 6, 8, 0), ("z", 1, 2, 0)).select("station_id", "start", "end")
     panel = Panel(sessions(("a", 1, 2, 5)), stations("a"), outages=outage)
     assert panel.outages.columns == ["station_id", "plug_id", "start", "end"]
@@ -141,7 +141,7 @@ def test_only_the_operators_own_sessions_and_stations_count():
         Market(share=0)
 
 
-def test_regions_of_another_panel_are_taken_as_they_are():
+def test_the_regions_of_another_panel_can_be_reused():
     known = stations("a", "b", "c")
     rows = sessions(("a", 1, 2, 5), ("c", 1, 2, 5))
     one = Panel(rows, known, regions="2")
@@ -150,7 +150,7 @@ def test_regions_of_another_panel_are_taken_as_they_are():
     assert other.stations["unique_id"].equals(one.stations["unique_id"])
 
 
-def test_regions_by_number_by_themselves_by_areas_and_by_fit(tmp_path):
+def test_regions_by_number_by_station_by_areas_and_by_silhouette(tmp_path):
     rng = np.random.default_rng(1)
     centre = np.repeat([[55.0, 12.0], [55.5, 12.5], [56.0, 12.0]], 10, axis=0) + 0.01 * rng.standard_normal((30, 2))
     table = stations(*[f"s{i}" for i in range(30)]).with_columns(
@@ -175,22 +175,22 @@ def test_regions_by_number_by_themselves_by_areas_and_by_fit(tmp_path):
     }
     path = tmp_path / "areas.geojson"
     path.write_text(json.dumps(areas))
-    grouped, said = group_stations(table, str(path))
+    grouped, note = group_stations(table, str(path))
     sizes = dict(grouped.centres.select("unique_id", "stations").iter_rows())
     inside_hole = ((abs(centre[:10, 0] - 55) < 0.01) & (abs(centre[:10, 1] - 12) < 0.01)).sum()
     assert sizes == {"South": 10 - inside_hole, "area1": 10, "outside": 10 + inside_hole}
-    assert "outside all of them" in said
+    assert "outside all of them" in note
     path.write_text("{}")
     with pytest.raises(InputError, match="GeoJSON"):
         group_stations(table, str(path))
     with pytest.raises(InputError, match="makes no sense"):
         group_stations(table, "many")
-    unplaced, said = group_stations(table.with_columns(lat=pl.lit(None, pl.Float64)), "10")
+    unplaced, note = group_stations(table.with_columns(lat=pl.lit(None, pl.Float64)), "10")
     assert unplaced.centres.height == 30
-    assert "not all have a position" in said
+    assert "not all have a position" in note
 
 
-def test_hours_follow_local_clocks_and_holidays():
+def test_hours_follow_local_time_and_holidays():
     hours = hours_between(dt.datetime(2019, 10, 26, tzinfo=dt.UTC), dt.datetime(2019, 10, 28, tzinfo=dt.UTC))
     week = hour_of_week(hours, "Europe/Copenhagen").to_list()
     assert week[0] == 5 * 24 + 2  # Saturday 02:00 in summer time
@@ -205,7 +205,7 @@ def test_hours_follow_local_clocks_and_holidays():
         with_calendar(christmas, "UTC", "Atlantis")
 
 
-def test_nothing_to_make_a_panel_of():
+def test_a_panel_needs_sessions_and_a_valid_time_zone():
     with pytest.raises(InputError, match="no session to make a panel of"):
         Panel(sessions(("a", 1, 2, 3)).clear(), stations("a"))
     with pytest.raises(InputError, match="time zone"):

@@ -1,3 +1,5 @@
+"""Regions: k-means on projected positions."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -37,12 +39,12 @@ def test_every_station_is_in_the_region_with_the_nearest_centre(seed, stations, 
     assert (np.diff(cx) >= 0).all()  # numbered from west to east
 
 
-def test_stations_at_one_place_are_one_region():
+def test_stations_at_one_position_are_one_region():
     table = pl.DataFrame({"station_id": ["a", "b"], "lat": [55.0, 55.0], "lon": [12.0, 12.0], "plugs": [1, 2]})
     assert kmeans_regions(table, 10).centres["stations"].to_list() == [2]
 
 
-def test_the_built_in_city_has_ten_regions_and_no_region_makes_no_sense():
+def test_the_built_in_city_has_ten_regions_and_asking_for_none_is_refused():
     stations = synthetic_stations()
     assert kmeans_regions(stations).centres.height == 10
     with pytest.raises(InputError, match="at least one"):

@@ -22,7 +22,7 @@ def at(hours):
 
 
 def test_arrival_and_delivery_of_one_served_and_one_lost_driver():
-    # Served: comes at 1.9, waits until 2.5, full power until 3.5, a quarter until 4.5: 20 and 5 kWh of 25.
+    # Served: arrives at 1.9, waits until 2.5, full power until 3.5, a quarter of it until 4.5: 20 and 5 kWh of 25.
     rows = [("a", 1.9, 2.5, 3.5, 4.5, 9.0, "served", 25.0, 25.0), ("a", 3.2, None, None, None, None, "lost", 0.0, 7.0)]
     names = ["station_id", "arrival", "start", "taper", "charged", "end"]
     arrivals = pl.DataFrame(
@@ -48,7 +48,7 @@ def crowded():
     return city, simulate(prepare(city), Scenario(queue="first-come", penetration=1))
 
 
-def test_records_of_a_simulation_say_when_charging_ended(crowded):
+def test_records_of_a_simulation_state_when_charging_ended(crowded):
     sessions = crowded[1].sessions
     assert sessions.columns[2:5] == ["start", "charged", "end"]
     assert (

@@ -1,4 +1,4 @@
-"""Spells: one sweep over all visits, against a count minute by minute."""
+"""Spells: the sweep over all visits equals a count minute by minute."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ def count_by_minute(rows, site, capacity, opened, closed):
     own = [(start, start + length, i if car else -1) for i, (s, start, length, car) in enumerate(rows) if s == site]
     own.sort(key=lambda visit: visit[0])
     taken, state, found = [], [], []
-    there, waited = [], FIRST - 1  # ends of those present; minute until which someone may have waited
+    present, waited = [], FIRST - 1  # ends of the cars present; minute until which an arrival may have waited
 
     def leave(now):
         nonlocal waited
-        for end in sorted(end for end in there if end <= now):
-            if len(there) == capacity:
+        for end in sorted(end for end in present if end <= now):
+            if len(present) == capacity:
                 waited = end + WAIT
-            there.remove(end)
+            present.remove(end)
 
     def state_now(now):
-        if len(there) >= capacity:
+        if len(present) >= capacity:
             return FULL
         return RELEASED if now < waited else FREE
 
@@ -54,11 +54,11 @@ def count_by_minute(rows, site, capacity, opened, closed):
         for start, end, row in own:
             if start == now:
                 if row >= 0 and opened <= now:
-                    found.append((row, now, len(there), state_now(now)))
-                there.append(end)
+                    found.append((row, now, len(present), state_now(now)))
+                present.append(end)
                 leave(now)
         if now >= opened:
-            taken.append(len(there))
+            taken.append(len(present))
             state.append(state_now(now))
     return taken, state, found
 
@@ -93,24 +93,23 @@ def test_spells_tile_the_open_time_and_every_car_in_it_arrives_once(rows, capaci
         released = spells.state[part] == RELEASED
         assert ((end - begin)[released] <= RELEASED_MS).all()
         assert ((spells.state[part] == FULL) == (spells.taken[part] >= capacity[s])).all()
-    came = [i for i, (s, a, _, car) in enumerate(rows) if car and opened[s] <= a * MINUTE < closed[s]]
-    assert sorted(arrivals.row) == came
+    cars = [i for i, (s, a, _, car) in enumerate(rows) if car and opened[s] <= a * MINUTE < closed[s]]
+    assert sorted(arrivals.row) == cars
 
 
 @given(visits_of_sites, st.randoms(use_true_random=False))
 def test_the_order_of_the_records_does_not_matter(rows, random):
     shuffled = random.sample(rows, len(rows))
-    one, other = (grouped(made) for made in (rows, shuffled))
+    one, other = (grouped(order) for order in (rows, shuffled))
     assert (one.first == other.first).all()
     assert (one.start_ms == other.start_ms).all()
     assert (one.end_ms == other.end_ms).all()
-    everyone = np.full(SITES, 2), np.full(SITES, FIRST * MINUTE), np.full(SITES, LAST * MINUTE)
-    mine, theirs = sweep(one, *everyone), sweep(other, *everyone)
-    for ours, also in zip(mine.spells, theirs.spells, strict=True):
-        assert (ours == also).all()
+    limits = np.full(SITES, 2), np.full(SITES, FIRST * MINUTE), np.full(SITES, LAST * MINUTE)
+    for column, shuffled_column in zip(sweep(one, *limits).spells, sweep(other, *limits).spells, strict=True):
+        assert (column == shuffled_column).all()
 
 
-def test_a_car_that_comes_as_another_leaves_finds_its_plug_free():
+def test_a_car_that_arrives_as_another_leaves_finds_its_plug_free():
     visits = group_visits(
         np.zeros(2, np.int64), np.array([0, 10]) * MINUTE, np.array([10, 20]) * MINUTE, np.arange(2), 1
     )
@@ -122,7 +121,7 @@ def test_a_car_that_comes_as_another_leaves_finds_its_plug_free():
 
 
 @pytest.mark.parametrize(("capacity", "state"), [(1, FULL), (2, FREE)])
-def test_a_visit_without_length_finds_who_is_there(capacity, state):
+def test_a_visit_without_duration_finds_the_cars_present(capacity, state):
     start, end = np.array([0, 10]) * MINUTE, np.array([30, 10]) * MINUTE
     visits = group_visits(np.zeros(2, np.int64), start, end, np.arange(2), 1)
     spells, arrivals = sweep(visits, np.array([capacity]), np.array([0]), np.array([60 * MINUTE]))
@@ -131,7 +130,7 @@ def test_a_visit_without_length_finds_who_is_there(capacity, state):
     assert (spells.end_ms - spells.begin_ms).sum() == 60 * MINUTE
 
 
-def test_a_plug_out_of_order_takes_a_place_but_is_no_arrival():
+def test_an_outage_takes_a_plug_but_is_no_arrival():
     visits = group_visits(np.zeros(1, np.int64), np.array([5 * MINUTE]), np.array([9 * MINUTE]), np.array([-1]), 1)
     spells, arrivals = sweep(visits, np.array([1]), np.array([0]), np.array([20 * MINUTE]))
     assert len(arrivals.row) == 0

@@ -1,4 +1,4 @@
-"""Panels survive being written and read, and damaged ones are refused in one sentence."""
+"""Stored panels: they are read as they were written, and damaged ones are refused in one sentence."""
 
 from __future__ import annotations
 
@@ -33,37 +33,37 @@ def assert_same(one: Panel, other: Panel) -> None:
 @pytest.mark.parametrize("market", [None, Market(share=0.25), Market(share=(0.2, 0.3)), Market(operator="Ours")])
 def test_a_panel_is_read_as_it_was_written(market, tmp_path):
     stations = STATIONS.with_columns(operator=pl.Series(["Ours", "Theirs", "Ours", "Theirs", "Ours", "Ours"]))
-    made = Panel(records(14)[0], stations, regions=2, market=market)
-    made.save(tmp_path / "panel")
+    built = Panel(records(14)[0], stations, regions=2, market=market)
+    built.save(tmp_path / "panel")
     assert holds_panel(tmp_path / "panel")
-    assert_same(made, Panel.load(tmp_path / "panel"))
+    assert_same(built, Panel.load(tmp_path / "panel"))
 
 
-def test_stations_without_positions_and_plugs_survive_too(tmp_path):
-    made = Panel(records(14)[0].drop("plug_id"), STATIONS.select("station_id"))
-    save_panel(made, tmp_path / "panel")
-    assert_same(made, load_panel(tmp_path / "panel"))
+def test_a_panel_without_positions_and_plugs_is_read_as_it_was_written(tmp_path):
+    built = Panel(records(14)[0].drop("plug_id"), STATIONS.select("station_id"))
+    save_panel(built, tmp_path / "panel")
+    assert_same(built, load_panel(tmp_path / "panel"))
 
 
 def test_a_folder_is_replaced_only_when_asked(tmp_path):
-    made = panel()
-    save_panel(made, tmp_path / "panel")
+    built = panel()
+    save_panel(built, tmp_path / "panel")
     with pytest.raises(InputError, match="not empty"):
-        save_panel(made, tmp_path / "panel")
-    save_panel(made, tmp_path / "panel", overwrite=True)
-    assert_same(made, load_panel(tmp_path / "panel"))
+        save_panel(built, tmp_path / "panel")
+    save_panel(built, tmp_path / "panel", overwrite=True)
+    assert_same(built, load_panel(tmp_path / "panel"))
     (tmp_path / "panel" / "sessions.parquet").write_bytes(b"changed by somebody")
     with pytest.raises(InputError, match=r"changed since \(sessions.parquet\)"):
-        save_panel(made, tmp_path / "panel", overwrite=True)
+        save_panel(built, tmp_path / "panel", overwrite=True)
 
 
-def test_models_read_the_table_alone(tmp_path):
-    made = panel()
-    save_panel(made, tmp_path / "panel")
+def test_the_table_of_a_panel_can_be_read_alone(tmp_path):
+    built = panel()
+    save_panel(built, tmp_path / "panel")
     stored = read_panel(tmp_path / "panel")
-    assert stored.table.select(made.table.columns).equals(made.table)
+    assert stored.table.select(built.table.columns).equals(built.table)
     assert stored.regions is not None
-    assert stored.regions.equals(made.regions.centres)
+    assert stored.regions.equals(built.regions.centres)
     assert stored.time_zone == "Europe/Copenhagen"
     assert stored.source == tmp_path / "panel" / "panel.parquet"
     assert read_panel(stored.source).regions is None

@@ -1,1 +1,1 @@
-"""Demand: stations grouped into regions, energy booked to hours."""
+"""Demand: records become a panel, with stations grouped into regions and energy booked to hours."""

@@ -1,8 +1,8 @@
-"""Areas: stations near each other, whose sessions fit into memory together, for records that do not fit at once.
+"""Areas: groups of neighbouring stations whose sessions fit into memory, for records that do not fit all at once.
 
-Stations are put in order so that neighbours follow each other: by region, then by halving the region again and again
-across its longer side. Stations that could be one site stay together. The order is cut into cells; once the sessions
-of every cell are counted, cells that follow each other are joined into areas of about equally many sessions.
+Stations are ordered so that neighbours are next to each other: by region, then by repeatedly halving each region across
+its longer side. Stations that could be one site stay together. The order is cut into cells. Once the sessions of every
+cell are counted, consecutive cells are joined into areas with about the same number of sessions.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import KDTree
 
+from unmet.arrays import Floats, Integers
 from unmet.demand.regions import Regions
 from unmet.demand.sites import SITE_KM
 from unmet.errors import InputError
@@ -26,12 +26,9 @@ from unmet.records.outliers import main_days
 
 __all__ = ["MOST_CELLS", "Area", "areas_of_cells", "cells_of_stations", "period_of", "regions_of"]
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
-
-MOST_CELLS = 240  # files that are open at one time
-NEIGHBOURS_KM = 3 * SITE_KM  # within which stations are kept together: positions may yet be corrected
-FEW = 4  # groups of stations that are not halved again
+MOST_CELLS = 240  # each is an open file
+NEIGHBOURS_KM = 3 * SITE_KM  # within which stations are kept together, since positions may still be corrected
+FEW = 4  # so few groups of stations are not halved again
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,60 +37,68 @@ class Area:
 
     number: int
     cells: tuple[int, ...]
-    stations: Integers  # rows of the table
-    rows: int  # sessions
+    stations: Integers  # rows of the station table
+    rows: int  # number of sessions
 
 
 def cells_of_stations(stations: pl.DataFrame, regions: Regions, most: int = MOST_CELLS) -> Integers:
-    """The cell of each station; those of cells with neighbouring numbers are near each other."""
+    """The cell of each station; cells with consecutive numbers are near each other."""
     group, points = _groups(stations)
     region = regions.codes()
     groups = int(group.max(initial=-1)) + 1
     first = np.unique(group, return_index=True)[1]  # a group takes the region of its first station
     order = np.concatenate(
-        [members[_halved(points[first[members]])] for r in np.unique(region) for members in (_where(region[first], r),)]
+        [
+            members[_near_order(points[first[members]])]
+            for r in np.unique(region)
+            for members in (np.flatnonzero(region[first] == r),)
+        ]
         or [np.empty(0, np.int64)]
     )
-    place = np.empty(groups, np.int64)
-    # Cells are of about equally many stations, and begin anew with every region, which is then in few areas.
+    cell_of_group = np.empty(groups, np.int64)
+    # Cells have about the same number of stations. Every region starts a new cell, so that it is in few areas.
     size = np.bincount(group, minlength=groups)[order]
     per_cell = max(1.0, stations.height / most)
     starts = np.diff(region[first][order], prepend=-1) != 0
     before = np.cumsum(size) - size
     offset = np.maximum.accumulate(np.where(starts, before, 0))
     within = ((before - offset) // per_cell).astype(np.int64)
-    place[order] = np.cumsum(starts | (np.diff(within, prepend=0) != 0)) - 1
-    return place[group]
+    cell_of_group[order] = np.cumsum(starts | (np.diff(within, prepend=0) != 0)) - 1
+    return cell_of_group[group]
 
 
 def areas_of_cells(cell_of_station: Integers, rows: Integers, areas: int) -> list[Area]:
-    """Join cells that follow each other into at most so many areas of about equally many sessions."""
+    """Join consecutive cells into at most `areas` areas with about the same number of sessions."""
     if areas < 1:
         raise InputError(f"{areas} areas make no sense: ask for at least one.")
     used = np.flatnonzero(rows)
     middle = np.cumsum(rows[used]) - rows[used] / 2
     which = np.minimum((middle * areas / max(rows.sum(), 1)).astype(np.int64), areas - 1)
-    made = []
+    joined = []
     for number, part in enumerate(np.unique(which)):
         cells = used[which == part]
-        # A cell without sessions goes with the one before, so that every station is in some area.
+        # A cell without sessions belongs to the area of the cell before it, so that every station is in an area.
         low = 0 if number == 0 else int(cells[0])
         later = used[which > part]
         high = int(later[0]) if len(later) else len(rows)
         inside = np.flatnonzero((cell_of_station >= low) & (cell_of_station < high))
-        made.append(Area(number, tuple(int(cell) for cell in cells), inside, int(rows[cells].sum())))
-    return made
+        joined.append(Area(number, tuple(int(cell) for cell in cells), inside, int(rows[cells].sum())))
+    return joined
 
 
 def regions_of(regions: Regions, station_ids: Sequence[str] | pl.Series) -> Regions:
-    """The regions of some stations, and only these."""
+    """The regions of the given stations, without all others."""
     of_station = regions.of_station.filter(pl.col("station_id").is_in(pl.Series(station_ids).implode()))
     centres = regions.centres.join(of_station.select("unique_id").unique(), on="unique_id", how="semi")
     return Regions(of_station, centres.sort("unique_id"))
 
 
 def period_of(days: pl.DataFrame) -> tuple[dt.datetime, dt.datetime]:
-    """The whole days of all sessions, by `day, rows` of them; those years away from all others are left out."""
+    """The period of all sessions in whole days, without days that are years away from all others.
+
+    Args:
+        days: `day` (days since 1970) and `rows` (its sessions).
+    """
     if days.is_empty():
         raise InputError("There is no session to make a panel of: see the rows that were set aside.")
     first, last = main_days(days)
@@ -103,7 +108,7 @@ def period_of(days: pl.DataFrame) -> tuple[dt.datetime, dt.datetime]:
 
 
 def _groups(stations: pl.DataFrame) -> tuple[Integers, Floats]:
-    """Groups of stations that may be one site, and positions as unit vectors; stations without one are alone."""
+    """Groups of stations that may be one site, and positions as unit vectors; stations without a position are alone."""
     placed = np.flatnonzero((stations["lat"].is_not_null() & stations["lon"].is_not_null()).to_numpy())
     points = np.zeros((stations.height, 3))
     if len(placed):
@@ -119,14 +124,10 @@ def _groups(stations: pl.DataFrame) -> tuple[Integers, Floats]:
     return connected_components(graph, directed=False)[1].astype(np.int64), points
 
 
-def _halved(points: Floats) -> Integers:
-    """An order in which points that are near each other follow each other."""
+def _near_order(points: Floats) -> Integers:
+    """An order that keeps nearby points next to each other, by repeated halving."""
     if len(points) <= FEW:
         return np.arange(len(points))
     order = np.argsort(points[:, int(np.ptp(points, axis=0).argmax())], kind="stable")
     halves = order[: len(order) // 2], order[len(order) // 2 :]
-    return np.concatenate([half[_halved(points[half])] for half in halves])
-
-
-def _where(values: Integers, value: int) -> Integers:
-    return np.flatnonzero(values == value)
+    return np.concatenate([half[_near_order(points[half])] for half in halves])

@@ -17,7 +17,7 @@ __all__ = ["Booking", "book", "spread"]
 class Booking(str, Enum):
     """The hour to which energy is booked."""
 
-    ARRIVAL = "arrival"  # all of it at the hour of arrival
+    ARRIVAL = "arrival"  # all energy at the hour of arrival
     DELIVERY = "delivery"  # spread over the hours of charging, for load curves
 
 
@@ -36,7 +36,7 @@ def book(group: Integers, at_ms: Integers, amount: Floats, groups: int, first_ms
 def spread(
     group: Integers, start_ms: Integers, end_ms: Integers, amount: Floats, groups: int, first_ms: int, hours: int
 ) -> Floats:
-    """Amounts spread evenly from start to end, summed by group and hour; without duration, booked in their hour."""
+    """Amounts spread evenly from start to end, summed by group and hour; those without a duration at their start."""
     booked = np.zeros((groups, hours))
     last_ms = first_ms + hours * HOUR_MS
     for i in range(len(group)):

@@ -54,8 +54,8 @@ def with_calendar(panel: pl.DataFrame, time_zone: str, country: str | None = Non
     frame = panel.with_columns(hour=local.dt.hour(), weekday=local.dt.weekday(), holiday=local.dt.date())
     days = frame["holiday"].unique()
     years = days.dt.year().unique().to_list()
-    free = pl.Series(sorted(public_holidays(country, years)) if country else [], dtype=pl.Date)
-    return frame.with_columns(pl.col("holiday").is_in(free.implode()))
+    holidays = pl.Series(sorted(public_holidays(country, years)) if country else [], dtype=pl.Date)
+    return frame.with_columns(pl.col("holiday").is_in(holidays.implode()))
 
 
 def knows_holidays(country: str) -> bool:
@@ -71,8 +71,10 @@ def public_holidays(country: str, years: Collection[int]) -> set[dt.date]:
 
     code, _, part = country.partition("-")
     if not knows_holidays(country):
-        raise InputError(f"No holidays are known of {country!r}: give a code such as DK, or US-CA.")
+        raise InputError(f"The holidays of {country!r} are not known: give a country code such as DK, or US-CA.")
     try:
         return set(holidays.country_holidays(code.upper(), subdiv=part.upper() or None, years=sorted(years)))
     except NotImplementedError:
-        raise InputError(f"No holidays are known of {country!r}: give a code such as DK, or US-CA.") from None
+        raise InputError(
+            f"The holidays of {country!r} are not known: give a country code such as DK, or US-CA."
+        ) from None

@@ -1,17 +1,17 @@
 """Capacity: how many cars a station can charge at once, with its source and certainty.
 
 A table of stations lists plugs, but connectors may share a charger, tables have errors, and records overlap by minutes.
-Capacity c is therefore inferred from arrivals while c cars are there. Either the station is full and no driver can
-plug in, or it has a free plug and drivers keep arriving, perhaps fewer. With m arrivals expected for that time at
-the usual rate, those observed are Poisson with mean
+Capacity c is therefore inferred from arrivals while c cars are present. Either the station is full and no driver can
+plug in, or it has a free plug and drivers keep arriving, perhaps at a lower rate. With m arrivals expected in that time
+at the usual rate, the number observed is Poisson with mean
 
     OVERLAPS * m   if c is the capacity,        KEEP_COMING * m   if it is higher,
 
-and the odds of the two hypotheses follow from Bayes' rule. The capacity is not below the number of cars that stayed
-side by side for longer than clocks are wrong, unless that is a rare exception: a rapid charger has a second outlet that
-few cars can use.
+and the odds of the two hypotheses follow from Bayes' rule. The capacity is at least the number of cars that were
+present together for longer than clock errors explain, unless that happened rarely: some rapid chargers have a second
+outlet that few cars can use.
 
-Assumption: the arrival rate depends on the hour of the week alone while capacity is inferred; the estimator refines it.
+Assumption: while capacity is inferred, the arrival rate depends on the hour of the week only; the estimator refines it.
 """
 
 from __future__ import annotations
@@ -27,13 +27,15 @@ from unmet.demand.spells import Arrivals, Spells, Visits, pieces, sweep
 __all__ = ["infer_capacity"]
 
 
-OVERLAPS = 0.03  # arrivals at a full station: clocks that are a little wrong
-KEEP_COMING = 0.4  # arrivals at a crowded station over usual ones, the least seen at stations known to have free plugs
-LISTED_WRONG = 0.1  # prior probability that a listed number of plugs is not the capacity
-UNLISTED_FULL = 0.5  # prior probability that the most cars seen at once are all that a station takes
-CLEARLY = 0.9  # posterior probability from which a listed number is overruled
-SELDOM = 0.1  # share of the time with so many cars in which there are more, up to which these are exceptions
-LASTING_MS = 600_000  # cars must be side by side for this long to count
+OVERLAPS = 0.03  # arrivals recorded at a full station over usual ones, because clocks are slightly wrong
+KEEP_COMING = (
+    0.4  # arrivals at a crowded station over usual ones: the lowest ratio at stations known to have free plugs
+)
+LISTED_WRONG = 0.1  # prior probability that the listed number of plugs is not the capacity
+UNLISTED_FULL = 0.5  # prior probability that a station without a listed number is full at its highest number of cars
+CLEARLY = 0.9  # posterior probability from which the listed number is overruled
+SELDOM = 0.1  # a number of cars is an exception below this share of the time with at least one car fewer
+LASTING_MS = 600_000  # cars must be present together for this long to count
 
 
 def infer_capacity(
@@ -44,41 +46,41 @@ def infer_capacity(
     Args:
         stations: `station_id`, `plugs` (may be null).
         sessions: `station_id`, perhaps `plug_id`.
-        visits: of the cars to each station, in the order of the table.
+        visits: visits of cars, grouped by station in the order of the table.
         hour_of_week: local hour of the week of every hour of the period.
-        first_ms: beginning of the period.
+        first_ms: start of the period.
 
     Returns:
         `capacity_from` is one of listed, connectors, most cars at once, fewer than listed, more than listed, unknown.
-        `capacity_sure` is the probability that the station is full when so many cars are there.
+        `capacity_sure` is the probability that the station is full when that many cars are present.
     """
     number = stations.height
     last_ms = first_ms + len(hour_of_week) * HOUR_MS
-    endless = np.full(number, np.iinfo(np.int64).max)
+    unlimited = np.full(number, np.iinfo(np.int64).max)
     used = np.diff(visits.first) > 0
     opened, closed = np.full(number, first_ms), np.full(number, last_ms)
     opened[used] = np.maximum(visits.start_ms[visits.first[:-1][used]], first_ms)
     closed[used] = np.minimum(visits.end_ms[visits.first[1:][used] - 1], last_ms)
-    history = sweep(visits, endless, opened, closed)  # there are no arrivals before a station opens
+    history = sweep(visits, unlimited, opened, closed)
     listed, source = _listed(stations, sessions)
     lasting = _lasting_peak(history.spells)
     most = max(int(lasting.max(initial=1)), int(listed.max(initial=1)))
     usual = _usual_arrivals(history.spells, history.arrivals, hour_of_week, first_ms, most)
     cell = history.arrivals.site * (most + 1) + np.minimum(history.arrivals.taken, most)
-    came = np.bincount(cell, minlength=number * (most + 1)).reshape(number, most + 1).astype(float)
-    peak = np.array([_usual_peak(int(cars), *of) for cars, *of in zip(lasting, usual, came, strict=True)])
+    observed = np.bincount(cell, minlength=number * (most + 1)).reshape(number, most + 1).astype(float)
+    peak = np.array([_usual_peak(int(cars), *counts) for cars, *counts in zip(lasting, usual, observed, strict=True)])
     capacity, sure, known_from = np.maximum(listed, 1), np.ones(number), list(source)
     for s in range(number):
         if listed[s] == 0:
             capacity[s] = max(peak[s], 1)
             known_from[s] = "most cars at once" if peak[s] else "unknown"
-            sure[s] = _probability_full(capacity[s], usual[s], came[s], UNLISTED_FULL)
+            sure[s] = _probability_full(capacity[s], usual[s], observed[s], UNLISTED_FULL)
         elif peak[s] > listed[s]:
             capacity[s], known_from[s] = peak[s], "more than listed"
-            sure[s] = _probability_full(peak[s], usual[s], came[s], UNLISTED_FULL)
+            sure[s] = _probability_full(peak[s], usual[s], observed[s], UNLISTED_FULL)
         else:
             for fewer in range(max(int(peak[s]), 1), int(listed[s])):
-                probability = _probability_full(fewer, usual[s], came[s], LISTED_WRONG / listed[s])
+                probability = _probability_full(fewer, usual[s], observed[s], LISTED_WRONG / listed[s])
                 if probability > CLEARLY:
                     capacity[s], known_from[s], sure[s] = fewer, "fewer than listed", probability
                     break
@@ -90,7 +92,7 @@ def infer_capacity(
 
 
 def _listed(stations: pl.DataFrame, sessions: pl.DataFrame) -> tuple[Integers, list[str]]:
-    """Plugs of the table, else connectors where every session of a station names one; 0 where neither is known."""
+    """Plugs of the table, else connectors if every session of a station names one; 0 if neither is known."""
     plugs = stations["plugs"].cast(pl.Int64) if "plugs" in stations.columns else pl.Series([None] * stations.height)
     plugs = plugs.cast(pl.Int64)
     connectors = pl.Series([None] * stations.height, dtype=pl.Int64)
@@ -103,28 +105,28 @@ def _listed(stations: pl.DataFrame, sessions: pl.DataFrame) -> tuple[Integers, l
     return plugs.fill_null(connectors).fill_null(0).to_numpy().astype(np.int64), source
 
 
-def _probability_full(capacity: int, usual: Floats, came: Floats, prior: float) -> float:
+def _probability_full(capacity: int, usual: Floats, observed: Floats, prior: float) -> float:
     """Posterior probability that a station takes no more cars than `capacity`.
 
-    `usual` are arrivals predicted per unit of rate by number of cars, `came` those observed. The rate is that of the
-    time with fewer cars.
+    `usual` are the arrivals predicted at a rate of 1, by number of cars present, and `observed` those recorded. The
+    rate of the station is estimated from the time with fewer cars.
     """
     at = int(capacity)
     below = usual[:at].sum()
     if below <= 0:
         return prior
-    expected = usual[at:].sum() * came[:at].sum() / below
-    observed = came[at:].sum()
-    log_odds = observed * np.log(OVERLAPS / KEEP_COMING) - (OVERLAPS - KEEP_COMING) * expected
+    expected = usual[at:].sum() * observed[:at].sum() / below
+    recorded = observed[at:].sum()
+    log_odds = recorded * np.log(OVERLAPS / KEEP_COMING) - (OVERLAPS - KEEP_COMING) * expected
     return float(1 / (1 + np.exp(-np.clip(log_odds, -50, 50)) * (1 - prior) / prior))
 
 
-def _usual_peak(peak: int, usual: Floats, came: Floats) -> int:
-    """The most cars side by side, without those that were rare exceptions with hardly any arrivals."""
+def _usual_peak(peak: int, usual: Floats, observed: Floats) -> int:
+    """The most cars present together, without rare exceptions with hardly any arrivals."""
     while (
         peak > 1
         and usual[peak:].sum() <= SELDOM * usual[peak - 1 :].sum()
-        and _probability_full(peak - 1, usual, came, LISTED_WRONG / peak) > CLEARLY
+        and _probability_full(peak - 1, usual, observed, LISTED_WRONG / peak) > CLEARLY
     ):
         peak -= 1
     return peak
@@ -132,7 +134,7 @@ def _usual_peak(peak: int, usual: Floats, came: Floats) -> int:
 
 @compiled()
 def _lasting_peak(spells: Spells) -> Integers:
-    """The most cars that were side by side for a while at each station."""
+    """The most cars that were present together for at least `LASTING_MS` at each station."""
     peak = np.zeros(len(spells.first) - 1, np.int64)
     for s in range(len(peak)):
         for i in range(spells.first[s], spells.first[s + 1]):

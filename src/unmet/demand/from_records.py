@@ -53,8 +53,8 @@ class PanelChoices:
     join_restarts: float = JOIN_MINUTES  # minutes; 0 joins nothing
     crs: str | None = None  # of the station table's positions, such as EPSG:2056
     station_columns: tuple[str, ...] = ()  # such as station_id=Site
-    since: str | None = None  # first day or time of the sessions to use
-    until: str | None = None  # and the first one after them
+    since: str | None = None  # day or time from which sessions are used
+    until: str | None = None  # day or time before which they are used
 
 
 def panel_from_records(
@@ -86,7 +86,7 @@ def panel_from_records(
 
 
 def chosen_records(choices: PanelChoices, progress: Callable[[int, int], None] | None = None) -> Records:
-    """Read the chosen records; `progress` is called with the number of files read and of all files."""
+    """Read the chosen records; `progress` is called with the number of files read so far and in total."""
     records = read_sessions(
         chosen_sources(choices),
         choices.format,
@@ -110,7 +110,7 @@ def _nothing_left(records: Records) -> str:
         empty = [note for note in records.notes if note.endswith(NO_ROWS)]
         if empty:
             return f"There are no sessions: {empty[0].replace(': ' + NO_ROWS, ' ' + NO_ROWS)}"
-        return "The files hold stations and no sessions: give session records as FILES, and stations with --stations."
+        return "The files hold stations but no sessions: give session records as FILES, and stations with --stations."
     reasons = records.rejected.group_by("column", "reason", maintain_order=True).agg(pl.len(), pl.first("value"))
     column, reason, count, value = reasons.sort("len", descending=True).row(0)
     return (
@@ -120,7 +120,7 @@ def _nothing_left(records: Records) -> str:
 
 
 def chosen_sources(choices: PanelChoices) -> list[Any]:
-    """Files, and what a database holds."""
+    """The files, and the rows selected from a database."""
     if (choices.sql is None) != (choices.query is None):
         raise InputError("--sql and --query go together: the database, and what to select from it.")
     sources: list[Any] = list(choices.files)
@@ -132,7 +132,7 @@ def chosen_sources(choices: PanelChoices) -> list[Any]:
 
 
 def chosen_mapping(choices: PanelChoices) -> dict[str, Any]:
-    """The column mapping: that of the mapping file, then each --map."""
+    """The column mapping of the mapping file, overridden by each --map."""
     values = read_mapping(choices.map_file).said() if choices.map_file else {}
     values |= _pairs("--map", choices.mapped, "start=ConnectionStart")
     mapping_from(values, "--map")
@@ -156,7 +156,7 @@ def _pairs(option: str, given: tuple[str, ...], example: str) -> dict[str, str]:
 
 
 def about_records(choices: PanelChoices, records: Records, outages: pl.DataFrame, time_zone: str) -> dict[str, Any]:
-    """What became of the rows, for a summary."""
+    """Counts of the rows read, kept and set aside, for a summary."""
     mapping = mapping_from(chosen_mapping(choices), "--map").to_yaml() if chosen_mapping(choices) else ""
     kept = ("rows_in", "rows_kept", "rows_set_aside")
     return {

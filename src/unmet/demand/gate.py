@@ -1,4 +1,4 @@
-"""Validation of sessions and stations given as frames in Python."""
+"""Validation of sessions and stations that are passed as data frames."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from unmet.tables import UTC, as_frame
 
 __all__ = ["checked_sessions", "checked_stations"]
 
-MOST_KWH = 5000.0  # of one session; the largest battery of a lorry is a fifth of that
+MOST_KWH = 5000.0  # of one session; the largest truck battery holds a fifth of that
 OPTIONAL = {"plug_id": pl.String(), "user_id": pl.String(), "vehicle_id": pl.String(), "charged": UTC}
 STATIONS = {
     "station_id": pl.String(),
@@ -25,7 +25,7 @@ STATIONS = {
 
 
 def checked_sessions(sessions: Any) -> pl.DataFrame:
-    """Sessions with the right types; an `InputError` about the first invalid row."""
+    """Sessions with the right types; raises `InputError` for the first invalid row."""
     frame = _with_columns(as_frame(sessions), ("station_id", "start", "end", "energy_kwh"), "The sessions")
     for name in ("start", "end"):
         if not isinstance(frame.schema[name], pl.Datetime):
@@ -42,7 +42,7 @@ def checked_sessions(sessions: Any) -> pl.DataFrame:
     for wrong, what in (
         (pl.col("station_id").is_null() | pl.col("start").is_null() | pl.col("end").is_null(), "is incomplete"),
         (pl.col("end") < pl.col("start"), "ends before it starts"),
-        (energy.is_null() | ~energy.is_finite() | (energy < 0), "has no energy that can be counted"),
+        (energy.is_null() | ~energy.is_finite() | (energy < 0), "has no valid energy"),
         (energy > MOST_KWH, f"has more than {MOST_KWH:,.0f} kWh, which no car can take (is it in Wh?)"),
     ):
         bad = kept.with_row_index("row").filter(wrong)
@@ -64,9 +64,9 @@ def checked_stations(stations: Any) -> pl.DataFrame:
     try:
         typed = frame.with_columns(*(pl.col(name).cast(dtype) for name, dtype in given.items()), *missing)
     except pl.exceptions.PolarsError as error:
-        raise InputError(f"The stations hold what is not a number: {str(error).splitlines()[0][:200]}") from None
+        raise InputError(f"A value of the stations is not a number: {str(error).splitlines()[0][:200]}") from None
     if typed["station_id"].null_count() or typed["station_id"].is_duplicated().any():
-        raise InputError("Every station needs its own station_id: some are missing or listed twice.")
+        raise InputError("Every station needs a station_id of its own: some are missing or listed twice.")
     if (typed["plugs"] < 0).any():
         raise InputError("A station has fewer than 0 plugs: correct the table of stations.")
     out_of_range = (typed["lat"].abs() > 90).any() or (typed["lon"].abs() > 180).any()

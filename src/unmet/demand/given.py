@@ -20,7 +20,7 @@ __all__ = ["GivenRecords", "read_given"]
 
 @dataclass(frozen=True, slots=True)
 class GivenRecords:
-    """Checked sessions and stations, and what else is known about them."""
+    """Checked sessions and stations, with outages, time zone and the data frame library that they came in."""
 
     sessions: pl.DataFrame
     stations: pl.DataFrame
@@ -30,7 +30,7 @@ class GivenRecords:
 
 
 def read_given(records: Any, stations: Any, outages: Any, time_zone: str | None) -> GivenRecords:
-    """Records with further arguments, which override what the records contain."""
+    """Check the records of a panel; the other arguments override what the records contain."""
     known_zone, frame_type = "UTC", None
     sessions = records
     if isinstance(records, Records):

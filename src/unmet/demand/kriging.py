@@ -1,8 +1,8 @@
 """Kriging: arrival rates of stations without records, from those of the stations around them.
 
-Log rates are a Gaussian process: a common mean, a part that near stations share (exponential in the distance), a part
-that grows with the logarithm of the plugs, and an independent part per station. Its four parameters are averaged
-over, weighted by the likelihood of the known rates.
+Log rates are a Gaussian process: a common mean, a part that nearby stations share (with exponential covariance), a part
+that is linear in the logarithm of the plugs, and an independent part per station. The result is averaged over a grid of
+the four covariance parameters, weighted by the likelihood of the known rates.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from unmet.arrays import Floats
 __all__ = ["Kriged", "krige"]
 
 
-SHARED = (0.02, 0.1, 0.3)  # variance that near stations share
-KM = (1.0, 3.0, 9.0)  # and the distance over which it falls to 1/e
-BY_PLUGS = (0.0, 0.5)  # variance of the exponent of the plugs
-LUCK = (0.02, 0.08, 0.25)
-MEAN = 100.0  # of the common mean: nothing is known of it
+SHARED = (0.02, 0.1, 0.3)  # variance of the part that nearby stations share
+RANGE_KM = (1.0, 3.0, 9.0)  # distance over which its covariance falls to 1/e
+BY_PLUGS = (0.0, 0.5)  # variance of the slope in the logarithm of the plugs
+OWN = (0.02, 0.08, 0.25)  # variance of the independent part per station
+MEAN_VARIANCE = 100.0  # prior variance of the common mean: practically flat
 
 
 class Kriged(NamedTuple):
@@ -38,25 +38,34 @@ class Kriged(NamedTuple):
 
 
 def krige(rate: Floats, noise: Floats, known: NDArray[np.bool_], km: Floats, plugs: Floats) -> Kriged:
-    """Log rates of all stations from those `known`, whose logarithms have variances of `noise` by counting alone."""
+    """Log rates of all stations, given those of the `known` ones.
+
+    Args:
+        rate: arrival rates, used where `known`, (stations,).
+        noise: variance of the logarithm of each known rate due to counting, (stations,).
+        known: stations with a rate, (stations,).
+        km: distances between stations [km], (stations, stations).
+        plugs: number of plugs, (stations,).
+    """
     size = np.log(np.maximum(plugs, 1.0))
     size = size - size.mean()
-    have = np.flatnonzero(known)
-    values = np.log(rate[have])
-    found = []
-    for shared, reach, by_plugs, luck in itertools.product(SHARED, KM, BY_PLUGS, LUCK):
-        every = shared * np.exp(-km / reach) + by_plugs * np.outer(size, size) + MEAN + luck * np.eye(len(rate))
-        given = every[np.ix_(have, have)] + np.diag(noise[have])
-        root = np.linalg.cholesky(given)
-        half = np.linalg.solve(root, values)
-        fit = -0.5 * half @ half - np.log(np.diag(root)).sum()
-        gain = np.linalg.solve(root, every[have]).T
-        found.append((fit, gain @ half, every - gain @ gain.T))
-    weights = np.exp(np.array([fit for fit, _, _ in found]) - max(fit for fit, _, _ in found))
+    data = np.flatnonzero(known)
+    values = np.log(rate[data])
+    posteriors = []
+    for shared, range_km, by_plugs, own in itertools.product(SHARED, RANGE_KM, BY_PLUGS, OWN):
+        prior = shared * np.exp(-km / range_km) + by_plugs * np.outer(size, size) + MEAN_VARIANCE
+        prior += own * np.eye(len(rate))
+        root = np.linalg.cholesky(prior[np.ix_(data, data)] + np.diag(noise[data]))
+        whitened = np.linalg.solve(root, values)
+        log_likelihood = -0.5 * whitened @ whitened - np.log(np.diag(root)).sum()
+        gain = np.linalg.solve(root, prior[data]).T
+        posteriors.append((log_likelihood, gain @ whitened, prior - gain @ gain.T))
+    log_weights = np.array([log_likelihood for log_likelihood, _, _ in posteriors])
+    weights = np.exp(log_weights - log_weights.max())
     weights /= weights.sum()
-    mean = sum(weight * part for weight, (_, part, _) in zip(weights, found, strict=True))
+    mean = sum(weight * centre for weight, (_, centre, _) in zip(weights, posteriors, strict=True))
     covariance = sum(
-        weight * (part + np.outer(centre - mean, centre - mean))
-        for weight, (_, centre, part) in zip(weights, found, strict=True)
+        weight * (spread + np.outer(centre - mean, centre - mean))
+        for weight, (_, centre, spread) in zip(weights, posteriors, strict=True)
     )
     return Kriged(np.asarray(mean), np.asarray(covariance))

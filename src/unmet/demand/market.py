@@ -1,8 +1,8 @@
 """Market share: the part of a city's demand that one operator could have observed.
 
-Drivers do not choose stations by their plugs alone, so an operator's share of the plugs is a rough guess of its share
-of the drivers. Where positions are known, the rates of competitors' stations are estimated from those of the operator's
-own stations around them (`unmet.demand.kriging`), and the share of a region is its own rates over all.
+Drivers do not choose stations by their plugs alone, so an operator's share of the plugs is only a rough guess of its
+share of the drivers. If positions are known, the arrival rates of competitors' stations are estimated from those of the
+operator's own stations around them (`unmet.demand.kriging`), and the share of a region is its own rates over all rates.
 """
 
 from __future__ import annotations
@@ -23,8 +23,12 @@ from unmet.geo import haversine_km
 __all__ = ["Market", "Shares", "parse_share"]
 
 
-LEAST_KNOWN = 8  # own stations from which the rates of others are estimated
-DRAWS = 400  # of their rates
+LEAST_KNOWN = 8  # own stations needed to estimate the rates of others
+DRAWS = 400  # of the rates of others
+ASSUMED_PLUGS = 2  # of a station whose plugs are not listed
+Z_95 = 1.6449  # 95 % quantile of the standard normal distribution
+BY_PLUGS_SPREAD = 0.4  # standard deviation of the logarithm of a small share that is known from plugs alone
+COUNTING = 0.005  # variance of the logarithm of a known rate due to counting
 
 
 class Shares(NamedTuple):
@@ -35,7 +39,7 @@ class Shares(NamedTuple):
 
 
 def parse_share(text: str) -> tuple[float, float]:
-    """A share, such as 0.25, or a range that it lies in with 90 % certainty, such as 0.2-0.3."""
+    """A share, such as 0.25, or a range that contains it with 90 % probability, such as 0.2-0.3."""
     parts = text.split("-")
     try:
         low, high = float(parts[0]), float(parts[-1])
@@ -48,10 +52,10 @@ def parse_share(text: str) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class Market:
-    """An operator's place in the market: a share known by operator, or simply given.
+    """An operator's share of the market, estimated from the stations of all operators or given.
 
-    With `operator`, the table of stations lists those of all operators. With `share`, it is equal everywhere; a range
-    contains it with a probability of 90 %.
+    With `operator`, the table of stations lists those of all operators. With `share`, the share is the same everywhere;
+    a range contains it with a probability of 90 %.
     """
 
     operator: str | None = None
@@ -61,7 +65,7 @@ class Market:
         if self.share is not None:
             parse_share("-".join(f"{part:g}" for part in self._range))
         if self.operator is not None and self.share is not None:
-            raise InputError("Give --operator or --share, not both: either says what the market share is.")
+            raise InputError("Give --operator or --share, not both: each of them determines the market share.")
 
     @property
     def _range(self) -> tuple[float, float]:
@@ -82,7 +86,7 @@ class Market:
         return own
 
     def all_stations(self, stations: pl.DataFrame, own: pl.DataFrame) -> pl.DataFrame:
-        """The stations of all operators, the operator's own with their capacity."""
+        """The stations of all operators; `plugs` of the operator's own are their capacity."""
         if self.operator is None:
             return own
         others = stations.join(own.select("station_id"), on="station_id", how="anti", maintain_order="left")
@@ -91,10 +95,15 @@ class Market:
         return pl.concat([counted.select(others.columns), assumed])
 
     def share_of_regions(self, regions: Regions, everyone: pl.DataFrame, own: pl.DataFrame, rate: Floats) -> Shares:
-        """The operator's share of the market in each region, given the arrivals an hour at its own stations.
+        """The operator's share of the market in each region.
 
-        `everyone` holds all stations, the operator's `own` among them. Without positions, or with few own stations,
-        the share is that of the plugs.
+        Without positions, or with few own stations, it is the share of the plugs.
+
+        Args:
+            regions: regions of all stations.
+            everyone: stations of all operators.
+            own: the operator's own stations.
+            rate: arrivals per hour at the operator's own stations.
         """
         number = regions.centres.height
         if self.operator is None:
@@ -106,25 +115,24 @@ class Market:
             .replace_strict(regions.of_station["station_id"], codes, return_dtype=pl.Int64)
             .to_numpy()
         )
-        mine = everyone["station_id"].is_in(own["station_id"].implode()).to_numpy()
+        is_own = everyone["station_id"].is_in(own["station_id"].implode()).to_numpy()
         rates = np.zeros(everyone.height)
-        order = own["station_id"].to_list()
-        at = {name: i for i, name in enumerate(order)}
-        rates[mine] = [rate[at[name]] for name in everyone.filter(mine)["station_id"]]
+        row_of = {name: i for i, name in enumerate(own["station_id"].to_list())}
+        rates[is_own] = [rate[row_of[name]] for name in everyone.filter(is_own)["station_id"]]
         plugs = everyone["plugs"].to_numpy().astype(float)
-        known = mine & (rates > 0)
+        known = is_own & (rates > 0)
         placed = everyone["lat"].null_count() == 0 and everyone["lon"].null_count() == 0
         if not placed or known.sum() < LEAST_KNOWN:
-            share = _ratio(np.where(mine, plugs, 0.0), plugs, region, number)
+            share = _ratio(np.where(is_own, plugs, 0.0), plugs, region, number)
             return Shares(share, np.where(share < 1, BY_PLUGS_SPREAD * np.sqrt(1 - share), 0.0))
-        return self._kriged(everyone, rates, known, mine, region, number, plugs)
+        return self._kriged(everyone, rates, known, is_own, region, number, plugs)
 
     def _kriged(
         self,
         everyone: pl.DataFrame,
         rates: Floats,
         known: NDArray[np.bool_],
-        mine: NDArray[np.bool_],
+        is_own: NDArray[np.bool_],
         region: NDArray[np.int64],
         number: int,
         plugs: Floats,
@@ -135,30 +143,25 @@ class Market:
         drawn = fitted.draws(DRAWS, np.random.default_rng(0))
         logs = np.empty((DRAWS, number))
         for i, row in enumerate(drawn):
-            all_rates = np.where(mine, rates, row)
-            logs[i] = np.log(np.maximum(_ratio(np.where(mine, rates, 0.0), all_rates, region, number), 1e-9))
+            all_rates = np.where(is_own, rates, row)
+            logs[i] = np.log(np.maximum(_ratio(np.where(is_own, rates, 0.0), all_rates, region, number), 1e-9))
         # Lost demand is proportional to 1 / share, so the inverse of the share must be unbiased.
         share = 1 / np.exp(-logs).mean(axis=0)
         return Shares(np.where(share < 1e-8, 0.0, share), logs.std(axis=0))
 
     def notes(self, stations: pl.DataFrame, own: pl.DataFrame) -> list[str]:
-        """Sentences about assumptions."""
+        """Sentences about the assumptions made."""
         if self.share is not None:
             low, high = (f"{100 * part:g}" for part in self._range)
-            said = low if low == high else f"{low} to {high}"
-            return [f"This operator is taken to serve {said} % of the market everywhere."]
+            percent = low if low == high else f"{low} to {high}"
+            return [f"This operator is assumed to serve {percent} % of the market everywhere."]
         if self.operator is None:
             return []
         others = stations.join(own.select("station_id"), on="station_id", how="anti")
         unknown = others["plugs"].null_count()
-        said = f"{own.height} of {stations.height} stations belong to {self.operator}."
-        return [said, f"{unknown} stations of others have no plugs: {ASSUMED_PLUGS} were taken."] if unknown else [said]
-
-
-ASSUMED_PLUGS = 2
-Z_95 = 1.6449
-BY_PLUGS_SPREAD = 0.4  # of the logarithm of a small share that only plugs tell
-COUNTING = 0.005  # variance of the logarithm of a rate that is known
+        owned = f"{own.height} of {stations.height} stations belong to {self.operator}."
+        assumed = f"{unknown} stations of other operators have no number of plugs: {ASSUMED_PLUGS} were assumed."
+        return [owned, assumed] if unknown else [owned]
 
 
 def _ratio(own: Floats, every: Floats, region: NDArray[np.int64], regions: int) -> Floats:

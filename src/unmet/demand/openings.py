@@ -15,34 +15,34 @@ __all__ = ["DAY_MS", "absent_plugs", "openings"]
 
 
 DAY_MS = 86_400_000
-SURE = 1e-4  # chance that none of its sessions fell into the silence before the first, or after the last
-LEAST_DAYS = 14  # length of that silence,
-LONGER = 3.0  # which must be so many times that of any other
+SURE = 1e-4  # a unit was closed if the silence before its first session (or after its last) is less likely than this,
+LEAST_DAYS = 14  # lasts at least so long,
+LONGER = 3.0  # and so many times as long as any other silence
 
 
 def openings(visits: Visits, first_ms: int, last_ms: int) -> tuple[Integers, Integers]:
     """When each unit opened and closed [ms since `first_ms`].
 
-    A unit was closed before its first session, or after its last, if it was so busy in between that the silence is not
-    by chance. Otherwise it was open from the first hour to the last.
+    A unit (a site or a plug) was closed before its first session, or after its last, if it was so busy in between that
+    the silence is unlikely to be chance. Otherwise it was open from the first hour to the last.
     """
     units, period = len(visits.first) - 1, last_ms - first_ms
     begin, end = np.zeros(units, np.int64), np.full(units, period)
-    came = np.diff(visits.first)
-    some = came > 1
+    sessions = np.diff(visits.first)
+    some = sessions > 1
     if not some.any():
         return begin, end
     start_ms, end_ms = visits.start_ms - first_ms, np.minimum(visits.end_ms - first_ms, period)
-    unit = np.repeat(np.arange(units), came)
+    unit = np.repeat(np.arange(units), sessions)
     first, last = np.minimum(visits.first[:-1], len(unit) - 1), np.maximum(visits.first[1:] - 1, 0)
     earliest, latest = start_ms[first], end_ms[last]
-    # Starts and ends are sorted each on their own: where the gap is positive, all who came before had left by then.
+    # Starts and ends are sorted separately: if a gap is positive, all earlier cars had left by then.
     gaps = np.where(unit[1:] == unit[:-1], start_ms[1:] - end_ms[:-1], 0)
     gap = np.zeros(units, np.int64)
     gap[some] = np.maximum.reduceat(np.concatenate([[0], gaps]), visits.first[:-1][some])
     for edge, silence, at in ((begin, earliest, earliest), (end, period - latest, latest + 1)):
         long = (silence >= LEAST_DAYS * DAY_MS) & (silence >= LONGER * gap)
-        chance = (1 - np.minimum(silence / period, 1)) ** came
+        chance = (1 - np.minimum(silence / period, 1)) ** sessions
         closed = some & long & (chance < SURE)
         edge[closed] = at[closed]
     return begin, end

@@ -1,4 +1,4 @@
-"""Panel: an operator's records of a period, with all that is known about them; what models and estimators read."""
+"""Panel: an operator's records of a period with their context, as estimators and models read them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from unmet.arrays import Integers
 from unmet.demand.booking import Booking, book, spread
 from unmet.demand.calendar import HOUR_MS, hour_of_week, hours_between, whole_days, with_calendar
 from unmet.demand.capacity import infer_capacity
@@ -29,34 +29,31 @@ from unmet.zones import checked_zone
 
 __all__ = ["Panel", "PanelTables", "part_panel", "station_rows"]
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-
-BYTES_PER_ROW = 350  # of a region and hour: its table while it is made, and the draws that are kept of it
+BYTES_PER_ROW = 350  # of a region and hour: its table while it is built, and its draws
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PanelTables:
-    """What a panel holds. Tables are Polars frames, whatever came in."""
+    """The tables of a panel, as Polars frames whatever library the records came in."""
 
     table: pl.DataFrame
     """Observed demand: `unique_id` (region), `ds` (hour, UTC), `y` [kWh], `arrivals, hour, weekday, holiday`."""
     sessions: pl.DataFrame
-    """`station_id, start, end, energy_kwh`, perhaps `plug_id, user_id, charged`: those that the panel counts."""
+    """The sessions that the panel counts: `station_id, start, end, energy_kwh`, perhaps `plug_id, user_id, charged`."""
     stations: pl.DataFrame
     """`station_id, name, lat, lon, power_kw, plugs, capacity, capacity_from, capacity_sure, site_id, unique_id,
     sessions, energy_kwh`."""
     sites: pl.DataFrame
     """`site_id, name, lat, lon, capacity, capacity_sure, stations`."""
     regions: Regions
-    everyone: pl.DataFrame  # `station_id, lat, lon, plugs`: stations of all operators, where the market has others
-    outages: pl.DataFrame  # `station_id, plug_id, start, end`: plugs out of order, or not there yet
+    everyone: pl.DataFrame  # `station_id, lat, lon, plugs`: stations of all operators, if the market has others
+    outages: pl.DataFrame  # `station_id, plug_id, start, end`: plugs out of order, or not installed
     market: Market
     time_zone: str
     country: str | None = None
     notes: tuple[str, ...] = field(default=())
     frame_type: str = POLARS
-    """Library of the data frames that came in, in which tables go out."""
+    """Library of the data frames that came in, in which tables are returned."""
 
 
 class Panel(PanelTables, Shown):
@@ -68,16 +65,16 @@ class Panel(PanelTables, Shown):
             until the session ends, charging or idle.
         stations: any data frame with `station_id`, perhaps `lat, lon` [degree], `power_kw` [kW], `plugs, name,
             operator`. By default those of the records, or the ones that the sessions name.
-        regions: their number, `auto`, `station`, a GeoJSON file of areas, or the `regions` of another panel.
-        time_zone: of the hours of the week, as Europe/London; by default that of the records, else UTC.
-        country: for holidays, such as DK or US-CA.
-        booking: of energy, at the hour of `arrival` or by `delivery` over the hours of charging.
+        regions: number of regions, `auto`, `station`, a GeoJSON file of areas, or the `regions` of another panel.
+        time_zone: time zone of the hours of the week, such as Europe/London; by default that of the records, else UTC.
+        country: country of the holidays, such as DK or US-CA.
+        booking: hour to which energy is booked: that of `arrival`, or by `delivery` over the hours of charging.
         outages: data frame with `station_id, start, end` of plugs out of order, perhaps `plug_id`.
-        market: which part of the demand this operator could have seen at all.
+        market: market share of this operator; by default it serves all drivers.
 
     Returns:
-        A panel of whole days (UTC), from the first session's start to the last one's. Its table has one row per region
-        and hour, with observed demand `y` [kWh], which is what the paper calls y: sessions booked at their arrival.
+        A panel of whole days (UTC), from the start of the first session to that of the last. Its table has one row per
+        region and hour with observed demand `y` [kWh], the y of the paper: sessions booked at their arrival.
 
     Example:
         >>> sessions = pl.DataFrame({
@@ -109,7 +106,7 @@ class Panel(PanelTables, Shown):
 
     @classmethod
     def of_tables(cls, tables: PanelTables) -> Panel:
-        """A panel of tables that are built already, such as stored ones."""
+        """A panel from existing tables, such as stored ones."""
         panel = cls.__new__(cls)
         _fill(panel, tables)
         return panel
@@ -125,13 +122,13 @@ class Panel(PanelTables, Shown):
 
     @property
     def period(self) -> tuple[dt.datetime, dt.datetime]:
-        """First hour, and the hour after the last."""
+        """First hour, and the end of the last one."""
         first, last = self.table.select(pl.col("ds").min().alias("a"), pl.col("ds").max().alias("b")).row(0)
         return first, last + dt.timedelta(hours=1)
 
     @property
     def hours(self) -> int:
-        """Hours of the period."""
+        """Number of hours of the period."""
         first, last = self.period
         return int((last - first).total_seconds() // 3600)
 
@@ -172,7 +169,7 @@ def part_panel(
     outages: pl.DataFrame,
     period: tuple[dt.datetime, dt.datetime],
 ) -> Panel:
-    """The panel of a part of the records, over the period of all of them; what it says of its regions is left out."""
+    """The panel of a part of the records, over the period of all records, without notes."""
     given = read_given(sessions, stations, outages, time_zone)
     return Panel.of_tables(replace(_built(given, regions, country, _booking(booking), Market(), period), notes=()))
 
@@ -185,7 +182,7 @@ def _built(
     market: Market,
     period: tuple[dt.datetime, dt.datetime] | None = None,
 ) -> PanelTables:
-    """All tables of a panel, in the order in which each needs the ones before it."""
+    """Build all tables of a panel; each step needs the ones before it."""
     listed, rows = given.stations, given.sessions
     own = market.own_stations(listed)
     kept = rows.join(own.select("station_id"), on="station_id", how="semi", maintain_order="left")
@@ -198,21 +195,21 @@ def _built(
     week = hour_of_week(hours, checked_zone(given.time_zone)).to_numpy().astype(np.int64)
     known = infer_capacity(own, kept, visits, week, first_ms)
     known = known.with_columns(find_sites(known, kept))
-    charging = known.with_columns(pl.coalesce("plugs", "capacity").cast(pl.Int32).alias("plugs"))
-    everyone = market.all_stations(listed, charging)
-    grouped, said = _regions(regions, everyone)
+    with_plugs = known.with_columns(pl.coalesce("plugs", "capacity").cast(pl.Int32).alias("plugs"))
+    everyone = market.all_stations(listed, with_plugs)
+    grouped, regions_note = _regions(regions, everyone)
     require_bytes(
         grouped.centres.height * len(hours) * BYTES_PER_ROW,
         f"A panel of {grouped.centres.height:,} regions and {len(hours):,} hours",
         "ask for fewer regions (--regions), or a shorter period (--since, --until)",
     )
-    # Added up one after the other: sums by Polars depend on its number of threads in their last digits.
+    # NumPy adds in a fixed order; the last digits of sums by Polars depend on its number of threads.
     energy = np.bincount(station, kept["energy_kwh"].to_numpy(), minlength=own.height)
     known = known.join(grouped.of_station, on="station_id", how="left", maintain_order="left").with_columns(
         sessions=pl.Series(np.bincount(station, minlength=own.height).astype(np.uint32)), energy_kwh=pl.Series(energy)
     )
     absent = absent_plugs(kept, period[0], len(hours) * HOUR_MS)
-    broken = absent if given.outages is None else merge_outages(pl.concat([_of_plugs(given.outages), absent]))
+    outages = absent if given.outages is None else merge_outages(pl.concat([_of_plugs(given.outages), absent]))
     return PanelTables(
         _table(kept, known, grouped, hours, booking, given.time_zone, country),
         kept,
@@ -220,11 +217,11 @@ def _built(
         merge_sites(known),
         grouped,
         everyone,
-        broken.join(known.select("station_id"), on="station_id", how="semi"),
+        outages.join(known.select("station_id"), on="station_id", how="semi"),
         market,
         given.time_zone,
         country,
-        (said, *market.notes(listed, known)),
+        (regions_note, *market.notes(listed, known)),
         given.frame_type,
     )
 
@@ -251,7 +248,7 @@ def _regions(regions: str | int | Regions, everyone: pl.DataFrame) -> tuple[Regi
 
 
 def _of_plugs(rows: pl.DataFrame) -> pl.DataFrame:
-    """Outages with all their columns; those without a plug's name have none."""
+    """Outages with all columns; `plug_id` is null if it was not given."""
     if "plug_id" not in rows.columns:
         rows = rows.with_columns(pl.lit(None, pl.String).alias("plug_id"))
     return rows.select(list(OUTAGES)).cast(pl.Schema(OUTAGES))

@@ -1,4 +1,4 @@
-"""Loops over sites on several cores, with the same result on any number of them."""
+"""Loops over sites on several cores, with a result that does not depend on their number."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from unmet.runs import available_cores
 __all__ = ["over_sites"]
 
 PARTS = 8  # ranges of sites
-FEW = 64  # sites below which threads cost more than they gain
+FEW = 64  # with fewer sites, threads cost more than they save
 
 
 def over_sites(function: Callable[..., Any], sites: int, *arguments: Any) -> list[Any]:
-    """Call a compiled function, which releases the interpreter lock, for ranges of sites; results in order.
+    """Call a function for ranges of sites and return the results in order.
 
-    The function takes the arguments, the first site and the one after the last.
+    The function must release the interpreter lock, as compiled ones do. It is called with the arguments, the first
+    site of the range and the one after the last.
     """
     bounds = np.linspace(0, sites, PARTS + 1).astype(np.int64)
     ranges = [(int(a), int(b)) for a, b in itertools.pairwise(bounds) if a < b or sites == 0][: sites or 1]

@@ -17,15 +17,17 @@ from unmet.geo import Projection
 
 __all__ = ["Regions", "area_regions", "group_stations", "kmeans_regions", "station_regions"]
 
-MOST_UNPLACED = 500  # stations without positions that are regions of their own
-MOST_AUTO = 20  # regions tried by silhouette
+MOST_UNPLACED = 500  # up to this many stations, each is a region if positions are missing
+MOST_AUTO = 20  # highest number of regions that `auto` tries
+OUTSIDE = "outside"  # region of stations outside all given areas
+UNPLACED = "unplaced"  # the only region if positions are missing
 
 
 @dataclass(frozen=True, slots=True)
 class Regions:
     """The region of each station, and the centres of regions."""
 
-    of_station: pl.DataFrame  # station_id, unique_id; one row a station, in their order
+    of_station: pl.DataFrame  # station_id, unique_id; one row per station, in the order of the station table
     centres: pl.DataFrame  # unique_id, lat, lon, stations, plugs; sorted by unique_id
 
     def codes(self) -> NDArray[np.int64]:
@@ -44,16 +46,16 @@ def group_stations(stations: pl.DataFrame, how: str = "10") -> tuple[Regions, st
         return station_regions(stations), "Every station is a region."
     if how.isdecimal() or how == "auto":
         if not placed and stations.height > MOST_UNPLACED:
-            said = f"{stations.height:,} stations form one region, because not all have a position: give positions."
-            return _regions(stations, pl.Series([UNPLACED] * stations.height)), said
+            note = f"{stations.height:,} stations form one region, because not all have a position: give positions."
+            return _regions(stations, pl.Series([UNPLACED] * stations.height)), note
         if not placed:
             return station_regions(stations), "Every station is a region, because not all have a position."
         if how == "auto":
             return _best_kmeans(stations)
         regions = kmeans_regions(stations, int(how))
         grouped = "1 region" if regions.centres.height == 1 else f"{regions.centres.height} regions"
-        said = "1 station is" if stations.height == 1 else f"{stations.height:,} stations are"
-        return regions, f"{said} grouped into {grouped} by k-means."
+        subject = "1 station is" if stations.height == 1 else f"{stations.height:,} stations are"
+        return regions, f"{subject} grouped into {grouped} by k-means."
     path = Path(how)
     if not path.is_file():
         raise InputError(f"--regions {how!r} makes no sense: give a number, auto, station, or a GeoJSON file of areas.")
@@ -72,7 +74,7 @@ def station_regions(stations: pl.DataFrame) -> Regions:
 def kmeans_regions(stations: pl.DataFrame, regions: int = 10, seed: int = 0) -> Regions:
     """Group stations into regions by k-means on projected positions [km]; regions are numbered from west to east.
 
-    Where there are fewer places than regions, each place is a region.
+    If there are fewer distinct positions than regions, each position is a region.
     """
     if regions < 1:
         raise InputError(f"{regions} regions make no sense: ask for at least one.")
@@ -92,7 +94,7 @@ def area_regions(stations: pl.DataFrame, path: Path) -> Regions:
         areas = [(_area_name(feature, i), shape(feature["geometry"])) for i, feature in enumerate(features)]
         if not areas or any(area.geom_type not in ("Polygon", "MultiPolygon") for _, area in areas):
             raise ValueError
-    except (OSError, EOFError, zlib.error, *_WRONG, shapely.errors.ShapelyError):
+    except (OSError, EOFError, zlib.error, *_MALFORMED, shapely.errors.ShapelyError):
         raise InputError(f"{path} is not a GeoJSON file of areas: give a FeatureCollection of polygons.") from None
     name = np.full(stations.height, OUTSIDE, object)
     for area, polygon in reversed(areas):  # where areas overlap, the first counts
@@ -100,9 +102,7 @@ def area_regions(stations: pl.DataFrame, path: Path) -> Regions:
     return _regions(stations, pl.Series(name.tolist(), dtype=pl.String))
 
 
-_WRONG = (ValueError, LookupError, TypeError, AttributeError)  # of a document that is not as it should be
-OUTSIDE = "outside"
-UNPLACED = "unplaced"
+_MALFORMED = (ValueError, LookupError, TypeError, AttributeError)  # raised by JSON that is not GeoJSON
 
 
 def _area_name(feature: dict[str, Any], number: int) -> str:
@@ -114,7 +114,7 @@ def _area_name(feature: dict[str, Any], number: int) -> str:
 
 
 def _text(value: Any) -> str:
-    """A name without half characters, which JSON can hold and nothing else can."""
+    """A name without lone surrogates, which JSON can hold but UTF-8 cannot."""
     return str(value).encode("utf-8", errors="replace").decode()
 
 
@@ -127,7 +127,7 @@ def _kmeans(points: NDArray[np.float64], k: int, seed: int) -> Any:
     from sklearn.cluster import KMeans
     from threadpoolctl import threadpool_limits
 
-    with threadpool_limits(1):  # sums in one order, so that the result does not depend on the number of cores
+    with threadpool_limits(1):  # a fixed order of summation, so that the result does not depend on the number of cores
         return KMeans(k, n_init=10, random_state=seed).fit(points)
 
 
@@ -142,8 +142,8 @@ def _best_kmeans(stations: pl.DataFrame) -> tuple[Regions, str]:
     scores = {k: float(silhouette_score(points, fit.labels_)) for k, fit in fits.items()}
     best = max(scores, key=scores.__getitem__)
     label = _west_to_east(fits[best].labels_, fits[best].cluster_centers_)
-    said = f"{best} regions fit the {stations.height} stations best (silhouette {scores[best]:.2f})."
-    return _regions(stations, label), said
+    note = f"{best} regions fit the {stations.height} stations best (silhouette {scores[best]:.2f})."
+    return _regions(stations, label), note
 
 
 def _west_to_east(labels: NDArray[np.int32], centres: NDArray[np.float64]) -> pl.Series:

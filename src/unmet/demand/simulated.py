@@ -25,8 +25,8 @@ def simulated_panel(
     """The panel of a simulation, with true demand.
 
     Columns: `unique_id` (region), `ds` (hour, UTC), `y` (observed kWh), `y_true` (observed and lost kWh), `arrivals`
-    (served), `lost` (lost arrivals), `censored` (whether any was lost). Every region has every hour. Demand that is
-    lost was never delivered, so it is booked at the hour of arrival in any case.
+    (served), `lost` (lost arrivals), `censored` (whether any was lost). Every region has every hour. Lost demand was
+    never delivered, so it is always booked at the hour of arrival.
     """
     names = regions.centres["unique_id"]
     hours = hours_between(*period)
@@ -42,27 +42,28 @@ def simulated_panel(
             .to_numpy(writable=True)
         )
 
-    seen = book(group(served), _ms(served, "arrival"), np.ones(served.height), *frame)
-    gone = book(group(lost), _ms(lost, "arrival"), np.ones(lost.height), *frame)
-    wanted = book(group(lost), _ms(lost, "arrival"), lost["wanted_kwh"].to_numpy(writable=True), *frame)
+    served_arrivals = book(group(served), _ms(served, "arrival"), np.ones(served.height), *frame)
+    lost_arrivals = book(group(lost), _ms(lost, "arrival"), np.ones(lost.height), *frame)
+    lost_kwh = book(group(lost), _ms(lost, "arrival"), lost["wanted_kwh"].to_numpy(writable=True), *frame)
     if booking is Booking.ARRIVAL:
         y = book(group(served), _ms(served, "arrival"), served["energy_kwh"].to_numpy(writable=True), *frame)
     else:
         start, taper, charged = (_ms(served, name) for name in ("start", "taper", "charged"))
-        slow = TAPER_SHARE * (charged - taper)
-        first = served["energy_kwh"].to_numpy() * (taper - start) / np.maximum(taper - start + slow, 1e-9)
-        first = np.where(charged > start, first, served["energy_kwh"].to_numpy())
-        y = spread(group(served), start, taper, first, *frame)
-        y += spread(group(served), taper, charged, served["energy_kwh"].to_numpy() - first, *frame)
+        # Energy up to the taper flows at full power, the rest at a share of it.
+        energy, tapered = served["energy_kwh"].to_numpy(), TAPER_SHARE * (charged - taper)
+        at_full_power = energy * (taper - start) / np.maximum(taper - start + tapered, 1e-9)
+        at_full_power = np.where(charged > start, at_full_power, energy)
+        y = spread(group(served), start, taper, at_full_power, *frame)
+        y += spread(group(served), taper, charged, energy - at_full_power, *frame)
     return pl.DataFrame(
         {
             "unique_id": names.gather(np.repeat(np.arange(len(names)), len(hours))),
             "ds": pl.concat([hours] * len(names)),
             "y": y.ravel(),
-            "y_true": (y + wanted).ravel(),
-            "arrivals": seen.ravel().astype(np.int64),
-            "lost": gone.ravel().astype(np.int64),
-            "censored": gone.ravel() > 0,
+            "y_true": (y + lost_kwh).ravel(),
+            "arrivals": served_arrivals.ravel().astype(np.int64),
+            "lost": lost_arrivals.ravel().astype(np.int64),
+            "censored": lost_arrivals.ravel() > 0,
         }
     )
 

@@ -1,6 +1,6 @@
 """Sites: stations side by side, which are one choice for a driver.
 
-A driver who finds one of them taken uses the next. But drivers who want a rapid charger do not take a slow one, so
+A driver who finds one of them taken uses the next. Drivers who want a rapid charger do not use a slow one, however, so
 only stations of similar power are joined.
 """
 
@@ -19,8 +19,8 @@ __all__ = ["SITE_KM", "find_sites", "merge_sites"]
 
 SITE_KM = 0.1
 """Distance up to which stations are one site [km]."""
-ALIKE = 2.0  # ratio up to which powers are similar
-FAST_SESSIONS = 0.9  # quantile of the power of a station's sessions that stands in for its own, where that is unknown
+SIMILAR_POWER = 2.0  # ratio up to which powers are similar
+FAST_SESSIONS = 0.9  # quantile of the mean power of a station's sessions that replaces an unknown power
 
 
 def find_sites(stations: pl.DataFrame, sessions: pl.DataFrame, within_km: float = SITE_KM) -> pl.Series:
@@ -28,7 +28,7 @@ def find_sites(stations: pl.DataFrame, sessions: pl.DataFrame, within_km: float 
 
     Args:
         stations: `station_id, lat, lon`, perhaps `power_kw`. A station without a position is a site of its own.
-        sessions: `station_id, start, end, energy_kwh`, perhaps `charged`; they show the power where it is not listed.
+        sessions: `station_id, start, end, energy_kwh`, perhaps `charged`; they show the power if it is not listed.
         within_km: distance up to which stations are neighbours.
     """
     placed = np.flatnonzero((stations["lat"].is_not_null() & stations["lon"].is_not_null()).to_numpy())
@@ -41,8 +41,8 @@ def find_sites(stations: pl.DataFrame, sessions: pl.DataFrame, within_km: float 
     if len(links):
         power = np.log(_power(stations, sessions))
         first, second = power[links].T
-        unknown = np.isnan(first) & np.isnan(second)  # alike each other, and like no station of known power
-        links = links[unknown | (np.abs(first - second) <= np.log(ALIKE) + 1e-9)]
+        unknown = np.isnan(first) & np.isnan(second)  # similar to each other, but to no station of known power
+        links = links[unknown | (np.abs(first - second) <= np.log(SIMILAR_POWER) + 1e-9)]
     graph = coo_array((np.ones(len(links)), (links[:, 0], links[:, 1])), shape=(stations.height,) * 2)
     _, label = connected_components(graph, directed=False)
     first_of = pl.Series(np.unique(label, return_index=True)[1])
@@ -66,15 +66,15 @@ def merge_sites(stations: pl.DataFrame) -> pl.DataFrame:
 
 
 def _power(stations: pl.DataFrame, sessions: pl.DataFrame) -> NDArray[np.float64]:
-    """Power of each station [kW], NaN where neither the table nor the sessions show it."""
+    """Power of each station [kW], NaN if neither the table nor the sessions show it."""
     until = pl.coalesce("charged", "end") if "charged" in sessions.columns else pl.col("end")
     hours = (until - pl.col("start")).dt.total_milliseconds() / 3_600_000
-    quick = (
+    fast = (
         sessions.filter((hours > 0.05) & (pl.col("energy_kwh") > 1))
         .group_by("station_id")
-        .agg(quick=(pl.col("energy_kwh") / hours).quantile(FAST_SESSIONS))
+        .agg(fast=(pl.col("energy_kwh") / hours).quantile(FAST_SESSIONS))
     )
-    known = stations.join(quick, on="station_id", how="left", maintain_order="left")
-    power = pl.coalesce("power_kw", "quick") if "power_kw" in stations.columns else pl.col("quick")
+    known = stations.join(fast, on="station_id", how="left", maintain_order="left")
+    power = pl.coalesce("power_kw", "fast") if "power_kw" in stations.columns else pl.col("fast")
     value = known.select(power.cast(pl.Float64).fill_null(np.nan)).to_series().to_numpy()
     return np.where(value > 0, value, np.nan)

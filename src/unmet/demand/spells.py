@@ -43,16 +43,16 @@ __all__ = [
 FREE, RELEASED, FULL = 0, 1, 2
 
 RELEASED_MS = 300_000
-"""Time after a plug of a full site is released in which the next arrival may have been waiting for it."""
+"""Time after a plug of a full site becomes free in which the next arrival may have been waiting for it."""
 
 LONG_AGO = np.iinfo(np.int64).min
 
 
 @compiled(cached=False)
 def pieces(begin_ms: int, end_ms: int, length_ms: int) -> Iterator[tuple[int, float]]:
-    """Cut a span of time where bins of a length begin: each bin that it touches, and the share of the bin in the span.
+    """Cut a span of time at the boundaries of bins: each bin that it touches, and the share of the bin that it covers.
 
-    Times count from the beginning of bin 0.
+    Times count from the start of bin 0.
     """
     at = begin_ms
     while at < end_ms:
@@ -65,12 +65,12 @@ def pieces(begin_ms: int, end_ms: int, length_ms: int) -> Iterator[tuple[int, fl
 class Visits(NamedTuple):
     """Visits to sites, grouped by site: those of site s have the positions first[s], ..., first[s + 1] - 1.
 
-    Starts and ends are sorted each on their own, which is all that counting cars needs.
+    Starts and ends are sorted separately, which is sufficient for counting cars.
     """
 
     first: Integers  # (sites + 1,)
     start_ms: Integers
-    row: Integers  # of the session that starts, -1 for a plug that is out of order
+    row: Integers  # of the session that starts; -1 for an outage
     end_ms: Integers
 
 
@@ -90,7 +90,7 @@ class Arrivals(NamedTuple):
     site: Integers
     at_ms: Integers
     row: Integers  # of its session
-    taken: NDArray[np.int32]  # plugs, before it
+    taken: NDArray[np.int32]  # plugs taken before it
     state: NDArray[np.int8]
 
 
@@ -118,7 +118,7 @@ def _by_site(site: Integers, start_ms: Integers, end_ms: Integers, row: Integers
     starts, ends, rows = np.empty(len(site), np.int64), np.empty(len(site), np.int64), np.empty(len(site), np.int64)
     for i in range(len(site)):
         at = place[site[i]]
-        # A visit without length takes a millisecond: ends are sorted apart, and none may come before its own start.
+        # A visit without duration lasts a millisecond: ends are sorted separately, and none may precede its start.
         starts[at], ends[at], rows[at] = start_ms[i], max(end_ms[i], start_ms[i] + 1), row[i]
         place[site[i]] += 1
     return Visits(first, starts, rows, ends)
@@ -138,14 +138,14 @@ def sweep(visits: Visits, capacity: Integers, opened_ms: Integers, closed_ms: In
     """Walk through the visits of every site once.
 
     Args:
-        visits: of cars, and of outages, which take a plug but are no arrivals.
-        capacity: cars that each site charges at once, (sites,).
-        opened_ms: when the records of each site begin, (sites,).
-        closed_ms: when they end.
+        visits: visits of cars, and outages, which take a plug but are not arrivals.
+        capacity: number of cars that each site can charge at once, (sites,).
+        opened_ms: when each site opened, (sites,).
+        closed_ms: when each site closed, (sites,).
 
     Returns:
-        Spells between opening and closing, and the state that each arrival found. Where one car leaves as another
-        comes, it leaves first.
+        Spells between opening and closing, and the state that each arrival found. If one car leaves at the moment when
+        another arrives, it leaves first.
     """
     sites = len(capacity)
     parts = over_sites(_sweep, sites, visits, capacity, opened_ms, closed_ms)
@@ -161,7 +161,7 @@ def sweep(visits: Visits, capacity: Integers, opened_ms: Integers, closed_ms: In
 def _sweep(
     visits: Visits, capacity: Integers, opened_ms: Integers, closed_ms: Integers, first_site: int, last_site: int
 ) -> History:
-    """The history of some sites; `first` counts the spells of each."""
+    """The history of a range of sites; in its spells, `first` holds the number of spells of each site."""
     before = visits.first[first_site]
     visitors = visits.first[last_site] - before
     room = 3 * visitors + last_site - first_site

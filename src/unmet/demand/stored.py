@@ -1,4 +1,4 @@
-"""Panels on disk: a folder that `Panel.save` or `unmet panel` wrote, or a table of another source.
+"""Panels on disk: a folder that `Panel.save` or `unmet panel` wrote, or a table from another source.
 
 A full panel is a folder of Parquet tables and `panel.json`. `unmet panel` writes the estimate of lost demand into the
 same folder, as more columns of `panel.parquet`, `stations.parquet` and `sites.parquet`; `load_panel` leaves these out.
@@ -57,7 +57,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
     "everyone": {"station_id": TEXT, "lat": NUMBER, "lon": NUMBER, "unique_id": TEXT},
     "outages": OUTAGES,
 }  # fmt: skip
-"""Columns that the tables of a full panel need; more are kept."""
+"""Required columns of the tables of a full panel; others are kept."""
 MEASURES = frozenset(
     {"full_share", "observed_kwh", "arrivals"}
     | {
@@ -81,7 +81,7 @@ LINKS = (
 
 @dataclass(frozen=True, slots=True)
 class StoredPanel:
-    """The table of a panel, with the positions of its regions and its time zone where they are known."""
+    """The table of a panel, with the positions of its regions and its time zone if they are known."""
 
     source: Path
     """Its file."""
@@ -90,7 +90,7 @@ class StoredPanel:
     """`unique_id, lat, lon`."""
     time_zone: str | None
     country: str | None = None
-    """Of its holidays, as DK."""
+    """Country of its holidays, such as DK."""
 
 
 def write_table(
@@ -119,7 +119,7 @@ def read_panel(path: Path) -> StoredPanel:
         about = read_json(path / ABOUT) if (path / ABOUT).is_file() else {}
         zone, country = about.get("time_zone"), about.get("country")
         if not isinstance(zone, str | None) or not isinstance(country, str | None):
-            _damaged(path, f"time_zone or country of {ABOUT} is no name")
+            _damaged(path, f"time_zone or country of {ABOUT} is not a name")
     except InputError:
         raise
     except (OSError, ValueError, AttributeError, pl.exceptions.PolarsError) as error:
@@ -143,8 +143,8 @@ def save_panel(panel: Panel, folder: Path | str, *, overwrite: bool = False) -> 
     """Write a panel into a folder, completely or not at all.
 
     Args:
-        panel: to be written.
-        folder: to write to; it must be new or empty.
+        panel: the panel.
+        folder: folder to write to; it must be new or empty.
         overwrite: replace a folder that `unmet` wrote.
     """
     with run_folder(Path(folder), overwrite=overwrite) as draft:
@@ -167,9 +167,9 @@ def write_panel(
     stations: pl.DataFrame | None = None,
     sites: pl.DataFrame | None = None,
 ) -> None:
-    """Write the tables of a panel and `panel.json` into a folder that exists.
+    """Write the tables of a panel and `panel.json` into an existing folder.
 
-    `table`, `stations` and `sites` replace the panel's own: they have further columns, which an estimate adds.
+    `table`, `stations` and `sites` replace the panel's own: they have additional columns from an estimate.
     """
     tables = {
         "panel": panel.table if table is None else table,
@@ -223,9 +223,9 @@ def load_panel(folder: Path | str) -> Panel:
     except InputError:
         raise
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        _damaged(path, f"{ABOUT} is not as it was written")
+        _damaged(path, f"{ABOUT} has missing or invalid values")
     everyone = tables["everyone"]
-    held = PanelTables(
+    stored = PanelTables(
         tables["panel"].select(list(SCHEMAS["panel"])),
         tables["sessions"],
         tables["stations"].drop(MEASURES, strict=False),
@@ -238,7 +238,7 @@ def load_panel(folder: Path | str) -> Panel:
         country,
         notes,
     )
-    return Panel.of_tables(held)
+    return Panel.of_tables(stored)
 
 
 def _read_table(path: Path, name: str, schema: dict[str, Any]) -> pl.DataFrame:
@@ -282,7 +282,7 @@ def _check_positions(path: Path, regions: pl.DataFrame) -> None:
         _damaged(path, "regions.parquet has a region twice")
     on_earth = regions["lat"].is_between(-90, 90) & regions["lon"].is_between(-180, 180)
     if not on_earth.all():
-        _damaged(path, "regions.parquet has positions that are not on the Earth")
+        _damaged(path, "regions.parquet has latitudes or longitudes out of range")
 
 
 def _damaged(path: Path, problem: str) -> NoReturn:
