@@ -77,7 +77,7 @@ def test_a_forecast_starts_where_the_panel_ends(panel, model, tmp_path):
     assert np.isfinite(forecast.select(pl.col("^q.*$")).to_numpy()).all()
     total = json.loads((tmp_path / "f" / "summary.json").read_text())
     assert sum(row["kwh"] for row in total["by_region"]) == pytest.approx(summary["expected_kwh"], rel=1e-3)
-    assert "The hours to come" in (tmp_path / "f" / "forecast.html").read_text()
+    assert "The hours ahead" in (tmp_path / "f" / "forecast.html").read_text()
 
 
 def test_the_default_needs_no_network_and_gives_draws_and_sums(tmp_path):

@@ -106,7 +106,7 @@ def test_costs_and_candidates_are_read_from_files(folder):
         (("--plugs", 3, "--candidates", "missing.csv"), "missing.csv"),
         (("--plugs", 3, "--costs", "missing.csv"), "missing.csv"),
         (("--plugs", 3, "--interval", 2), "between 0 and 1"),
-        (("--plugs", 3, "--waiting", "0.3"), "estimated already"),
+        (("--plugs", 3, "--waiting", "0.3"), "already estimated"),
     ],
 )
 def test_bad_options_give_one_sentence(folder, refusal, options, sentence):

@@ -69,7 +69,7 @@ def test_what_fails_is_said_first():
         for name, gain in (("observed", 30.0), ("time-full", 44.0), ("exposure", 43.0), ("truth", 50.0))
     ]  # fmt: skip
     study = PlanningStudy(pl.DataFrame(rows, infer_schema_length=None), "first-come")
-    met = {what: ok for what, _, _, ok in study.promises()}
+    met = {what: ok for what, _, _, ok in study.targets()}
     assert list(met.values()) == [False, False, False, False]
     text = planning_markdown(study)
     assert text.index("**no**") < text.index("Promised and achieved")

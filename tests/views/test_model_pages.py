@@ -86,7 +86,7 @@ def test_pages_say_the_answer_first_and_need_no_network(shown, ahead, tmp_path):
         f"<h1>Forecasts are {100 * abs(skill):.0f} % {word} than a table of the last eight weeks</h1>"
         in report.replace("\u00a0", " ")
     )
-    assert "of unseen hours inside the 90" in report
+    assert "of held-out hours inside the 90" in report
     forecast = (tmp_path / "forecast.html").read_text()
     assert f"<h1>{summary['expected_kwh'] / 1000:,.1f} MWh are expected in the next 24 hours</h1>" in forecast
     for page in (report, forecast):

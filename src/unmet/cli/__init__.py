@@ -1,4 +1,4 @@
-"""The `unmet` command. Verbs import the rooms that do the work only when they are called, so that it starts fast."""
+"""The `unmet` command. Its verbs import the modules they need only when they are called, so that it starts fast."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def main() -> None:
     run_guarded(app, sys.argv[1:])
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(requested: bool) -> None:
+    if requested:
         print(f"unmet {__version__}")
         raise typer.Exit
 

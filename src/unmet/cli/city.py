@@ -46,13 +46,13 @@ def demo(
         with progress("Fitting tables, regression and trees"):
             model.fit(scene.panel, scene.positions)
         with progress("Forecasting held-out hours and drawing the figures"):
-            shown = ModelReport(model, score(model, scene.panel))
-            write_fit(shown, folder)
+            report = ModelReport(model, score(model, scene.panel))
+            write_fit(report, folder)
         with progress("Estimating lost demand and planning"):
             story = tell_story(city, cell.queue, cell.penetration, seed, folder)
     if not as_json:
         print_censoring(study, out, as_json=False)
-    print_model(shown, out, as_json=as_json)
+    print_model(report, out, as_json=as_json)
     if not as_json:
         print_story(story, out)
 

@@ -73,7 +73,7 @@ def forecast(
         summary = write_forecast(ForecastReport(fitted, expected, past, drawn, keep_draws=draws is not None), folder)
         write_table_files(folder, formats)
     print_forecast(summary, out, as_json=as_json)
-    next_step(f"`unmet report {out}` makes a page to send, together with a run of `unmet recover`.")
+    next_step(f"`unmet report RUN {out}` writes a report to share, together with a run of `unmet recover`.")
 
 
 def evaluate(
@@ -90,7 +90,7 @@ def evaluate(
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Score a model on held-out hours, beside a table of past weeks, last week's value and other libraries."""
+    """Score a model on held-out hours, next to a table of past weeks, last week's value and other libraries."""
     from datetime import UTC
 
     from unmet.demand.stored import read_panel
@@ -107,7 +107,7 @@ def evaluate(
     with run_folder(out, overwrite=overwrite) as folder, progress("Forecasting held-out hours and drawing the figures"):
         rivals = (*SIMPLE, *(rival for rival in PEERS if peers and rival.is_installed()))
         begin = since.replace(tzinfo=UTC) if since else None
-        shown = ModelReport(fitted, score(fitted, stored.table, begin, rivals))
-        write_evaluation(shown, folder)
-    print_model(shown, out, as_json=as_json)
+        report = ModelReport(fitted, score(fitted, stored.table, begin, rivals))
+        write_evaluation(report, folder)
+    print_model(report, out, as_json=as_json)
     next_step(f"`unmet forecast {model} {panel} --out RUN` forecasts the hours ahead.")

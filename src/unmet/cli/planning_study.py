@@ -25,7 +25,9 @@ def study_planning(
     queue: Annotated[str, typer.Option(autocompletion=complete_queue, help="Queue at all stations.")] = "first-come",
     methods: Annotated[
         str | None,
-        typer.Option(help="Plans, by commas; truth is always added. [observed,time-full,censored-quantile,exposure]"),
+        typer.Option(
+            help="Plans, separated by commas; truth is always added. [observed,time-full,censored-quantile,exposure]"
+        ),
     ] = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
@@ -41,7 +43,7 @@ def study_planning(
     if unknown := [name for name in chosen if name not in METHODS]:
         raise InputError(f"There is no plan {unknown[0]!r}: choose among {', '.join(METHODS)}.")
     if "exposure" not in chosen:
-        raise InputError("The study is about plans of the exposure-aware estimate: give exposure among the --methods.")
+        raise InputError("The study is about plans from the exposure-aware estimate: include exposure in --methods.")
     seeds, shares = tuple(seed or SEEDS), tuple(penetration or PENETRATIONS)
     with run_folder(out, overwrite=overwrite) as folder:
         with progress("Planning cities", len(seeds) * len(shares)) as show:

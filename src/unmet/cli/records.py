@@ -121,9 +121,9 @@ def panel(
     )
     with run_folder(out, overwrite=overwrite) as folder:
         with progress("Reading records", parts="files") as show:
-            made, rejected, about = panel_from_records(choices, lambda done, _: show(done))
+            built, rejected, about = panel_from_records(choices, lambda done, _: show(done))
         with progress("Estimating lost demand"):
-            report = LostReport.of(estimator.fit(made))
+            report = LostReport.of(estimator.fit(built))
         with progress("Writing tables and figures"):
             summary = write_panel_page(report, rejected, about, folder)
             notes = write_table_files(folder, formats)
@@ -145,11 +145,12 @@ def recover(
     spill: SpillOption = "auto",
     energy: Energy = "auto",
     by_area: Annotated[
-        int | None, typer.Option(min=1, help="Areas of nearby stations to estimate in. [as many as memory needs]")
+        int | None,
+        typer.Option(min=1, help="Number of areas of nearby stations to estimate separately. [as memory requires]"),
     ] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Areas at a time. [one a core]")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Areas to estimate at once. [one per core]")] = None,
     scheduler: Annotated[
-        str | None, typer.Option(help="Dask scheduler whose workers estimate areas, as tcp://HOST:8786.")
+        str | None, typer.Option(help="Dask scheduler whose workers estimate areas, such as tcp://host:8786.")
     ] = None,
     tables: Tables = None,
     overwrite: Overwrite = False,
@@ -185,11 +186,11 @@ def recover(
     with run_folder(out, overwrite=overwrite) as folder:
         with progress("Reading records", parts="files") as show:
             if folder_of_panel is None:
-                made, rejected, about = panel_from_records(choices, lambda done, _: show(done))
+                built, rejected, about = panel_from_records(choices, lambda done, _: show(done))
             else:
-                made, rejected, about = load_panel(folder_of_panel), None, None
+                built, rejected, about = load_panel(folder_of_panel), None, None
         with progress("Estimating lost demand"):
-            report = LostReport.of(estimator.fit(made))
+            report = LostReport.of(estimator.fit(built))
         with progress("Writing tables and figures"):
             summary = write_recovery(report, rejected, about, folder)
             notes = write_table_files(folder, formats)
@@ -202,13 +203,13 @@ def recover(
 
 
 def need_areas(choices: PanelChoices) -> bool:
-    """Whether records are Parquet files with more sessions than fit into memory, and can be divided."""
+    """Whether the records are Parquet files with more sessions than fit into memory, and can be divided by area."""
     from unmet.estimation.recover_areas import do_not_fit
     from unmet.views.terminal import say
 
     if choices.stations is None or choices.operator or choices.share or not (rows := do_not_fit(choices.files)):
         return False
-    say(f"{rows:,} sessions do not fit into memory at once: they are estimated area by area.")
+    say(f"{rows:,} sessions do not fit into memory at once, so they are estimated area by area.")
     return True
 
 
@@ -223,7 +224,7 @@ def recover_areas(
     overwrite: bool,
     as_json: bool,
 ) -> None:
-    """Recover area by area."""
+    """Estimate lost demand area by area, and write and print it."""
     from unmet.estimation.recover_areas import Places, recover_by_area
     from unmet.runs import run_folder
     from unmet.views.area_recovery import write_area_recovery
@@ -244,11 +245,11 @@ def recover_areas(
     print_recovery(report, summary, out, as_json=as_json)
     for note in notes:
         say(note)
-    next_step(f"`unmet report {out}` makes a page to send; areas.csv shows each area.")
+    next_step(f"`unmet report {out}` writes a report to share; areas.csv lists the areas.")
 
 
 def energies_of(choices: PanelChoices, energy: str) -> str:
-    """How to set the energy of lost drivers. A simulation counts them as charging to 80 %."""
+    """The energy assumed for lost drivers. In a simulation they would have charged to 80 %."""
     if energy != "auto":
         return energy
     simulated = [
@@ -258,7 +259,7 @@ def energies_of(choices: PanelChoices, energy: str) -> str:
 
 
 def panel_folder(choices: PanelChoices) -> Path | None:
-    """The folder of a panel if one was given instead of records. Options of records are then refused."""
+    """The folder of a panel, if one was given instead of records; it does not combine with options of records."""
     from dataclasses import replace
 
     from unmet.demand.from_records import PanelChoices

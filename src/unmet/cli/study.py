@@ -29,7 +29,7 @@ OWN_PENETRATIONS = (0.2, 0.4, 0.6, 0.8, 1.0)  # of the vehicles in the user's ow
 FOLDER = "Output folder. An existing study there is resumed."
 
 study_verbs = typer.Typer(
-    help="Run the paper's experiments, its numbers beside ours, or test models on your own records.",
+    help="Repeat the paper's experiments and compare its numbers with ours, or test models on your own records.",
     no_args_is_help=True,
 )
 
@@ -52,7 +52,7 @@ def study_censoring(
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """How much demand is lost under three queues and five penetrations, beside the paper's Table 1."""
+    """How much demand is lost under three queues and five penetrations, next to the paper's Table 1."""
     shares = tuple(penetration or (OWN_PENETRATIONS if city.has_own_cars else ()))
     run_and_print_censoring(
         city.build(seed), out, regions, seed, shares, scenario, overwrite=overwrite, as_json=as_json
@@ -148,9 +148,9 @@ def study_thinning(
     from unmet.study.thinning import REMOVED
     from unmet.views.terminal import progress, report_set_aside
 
-    asked = PanelChoices(tuple(files), stations, format_name, tuple(mapped or ()), map_file)
+    source = PanelChoices(tuple(files), stations, format_name, tuple(mapped or ()), map_file)
     with progress("Reading records"):
-        records = chosen_records(asked)
+        records = chosen_records(source)
     report_set_aside(records.rejected, listed="by `unmet panel`")
     choices, shares = grid.choices(), tuple(removed or REMOVED)
     first, last = (when.replace(tzinfo=UTC) if when else None for when in (since, until))

@@ -42,7 +42,7 @@ def _run_study(study: Study, out: Path, how: Execution) -> bool:
     from unmet.views.study_pages import print_study, print_study_plan, study_report, write_study
     from unmet.views.terminal import progress, say, study_progress
 
-    Store(out, read_only=True)  # refuses a folder that holds something else, before any work is done
+    Store(out, read_only=True)  # refuses a folder with other files before any work is done
     if how.dry_run:
         store = Store(out, name=study.outline.name, read_only=True)
         print_study_plan(study.outline, store, how.workers or available_cores(), as_json=how.as_json)

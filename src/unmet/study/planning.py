@@ -122,7 +122,7 @@ class PlanningStudy:
             pl.col("share").mean(), least=pl.col("share").min(), cities=pl.len()
         )
 
-    def promises(self) -> list[tuple[str, str, str, bool]]:
+    def targets(self) -> list[tuple[str, str, str, bool]]:
         """Rows of (measure, value found, target, whether it is met)."""
         aware = self.table.filter(pl.col("method") == AWARE)
         share = float(aware["share"].to_numpy().mean())

@@ -1,4 +1,4 @@
-"""Lost demand that was estimated area by area, as a folder of tables and a page."""
+"""Lost demand estimated area by area, as a folder of tables and a page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from unmet.estimation.selfcheck import MOST_EXCESS
 from unmet.runs import write_json
 from unmet.views.lost_report import MOST, plain_values
 from unmet.views.lost_tables import LostTables
-from unmet.views.recovery import write_tables
+from unmet.views.recovery import lost_tables, write_tables
 from unmet.views.report import report_page
 from unmet.views.stored import StoredLost, read_runs
 
@@ -23,24 +23,19 @@ __all__ = ["write_area_recovery"]
 def write_area_recovery(
     added: AddedUp, rejected: pl.DataFrame, records: dict[str, Any], options: dict[str, Any], folder: Path
 ) -> tuple[LostTables, dict[str, Any]]:
-    """Write lost demand into a folder, with the tables that `unmet recover` writes and one of areas; gives it back.
+    """Write lost demand into a folder, with the tables of `unmet recover` and a table of areas.
 
     Args:
-        added: lost demand of all areas.
+        added: lost demand of all areas together.
         rejected: rows of the records that were set aside.
-        records: what became of the rows that were read.
-        options: of the estimator.
-        folder: that exists.
+        records: how the records were read, and what became of their rows.
+        options: options of the estimator.
+        folder: an existing folder.
+
+    Returns:
+        The tables, and the summary.
     """
-    tables = {
-        "stations": added.stations,
-        "sites": added.sites,
-        "weeks": added.weeks,
-        "regions": added.regions,
-        "sensitivity": added.sensitivity,
-        "areas": added.areas,
-    }
-    write_tables(tables, rejected, folder)
+    write_tables({**lost_tables(added), "areas": added.areas}, rejected, folder)
     added.hours.write_parquet(folder / "hours.parquet")
     summary = plain_values(added.summary) | {
         "seed": options["seed"],
@@ -49,26 +44,26 @@ def write_area_recovery(
         "time_zone": records["time_zone"],
         "given": {name: options[name] for name in ("waiting", "spill")},
     }
-    shown = StoredLost(
+    tables = StoredLost(
         summary, added.stations, added.sites, added.regions, added.weeks, added.sensitivity, folder=folder
     )
-    summary |= _for_machines(shown) | {"records": {n: value for n, value in records.items() if n != "mapping"}}
+    summary |= _for_machines(tables) | {"records": {n: value for n, value in records.items() if n != "mapping"}}
     write_json(folder / "summary.json", summary)
     (folder / "recovery.html").write_text(report_page(read_runs([folder])), encoding="utf-8")
-    return shown, summary
+    return tables, summary
 
 
-def _for_machines(shown: StoredLost) -> dict[str, Any]:
-    """What the summary has besides that of the estimator; see `LostReport.for_machines`."""
-    measures = [name for name in shown.sites.columns if name.startswith("lost_")]
-    worst = shown.ranked_sites().filter(pl.col("lost_kwh") > 0).head(MOST)
-    check, share = shown.summary["self_check"], shown.lost_share()
+def _for_machines(tables: StoredLost) -> dict[str, Any]:
+    """What `summary.json` has in addition to the summary of the estimator; see `LostReport.for_machines`."""
+    measures = [name for name in tables.sites.columns if name.startswith("lost_")]
+    worst = tables.ranked_sites().filter(pl.col("lost_kwh") > 0).head(MOST)
+    check, share = tables.summary["self_check"], tables.lost_share()
     return {
         "doubtful": check is not None and _excess(check) >= FAR_OFF,
         "elsewhere_kwh": 0.0,
         "lost_share": {end: round(value, 6) for end, value in zip(("mean", "low", "high"), share, strict=True)},
         "most_lost": plain_values(worst.select("site_id", "name", "capacity", "full_share", *measures).to_dicts()),
-        "sensitivity": plain_values(shown.sensitivity.to_dicts()),
+        "sensitivity": plain_values(tables.sensitivity.to_dicts()),
     }
 
 

@@ -39,7 +39,7 @@ def _falling(shares: Sequence[float], most: int = 12) -> str:
     return ", ".join(f"{share:.0f}" for share in sorted(shares, reverse=True)[:most]) + " %"
 
 
-def _beside(ours: str, paper: str) -> str:
+def _with_paper(ours: str, paper: str) -> str:
     return f"{ours} ({paper})" if paper else ours
 
 
@@ -62,8 +62,8 @@ def censoring_page(study: CensoringStudy) -> str:
         title="unmet: how much charging demand a city loses",
         headline=_headline(study),
         lead=(
-            "A station whose plugs are taken records nothing of the drivers who leave. In this simulated city every "
-            "driver is known, the served and the lost, under "
+            "A station whose plugs are all taken does not record the drivers who leave. In this simulated city every "
+            "driver is known, served or lost, under "
             f"{len(study.queues)} queues and {len(study.penetrations)} penetrations of electric cars."
         ),
         facts=(
@@ -90,7 +90,7 @@ def censoring_markdown(study: CensoringStudy) -> str:
     head = f"| hours in which demand is lost, %{beside} | " + " | ".join(percent(p) for p in study.penetrations) + " |"
     lines = [f"# {_headline(study)}", "", head, "| --- |" + " ---: |" * len(study.penetrations)]
     for title, pairs in _rows(study):
-        lines.append(f"| {title} | " + " | ".join(_beside(*pair) for pair in pairs) + " |")
+        lines.append(f"| {title} | " + " | ".join(_with_paper(*pair) for pair in pairs) + " |")
     cell = study.worst_cell
     lines += ["", f"By region, {cell.queue} at {percent(cell.penetration)}:", ""]
     lines += ["| region | stations | plugs | hours in which demand is lost, % |", "| --- | ---: | ---: | ---: |"]
@@ -125,7 +125,7 @@ def write_censoring(study: CensoringStudy, folder: Path) -> None:
 
 
 def print_censoring(study: CensoringStudy, out: Path, *, as_json: bool) -> None:
-    """The study in a terminal: a table for people, or one line of JSON."""
+    """Print the study: a table for people, or one line of JSON."""
     if as_json:
         timed = [row | {"seconds": round(cell.seconds, 3)} for row, cell in zip(study.rows(), study.cells, strict=True)]
         print(json.dumps(censoring_summary(study) | {"cells": timed}))
@@ -136,7 +136,7 @@ def print_censoring(study: CensoringStudy, out: Path, *, as_json: bool) -> None:
         f"Hours in which demand is lost, %{beside}, by electric share of cars",
         ["queue", *(percent(p) for p in study.penetrations)],
         [
-            [queue, *(_beside(*pair) for pair in pairs)]
+            [queue, *(_with_paper(*pair) for pair in pairs)]
             for queue, (_, pairs) in zip(study.queues, _rows(study), strict=True)
         ],
     )

@@ -1,4 +1,4 @@
-"""The story that `unmet demo` tells: records of the built-in city, what they hide, and what to build."""
+"""The story of `unmet demo`: records of the built-in city, the demand that they hide, and a plan."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PLUGS, DRAWS = 20, 60
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """What the records hide, beside the truth that a simulation knows, and what a plan recovers."""
+    """The estimate from the records, the truth that only a simulation knows, and a plan."""
 
     lost: LostReport
     true_kwh: float
@@ -40,7 +40,7 @@ class Story:
 
 
 def tell_story(city: City, queue: str, penetration: float, seed: int, folder: Path) -> Story:
-    """Simulate, hide what was lost, recover it, plan; runs and the report go into the folder."""
+    """Simulate a city, estimate its lost demand from the records, and plan; writes the runs and a report."""
     outcome = simulate(prepare(city), Scenario(queue=queue, penetration=penetration, seed=seed))
     hidden = outcome.arrivals.filter(pl.col("outcome") == "lost")
     panel = Panel(outcome.sessions, outcome.stations, regions=REGIONS, time_zone=city.time_zone)
@@ -59,7 +59,7 @@ def tell_story(city: City, queue: str, penetration: float, seed: int, folder: Pa
 
 
 def _plan(fitted: LostDemand, folder: Path) -> str:
-    """Plan where plugs go, and write it; its answer."""
+    """Write a plan, and return its answer."""
     from unmet.planning.plan import plan
     from unmet.views.plan import write_plan
 
@@ -68,7 +68,7 @@ def _plan(fitted: LostDemand, folder: Path) -> str:
 
 
 def print_story(story: Story, out: Path) -> None:
-    """What was hidden and found again, the plan, and where to look next."""
+    """Print lost demand, estimated and true, the plan, and where to look next."""
     summary = story.lost.summary
     value, span = about_energy(**summary["lost_kwh"])
     drivers, drivers_span = about(**summary["lost_arrivals"])

@@ -1,4 +1,4 @@
-"""The first screen of a page of lost demand: the answer, where, how far to trust it, and what it depends on."""
+"""The first screen of a page on lost demand: how much, where, how far to trust it, and what it depends on."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ __all__ = ["first_screen", "method", "site_rows"]
 HOUR = dt.timedelta(hours=1)
 CLOSE, FAIR = 0.1, 0.25  # distance of the self-check from 1 that is called close, or fair
 HARDLY = 0.005  # share that rounds to nothing
-AIR, SCALE = 1.02, 1.6  # end of the bars' scale over the largest mark, and at most over the end of the range
-UNRELIABLE = 2.0  # factor by which the self-check is off beyond chance, from which no number is put into the headline
-FEWEST = 50  # sessions below which no number is put into the headline
+AIR, SCALE = 1.02, 1.6  # length of the bars' scale: over the largest mark, and at most over the end of the range
+UNRELIABLE = 2.0  # self-checks beyond this factor, chance excluded, keep the number out of the headline
+FEWEST = 50  # sessions below which the headline has no number
 NOTHING = 0.5  # lost drivers below which nothing was lost
 
 
@@ -58,7 +58,7 @@ def first_screen(report: LostTables) -> dict[str, Any]:
 
 
 def _unreliable(report: LostTables) -> str:
-    """A headline where the records do not support a number; empty where they do."""
+    """A headline for records that do not support a number; empty if they do."""
     summary, check = report.summary, report.summary["self_check"]
     if summary["seen_arrivals"] < FEWEST and summary["lost_arrivals"]["high"] >= NOTHING:
         return f"{count(summary['seen_arrivals'], 'session')}: too few to say what was lost"
@@ -84,7 +84,7 @@ def _busiest(report: LostTables) -> str:
 
 
 def _elsewhere(report: LostTables) -> str:
-    """A sentence on the demand at competitors, where there are any."""
+    """A sentence on the demand that competitors served, if there are any."""
     if report.elsewhere_kwh < NOTHING:
         return ""
     return (
@@ -112,7 +112,7 @@ def site_rows(report: LostTables, most: int = MOST) -> list[dict[str, Any]]:
 def _sites(report: LostTables) -> PageSection:
     rows = site_rows(report)
     if not rows:
-        return PageSection("sites", "Where most was lost", ["No site lost a driver, as far as the records tell."])
+        return PageSection("sites", "Where most was lost", ["As far as the records show, no site lost a driver."])
     number = ("one", "two", "three", "four", "five")[len(rows) - 1]
     heading = f"The {number} sites that lost most" if len(rows) > 1 else "The site that lost most"
     return PageSection(
@@ -171,7 +171,7 @@ def _checked(report: LostTables) -> str:
 
 
 def _prior(report: LostTables) -> str:
-    """What other towns add to the estimate."""
+    """What the prior from other towns adds to the estimate."""
     summary = report.summary
     share, shift, interval = (summary[name] for name in ("from_prior", "prior_shift", "prior_interval"))
     if max(share, abs(shift), interval) < HARDLY:
@@ -190,7 +190,7 @@ def _prior(report: LostTables) -> str:
 
 
 def _sensitivity(report: LostTables) -> list[PageSection]:
-    """The estimate under other assumptions, where there is any loss."""
+    """The estimate under other assumptions, if anything was lost."""
     table, total = report.sensitivity, report.summary["lost_kwh"]
     most = max([total["high"], *table["lost_kwh"]], default=0.0)
     if most <= 0 or report.summary["lost_arrivals"]["high"] < NOTHING:
@@ -242,8 +242,8 @@ def method(report: LostTables) -> PageSection:
             "The starts and ends of sessions show when each site was full; stations side by side count as one site.",
             "While a plug is free, every driver who comes is recorded, so this time shows how many drivers come to a "
             "site by hour of the week, by day, and by the number of cars already there.",
-            "The same rate is expected to hold while the site is full; of the patterns that were tried, those that "
-            f"predict parts of the records held back best were kept: {kept}.",
+            "The same rate is assumed to hold while the site is full. Of the patterns that were tried, those that best "
+            f"predict held-out parts of the records were kept: {kept}.",
             f"Drivers who wait until they are served ({percent(summary['waiting'])} of those who find a site full) or "
             f"charge at another site nearby ({percent(summary['spill'])}) are in the records, and do not "
             "count as lost.",
@@ -254,7 +254,7 @@ def method(report: LostTables) -> PageSection:
 
 
 def _largest_rank(components: list[str]) -> list[str]:
-    """The components without the smaller numbers of weekly profiles, which were steps on the way."""
+    """The components with the largest number of weekly profiles only, since smaller ones are part of it."""
     profiles = [name for name in components if name.endswith("weekly profiles")]
     return [*profiles[-1:], *(name for name in components if name not in profiles)]
 

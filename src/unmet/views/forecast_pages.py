@@ -21,7 +21,7 @@ MOST_REGIONS = 20  # in the table of a page
 
 
 def write_forecast(shown: ForecastReport, folder: Path) -> dict[str, Any]:
-    """Write a forecast into a folder: its tables, the summary (given back) and the page."""
+    """Write a forecast into a folder: its tables, the summary, which is returned, and the page."""
     totals, sums = shown.totals(), shown.sums()
     zone = shown.model.time_zone_
     peak = totals.row(0, named=True)
@@ -66,8 +66,7 @@ def write_forecast(shown: ForecastReport, folder: Path) -> dict[str, Any]:
         f"{_span_of(summary['hours'])}{between}",
         lead=(
             f"Demand for charging in {totals.height} regions from {first:%d %B %Y, %H:%M} UTC on, {kind}. "
-            "What is called expected is the mean: over many such weeks, sums come to it. "
-            + " ".join(shown.model.notes_)
+            "Expected demand is the mean, which sums over many such weeks approach. " + " ".join(shown.model.notes_)
         ),
         facts=(
             (f"{summary['expected_kwh'] / 1000:,.1f} MWh", "expected in all regions"),
@@ -89,7 +88,7 @@ def _span_of(hours: int) -> str:
 def _forecast_table(
     shown: ForecastReport, totals: pl.DataFrame, sums: pl.DataFrame | None, local: pl.Series
 ) -> PageTable:
-    """Regions with what is expected there, between what, and what was recorded in the week before."""
+    """Expected demand by region, with its interval, next to the demand recorded in the week before."""
     ends: dict[str, str] = {}
     if sums is not None:
         rows = sums.filter(pl.col("unique_id").is_not_null(), pl.col("day").is_null())
@@ -116,7 +115,7 @@ def _forecast_table(
 
 
 def print_forecast(summary: dict[str, Any], out: Path, *, as_json: bool) -> None:
-    """The summary of a forecast."""
+    """Print the summary of a forecast."""
     print_summary("Forecast", summary | {"out": str(out)}, as_json=as_json)
     if not as_json:
         print(f"Forecast and figures: {out / 'forecast.html'} (open it in a browser)")

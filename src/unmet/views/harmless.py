@@ -1,4 +1,4 @@
-"""Names from outside as text: Plotly would make links of some of them, and spreadsheets formulas."""
+"""Text from outside made safe: Plotly could render it as links, and spreadsheets could run it as formulas."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import polars as pl
 
 __all__ = ["harmless_figure", "spreadsheet_safe"]
 
-# Tags that figures use themselves, which have no attributes and cannot do harm; `extra` is Plotly's own.
+# All tags except those that figures use themselves, which have no attributes; `extra` is Plotly's own.
 _OTHER_TAG = re.compile(r"<(?!/?(?:b|br|i|sub|sup|extra)\s*/?>)", re.IGNORECASE)
 
 
 def harmless_figure(figure: go.Figure) -> dict[str, Any]:
-    """A figure as a dictionary in which every other tag than line breaks, bold and the like is text."""
+    """A figure as a dictionary, with every tag escaped except line breaks, bold and the like."""
     cleaned: dict[str, Any] = _harmless(figure.to_plotly_json())
     return cleaned
 
@@ -38,9 +38,9 @@ _PLAIN_NUMBER = r"^[+-]?\d+([.,]\d+)?$"
 
 
 def spreadsheet_safe(table: pl.DataFrame) -> pl.DataFrame:
-    """A table whose cells of text no spreadsheet takes for a formula: those that would be start with an apostrophe.
+    """A table in which text that a spreadsheet would take for a formula starts with an apostrophe.
 
-    Source: OWASP, CSV Injection. Parquet files keep the text as it is.
+    Source: OWASP, CSV Injection. Parquet files keep the original text.
     """
     cells = {name: pl.col(name) for name, dtype in table.schema.items() if dtype == pl.String}
     return table.with_columns(

@@ -1,4 +1,4 @@
-"""What `unmet inspect` shows: files, their columns, rows as understood, and a mapping to start from."""
+"""The output of `unmet inspect`: files, their columns, parsed rows, and a mapping to start from."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["print_inspections"]
 
 
 def print_inspections(found: list[Inspection], *, as_json: bool) -> None:
-    """Show each file on standard output, as text for people or as JSON."""
+    """Print each file on standard output, as text for people or as JSON."""
     if as_json:
         print(json.dumps([inspection.to_dict() for inspection in found], default=str))
         return
@@ -42,7 +42,7 @@ def _print_one(inspection: Inspection, console: Console) -> None:
     if inspection.sample.height:
         cells = [["" if cell is None else _shown(cell) for cell in row] for row in inspection.sample.rows()]
         times = "" if inspection.format == "stations" else " (times in UTC)"
-        report_grid(f"Rows as understood{times}", inspection.sample.columns, cells)
+        report_grid(f"Parsed rows{times}", inspection.sample.columns, cells)
     if inspection.mapping and inspection.format == "stations":
         console.print(escape(printable(inspection.mapping)), highlight=False, soft_wrap=True)
     elif inspection.mapping:

@@ -1,4 +1,4 @@
-"""Lost demand as tables: what figures and pages read, whether it was estimated just now or written by a run."""
+"""Lost demand as the tables that figures and pages read, whether just estimated or read from a run folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from unmet.views.figures.map_layers import MapLayers
 __all__ = ["MOST", "LostTables", "with_lost_share"]
 
 MOST = 5
-"""Sites that are named first."""
+"""Number of sites to name."""
 WEEK_HOURS = 7 * 24
 HOURS_OF_WEEK = pl.DataFrame({"week_hour": range(WEEK_HOURS)}, schema={"week_hour": pl.Int64})
 
@@ -31,7 +31,7 @@ class LostTables:
     weeks: pl.DataFrame
     sensitivity: pl.DataFrame
     layers: MapLayers | None = field(default=None, kw_only=True)
-    """What lies under its map."""
+    """Lines and outlines to draw under its map."""
 
     @property
     @abstractmethod
@@ -50,7 +50,7 @@ class LostTables:
 
     @property
     def time_zone(self) -> str:
-        """Local time."""
+        """Name of the local time zone."""
         return str(self.summary.get("time_zone") or "UTC")
 
     @property
@@ -68,7 +68,7 @@ class LostTables:
         return first, last + dt.timedelta(hours=1)
 
     def warning(self) -> str:
-        """What must be read before the number; empty if nothing must."""
+        """A warning that must be read before the estimate; empty if there is none."""
         return str(self.summary["notes"][0]) if self.far_off else ""
 
     def notes(self) -> list[str]:
@@ -82,38 +82,37 @@ class LostTables:
         return mean, low, high
 
     def ranked_sites(self) -> pl.DataFrame:
-        """Sites that lost most first, with `label` (a name that no other site has) and the share that they lost."""
+        """Sites by lost energy, largest first, with `label` (a unique name) and the share of demand lost."""
         name = pl.col("name").fill_null(pl.col("site_id"))
-        twice = name.is_duplicated()
-        label = pl.when(twice).then(pl.format("{} ({})", name, "site_id")).otherwise(name)
+        label = pl.when(name.is_duplicated()).then(pl.format("{} ({})", name, "site_id")).otherwise(name)
         return with_lost_share(self.sites.with_columns(label=label)).sort(
             "lost_kwh", "site_id", descending=[True, False]
         )
 
     def ranked_regions(self) -> pl.DataFrame:
-        """Regions that lost most first, with the share that they lost."""
+        """Regions by lost energy, largest first, with the share of demand lost."""
         return with_lost_share(self.regions).sort("lost_kwh", "unique_id", descending=[True, False])
 
     def region_places(self) -> dict[str, str]:
-        """The best-known place of each region: the name of its station with most sessions, where it has one."""
+        """A well-known place in each region: the name of its station with the most sessions, if it has a name."""
         named = self.stations.drop_nulls("name").sort("arrivals", "station_id", descending=[True, False])
         first = named.group_by("unique_id", maintain_order=True).agg(pl.first("name"))
         return dict(first.select("unique_id", "name").iter_rows())
 
     def cut_weeks(self) -> set[Any]:
-        """The Mondays of weeks of which the records hold a part only."""
+        """The Mondays of weeks that the records cover only in part."""
         first, last = self.period
         hours = pl.datetime_range(first, last, "1h", time_zone="UTC", closed="left", eager=True)
         monday = hours.dt.convert_time_zone(self.time_zone).dt.truncate("1w").dt.date()
         counts = monday.alias("week").value_counts(name="hours")
-        return set(counts.filter(pl.col("hours") < WEEK_HOURS - 1)["week"])  # clocks go forward by an hour
+        return set(counts.filter(pl.col("hours") < WEEK_HOURS - 1)["week"])  # one hour is lost when clocks go forward
 
     @cached_property
     def week_hours(self) -> pl.DataFrame:
-        """Energy by local hour of the week, Monday at midnight first: mean lost and recorded energy per hour [kWh].
+        """Mean lost and recorded energy by local hour of the week [kWh].
 
         Returns:
-            `week_hour` (0 to 167), `lost_kwh, observed_kwh`; null where the records hold no such hour.
+            `week_hour` (0 to 167, from Monday at midnight), `lost_kwh, observed_kwh`; null for hours without records.
         """
         local = pl.col("ds").dt.convert_time_zone(self.time_zone)
         week_hour = ((local.dt.weekday().cast(pl.Int64) - 1) * 24 + local.dt.hour().cast(pl.Int64)).alias("week_hour")

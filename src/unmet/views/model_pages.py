@@ -24,7 +24,7 @@ __all__ = ["print_model", "write_evaluation", "write_fit"]
 
 
 def model_summary(shown: ModelReport) -> dict[str, Any]:
-    """What was fitted and how good it is, for machines."""
+    """The summary of a fitted model and its scores, for machines."""
     model = shown.model
     trained: dict[str, Any] = {}
     if shown.losses:
@@ -43,7 +43,7 @@ def model_summary(shown: ModelReport) -> dict[str, Any]:
 
 
 def write_fit(shown: ModelReport, folder: Path) -> None:
-    """Write a fitted model into a run folder: the model, its measures and the page."""
+    """Write a fitted model into a run folder: the model, its scores and the page."""
     (folder / "model").mkdir()
     write_model(shown.model, folder / "model")
     if not shown.model.set_aside_.is_empty():
@@ -52,7 +52,7 @@ def write_fit(shown: ModelReport, folder: Path) -> None:
 
 
 def write_evaluation(shown: ModelReport, folder: Path) -> None:
-    """Write how good a model is: `metrics.json`, the forecasts one hour ahead and the page."""
+    """Write the scores of a model: `metrics.json`, the forecasts one hour ahead and the page."""
     write_json(folder / "metrics.json", model_summary(shown))
     if shown.evaluation:
         shown.evaluation.hours.write_parquet(folder / "unseen.parquet")
@@ -70,7 +70,7 @@ def _model_page(shown: ModelReport) -> str:
         f"{model.title}, fitted on {len(model.regions_)} regions, {model.split_.first:%d %B %Y} to "
         f"{model.split_.fit_end:%d %B %Y}. "
         + ("" if model.finished_ else "Training was stopped before its end: these are the best weights so far. ")
-        + (f"All numbers are of later hours, scored against {_scored(evaluation)}. " if evaluation else
+        + (f"All scores are for later hours, compared with {_scored(evaluation)}. " if evaluation else
            "No hours were left to test it on. ")
         + " ".join(model.notes_)
     )  # fmt: skip
@@ -90,7 +90,7 @@ def _model_page(shown: ModelReport) -> str:
 
 def _model_headline(evaluation: Evaluation | None) -> str:
     if evaluation is None:
-        return "The model is fitted, and not tested yet"
+        return "The model is fitted, but not tested yet"
     rows = evaluation.comparison.by_horizon().filter(pl.col("rival") == TABLE.name)
     skill = 1 - float(rows["model_kwh"].sum()) / max(float(rows["rival_kwh"].sum()), 1e-12)
     if abs(skill) < 0.005:
@@ -101,11 +101,11 @@ def _model_headline(evaluation: Evaluation | None) -> str:
 
 
 def _scored(evaluation: Evaluation) -> str:
-    """What forecasts were scored against, in words."""
+    """What the forecasts are compared with, in words."""
     return {
         TRUE: "the true demand of the simulation",
-        THINNED: "what was observed, the forecast of true demand reduced by the share of drivers that each hour could "
-        "serve",
+        THINNED: "observed demand, after the forecast of true demand was reduced to the share of drivers that could "
+        "be served in each hour",
     }.get(evaluation.scored_as, "observed demand")
 
 
@@ -125,8 +125,8 @@ def _model_facts(shown: ModelReport) -> list[tuple[str, str]]:
     overall = evaluation.overall
     return [
         *facts,
-        (percent(overall["coverage"]), f"of unseen hours inside the {share} interval"),
-        (f"{overall['bias_percent']:+.0f} %", "energy forecast beyond the energy that came"),
+        (percent(overall["coverage"]), f"of held-out hours inside the {share} interval"),
+        (f"{overall['bias_percent']:+.0f} %", "bias: forecast energy compared with actual energy"),
     ]
 
 
@@ -148,7 +148,7 @@ def _region_table(shown: ModelReport) -> PageTable:
         return PageTable(("Region",), [], "")
     compared = shown.evaluation.comparison.by_region()
     horizons = compared["horizon"].unique().sort().to_list()
-    heads = ("Region", "demand, kWh an hour", *(f"{_ahead(h)}, loss" for h in horizons), "inside the interval", "bias")
+    heads = ("Region", "demand, kWh/h", *(f"{_ahead(h)}, loss" for h in horizons), "inside the interval", "bias")
     scores = {row["unique_id"]: row for row in shown.evaluation.regions}
     order = [*compared["unique_id"].unique(maintain_order=True).to_list()]
     order += [name for name in scores if name not in order]
@@ -167,8 +167,8 @@ def _region_table(shown: ModelReport) -> PageTable:
     ]
     left = len(order) - len(rows)
     note = (
-        "Worst first. Loss: that of the model over that of a table of the last eight weeks; below 0 the model is "
-        "better. Bias: forecast energy beyond what came."
+        "Worst first. Loss: change from the loss of a table of the last eight weeks; below 0 the model is better. "
+        "Bias: forecast energy compared with actual energy."
     )
     return PageTable(heads, rows, note + (f" {left} more regions are in metrics.json." if left else ""))
 
@@ -178,7 +178,7 @@ def _bias(value: float) -> str:
 
 
 def _paper_measures(shown: ModelReport) -> list[PageSection]:
-    """All rivals, and the measures that papers report, below the figures."""
+    """The sections below the figures: all rivals, and the measures that papers report."""
     if not shown.evaluation:
         return []
     compared = shown.evaluation.comparison.by_horizon()
@@ -197,7 +197,7 @@ def _paper_measures(shown: ModelReport) -> list[PageSection]:
     heads = ("Hours ahead", "tilted loss", "ICP", "MIL", "CRPS, kWh", "bias")
     papers = PageTable(heads, rows, "Tilted loss and MIL in units of each region's largest observed demand.")
     return [
-        PageSection("rivals", "Beside what is readily available", table=rivals),
+        PageSection("rivals", "Compared with readily available forecasts", table=rivals),
         PageSection("measures", "Measures as papers report them", table=papers),
     ]
 
@@ -212,7 +212,7 @@ MOST_ROWS = 20
 
 
 def print_model(shown: ModelReport, out: Path, *, as_json: bool) -> None:
-    """The summary of a fitted model: tables for people, or one line of JSON."""
+    """Print the summary of a fitted model: tables for people, or one line of JSON."""
     summary = model_summary(shown) | {"out": str(out)}
     if as_json:
         print_summary("", summary, as_json=True)
@@ -226,7 +226,7 @@ def print_model(shown: ModelReport, out: Path, *, as_json: bool) -> None:
         rows = [["1", *_measures(evaluation.overall)]]
         rows += [[_span(row), *_measures(row)] for row in evaluation.horizons[1:]]
         heads = ["hours ahead", "tilted loss", "ICP", "MIL", "CRPS, kWh", "bias"]
-        report_grid(f"Unseen hours, scored against {evaluation.scored_as}", heads, rows)
+        report_grid(f"Held-out hours, scored against {evaluation.scored_as}", heads, rows)
         compared = evaluation.comparison.by_horizon()
         heads = ["compared with", "hours ahead", "its loss, kWh", "ours, kWh", "ours is better by"]
         cells = [
@@ -234,7 +234,7 @@ def print_model(shown: ModelReport, out: Path, *, as_json: bool) -> None:
              f"{100 * row['skill']:+.1f} %"]
             for row in compared.iter_rows(named=True)
         ]  # fmt: skip
-        report_grid("Beside what is readily available", heads, cells)
+        report_grid("Compared with readily available forecasts", heads, cells)
         if sentence := _worse_regions(evaluation):
             say(sentence)
     else:

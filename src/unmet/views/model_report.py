@@ -1,4 +1,4 @@
-"""What pages on models show: a fitted model with its evaluation, and a forecast with what came before it."""
+"""The data of pages on models: a fitted model with its evaluation, and a forecast with the hours before it."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ __all__ = ["ForecastReport", "ModelReport", "expected_hours", "expected_totals"]
 
 @dataclass(frozen=True, slots=True)
 class ModelReport:
-    """A fitted model, and how good it was on hours it has not seen, where there are such."""
+    """A fitted model, and its evaluation on held-out hours, if there are any."""
 
     model: Forecaster
     evaluation: Evaluation | None
 
     @property
     def losses(self) -> dict[int, list[tuple[float, float]]]:
-        """Losses of a network by seed: training and held-out, epoch by epoch; nothing of other models."""
+        """Training and held-out losses of a network by seed, one pair per epoch; empty for other models."""
         return dict(zip(getattr(self.model, "seeds_", ()), getattr(self.model, "losses_", ()), strict=True))
 
     @property
     def unseen(self) -> Evaluation:
-        """The evaluation, of a model that has one."""
+        """The evaluation on held-out hours; raises a ValueError if there is none."""
         if self.evaluation is None:
             raise ValueError("the model has not been evaluated")
         return self.evaluation
@@ -38,7 +38,7 @@ class ModelReport:
 
 @dataclass(frozen=True, slots=True)
 class ForecastReport:
-    """A forecast, and the hours before it."""
+    """A forecast, and observed demand in the hours before it."""
 
     model: Forecaster
     forecast: pl.DataFrame  # unique_id, ds, horizon, quantiles, perhaps mean
@@ -47,17 +47,17 @@ class ForecastReport:
     keep_draws: bool = False  # whether to write the draws themselves
 
     def expected(self) -> pl.DataFrame:
-        """The forecast with its mean [kWh]; that of a network is the one that its quantiles imply."""
+        """The forecast with its mean [kWh], which for a network is implied by its quantiles."""
         return expected_hours(self.forecast, self.model.levels)
 
     def totals(self) -> pl.DataFrame:
-        """Energy expected by region over all hours forecast [kWh], most first: `unique_id, kwh, peak_kwh, peak`."""
+        """Expected energy by region over all forecast hours [kWh], largest first: `unique_id, kwh, peak_kwh, peak`."""
         return expected_totals(self.forecast, self.model.levels)
 
     def sums(self) -> pl.DataFrame | None:
-        """Energy by region and local day, of all regions (no `unique_id`) and of all days (no `day`), with intervals.
+        """Energy by region and local day, and over all regions (null `unique_id`) and all days (null `day`).
 
-        Columns: `unique_id, day, mean_kwh, low_kwh, high_kwh`. The mean is the forecast's, the interval the draws'.
+        Columns: `unique_id, day, mean_kwh, low_kwh, high_kwh`. Means are from the forecast, intervals from the draws.
         """
         if self.drawn is None:
             return None
@@ -88,7 +88,7 @@ class ForecastReport:
         return joined.select("unique_id", "day", "mean_kwh", "low_kwh", "high_kwh")
 
     def draws_table(self) -> pl.DataFrame:
-        """The draws by region and hour: `unique_id, ds, draws`, draw i of every row belonging together [kWh]."""
+        """The draws by region and hour [kWh]: `unique_id, ds, draws`. Draw i of all rows is one joint draw."""
         if self.drawn is None:
             raise ValueError("the forecast has no draws")
         hours, draws = self.drawn
@@ -110,16 +110,16 @@ class ForecastReport:
         return dict(sums.iter_rows())
 
     def past_week_kwh(self) -> float:
-        """The same of all regions."""
+        """Energy recorded in all regions in the seven days before the forecast [kWh]."""
         return float(sum(self.past_weeks().values()))
 
     def busiest(self) -> list[str]:
-        """The regions, those first in which most is expected."""
+        """The regions by expected energy, largest first."""
         return self.totals()["unique_id"].to_list()
 
 
 def expected_hours(forecast: pl.DataFrame, levels: Sequence[float]) -> pl.DataFrame:
-    """A forecast with its mean [kWh]; that of a network is the one that its quantiles imply."""
+    """A forecast with its mean [kWh], which for a network is implied by its quantiles."""
     if "mean" in forecast.columns:
         return forecast
     columns = [quantile_column(level) for level in levels]
@@ -127,7 +127,7 @@ def expected_hours(forecast: pl.DataFrame, levels: Sequence[float]) -> pl.DataFr
 
 
 def expected_totals(forecast: pl.DataFrame, levels: Sequence[float]) -> pl.DataFrame:
-    """Energy expected by region over all hours of a forecast [kWh], most first: `unique_id, kwh, peak_kwh, peak`."""
+    """Expected energy by region over all hours of a forecast [kWh], largest first: `unique_id, kwh, peak_kwh, peak`."""
     return (
         expected_hours(forecast, levels)
         .group_by("unique_id")

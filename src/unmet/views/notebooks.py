@@ -1,4 +1,4 @@
-"""Objects in a notebook: the figures and tables of the report, one at a time."""
+"""The display of objects in notebooks: figures and tables of the report, one at a time."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ from unmet.views.theme import count, energy
 
 __all__ = ["html_of", "plot_of"]
 
-PAST_HOURS = 48  # drawn before a forecast
-MOST_ROWS = 10  # of a plan's table
+PAST_HOURS = 48  # hours drawn before a forecast
+MOST_ROWS = 10  # rows of a plan's table
 LOST_FIGURES: dict[str, Figure] = {
     "map": SITE_MAP,
     "when": LOST_WEEK,
@@ -45,7 +45,7 @@ PLAN_PLOTS: dict[str, Figure] = {"gain": PLAN_GAIN, "map": PLAN_MAP}
 
 @dataclass(frozen=True, slots=True)
 class _PanelView:
-    """A panel as figures of records read it."""
+    """A panel in the form that figures of records expect."""
 
     panel: Panel
 
@@ -56,16 +56,17 @@ def plot_of(thing: Any, *args: Any, **options: Any) -> go.Figure:
 
     Args:
         thing: a fitted `LostDemand` or runs (`what` is map, when, weeks or regions), a `Panel` (recorded energy per
-            day), a plan (`what` is gain or map), a `Forecast`, or a fitted `Forecaster` (with what `forecast` takes).
-        *args: what the object needs beside itself.
-        **options: likewise.
+            day), a plan (`what` is gain or map), a `Forecast`, or a fitted `Forecaster` (with the arguments of
+            `forecast`).
+        *args: arguments for that class, such as `what`.
+        **options: keyword arguments for that class.
     """
     from unmet.planning.result import Plan
 
     if isinstance(thing, Plan):
         return _plot_named(PLAN_PLOTS, thing, "a plan", *args, **options)
     from unmet.models.forecast import Forecast
-    from unmet.models.forecaster import Forecaster  # slow to import, so only where nothing else fits
+    from unmet.models.forecaster import Forecaster  # slow to import, so it comes last
 
     if isinstance(thing, Forecaster):
         return _plot_forecast(thing.forecast(*args, **options))
@@ -126,8 +127,8 @@ def html_of(thing: Any) -> str:
     if regions is None:
         return f"<pre>{html.escape(repr(thing))}</pre>"
     levels = ", ".join(f"{100 * level:g} %" for level in thing.levels)
-    said = "Fitted. <code>.forecast(hours=48).plot()</code> draws the hours to come."
-    return _block(type(thing).__name__, [(str(len(regions)), "regions"), (levels, "quantiles")], said)
+    hint = "Fitted. <code>.forecast(hours=48).plot()</code> draws the hours ahead."
+    return _block(type(thing).__name__, [(str(len(regions)), "regions"), (levels, "quantiles")], hint)
 
 
 @html_of.register
@@ -179,7 +180,7 @@ def _flat(cell: Any) -> str:
 
 
 def _block(heading: str, numbers: Sequence[tuple[str, str]], rest: str) -> str:
-    """Heading, numbers and more; `rest` is HTML."""
+    """A heading, numbers, and `rest`, which is HTML."""
     cells = "".join(
         f'<div style="margin-right:2em"><b style="font-size:1.3em">{html.escape(value)}</b><br>'
         f'<span style="opacity:.7">{html.escape(text)}</span></div>'

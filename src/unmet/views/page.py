@@ -18,7 +18,7 @@ __all__ = ["PageBar", "PageSection", "PageTable", "render_page"]
 
 @dataclass(frozen=True, slots=True)
 class PageBar:
-    """A cell with a mark on a band, in per cent of the cell's width; a mark over 100 is an arrow at the end."""
+    """A cell with a mark on a band, in percent of the cell's width; a mark over 100 becomes an arrow at the end."""
 
     at: float
     low: float
@@ -26,7 +26,7 @@ class PageBar:
 
 
 PageCell = str | tuple[str, str] | PageBar
-"""Text, a pair of which the second is printed small and grey, or a bar."""
+"""Text, a pair of texts whose second is printed small and grey, or a bar."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +38,14 @@ class PageTable:
     note: str
     heading: str = ""
     csv: str = ""
-    """The whole table as CSV, to be downloaded; without it, the cells that are shown are."""
+    """The whole table as CSV, for download; by default the cells shown are downloaded."""
     file: str = "table.csv"
-    """Name of that download."""
+    """Name of the downloaded file."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageSection:
-    """A part of a page that is no figure: paragraphs, a table, then a list."""
+    """A part of a page: paragraphs, a table, figures, then a list."""
 
     name: str
     heading: str
@@ -53,11 +53,11 @@ class PageSection:
     table: PageTable | None = None
     items: Sequence[str] = ()
     figures: Sequence[tuple[Figure, object]] = ()
-    """Each with the result that it draws; below the table."""
+    """Each with the result that it draws."""
     half: bool = False
-    """Beside another, where the window is wide enough."""
+    """Next to another section, if the window is wide enough."""
     tall: bool = False
-    """Beside two others, if it is half."""
+    """Next to two other sections, if it is half."""
 
 
 def render_page(
@@ -78,23 +78,23 @@ def render_page(
     """One page: the answer, the numbers, then the figures of `result`.
 
     Args:
-        result: what the figures draw.
-        figures: in their order.
-        title: of the window.
+        result: the object that the figures draw.
+        figures: the figures, in order.
+        title: title of the window.
         headline: the answer in one sentence.
-        lead: what it is based on.
-        facts: numbers, each with what it means.
+        lead: what the answer is based on.
+        facts: numbers, each with its meaning.
         footer: where the page comes from.
-        table: at the top, or below the figures if it has a heading.
+        table: a table at the top, or below the figures if it has a heading.
         warning: a sentence that must be read before the headline.
         before: sections between the facts and the figures.
         after: sections below the figures.
-        contents: list the sections at the top, as links.
+        contents: whether to list the sections at the top, as links.
     """
     from jinja2 import Environment
     from plotly.offline import get_plotlyjs
 
-    # Autoescape is on: names of stations and files come from outside.
+    # Names of stations and files come from outside, so they are escaped.
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters["prose"] = _prose
     template = environment.from_string(files("unmet.views").joinpath("page.html.j2").read_text(encoding="utf-8"))
@@ -121,7 +121,7 @@ def render_page(
 
 
 def _drawn(figure: Figure, result: object) -> dict[str, object]:
-    """A figure as the template takes it."""
+    """A figure in the form that the template expects."""
     from plotly.io import to_html
 
     return {
@@ -144,11 +144,11 @@ def _drawn(figure: Figure, result: object) -> dict[str, object]:
 
 
 def _data_link(csv: str) -> str:
-    """Text as a link that holds it, so that a page without a server can offer a file."""
+    """A data URL with the text as its content, so that a page without a server can offer a file."""
     return "data:text/csv;charset=utf-8;base64," + b64encode(csv.encode("utf-8-sig")).decode("ascii")
 
 
 def _prose(text: str) -> Markup:
-    """Text for reading: units stay on the line of their number, and what is typed on a command line is set as code."""
+    """Text as HTML: units stay on the line of their number, and commands and options are set as code."""
     kept = re.sub(r"(?<=\d) (%|kWh|MWh)", "\N{NO-BREAK SPACE}\\1", str(escape(text)))
     return Markup(re.sub(r"`([^`]+)`|(?<![\w-])(--[a-z][a-z-]*)", r"<code>\1\2</code>", kept))  # noqa: S704

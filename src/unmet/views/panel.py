@@ -25,7 +25,7 @@ __all__ = ["panel_page", "panel_summary", "print_panel", "write_panel_page"]
 
 
 def panel_summary(report: LostReport, records: dict[str, Any]) -> dict[str, Any]:
-    """What the panel holds and what it lost, for machines; `records` says what became of the rows that were read."""
+    """The summary of a panel and its lost demand, for machines; `records` says how the records were read."""
     table, stations = report.table, report.panel.stations
     return {
         **{name: value for name, value in records.items() if name != "mapping"},
@@ -54,13 +54,13 @@ def panel_page(report: LostReport, records: dict[str, Any]) -> str:
 def write_panel_page(
     report: LostReport, rejected: pl.DataFrame, records: dict[str, Any], folder: Path
 ) -> dict[str, Any]:
-    """Write a panel and its lost demand into a folder that exists: tables, the page and the summary, which is returned.
+    """Write a panel and its lost demand into a folder: tables, the page and the summary, which is returned.
 
     Args:
-        report: of the estimator fitted to the panel.
+        report: report of the estimator fitted to the panel.
         rejected: rows of the records that were set aside.
-        records: what became of the rows that were read.
-        folder: to write to.
+        records: how the records were read, and what became of their rows.
+        folder: an existing folder.
     """
     stations = with_measures(report.panel.stations, report.stations)
     write_panel(report.panel, folder, table=report.table, stations=stations, sites=report.sites)
@@ -85,7 +85,7 @@ def write_panel_page(
 
 
 def print_panel(report: LostReport, summary: dict[str, Any], out: Path, *, as_json: bool) -> None:
-    """The summary of a panel: tables for people, or one line of JSON."""
+    """Print the summary of a panel: tables for people, or one line of JSON."""
     if as_json:
         print_summary("", summary | {"out": str(out)}, as_json=True)
         return

@@ -13,9 +13,9 @@ WIDTH, SCALE = 1000, 2  # [px], and pixels of a PNG per pixel
 
 
 def write_pictures(figures: list[tuple[Figure, object]], folder: Path) -> list[str]:
-    """Write every figure as PNG and SVG, named as in the page; returns the files.
+    """Write every figure as PNG and SVG, named as on the page, and return the paths.
 
-    Kaleido draws them with a Chromium or Chrome that is installed; nothing is fetched.
+    Kaleido draws them with an installed Chromium or Chrome; nothing is downloaded.
     """
     import plotly.io as pio
 
@@ -34,7 +34,7 @@ def write_pictures(figures: list[tuple[Figure, object]], folder: Path) -> list[s
     except OSError as error:
         raise InputError(f"Cannot write to {folder}: {error.strerror or error}. Name another folder.") from None
     except Exception as error:
-        # Kaleido raises errors of its own, of the browser and of the event loop.
+        # Kaleido raises its own errors, those of the browser and those of the event loop.
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise InputError(
             f"Figures cannot be drawn ({reason}): install kaleido (pip install 'unmet[figures]') and Chromium or "

@@ -27,7 +27,7 @@ SHEET = "plan"
 
 
 def write_plan(plan: Plan, folder: Path) -> dict[str, Any]:
-    """Write a plan into a folder that exists: tables, page and summary, which is returned."""
+    """Write a plan into an existing folder: tables, page and summary, which is returned."""
     plan.tables.sites.write_parquet(folder / "plan.parquet")
     plan.tables.sites.write_csv(folder / "plan.csv")
     plan.tables.sites.write_excel(
@@ -43,7 +43,7 @@ def write_plan(plan: Plan, folder: Path) -> dict[str, Any]:
 
 
 def plan_summary(plan: Plan) -> dict[str, Any]:
-    """The plan for machines."""
+    """The summary of a plan, for machines."""
     share, gain, served = plan.recovered_share(), plan.gain(), plan.served_share()
     chosen = plan.tables.sites.filter(pl.col("plugs_added") > 0)
     ends = ("mean", "low", "high")
@@ -106,7 +106,7 @@ def _geojson(table: pl.DataFrame) -> str:
 
 
 def print_plan(plan: Plan, summary: dict[str, Any], out: Path, *, as_json: bool) -> None:
-    """The plan in a terminal: the answer and a table for people, or one line of JSON."""
+    """Print a plan: the answer and a table for people, or one line of JSON."""
     if as_json:
         print_summary("", summary | {"out": str(out)}, as_json=True)
         return

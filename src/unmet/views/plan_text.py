@@ -1,4 +1,4 @@
-"""A plan in words: the answer, the numbers beside it, and the rows of its tables."""
+"""A plan in words: the answer, the main numbers, and the rows of its tables."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ def lead(plan: Plan) -> str:
         float(plan.energy.lost_draws.mean()), float(plan.energy.lost_draws.min()), float(plan.energy.lost_draws.max())
     )[0]
     before, after = plan.served_share()
-    said = plan.change.words()
-    world = f" All of this is for a world with {said}." if said else ""
+    changes = plan.change.words()
+    assumed = f" All of this assumes {changes}." if changes else ""
     return (
         f"That is {value} per week ({span}) of about {lost} that is lost with today's plugs. {percent(before, 1)} of "
         f"the demanded energy is served with them, {percent(after, 1)} with the plan. Drivers who found every plug "
-        f"taken are replayed at sites with more plugs, {plan.draws} times, each time with other drivers that "
-        f"the records allow for; ranges contain the truth with a probability of {percent(plan.interval)}.{world}"
+        f"taken are replayed at sites with more plugs, {plan.draws} times, each time with another draw of the drivers "
+        f"who were turned away; ranges contain the truth with a probability of {percent(plan.interval)}.{assumed}"
     )
 
 
 def plan_facts(plan: Plan) -> list[tuple[str, str]]:
-    """Numbers beside the answer."""
+    """The main numbers, each with its meaning."""
     value, span = about_energy(*plan.gain())
     drivers = _sum(plan, "lost_drivers") - _sum(plan, "lost_drivers_after")
     found: list[tuple[str, str]] = [
@@ -71,13 +71,13 @@ def _sum(plan: Plan, column: str) -> float:
 
 
 def money(value: float) -> str:
-    """An amount as text, with no more than four digits that mean something."""
+    """An amount as text, with at most four significant digits."""
     digits = max(len(f"{abs(value):.0f}") - 4, 0)
     return f"{round(value, -digits):,.0f}".replace("-", "\N{MINUS SIGN}")
 
 
 def site_heads(plan: Plan) -> list[str]:
-    """Heads of the table of sites."""
+    """Column headings of the table of sites."""
     heads = ["Site", "plugs now", "add", "recovers, kWh per week", "in use", "turned away per week"]
     if plan.cost is not None:
         heads += ["cost", "kWh per week for 1,000"]
@@ -90,10 +90,10 @@ def planned_site_rows(plan: Plan) -> list[list[Any]]:
     """Rows of the table of sites that get plugs."""
     rows = []
     names = plan.tables.sites["name"].fill_null(plan.tables.sites["site_id"])
-    twice = set(names.filter(names.is_duplicated()))
+    ambiguous = set(names.filter(names.is_duplicated()))
     for row in plan.tables.sites.filter(pl.col("plugs_added") > 0).head(MOST_ROWS).iter_rows(named=True):
         name = str(row["name"] or row["site_id"])
-        label = short(f"{name} ({row['site_id']})" if name in twice else name, 46)
+        label = short(f"{name} ({row['site_id']})" if name in ambiguous else name, 46)
         power = "" if row["power_kw"] is None else f" x {row['power_kw']:g} kW"
         use = "" if row["utilisation"] is None else f"{percent(row['utilisation'])} \N{RIGHTWARDS ARROW} "
         cells: list[Any] = [
@@ -126,8 +126,8 @@ def plan_sections(plan: Plan) -> list[PageSection]:
     more = plan.sites - len(rows)
     note = (
         "In use: share of the time that plugs are taken, before and after. Turned away: drivers per week who find no "
-        "plug and leave. Chosen in: the share of plans, each made for one draw of the estimate alone, that give this "
-        "site plugs; a low one means that another site may be as good."
+        "plug and leave. Chosen in: of the plans made for single draws of the estimate, the share that give this site "
+        "plugs; a low share means that another site may be as good."
         + (f" {more:,} further sites are in plan.csv." if more else "")
     )
     sections = [PageSection("sites", "Site by site", table=PageTable(site_heads(plan), rows, note))]
@@ -147,7 +147,7 @@ def _new_sites(plan: Plan) -> PageSection:
         for row in plan.tables.sites.filter(pl.col("is_new")).iter_rows(named=True)
     ]  # fmt: skip
     heads = ["New site", "position", "plugs", "attracts, kWh per week", "of which from neighbours", "recovers"]
-    note = "A new site is worth what it recovers. What it takes from its neighbours, they served before."
+    note = "A new site is worth what it recovers. Its neighbours already serve what it takes from them."
     return PageSection("new-sites", "New sites", table=PageTable(heads, rows, note))
 
 
@@ -159,7 +159,7 @@ def _stages(plan: Plan) -> PageSection:
     ]  # fmt: skip
     heads = ["Year", "demand, times now", "plugs built", "lost per week without them, kWh", "recovered, kWh"]
     heads += [] if plan.stages[0].cost is None else ["cost so far"]
-    note = "In every year, plugs go where they recover most of that year's demand, beside those built before."
+    note = "In every year, plugs go where they recover most of that year's demand, in addition to those built before."
     return PageSection("stages", "Year by year", table=PageTable(heads, rows, note))
 
 
@@ -172,10 +172,10 @@ def _worth(plan: Plan) -> PageSection:
     low, high = (1 - plan.interval) / 2, (1 + plan.interval) / 2
     ends = pl.Series(worth).quantile(low), pl.Series(worth).quantile(high)
     years = [pl.Series(back).quantile(q, "nearest") for q in (0.5, low, high)]
-    said = ["never" if y is None or y == float("inf") else f"{y:.1f}" for y in years]
+    texts = ["never" if y is None or y == float("inf") else f"{y:.1f}" for y in years]
     text = (
         f"At {earns.price:g} per kWh, {earns.upkeep:g} upkeep per plug and year, and a discount rate of "
-        f"{percent(earns.discount)}, the plan pays back in {said[0]} years ({said[1]} to {said[2]}). Its net "
+        f"{percent(earns.discount)}, the plan pays back in {texts[0]} years ({texts[1]} to {texts[2]}). Its net "
         f"present value over {earns.years} years is {money(float(worth.mean()))} ({money(ends[0] or 0)} to "
         f"{money(ends[1] or 0)})."
     )
@@ -200,7 +200,7 @@ def _notes(plan: Plan) -> PageSection:
 def _method(plan: Plan) -> PageSection:
     choice = plan.decision.choice
     how = (
-        "Returns diminish at every site, so that adding plugs one by one where they gain most is optimal."
+        "Returns diminish at every site, so adding plugs one by one where they gain most is optimal."
         if choice.method == "greedy"
         else f"Options were chosen by integer programming, within {100 * choice.gap:.2g} % of the optimum."
     )
@@ -208,14 +208,14 @@ def _method(plan: Plan) -> PageSection:
         "method",
         "How it was made",
         items=[
-            "Recorded drivers come and stay as they did. Lost drivers come at random moments of the time in which "
-            "their site was full, as many as the estimate says, and stay and charge like recorded drivers of the same "
-            "site at that time of the day. The same drivers meet every number of plugs.",
-            "Whoever finds all plugs taken leaves. Adding plugs never increases losses.",
+            "Recorded drivers arrive and stay as recorded. Lost drivers arrive at random times while their site is "
+            "full, as many as estimated, and stay and charge like recorded drivers of the same site at that time of "
+            "the day. Every number of plugs is tested with the same drivers.",
+            "Drivers who find all plugs taken leave. Adding plugs never increases losses.",
             how,
-            f"The total is that of all sites played together; it is {plan.energy.interplay:.3f} times the sum over "
+            f"The total is from a replay of all sites together; it is {plan.energy.interplay:.3f} times the sum over "
             "sites.",
-            "Drivers who would come only because there are more plugs are not counted: by experience, new plugs also "
-            "attract drivers who were never turned away.",
+            "Drivers who would come only because there are more plugs are not counted. Experience shows that new plugs "
+            "also attract drivers who were never turned away.",
         ],
     )

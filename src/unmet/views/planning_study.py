@@ -22,9 +22,9 @@ __all__ = ["planning_markdown", "print_planning", "write_planning"]
 
 
 def _rows(study: PlanningStudy) -> tuple[list[str], list[list[str]]]:
-    """Heads and rows: the mean share of every method, and the least in brackets."""
+    """Headings and rows: the mean share of every method, and the lowest in brackets."""
     methods = [name for name in METHOD_STYLE if name in set(study.table["method"]) and name != "truth"]
-    heads = ["electric cars, plugs", *(METHOD_STYLE[name][0] for name in methods), "the truth's plan recovers"]
+    heads = ["electric cars, plugs", *(METHOD_STYLE[name][0] for name in methods), "plan from the truth recovers"]
     rows = []
     table = study.rows()
     for penetration, plugs in table.select("penetration", "plugs").unique(maintain_order=True).sort(
@@ -52,7 +52,7 @@ def _headline(study: PlanningStudy) -> str:
 
 
 def planning_markdown(study: PlanningStudy) -> str:
-    """The study's results as Markdown, what fails first."""
+    """The study's results as Markdown, failures first."""
     table = study.table
     seeds = sorted(table["seed"].unique().to_list())
     heads, rows = _rows(study)
@@ -61,13 +61,13 @@ def planning_markdown(study: PlanningStudy) -> str:
         "",
         f"Written by `unmet study planning`. n = {len(seeds)} cities (seeds {', '.join(map(str, seeds))}) x "
         f"{table['penetration'].n_unique()} penetrations, {study.queue}; every plan is simulated again in its city "
-        "with the same trips, cars and random numbers. Gain is the fall of lost energy.",
+        "with the same trips, cars and random numbers. Gain is the decrease in lost energy.",
         "",
-        "| what | measured | asked for | met |",
+        "| measure | found | target | met |",
         "| --- | ---: | ---: | --- |",
         *(
-            f"| {what} | {found} | {asked} | {'yes' if met else '**no**'} |"
-            for what, found, asked, met in sorted(study.promises(), key=lambda row: row[-1])
+            f"| {what} | {found} | {target} | {'yes' if met else '**no**'} |"
+            for what, found, target, met in sorted(study.targets(), key=lambda row: row[-1])
         ),
         "",
         "Gain over that of the plan made from the truth: mean of the cities, and the lowest in brackets.",
@@ -87,12 +87,12 @@ def planning_markdown(study: PlanningStudy) -> str:
         inside=pl.col("realised_kwh").is_between("promised_kwh_low", "promised_kwh_high")
     )
     for row in own.sort("inside", "seed", "penetration", "plugs").iter_rows(named=True):
-        low, mean, high, got = (
+        low, mean, high, achieved = (
             row[name] / 1000 for name in ("promised_kwh_low", "promised_kwh", "promised_kwh_high", "realised_kwh")
         )
         lines.append(
             f"| {row['seed']}, {percent(row['penetration'])}, {row['plugs']} | {mean:.1f} | {low:.1f} to {high:.1f} "
-            f"| {got:.1f} | {'yes' if row['inside'] else '**no**'} |"
+            f"| {achieved:.1f} | {'yes' if row['inside'] else '**no**'} |"
         )
     return "\n".join(lines) + "\n"
 
@@ -109,9 +109,9 @@ def write_planning(study: PlanningStudy, folder: Path) -> None:
             "In a simulated city all lost drivers are known. Plans are made from what a planner would know, and each "
             "is simulated again with the same trips."
         ),
-        facts=[(found, what.replace("`", "")) for what, found, _, _ in study.promises()],
+        facts=[(found, what.replace("`", "")) for what, found, _, _ in study.targets()],
         table=PageTable(
-            heads, rows, "Mean of the cities, and the lowest in brackets.", "Gain over that of the truth's plan"
+            heads, rows, "Mean of the cities, and the lowest in brackets.", "Gain over that of the plan from the truth"
         ),
         footer=f"unmet {__version__}.",
     )
@@ -125,8 +125,8 @@ def write_planning(study: PlanningStudy, folder: Path) -> None:
 def _summary(study: PlanningStudy) -> dict[str, object]:
     return {
         "promises": [
-            {"what": what, "measured": found, "asked": asked, "met": met}
-            for what, found, asked, met in study.promises()
+            {"what": what, "measured": found, "asked": target, "met": met}
+            for what, found, target, met in study.targets()
         ],
         "rows": study.rows().to_dicts(),
         "version": __version__,
@@ -141,8 +141,8 @@ def print_planning(study: PlanningStudy, out: Path, *, as_json: bool) -> None:
     heads, rows = _rows(study)
     report_grid(_headline(study), heads, rows)
     report_grid(
-        "Asked for",
-        ["", "measured", "asked", "met"],
-        [[what.replace("`", ""), found, asked, "yes" if met else "NO"] for what, found, asked, met in study.promises()],
+        "Targets",
+        ["", "found", "target", "met"],
+        [[what.replace("`", ""), found, goal, "yes" if met else "NO"] for what, found, goal, met in study.targets()],
     )
     print(f"Figures and tables: {out / 'study.html'} (open it in a browser)")

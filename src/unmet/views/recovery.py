@@ -9,6 +9,7 @@ import polars as pl
 
 from unmet import __version__
 from unmet.demand.stored import write_panel
+from unmet.estimation.by_area import AddedUp
 from unmet.planning.hidden import PANEL_FOLDER, hidden_drivers, write_hidden
 from unmet.runs import write_json
 from unmet.views.figures import RECOVERY_FIGURES
@@ -23,6 +24,7 @@ from unmet.views.terminal import print_summary, report_grid, say
 from unmet.views.theme import about, count, energy, percent
 
 __all__ = [
+    "lost_tables",
     "print_lost",
     "print_recovery",
     "provenance",
@@ -31,6 +33,17 @@ __all__ = [
     "write_recovery",
     "write_tables",
 ]
+
+
+def lost_tables(source: LostTables | AddedUp) -> dict[str, pl.DataFrame]:
+    """The tables of lost demand that are written as files, by name."""
+    return {
+        "stations": source.stations,
+        "sites": source.sites,
+        "weeks": source.weeks,
+        "regions": source.regions,
+        "sensitivity": source.sensitivity,
+    }
 
 
 def write_tables(tables: dict[str, pl.DataFrame], rejected: pl.DataFrame | None, folder: Path) -> None:
@@ -50,19 +63,12 @@ def write_recovery(
     The panel itself and the draws of lost drivers are kept for `unmet plan`.
 
     Args:
-        report: of a fitted estimator.
-        rejected: rows of the records that were set aside; None for a panel that was made before.
-        records: what became of the rows that were read; None likewise.
-        folder: that exists.
+        report: report of a fitted estimator.
+        rejected: rows of the records that were set aside; None if an existing panel was read.
+        records: how the records were read, and what became of their rows; None likewise.
+        folder: an existing folder.
     """
-    tables = {
-        "stations": report.stations,
-        "sites": report.sites,
-        "weeks": report.weeks,
-        "regions": report.regions,
-        "sensitivity": report.sensitivity,
-    }
-    write_tables(tables, rejected, folder)
+    write_tables(lost_tables(report), rejected, folder)
     report.hours.write_parquet(folder / "hours.parquet")
     (folder / PANEL_FOLDER).mkdir()
     write_panel(report.panel, folder / PANEL_FOLDER)
@@ -104,11 +110,13 @@ def provenance(report: LostReport, records: dict[str, Any] | None) -> PageSectio
         )
         items += [str(line) for line in (*records.get("readings", ()), *records["record_notes"])]
     else:
-        items.append("Read from a panel that was made before.")
-    given = {"waiting": lost.waiting, "spill": lost.spill}
-    said = ", ".join(f"{name} {'estimated' if value is None else f'set to {value:g}'}" for name, value in given.items())
+        items.append("Read from an existing panel.")
+    shares = {"waiting": lost.waiting, "spill": lost.spill}
+    options = ", ".join(
+        f"{name} {'estimated' if value is None else f'set to {value:g}'}" for name, value in shares.items()
+    )
     items.append(
-        f"Options: {said}, energies {lost.energies}, {lost.draws} draws, seed {lost.seed}, {percent(lost.interval)} "
+        f"Options: {options}, energies {lost.energies}, {lost.draws} draws, seed {lost.seed}, {percent(lost.interval)} "
         f"ranges; local time is {panel.time_zone}{f', holidays of {panel.country}' if panel.country else ''}."
     )
     return PageSection("provenance", "What it was made from", items=items)
@@ -134,7 +142,7 @@ def print_recovery(report: LostTables, summary: dict[str, Any], out: Path, *, as
 
 
 def say_how_read(records: dict[str, Any]) -> None:
-    """How the records were read and on what evidence, a line for each kind of reading."""
+    """Print how the records were read and on what evidence, one line for each kind of reading."""
     if lines := records.get("readings", ()):
         say("How the records were read:")
     for line in lines:
@@ -142,16 +150,16 @@ def say_how_read(records: dict[str, Any]) -> None:
 
 
 def print_lost(report: LostTables) -> None:
-    """The answer and the sites that lost most, in a terminal; a warning comes first."""
+    """Print the answer and the sites that lost most; a warning comes first."""
     summary = report.summary
     if warning := report.warning():
         say(warning)
-    sure = percent(report.interval)
+    level = percent(report.interval)
     check = summary["self_check"]
     kwh, drivers = about(**summary["lost_kwh"]), about(**summary["lost_arrivals"])
     report_grid(
         f"Lost demand, {summary['hours']:,} hours at {count(summary['sites'], 'site')}",
-        ["", "energy, kWh", f"{sure} interval", "drivers", f"{sure} interval"],
+        ["", "energy, kWh", f"{level} interval", "drivers", f"{level} interval"],
         [
             ["recorded", f"{summary['seen_kwh']:,.0f}", "", f"{summary['seen_arrivals']:,}", ""],
             ["lost", *kwh, *drivers],
@@ -173,6 +181,6 @@ def print_lost(report: LostTables) -> None:
     if rows := site_rows(report):
         report_grid(
             "Sites that lost most",
-            ["", "lost, kWh", f"{sure} interval", "drivers", f"{sure} interval", "time full", "cars at once"],
+            ["", "lost, kWh", f"{level} interval", "drivers", f"{level} interval", "time full", "cars at once"],
             [[row["name"], *row["kwh"], *row["drivers"], row["full"], row["capacity"]] for row in rows],
         )

@@ -1,4 +1,4 @@
-"""Run folders as reports and the app read them: lost demand, a plan, a forecast."""
+"""Run folders, as read by reports and the app: lost demand, a plan, a forecast."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WEEKS, BY_REGION, SENSITIVITY, HOURS = "weeks", "by_region", "sensitivity", "hou
 
 @dataclass(frozen=True)
 class StoredRun:
-    """Where a run is, and what tells it from any other."""
+    """The folder, kind and summary of a run."""
 
     folder: Path
     kind: str
@@ -38,13 +38,13 @@ class StoredRun:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of its summary, first twelve digits."""
+        """First twelve digits of the SHA-256 of its summary, to tell runs apart."""
         return hashlib.sha256((self.folder / "summary.json").read_bytes()).hexdigest()[:12]
 
 
 @dataclass(frozen=True)
 class StoredLost(LostTables):
-    """Lost demand that a run wrote."""
+    """Lost demand, read from the folder of a run."""
 
     folder: Path = field(default=Path(), kw_only=True)
     rejected: pl.DataFrame | None = field(default=None, kw_only=True)
@@ -58,7 +58,7 @@ class StoredLost(LostTables):
 
     @property
     def time_zone(self) -> str:
-        """Local time; runs of old versions hold it in other places."""
+        """Name of the local time zone; runs of old versions keep it in other places."""
         found = self.summary.get("time_zone") or (self.summary.get("records") or {}).get("time_zone")
         for about in (self.folder / "panel.json", self.folder / "panel" / "panel.json"):
             if not found and about.is_file():
@@ -77,19 +77,19 @@ class StoredLost(LostTables):
 
     @property
     def records(self) -> dict[str, Any]:
-        """What became of the rows that were read; empty where a panel was read."""
+        """How the records were read, and what became of their rows; empty if a panel was read."""
         own = self.summary.get("records")
         return dict(own) if own else (self.summary if "rows_in" in self.summary else {})
 
 
 @dataclass(frozen=True)
 class StoredPlan:
-    """A plan that a run wrote; figures of plans draw it."""
+    """A plan, read from the folder of a run, in the form that figures of plans expect."""
 
     summary: dict[str, Any]
     tables: PlanTables
     layers: MapLayers | None = None
-    """What lies under its map."""
+    """Lines and outlines to draw under its map."""
 
     @property
     def plugs(self) -> int:
@@ -113,7 +113,7 @@ class StoredPlan:
 
     @property
     def chosen(self) -> pl.DataFrame:
-        """Sites that get plugs, with `label`, a name that no other site has."""
+        """Sites that get plugs, with `label`, a unique name."""
         name = pl.col("name").fill_null(pl.col("site_id"))
         label = pl.when(name.is_duplicated()).then(pl.format("{} ({})", name, "site_id")).otherwise(name)
         return self.tables.sites.with_columns(label=label).filter(pl.col("plugs_added") > 0)
@@ -121,7 +121,7 @@ class StoredPlan:
 
 @dataclass(frozen=True)
 class _Levels:
-    """What figures of forecasts ask of a model."""
+    """The attributes of a model that figures of forecasts use."""
 
     levels: tuple[float, ...]
     time_zone_: str
@@ -130,7 +130,7 @@ class _Levels:
 
 @dataclass(frozen=True)
 class StoredForecast:
-    """A forecast that a run wrote; figures of forecasts draw it."""
+    """A forecast, read from the folder of a run, in the form that figures of forecasts expect."""
 
     summary: dict[str, Any]
     forecast: pl.DataFrame
@@ -138,7 +138,7 @@ class StoredForecast:
 
     @cached_property
     def model(self) -> _Levels:
-        """The quantiles, and local time."""
+        """The quantile levels and the time zone."""
         levels = sorted(float(name[1:]) for name in self.forecast.columns if _is_quantile(name))
         zone, true = str(self.summary.get("time_zone") or "UTC"), bool(self.summary.get("forecasts_true", True))
         return _Levels(tuple(levels), zone, true)
@@ -150,19 +150,19 @@ class StoredForecast:
         return expected_hours(self.forecast, self.model.levels)
 
     def totals(self) -> pl.DataFrame:
-        """Energy expected by region over all hours forecast [kWh], most first: `unique_id, kwh, peak_kwh, peak`."""
+        """Expected energy by region over all forecast hours [kWh], largest first: `unique_id, kwh, peak_kwh, peak`."""
         from unmet.views.model_report import expected_totals
 
         return expected_totals(self.forecast, self.model.levels)
 
     def busiest(self) -> list[str]:
-        """The regions, those first in which most is expected."""
+        """The regions by expected energy, largest first."""
         return [str(name) for name in self.totals()["unique_id"]]
 
 
 @dataclass(frozen=True)
 class StoredRuns(Shown):
-    """All that one report is about."""
+    """The runs of one report: at most one each of lost demand, a plan and a forecast."""
 
     runs: tuple[StoredRun, ...]
     lost: StoredLost | None = None
@@ -171,13 +171,13 @@ class StoredRuns(Shown):
 
 
 def open_runs(*folders: str | Path) -> StoredRuns:
-    """Open run folders, to look at them in a notebook.
+    """Open run folders, to explore them in a notebook.
 
     Args:
-        folders: that `recover`, `panel`, `plan` or `forecast` wrote, at most one of each kind.
+        folders: folders that `recover`, `panel`, `plan` or `forecast` wrote, at most one of each kind.
 
     Returns:
-        The runs, with `.plot()`; `.lost`, `.plan` and `.forecast` hold their tables.
+        The runs, with `.plot()`; `.lost`, `.plan` and `.forecast` have their tables.
 
     Examples:
         >>> runs = open_runs(run)  # the folder of `unmet recover`
@@ -193,7 +193,7 @@ def read_runs(folders: list[Path], layers: MapLayers | None = None) -> StoredRun
     """Read run folders, at most one of each kind.
 
     Args:
-        folders: that `recover`, `panel`, `plan` or `forecast` wrote.
+        folders: folders that `recover`, `panel`, `plan` or `forecast` wrote.
         layers: lines to draw under maps.
     """
     runs = [_run(folder) for folder in folders]

@@ -1,4 +1,4 @@
-"""A study as a page, as Markdown, as tables and in the terminal: ours, the paper's and what lies between."""
+"""A study as a page, as Markdown, as tables and in the terminal: our results, the paper's and the differences."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ __all__ = ["print_study", "print_study_plan", "study_report", "write_study"]
 
 
 def study_report(experiment: Experiment, store: Store, progress: Progress) -> StudyReport:
-    """The results of the runs of an experiment that are done."""
+    """The results of the finished runs of an experiment."""
     runs = list(experiment.runs)
     cells = study_cells(runs, store)
     if not cells.is_empty() and not experiment.built_in:
         paper = [name for name in cells.columns if name.startswith("paper_")]
         cells = cells.with_columns(pl.lit(None, pl.Float64).alias(name) for name in paper)
-    # Forecasts of one backbone are shown, the first: means over several would be of no model.
+    # Only forecasts of the first backbone are shown: means over several would belong to no model.
     kept = [run for run in runs if run.keep_hours and run.backbone == runs[0].backbone and store.has(run)]
     hours = _mean_hours(experiment, [(run.model, store.hours(run)) for run in kept]) if kept else None
     failed = tuple(f"{_label(run.labels)} {run.model} seed {run.seed}: {why}" for run, why in progress.failed.items())
@@ -44,7 +44,7 @@ def study_report(experiment: Experiment, store: Store, progress: Progress) -> St
 
 
 def _mean_hours(experiment: Experiment, parts: list[tuple[str, pl.DataFrame]]) -> pl.DataFrame:
-    """Forecasts of the most censored region, means over the runs of each model, with observed and true demand."""
+    """Forecasts for the most censored region, averaged over the runs of each model, with observed and true demand."""
     scene = experiment.scenes[0]
     frames = [
         hours.filter(pl.col("unique_id") == scene.most_censored).with_columns(model=pl.lit(m)) for m, hours in parts
@@ -70,7 +70,7 @@ def write_study(report: StudyReport, folder: Path) -> None:
 
 
 def _best(report: StudyReport) -> tuple[str, float] | None:
-    """The model that closes most of the gap on average, and how much; none where there is no gap to close."""
+    """The model that closes most of the gap on average, and how much; None if there is no gap to close."""
     closed = {model: report.closed(model) for model in report.models() if model not in (UNAWARE, ORACLE)}
     known = {model: value for model, value in closed.items() if value is not None}
     best = max(known, key=known.__getitem__) if known else None
@@ -107,8 +107,8 @@ def _page(report: StudyReport) -> str:
         lead=" ".join(
             [
                 experiment.about,
-                f"{between(int(runs.min() or 0), int(runs.max() or 0))} runs a cell.",  # type: ignore[arg-type]
-                *_found_again(report),
+                f"{between(int(runs.min() or 0), int(runs.max() or 0))} runs per cell.",  # type: ignore[arg-type]
+                *_recovered(report),
             ]
         ),
         facts=facts,
@@ -131,9 +131,9 @@ def _loss_table(report: StudyReport) -> PageTable:
 
 def _application_table(report: StudyReport) -> PageTable:
     return PageTable(
-        ("Energy in unseen hours of the most censored region", "kWh", "of the truth"),
+        ("Energy in held-out hours of the most censored region", "kWh", "of the truth"),
         [(name, f"{kwh:,.0f}", of_truth(share)) for name, kwh, share in application_rows(report)],
-        "Models: the mean that their quantiles imply. What a model says beyond the observed is what to plan for.",
+        "Models: the mean implied by their quantiles. The excess over observed demand is what to plan for.",
     )
 
 
@@ -147,7 +147,7 @@ def _pair(cell: dict[str, Any] | None) -> str | tuple[str, str]:
 
 
 def summary_cells(report: StudyReport, experiment: Experiment, store: Store) -> list[dict[str, Any]]:
-    """The cells for machines, with the seconds that each took."""
+    """The cells for machines, with the training time of each [s]."""
     seconds = training_seconds(experiment.runs, store)
     labels = [name for name, _ in experiment.runs[0].labels]
     found = []
@@ -163,7 +163,7 @@ def _is_nan(value: Any) -> bool:
 
 
 def print_study(report: StudyReport, store: Store, out: Path, *, as_json: bool) -> None:
-    """The study in a terminal: tables for people, or one line of JSON."""
+    """Print the study: tables for people, or one line of JSON."""
     if as_json:
         cells = summary_cells(report, report.experiment, store)
         print(
@@ -188,25 +188,25 @@ def print_study(report: StudyReport, store: Store, out: Path, *, as_json: bool) 
         report_grid(name, heads, rows)
     for name, kwh, share in application_rows(report):
         print(f"{name}: {kwh:,.0f} kWh, {of_truth(share)} of the truth")
-    print("".join(f"{line}\n" for line in _found_again(report)), end="")
+    print("".join(f"{line}\n" for line in _recovered(report)), end="")
     for line in report.failed:
         say(f"Failed: {line}")
     print(f"Figures and tables: {out / 'study.html'} (open it in a browser)")
 
 
-def _found_again(report: StudyReport) -> list[str]:
-    """Sentences on the energy that was lost in all hours, as models estimate it that say so."""
+def _recovered(report: StudyReport) -> list[str]:
+    """Sentences on the energy lost in all hours, for models that estimate it."""
     lines = []
     for _, group in report.groups():
         for model in report.models():
             cells = [(value, report.cell(group, model, value)) for value in report.columns]
-            told = [
+            shares = [
                 f"{cell['lost_all_of_true']:.2f} at {report.column_name(value)}"
                 for value, cell in cells
                 if cell is not None and cell["lost_all_of_true"] is not None
             ]
-            if told:
-                lines.append(f"{model_title(model)}, energy lost in all hours, of the truth: {', '.join(told)}.")
+            if shares:
+                lines.append(f"{model_title(model)}, energy lost in all hours, of the truth: {', '.join(shares)}.")
     return lines
 
 
@@ -222,12 +222,12 @@ def _terminal(cell: dict[str, Any] | None) -> str:
 
 
 def _unit(cell: dict[str, Any]) -> str:
-    """The loss that a cell is judged by: of market shares in units of true demand."""
+    """The loss to show: for market shares the one in units of true demand."""
     return "tilted_loss_true" if cell.get("share") is not None else "tilted_loss"
 
 
 def print_study_plan(outline: StudyOutline, store: Store, workers: int, *, as_json: bool) -> None:
-    """What a study would run, what of it is there already, and how long the rest will take."""
+    """Print the cells of a study, how many of their runs are done, and how long the rest will take."""
     kept = outline.kept(store)
     left = sum(cell.runs - number for cell, number in kept.items())
     estimate, each = outline.seconds(store, workers)
@@ -241,7 +241,7 @@ def print_study_plan(outline: StudyOutline, store: Store, workers: int, *, as_js
     rows = [[f"{_label(c.labels)} {c.model} {c.backbone}", str(c.runs), str(number)] for c, number in kept.items()]
     report_grid(f"{outline.title}: {len(kept)} cells", ["cell", "runs", "kept"], rows)
     print(
-        f"{left} runs are left: about {estimate / 60:.0f} minutes with {workers} at a time, scenes included; "
+        f"{left} runs are left: about {estimate / 60:.0f} minutes with {workers} at a time, including scenes; "
         f"a training takes about {each:.1f} s."
     )
 

@@ -1,4 +1,4 @@
-"""What the pages of a study show: its cells, beside the paper's."""
+"""The data of pages on a study: its cells, and their arrangement in tables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["StudyReport", "model_title"]
 
 
 def model_title(model: str) -> str:
-    """A model's name for people."""
+    """The name of a model as shown to people."""
     if model == ORACLE:
         return "Oracle"
     return BASELINES.named(model).title if model in BASELINES.names() else LIKELIHOODS.named(model).title
@@ -31,9 +31,9 @@ class StudyReport:
 
     experiment: Experiment
     cells: pl.DataFrame
-    seconds: float  # of all trainings
+    seconds: float  # total time of all trainings
     failed: tuple[str, ...]
-    hours: pl.DataFrame | None = None  # forecasts, where they are kept: model, unique_id, ds, quantiles, y, y_true
+    hours: pl.DataFrame | None = None  # forecasts, if they are kept: model, unique_id, ds, quantiles, y, y_true
 
     @property
     def labels(self) -> list[str]:
@@ -50,8 +50,8 @@ class StudyReport:
         return f"{100 * value:g} %" if isinstance(value, float) else str(value)
 
     def groups(self) -> Iterator[tuple[str, pl.DataFrame]]:
-        """The parts of the grid that are shown apart, by what they are called: queue, backbone, data set."""
-        # Baselines have no backbone; that alone does not set them apart from the networks beside them.
+        """The parts of the grid that get a table each, with a title made of queue, backbone and other labels."""
+        # Baselines have no backbone, but belong to the table of the networks that they are compared with.
         networks = self.cells.filter(pl.col("backbone") != NO_BACKBONE)
         apart = [
             name
@@ -65,7 +65,7 @@ class StudyReport:
             yield ", ".join(percent(v) if isinstance(v, float) else str(v) for v in key), part
 
     def models(self) -> list[str]:
-        """The models, in the order in which they were asked for."""
+        """The models, in the order in which they were given."""
         return self.cells["model"].unique(maintain_order=True).to_list()
 
     def cell(self, group: pl.DataFrame, model: str, column: Any) -> dict[str, Any] | None:
@@ -73,12 +73,12 @@ class StudyReport:
         found = group.filter((pl.col("model") == model) & (pl.col(self.experiment.across) == column))
         return found.row(0, named=True) if found.height else None
 
-    def says(self, model: str, measure: str) -> bool:
+    def has_measure(self, model: str, measure: str) -> bool:
         """Whether any cell of a model has a measure."""
         return measure in self.cells.columns and self.cells.filter(pl.col("model") == model)[measure].count() > 0
 
     def closed(self, model: str) -> float | None:
-        """Gap closed by a model, on average over the cells that are judged."""
+        """Gap closed by a model, averaged over the cells that have a gap (`judged`)."""
         judged = self.cells.filter((pl.col("model") == model) & pl.col("judged").fill_null(value=False))
         mean = judged["gap_closed"].mean()
         return float(mean) if mean is not None else None  # type: ignore[arg-type]

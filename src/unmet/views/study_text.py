@@ -1,4 +1,4 @@
-"""The tables of a study as Markdown, with the numbers of the paper beside ours."""
+"""The tables of a study as Markdown, with the paper's numbers next to ours."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["application_rows", "between", "of_truth", "study_markdown"]
 
 
 def between(least: int, most: int) -> str:
-    """A range of whole numbers in words."""
+    """A range of whole numbers as text."""
     return str(most) if least == most else f"{least} to {most}"
 
 
@@ -37,7 +37,7 @@ def application_rows(report: StudyReport) -> list[tuple[str, float, float]]:
 
 
 def of_truth(share: float, digits: int = 0) -> str:
-    """A share in percent; a dash where it is unknown."""
+    """A share in percent; a dash if it is unknown."""
     return "-" if math.isnan(share) else percent(share, digits)
 
 
@@ -48,13 +48,13 @@ def study_markdown(report: StudyReport) -> str:
     heads = [report.column_name(value) for value in report.columns]
     if report.hours is not None:
         lines += [
-            "| energy in unseen hours of the most censored region | kWh | of the truth |",
+            "| energy in held-out hours of the most censored region | kWh | of the truth |",
             "| --- | ---: | ---: |",
         ]
         lines += [f"| {name} | {kwh:,.0f} | {of_truth(share, 1)} |" for name, kwh, share in application_rows(report)]
         lines.append("")
     for measure, title in _measures(report):
-        models = [model for model in report.models() if measure not in _SAID or report.says(model, measure)]
+        models = [model for model in report.models() if measure not in _OF_LOSS or report.has_measure(model, measure)]
         if not models:
             continue
         lines += [f"## {title}", ""]
@@ -82,7 +82,7 @@ def study_markdown(report: StudyReport) -> str:
 
 
 def _counted(report: StudyReport) -> str:
-    """How many scenes and runs stand behind a cell."""
+    """A sentence on the number of scenes and runs per cell."""
     scenes, runs = (sorted(set(report.cells[name].to_list())) for name in ("scenes", "runs"))
     return (
         f"A cell has {between(scenes[0], scenes[-1])} scenes (a city, or an operator in it, which counts once however "
@@ -91,7 +91,7 @@ def _counted(report: StudyReport) -> str:
 
 
 def _measures(report: StudyReport) -> list[tuple[str, str]]:
-    """What is shown, in order: of market shares in units of true demand first."""
+    """The measures to show, in order; for market shares those in units of true demand come first."""
     if report.experiment.across != "share":
         return [(name, title) for name, title in _MEASURES if name not in _IN_TRUE]
     seen = "in units of the largest demand that the operator saw"
@@ -117,13 +117,13 @@ _MEASURES = (
     ("gap_closed", "Gap closed"),
     ("p_value", "p of the difference from the quantile model"),
     ("lost_of_true", "Energy lost in the test part: estimated, of the truth"),
-    ("lost_inside", "Share of runs whose 90 % interval holds the energy lost"),
+    ("lost_inside", "Share of runs whose 90 % interval contains the energy lost"),
     ("lost_all_of_true", "Energy lost in all hours: estimated, of the truth"),
-    ("lost_all_inside", "Share of runs whose 90 % interval holds the energy lost in all hours"),
+    ("lost_all_inside", "Share of runs whose 90 % interval contains the energy lost in all hours"),
 )
 
 
-_SAID = ("lost_of_true", "lost_inside", "lost_all_of_true", "lost_all_inside")  # of models that say what was lost
+_OF_LOSS = ("lost_of_true", "lost_inside", "lost_all_of_true", "lost_all_inside")  # only some models estimate it
 
 
 def _text(cell: dict[str, Any] | None, measure: str) -> str:
@@ -134,7 +134,7 @@ def _text(cell: dict[str, Any] | None, measure: str) -> str:
     if measure == "gap_closed":
         shown = f"{cell[measure]:.2f}" if abs(cell[measure]) < 10 else "-"
         return shown if cell["judged"] else f"({shown})"
-    if measure in _SAID:
+    if measure in _OF_LOSS:
         return f"{cell[measure]:.2f}"
     if measure == "p_value":
         shown = "<0.001" if cell[measure] < 0.001 else f"{cell[measure]:.3f}"

@@ -1,4 +1,4 @@
-"""Tables of a run in further formats: CSV and Excel for people, GeoJSON for maps, beside Parquet for verbs."""
+"""Tables of a run in further formats: CSV and Excel for people, GeoJSON for maps, next to Parquet for commands."""
 
 from __future__ import annotations
 
@@ -12,41 +12,41 @@ from unmet.errors import InputError
 __all__ = ["FORMATS", "parse_formats", "write_geojson", "write_table_files"]
 
 FORMATS = ("csv", "parquet", "xlsx")
-EXCEL_ROWS = 1_048_575  # below the row of heads
-FOR_VERBS = frozenset({"lost_draws"})  # tables that only other verbs read
-SMALL = 100_000  # rows up to which a table is written as CSV without being asked for
+EXCEL_ROWS = 1_048_575  # below the heading
+FOR_COMMANDS = frozenset({"lost_draws"})  # tables that only other commands read
+SMALL = 100_000  # tables of up to this many rows are written as CSV by default
 
 
 def parse_formats(text: str | None) -> frozenset[str] | None:
-    """The formats asked for, as "csv,xlsx"; None if it is left to the verb."""
+    """The formats named in a text such as "csv,xlsx"; None, which means the default, without a text."""
     if text is None:
         return None
-    asked = frozenset(part.strip().lower() for part in text.split(",") if part.strip())
-    if not asked or not asked <= set(FORMATS):
-        raise InputError(f"--tables {text!r} makes no sense: give some of {', '.join(FORMATS)}, as csv,xlsx.")
-    return asked
+    formats = frozenset(part.strip().lower() for part in text.split(",") if part.strip())
+    if not formats or not formats <= set(FORMATS):
+        raise InputError(f"--tables {text!r} makes no sense: give some of {', '.join(FORMATS)}, such as csv,xlsx.")
+    return formats
 
 
-def write_table_files(folder: Path, asked: frozenset[str] | None) -> list[str]:
-    """Write each Parquet table of a folder in the other formats too, where it is not there yet.
+def write_table_files(folder: Path, formats: frozenset[str] | None) -> list[str]:
+    """Write each Parquet table of a folder in other formats as well, unless the file exists.
 
     Args:
-        folder: of a run that is being written.
-        asked: formats; if None, CSV of tables that are not large. Parquet stays, since other verbs read it.
+        folder: folder of a run that is being written.
+        formats: formats to write; if None, small tables as CSV. The Parquet files stay, since other commands read them.
 
     Returns:
-        Notes on tables that a format cannot hold.
+        Notes on tables that are too large for a format.
     """
     notes = []
     for path in sorted(folder.glob("*.parquet")):
-        if path.stem in FOR_VERBS:
+        if path.stem in FOR_COMMANDS:
             continue
         table = pl.read_parquet(path)
         flat = table.select(pl.exclude(pl.List, pl.Struct, pl.Array, pl.Object))
-        wants_csv = flat.height <= SMALL if asked is None else "csv" in asked
+        wants_csv = flat.height <= SMALL if formats is None else "csv" in formats
         if wants_csv and not path.with_suffix(".csv").exists():
             flat.write_csv(path.with_suffix(".csv"))
-        if asked and "xlsx" in asked and not path.with_suffix(".xlsx").exists():
+        if formats and "xlsx" in formats and not path.with_suffix(".xlsx").exists():
             if flat.height > EXCEL_ROWS:
                 notes.append(f"{path.stem} has {flat.height:,} rows, more than Excel holds: it is not written as xlsx.")
             else:
@@ -57,7 +57,7 @@ def write_table_files(folder: Path, asked: frozenset[str] | None) -> list[str]:
 
 
 def write_geojson(table: pl.DataFrame, path: Path) -> None:
-    """Write the rows that have a position (`lat, lon`, degrees) as points with all other columns."""
+    """Write the rows that have a position (`lat, lon` [degree]) as points, with all other columns as properties."""
     times = [name for name, kind in table.schema.items() if kind.is_temporal()]
     plain = table.with_columns(pl.col(times).cast(pl.String)).with_columns(
         pl.col(pl.Float64, pl.Float32).fill_nan(None)
@@ -75,7 +75,7 @@ def write_geojson(table: pl.DataFrame, path: Path) -> None:
 
 
 def _write_excel(table: pl.DataFrame, path: Path, sheet: str) -> None:
-    """Write a table for Excel, which knows no time zones, and where text that begins with = must stay text."""
+    """Write a table for Excel, which has no time zones; text that starts with = stays text."""
     from xlsxwriter import Workbook
 
     zoned = [name for name, kind in table.schema.items() if isinstance(kind, pl.Datetime) and kind.time_zone]

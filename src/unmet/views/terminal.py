@@ -1,4 +1,4 @@
-"""What the commands show in a terminal: progress on standard error, a short table of what was found at the end."""
+"""The output of commands in a terminal: progress on standard error, and a short table of results at the end."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 
-BAR = 16  # width of a bar [columns]: numbers come first, and the text after them is cut where the window ends
+BAR = 16  # width of a bar [columns], which leaves room for the text behind it
 
 WORDS = {
     "rows_in": "rows read",
@@ -61,7 +61,7 @@ WORDS = {
     "megabytes": "size [MB]",
     "out": "written to",
 }
-"""Keys of summaries in words, with units."""
+"""Keys of summaries, as shown to people, with units."""
 
 
 def _text() -> TextColumn:
@@ -69,20 +69,20 @@ def _text() -> TextColumn:
 
 
 def say(text: str) -> None:
-    """A line for people, on standard error."""
+    """Print a line for people on standard error."""
     print(printable(text), file=sys.stderr)
 
 
 def next_step(text: str) -> None:
-    """A hint at what to do next, on standard error."""
+    """Print a hint on what to do next on standard error."""
     say(f"Next: {text}")
 
 
 @contextmanager
 def progress(task: str, total: int | None = None, parts: str | None = None) -> Iterator[Callable[[int], None]]:
-    """Show that something is under way; call what is given with the number of parts done.
+    """Show progress while a task runs; yields a function to call with the number of parts done.
 
-    Without a total the number is shown alone, if `parts` says of what.
+    Without a total, only that number is shown, if `parts` names the parts.
     """
     columns = [SpinnerColumn(), TextColumn("{task.description}")]
     if total:
@@ -97,7 +97,7 @@ def progress(task: str, total: int | None = None, parts: str | None = None) -> I
 
 @contextmanager
 def training_progress(seeds: int, epochs: int) -> Iterator[Callable[[list[SeedProgress]], None]]:
-    """Show how trainings go: epoch and loss of the one that moved last, and the time left at most."""
+    """Show the progress of trainings: epoch and loss of the last one that advanced, and the longest time left."""
     console = Console(stderr=True)
     columns = [SpinnerColumn(), TimeRemainingColumn(), BarColumn(BAR), _text()]
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal, expand=True) as bar:
@@ -117,7 +117,7 @@ def training_progress(seeds: int, epochs: int) -> Iterator[Callable[[list[SeedPr
 
 @contextmanager
 def study_progress(title: str) -> Iterator[Callable[[StudyProgress], None]]:
-    """Show how a study goes: runs done, failed and left, time left, and the best model so far."""
+    """Show the progress of a study: runs done, failed and left, time left, and the best model so far."""
     console = Console(stderr=True)
     columns = [SpinnerColumn(), TimeRemainingColumn(), BarColumn(BAR), MofNCompleteColumn(), _text()]
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal, expand=True) as bar:
@@ -133,7 +133,7 @@ def study_progress(title: str) -> Iterator[Callable[[StudyProgress], None]]:
 
 
 def print_summary(title: str, summary: dict[str, Any], *, as_json: bool) -> None:
-    """The summary of a command: a table for people, or one line of JSON."""
+    """Print the summary of a command: a table for people, or one line of JSON."""
     if as_json:
         print(printable(json.dumps(plain_json(summary), ensure_ascii=False)))
         return
@@ -146,14 +146,14 @@ def print_summary(title: str, summary: dict[str, Any], *, as_json: bool) -> None
 
 
 def report_grid(title: str, heads: list[str], rows: list[list[str]]) -> None:
-    """A table with numbers in columns."""
+    """Print a table with numbers in columns."""
     table = Table(title=title, title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
     for i, head in enumerate(heads):
         table.add_column(head, justify="right" if i else "left", no_wrap=True)
     for row in rows:
         table.add_row(*(escape(printable(cell)) for cell in row))
     console = Console()
-    # A number that is cut off says nothing: in a narrow terminal lines rather wrap.
+    # In a narrow terminal, let lines wrap instead of cutting numbers off.
     needed = console.measure(table, options=console.options.update(width=1000)).maximum
     Console(width=max(console.width, needed)).print(table)
 
@@ -161,9 +161,9 @@ def report_grid(title: str, heads: list[str], rows: list[list[str]]) -> None:
 def report_set_aside(
     rejected: pl.DataFrame, most: int = 5, listed: str = "in rejected.parquet", sessions: int | None = None
 ) -> None:
-    """How many rows could not be used, and the commonest reasons; where all are listed.
+    """Print how many rows could not be used, the most common reasons, and where all of them are listed.
 
-    The first `sessions` rows are of session records, and those of other tables are counted on their own.
+    The first `sessions` rows are from session records; those of other tables are counted separately.
     """
     if sessions is not None and sessions < rejected.height:
         report_set_aside(rejected.head(sessions), most, listed)

@@ -1,4 +1,7 @@
-"""Colours and type of all figures. The colours are Okabe and Ito's, which colour-blind people tell apart."""
+"""Colours and fonts of all figures, and numbers as text.
+
+The colours are those of Okabe and Ito, which colour-blind people can tell apart.
+"""
 
 from __future__ import annotations
 
@@ -95,12 +98,12 @@ def about_energy(mean: float, low: float, high: float) -> tuple[str, str]:
 
 
 def energy_unit(most_kwh: float) -> tuple[str, float]:
-    """The unit that suits energies of up to so many kWh, and its size [kWh]."""
+    """The unit that suits energies up to `most_kwh`, and its size [kWh]."""
     return ("MWh", 1000.0) if most_kwh >= 10_000 else ("kWh", 1.0)
 
 
 def _significant(value: float, digits: int) -> str:
-    """A number rounded to so many digits, 1283.9 as "1,300"; below 0.05 it is 0."""
+    """A number rounded to some significant digits, 1283.9 as "1,300"; numbers below 0.05 are 0."""
     if abs(value) < 0.05:
         return "0"
     places = digits - 1 - math.floor(math.log10(abs(value)))
@@ -109,12 +112,12 @@ def _significant(value: float, digits: int) -> str:
 
 
 def count(number: int, one: str) -> str:
-    """A number of things as text, 1 and "site" as "1 site"."""
+    """A number with its noun, such as "1 site" or "2 sites"."""
     return f"{number:,} {one if number == 1 else one + 's'}"
 
 
 def short(name: str, most: int = 28) -> str:
-    """A name that fits beside an axis."""
+    """A name shortened to fit next to an axis."""
     return name if len(name) <= most else f"{name[: most - 12]}…{name[-11:]}"
 
 

@@ -1,6 +1,6 @@
-"""Figures. A new one is a file beside these that defines a `Figure`, and its name in a list here.
+"""Figures. To add one, define a `Figure` in a module next to these, and name it in a list here.
 
-A list imports its figures when it is first asked for, so that a page without models does not wait for torch.
+A list imports its figures when it is first used, so that a page without models does not wait for torch.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 _FIGURES: dict[str, tuple[str, ...]] = {
-    # The censoring study, in the order in which its figures answer questions
+    # The censoring study
     "CENSORING_FIGURES": (
         "censored_hours.CENSORED_HOURS",
         "region_bars.REGION_BARS",
@@ -45,13 +45,13 @@ _FIGURES: dict[str, tuple[str, ...]] = {
     ),
     # A demand panel
     "PANEL_FIGURES": ("occupancy.OCCUPANCY", "exposure_week.EXPOSURE_WEEK", "daily_energy.DAILY_ENERGY"),
-    # A plan of plugs to add; the map is left out where there are no positions
+    # A plan of plugs to add; the map is omitted if there are no positions
     "PLAN_FIGURES": ("plan_gain.PLAN_GAIN", "plan_map.PLAN_MAP"),
-    # A fitted model; figures of unseen hours are left out where there are none
+    # A fitted model; figures of held-out hours are omitted if there are none
     "MODEL_FIGURES": ("forecast_week.FORECAST_WEEK", "coverage.COVERAGE", "learning.LEARNING"),
     # A forecast
     "FORECAST_FIGURES": ("forecast_fan.FORECAST_FAN",),
-    # Recovered demand; a figure that would show nothing is left out
+    # Recovered demand; a figure that would be empty is omitted
     "RECOVERY_FIGURES": (
         "recovered_weeks.RECOVERED_WEEKS",
         "recovered_regions.RECOVERED_REGIONS",
@@ -59,7 +59,7 @@ _FIGURES: dict[str, tuple[str, ...]] = {
     ),
     # A study of models
     "STUDY_FIGURES": ("study_lines.STUDY_LOSS", "study_gap.STUDY_GAP", "study_lines.STUDY_INTERVALS"),
-    # What models say about one region
+    # Forecasts for one region
     "APPLICATION_FIGURES": ("application.APPLICATION",),
 }
 

@@ -70,9 +70,9 @@ def _faint(colour: str) -> str:
 def _caption(report: StudyReport) -> str:
     region = _hours(report)["unique_id"][0]
     return (
-        f"Region {region}, the most censored one: unseen hours, each forecast one hour ahead (medians, means over the "
-        f"runs). The first {SHOWN.days} days are shown; drag the axis for the rest, click names in the legend for more "
-        "models."
+        f"Region {region}, the most censored one: held-out hours, each forecast one hour ahead (medians, averaged over "
+        f"the runs). The first {SHOWN.days} days are shown; drag the axis for the rest, and click names in the legend "
+        "for more models."
     )
 
 

@@ -24,12 +24,12 @@ class Line(NamedTuple):
 
 
 def local_times(frame: pl.DataFrame, time_zone: str) -> list[Any]:
-    """The hours of a table by local clocks."""
+    """The hours of a table in local time."""
     return frame["ds"].dt.convert_time_zone(time_zone).dt.replace_time_zone(None).to_list()
 
 
 def add_forecast(figure: go.Figure, row: int, model: Forecaster, forecast: pl.DataFrame, lines: list[Line]) -> None:
-    """Draw a forecast (`ds, mean` and quantiles of one region) and lines beside it into a row of a figure."""
+    """Draw a forecast (`ds, mean` and quantiles of one region) and further lines into a row of a figure."""
     times = local_times(forecast, model.time_zone_)
     low, high = (forecast[quantile_column(model.levels[end])].round(1).to_list() for end in (0, -1))
     place = {"row": row, "col": 1}

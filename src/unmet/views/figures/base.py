@@ -1,4 +1,4 @@
-"""What a figure is: a name, a title, a caption and a function that draws it."""
+"""The definition of a figure: a name, a title, a caption and a function that draws it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Figure"]
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure of some result; `caption` says what it shows and what differs from the paper's."""
+    """A figure of some result; `caption` says what it shows and how it differs from the paper's."""
 
     name: str
     title: str
@@ -22,7 +22,7 @@ class Figure:
     wide: bool = False
     """Too dense for a narrow window: it scrolls there instead of shrinking."""
     alt: Callable[[Any], str] | None = None
-    """What the figure shows, for who cannot see it; its title and caption by default."""
+    """Text for people who cannot see the figure; by default its title and caption."""
 
     def alternative(self, result: Any) -> str:
         """The alternative text."""

@@ -1,4 +1,4 @@
-"""Censored hours against penetration, one line a queue, with the paper's points."""
+"""Censored hours against penetration, one line per queue, with the paper's points."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ def _draw(study: CensoringStudy) -> go.Figure:
 
 def _caption(study: CensoringStudy) -> str:
     known = [(c.censored_hours_percent, study.paper_percent(c.queue, c.penetration)) for c in study.cells]
-    apart = [abs(ours - paper) for ours, paper in known if paper is not None]
-    if not apart:
+    differences = [abs(ours - paper) for ours, paper in known if paper is not None]
+    if not differences:
         return "Share of hours in which any station turned a driver away."
     return (
-        "Share of hours in which any station turned a driver away: this city (filled) beside the paper's Table 1 "
-        f"(open). Mean absolute difference {sum(apart) / len(apart):.1f} percentage points, largest {max(apart):.1f}. "
-        "The trips are synthetic; the paper's are GPS records that are not public."
+        "Share of hours in which any station turned a driver away: this city (filled) and the paper's Table 1 (open). "
+        f"Mean absolute difference {sum(differences) / len(differences):.1f} percentage points, largest "
+        f"{max(differences):.1f}. The trips are synthetic; the paper's are GPS records that are not public."
     )
 
 

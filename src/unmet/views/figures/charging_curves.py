@@ -1,4 +1,4 @@
-"""State of charge over time on three plugs, as in the paper's example."""
+"""State of charge over time at plugs of three powers, as in the paper's example."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _draw(study: CensoringStudy) -> go.Figure:
             hovertemplate="%{y:.0f} %",
         )  # fmt: skip
     figure.add_hline(y=80, line={"color": FAINT, "width": 1, "dash": "dot"})
-    figure.update_xaxes(title="Time on the plug [h]", dtick=1, range=[0, 12])
+    figure.update_xaxes(title="Time at the plug [h]", dtick=1, range=[0, 12])
     figure.update_yaxes(title="State of charge [%]", range=[0, 103], dtick=20)
     return layout(figure, 380)
 
@@ -36,8 +36,8 @@ def _caption(study: CensoringStudy) -> str:
     car = EV_MODELS[0]
     return (
         f"A {car.name} ({car.battery_kwh:g} kWh) from empty: full power to 80 %, a quarter of it above. The paper's "
-        "printed formula lets the state of charge fall back to 80 % when it slows down; this curve is continuous "
-        "(the printed one is the option literal)."
+        "printed formula lets the state of charge fall back to 80 % when charging slows down; this curve is continuous "
+        "(the option `literal` gives the printed one)."
     )
 
 

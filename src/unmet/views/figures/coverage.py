@@ -25,7 +25,7 @@ def _draw(report: ModelReport) -> go.Figure:
     figure.add_hline(
         share,
         line={"color": FAINT, "dash": "dash"},
-        annotation_text=f"{share:.0f} % promised",
+        annotation_text=f"{share:.0f} % intended",
         annotation_position="top left",
     )
     figure.update_xaxes(title="Hours ahead")
@@ -40,8 +40,8 @@ def _name(first: int, last: int) -> str:
 def _caption(report: ModelReport) -> str:
     against = "true" if report.unseen.against == "y_true" else "observed"
     return (
-        f"Share of unseen region-hours whose {against} demand lies inside the interval, by hours ahead. Hours without "
-        "demand count by the chance of no demand that was forecast, where the model tells it."
+        f"Share of held-out region-hours whose {against} demand is inside the interval, by hours ahead. Hours without "
+        "demand are weighted by the forecast probability of no demand, if the model gives one."
     )
 
 

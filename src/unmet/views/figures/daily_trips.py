@@ -1,4 +1,4 @@
-"""Trips a day over the period."""
+"""Trips per day over the period."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _draw(study: CensoringStudy) -> go.Figure:
         figure.add_bar(x=part["day"].to_list(), y=part["trips"].to_list(), name=name, marker_color=colour)
     figure.update_traces(hovertemplate="%{x|%a %d %b}: %{y:,} trips<extra></extra>")
     figure.update_xaxes(title="Day", tickformat="%d %b")
-    figure.update_yaxes(title="Trips a day", tickformat=",", rangemode="tozero")
+    figure.update_yaxes(title="Trips per day", tickformat=",", rangemode="tozero")
     layout(figure, 380)
     return figure.update_layout(hovermode="closest", bargap=0.15)
 
@@ -31,8 +31,8 @@ def _draw(study: CensoringStudy) -> go.Figure:
 def _caption(study: CensoringStudy) -> str:
     trips = study.city.trips
     per_car = trips.group_by("vehicle_id").len()["len"]
-    said = f"{trips.height:,} trips of {len(per_car):,} cars, a median of {np.median(per_car):.0f} trips a car."
-    return said + " As in the paper, 14-20 October is a holiday." if study.city.is_built_in else said
+    text = f"{trips.height:,} trips of {len(per_car):,} cars, a median of {np.median(per_car):.0f} trips per car."
+    return text + " As in the paper, 14-20 October is a holiday." if study.city.is_built_in else text
 
 
-DAILY_TRIPS = Figure("daily-trips", "Trips a day", _draw, _caption)
+DAILY_TRIPS = Figure("daily-trips", "Trips per day", _draw, _caption)

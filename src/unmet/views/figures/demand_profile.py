@@ -40,8 +40,8 @@ def _draw(study: CensoringStudy) -> go.Figure:
             )  # fmt: skip
     figure.update_xaxes(title="Hour, local time", dtick=3, row=1, col=1)
     figure.update_xaxes(title="Weekday", row=2, col=1)
-    figure.update_yaxes(title="Demand [MWh an hour]", row=1, col=1)
-    figure.update_yaxes(title="Demand [MWh a day]", row=2, col=1)
+    figure.update_yaxes(title="Demand [MWh per hour]", row=1, col=1)
+    figure.update_yaxes(title="Demand [MWh per day]", row=2, col=1)
     layout(figure, 640)
     return figure.update_layout(barmode="stack", legend_y=1.06, margin_t=80)
 

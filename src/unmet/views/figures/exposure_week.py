@@ -23,11 +23,11 @@ def _draw(report: LostReport) -> go.Figure:
     names = lowest["unique_id"].to_list()
     wide = mean.pivot("week", index="unique_id", values="exposure")
     rows = wide.join(lowest.select("unique_id"), on="unique_id", how="right", maintain_order="right")
-    there = [h for h in range(168) if str(h) in wide.columns]
-    z = rows.select(str(h) for h in there).to_numpy()
+    hours = [h for h in range(168) if str(h) in wide.columns]
+    z = rows.select(str(h) for h in hours).to_numpy()
     figure = go.Figure(
         go.Heatmap(
-            z=(100 * z).round(1), x=there, y=np.arange(len(names)), colorscale="Cividis",
+            z=(100 * z).round(1), x=hours, y=np.arange(len(names)), colorscale="Cividis",
             zmin=0, zmax=100, ygap=1, customdata=[[str(name)] * z.shape[1] for name in names],
             hovertemplate="%{customdata}: %{z:.0f} % of arrivals recorded<extra></extra>",
             colorbar={"title": {"text": "Recorded [%]", "side": "right"}, "ticksuffix": " %"},
@@ -47,7 +47,7 @@ def _draw(report: LostReport) -> go.Figure:
 
 def _caption(report: LostReport) -> str:
     return (
-        "Exposure: of all drivers who wanted to charge, the share that could be served and recorded. "
+        "Exposure: the share of drivers wanting to charge who could be served and recorded. "
         f"Over all regions and hours it is {100 * float(report.table['exposure'].to_numpy().mean()):.1f} %."
     )
 

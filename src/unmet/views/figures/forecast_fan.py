@@ -1,4 +1,4 @@
-"""The hours to come, in the busiest regions."""
+"""The forecast of the hours ahead, in the busiest regions."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def _caption(report: ForecastReport) -> str:
     part = float(totals["kwh"].head(named).sum())
     sums = "to all" if named == totals.height else f"to {part / 1000:,.1f}"
     return (
-        f"Forecast of {what} in the {named} regions where most is expected, and the last {BEFORE} hours observed. The "
-        f"expected values add up {sums} of the {all_kwh / 1000:,.1f} MWh above. All regions and hours are in "
+        f"Forecast of {what} in the {named} regions where most is expected, after the last {BEFORE} observed hours. "
+        f"The expected values add up {sums} of the {all_kwh / 1000:,.1f} MWh above. All regions and hours are in "
         "forecast.parquet."
     )
 
 
-FORECAST_FAN = Figure("forecast-fan", "The hours to come", _draw, _caption)
+FORECAST_FAN = Figure("forecast-fan", "The hours ahead", _draw, _caption)

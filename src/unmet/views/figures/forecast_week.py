@@ -1,4 +1,4 @@
-"""Forecasts one hour ahead over unseen hours, beside what came."""
+"""Forecasts of held-out hours, one hour ahead, next to actual demand."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHOWN = dt.timedelta(days=7)
 
 
 def _regions(report: ModelReport) -> list[str]:
-    """The region in which most was lost, or seen where the truth is not known; and the one that is forecast worst."""
+    """The region that lost most (or, without the truth, has most demand), and the one with the worst forecast."""
     hours = report.unseen.hours
     measure = (
         (pl.col("y_true") - pl.col("y")).fill_nan(0).sum()
@@ -56,12 +56,11 @@ def _draw(report: ModelReport) -> go.Figure:
 
 
 def _caption(report: ModelReport) -> str:
-    what = "demand was lost" if "y_true" in report.unseen.hours.columns else "was seen"
+    what = "demand was lost" if "y_true" in report.unseen.hours.columns else "demand was observed"
     return (
-        "Hours that the model has not seen, each forecast an hour before it, in the "
-        f"region in which most {what}, and in the one where the model does worst beside the table. The first "
-        f"{SHOWN.days} days are shown; drag the axis for the rest."
+        f"Held-out hours, each forecast one hour ahead, in the region in which most {what}, and in the one where the "
+        f"model does worst compared with the table. The first {SHOWN.days} days are shown; drag the axis for the rest."
     )
 
 
-FORECAST_WEEK = Figure("forecast-week", "What was forecast, and what came", _draw, _caption)
+FORECAST_WEEK = Figure("forecast-week", "Forecast and actual demand", _draw, _caption)

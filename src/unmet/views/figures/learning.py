@@ -1,4 +1,4 @@
-"""How training went."""
+"""Training and held-out loss by epoch."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def _draw(report: ModelReport) -> go.Figure:
 def _caption(report: ModelReport) -> str:
     ahead = report.model.horizon > 1
     return (
-        "Loss in units of each region's largest observed demand, one line a seed. The weights with the lowest loss on "
-        "held-out hours are kept."
-        + (" They are forecast one hour ahead and a horizon ahead; both losses count." if ahead else "")
+        "Loss in units of each region's largest observed demand, one line per seed. The weights with the lowest loss "
+        "on held-out hours are kept."
+        + (" These hours are forecast one hour ahead and a whole horizon ahead; both losses count." if ahead else "")
     )
 
 
-LEARNING = Figure("learning", "How training went", _draw, _caption)
+LEARNING = Figure("learning", "Training", _draw, _caption)

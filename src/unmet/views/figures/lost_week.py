@@ -13,7 +13,7 @@ from unmet.views.theme import energy, layout, percent
 __all__ = ["DAY_NAMES", "LOST_WEEK", "lost_when"]
 
 DAY_NAMES = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-HALF = 0.5  # of all that is lost, in the hours of the day that are named
+HALF = 0.5  # share of the loss in the stretch of the day that is named
 SCALE = [[0, "rgba(213, 94, 0, 0.04)"], [0.5, "rgba(213, 94, 0, 0.55)"], [1, "rgb(150, 55, 0)"]]
 
 
@@ -25,7 +25,7 @@ def _draw(report: LostTables) -> go.Figure:
             z=np.round(z, 2), x=list(range(24)), y=[day[:3] for day in DAY_NAMES], colorscale=SCALE, zmin=0, xgap=1,
             ygap=1, customdata=[[f"{day}, {h} to {h + 1} h" for h in range(24)] for day in DAY_NAMES],
             hovertemplate="%{customdata}: %{z:.1f} kWh lost<extra></extra>",
-            colorbar={"title": {"text": "Lost [kWh in an hour]", "side": "right"}, "thickness": 14},
+            colorbar={"title": {"text": "Lost [kWh per hour]", "side": "right"}, "thickness": 14},
         )
     )  # fmt: skip
     figure.update_xaxes(title="Hour of the day, local time", tickvals=list(range(0, 24, 3)), showgrid=False)
@@ -52,12 +52,12 @@ def lost_when(report: LostTables) -> str:
 
 
 def _busiest(by_hour: NDArray[np.float64]) -> tuple[int, int]:
-    """The shortest stretch of the day that holds half of the loss; of several, the one that holds most."""
+    """The shortest stretch of the day that contains half of the loss; of several, the one that contains most."""
     sums = np.concatenate([[0.0], np.cumsum(by_hour)])
     for length in range(1, 25):
-        held = sums[length:] - sums[:-length]
-        if held.max() >= HALF * sums[-1]:
-            return int(held.argmax()), int(held.argmax()) + length
+        inside = sums[length:] - sums[:-length]
+        if inside.max() >= HALF * sums[-1]:
+            return int(inside.argmax()), int(inside.argmax()) + length
     return 0, 24
 
 

@@ -1,6 +1,6 @@
-"""What lies under the points of a map: lines of a GeoJSON file, outlines of regions; and the frame around them.
+"""The background of maps: lines from a GeoJSON file, outlines of regions, and the frame around them.
 
-Maps are drawn in kilometres around the middle of the points, without tiles, so that they need no network.
+Maps are drawn in kilometres around the middle of the points, without tiles, so they need no network.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ __all__ = ["MapLayers", "add_layers", "far_away", "far_positions", "map_frame", 
 
 Outline = tuple[str, Floats]
 
-LAND, BORDER = "rgba(110, 125, 140, 0.55)", "rgba(110, 125, 140, 0.9)"  # seen on white and on black
-AIR_KM, AIR = 0.3, 0.08  # around the outermost points, beside a part of their extent
-WIDTH, HEIGHTS = 920, (380, 760)  # of the plot, and least and greatest height of the figure [px]
-HULL_KM = 0.25  # between the outermost stations of a region and its outline
-FAR, FAR_KM = 12.0, 30.0  # times the usual distance from the middle, and least distance, that looks like a mistake
-FINE = 1 / 1500  # detail of lines that can be seen, of the extent of the map
+LAND, BORDER = "rgba(110, 125, 140, 0.55)", "rgba(110, 125, 140, 0.9)"  # visible on white and on black
+AIR_KM, AIR = 0.3, 0.08  # margin around the points: a constant, plus a share of their extent
+WIDTH, HEIGHTS = 920, (380, 760)  # width of the plot, and limits of the height of the figure [px]
+HULL_KM = 0.25  # distance between the outermost stations of a region and its outline
+FAR, FAR_KM = 12.0, 30.0  # a position this many times the median distance away, and this far, looks like a mistake
+FINE = 1 / 1500  # visible detail of lines, as a share of the map's extent
 MOST_VERTICES = 60_000
 
 
@@ -40,11 +40,11 @@ class MapLayers:
 
     lines: tuple[Floats, ...] = ()
     outlines: tuple[Outline, ...] = ()
-    """Of regions, with their names."""
+    """Outlines of regions, with their names."""
 
 
 def read_layers(path: Path) -> MapLayers:
-    """Lines to draw under a map, as coasts, streets or borders: any GeoJSON file of lines or areas in degrees."""
+    """Lines to draw under a map, such as coasts, streets or borders, from a GeoJSON file in degrees."""
     import shapely
     from shapely.geometry import shape
 
@@ -82,7 +82,7 @@ def _is_degrees(line: Floats) -> bool:
 
 
 def region_outlines(stations: pl.DataFrame) -> tuple[Outline, ...]:
-    """Outlines of regions around their stations (`unique_id, lat, lon`); none where each station is a region."""
+    """Outlines of regions around their stations (`unique_id, lat, lon`); none if each station is a region."""
     from shapely.geometry import MultiPoint
 
     placed = stations.drop_nulls(["lat", "lon"])
@@ -100,7 +100,7 @@ def region_outlines(stations: pl.DataFrame) -> tuple[Outline, ...]:
 
 
 def far_away(east_km: Floats, north_km: Floats) -> NDArray[np.bool_]:
-    """Points so far from the middle of the others that their positions look like mistakes, as swapped coordinates."""
+    """Which points are so far from the middle that their positions look wrong, such as swapped coordinates."""
     if len(east_km) < 3:
         return np.zeros(len(east_km), bool)
     distance = np.hypot(east_km - np.median(east_km), north_km - np.median(north_km))
@@ -108,13 +108,13 @@ def far_away(east_km: Floats, north_km: Floats) -> NDArray[np.bool_]:
 
 
 def far_positions(lat: pl.Series, lon: pl.Series) -> pl.Series:
-    """Which positions [degree] are so far from the middle of all that they look like mistakes."""
+    """Which positions [degree] are so far from the middle of all that they look wrong."""
     middle = Projection(_median(lat), _median(lon))
     return pl.Series(far_away(*middle.to_km(lat, lon)), dtype=pl.Boolean)
 
 
 def add_layers(figure: go.Figure, layers: MapLayers | None, origin: Projection, box: tuple[Floats, Floats]) -> None:
-    """Draw lines and outlines under what comes after, as far as they lie in the box of east and north [km]."""
+    """Draw the lines and outlines that lie in the box of east and north [km]; later traces are drawn on top."""
     if layers is None:
         return
     if layers.lines:
@@ -130,7 +130,7 @@ def _km(line: Floats, origin: Projection) -> Floats:
 
 
 def _inside(lines: list[Floats], box: tuple[Floats, Floats]) -> list[Floats]:
-    """Lines cut to the box and thinned to what can be seen, so that a coast does not outweigh the page."""
+    """Lines clipped to the box and simplified to visible detail, so that a coastline does not bloat the page."""
     from shapely import clip_by_rect
     from shapely.geometry import MultiLineString
 
@@ -146,7 +146,7 @@ def _inside(lines: list[Floats], box: tuple[Floats, Floats]) -> list[Floats]:
 
 
 def _add(figure: go.Figure, lines: list[Floats], style: dict[str, Any]) -> None:
-    """All lines as one trace; a gap parts them."""
+    """Draw all lines as one trace, separated by gaps."""
     if not lines:
         return
     gap = np.full((1, 2), np.nan)
@@ -156,7 +156,7 @@ def _add(figure: go.Figure, lines: list[Floats], style: dict[str, Any]) -> None:
 
 
 def map_frame(figure: go.Figure, east: Floats, north: Floats) -> tuple[Floats, Floats]:
-    """Frame a map of these points: a kilometre is as long in both directions. Returns the box [km]."""
+    """Set the axes of a map of these points, with equal scales in both directions. Returns the box [km]."""
     ranges = []
     for values in (east, north):
         air = AIR_KM + AIR * float(np.ptp(values))

@@ -21,7 +21,7 @@ DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
 def occupancy_by_week(panel: Panel, sites: pl.DataFrame) -> NDArray[np.float64]:
-    """Share of a site's capacity that is taken, (sites, hours of the local week).
+    """Share of each site's capacity that is taken, (sites, hours of the local week).
 
     `sites` has `site_id` and `capacity`.
     """
@@ -79,7 +79,7 @@ def _caption(report: LostReport) -> str:
     shown, number = min(SHOWN_SITES, report.sites.height), report.sites.height
     which = f"The {shown} of {number} sites that lost most" if shown < number else "All sites"
     return (
-        f"{which}, the greatest loss on top. A car takes its plug until its session ends, charging or idle. Where a "
+        f"{which}, the greatest loss on top. A car occupies its plug until its session ends, charging or idle. Where a "
         "row is dark for hours, drivers are turned away."
     )
 

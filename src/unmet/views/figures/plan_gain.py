@@ -1,4 +1,4 @@
-"""Gain against plugs: what further plugs recover, with a band, the plan and the knee."""
+"""Energy recovered against plugs added, with its interval, the plan and the knee."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _draw(plan: Plan) -> go.Figure:
     figure.add_hline(y=lost, line={"color": FAINT, "dash": "dot", "width": 1.5})
     figure.add_annotation(
         x=plugs[-1], y=lost, xanchor="right", yanchor="bottom", showarrow=False,
-        text="all that is lost with today's plugs",
+        text="all energy lost with today's plugs",
         font={"color": FAINT, "size": 13},
     )  # fmt: skip
     for at, text, shift in ((plan.plugs, "this plan", -42), (plan.knee, "knee", 46)):
@@ -60,8 +60,8 @@ def _caption(plan: Plan) -> str:
     )
     return (
         "Plugs are added one by one where the next one recovers most. The band contains the truth with a probability "
-        f"of {percent(plan.interval)}; it is the same estimate along the whole curve, so that its ends move "
-        f"together.{knee}"
+        f"of {percent(plan.interval)}. Its errors are shared along the whole curve: it is too high or too low "
+        f"everywhere.{knee}"
     )
 
 

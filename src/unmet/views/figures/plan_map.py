@@ -29,7 +29,7 @@ def plan_has_positions(plan: Plan) -> bool:
 
 
 def _placed(plan: Plan) -> pl.DataFrame:
-    """Sites with positions that can be believed; all where these are too few to tell."""
+    """Sites with credible positions."""
     placed = plan.tables.sites.filter(pl.col("lat").is_not_null() & pl.col("lon").is_not_null())
     return placed.filter(~far_positions(placed["lat"], placed["lon"]))
 
@@ -88,8 +88,8 @@ def _caption(plan: Plan) -> str:
 def _alternative(plan: Plan) -> str:
     chosen = plan.tables.sites.filter(pl.col("plugs_added") > 0).head(MOST_NAMED)
     name = pl.col("name").fill_null(pl.col("site_id"))
-    said = [f"{label} (+{added})" for label, added in chosen.select(name, "plugs_added").iter_rows()]
-    return f"Map of the plan. Plugs go to {', '.join(said)}." if said else "Map of the sites; no plug is added."
+    sites = [f"{label} (+{added})" for label, added in chosen.select(name, "plugs_added").iter_rows()]
+    return f"Map of the plan. Plugs go to {', '.join(sites)}." if sites else "Map of the sites; no plug is added."
 
 
 PLAN_MAP = Figure("plan-map", "Where they go", _draw, _caption, alt=_alternative)

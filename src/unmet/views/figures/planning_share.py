@@ -63,9 +63,8 @@ def _draw(study: PlanningStudy) -> go.Figure:
 def _caption(study: PlanningStudy) -> str:
     cities = study.table["seed"].n_unique()
     return (
-        "Every plan is simulated again in its city with the same trips; its gain is the fall of lost energy, over that "
-        f"of the plan made from the truth (dashed). Lines are means of {cities} cities, small dots the cities "
-        "themselves."
+        "Every plan is simulated in its city with the same trips. Its gain is the decrease in lost energy, shown over "
+        f"that of the plan from the truth (dashed). Lines are means of {cities} cities; small dots are single cities."
     )
 
 
@@ -78,7 +77,7 @@ def _draw_promises(study: PlanningStudy) -> go.Figure:
     figure = go.Figure()
     most = float(own.select(pl.max_horizontal("realised_kwh", "promised_kwh_high").max()).item()) / size * 1.05
     figure.add_scatter(
-        x=[0, most], y=[0, most], mode="lines", line={"color": FAINT, "dash": "dash"}, name="Achieved as promised"
+        x=[0, most], y=[0, most], mode="lines", line={"color": FAINT, "dash": "dash"}, name="As promised"
     )
     for penetration, colour in zip(
         own["penetration"].unique(maintain_order=True), ("#0072B2", "#009E73"), strict=False
@@ -97,7 +96,7 @@ def _draw_promises(study: PlanningStudy) -> go.Figure:
 
 
 def _caption_promises(study: PlanningStudy) -> str:
-    return "What the plan from the records alone promises, against what it achieves, in every city and for every plan."
+    return "Gain that plans from the records alone promise, against the gain that they achieve; one point per plan."
 
 
-PLANNING_PROMISES = Figure("planning-promises", "What was promised", _draw_promises, _caption_promises)
+PLANNING_PROMISES = Figure("planning-promises", "Promised and achieved", _draw_promises, _caption_promises)

@@ -39,13 +39,13 @@ def _draw(report: LostTables) -> go.Figure:
             hovertemplate="%{customdata} % of demand<extra></extra>",
         )
     )  # fmt: skip
-    # Labels stand above the bars, so that long names leave room for them in a narrow window.
+    # Labels are above the bars, so that long names leave room for the bars in a narrow window.
     for row, (name, kwh) in enumerate(regions.select("unique_id", "lost_kwh").iter_rows()):
         figure.add_annotation(
             x=0, y=row, text=f"{short(name, 36)}: {energy(kwh)}", showarrow=False, xanchor="left", yanchor="bottom",
             yshift=9, font={"size": 13, "color": TEXT},
         )  # fmt: skip
-    figure.update_xaxes(title="Lost energy, of all that was wanted [%]", rangemode="tozero", ticksuffix=" %")
+    figure.update_xaxes(title="Lost energy, of all energy wanted [%]", rangemode="tozero", ticksuffix=" %")
     figure.update_yaxes(
         title="Region, with its lost energy", range=[regions.height - 0.5, -0.9], showgrid=False, showticklabels=False
     )
@@ -57,8 +57,8 @@ def _caption(report: LostTables) -> str:
     shown, number = _shown(report).height, report.regions.height
     some = f"The {shown} of {number} regions that lost most. " if shown < number else ""
     return (
-        f"{some}Beside each region's name is its lost energy. Whiskers are {percent(report.interval)} ranges. All are "
-        "in regions.csv."
+        f"{some}The number after each name is the region's lost energy. Whiskers are {percent(report.interval)} "
+        "ranges. All regions are in regions.csv."
     )
 
 

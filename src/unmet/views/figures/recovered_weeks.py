@@ -1,4 +1,4 @@
-"""Lost and recorded energy per week, of all regions or of one; each on its own scale, or the loss could not be seen."""
+"""Lost and recorded energy per week, of all regions or one; on separate scales, so that small losses are visible."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from unmet.views.theme import LOST, OBSERVED, TEXT, energy_unit, layout, percent
 
 __all__ = ["RECOVERED_WEEKS"]
 
-MOST = 40  # regions to choose from
-LABELS = 5  # weeks that are labelled
+MOST = 40  # regions in the menu
+LABELS = 5  # labelled weeks
 WEEK_MS = 7 * 86_400_000
-CUT = 0.45  # opacity of a week of which a part is missing
+CUT = 0.45  # opacity of a week that the records cover only in part
 
 
 def _draw(report: LostTables) -> go.Figure:
@@ -39,7 +39,7 @@ def _draw(report: LostTables) -> go.Figure:
 
 
 def _add_bars(figure: go.Figure, report: LostTables, name: str, units: list[tuple[str, float]]) -> None:
-    """The bars of one region, which are seen at first only if they are those of all regions."""
+    """Add the bars of one region, hidden at first unless they are those of all regions."""
     part, cut = report.weeks.filter(pl.col("unique_id") == name).sort("week"), report.cut_weeks()
     days = part["week"].to_list()
     faint = [CUT if day in cut else 1.0 for day in days]
@@ -87,7 +87,7 @@ def _caption(report: LostTables) -> str:
     pale = "Pale weeks are only partly covered by the records. " if report.cut_weeks() else ""
     return (
         f"Energy lost, with {percent(report.interval)} ranges, above energy recorded; their scales differ. "
-        f"{choose}{pale}All are in weeks.csv."
+        f"{choose}{pale}All weeks are in weeks.csv."
     )
 
 

@@ -1,4 +1,4 @@
-"""Censored hours by region beside the paper's clusters, both in falling order."""
+"""Censored hours by region next to the paper's clusters, both in descending order."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def _draw(study: CensoringStudy) -> go.Figure:
 def _caption(study: CensoringStudy) -> str:
     cell = study.worst_cell
     censored = cell.censored_hours_percent_by_region
-    paired = " Regions and the paper's clusters are other places, so they are paired by rank, not by name."
+    paired = " Regions and the paper's clusters are different places, so they are paired by rank."
     return (
         f"{queue_named(cell.queue).title}, {percent(cell.penetration)} electric: from {min(censored):.1f} % to "
-        f"{max(censored):.1f} % of hours, {sum(censored) / len(censored):.1f} % in the mean."
+        f"{max(censored):.1f} % of hours, {sum(censored) / len(censored):.1f} % on average."
         f"{paired if study.city.is_built_in else ''}"
     )
 

@@ -1,4 +1,4 @@
-"""Map of the sites, in kilometres around their middle; a circle's area is the energy that its site lost."""
+"""Map of the sites, in kilometres around their middle; the area of a circle is the energy lost at its site."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ __all__ = ["SITE_MAP", "has_positions"]
 
 LARGEST = 46  # diameter of the site that lost most [px]
 SMALLEST = 7
-SOMEBODY = 0.5  # lost drivers from which a site counts as one that lost some
-MOST_FAR = 3  # sites with doubtful positions that are named
+SOMEBODY = 0.5  # a site with this many lost drivers counts as one that lost drivers
+MOST_FAR = 3  # sites with doubtful positions to name
 
 
 def has_positions(report: LostTables) -> bool:
@@ -37,7 +37,7 @@ def _placed(report: LostTables) -> pl.DataFrame:
 
 def _draw(report: LostTables) -> go.Figure:
     placed = _placed(report)
-    sites, lost_ones = placed.filter(~pl.col("far")), placed.filter("far")
+    sites, off_map = placed.filter(~pl.col("far")), placed.filter("far")
     origin = Projection.around(sites["lat"], sites["lon"])
     east, north = origin.to_km(sites["lat"], sites["lon"])
     lost = sites["lost_kwh"].to_numpy()
@@ -58,7 +58,7 @@ def _draw(report: LostTables) -> go.Figure:
             x=east[i], y=north[i], text=f"<b>{sites['rank'][int(i)]}</b>", showarrow=False, borderpad=1,
             bgcolor="rgba(255, 255, 255, 0.75)", font={"size": 13, "color": TEXT},
         )  # fmt: skip
-    _name_far(figure, lost_ones)
+    _name_far(figure, off_map)
     return figure
 
 

@@ -16,7 +16,7 @@ from unmet.views.theme import REGION_COLOURS, TEXT, layout, percent
 __all__ = ["STATION_MAP"]
 
 SHOWN_ENDS = 6000
-COAST_REACH_KM = 40  # the coast is drawn where it is known: around Copenhagen
+COAST_REACH_KM = 40  # the coast is drawn if stations are this near to Copenhagen
 
 
 def _draw(study: CensoringStudy) -> go.Figure:
@@ -63,7 +63,7 @@ def _draw(study: CensoringStudy) -> go.Figure:
     for axis, title, points in (("xaxis", "East", x_all), ("yaxis", "North", y_all)):
         low, high = float(np.quantile(points, 0.002)), float(np.quantile(points, 0.998))
         figure.update_layout(
-            {axis: {"title": f"{title} of the mean of the stations [km]", "range": [low - 2, high + 2]}}
+            {axis: {"title": f"{title} of the centre of the stations [km]", "range": [low - 2, high + 2]}}
         )
     figure.update_xaxes(showgrid=False, zeroline=False, constrain="domain")
     figure.update_yaxes(scaleanchor="x", showgrid=False, constrain="domain")

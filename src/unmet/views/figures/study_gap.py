@@ -1,4 +1,4 @@
-"""How much of the gap between records and truth each model closes, in the cells that have one."""
+"""How much of the gap between records and truth each model closes, in cells with a gap."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from unmet.views.theme import FAINT, MODEL_STYLE, layout
 __all__ = ["STUDY_GAP"]
 
 NEAR_ONE = 0.8
-LEAST, MOST = -1.0, 1.25  # beyond which bars are cut off; their numbers stand on them
+LEAST, MOST = -1.0, 1.25  # bars are cut off beyond these; they are labelled with their values
 
 
 def _draw(report: StudyReport) -> go.Figure:
@@ -32,7 +32,7 @@ def _draw(report: StudyReport) -> go.Figure:
             x=[name for name, _, _ in judged], y=[None if v is None else min(max(v, LEAST), MOST) for v in values],
             name=model_title(model), marker_color=MODEL_STYLE.get(model, ("#444444", ""))[0],
             text=["" if v is None else f"{v:.2f}" for v in values], cliponaxis=False,
-            # The number of a bar that ends at the dashed line would be struck through by it.
+            # The dashed line would strike through the label of a bar that ends there.
             textposition=["inside" if v is not None and NEAR_ONE < v < MOST else "outside" for v in values],
             insidetextfont={"color": "white"}, textangle=0,
             hovertemplate=f"{model_title(model)}: %{{text}}<extra></extra>",
@@ -45,9 +45,9 @@ def _draw(report: StudyReport) -> go.Figure:
 
 def _caption(report: StudyReport) -> str:
     return (
-        "How much of the distance between the unaware quantile model (0) and one that has seen the truth (1, dashed) "
-        "each model closes. Cells in which that distance is under 5 % of the oracle's loss are left out: there is "
-        f"hardly anything to close. Bars are cut off at {LEAST:g} and {MOST:g}."
+        "How much of the gap between the quantile model that ignores censoring (0) and the oracle, which is trained on "
+        "the truth (1, dashed), each model closes. Cells in which the gap is under 5 % of the oracle's loss are left "
+        f"out: there is hardly anything to close. Bars are cut off at {LEAST:g} and {MOST:g}."
     )
 
 

@@ -1,4 +1,4 @@
-"""Measures of each model along penetration or market share."""
+"""Measures of each model by penetration or market share."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _line(
     )  # fmt: skip
 
 
-IN_TRUE = ("tilted_loss", "mil")  # of market shares, these are shown in units of true demand
+IN_TRUE = ("tilted_loss", "mil")  # for market shares, these are shown in units of true demand
 
 
 def _by_share(report: StudyReport) -> bool:
@@ -83,8 +83,8 @@ def _loss_caption(report: StudyReport) -> str:
 
 def _interval_caption(report: StudyReport) -> str:
     return (
-        "Left: share of true demand inside the 90 % interval in the most censored region, as the paper has it (dotted: "
-        f"0.9). Right: mean length of the interval over all regions, {_unit(report)}."
+        "Left: share of hours with true demand inside the 90 % interval in the most censored region, as in the paper "
+        f"(dotted: 0.9). Right: mean length of the interval over all regions, {_unit(report)}."
     )
 
 
