@@ -1,4 +1,4 @@
-"""Store small examples of what this version writes: `python -m tests.compatibility.store`, once for each release."""
+"""Store small examples of the files of this version: run `python -m tests.compatibility.store` for each release."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ HERE = Path(__file__).parent
 
 
 def main() -> None:
-    """A panel, lost demand, models of both kinds with forecasts of their own, and a scenario."""
+    """Store a panel, lost demand, models of both kinds with their forecasts, and a scenario."""
     folder = HERE / __version__
     panel = Panel(records(14)[0], STATIONS, regions=2, time_zone="Europe/Copenhagen")
     save_panel(panel, folder / "panel")
     with run_folder(folder / "lost") as run:
         write_recovery(LostReport.of(LostDemand(draws=20).fit(panel)), None, None, run)
-        (run / "recovery.html").unlink()  # a page of megabytes, which nothing reads back
+        (run / "recovery.html").unlink()  # large, and not read by any command
     history = capped(small_panel(), 8).drop("truth")
     network = quick("linear", epochs=1).fit(history, POSITIONS)
     network.save(folder / "model")

@@ -1,4 +1,4 @@
-"""What earlier versions wrote is read by this one, or a sentence names the version that reads it."""
+"""This version reads the files of earlier ones, or names the version that can read them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_there_is_a_released_version():
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_what_a_version_wrote_is_whole(version):
+def test_stored_files_of_a_version_are_unchanged(version):
     for part in ("panel", "model", "stacked", "run", "lost"):
         found = verify(HERE / version / part)
         assert found.is_whole
@@ -43,16 +43,16 @@ def test_panels_and_scenarios_load(version):
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize(("model", "forecast"), [("model", "forecast"), ("stacked", "stacked")])
-def test_models_forecast_as_they_did(version, model, forecast):
+def test_stored_models_give_the_same_forecasts(version, model, forecast):
     folder = HERE / version
-    made = load_model(folder / model).forecast(pl.read_parquet(folder / "run" / "panel.parquet")).table
+    forecasts = load_model(folder / model).forecast(pl.read_parquet(folder / "run" / "panel.parquet")).table
     # The last digits depend on the processor's instructions.
-    then = pl.read_parquet(folder / "run" / f"{forecast}.parquet")
-    assert_frame_equal(made.select(then.columns), then, rel_tol=1e-3, abs_tol=1e-3)
+    stored = pl.read_parquet(folder / "run" / f"{forecast}.parquet")
+    assert_frame_equal(forecasts.select(stored.columns), stored, rel_tol=1e-3, abs_tol=1e-3)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_lost_demand_is_reported_and_planned_from(version):
+def test_stored_lost_demand_can_be_reported_and_planned(version):
     folder = HERE / version / "lost"
     runs = read_runs([folder])
     assert runs.lost is not None

@@ -1,4 +1,4 @@
-"""What the tests of studies share."""
+"""Fixtures for tests of studies."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ from unmet.simulation.queues import QUEUES
 
 @pytest.fixture
 def own_registries(monkeypatch):
-    """What a test registers is forgotten after it."""
+    """Restore the registries after a test that registers parts."""
     for registry in (BACKBONES, LIKELIHOODS, QUEUES):
         monkeypatch.setattr(registry, "_parts", dict(registry._parts))

@@ -1,4 +1,4 @@
-"""Small scenes and grids for the tests of studies; run as a script, it performs the grid into a folder."""
+"""Small scenes and grids for tests of studies. As a script, the module runs the grid into a folder."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ MODELS = ("gaussian", "tobit", "quantile", "censored-quantile", "oracle")
 
 
 def small_scene(queue: str = "first-come", seed: int = 0, hours: int = 400, regions: int = 2) -> Scene:
-    """A daily wave of demand with noise in each region, of which no more than a cap is seen.
+    """A noisy daily wave of demand in each region, of which at most 10 kWh per hour are observed.
 
-    Draws of what was lost scatter around the truth.
+    Draws of lost energy scatter around the truth.
     """
     rng = np.random.default_rng(seed)
     ds = pl.datetime_range(MONDAY, MONDAY + dt.timedelta(hours=hours - 1), "1h", time_zone="UTC", eager=True)
@@ -66,8 +66,8 @@ def small_grid(models: tuple[str, ...] = MODELS, runs: int = 2, epochs: int = 4)
     return scenes, plan_runs(scenes, models, ["linear"], runs, 1, epochs)
 
 
-def made_up(run: Run, loss: float = 1.0, **measures: float) -> RunResult:
-    """A result that nobody trained for."""
+def fake_result(run: Run, loss: float = 1.0, **measures: float) -> RunResult:
+    """An invented result, without any training."""
     names = ("icp", "mil", "mil_true", "bias_percent", "crps", "tilted_loss_kwh", "icp_most_censored")
     row = dict(run.labels) | {"model": run.model, "backbone": run.backbone, "seed": run.seed, "city": run.city}
     row |= {"scene": run.scene, "tilted_loss": loss, "tilted_loss_true": loss}
@@ -75,7 +75,7 @@ def made_up(run: Run, loss: float = 1.0, **measures: float) -> RunResult:
 
 
 def perform_grid(folder: Path, **options) -> Progress:
-    """Perform the small grid as a study does, and write its cells."""
+    """Run the small grid as a study does, and write its cells."""
     scenes, runs = small_grid()
     store = Store(folder)
     progress = execute(runs, scenes, store, **options)
@@ -98,28 +98,28 @@ def _digest(file: Path) -> str:
 
 
 def pool_processes(of: int) -> list[psutil.Process]:
-    """The workers of a study that are alive."""
+    """The living workers of a study."""
     found = psutil.Process(of).children()
     alive = [child for child in found if child.status() != psutil.STATUS_ZOMBIE]
     return [child for child in alive if "popen_loky" in " ".join(child.as_dict(["cmdline"])["cmdline"] or ())]
 
 
 def perform_until(folder: Path, workers: int, runs: int) -> None:
-    """Perform the grid, lose a worker halfway if there are several, and stand still after so many runs.
+    """Run the grid, kill a worker halfway if there are several, and pause after some runs.
 
-    The test that started this process therefore knows exactly what was kept when it kills it.
+    The test that started this process then knows exactly how many results are stored when it kills the process.
     """
-    lost: list[psutil.Process] = []
+    killed: list[psutil.Process] = []
 
-    def stand_still(progress: Progress) -> None:
-        if workers > 1 and progress.done >= runs // 2 and not lost:
-            lost.extend(pool_processes(os.getpid())[:1])
-            lost[0].kill()
+    def pause(progress: Progress) -> None:
+        if workers > 1 and progress.done >= runs // 2 and not killed:
+            killed.extend(pool_processes(os.getpid())[:1])
+            killed[0].kill()
         if progress.done >= runs:
-            (folder / "stands-still").touch()
+            (folder / "paused").touch()
             signal.pause()
 
-    perform_grid(folder, workers=workers, on_progress=stand_still)
+    perform_grid(folder, workers=workers, on_progress=pause)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Baselines find what was hidden where their assumptions hold."""
+"""Baselines recover lost demand if their assumptions hold."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HOURS = 24 * 7 * 26
 
 
 def thinned_scene(seed: int, least: float = 0.2) -> Scene:
-    """Poisson arrivals of 10 kWh each by hour of the day, of which an exposed share was seen."""
+    """Poisson arrivals of 10 kWh each by hour of the day, each observed with a probability equal to the exposure."""
     rng = np.random.default_rng(seed)
     ds = pl.datetime_range(MONDAY, MONDAY + dt.timedelta(hours=HOURS - 1), "1h", time_zone="UTC", eager=True)
     rate = 30 + 20 * np.sin(np.arange(HOURS) * 2 * np.pi / 24)
@@ -46,8 +46,8 @@ def test_equal_weights_give_the_sample_quantile(values, level):
 
 
 @pytest.mark.parametrize("name", ["seen-over-exposed", "poisson"])
-def test_what_was_not_exposed_is_filled_up(name):
-    """Both give the true level, where taking records for the truth gives 60 % of it, and intervals that hold it."""
+def test_unexposed_demand_is_recovered(name):
+    """Both recover the true level, of which the records show 60 %, with intervals that cover it."""
     scene = thinned_scene(1)
     ahead = BASELINES.named(name)().forecast(scene, LEVELS, 1, Training())
     test = scene.panel.join(ahead, on=["unique_id", "ds"])
@@ -59,7 +59,7 @@ def test_what_was_not_exposed_is_filled_up(name):
     assert 0.85 <= inside <= 1.0
 
 
-def test_the_poisson_rate_is_that_of_a_regression_with_log_exposure_as_offset():
+def test_the_poisson_rate_equals_that_of_a_glm_with_log_exposure_as_offset():
     import statsmodels.api as sm
 
     scene = thinned_scene(2)
@@ -103,23 +103,23 @@ def test_cqrnn_without_covariates_is_the_kaplan_meier_estimate():
         assert np.quantile(seen, level) < expected
 
 
-def test_cqrnn_gives_the_levels_asked_for_in_rising_order():
+def test_cqrnn_interpolates_sorted_quantiles():
     likelihood = LIKELIHOODS.named("cqrnn")((0.05, 0.525, 0.95))
     outputs = torch.arange(19.0).flip(0)
     assert likelihood.quantiles(outputs).tolist() == pytest.approx([0.0, 9.5, 18.0])
 
 
-def test_a_baseline_is_scored_as_a_model_is():
+def test_a_baseline_is_scored_like_a_model():
     scene = small_scene(hours=24 * 40)
     for run in plan_runs([scene], ["seen-over-exposed", "poisson"], ["tgcn"], 1, 1):
         row = perform(run, scene).row
         assert row["tilted_loss"] > 0
-        assert row["tilted_loss_true"] <= row["tilted_loss"]  # the largest true demand is no less than the largest seen
+        assert row["tilted_loss_true"] <= row["tilted_loss"]  # the largest true demand is at least the largest observed
         assert 0.5 < row["icp"] <= 1
 
 
-def test_baselines_run_in_other_processes_as_they_do_here(tmp_path):
-    """Networks and baselines of one scene, two at a time: the same rows as one at a time."""
+def test_baselines_give_the_same_rows_in_other_processes(tmp_path):
+    """Networks and baselines on one scene give the same rows with two workers as with one."""
     scene = small_scene(hours=24 * 40)
     runs = plan_runs([scene], ["quantile", "seen-over-exposed", "poisson"], ["seasonal"], 1, 1, 1)
     rows = []

@@ -1,4 +1,4 @@
-"""The calibrated city beside the paper's Table 1."""
+"""The calibrated city agrees with the paper's Table 1."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def study() -> CensoringStudy:
 
 
 def test_within_three_points_of_the_paper_on_average_and_seven_at_most(study):
-    apart = [
+    differences = [
         abs(study.cell(queue, p).censored_hours_percent - paper)
         for queue, row in CENSORED_HOURS_PERCENT.items()
         for p, paper in zip(PENETRATIONS, row, strict=True)
     ]
-    assert np.mean(apart) <= 3
-    assert np.max(apart) <= 7
+    assert np.mean(differences) <= 3
+    assert np.max(differences) <= 7
 
 
 def test_stricter_queues_and_more_cars_lose_more(study):

@@ -1,4 +1,4 @@
-"""Runs are named by what determines them, kept whole or not at all, and put together into cells as by hand."""
+"""Runs are identified by what determines them, stored completely or not at all, and averaged to cells."""
 
 from __future__ import annotations
 
@@ -16,7 +16,17 @@ import pytest
 from loky.process_executor import BrokenProcessPool
 from scipy import stats
 
-from tests.study.grids import DRAWS, MODELS, MONDAY, cities_of, digests, made_up, perform_grid, small_grid, small_scene
+from tests.study.grids import (
+    DRAWS,
+    MODELS,
+    MONDAY,
+    cities_of,
+    digests,
+    fake_result,
+    perform_grid,
+    small_grid,
+    small_scene,
+)
 from unmet.errors import InputError
 from unmet.models.likelihoods import LIKELIHOODS
 from unmet.models.likelihoods.quantile import Quantile
@@ -36,7 +46,7 @@ def key_of(scene: Scene = SCENE, model="quantile", backbone="linear", seed=1, ep
 
 
 def changed(column: str, value, scene: Scene = SCENE) -> Scene:
-    """The scene with another first value in a column of its panel."""
+    """The scene with another value in the first row of a column of its panel."""
     row = pl.int_range(pl.len()) == 0
     return replace(scene, panel=scene.panel.with_columns(pl.when(row).then(value).otherwise(column).alias(column)))
 
@@ -55,7 +65,7 @@ class Failing(Quantile):
         raise ArithmeticError("no loss today")
 
 
-OTHERWISE = {
+VARIATIONS = {
     "model": {"model": "tobit"},
     "backbone": {"backbone": "seasonal"},
     "seed": {"seed": 2},
@@ -71,13 +81,13 @@ OTHERWISE = {
 }
 
 
-def test_a_run_is_named_by_all_that_determines_it():
-    keys = [key_of(), *(key_of(**options) for options in OTHERWISE.values())]
+def test_the_key_of_a_run_depends_on_everything_that_determines_it():
+    keys = [key_of(), *(key_of(**options) for options in VARIATIONS.values())]
     assert len(set(keys)) == len(keys)
     assert key_of() == keys[0]
 
 
-def test_a_run_is_not_named_by_what_it_does_not_read(own_registries):
+def test_the_key_of_a_run_does_not_depend_on_data_it_does_not_read(own_registries):
     LIKELIHOODS.register(Imputing)
     other_draws = SCENE.panel["lost_draws"].to_numpy() + np.float32(1)
     drawn = SCENE.panel.with_columns(pl.Series("lost_draws", other_draws, dtype=pl.Array(pl.Float32, DRAWS)))
@@ -90,11 +100,11 @@ def test_a_run_is_not_named_by_what_it_does_not_read(own_registries):
         assert key_of(changed("arrivals", 7), model) == key_of(model=model)
     alone = [run.key for run in plan_runs([SCENE], MODELS, ["linear"], 2, 1)]
     for other in (small_scene("three-hour", 5), small_scene("three-hour", 6)):
-        beside = plan_runs([other, SCENE], MODELS, ["linear"], 2, 1)
-        assert [run.key for run in beside if run.labels == tuple(SCENE.labels.items())] == alone
+        together = plan_runs([other, SCENE], MODELS, ["linear"], 2, 1)
+        assert [run.key for run in together if run.labels == tuple(SCENE.labels.items())] == alone
 
 
-def test_another_source_of_the_same_name_gives_another_run(own_registries):
+def test_another_source_code_of_the_same_name_gives_another_run(own_registries):
     def key(part: type[Quantile]) -> str:
         LIKELIHOODS.register(part)
         return key_of(model="mine")
@@ -114,7 +124,7 @@ def test_another_source_of_the_same_name_gives_another_run(own_registries):
     assert {run.outside for run in small_grid()[1]} == {""}
 
 
-def test_a_plan_is_the_whole_grid_with_every_cell_early():
+def test_planned_runs_cover_the_grid_with_every_cell_early():
     scenes = [small_scene("first-come", 1), small_scene("gas-station", 2)]
     backbones = ("linear", "seasonal")
     runs = plan_runs(scenes, MODELS, backbones, 3, 7)
@@ -130,18 +140,18 @@ def test_a_plan_is_the_whole_grid_with_every_cell_early():
         plan_runs(scenes, MODELS, [], 1, 1)
 
 
-def test_a_scene_for_one_run_is_in_no_other():
+def test_a_scene_of_one_run_is_used_in_no_other():
     first, second, third = (replace(small_scene("gas-station", 4 + run), run=run) for run in range(3))
     runs = plan_runs([SCENE, first, second, third], ["quantile"], ["linear"], 2, 5)
     expected = [(SCENE, 5), (first, 5), (SCENE, 6), (second, 6)]
     assert [(run.scene, run.seed) for run in runs] == [(scene.fingerprint(), seed) for scene, seed in expected]
 
 
-def test_a_model_that_imputes_says_what_was_lost_in_the_test_part():
-    told = replace(SCENE, reports_all_hours=True)
+def test_a_model_that_imputes_reports_lost_energy_in_the_test_part():
+    reporting = replace(SCENE, reports_all_hours=True)
     unaware, aware, more = (
         perform(run, scene).row
-        for scene, model in ((SCENE, "quantile"), (SCENE, "exposure"), (told, "exposure"))
+        for scene, model in ((SCENE, "quantile"), (SCENE, "exposure"), (reporting, "exposure"))
         for run in plan_runs([scene], [model], ["seasonal"], 1, 1, 1)
     )
     assert not any(name.startswith("lost") for name in unaware)
@@ -155,55 +165,55 @@ def test_a_model_that_imputes_says_what_was_lost_in_the_test_part():
     assert more["lost_all_low"] > more["lost_low"] == aware["lost_low"]
 
 
-def test_intervals_of_sums_come_from_sums_of_whole_draws():
-    """Errors that all hours of a draw share do not average out; those of single hours do."""
+def test_intervals_of_sums_come_from_sums_of_joint_draws():
+    """Errors that all hours of a draw share do not average out; independent errors do."""
     rng = np.random.default_rng(3)
     truth = pl.DataFrame({"y": 0.0, "y_true": np.full(400, 10.0)})
     shared = 10 * np.exp(0.2 * rng.standard_normal((1, 32)) + np.zeros((400, 1)))
     single = 10 * np.exp(0.2 * rng.standard_normal((400, 32)))
     width = {}
     for name, draws in (("shared", shared), ("single", single)):
-        made = lost_energy(truth.with_columns(lost_kwh_before=0.0, lost_draws=pl.Series(draws)))
-        assert made["true"] == 4000
-        assert made["kwh"] == pytest.approx(draws.sum(axis=0).mean(), rel=1e-5)
-        width[name] = made["high"] - made["low"]
+        energy = lost_energy(truth.with_columns(lost_kwh_before=0.0, lost_draws=pl.Series(draws)))
+        assert energy["true"] == 4000
+        assert energy["kwh"] == pytest.approx(draws.sum(axis=0).mean(), rel=1e-5)
+        width[name] = energy["high"] - energy["low"]
     assert width["shared"] > 10 * width["single"]
 
 
-def test_intervals_of_few_draws_hold_the_truth_as_often_as_they_say():
+def test_intervals_of_few_draws_have_their_nominal_coverage():
     rng = np.random.default_rng(5)
     inside = []
     for _ in range(800):
         draws, true = np.exp(rng.standard_normal((1, 32))), float(np.exp(rng.standard_normal()))
         panel = pl.DataFrame({"y": [0.0], "y_true": [true], "lost_kwh_before": [0.0]})
-        made = lost_energy(panel.with_columns(lost_draws=pl.Series(draws)))
-        inside.append(made["low"] <= made["true"] <= made["high"])
+        energy = lost_energy(panel.with_columns(lost_draws=pl.Series(draws)))
+        inside.append(energy["low"] <= energy["true"] <= energy["high"])
     assert np.mean(inside) == pytest.approx(0.9, abs=0.03)
 
 
-def test_cells_say_how_near_the_truth_what_was_lost_is(tmp_path):
+def test_cells_compare_lost_energy_with_the_truth(tmp_path):
     runs = plan_runs(cities_of("first-come", 4), ["quantile", "exposure"], ["linear"], 4, 1)
     store = Store(tmp_path)
     for run in runs:
         lost = {"lost_kwh": 90.0 + run.seed, "lost_low": 80.0, "lost_high": 95.0 + 4 * run.seed, "lost_true": 105.0}
-        store.write(run, made_up(run, **(lost if run.model == "exposure" else {})))
+        store.write(run, fake_result(run, **(lost if run.model == "exposure" else {})))
     unaware, aware = study_cells(runs, store).rows(named=True)
     assert (unaware["lost_of_true"], unaware["lost_inside"]) == (None, None)
     assert aware["lost_of_true"] == pytest.approx(92.5 / 105)
     assert aware["lost_inside"] == 0.5
 
 
-def test_of_nothing_lost_no_share_is_told(tmp_path):
+def test_without_a_true_loss_there_is_no_ratio(tmp_path):
     (run,) = plan_runs([SCENE], ["exposure"], ["linear"], 1, 1)
-    Store(tmp_path).write(run, made_up(run, lost_kwh=3.0, lost_low=0.0, lost_high=5.0, lost_true=0.0))
+    Store(tmp_path).write(run, fake_result(run, lost_kwh=3.0, lost_low=0.0, lost_high=5.0, lost_true=0.0))
     (cell,) = study_cells([run], Store(tmp_path)).rows(named=True)
     assert (cell["lost_of_true"], cell["lost_inside"]) == (None, 1.0)
 
 
-def test_a_result_is_kept_whole_or_not_at_all(tmp_path, monkeypatch):
+def test_a_result_is_stored_completely_or_not_at_all(tmp_path, monkeypatch):
     run, other = plan_runs([SCENE], ["quantile"], ["linear"], 2, 1)
     store = Store(tmp_path / "study")
-    store.write(other, made_up(other))
+    store.write(other, fake_result(other))
 
     def half(self, path):
         path.write_bytes(b"PAR1 and then the power went")
@@ -212,15 +222,15 @@ def test_a_result_is_kept_whole_or_not_at_all(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(pl.DataFrame, "write_parquet", half)
         with pytest.raises(OSError, match="no space"):
-            store.write(run, made_up(run))
+            store.write(run, fake_result(run))
     assert not store.has(run)
     assert [file.name for file in (tmp_path / "study" / "runs").iterdir()] == [f"{other.key}.parquet"]
-    store.write(run, made_up(run, 3.0))
+    store.write(run, fake_result(run, 3.0))
     assert store.rows([run, other])["tilted_loss"].to_list() == [3.0, 1.0]
     assert store.seconds(run) == 2.0
 
 
-def test_a_store_leaves_alone_what_no_study_wrote(tmp_path):
+def test_a_store_does_not_touch_files_that_no_study_wrote(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.md").write_text("years of work")
     (tmp_path / "file").touch()
@@ -234,25 +244,25 @@ def test_a_store_leaves_alone_what_no_study_wrote(tmp_path):
     assert not (tmp_path / "none").exists()
 
 
-def test_overwriting_forgets_results_and_nothing_else(tmp_path):
+def test_overwriting_removes_results_and_nothing_else(tmp_path):
     (run,) = plan_runs([SCENE], ["quantile"], ["linear"], 1, 1)
-    Store(tmp_path).write(run, made_up(run))
+    Store(tmp_path).write(run, fake_result(run))
     (tmp_path / "notes.md").write_text("mine")
     assert Store(tmp_path).has(run)
     assert not Store(tmp_path, overwrite=True).has(run)
     assert (tmp_path / "notes.md").read_text() == "mine"
 
 
-def test_a_damaged_result_is_named(tmp_path):
+def test_a_damaged_result_is_refused(tmp_path):
     (run,) = plan_runs([SCENE], ["quantile"], ["linear"], 1, 1)
     store = Store(tmp_path)
-    store.write(run, made_up(run))
+    store.write(run, fake_result(run))
     (tmp_path / "runs" / f"{run.key}.parquet").write_bytes(b"nothing")
     with pytest.raises(InputError, match="damaged"):
         store.rows([run])
 
 
-def test_cells_are_what_one_computes_by_hand(tmp_path):
+def test_cells_agree_with_a_calculation_by_hand(tmp_path):
     models = ("quantile", "censored-quantile", "oracle")
     runs = plan_runs([*cities_of("first-come"), *cities_of("gas-station")], models, ["linear"], 6, 1)
     rng = np.random.default_rng(0)
@@ -260,12 +270,12 @@ def test_cells_are_what_one_computes_by_hand(tmp_path):
     losses = {run.key: level[run.model] + rng.normal(0, 0.1) for run in runs}
     store = Store(tmp_path)
     for run in runs:
-        store.write(run, made_up(run, losses[run.key], icp=0.1 * run.seed, mil=float(run.seed), bias_percent=-3.5))
+        store.write(run, fake_result(run, losses[run.key], icp=0.1 * run.seed, mil=float(run.seed), bias_percent=-3.5))
     cells = study_cells(runs, store)
     assert cells.height == 6
     for cell in cells.iter_rows(named=True):
         queue = cell["queue"]
-        # A city counts once, by the mean of its two runs.
+        # A city counts once, with the mean of its two runs.
         by_model = {
             model: [
                 np.mean([losses[run.key] for run in runs if (run.model, run.city) == (model, city)
@@ -292,23 +302,23 @@ def test_cells_are_what_one_computes_by_hand(tmp_path):
 
 
 @pytest.mark.parametrize(("gap", "judged"), [(0.0499, False), (0.0501, True), (-0.2, False)])
-def test_a_gap_is_judged_from_5_percent_of_the_oracles_loss(tmp_path, gap, judged):
+def test_a_gap_counts_from_5_percent_of_the_oracles_loss(tmp_path, gap, judged):
     runs = plan_runs([SCENE], ["quantile", "oracle"], ["linear"], 1, 1)
     store = Store(tmp_path)
     for run in runs:
-        store.write(run, made_up(run, 2.0 if run.model == "oracle" else 2.0 * (1 + gap)))
+        store.write(run, fake_result(run, 2.0 if run.model == "oracle" else 2.0 * (1 + gap)))
     assert study_cells(runs, store)["judged"].to_list() == [judged, judged]
 
 
-def test_what_cannot_be_said_of_a_cell_is_left_open(tmp_path):
+def test_measures_that_cannot_be_computed_are_null(tmp_path):
     runs = plan_runs([SCENE], ["quantile", "censored-quantile", "oracle"], ["linear"], 2, 1)
     store = Store(tmp_path)
-    store.write(runs[1], made_up(runs[1], 1.0))
+    store.write(runs[1], fake_result(runs[1], 1.0))
     (alone,) = study_cells(runs, store).rows(named=True)
     assert alone["runs"] == 1
     assert all(alone[name] is None for name in ("tilted_loss_std", "gap_closed", "judged", "p_value"))
     for run in runs:
-        store.write(run, made_up(run, 1.0))
+        store.write(run, fake_result(run, 1.0))
     same = study_cells(runs, store)
     assert same["gap_closed"].null_count() == same["p_value"].null_count() == 3
     assert study_cells([], store).is_empty()
@@ -326,7 +336,7 @@ def test_the_papers_numbers_are_the_published_ones(shared_data):
         assert paper_value(measure, here) == published["competing_services"][names[measure]][model][i][0]
 
 
-def test_the_paper_says_nothing_of_other_cells():
+def test_other_cells_have_no_number_of_the_paper():
     known = {"backbone": "tgcn", "queue": "first-come", "penetration": 0.05, "model": "tobit"}
     assert paper_value("tilted_loss", known) is not None
     assert paper_value("icp", known) is None
@@ -335,7 +345,7 @@ def test_the_paper_says_nothing_of_other_cells():
         assert paper_value("tilted_loss", known | other) is None
 
 
-def test_a_run_that_fails_is_listed_and_ends_nothing(own_registries, tmp_path):
+def test_a_run_that_fails_is_listed_and_the_study_continues(own_registries, tmp_path):
     LIKELIHOODS.register(Failing)
     scenes = [SCENE]
     runs = plan_runs(scenes, ["failing", "quantile"], ["linear"], 2, 1, 2)
@@ -349,7 +359,7 @@ def test_a_run_that_fails_is_listed_and_ends_nothing(own_registries, tmp_path):
 
 
 class Fragile(ThreadPoolExecutor):
-    """Threads in place of processes, which are all lost when one of them performs a run that kills its process."""
+    """Threads instead of processes; all of them are lost when one performs a run that would kill its process."""
 
     def __init__(self, workers: int, **_) -> None:
         super().__init__(workers)
@@ -378,7 +388,7 @@ def test_a_run_that_kills_its_worker_takes_no_other_with_it(tmp_path, monkeypatc
     assert progress.done == len(runs) - 2
 
 
-def test_a_study_goes_on_where_it_was_stopped(tmp_path, monkeypatch):
+def test_a_stopped_study_is_resumed(tmp_path, monkeypatch):
     performed = []
     monkeypatch.setattr(
         executing, "perform", lambda run, scene, real=executing.perform: performed.append(run) or real(run, scene)
@@ -401,8 +411,8 @@ def test_a_study_goes_on_where_it_was_stopped(tmp_path, monkeypatch):
     assert digests(tmp_path / "study") == digests(tmp_path / "whole")
 
 
-def test_half_a_training_is_no_result(own_registries, tmp_path):
-    """Ctrl-C during a fit ends it early with what it has; a study must not keep that."""
+def test_an_interrupted_training_is_not_stored(own_registries, tmp_path):
+    """Ctrl-C ends a fit early with the best weights so far; a study must not store their scores."""
 
     class Interrupted(Quantile):
         name = "interrupted"
@@ -421,7 +431,7 @@ def test_half_a_training_is_no_result(own_registries, tmp_path):
     assert [store.has(run) for run in runs] == [True, False]
 
 
-def test_runs_take_turns_among_cities_and_a_baseline_runs_once_a_scene():
+def test_runs_alternate_between_cities_and_a_baseline_runs_once_per_scene():
     scenes = cities_of("first-come")
     runs = plan_runs(scenes, ["quantile", "seen-over-exposed", "identity-graph"], ["linear", "tgcn"], 6, 1)
     quantile = [run for run in runs if (run.model, run.backbone) == ("quantile", "linear")]
@@ -432,37 +442,37 @@ def test_runs_take_turns_among_cities_and_a_baseline_runs_once_a_scene():
     assert {run.backbone for run in runs if run.model != "quantile"} == {"none"}
 
 
-def test_a_repeated_scene_has_no_spread_and_no_test(tmp_path):
-    """Networks trained on one scene are one experiment, however many there are."""
+def test_a_single_scene_has_no_standard_deviation_and_no_p_value(tmp_path):
+    """Networks trained on one scene count as one experiment, however many there are."""
     runs = plan_runs([SCENE], ["quantile", "oracle"], ["linear"], 4, 1)
     store = Store(tmp_path)
     for run in runs:
-        store.write(run, made_up(run, run.seed + (run.model == "quantile")))
+        store.write(run, fake_result(run, run.seed + (run.model == "quantile")))
     cells = study_cells(runs, store)
     assert cells.select("runs", "scenes").rows() == [(4, 1)] * 2
     assert cells["tilted_loss_std"].null_count() == cells["p_value"].null_count() == 2
 
 
-def test_market_shares_are_judged_in_units_of_true_demand(tmp_path):
+def test_gaps_for_market_shares_are_in_units_of_true_demand(tmp_path):
     scene = replace(SCENE, labels={**SCENE.labels, "share": 0.5})
     runs = plan_runs([scene], ["quantile", "tobit", "oracle"], ["linear"], 1, 1)
     store = Store(tmp_path)
     level = {"quantile": (9.0, 3.0), "tobit": (9.0, 2.0), "oracle": (1.0, 1.0)}
     for run in runs:
         seen, true = level[run.model]
-        store.write(run, made_up(run, seen, tilted_loss_true=true))
+        store.write(run, fake_result(run, seen, tilted_loss_true=true))
     cell = study_cells(runs, store).row(by_predicate=pl.col("model") == "tobit", named=True)
     assert cell["gap_closed"] == pytest.approx(0.5)
     assert cell["tilted_loss"] == 9
 
 
-def test_a_gap_is_of_the_scenes_that_all_its_models_share(tmp_path):
-    """A model that was run in the easier of two cities only must not look better for it."""
+def test_a_gap_uses_the_scenes_that_all_models_share(tmp_path):
+    """A model that was run only in the easier of two cities must not look better for it."""
     runs = plan_runs(cities_of("first-come", 2), ["quantile", "tobit", "oracle"], ["linear"], 2, 1)
     store = Store(tmp_path)
     level = {"quantile": 3.0, "tobit": 2.0, "oracle": 1.0}
     for run in runs:
         if run.model != "tobit" or run.city == 0:
-            store.write(run, made_up(run, level[run.model] * (1 + run.city)))
+            store.write(run, fake_result(run, level[run.model] * (1 + run.city)))
     cell = study_cells(runs, store).row(by_predicate=pl.col("model") == "tobit", named=True)
     assert (cell["scenes"], cell["gap_closed"]) == (1, pytest.approx(0.5))

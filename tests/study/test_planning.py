@@ -1,4 +1,4 @@
-"""The study of plans: played again in a small city, where the truth is known."""
+"""The study of plans, in a small simulated city where the truth is known."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def study(small, city):
         )  # fmt: skip
 
 
-def test_every_plan_is_played(study):
+def test_every_plan_is_simulated(study):
     table = study.table
     assert table.height == 2 * 4
     assert set(table["method"]) == {"observed", "time-full", "exposure", "truth"}
@@ -48,19 +48,19 @@ def test_every_plan_is_played(study):
     assert (promised["promised_kwh_low"] < promised["promised_kwh_high"]).all()
 
 
-def test_the_records_alone_come_close_to_the_truth(study):
-    # Three weeks of records; the study of record has three months.
+def test_plans_from_records_come_close_to_plans_from_the_truth(study):
+    # Three weeks of records; the published study has three months.
     aware = study.table.filter(pl.col("method") == "exposure")["share"]
     assert aware.min() > 0.9
 
 
-def test_plugs_of_a_plan_are_those_that_are_simulated(city):
+def test_the_plugs_of_a_plan_are_simulated(city):
     assert city.realised(np.zeros(city.panel.sites.height, np.int64)) == 0.0
     most = city.realised(np.full(city.panel.sites.height, 50, np.int64))
     assert most == pytest.approx(city.lost_kwh, rel=0.01)
 
 
-def test_what_fails_is_said_first():
+def test_failed_targets_come_first():
     rows = [
         {"seed": 1, "penetration": 0.05, "plugs": 25, "method": name, "sites": 3, "lost_kwh": 100.0,
          "realised_kwh": gain, "promised_kwh": 50.0 if name == "exposure" else None,
@@ -75,7 +75,7 @@ def test_what_fails_is_said_first():
     assert text.index("**no**") < text.index("Promised and achieved")
 
 
-def test_it_is_written(study, tmp_path):
+def test_the_study_is_written_to_a_folder(study, tmp_path):
     write_planning(study, tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {
         "study.html", "study.md", "plans.parquet", "plans.csv", "summary.json",

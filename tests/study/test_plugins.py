@@ -1,4 +1,4 @@
-"""Parts from outside the package, as docs/extending.md and its guides have them: by entry points and by calls."""
+"""Parts of other packages, as in docs/extending.md and its guides: registered by entry points or by a call."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from unmet.study.store import Store
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = ("extending.md", "how-to/queue.md", "how-to/backbone.md", "how-to/likelihood.md")
 PAGE = "\n".join((DOCS / page).read_text(encoding="utf-8") for page in PAGES)
-BLOCKS = dict(re.findall(r"```(?:python|toml)\n# (\S+)\n(.*?)```", PAGE, re.DOTALL))  # by the file that each is
+BLOCKS = dict(re.findall(r"```(?:python|toml)\n# (\S+)\n(.*?)```", PAGE, re.DOTALL))  # by the name of the file
 CITY = small_city(1, 60, 120, 12, 2)
 
 
 def write_package(folder: Path) -> Path:
-    """The package of the page, as files that can be imported."""
+    """Write the package of the documentation as files that can be imported."""
     for name, code in BLOCKS.items():
         if name.startswith("charging_ideas/"):
             (folder / name).parent.mkdir(exist_ok=True)
@@ -49,7 +49,7 @@ def write_package(folder: Path) -> Path:
 
 
 def announce(folder: Path, package: str, groups: dict[str, dict[str, str]]) -> None:
-    """What installing a package leaves beside it: its name, and its entry points."""
+    """Write the metadata of an installed package: its name and its entry points."""
     about = folder / f"{package.replace('-', '_')}-0.1.dist-info"
     about.mkdir()
     (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 0.1\n")
@@ -59,14 +59,14 @@ def announce(folder: Path, package: str, groups: dict[str, dict[str, str]]) -> N
 
 @pytest.fixture
 def package(tmp_path, monkeypatch) -> Path:
-    """The page's package, importable here for one test, and not installed."""
+    """The package of the documentation, importable for one test but not installed."""
     monkeypatch.syspath_prepend(write_package(tmp_path))
     yield tmp_path
     for name in [name for name in sys.modules if name.partition(".")[0] == "charging_ideas"]:
         del sys.modules[name]
 
 
-def test_an_installed_package_is_in_the_studies(tmp_path):
+def test_studies_can_use_an_installed_package(tmp_path):
     write_package(tmp_path)
     project = tomllib.loads(BLOCKS["pyproject.toml"])["project"]
     announce(tmp_path, project["name"], project["entry-points"])
@@ -84,7 +84,7 @@ def test_an_installed_package_is_in_the_studies(tmp_path):
     assert "Censored Laplace" in (tmp_path / "study" / "study.html").read_text(encoding="utf-8")
 
 
-def test_parts_registered_by_a_call_reach_two_processes(package, tmp_path, monkeypatch, own_registries):
+def test_parts_registered_by_a_script_reach_worker_processes(package, tmp_path, monkeypatch, own_registries):
     for name in ("laplace", "one_hour", "same_hour"):
         importlib.import_module(f"charging_ideas.{name}")
     sys.path.remove(str(package))  # no other process can import it
@@ -100,7 +100,7 @@ def test_parts_registered_by_a_call_reach_two_processes(package, tmp_path, monke
     assert digests_of_runs(tmp_path / "runs" / "try") == digests_of_runs(tmp_path / "alone")
 
 
-def test_the_pages_parts_do_what_it_says_of_them(package):
+def test_the_parts_of_the_documentation_do_what_it_says(package):
     from charging_ideas.laplace import Laplace
     from charging_ideas.same_hour import SameHour
 
@@ -126,7 +126,7 @@ def test_the_pages_parts_do_what_it_says_of_them(package):
 
 @pytest.fixture
 def strangers(tmp_path, monkeypatch) -> Registry:
-    """A registry that four packages add to, of which one cannot be imported and one is called otherwise."""
+    """A registry with four packages, of which one cannot be imported and one has a part of another name."""
     (tmp_path / "stranger_parts.py").write_text(
         "from types import SimpleNamespace\ngood, other = SimpleNamespace(name='good'), SimpleNamespace(name='other')\n"
     )
@@ -145,7 +145,7 @@ def strangers(tmp_path, monkeypatch) -> Registry:
     sys.modules.pop("stranger_parts", None)
 
 
-def test_a_package_is_imported_when_its_part_is_asked_for(strangers):
+def test_a_package_is_imported_when_its_part_is_requested(strangers):
     assert strangers.named("built-in").__name__ == "BuiltIn"
     assert not strangers.is_installed("built-in")
     assert "stranger_parts" not in sys.modules
@@ -156,7 +156,7 @@ def test_a_package_is_imported_when_its_part_is_asked_for(strangers):
     assert not strangers.is_installed("good")
 
 
-def test_a_package_that_cannot_be_used_is_named_and_in_nobodys_way(strangers):
+def test_a_broken_package_is_named_and_does_not_affect_others(strangers):
     assert strangers.names() == ("built-in", "good")
     for _ in range(2):
         with pytest.raises(InputError, match=r"broken-wheels .* 'broken' \(ImportError: no module named numpie\)"):
@@ -167,13 +167,13 @@ def test_a_package_that_cannot_be_used_is_named_and_in_nobodys_way(strangers):
         strangers.named("square")
 
 
-def test_help_imports_neither_plug_ins_nor_networks():
+def test_the_command_line_imports_neither_plug_ins_nor_networks():
     code = "import sys, unmet.cli; print([n for n in ('torch', 'numba', 'unmet.registry') if n in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
 
-def test_built_in_parts_are_not_sent(own_registries):
+def test_built_in_parts_are_not_sent_to_workers(own_registries):
     class Mine(Quantile):
         name = "mine"
 
@@ -185,7 +185,7 @@ def test_built_in_parts_are_not_sent(own_registries):
     assert pack(scene, plan_runs([scene], ["tobit"], ["tgcn"], 1, 1)) == plain
 
 
-def test_a_part_that_cannot_be_sent_is_named(own_registries):
+def test_a_part_that_cannot_be_pickled_is_named(own_registries):
     class Locked(Quantile):
         name = "locked"
         lock = threading.Lock()
@@ -196,6 +196,6 @@ def test_a_part_that_cannot_be_sent_is_named(own_registries):
         pack(scene, plan_runs([scene], ["locked"], ["linear"], 1, 1))
 
 
-def test_the_page_knows_the_groups():
+def test_the_documentation_names_all_entry_point_groups():
     groups = set(tomllib.loads(BLOCKS["pyproject.toml"])["project"]["entry-points"])
     assert groups == {BACKBONES.group, LIKELIHOODS.group, QUEUES.group}

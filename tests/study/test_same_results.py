@@ -1,4 +1,4 @@
-"""A study gives the same bytes wherever it is performed, and whatever is killed meanwhile."""
+"""A study gives the same bytes wherever it runs, and whatever is killed in the meantime."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RUNS = len(small_grid()[1])
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory) -> dict[str, str]:
-    """What one worker gives that is left alone."""
+    """The results of one worker without any disturbance."""
     folder = tmp_path_factory.mktemp("undisturbed")
     assert perform_grid(folder, workers=1).done == RUNS
     return digests(folder)
@@ -34,21 +34,21 @@ def kept(folder: Path) -> int:
     return len(list((folder / "runs").glob("*.parquet")))
 
 
-def test_a_study_is_killed_again_and_again(undisturbed, tmp_path):
-    """The whole study twice, then a worker of its pool, and then the whole again: its workers end with it."""
+def test_a_study_survives_being_killed_repeatedly(undisturbed, tmp_path):
+    """Kill the whole study twice, then one of its workers, then the whole again: its workers must end with it."""
     before = 0
     for workers, runs in ((1, 2), (1, 2), (2, 4)):
         command = [sys.executable, "-m", "tests.study.grids", str(tmp_path), str(workers), str(runs)]
         with subprocess.Popen(command, cwd=ROOT) as study:
-            while not (tmp_path / "stands-still").exists():
+            while not (tmp_path / "paused").exists():
                 assert study.poll() is None, "the study ended by itself"
                 time.sleep(0.01)
             pool = pool_processes(study.pid)
             study.kill()
-        (tmp_path / "stands-still").unlink()
+        (tmp_path / "paused").unlink()
         assert study.returncode == -signal.SIGKILL
         assert kept(tmp_path) == before + runs
-        assert bool(pool) == (workers > 1)  # after a loss, runs are tried one at a time
+        assert bool(pool) == (workers > 1)
         before += runs
         assert not psutil.wait_procs(pool, timeout=60)[1], "workers outlive the study"
     progress = perform_grid(tmp_path, workers=1)
@@ -88,14 +88,14 @@ def cluster(tmp_path_factory) -> Iterator[Cluster]:
         process.wait()
 
 
-def test_a_dask_cluster_of_which_a_worker_is_killed(undisturbed, tmp_path, cluster):
+def test_a_dask_cluster_survives_the_loss_of_a_worker(undisturbed, tmp_path, cluster):
     from distributed import Client
 
     with Client(cluster.address, timeout="60s") as client:
         client.wait_for_workers(2, timeout=60)
 
     def kill(progress):
-        if progress.done == 1:  # early, when what was sent to that worker may be nowhere else
+        if progress.done == 1:  # early, when data sent to that worker may be nowhere else
             cluster.workers[0].kill()
 
     progress = perform_grid(tmp_path, scheduler=cluster.address, on_progress=kill)
@@ -104,7 +104,7 @@ def test_a_dask_cluster_of_which_a_worker_is_killed(undisturbed, tmp_path, clust
     assert digests(tmp_path) == undisturbed
 
 
-def test_a_dask_scheduler_that_is_lost_ends_the_study_with_a_sentence(undisturbed, tmp_path, cluster):
+def test_the_loss_of_the_dask_scheduler_ends_the_study_with_one_sentence(undisturbed, tmp_path, cluster):
     def kill(progress):
         if progress.done == 4:
             cluster.scheduler.kill()
@@ -116,7 +116,7 @@ def test_a_dask_scheduler_that_is_lost_ends_the_study_with_a_sentence(undisturbe
     assert digests(tmp_path) == undisturbed
 
 
-def test_a_folder_holds_one_study(tmp_path):
+def test_a_folder_belongs_to_one_study(tmp_path):
     Store(tmp_path / "s", name="total")
     Store(tmp_path / "s", name="total")
     Store(tmp_path / "s")

@@ -1,4 +1,4 @@
-"""Scenes: what an operator sees is a part of what is wanted, the smaller the fewer stations are its own."""
+"""Scenes: an operator observes part of the true demand, and less with a smaller share of the stations."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def competition() -> list[Scene]:
     return competition_scenes(CITY, SHARES, "first-come", 1.0, REGIONS)
 
 
-def test_every_scene_is_a_queue_at_a_penetration(total):
+def test_there_is_one_scene_per_queue_and_penetration(total):
     found = [(scene.labels["queue"], scene.labels["penetration"]) for scene in total]
     assert found == [(queue, penetration) for queue in queue_names()[:3] for penetration in (0.5, 1.0)]
     hours = (CITY.period[1] - CITY.period[0]).total_seconds() / 3600
@@ -44,7 +44,7 @@ def test_every_scene_is_a_queue_at_a_penetration(total):
         assert scene.positions["unique_id"].to_list() == scene.panel["unique_id"].unique().sort().to_list()
 
 
-def test_what_is_seen_is_a_part_of_what_is_wanted(total, competition):
+def test_observed_demand_is_at_most_true_demand(total, competition):
     for scene in (*total, *competition):
         panel = scene.panel
         assert (panel["y"] <= panel["y_true"]).all()
@@ -66,7 +66,7 @@ def test_true_demand_is_that_of_all_arrivals(total, competition):
     assert competition[-1].panel["y_true"].sum() == pytest.approx(whole)
 
 
-def test_who_owns_all_stations_sees_what_the_city_sees(total, competition):
+def test_an_operator_of_all_stations_observes_the_whole_city(total, competition):
     alone = next(s for s in total if (s.labels["queue"], s.labels["penetration"]) == ("first-come", 1.0))
     whole = competition[-1]
     assert whole.labels == {"queue": "first-come", "penetration": 1.0, "share": 1.0}
@@ -74,7 +74,7 @@ def test_who_owns_all_stations_sees_what_the_city_sees(total, competition):
     assert whole.fingerprint() == alone.fingerprint()
 
 
-def test_a_smaller_share_sees_less_in_every_hour(competition):
+def test_a_smaller_share_observes_less_in_every_hour(competition):
     assert [scene.labels["share"] for scene in competition] == list(SHARES)
     seen = np.array([scene.panel["y"].to_numpy() for scene in competition])
     elsewhere = [scene.panel["elsewhere_kwh"].sum() for scene in competition]
@@ -84,7 +84,7 @@ def test_a_smaller_share_sees_less_in_every_hour(competition):
     assert elsewhere[-1] == 0
 
 
-def test_every_run_has_an_operator_of_its_own(competition):
+def test_every_run_has_its_own_operator(competition):
     scenes = competition_scenes(CITY, [0.4, 1.0], "first-come", 1.0, REGIONS, runs=range(3))
     assert [(scene.run, scene.labels["share"]) for scene in scenes] == [(r, s) for r in range(3) for s in (0.4, 1.0)]
     assert len({scene.fingerprint() for scene in scenes if scene.labels["share"] == 0.4}) == 3
@@ -94,7 +94,7 @@ def test_every_run_has_an_operator_of_its_own(competition):
         assert scene.panel["y_true"].to_numpy() == pytest.approx(competition[-1].panel["y_true"].to_numpy())
 
 
-def test_a_scene_says_what_its_records_alone_tell(total, competition):
+def test_a_scene_has_estimates_from_its_records_alone(total, competition):
     for scene in (*total, *competition):
         panel, draws = scene.panel, scene.panel["lost_draws"].to_numpy()
         assert panel.select(pl.all().null_count()).row(0) == (0,) * panel.width
@@ -108,14 +108,14 @@ def test_a_scene_says_what_its_records_alone_tell(total, competition):
     assert all(scene.run is None for scene in total)
 
 
-def test_the_training_part_of_a_scene_is_that_of_its_models(total):
+def test_scenes_and_models_have_the_same_training_part(total):
     (run,) = plan_runs(total[-1:], ["exposure"], ["seasonal"], 1, 1, 1)
     model = forecaster_of(run, CITY.time_zone).set_params(lags=24).fit(total[-1].panel)
     assert model.split_.train_end == training_end(CITY.period)
 
 
 def later_changed(arrivals: pl.DataFrame, since: dt.datetime) -> pl.DataFrame:
-    """The arrivals with every third one from a time on left out, and twice the energy of the others."""
+    """The arrivals, changed from a time on: without every third one, and with twice the energy."""
     later, third = pl.col("arrival") >= since, pl.int_range(pl.len()) % 3 == 0
     return arrivals.filter(~(later & third)).with_columns(
         energy_kwh=pl.col("energy_kwh") * pl.when(later).then(2.0).otherwise(1.0)
@@ -123,8 +123,8 @@ def later_changed(arrivals: pl.DataFrame, since: dt.datetime) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize("own", [None, 0.4])
-def test_a_study_knows_nothing_from_after_the_training_part(own):
-    """Whatever happens later: what models learn from, and the lags that they read by then, stay as they are."""
+def test_the_training_part_does_not_depend_on_later_arrivals(own):
+    """Neither the training data nor the lags of the training part may use later information."""
     outcome = simulate(prepare(CITY), Scenario(queue="first-come", penetration=1.0))
     grouped, until = kmeans_regions(CITY.stations, REGIONS), training_end(CITY.period)
     stations, market = outcome.stations, None
@@ -134,14 +134,14 @@ def test_a_study_knows_nothing_from_after_the_training_part(own):
         market = Market("own")
     changed = replace(outcome, arrivals=later_changed(outcome.arrivals, until))
     assert changed.sessions.height < outcome.sessions.height
-    panels = [simulated_records(played, stations, grouped, CITY, market) for played in (outcome, changed)]
+    panels = [simulated_records(one, stations, grouped, CITY, market) for one in (outcome, changed)]
     before = [panel.filter(pl.col("ds") < until) for panel in panels]
     assert before[0]["lost_kwh_before"].sum() > 0
     assert_frame_equal(*before, check_exact=True)
 
 
 @pytest.mark.parametrize("seed", range(5))
-def testown_stations_are_nested_and_in_every_region(seed):
+def test_own_stations_are_nested_and_in_every_region(seed):
     grouped = kmeans_regions(CITY.stations, REGIONS)
     before: set[str] = set()
     for share in SHARES:
@@ -169,7 +169,7 @@ def test_the_most_censored_region_has_the_most_censored_hours(total, competition
         assert hours[scene.most_censored] == max(hours.values())
 
 
-def test_what_makes_no_sense_is_refused():
+def test_invalid_arguments_are_refused():
     with pytest.raises(InputError, match="no queue named 'express'"):
         total_scenes(CITY, ["express"], [0.5])
     with pytest.raises(InputError, match="penetration = 5"):

@@ -1,4 +1,4 @@
-"""Records with plugs removed on paper: what is turned away, what is kept as the truth, and the verb."""
+"""Records with plugs removed on paper: the drivers turned away, the truth, and the command."""
 
 from __future__ import annotations
 
@@ -25,37 +25,37 @@ def records() -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def most_at_once(part: pl.DataFrame) -> int:
-    """Cars side by side; where one leaves as another comes, it leaves first."""
+    """The largest number of cars at once; a departure at the time of an arrival comes first."""
     moves = [(row["end"], -1) for row in part.iter_rows(named=True)]
     moves += [(row["start"], 1) for row in part.iter_rows(named=True)]
     return int(np.cumsum([step for _, step in sorted(moves)]).max())
 
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 20)), max_size=40), st.integers(1, 4))
-def test_whoever_finds_no_plug_is_turned_away_and_nobody_else(stays, plugs):
-    """As by hand: cars that were served and have not left yet take a plug each."""
+def test_exactly_the_drivers_who_find_no_plug_are_turned_away(stays, plugs):
+    """Compare with a direct count of the cars that were served and have not left yet."""
     start = np.array(sorted(a for a, _ in stays), np.int64)
     end = start + np.array([length for _, length in stays], np.int64)
-    there: list[int] = []
+    present: list[int] = []  # when the cars at the plugs leave
     expected = []
     for a, b in zip(start, end, strict=True):
-        there = [until for until in there if until > a]
-        expected.append(len(there) >= plugs)
+        present = [until for until in present if until > a]
+        expected.append(len(present) >= plugs)
         if not expected[-1]:
-            there.append(b)
+            present.append(b)
     assert turned_away(start, end, plugs).tolist() == expected
 
 
 @pytest.mark.parametrize("share", [0.1, 0.2, 0.35])
-def test_so_much_energy_is_turned_away_and_no_station_is_closed(records, share):
-    made = thin(*records, share)
-    assert made.removed == pytest.approx(share, abs=0.05)
-    assert made.sessions["energy_kwh"].sum() == pytest.approx((1 - made.removed) * records[0]["energy_kwh"].sum())
-    assert made.plugs["plugs"].min() >= 1
-    assert made.plugs["plugs"].sum() < 18
-    for name, plugs in made.plugs.iter_rows():
-        assert most_at_once(made.sessions.filter(pl.col("station_id") == name)) <= plugs
-    assert made.sessions.join(records[0], on=records[0].columns, how="anti").is_empty()
+def test_the_share_of_energy_is_turned_away_and_no_station_is_closed(records, share):
+    thinned = thin(*records, share)
+    assert thinned.removed == pytest.approx(share, abs=0.05)
+    assert thinned.sessions["energy_kwh"].sum() == pytest.approx((1 - thinned.removed) * records[0]["energy_kwh"].sum())
+    assert thinned.plugs["plugs"].min() >= 1
+    assert thinned.plugs["plugs"].sum() < 18
+    for name, plugs in thinned.plugs.iter_rows():
+        assert most_at_once(thinned.sessions.filter(pl.col("station_id") == name)) <= plugs
+    assert thinned.sessions.join(records[0], on=records[0].columns, how="anti").is_empty()
 
 
 def test_the_same_seed_removes_the_same_plugs(records):
@@ -63,7 +63,7 @@ def test_the_same_seed_removes_the_same_plugs(records):
     assert len({tuple(thin(*records, 0.2, seed).plugs["plugs"]) for seed in range(6)}) > 1
 
 
-def test_the_truth_is_the_untouched_records(records):
+def test_the_truth_is_the_original_records(records):
     scenes, notes = thinning_scenes(*records, "UTC", (0.1, 0.2), "station")
     assert [scene.labels for scene in scenes] == [{"removed": 0.1}, {"removed": 0.2}]
     assert all(scene.run == 0 and scene.reports_all_hours for scene in scenes)
@@ -101,7 +101,7 @@ def test_sites_that_can_be_thinned_are_large_quiet_and_open(records):
     assert kept.height == records[0].height
 
 
-def test_stations_beside_each_other_are_thinned_as_one_site(records):
+def test_adjacent_stations_are_thinned_as_one_site(records):
     near = records[1].with_columns(lat=pl.Series([55.0, 55.0005, 55.1]), lon=pl.lit(12.0))
     sites, kept = quiet_sites(records[0], near, "UTC")
     assert sites.select("station_id", "plugs").rows() == [("a", 12), ("c", 6)]
@@ -109,10 +109,10 @@ def test_stations_beside_each_other_are_thinned_as_one_site(records):
         "a": records[0].filter(pl.col("station_id") != "c").height,
         "c": records[0].filter(pl.col("station_id") == "c").height,
     }
-    made = thin(kept, sites, 0.2)
-    panel = thinned_panel(made, sites, "station", "UTC")
+    thinned = thin(kept, sites, 0.2)
+    panel = thinned_panel(thinned, sites, "station", "UTC")
     assert panel.sites.height == panel.stations.height == 2  # no site is merged again
-    assert panel.stations["capacity"].to_list() == made.plugs["plugs"].to_list()
+    assert panel.stations["capacity"].to_list() == thinned.plugs["plugs"].to_list()
 
 
 def test_merged_sites_that_move_next_to_each_other_are_merged_too(records):
@@ -123,10 +123,10 @@ def test_merged_sites_that_move_next_to_each_other_are_merged_too(records):
     assert kept.height == records[0].height
 
 
-def test_names_of_plugs_do_not_outlive_the_plugs(records):
-    """A plug that nobody uses after plugs were removed on paper is not one that is out of order."""
-    made = [visits(name, 0.8, 6, 0, DAYS, 2.0, seed=3) for name in NAMES]
-    rows, plugs = [row for part in made for row in part.rows], [plug for part in made for plug in part.plug_id]
+def test_names_of_plugs_are_dropped_with_the_plugs(records):
+    """A plug that nobody uses any more because plugs were removed on paper does not count as out of order."""
+    thinned = [visits(name, 0.8, 6, 0, DAYS, 2.0, seed=3) for name in NAMES]
+    rows, plugs = [row for part in thinned for row in part.rows], [plug for part in thinned for plug in part.plug_id]
     named = sessions(*rows, plug_id=plugs).sort("start")
     for lat in ([55.0, 55.01, 55.02], [55.0, 55.0005, 55.1]):
         sites, kept = quiet_sites(named, records[1].with_columns(lat=pl.Series(lat), lon=pl.lit(12.0)), "UTC")
@@ -135,13 +135,13 @@ def test_names_of_plugs_do_not_outlive_the_plugs(records):
         assert thinned_panel(thin(kept, sites, 0.3), sites, "station", "UTC").outages.is_empty()
 
 
-def test_stations_of_which_little_is_known_can_be_thinned(records):
+def test_stations_without_positions_can_be_thinned(records):
     sites, kept = quiet_sites(records[0], records[1].select("station_id", "plugs"), "UTC")
     assert sites["plugs"].to_list() == [6, 6, 6]
     assert kept.height == records[0].height
 
 
-def test_records_without_truth_and_shares_out_of_reach_are_refused(records):
+def test_crowded_records_and_unreachable_shares_are_refused(records):
     crowded = sessions(*visits("a", 3.0, 2, 0, DAYS, 3.0).rows)
     with pytest.raises(InputError, match="no truth in these records"):
         thinning_scenes(crowded, stations("a", plugs=[2]), "UTC")
@@ -151,7 +151,7 @@ def test_records_without_truth_and_shares_out_of_reach_are_refused(records):
         thinning_scenes(*records, "UTC", (1.2,))
 
 
-def test_the_verb_tests_models_on_files_of_ones_own(records, tmp_path):
+def test_the_command_tests_models_on_own_records(records, tmp_path):
     records[0].write_csv(tmp_path / "sessions.csv")
     records[1].write_csv(tmp_path / "stations.csv")
     call = ["study", "thinning", str(tmp_path / "sessions.csv"), "--stations", str(tmp_path / "stations.csv")]

@@ -1,7 +1,8 @@
-"""A browser to draw pages in, where there is one."""
+"""Pages in a browser, if one is installed."""
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -13,11 +14,11 @@ import pytest
 
 AXE = Path(__file__).parent / "axe" / "axe.min.js"
 """Accessibility checks by Deque Systems, MPL-2.0; for tests alone."""
-SLOW = 120_000  # milliseconds that a step may take on a machine that is busy
+SLOW = 120_000  # time limit of a step on a busy machine [ms]
 
 
 def chromium() -> str:
-    """Where the browser is; the test is skipped where there is none."""
+    """The path of the browser; the test is skipped if there is none."""
     browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if browser is None:
         pytest.skip("there is no Chromium on this machine")
@@ -25,7 +26,7 @@ def chromium() -> str:
 
 
 def drawn(page: Path, profile: Path) -> str:
-    """The page after its scripts have run without an error."""
+    """The HTML of a page after its scripts have run; they must not raise an error."""
     flags = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
              "--disable-component-update", "--disable-sync", f"--user-data-dir={profile}",
              "--virtual-time-budget=20000", "--enable-logging=stderr", "--dump-dom"]  # fmt: skip
@@ -35,31 +36,37 @@ def drawn(page: Path, profile: Path) -> str:
 
 
 def section(page: str, figure: str) -> str:
-    """The part of a drawn page that holds a figure."""
+    """The section of a rendered page that contains a figure."""
     return page.split(f'id="{figure}"', 1)[1].split("</section>", 1)[0]
+
+
+def visible_text(page: str) -> str:
+    """The text of a page, without figures, scripts and styles."""
+    body = re.sub(r"<(script|style)\b.*?</\1>", " ", page, flags=re.DOTALL)
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", body).replace("\N{NO-BREAK SPACE}", " "))
 
 
 @contextmanager
 def opened(browser: Any, **context: Any) -> Iterator[tuple[Any, list[str]]]:
-    """A page of its own in a browser, and all that it says on its console or asks of other hosts."""
+    """A new page in a browser, and a list of its console messages, errors and requests to other hosts."""
     own = browser.new_context(**context)
     page = own.new_page()
     page.set_default_timeout(SLOW)
-    said: list[str] = []
-    page.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
-    page.on("pageerror", lambda error: said.append(f"error: {error}"))
-    page.on("request", lambda request: said.extend(_elsewhere(request.url)))
-    yield page, said
+    messages: list[str] = []
+    page.on("console", lambda message: messages.append(f"{message.type}: {message.text}"))
+    page.on("pageerror", lambda error: messages.append(f"error: {error}"))
+    page.on("request", lambda request: messages.extend(_elsewhere(request.url)))
+    yield page, messages
     own.close()
 
 
 def _elsewhere(url: str) -> list[str]:
-    here = url.startswith(("file:", "data:", "blob:", "about:", "http://127.0.0.1"))
-    return [] if here else [f"asked {url}"]
+    is_local = url.startswith(("file:", "data:", "blob:", "about:", "http://127.0.0.1"))
+    return [] if is_local else [f"requested {url}"]
 
 
 def serious_issues(page: Any) -> list[str]:
-    """What axe-core finds wrong with a page that keeps people from using it."""
+    """The accessibility issues that axe-core rates as serious or critical."""
     found = page.evaluate(
         "async (source) => { if (!window.axe) { (0, eval)(source); } return (await axe.run(document)).violations; }",
         AXE.read_text(encoding="utf-8"),
@@ -81,7 +88,7 @@ CLIPPED = """() => {
   });
   return clipped.map((part) => part.outerHTML.slice(0, 80));
 }"""
-"""Parts of a page that stick out of the window; what scrolls on its own does not count."""
+"""Parts of a page that extend beyond the window, except those that scroll on their own."""
 
 OVERLAPS = """() => {
   const parts = [...document.querySelectorAll("h1, h2, h3, p, li, figure, table, .fact, footer")]
@@ -96,4 +103,4 @@ OVERLAPS = """() => {
   }));
   return found;
 }"""
-"""Pairs of parts that cover each other."""
+"""Pairs of parts that overlap."""

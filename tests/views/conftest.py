@@ -1,4 +1,4 @@
-"""What tests of pages share."""
+"""Fixtures for tests of pages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.views.browser import SLOW, chromium
 
 @pytest.fixture(scope="module")
 def browser():
-    """A browser that is driven, one for all tests of a file."""
+    """A browser under the control of Playwright, shared by the tests of a file."""
     playwright = pytest.importorskip("playwright.sync_api")
     playwright.expect.set_options(timeout=SLOW)
     with playwright.sync_playwright() as driver:

@@ -1,4 +1,4 @@
-"""Runs on disk, as verbs write them, for tests of the report and the app."""
+"""Run folders as commands write them, for tests of the report and the app."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def write_lost(folder: Path) -> Path:
 
 
 def write_plan(folder: Path) -> Path:
-    """A run of `unmet plan`, of made-up numbers."""
+    """A run of `unmet plan` with invented numbers."""
     folder.mkdir(parents=True)
     lost = [30.0, 12.0, 0.0]
     numbers = {"plugs_now": [1, 2, 2], "plugs_added": [2, 1, 0], "chosen_share": [1.0, 0.7, 0.0]}
@@ -80,7 +80,7 @@ def write_plan(folder: Path) -> Path:
 
 
 def write_forecast(folder: Path) -> Path:
-    """A run of `unmet forecast`, of made-up numbers."""
+    """A run of `unmet forecast` with invented numbers."""
     folder.mkdir(parents=True)
     hours = [dt.datetime(2024, 2, 12, tzinfo=dt.UTC) + dt.timedelta(hours=h) for h in range(24)]
     rows = [(name, hour, i + 1) for name in ("r0", "r1") for i, hour in enumerate(hours)]

@@ -1,4 +1,4 @@
-"""Names from outside are shown as text, in pages and in spreadsheets."""
+"""Names from outside are shown as plain text, on pages and in spreadsheets."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NAMES = (
 )
 
 
-def test_figures_keep_their_own_marks_and_no_others():
+def test_figures_keep_their_own_tags_and_escape_all_others():
     figure = go.Figure(go.Bar(x=list(NAMES), y=[1] * len(NAMES), hovertemplate="<b>%{x}</b><br>%{y}<extra></extra>"))
     figure.update_layout(title=f"Region {NAMES[0]}", annotations=[{"text": name} for name in NAMES])
     text = json.dumps(harmless_figure(figure))
@@ -33,7 +33,7 @@ def test_figures_keep_their_own_marks_and_no_others():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_page_holds_no_tag_of_a_name(name):
+def test_tags_in_names_are_escaped_on_pages(name):
     def draw(_: object) -> go.Figure:
         return go.Figure(go.Scatter(x=[1], y=[1], name=name)).update_layout(title=name)
 
@@ -44,7 +44,7 @@ def test_a_page_holds_no_tag_of_a_name(name):
         assert tag not in body
 
 
-def test_cells_that_a_spreadsheet_would_run_are_text():
+def test_formulas_in_cells_become_text():
     frame = pl.DataFrame(
         {"id": ["=cmd|' /C calc'!A0", "+1", "-2+3", "@SUM(A1)", "\t=1", "ok", None, "-7"], "kwh": [-1.0] * 8}
     )

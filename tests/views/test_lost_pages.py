@@ -1,4 +1,4 @@
-"""Pages of lost demand, as they are written and as a browser draws them."""
+"""Pages on lost demand, as written and as rendered by a browser."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from tests.small_network import STATIONS, records
-from tests.views.browser import drawn, section
+from tests.views.browser import drawn, section, visible_text
 from unmet.demand.panel import Panel
 from unmet.estimation.lost_demand import LostDemand
 from unmet.estimation.selfcheck import SelfCheck
@@ -43,12 +43,6 @@ def page(report) -> str:
     return recovery_page(report, RECORDS)
 
 
-def text(page: str) -> str:
-    """What a reader sees of a page, without figures, scripts and styles."""
-    body = re.sub(r"<(script|style)\b.*?</\1>", " ", page, flags=re.DOTALL)
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", body).replace("\N{NO-BREAK SPACE}", " "))
-
-
 def test_the_answer_comes_first_with_its_interval(page, report):
     value, span = about_energy(**report.summary["lost_kwh"])
     drivers, drivers_span = about(**report.summary["lost_arrivals"])
@@ -63,15 +57,15 @@ def test_the_answer_comes_first_with_its_interval(page, report):
 
 
 def with_self_check(report: LostReport, check: SelfCheck, notes: list[str]) -> LostReport:
-    """The report as it would be with another self-check."""
+    """The report with another self-check."""
     lost = LostDemand(draws=60)
     lost.__dict__.update(report.lost.__dict__)
     lost.self_check_ = check
-    told = {"ratio": check.ratio, "low": check.low, "high": check.high}
-    return replace(report, lost=lost, summary=report.summary | {"self_check": told, "notes": notes})
+    result = {"ratio": check.ratio, "low": check.low, "high": check.high}
+    return replace(report, lost=lost, summary=report.summary | {"self_check": result, "notes": notes})
 
 
-def test_a_self_check_that_is_far_off_is_said_before_the_number(report):
+def test_a_bad_self_check_gives_a_warning_before_the_number(report):
     warning, note = "Treat this estimate with caution: it is far off.", "Something else."
     page = recovery_page(with_self_check(report, SelfCheck(0.4, 0.35, 0.45, 500, 0.05), [warning, note]))
     assert page.index(warning) < page.index("<h1>") < page.index(note)
@@ -84,7 +78,7 @@ def test_a_self_check_that_is_far_off_is_said_before_the_number(report):
     assert "That is close." in page
 
 
-def test_the_five_sites_are_named_and_ranked_by_loss(page, report):
+def test_five_sites_are_listed_by_loss(page, report):
     part = page.split('id="sites"', 1)[1].split("</section>", 1)[0]
     names = [name.split(". ", 1)[1] for name in re.findall(r"<td>(\d\. [^<]+)", part)]
     ranked = report.sites.sort("lost_kwh", descending=True)["name"].to_list()
@@ -92,7 +86,7 @@ def test_the_five_sites_are_named_and_ranked_by_loss(page, report):
     assert part.count("<tr>") == 1 + 5
 
 
-def test_other_assumptions_and_notes_are_a_table_and_a_list(page, report):
+def test_other_assumptions_are_a_table_and_notes_a_list(page, report):
     part = page.split('id="sensitivity"', 1)[1].split("</section>", 1)[0]
     assert part.count("<tr>") == 1 + report.sensitivity.height
     assert "Nobody waits" in part
@@ -105,23 +99,23 @@ def test_other_assumptions_and_notes_are_a_table_and_a_list(page, report):
     assert notes.count("<li>") == len(report.notes()) > 1
 
 
-def test_what_comes_from_other_towns_is_said(report):
-    told = replace(report, summary=report.summary | {"from_prior": 0.64, "prior_shift": -0.08, "prior_interval": 0.28})
-    said = text(recovery_page(told))
+def test_the_page_says_how_much_the_prior_contributes(report):
+    prior = {"from_prior": 0.64, "prior_shift": -0.08, "prior_interval": 0.28}
+    text = visible_text(recovery_page(replace(report, summary=report.summary | prior)))
     assert (
-        "makes this estimate 8 % lower and accounts for 28 % of its uncertainty. For 64 % of the lost drivers" in said
+        "makes this estimate 8 % lower and accounts for 28 % of its uncertainty. For 64 % of the lost drivers" in text
     )
-    own = replace(report, summary=report.summary | {"from_prior": 0.0, "prior_shift": 0.0, "prior_interval": 0.0})
-    assert "your own records are enough" in recovery_page(own)
+    without = replace(report, summary=report.summary | dict.fromkeys(prior, 0.0))
+    assert "your own records are enough" in recovery_page(without)
 
 
-def test_the_first_screen_has_no_jargon_and_no_slips(page):
-    first = text(page.split('id="recovered-weeks"', 1)[0]).lower()
+def test_the_first_screen_has_no_jargon_and_no_missing_values(page):
+    first = visible_text(page.split('id="recovered-weeks"', 1)[0]).lower()
     for word in ("posterior", "likelihood", "exposure", "censored", "prior ", "credible", "nan", "none", "1 sites"):
         assert word not in first, word
 
 
-def test_what_is_typed_is_set_as_code_and_units_stay_with_their_number(report):
+def test_commands_are_set_as_code_and_units_stay_with_their_numbers(report):
     notes = ["If a site was out of order, give --outages <file> or see `unmet panel`: 5 % of 7 kWh, well-known."]
     page = recovery_page(replace(report, summary=report.summary | {"notes": notes, "self_check": None}))
     assert (
@@ -147,7 +141,7 @@ def test_every_figure_has_labelled_axes_and_a_caption(name, report):
     assert FIGURES[name].caption(report).endswith(".")
 
 
-def test_bars_of_weeks_are_the_table_of_weeks(report):
+def test_weekly_bars_show_the_table_of_weeks(report):
     figure = FIGURES["recovered-weeks"].draw(report)
     shown = [trace for trace in figure.data if trace.visible]
     weeks = report.weeks.filter(pl.col("unique_id") == "all").sort("week")
@@ -163,13 +157,13 @@ def test_bars_of_weeks_are_the_table_of_weeks(report):
     assert buttons[1].label == f"Region {worst}"
 
 
-def test_bars_of_regions_are_shares_of_all_energy_wanted(report):
+def test_regional_bars_show_shares_of_all_energy_wanted(report):
     (bars,) = FIGURES["recovered-regions"].draw(report).data
     table = report.regions.select(share=100 * pl.col("lost_kwh") / pl.col("true_kwh")).sort("share", descending=True)
     assert np.array(bars.x) == pytest.approx(table["share"].to_numpy(), abs=0.01)
 
 
-def test_the_map_draws_loss_as_area_without_distortion(report):
+def test_the_map_shows_loss_as_area_on_equal_scales(report):
     figure = FIGURES["site-map"].draw(report)
     sizes = np.concatenate([trace.marker.size for trace in figure.data])
     lost = report.sites["lost_kwh"].sort(descending=True).to_numpy()
@@ -181,7 +175,7 @@ def test_the_map_draws_loss_as_area_without_distortion(report):
     assert "Station &lt;West&gt;" in hover
 
 
-def test_pages_without_positions_or_with_one_region_leave_figures_out():
+def test_pages_omit_figures_that_would_be_empty():
     panel = Panel(records(21)[0], STATIONS.select("station_id", "plugs"), regions=1)
     page = recovery_page(LostReport.of(LostDemand(draws=20).fit(panel)))
     assert 'id="site-map"' not in page
@@ -204,7 +198,7 @@ def test_occupancy_is_cars_over_capacity(report):
     assert share.max() <= 1.0
 
 
-def test_a_panel_without_hours_of_exposure_below_one_is_drawn_too(report):
+def test_full_exposure_is_drawn(report):
     seen = replace(report)
     seen.__dict__["table"] = report.table.with_columns(exposure=pl.lit(1.0))
     assert "it is 100.0 %." in FIGURES["exposure"].caption(seen)
@@ -213,7 +207,7 @@ def test_a_panel_without_hours_of_exposure_below_one_is_drawn_too(report):
 
 
 @pytest.mark.parametrize(
-    ("numbers", "said", "energy"),
+    ("numbers", "text", "energy"),
     [
         ((2964.8, 1283.9, 5568.8), ("3,000", "1,300 to 5,600"), ("3,000 kWh", "1,300 to 5,600 kWh")),
         ((20689.0, 8903.5, 38806.3), ("21,000", "8,900 to 39,000"), ("21 MWh", "8.9 to 39 MWh")),
@@ -223,8 +217,8 @@ def test_a_panel_without_hours_of_exposure_below_one_is_drawn_too(report):
         ((9.96, 9.9, 10.04), ("10", "9.9 to 10"), ("10 kWh", "9.9 to 10 kWh")),
     ],
 )
-def test_numbers_have_as_many_digits_as_their_interval_allows(numbers, said, energy):
-    assert about(*numbers) == said
+def test_numbers_have_as_many_digits_as_their_interval_allows(numbers, text, energy):
+    assert about(*numbers) == text
     assert about_energy(*numbers) == energy
 
 

@@ -1,4 +1,4 @@
-"""Pages of models and forecasts."""
+"""Pages on models and forecasts."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ def panel():
 
 
 @pytest.fixture(scope="module")
-def shown(panel):
+def model_report(panel):
     model = quick("linear", seeds=2).fit(panel)
     return ModelReport(model, evaluate(model, panel))
 
 
 @pytest.fixture(scope="module")
-def ahead(shown, panel):
-    return ForecastReport(shown.model, shown.model.forecast(panel).table, read_series(panel).table())
+def ahead(model_report, panel):
+    return ForecastReport(model_report.model, model_report.model.forecast(panel).table, read_series(panel).table())
 
 
 def implied_mean(forecast: pl.DataFrame) -> pl.Series:
-    """Pearson and Tukey's mean of three quantiles, which stands for that of a network."""
+    """The mean of a distribution from three quantiles, by Pearson and Tukey."""
     return forecast.select(0.185 * pl.col("q0.05") + 0.63 * pl.col("q0.5") + 0.185 * pl.col("q0.95")).to_series()
 
 
-def test_lines_of_the_test_week_are_what_came_and_what_was_forecast(shown):
-    figure = MODEL_FIGURES[0].draw(shown)
-    hours = shown.unseen.hours
+def test_lines_of_the_test_week_show_actual_and_forecast_demand(model_report):
+    figure = MODEL_FIGURES[0].draw(model_report)
+    hours = model_report.unseen.hours
     lost = hours.group_by("unique_id").agg((pl.col("y_true") - pl.col("y")).sum()).sort("y_true", "unique_id")
     worst = hours.filter(pl.col("unique_id") == lost["unique_id"][-1]).sort("ds")
     drawn = {trace.name: list(trace.y) for trace in figure.data if trace.xaxis == "x" and trace.name}
@@ -47,19 +47,19 @@ def test_lines_of_the_test_week_are_what_came_and_what_was_forecast(shown):
     assert drawn["90 % interval"] == worst["q0.05"].round(1).to_list()
 
 
-def test_bars_of_coverage_are_those_measured(shown):
-    (bars,) = MODEL_FIGURES[1].draw(shown).data
-    assert list(bars.y) == [round(100 * row["icp"], 1) for row in shown.unseen.horizons]
+def test_coverage_bars_show_the_measured_coverage(model_report):
+    (bars,) = MODEL_FIGURES[1].draw(model_report).data
+    assert list(bars.y) == [round(100 * row["icp"], 1) for row in model_report.unseen.horizons]
     assert list(bars.x)[:3] == ["1", "2 to 3", "4 to 6"]
 
 
-def test_every_seed_has_its_lines_of_learning(shown):
-    traces = MODEL_FIGURES[2].draw(shown).data
+def test_every_seed_has_its_training_curves(model_report):
+    traces = MODEL_FIGURES[2].draw(model_report).data
     assert len(traces) == 4
-    assert list(traces[1].y) == [round(validation, 5) for _, validation in shown.model.losses_[0]]
+    assert list(traces[1].y) == [round(validation, 5) for _, validation in model_report.model.losses_[0]]
 
 
-def test_the_fan_shows_the_busiest_regions_and_hours_before_it(ahead):
+def test_the_fan_chart_shows_the_busiest_regions_and_earlier_hours(ahead):
     figure = FORECAST_FIGURES[0].draw(ahead)
     first = ahead.forecast.filter(pl.col("unique_id") == ahead.busiest()[0])
     drawn = {trace.name: trace for trace in figure.data if trace.xaxis == "x" and trace.name}
@@ -75,11 +75,11 @@ def test_totals_are_sums_of_the_mean_over_hours(ahead):
     assert ahead.totals()["kwh"].is_sorted(descending=True)
 
 
-def test_pages_say_the_answer_first_and_need_no_network(shown, ahead, tmp_path):
-    write_evaluation(shown, tmp_path)
+def test_pages_start_with_the_answer_and_need_no_network(model_report, ahead, tmp_path):
+    write_evaluation(model_report, tmp_path)
     summary = write_forecast(ahead, tmp_path)
     report = (tmp_path / "report.html").read_text()
-    rows = shown.unseen.comparison.by_horizon().filter(pl.col("rival") == "table")
+    rows = model_report.unseen.comparison.by_horizon().filter(pl.col("rival") == "table")
     skill = 1 - rows["model_kwh"].sum() / rows["rival_kwh"].sum()
     word = "better" if skill > 0 else "WORSE"
     assert (
@@ -93,7 +93,7 @@ def test_pages_say_the_answer_first_and_need_no_network(shown, ahead, tmp_path):
         assert "src=" not in page.split("</script>", 1)[1]
 
 
-def test_a_model_without_unseen_hours_has_a_page_too(panel, tmp_path):
+def test_a_model_without_held_out_hours_has_a_page(panel, tmp_path):
     model = quick("seasonal", shares=(0.9, 0.1)).fit(panel)
     write_evaluation(ModelReport(model, None), tmp_path)
     assert "No hours were left to test it on" in (tmp_path / "report.html").read_text()

@@ -1,4 +1,4 @@
-"""Objects show themselves in notebooks with the figures of the report."""
+"""Objects are displayed in notebooks with the figures of the report."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_a_panel_shows_its_records(panel):
     assert sum(panel.plot().data[0].y) == pytest.approx(panel.sessions["energy_kwh"].sum(), rel=1e-3)
 
 
-def test_lost_demand_shows_the_answer_and_the_reports_figures(panel):
+def test_lost_demand_shows_the_answer_and_figures_of_the_report(panel):
     lost = unmet.LostDemand(draws=60)
     assert "LostDemand" in lost._repr_html_()  # not fitted yet
     lost.fit(panel)
@@ -42,14 +42,14 @@ def test_lost_demand_shows_the_answer_and_the_reports_figures(panel):
 
 
 def test_a_plan_shows_its_answer_and_sites(panel):
-    made = unmet.plan(unmet.LostDemand(draws=40).fit(panel), plugs=3)
-    shown = made._repr_html_()
-    assert headline(made) in shown
-    assert all(f"<td>{escape(row[0])}</td>" in shown for row in planned_site_rows(made))
-    assert made.plot() == PLAN_GAIN.draw(made)
-    assert made.plot("map") == PLAN_MAP.draw(made)
+    planned = unmet.plan(unmet.LostDemand(draws=40).fit(panel), plugs=3)
+    html = planned._repr_html_()
+    assert headline(planned) in html
+    assert all(f"<td>{escape(row[0])}</td>" in html for row in planned_site_rows(planned))
+    assert planned.plot() == PLAN_GAIN.draw(planned)
+    assert planned.plot("map") == PLAN_MAP.draw(planned)
     with pytest.raises(InputError, match="choose one of gain, map"):
-        made.plot("nothing")
+        planned.plot("nothing")
 
 
 def test_runs_show_their_answer(tmp_path):

@@ -1,4 +1,4 @@
-"""Pages as a browser draws them."""
+"""The page of the censoring study, as written and as rendered by a browser."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_names_from_outside_cannot_break_the_page(study):
     assert "&lt;i&gt;" in text
 
 
-def test_markdown_has_a_row_a_queue_and_a_row_a_region(study):
+def test_markdown_has_one_row_per_queue_and_per_region(study):
     text = censoring_markdown(study)
     assert text.count("\n| r") - text.count("\n| region ") == 3
     assert "| First come, first served |" in text

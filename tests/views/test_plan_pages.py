@@ -1,4 +1,4 @@
-"""Pages of plans, as a browser draws them."""
+"""Pages on plans, as written and as rendered by a browser."""
 
 from __future__ import annotations
 
@@ -22,10 +22,12 @@ def lost() -> LostDemand:
 
 
 def test_the_answer_comes_first(lost, tmp_path):
-    made = plan(lost, plugs=4, propose=1, plug_cost=3000, price=0.3)
-    write_plan(made, tmp_path)
+    planned = plan(lost, plugs=4, propose=1, plug_cost=3000, price=0.3)
+    write_plan(planned, tmp_path)
     page = drawn(tmp_path / "plan.html", tmp_path / "profile")
-    assert page.index(headline(made)) < page.index('id="gain"') < page.index('id="plan-map"') < page.index('id="sites"')
+    assert (
+        page.index(headline(planned)) < page.index('id="gain"') < page.index('id="plan-map"') < page.index('id="sites"')
+    )
     assert "this plan" in section(page, "gain")
     assert "Gets plugs" in section(page, "plan-map")
     assert "Station &lt;West&gt;" in page
@@ -34,8 +36,8 @@ def test_the_answer_comes_first(lost, tmp_path):
 
 def test_a_plan_without_positions_has_no_map(lost):
     panel = Panel(records()[0], STATIONS.with_columns(pl.lit(None, pl.Float64).alias("lat")), regions="station")
-    made = plan(LostDemand(draws=40).fit(panel), plugs=3)
-    assert 'id="plan-map"' not in plan_page(made)
+    planned = plan(LostDemand(draws=40).fit(panel), plugs=3)
+    assert 'id="plan-map"' not in plan_page(planned)
 
 
 def test_headlines(lost):
@@ -50,16 +52,16 @@ def test_rows_name_each_site_once(lost):
     assert len({row[0] for row in rows}) == len(rows)
 
 
-def test_amounts_have_no_more_digits_than_they_mean():
+def test_amounts_are_rounded_to_four_digits():
     assert (money(145_000.0), money(-134_190.2), money(0.0)) == ("145,000", "\N{MINUS SIGN}134,200", "0")
 
 
-def test_files_hold_the_same_table(lost, tmp_path):
-    made = plan(lost, plugs=3)
-    write_plan(made, tmp_path)
-    assert pl.read_parquet(tmp_path / "plan.parquet").equals(made.table)
+def test_all_files_contain_the_same_table(lost, tmp_path):
+    planned = plan(lost, plugs=3)
+    write_plan(planned, tmp_path)
+    assert pl.read_parquet(tmp_path / "plan.parquet").equals(planned.table)
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert summary["plugs"] == 3
-    assert [site["plugs_added"] for site in summary["chosen"]] == made.table.filter(pl.col("plugs_added") > 0)[
+    assert [site["plugs_added"] for site in summary["chosen"]] == planned.table.filter(pl.col("plugs_added") > 0)[
         "plugs_added"
     ].to_list()

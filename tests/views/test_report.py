@@ -1,4 +1,4 @@
-"""The report: what it says of runs, and how a browser draws it."""
+"""The report on runs, as written and as rendered by a browser."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from tests.views.browser import CLIPPED, OVERLAPS, opened, serious_issues
+from tests.views.browser import CLIPPED, OVERLAPS, opened, serious_issues, visible_text
 from tests.views.runs import write_forecast, write_lost, write_plan
 from unmet.cli import app
 from unmet.errors import InputError
@@ -23,11 +23,11 @@ MOST_BYTES = 6_000_000
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory) -> dict[str, object]:
-    made = tmp_path_factory.mktemp("runs")
+    folder = tmp_path_factory.mktemp("runs")
     return {
-        "lost": write_lost(made / "lost"),
-        "plan": write_plan(made / "plan"),
-        "forecast": write_forecast(made / "forecast"),
+        "lost": write_lost(folder / "lost"),
+        "plan": write_plan(folder / "plan"),
+        "forecast": write_forecast(folder / "forecast"),
     }
 
 
@@ -36,12 +36,7 @@ def page(folders) -> str:
     return report_page(read_runs(list(folders.values())), SalesPrice(0.4, "EUR"), "Small town")
 
 
-def text(page: str) -> str:
-    body = re.sub(r"<(script|style)\b.*?</\1>", " ", page, flags=re.DOTALL)
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", body).replace("\N{NO-BREAK SPACE}", " "))
-
-
-def test_it_opens_with_the_answer_that_the_run_gave(page, folders):
+def test_the_report_starts_with_the_answer_of_the_run(page, folders):
     summary = json.loads((folders["lost"] / "summary.json").read_text())
     value, span = about_energy(**summary["lost_kwh"])
     heading = re.search(r"<h1>(.*?)</h1>", page)
@@ -50,23 +45,23 @@ def test_it_opens_with_the_answer_that_the_run_gave(page, folders):
         heading[1].replace("\N{NO-BREAK SPACE}", " ").startswith(f"About {value} of charging demand was lost ({span})")
     )
     value, span = SalesPrice(0.4, "EUR").of(*(summary["lost_kwh"][end] for end in ("mean", "low", "high")))
-    assert f"{value} of sales lost, {span}, at 0.4 EUR per kWh" in text(page)
-    without = text(report_page(read_runs([folders["lost"]])))
+    assert f"{value} of sales lost, {span}, at 0.4 EUR per kWh" in visible_text(page)
+    without = visible_text(report_page(read_runs([folders["lost"]])))
     value, span = SalesPrice(0.1).of(*(summary["lost_kwh"][end] for end in ("mean", "low", "high")))
     assert f"{value} of sales lost, {span}, for every 0.10 that a kWh sells for" in without
 
 
-def test_sections_follow_the_questions_of_a_reader(page):
+def test_sections_are_in_the_order_of_a_readers_questions(page):
     names = ["sites", "when", "trust", "sensitivity", "notes", "plan", "forecast", "regions", "weeks", "quality",
              "method", "provenance"]  # fmt: skip
     places = [page.index(f'<section id="{name}"') for name in names]
     assert places == sorted(places)
 
 
-def test_it_is_one_file_that_asks_for_nothing(page):
+def test_the_report_is_one_file_without_requests(page):
     assert len(page.encode()) < MOST_BYTES
     assert not re.search(r"<(?:script|link|img|iframe)[^>]*(?:src|href)=\"(?!data:)", page)
-    assert "/somewhere/private" not in page  # folders of who made it are nobody's business
+    assert "/somewhere/private" not in page  # a report does not reveal its author's folders
 
 
 def test_every_download_is_the_whole_table(page, folders):
@@ -93,7 +88,7 @@ def test_every_figure_has_alternative_text_and_names_are_escaped(page):
     assert "Station &lt;West&gt;" in page
 
 
-def test_hours_of_the_week_hold_all_that_was_lost(folders):
+def test_hours_of_the_week_add_up_to_the_whole_loss(folders):
     lost = read_runs([folders["lost"]]).lost
     assert lost is not None
     hours = lost.hours.group_by("ds").agg(pl.sum("lost_kwh"))
@@ -103,13 +98,13 @@ def test_hours_of_the_week_hold_all_that_was_lost(folders):
     assert total == pytest.approx(hours["lost_kwh"].sum())
 
 
-def test_a_report_of_a_plan_alone_opens_with_the_plan(folders):
+def test_a_report_of_only_a_plan_starts_with_the_plan(folders):
     page = report_page(read_runs([folders["plan"]]))
     assert "<h1>3 plugs at 2 sites recover 80 % of lost energy, 70 to 90 %</h1>" in page
-    assert "Turns away 3.0 drivers a week now, 0.1 with the plan" in text(page)
+    assert "Turns away 3.0 drivers a week now, 0.1 with the plan" in visible_text(page)
 
 
-def test_folders_that_are_no_runs_are_refused_in_one_sentence(folders, tmp_path):
+def test_folders_that_are_not_runs_are_refused_with_one_sentence(folders, tmp_path):
     with pytest.raises(InputError, match="There is no run at"):
         read_runs([tmp_path / "nowhere"])
     with pytest.raises(InputError, match="is not a run that a report can show"):
@@ -126,7 +121,7 @@ def test_folders_that_are_no_runs_are_refused_in_one_sentence(folders, tmp_path)
         SalesPrice.checked(-1, "EUR")
 
 
-def test_the_command_writes_the_report_and_says_what_is_next(folders, tmp_path):
+def test_the_command_writes_the_report_and_suggests_a_next_step(folders, tmp_path):
     out = tmp_path / "out" / "report.html"
     done = CliRunner().invoke(
         app, ["report", str(folders["lost"]), str(folders["plan"]), "--out", str(out), "--price", "0.4"]
@@ -138,10 +133,10 @@ def test_the_command_writes_the_report_and_says_what_is_next(folders, tmp_path):
 
 
 @pytest.mark.parametrize("width", [1400, 390])
-def test_a_browser_draws_all_of_it_without_a_network(browser, page, tmp_path, width):
+def test_a_browser_renders_the_report_without_a_network(browser, page, tmp_path, width):
     file = tmp_path / "report.html"
     file.write_text(page, encoding="utf-8")
-    with opened(browser, viewport={"width": width, "height": 900}, offline=True) as (view, said):
+    with opened(browser, viewport={"width": width, "height": 900}, offline=True) as (view, messages):
         view.goto(file.as_uri())
         view.wait_for_function(
             "[...document.querySelectorAll('.plotly-graph-div')].every((p) => p.querySelector('.main-svg'))"
@@ -154,13 +149,13 @@ def test_a_browser_draws_all_of_it_without_a_network(browser, page, tmp_path, wi
         view.emulate_media(color_scheme="dark")
         assert serious_issues(view) == []
         view.emulate_media(color_scheme="light")
-        assert said == []
+        assert messages == []
         if width == 1400:
             check_table_and_print(view)
 
 
 def check_table_and_print(view) -> None:
-    """A click on a head sorts, another turns the order; on paper there are two to six pages."""
+    """A click on a heading sorts, a second click reverses the order; the report prints on two to six pages."""
     cells = "[...document.querySelectorAll('#regions tbody td:nth-child(3)')]"
     rows = f"{cells}.map((cell) => parseFloat(cell.textContent.replace(',', '')))"
     view.click("#regions th:nth-child(3) button")

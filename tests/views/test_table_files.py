@@ -26,7 +26,7 @@ SITES = pl.DataFrame(
 )
 
 
-def test_formats_are_those_asked_for():
+def test_formats_are_parsed():
     assert parse_formats(None) is None
     assert parse_formats("csv, XLSX") == {"csv", "xlsx"}
     for wrong in ("pdf", "", "csv,doc"):
@@ -48,7 +48,7 @@ def test_every_table_is_written_in_every_format(tmp_path):
     assert points[0]["properties"]["site_id"] == "a"
 
 
-def test_outlines_hold_all_stations_of_their_region():
+def test_outlines_contain_all_stations_of_their_region():
     from shapely.geometry import Point, Polygon
 
     stations = pl.DataFrame(
@@ -72,7 +72,7 @@ def test_swapped_positions_are_far_away():
     assert not far_away(east[:4], north[:4]).any()
 
 
-def test_maps_under_maps_are_lines_in_degrees(tmp_path):
+def test_base_maps_are_lines_in_degrees(tmp_path):
     line = {"type": "LineString", "coordinates": [[12.5, 55.6], [12.6, 55.7]]}
     area = {"type": "Polygon", "coordinates": [[[12, 55], [13, 55], [13, 56], [12, 55]]]}
     document = {
