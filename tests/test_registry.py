@@ -18,36 +18,37 @@ class Part:
         self.name = name
 
 
-def test_parts_are_found_by_name_and_listed_in_order_of_registration():
-    parts: Registry[Part] = Registry("spice")
-    salt, pepper = Part("salt"), Part("pepper")
-    assert parts.register(salt) is salt
-    parts.register(pepper)
-    assert parts.named("salt") is salt
-    assert parts.named("pepper") is pepper
-    assert parts.names() == ("salt", "pepper")
+SALT, PEPPER = Part("salt"), Part("pepper")
 
 
-def test_registering_a_name_again_replaces_the_part_in_place():
-    parts: Registry[Part] = Registry("spice")
-    parts.register(Part("salt"))
-    parts.register(Part("pepper"))
-    other = parts.register(Part("salt"))
-    assert parts.named("salt") is other
-    assert parts.names() == ("salt", "pepper")
+@pytest.fixture
+def spices() -> Registry[Part]:
+    """A registry of salt and pepper."""
+    registered: Registry[Part] = Registry("spice")
+    assert registered.register(SALT) is SALT
+    registered.register(PEPPER)
+    return registered
 
 
-def test_the_error_for_an_unknown_name_lists_the_known_ones():
-    parts: Registry[Part] = Registry("spice")
-    parts.register(Part("salt"))
-    parts.register(Part("pepper"))
+def test_parts_are_found_by_name_and_listed_in_order_of_registration(spices):
+    assert spices.named("salt") is SALT
+    assert spices.named("pepper") is PEPPER
+    assert spices.names() == ("salt", "pepper")
+
+
+def test_registering_a_name_again_replaces_the_part_in_place(spices):
+    other = spices.register(Part("salt"))
+    assert spices.named("salt") is other
+    assert spices.names() == ("salt", "pepper")
+
+
+def test_the_error_for_an_unknown_name_lists_the_known_ones(spices):
     with pytest.raises(InputError, match="There is no spice named 'sugar': choose one of salt, pepper"):
-        parts.named("sugar")
+        spices.named("sugar")
 
 
-def test_registries_do_not_share_their_parts():
-    parts: Registry[Part] = Registry("spice")
-    parts.register(Part("salt"))
+def test_registries_do_not_share_their_parts(spices):
+    assert spices.names()
     assert Registry("spice").names() == ()
 
 
