@@ -12,6 +12,7 @@ from unmet.csv_files import LINE
 from unmet.errors import InputError
 from unmet.records.cells import REASONS
 from unmet.records.columns import suggested
+from unmet.records.local_zone import settled_zone
 from unmet.records.mapping import Mapping
 from unmet.records.named_zones import NamedZones, named_zones
 from unmet.records.one_file import NO_ROWS, OneFile, Reading, final_mapping, look_at, read_one, with_zone
@@ -149,6 +150,7 @@ def _inspect(source: RecordSource, reading: Reading, told: tuple[dict[str, str],
         return Inspection(source.name, used, rows, 0, examples, made, [], [], {}, [], empty, problem)
     aside = {name: count for name, count in one.counts.items() if count and name != "rows_in"}
     kept = one.sessions.height
+    _, asked = settled_zone([one.zone], reading.time_zone, one.stations)
     return Inspection(
         source.name,
         used,
@@ -157,7 +159,7 @@ def _inspect(source: RecordSource, reading: Reading, told: tuple[dict[str, str],
         examples,
         made,
         list(map(str, one.readings)),
-        one.notes,
+        [*one.notes, *([asked] if asked else [])],
         aside,
         _in_words(aside),
         _sample(one.sessions),

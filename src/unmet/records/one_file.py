@@ -18,9 +18,10 @@ from unmet.records.formats import format_named, recognise
 from unmet.records.formats.base import Raw
 from unmet.records.formats.files import read_head
 from unmet.records.formats.generic import energy_factor, guess_mapping, plain_name
+from unmet.records.local_zone import zone_by_rows
 from unmet.records.mapping import Mapping, mapping_from
 from unmet.records.named_zones import NamedZones, named_zones
-from unmet.records.places import local_zone_of, positions_in
+from unmet.records.places import positions_in
 from unmet.records.plug_ids import tell_plugs_apart
 from unmet.records.sources import RecordSource
 from unmet.records.station_columns import looks_like_stations
@@ -68,7 +69,7 @@ class OneFile:
     counts: dict[str, int]
     stations: pl.DataFrame | None = None
     outages: pl.DataFrame | None = None
-    zone: str = "UTC"
+    zone: str | None = None  # of the stations' clocks; None if the file does not tell it
     notes: list[str] = field(default_factory=list)  # sentences without the file's name
     readings: list[Finding] = field(default_factory=list)
     problem: str | None = None  # why a sheet of a workbook holds no sessions
@@ -98,7 +99,8 @@ def read_one(looked: Looked, reading: Reading) -> OneFile:
     raw, used, columns, source = looked.raw, looked.format, looked.columns, looked.source
     counts = {"rows_in": 0, "shapeless": raw.rejected.height}
     if raw.sessions is None:
-        return OneFile(used, None, raw.rejected, {}, raw.stations, raw.outages, notes=list(raw.notes))
+        zone = raw.mapping.local_zone
+        return OneFile(used, None, raw.rejected, {}, raw.stations, raw.outages, zone, list(raw.notes))
     counts["rows_in"] = raw.sessions.height + raw.rejected.height
     chosen = with_zone(reading, raw.mapping, used)
     mapping = final_mapping(raw.mapping, chosen, columns, source.name)
@@ -129,7 +131,7 @@ def read_one(looked: Looked, reading: Reading) -> OneFile:
     notes = [*raw.notes, *(_unit_notes(mapping, typed.readings) if is_scaled else ())]
     notes += _mapping_notes(raw.sessions, mapping, used, chosen, named)
     kept, note = tell_plugs_apart(typed.kept, raw.sessions, _used(mapping), is_settled="plug_id" in chosen)
-    zone, zone_note = _local_zone(raw.sessions, mapping, used, reading, named)
+    zone, zone_note = _local_zone(looked, typed.kept, mapping, reading, named)
     if "vehicle_id" in kept.columns and not raw.are_arrivals:
         known = [column for column in ("user_id", "vehicle_id") if column in kept.columns]
         kept = kept.with_columns(pl.coalesce(known).alias("user_id"))
@@ -147,21 +149,17 @@ def read_one(looked: Looked, reading: Reading) -> OneFile:
 
 
 def _local_zone(
-    frame: pl.DataFrame, mapping: Mapping, used: str, reading: Reading, named: NamedZones
-) -> tuple[str, str | None]:
-    """The local zone of a file's stations, and a sentence where its rows have zones that do not tell it."""
+    looked: Looked, kept: pl.DataFrame, mapping: Mapping, reading: Reading, named: NamedZones
+) -> tuple[str | None, str | None]:
+    """The local zone of a file's stations, None if it is not known, and a sentence if its rows tell it."""
+    raw, used = looked.raw, looked.format
     is_said = reading.time_zone is not None or bool({"time_zone", "local_zone"} & set(reading.chosen))
-    has_zones = mapping.zone is not None or (named.start is not None and named.end is not None)
-    if is_said or used not in _ZONELESS or mapping.clocks != "UTC" or not has_zones:
+    if is_said or {"time_zone", "local_zone"} & raw.mapping.model_fields_set or raw.sessions is None:
         return mapping.clocks, None
-    local = None if mapping.zone is None else local_zone_of(frame[mapping.zone])
-    if local is not None:
-        sentence = f"by column {mapping.zone!r}, the stations are in {local}. Give --time-zone if they are elsewhere."
-        return local, sentence
-    return mapping.clocks, (
-        "times have zones, but the local zone of the stations is not known, so hours of the day are in UTC. Give "
-        "--time-zone and its name, such as Europe/London or America/Denver."
-    )
+    has_zones = mapping.zone is not None or (named.start is not None and named.end is not None)
+    if used in _ZONELESS and not has_zones and _are_naive(raw.sessions, mapping):
+        return mapping.clocks, None  # another sentence says that they are read as UTC
+    return zone_by_rows(raw.sessions, kept, mapping, named)
 
 
 def _another_sheet(frame: pl.DataFrame, problem: str) -> OneFile:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +94,8 @@ def partition_records(
         folder, pile.rows, days, stations.kept["station_id"], tuple(source.name for source in sources), join_minutes
     )
     seen = stations.kept["station_id"].clear()
-    return partition, pile.settled(stations, given, seen, reading.time_zone)
+    settled = pile.settled(stations, given, seen, reading.time_zone)
+    return partition, replace(settled, notes=[*pile.file_notes(), *settled.notes])
 
 
 @dataclass(slots=True)

@@ -17,7 +17,7 @@ from unmet.arrays import Booleans, Floats
 from unmet.geo import haversine_km
 from unmet.records.positions import FAR_KM
 
-__all__ = ["mend_positions", "zone_place"]
+__all__ = ["mend_positions", "zone_cities", "zone_place"]
 
 ZONE_KM = 2500.0  # from the city that a time zone is named after
 NEAR_KM = 50.0  # from such a city: stations this near belong to it
@@ -132,7 +132,7 @@ def _place_note(lats: Floats, lons: Floats, name: str) -> list[str]:
 
 def _nearest_city(lat: float, lon: float) -> tuple[str, float]:
     """The nearest of the cities that time zones are named after, and its distance [km]."""
-    cities = _zone_cities()
+    cities = zone_cities()
     km = haversine_km(lat, lon, *np.array(list(cities.values())).T)
     nearest = int(np.argmin(km))
     return list(cities)[nearest].rsplit("/", maxsplit=1)[-1].replace("_", " "), float(km[nearest])
@@ -140,11 +140,11 @@ def _nearest_city(lat: float, lon: float) -> tuple[str, float]:
 
 def zone_place(time_zone: str) -> tuple[float, float] | None:
     """Latitude and longitude of the city that a time zone is named after; None for UTC and the like."""
-    return _zone_cities().get(time_zone)
+    return zone_cities().get(time_zone)
 
 
 @functools.cache
-def _zone_cities() -> dict[str, tuple[float, float]]:
+def zone_cities() -> dict[str, tuple[float, float]]:
     """Latitude and longitude of the cities that time zones are named after, from tzdata's `zone.tab`."""
     try:
         table = (resources.files("tzdata") / "zoneinfo" / "zone.tab").read_text(encoding="utf-8")

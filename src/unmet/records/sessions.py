@@ -25,6 +25,7 @@ from unmet.records.counts import count_notes
 from unmet.records.crowded import crowded_note
 from unmet.records.evidence import Finding, in_short
 from unmet.records.formats.base import OUTAGES
+from unmet.records.local_zone import settled_zone
 from unmet.records.mapping import Mapping
 from unmet.records.one_file import Reading
 from unmet.records.outages import merge_outages
@@ -180,7 +181,7 @@ class Pile:
         self.stations: list[tuple[str, pl.DataFrame]] = []
         self.counts = dict.fromkeys(("rows_in", "rows_kept", "rows_set_aside", "shapeless", *REASONS), 0)
         self.formats: dict[str, str] = {}
-        self.zones: list[str] = []
+        self.zones: list[str | None] = []  # None where a file does not tell it
         self.odd_stations: list[pl.DataFrame] = [pl.DataFrame(schema=_REJECTED)]
         self.notes: dict[str, list[str]] = {}  # sentence -> files
         self.readings: dict[str, list[str]] = {}
@@ -202,16 +203,21 @@ class Pile:
         if one.stations is not None:
             # A file of stations describes them better than one of sessions.
             self.stations.insert(0 if one.sessions is None else len(self.stations), (names[0], one.stations))
+        if one.sessions is not None or one.zone is not None:
+            self.zones.append(one.zone)
         if one.sessions is None:
             self.odd_stations.append(batch.rejected.cast(pl.Schema(_REJECTED)))
         else:
-            self.zones.append(one.zone)
             self.rejected.append(batch.rejected.cast(pl.Schema(_REJECTED)))
             self.keep(one.sessions)
 
     def keep(self, sessions: pl.DataFrame) -> None:
         """Typed sessions of some files."""
         self.parts.append(sessions)
+
+    def file_notes(self) -> list[str]:
+        """Sentences about single files, each with the files that it concerns."""
+        return _told_once(self.notes)
 
     def records(
         self,
@@ -223,7 +229,7 @@ class Pile:
         time_zone: str | None,
     ) -> Records:
         """Everything together."""
-        counts, notes = self.counts, _told_once(self.notes)
+        counts, notes = self.counts, self.file_notes()
         sessions, set_aside, counted = finished_sessions(cleaned, names, join_minutes)
         rejected = pl.concat([*self.rejected, set_aside])
         counts |= counted
@@ -259,14 +265,14 @@ class Pile:
         counts["stations"], counts["stations_set_aside"] = stations.height, int((~is_kept).sum())
         counts["station_values_unused"] = int(is_kept.sum())
         outages = merge_outages(pl.concat([pl.DataFrame(schema=OUTAGES), *self.outages]))
-        if len(set(self.zones)) > 1:
-            notes.append(
-                f"The files are of several time zones ({', '.join(sorted(set(self.zones)))}): one goes for all."
-            )
-        zone = next((zone for zone in self.zones if zone != "UTC"), "UTC")
+        told = [zone for zone in self.zones if zone is not None]
+        if len(set(told)) > 1:
+            notes.append(f"The files are of several time zones ({', '.join(sorted(set(told)))}): one goes for all.")
+        zone = next((zone for zone in told if zone != "UTC"), "UTC")
         are_converted = table is not None and any("degrees" in note for note in table.notes)
         stations, said = mend_positions(stations, time_zone or zone, where, are_certain=are_converted)
-        notes += said
+        zone, asked = settled_zone(self.zones, time_zone, stations)
+        notes += [*said, *([asked] if asked else [])]
         return Records(
             pl.DataFrame(schema=SESSIONS),
             stations,
@@ -304,7 +310,8 @@ def _told_once(notes: dict[str, list[str]]) -> list[str]:
     told = []
     for found in alike.values():
         name, note = found[0]
-        others = f" and {len(found) - 1:,} other file{'s' if len(found) > 2 else ''}" if len(found) > 1 else ""
+        files = len({name for name, _ in found})  # parts of a large file have its name
+        others = f" and {files - 1:,} other file{'s' if files > 2 else ''}" if files > 1 else ""
         told.append(f"{name}{others}: {note}")
     return told
 

@@ -10,7 +10,7 @@ import datetime as dt
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
@@ -20,11 +20,13 @@ from typing import Annotated, Any
 import polars as pl
 from pydantic import Field, ValidationError
 
+from unmet.errors import InputError
 from unmet.records.formats.base import OUTAGES, Format, Head, Raw
 from unmet.records.formats.json_text import JsonMember, Reject, json_problem, rejected_frame
 from unmet.records.formats.ocpi import Coordinates, Identifier, Time, ocpi_members, operator_code, utc_time
 from unmet.records.mapping import Mapping
 from unmet.records.outages import merge_outages
+from unmet.zones import checked_zone
 
 __all__ = ["OCPI_LOCATIONS", "OUT", "location_changes"]
 
@@ -87,6 +89,7 @@ class _Location(JsonMember):
     operator: _Operator | None = None
     country_code: str | None = None
     party_id: str | None = None
+    time_zone: str | None = None
     evses: list[_Evse] | None = None
     last_updated: Time | None = None
 
@@ -164,11 +167,20 @@ def _read(head: Head) -> Raw:
         for start, end in plug.outages(last)
     ]
     return Raw(
-        Mapping(),
+        Mapping(local_zone=_common_zone(latest.values())),
         stations=pl.DataFrame(stations, schema=_STATIONS, orient="row"),
         outages=merge_outages(pl.DataFrame(outages, schema=_OUTAGES, orient="row")),
         rejected=rejected_frame(rejects),
     )
+
+
+def _common_zone(locations: Iterable[_Location]) -> str | None:
+    """The time zone of all locations that name one; None if they name several."""
+    names = {location.time_zone for location in locations if location.time_zone}
+    try:
+        return checked_zone(names.pop()) if len(names) == 1 else None
+    except InputError:
+        return None
 
 
 def location_changes(path: Path) -> Iterator[tuple[int, str, str, str, dt.datetime]]:

@@ -1,0 +1,154 @@
+"""The local zone of the stations, in which hours of the day are counted.
+
+Times with an offset or in UTC are certain; what the clocks at the place show is another question. Whatever answers it
+first is taken: the user, the format, a column or heading with the name of a zone, the offsets of the times, and the
+positions of the stations. If nothing does, hours of the day are in UTC, and a sentence says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from functools import cache
+
+import numpy as np
+import polars as pl
+
+from unmet.arrays import Floats
+from unmet.csv_files import LINE
+from unmet.geo import haversine_km
+from unmet.records.mapping import Mapping
+from unmet.records.named_zones import NamedZones
+from unmet.records.offsets import minutes_as_text, offsets_in, zone_of_offsets, zone_offsets
+from unmet.records.places import local_zone_of
+from unmet.records.positions_check import zone_cities
+from unmet.records.time_cells import join_cells
+from unmet.zones import country_of_zone
+
+__all__ = ["settled_zone", "zone_by_positions", "zone_by_rows"]
+
+NEAREST_KM = 250.0  # from the next city that a zone is named after; farther off, zones are only suggested
+_ALSO_KM, _TIMES = 150.0, 4  # cities this much farther than the nearest, or this many times as far, must agree
+_FARTHEST_KM = 1500.0  # from a zone that is suggested
+_NEUTRAL = {  # names without a country, whose public holidays would go with it
+    "CET": "Central Europe (CET)",
+    "WET": "Western Europe (WET)",
+    "EET": "Eastern Europe (EET)",
+}
+
+
+def zone_by_rows(
+    raw: pl.DataFrame, kept: pl.DataFrame, mapping: Mapping, named: NamedZones
+) -> tuple[str | None, str | None]:
+    """The local zone of one file by its names, zones and offsets, and a sentence; None if they do not tell it.
+
+    Args:
+        raw: cells with LINE.
+        kept: its sessions, with LINE and `start` [ms].
+        mapping: its columns.
+        named: zones that its headings state.
+    """
+    name = named.start if named.start == named.end and "/" in (named.start or "") else None
+    if name is not None:
+        return name, None
+    if mapping.zone is not None:
+        local = local_zone_of(raw[mapping.zone])
+        why = f"by column {mapping.zone!r}, the stations are in {local}. Give --time-zone if they are elsewhere."
+        return local, None if local is None else why
+    columns = (mapping.start,) if isinstance(mapping.start, str) else mapping.start
+    dtype = raw.schema[columns[0]]
+    if isinstance(dtype, pl.Datetime):
+        return (
+            dtype.time_zone if "/" in (dtype.time_zone or "") and "Etc/" not in (dtype.time_zone or "") else None
+        ), None
+    cells = raw if raw.height == kept.height else raw.filter(raw[LINE].is_in(kept[LINE].implode()))
+    found = offsets_in(join_cells(cells, columns), kept["start"])
+    local = zone_of_offsets(found)
+    if local is None:
+        return None, None
+    seen = [minutes_as_text(minutes) for minutes in found["minutes"].unique().sort()]
+    if len(seen) == 1:
+        return local, (
+            f"all times have the offset {seen[0]}, so hours of the day are counted at that offset all year. If clocks "
+            "change there, give --time-zone and the name of the zone, such as Europe/Berlin."
+        )
+    return local, (
+        f"the offsets of the times ({' and '.join(seen)}) change as the clocks of {_NEUTRAL.get(local, local)} do, so "
+        f"hours of the day are counted by these.{_country_hint(local)}"
+    )
+
+
+def _country_hint(zone: str) -> str:
+    if zone in _NEUTRAL:
+        return " Give --time-zone and the name of your zone, for its public holidays."
+    return " Give --time-zone if the stations are elsewhere."
+
+
+def settled_zone(
+    zones: Sequence[str | None], given: str | None, stations: pl.DataFrame | None
+) -> tuple[str, str | None]:
+    """The one local zone of all files, and a sentence if the files do not give it.
+
+    Args:
+        zones: of the files; None where unknown.
+        given: the user's.
+        stations: `lat, lon` [degree], null where unknown; None if there is no table.
+    """
+    told = [zone for zone in zones if zone is not None]
+    known = next((zone for zone in told if zone != "UTC"), given)
+    if known is not None or told or not zones:
+        return known or "UTC", None
+    zone, likely = None, tuple[str, ...]()
+    if stations is not None and {"lat", "lon"} <= set(stations.columns):
+        placed = stations.select(pl.col("lat", "lon").cast(pl.Float64, strict=False)).drop_nulls()
+        zone, likely = zone_by_positions(placed["lat"].to_numpy(), placed["lon"].to_numpy())
+    if zone is not None:
+        return zone, (
+            f"Times are in UTC; by the positions of the stations, their clocks are those of "
+            f"{_NEUTRAL.get(zone, zone)}, and hours of the day are counted by these. Give --time-zone if they are others."
+        )
+    example = f"perhaps {' or '.join(likely)}" if likely else "such as Europe/London or America/Denver"
+    return "UTC", (
+        "The times have zones, but the local zone of the stations is not known, so hours of the day are in UTC. Give "
+        f"--time-zone and its name, {example}."
+    )
+
+
+def zone_by_positions(lat: Floats, lon: Floats) -> tuple[str | None, tuple[str, ...]]:
+    """The zone of stations [degree] if the cities around them that zones are named after have the same clocks.
+
+    Returns None and the likeliest zones where clocks differ, as near a border between zones.
+    """
+    cities = zone_cities()
+    if not len(lat) or not cities:
+        return None, ()
+    names, places = list(cities), np.array(list(cities.values()))
+    around: dict[str, tuple[float, float]] = {}  # km, and how many times as far as the nearest
+    nearest = 0.0
+    for where in np.unique(np.round(np.column_stack([lat, lon]), 1), axis=0):
+        km = haversine_km(where[0], where[1], places[:, 0], places[:, 1])
+        nearest = max(nearest, float(km.min()))
+        for place in np.flatnonzero(km <= max(_TIMES * km.min(), km.min() + _ALSO_KM)):
+            found = float(km[place]), float(km[place] / max(km.min(), _ALSO_KM))
+            around[names[place]] = min(around.get(names[place], found), found)
+    by_distance = sorted(around, key=lambda name: around[name])
+    if nearest <= NEAREST_KM and len({_clock_of(name) for name in by_distance}) == 1:
+        return _neutral_or(by_distance), ()
+    likely = {_clock_of(name): name for name in reversed(by_distance) if around[name][1] <= 2}
+    if nearest > _FARTHEST_KM:
+        return None, ()
+    return None, tuple(name for name in by_distance if name in likely.values())[:2]
+
+
+def _neutral_or(names: Collection[str]) -> str:
+    """The first of several zones with the same clocks, or a name without a country if they are of several."""
+    first = next(iter(names))
+    if len({country_of_zone(name) for name in names}) == 1:
+        return first
+    return next((zone for zone in _NEUTRAL if _clock_of(zone) == _clock_of(first)), first)
+
+
+@cache
+def _clock_of(zone: str) -> bytes:
+    """The offsets of a zone every five days from 2014 to 2026: equal for zones with the same clocks."""
+    days = np.arange(16_071, 20_820, 5, dtype=np.int64) * 86_400_000
+    return zone_offsets(days, zone).tobytes()

@@ -1,0 +1,91 @@
+"""The local zone that offsets of times tell: `+01:00` in winter and `+02:00` in summer are clocks of Central Europe.
+
+An offset says what the clocks at the place showed. A zone is only taken if its clocks had the offset of every row.
+Hours of the day are then the same in all zones that fit, so a name that belongs to no country is preferred.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import polars as pl
+
+from unmet.arrays import Integers
+from unmet.records.positions_check import zone_cities
+from unmet.records.times import ZONES
+
+__all__ = ["minutes_as_text", "offsets_in", "zone_of_offsets", "zone_offsets"]
+
+_FIRST = (  # zones to name for the many that have the same clocks
+    "CET", "WET", "EET", "America/New_York", "America/Chicago", "America/Denver", "America/Los_Angeles",
+    "America/Halifax", "America/Anchorage", "America/St_Johns", "Australia/Sydney", "Australia/Adelaide",
+    "Pacific/Auckland", "America/Santiago", "Asia/Kolkata",
+)  # fmt: skip
+_OFFSET = r"([+-]\d\d:?\d\d|[+-]\d\d|[A-Za-z]{1,4})\s*(?:\([^)]*\))?\s*$"
+_QUARTER = 900_000  # ms; no zone changes its clocks within one
+_SPREAD = 300  # rows over the whole period that every zone is tried on first
+
+
+def offsets_in(cells: pl.Series, utc: pl.Series) -> pl.DataFrame:
+    """Distinct times [ms, UTC, to the quarter hour] and offsets [minutes] of cells that carry one, in order of time.
+
+    Args:
+        cells: times as written.
+        utc: the same as read [ms].
+    """
+    nothing = pl.DataFrame(schema={"ms": pl.Int64, "minutes": pl.Int64})
+    if cells.dtype != pl.String:
+        return nothing
+    found = pl.DataFrame({"ms": utc // _QUARTER * _QUARTER, "text": cells.str.extract(_OFFSET)}).drop_nulls().unique()
+    texts = found["text"].unique().to_list()
+    minutes = pl.DataFrame(
+        {"text": texts, "minutes": [_minutes(text) for text in texts]},
+        schema={"text": pl.String, "minutes": pl.Int64},
+    )
+    return found.join(minutes.drop_nulls(), on="text").select("ms", "minutes").unique().sort("ms", "minutes")
+
+
+def _minutes(text: str) -> int | None:
+    """Minutes east of Greenwich of +01:00, -07, Z or MST."""
+    parts = re.fullmatch(r"([+-])(\d\d):?(\d\d)?", text)
+    if parts is None:
+        return ZONES.get(text.upper())
+    return (-1 if parts[1] == "-" else 1) * (60 * int(parts[2]) + int(parts[3] or 0))
+
+
+def minutes_as_text(minutes: int) -> str:
+    """Minutes east of Greenwich as an offset.
+
+    >>> minutes_as_text(-210)
+    '-03:30'
+    """
+    return f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02}:{abs(minutes) % 60:02}"
+
+
+def zone_of_offsets(found: pl.DataFrame) -> str | None:
+    """The zone whose clocks had the offsets of all rows; None if there is none, or if all times are in UTC.
+
+    One offset alone gives a zone of that offset, such as Etc/GMT-1, since it does not tell whether clocks change.
+    """
+    seen = found["minutes"].unique().to_list()
+    if not seen or seen == [0]:
+        return None
+    ms, minutes = found["ms"].to_numpy(), found["minutes"].to_numpy()
+    if len(seen) == 1 and seen[0] % 60 == 0 and abs(seen[0]) <= 720:
+        return f"Etc/GMT{-seen[0] // 60:+d}"
+    changes = np.flatnonzero(np.diff(minutes)) if len(ms) > 1 else np.zeros(0, np.int64)
+    some = np.unique(np.concatenate([changes, changes + 1, np.linspace(0, len(ms) - 1, _SPREAD).astype(np.int64)]))
+    for zone in dict.fromkeys((*_FIRST, *sorted(zone_cities()))):
+        if np.array_equal(zone_offsets(ms[some], zone), minutes[some]) and np.array_equal(
+            zone_offsets(ms, zone), minutes
+        ):
+            return zone
+    return None
+
+
+def zone_offsets(ms: Integers, zone: str) -> Integers:
+    """Offsets [minutes] that the clocks of a zone had at times [ms, UTC]."""
+    times = pl.Series(ms).cast(pl.Datetime("ms", "UTC"))
+    wall = times.dt.convert_time_zone(zone).dt.replace_time_zone(None).cast(pl.Int64)
+    return (wall - times.cast(pl.Int64)).to_numpy() // 60_000
