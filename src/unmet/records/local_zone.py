@@ -103,8 +103,8 @@ def settled_zone(
         zone, likely = zone_by_positions(placed["lat"].to_numpy(), placed["lon"].to_numpy())
     if zone is not None:
         return zone, (
-            f"Times are in UTC; by the positions of the stations, their clocks are those of "
-            f"{_NEUTRAL.get(zone, zone)}, and hours of the day are counted by these. Give --time-zone if they are others."
+            "Times are in UTC; by the positions of the stations, their clocks are those of "
+            f"{_NEUTRAL.get(zone, zone)}, and hours of the day are counted by these. Give --time-zone if they are not."
         )
     example = f"perhaps {' or '.join(likely)}" if likely else "such as Europe/London or America/Denver"
     return "UTC", (
