@@ -30,6 +30,18 @@ MINUTE = 60_000
         ("Dauer", "1 h 23 min", 83),
         ("Dauer", "1,5 Std.", 90),
         ("Duration", "1h23m", 83),
+        ("Durée", "1h23", 83),
+        ("Durée", "1,5 heures", 90),
+        ("Durata", "1 ora 23 minuti", 83),
+        ("Duración", "1,5 horas", 90),
+        ("Duur", "1,5 uur", 90),
+        ("Duration", "PT1H23M", 83),
+        ("Duration", "PT83M", 83),
+        ("Duration", "P1DT1H", 25 * 60),
+        ("Duration", "PT90S", 1.5),
+        ("Duration", "PT1.5H", 90),
+        ("Duration", "PT", None),
+        ("Duration", "P1M", None),  # a month has no length
         ("Duration (min)", "83", 83),
         ("duration_minutes", "83.5", 83.5),
         ("Duration (h)", "1,5", 90),
@@ -94,3 +106,13 @@ def test_durations_that_may_be_either_are_asked_for():
         read_sessions(frame)
     records = read_sessions(frame, mapping={"duration_unit": "min"})
     assert (records.sessions["end"] - records.sessions["start"]).dt.total_minutes().to_list() == [15] * 30
+
+
+def test_few_durations_are_read_by_their_rows_or_noted():
+    few = [51, 24, 38]
+    frame = sessions(few, 9.0).with_columns(pl.Series("Duration", [f"{minutes}:00" for minutes in few]))
+    records = read_sessions(frame)
+    assert (records.sessions["end"] - records.sessions["start"]).dt.total_minutes().to_list() == few
+    assert any("read as minutes and seconds" in note for note in records.notes)
+    frame = sessions([15, 15], 20.0).drop("plug_id").with_columns(pl.lit("15:00").alias("Duration"))
+    assert any("too few rows tell" in note for note in read_sessions(frame).notes)

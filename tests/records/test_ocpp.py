@@ -118,3 +118,23 @@ def test_what_is_not_a_pair_is_set_aside_with_the_reason(tmp_path):
     assert "which charge point" in reasons[8]
     assert "not an object" in reasons[9]
     assert records.sessions.height == 1
+
+
+@pytest.mark.parametrize("key", ["msg", "frame", "ocppMessage"])
+@pytest.mark.parametrize("as_text", [True, False])
+def test_messages_under_other_names(tmp_path, key, as_text):
+    renamed = [
+        {"cp": one["chargePointId"], key: json.dumps(one["message"]) if as_text else one["message"]}
+        for one in (start("17"), answer("17", 9), stop(9))
+    ]
+    assert read(tmp_path, *renamed).sessions["energy_kwh"].to_list() == [12.5]
+
+
+def test_answers_in_the_object_of_their_call(tmp_path):
+    begin = {"cp": "CP1", "msg": start("17")["message"], "response": answer("17", 9)["message"]}
+    end = {"cp": "CP1", "response": [3, "s9", {}], "msg": stop(9)["message"]}
+    assert read(tmp_path, begin, end).sessions["session_id"].to_list() == ["9"]
+    begin = {"cp": "CP1", "action": "StartTransaction", "request": start("17")["message"][3]}
+    end = {"cp": "CP1", "action": "StopTransaction", "request": stop(9)["message"][3], "response": {}}
+    records = read(tmp_path, begin | {"response": {"transactionId": 9}}, end)
+    assert records.sessions["energy_kwh"].to_list() == [12.5]

@@ -11,7 +11,8 @@ import polars as pl
 from unmet.csv_files import LINE
 from unmet.errors import InputError
 from unmet.records.cells import IDS
-from unmet.records.formats.generic import ALIASES, are_times_of_day, plain_name
+from unmet.records.formats.column_names import are_times_of_day, plain_name
+from unmet.records.formats.generic import ALIASES
 from unmet.records.mapping import Mapping
 from unmet.records.times import read_times
 
@@ -26,7 +27,10 @@ def check_columns(
     mapping: Mapping, columns: Collection[str], chosen: Collection[str], name: str, frame: pl.DataFrame
 ) -> None:
     """Refuse a file whose required or chosen columns are missing or duplicated, and suggest candidates."""
-    entries = ["start", "end" if mapping.duration is None else "duration", "energy_kwh"]
+    entries = ["start", "end" if mapping.duration is None else "duration"]
+    entries += (
+        ["energy_kwh"] if mapping.meter_start is None or mapping.meter_end is None else ["meter_start", "meter_end"]
+    )
     entries += [*(["station_id"] if mapping.station is None else []), "zone", "end_zone"]
     entries += [entry for entry in (*IDS, "charged") if entry in chosen]
     missing: dict[str, list[str]] = {}

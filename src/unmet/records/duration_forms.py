@@ -14,7 +14,7 @@ from unmet.errors import InputError
 
 __all__ = ["choose_clock_form"]
 
-LEAST_ROWS = 20  # fewer are read as hours and minutes, as durations usually are written
+LEAST_ROWS = 20  # if fewer leave it open, they are read as hours and minutes, as durations usually are written
 _TWO_PARTS = r"^\s*(\d+):(\d{2})\s*$"
 _MANY_OVERLAPS = 0.1  # share of sessions that end after the next on their plug starts
 _FEW_LONG, _MANY_LONG = 0.02, 0.2  # shares of stays over a day
@@ -45,9 +45,9 @@ def choose_clock_form(
     if said is not None or re.search(r"hh?:mm|mm?:ss", heading):
         is_minutes = said == "min" or (said is None and re.search(r"(?<!:)\bmm?:ss", heading) is not None)
         return ("min" if is_minutes else "h"), None
-    if len(hours) - hours.null_count() < LEAST_ROWS:
-        return "h", None
     known = hours.drop_nulls()
+    if known.is_empty():
+        return "h", None
     long = int((known >= 24).sum()) / len(known)
     power = _median_kw(kwh, hours)
     overlapping = _overlapping(start, hours, charger)
@@ -60,6 +60,12 @@ def choose_clock_form(
         return "min", note
     is_minutes = long > _MANY_LONG or (power is not None and power < _LOW_KW)
     is_hours = long < _FEW_LONG or (power is not None and power > _USUAL_KW)
+    if is_minutes == is_hours and len(known) < LEAST_ROWS:
+        example = text.filter(hours.is_not_null())[0].strip()
+        return "h", (
+            f"durations such as {example} are read as hours and minutes: too few rows tell. Give --map "
+            "duration_unit=min if they are minutes and seconds."
+        )
     if is_minutes == is_hours:
         raise InputError(
             f"Durations in column {cells.name!r}, such as {text.filter(hours.is_not_null())[0].strip()}, may be hours "
@@ -72,7 +78,7 @@ def _median_kw(kwh: pl.Series, hours: pl.Series) -> float | None:
     """Median power [kW] over stays of these hours; None if energies are unknown or not in kWh."""
     telling = ((kwh > 0) & (hours > 0)).fill_null(value=False)
     energy, time = kwh.filter(telling), hours.filter(telling)
-    if len(energy) < LEAST_ROWS or float(energy.median()) > _MOST_KWH:  # type: ignore[arg-type]
+    if energy.is_empty() or float(energy.median()) > _MOST_KWH:  # type: ignore[arg-type]
         return None
     return float((energy / time).median())  # type: ignore[arg-type]
 

@@ -1,4 +1,4 @@
-"""Durations, from which ends follow: `1:23:45`, `83 min`, `1 h 23 min`, or a number with its unit in the heading."""
+"""Durations, from which ends follow: `1:23:45`, `83 min`, `PT1H23M`, or a number with its unit in the heading."""
 
 from __future__ import annotations
 
@@ -19,9 +19,12 @@ _UNITS = (  # of a bare number, by words in the heading of its column
 )
 _NUMBER = r"(\d+(?:\.\d+)?)\s*"
 _WORDS = (  # of a cell such as 1 d 2 h 3 min 4 s
-    rf"(?i)^(?:{_NUMBER}(?:d|days?|tage?))?[\s,]*(?:{_NUMBER}(?:h|hrs?|hours?|std\.?|stunden?))?[\s,]*"
-    rf"(?:{_NUMBER}(?:m|mins?\.?|minut\w*))?[\s,]*(?:{_NUMBER}(?:s|secs?|seconds?|sek\w*))?$"
+    rf"(?i)^(?:{_NUMBER}(?:d|days?|tage?n?|jours?|giorn[oi]|d[ií]as?|dag(?:en)?|j))?[\s,]*"
+    rf"(?:{_NUMBER}(?:h|hrs?|hours?|std\.?|stunden?|heures?|or[ae]|horas?|uur|uren|timer))?[\s,]*"
+    rf"(?:{_NUMBER}(?:m|mins?\.?|minut\w*))?[\s,]*(?:{_NUMBER}(?:s|secs?\.?|se[cg]ond\w*|sek\w*))?$"
 )
+_FRENCH = r"^()(\d+)\s*h\s*(\d{2})()$"  # 1h23
+_ISO = rf"^P(?:{_NUMBER}D)?(?:T(?:{_NUMBER}H)?(?:{_NUMBER}M)?(?:{_NUMBER}S)?)?$"  # ISO 8601: PT1H23M
 _CLOCK = r"^(?:(\d+)(?:\.| days?\.? ))?(\d+):(\d{2})(?::(\d{2})(?:\.\d+)?)?$"
 _EPOCH = pl.lit("1899-12-31").str.to_datetime("%Y-%m-%d", time_unit="ms")  # spreadsheets show a duration as a time then
 
@@ -49,7 +52,9 @@ def read_durations(cells: pl.Series, unit_name: str | None = None, *, in_minutes
             "give it with --map duration_unit=h, min or s."
         )
     read = (number * (unit or 0)).round().cast(pl.Int64, strict=False)
-    read = read.fill_null(_in_parts(text, _CLOCK)).fill_null(_in_parts(text, _WORDS))
+    for pattern in (_CLOCK, _WORDS, _ISO, _FRENCH):
+        if read.null_count() > text.null_count():
+            read = read.fill_null(_in_parts(text, pattern))
     dated = text.set(~text.str.contains(r"^1(?:899|900)-").fill_null(value=False), None)
     since = pl.col("t").str.to_datetime("%Y-%m-%d %H:%M:%S%.f", time_unit="ms", strict=False) - _EPOCH
     return read.fill_null(dated.to_frame("t").select(since.dt.total_milliseconds())["t"])

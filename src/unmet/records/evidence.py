@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Finding", "in_short"]
+__all__ = ["Finding", "in_short", "told_once"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,3 +49,17 @@ def in_short(found: Iterable[tuple[Finding, int]]) -> list[str]:
         line = str(Finding(sentence, counts))
         lines.append(line if one else f"{line.removesuffix('.')} ({files:,} {'file' if files == 1 else 'files'}).")
     return lines
+
+
+def told_once(notes: dict[str, list[str]]) -> list[str]:
+    """Sentences with the files that they concern; sentences that differ only in numbers are merged."""
+    alike: dict[str, list[tuple[str, str]]] = {}
+    for note, names in notes.items():
+        alike.setdefault(re.sub(r"\d[\d,.]*", "#", note), []).extend((name, note) for name in names)
+    told = []
+    for found in alike.values():
+        name, note = found[0]
+        files = len({name for name, _ in found})  # parts of a large file have its name
+        others = f" and {files - 1:,} other file{'s' if files > 2 else ''}" if files > 1 else ""
+        told.append(f"{name}{others}: {note}")
+    return told

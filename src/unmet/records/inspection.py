@@ -192,7 +192,7 @@ def _to_start_from(
             values[entry] = value
             taken |= set(names)
     for entry in _NEEDED:
-        instead = {"station_id": "station", "end": "duration"}.get(entry)
+        instead = {"station_id": "station", "end": "duration", "energy_kwh": "meter_end"}.get(entry)
         if entry not in values and instead not in values:
             likely = suggested(entry, frame, taken)
             values[entry] = (list(likely) if len(likely) > 1 else likely[0]) if likely else "COLUMN"

@@ -33,6 +33,8 @@ class Mapping(BaseModel):
         None, description="unit of durations that are bare numbers, or of the first part of 42:29"
     )
     energy_kwh: str = Field("energy_kwh", description="column of the energy")
+    meter_start: str | None = Field(None, description="column of the meter reading at the start, if there is no energy")
+    meter_end: str | None = Field(None, description="column of the meter reading at the end")
     energy_factor: float = Field(1.0, gt=0, description="factor on the energy: 0.001 for Wh")
     session_id: Ids = Field("session_id", description="column of the session's id")
     station_id: Ids = Field("station_id", description="column of the station's id")

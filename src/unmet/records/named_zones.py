@@ -1,4 +1,4 @@
-"""Zones that the names of time columns state, as in `Start (UTC)`, `end_time_gmt` or `Start [UTC+1]`.
+"""Zones that names of time columns state: `Start (UTC)`, `end_time_gmt`, `Start [UTC+1]`, `Start (Europe/Berlin)`.
 
 Such a name is about its own column: a start may be in UTC and the end local.
 """
@@ -9,11 +9,14 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from unmet.errors import InputError
 from unmet.records.mapping import Mapping
+from unmet.zones import checked_zone
 
-__all__ = ["UNNAMED", "NamedZones", "named_zones", "zone_in_name"]
+__all__ = ["UNNAMED", "NamedZones", "named_zones", "without_region", "zone_in_name"]
 
 _OFFSET = re.compile(r"(?i)(?:utc|gmt)\s*([+\-\u2212])\s*(\d{1,2})(?::?(\d\d))?(?!\d)")
+_REGION = re.compile(r"[A-Z][A-Za-z]+(?:/[A-Z][A-Za-z_\-]+){1,2}")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _UTC_WORDS = {"utc", "gmt", "zulu"}
 
@@ -37,12 +40,17 @@ UNNAMED = NamedZones()
 
 
 def zone_in_name(columns: str | tuple[str, ...] | None) -> str | None:
-    """The zone that the name of a time column (or of its date and time) states: UTC, or an offset.
+    """The zone that the name of a time column (or of its date and time) states: UTC, an offset, or a name.
 
     >>> zone_in_name("StartTimeUTC"), zone_in_name(("Day", "Time [GMT]")), zone_in_name("Start (UTC+1)")
     ('UTC', 'UTC', '+0100')
+    >>> zone_in_name("Start (Europe/Berlin)"), zone_in_name("Start Date/Time")
+    ('Europe/Berlin', None)
     """
     for name in (columns,) if isinstance(columns, str) else columns or ():
+        region = _region(name)
+        if region is not None:
+            return "UTC" if region == "Etc/UTC" else region
         offset = _OFFSET.search(name)
         if offset is not None:
             sign, hours, minutes = offset.groups()
@@ -54,6 +62,25 @@ def zone_in_name(columns: str | tuple[str, ...] | None) -> str | None:
         if re.search("(?i)(?:utc|gmt)$|^(?:utc|gmt)", re.sub(r"[\W_]+$", "", name)):  # starttimeutc
             return "UTC"
     return None
+
+
+def _region(name: str) -> str | None:
+    """The name of a zone such as Europe/Berlin within that of a column."""
+    found = _REGION.search(name)
+    try:
+        return checked_zone(found[0]) if found is not None else None
+    except InputError:
+        return None
+
+
+def without_region(name: str) -> str:
+    """The name of a column without that of a zone such as Europe/Berlin.
+
+    >>> without_region("Start (Europe/Berlin)"), without_region("Date/Time")
+    ('Start ()', 'Date/Time')
+    """
+    region = _region(name)
+    return name if region is None else name.replace(region, "")
 
 
 def named_zones(mapping: Mapping, base: Mapping, said: Collection[str]) -> NamedZones:

@@ -16,13 +16,15 @@ from unmet.records.columns import check_columns, quoted
 from unmet.records.evidence import Finding
 from unmet.records.formats import format_named, recognise
 from unmet.records.formats.base import Raw
+from unmet.records.formats.column_names import plain_name
 from unmet.records.formats.files import read_head
-from unmet.records.formats.generic import energy_factor, guess_mapping, plain_name
+from unmet.records.formats.generic import energy_factor, guess_mapping
 from unmet.records.local_zone import zone_by_rows
 from unmet.records.mapping import Mapping, mapping_from
 from unmet.records.named_zones import NamedZones, named_zones
 from unmet.records.places import positions_in
 from unmet.records.plug_ids import tell_plugs_apart
+from unmet.records.sheet_stations import with_sheet_as_station
 from unmet.records.sources import RecordSource
 from unmet.records.station_columns import looks_like_stations
 from unmet.records.stations import STATIONS
@@ -87,7 +89,7 @@ def look_at(source: RecordSource, format: str) -> Looked:  # noqa: A002
     else:
         used, head = format_named(format), read_head(source.table, source.sheet)
     head = replace(head, part=source.part)
-    raw = _plain_columns(used.read(head), source.name)
+    raw = with_sheet_as_station(_plain_columns(used.read(head), source.name), source)
     columns = () if raw.sessions is None else tuple(raw.sessions.columns)
     if head.kind in ("csv", "excel"):
         columns = (*head.columns, *(column for column in columns if column not in head.columns))
@@ -166,7 +168,8 @@ def _another_sheet(frame: pl.DataFrame, problem: str) -> OneFile:
     """A sheet without sessions: a table of stations, or something else that is left out."""
     nothing = pl.DataFrame(schema=REJECTED)
     if looks_like_stations(frame, STATIONS):
-        return OneFile("stations", None, nothing, {}, stations=frame.drop(LINE), problem=problem)
+        notes = ["is read as a table of stations."]
+        return OneFile("stations", None, nothing, {}, stations=frame.drop(LINE), notes=notes, problem=problem)
     return OneFile("none", None, nothing, {}, notes=["holds no sessions and is left out."], problem=problem)
 
 
@@ -191,8 +194,12 @@ def final_mapping(base: Mapping, chosen: dict[str, Any], columns: Collection[str
         values.setdefault("station", None)
     if "end" in values:
         values.setdefault("duration", None)
+    if "energy_kwh" in values:
+        values = {"meter_start": None, "meter_end": None} | values
     if isinstance(values.get("energy_kwh"), str) and values["energy_kwh"] != base.energy_kwh:
         values.setdefault("energy_factor", energy_factor(values["energy_kwh"]))
+    elif isinstance(values.get("meter_end"), str) and values["meter_end"] != base.meter_end:
+        values.setdefault("energy_factor", energy_factor(values["meter_end"]))
     return mapping_from(values, f"The mapping for {name}", base) if values else base
 
 
@@ -207,7 +214,19 @@ def with_zone(reading: Reading, mapping: Mapping, used: str) -> dict[str, Any]:
 def _used(mapping: Mapping) -> set[str]:
     """Columns that a mapping uses for anything but the post."""
     names: set[str] = set()
-    for entry in ("start", "end", "duration", "energy_kwh", "charged", "zone", "end_zone", "station_id", *IDS):
+    for entry in (
+        "start",
+        "end",
+        "duration",
+        "energy_kwh",
+        "meter_start",
+        "meter_end",
+        "charged",
+        "zone",
+        "end_zone",
+        "station_id",
+        *IDS,
+    ):
         value = getattr(mapping, entry)
         if value is not None and entry != "post_id":
             names |= {value} if isinstance(value, str) else set(value)
@@ -218,7 +237,7 @@ def _unit_notes(mapping: Mapping, readings: list[Finding]) -> list[str]:
     """A sentence about the unit in the name of the energies' column, where it is the one that was used."""
     is_used = any(finding.entry == ("energy_factor", mapping.energy_factor) for finding in readings)
     factor = f"{mapping.energy_factor:g}"
-    return [f"energies in {mapping.energy_kwh!r} are multiplied by {factor}."] if is_used else []
+    return [f"energies in {mapping.meter_end or mapping.energy_kwh!r} are multiplied by {factor}."] if is_used else []
 
 
 def _mapping_notes(

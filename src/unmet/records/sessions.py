@@ -7,7 +7,6 @@ and the reason.
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,7 +22,7 @@ from unmet.records.cells import REASONS
 from unmet.records.cleaning import FILE, Cleaned, clean
 from unmet.records.counts import count_notes
 from unmet.records.crowded import crowded_note
-from unmet.records.evidence import Finding, in_short
+from unmet.records.evidence import Finding, in_short, told_once
 from unmet.records.formats.base import OUTAGES
 from unmet.records.local_zone import settled_zone
 from unmet.records.mapping import Mapping
@@ -217,7 +216,7 @@ class Pile:
 
     def file_notes(self) -> list[str]:
         """Sentences about single files, each with the files that it concerns."""
-        return _told_once(self.notes)
+        return told_once(self.notes)
 
     def records(
         self,
@@ -300,20 +299,6 @@ def finished_sessions(
     counts |= cleaned.counts
     counts["zero_energy"] = int((sessions["energy_kwh"] == 0).sum())
     return sessions, rejected, counts
-
-
-def _told_once(notes: dict[str, list[str]]) -> list[str]:
-    """Sentences with the files that they concern; sentences that differ only in numbers are merged."""
-    alike: dict[str, list[tuple[str, str]]] = {}
-    for note, names in notes.items():
-        alike.setdefault(re.sub(r"\d[\d,.]*", "#", note), []).extend((name, note) for name in names)
-    told = []
-    for found in alike.values():
-        name, note = found[0]
-        files = len({name for name, _ in found})  # parts of a large file have its name
-        others = f" and {files - 1:,} other file{'s' if files > 2 else ''}" if files > 1 else ""
-        told.append(f"{name}{others}: {note}")
-    return told
 
 
 def _in_file(rejected: pl.DataFrame, name: str) -> pl.DataFrame:

@@ -8,7 +8,7 @@ import polars as pl
 
 from unmet.csv_files import LINE
 from unmet.records.columns import candidates, quoted
-from unmet.records.formats.generic import plain_name
+from unmet.records.formats.column_names import plain_name
 from unmet.tables import Table
 
 __all__ = ["guess_station_columns", "known_columns", "looks_like_stations", "station_hints", "unused_note"]

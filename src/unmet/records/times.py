@@ -18,6 +18,7 @@ import polars as pl
 from unmet.errors import InputError
 from unmet.records.day_order import find_day_orders
 from unmet.records.evidence import Finding
+from unmet.records.month_names import with_english_months
 from unmet.records.swapped_dates import swapped_back
 from unmet.records.time_cells import with_years_first
 from unmet.zones import checked_zone
@@ -304,7 +305,8 @@ def _read_rest(clock: ParsedTimes, texts: pl.Series | None, day_first: bool) -> 
     if texts is None:
         return clock
     distinct = texts.drop_nulls().unique()
-    plain = distinct.to_frame("t").select(pl.col("t").str.slice(0, 60)).select(_plain(pl.col("t")))["t"]
+    short = with_english_months(distinct.str.slice(0, 60))
+    plain = short.to_frame("t").select(_plain(pl.col("t")))["t"]
     zone = plain.str.extract(r"[\d m]\s*([A-Za-z]{1,4})$", 1).str.to_uppercase()
     zone = zone.set(~zone.is_in(list(ZONES)).fill_null(value=False), None)
     bare = plain.zip_with(zone.is_null(), plain.str.replace(r"\s*[A-Za-z]{1,4}$", ""))

@@ -3,44 +3,58 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator
 from typing import Any
 
 import polars as pl
 
 from unmet.records.formats.base import Format, Head, Raw
+from unmet.records.formats.column_names import are_times_of_day, nested_names, plain_name
 from unmet.records.formats.files import read_table
 from unmet.records.formats.json_text import Reject, flat_cells, read_members, rejected_frame, text_frame
+from unmet.records.formats.shared_dates import with_shared_date
 from unmet.records.mapping import Mapping
 from unmet.records.named_zones import zone_in_name
 
-__all__ = ["ALIASES", "GENERIC", "are_times_of_day", "energy_factor", "guess_mapping", "plain_name", "read_json_table"]
+__all__ = ["ALIASES", "GENERIC", "energy_factor", "guess_mapping", "read_json_table"]
 
 _WORDS = {  # as `plain_name` gives them, the best first; English, then German, French, Italian, Spanish and others
     "start": "start,sessionstart,connectionstart,connectstart,plugin,pluginstart,transactionstart,arrival,begin,"
     "started,connected,connection,chargingstart,chargestart,"
-    "beginn,ladebeginn,ladestart,startladung,debut,debutcharge,debutdecharge,inizio,inizioricarica,inicio,"
+    "beginn,ladebeginn,ladestart,startladung,debut,debutcharge,debutdecharge,debutdelacharge,debutrecharge,"
+    "debutdelarecharge,debutsession,debutdesession,debutdelasession,debuttransaction,debutdetransaction,inizio,inizioricarica,inicio,"
     "iniciocarga,iniciorecarga,from,von,van",
     "end": "end,sessionend,connectionend,connectend,plugout,pluginend,transactionend,departure,stop,ended,finish,"
     "unplug,disconnect,disconnected,chargingend,chargeend,"
-    "ende,ladeende,endeladung,fin,fincharge,findecharge,fine,finericarica,fincarga,finrecarga,termino,eind,einde,slut,"
+    "ende,ladeende,endeladung,fin,fincharge,findecharge,findelacharge,finrecharge,findelarecharge,finsession,"
+    "findesession,findelasession,fintransaction,findetransaction,fine,finericarica,fincarga,finrecarga,termino,eind,einde,slut,"
     "to,bis,tot",
     "duration": "totalduration,sessionduration,connectionduration,plugduration,pluginduration,parkingduration,duration,"
-    "connectedtime,connectiontime,plugintime,dauer,ladedauer,standzeit,duree,durata,duracion",
+    "connectedtime,connectiontime,plugintime,dauer,ladedauer,standzeit,duree,dureedecharge,dureedelacharge,"
+    "dureedesession,durata,duracion,duur,laadduur",
     "energy_kwh": "energy,,energydelivered,deliveredenergy,totalenergy,energytotal,energyconsumed,energyconsumption,"
     "total,delivered,consumption,energyused,energycharged,chargedenergy,usage,consumed,"
     "energie,energiemenge,energieverbrauch,geladeneenergie,abgegebeneenergie,verbrauch,lademenge,strommenge,"
-    "consommation,energieconsommee,energiedelivree,energia,energiaerogata,consumo,energiaconsumida,"
+    "consommation,consommationtotale,energieconsommee,energiedelivree,energietotale,energiechargee,quantiteenergie,"
+    "quantitedenergie,energia,energiaerogata,consumo,energiaconsumida,"
     "energiasuministrada,energieafgenomen,verbruik,forbrug",
+    "meter_start": "meterstart,startmeter,meterstartreading,startmeterreading,meterreadingstart,meterbegin,meterbefore,"
+    "meterstartvalue,startreading,zahlerstandstart,zahlerstandbeginn,zahlerstandanfang,startzahlerstand,"
+    "anfangszahlerstand,zahlerstart,compteurdebut,indexdebut,indexdedebut,letturainiziale,lecturainicial,meterstandstart",
+    "meter_end": "meterstop,meterend,stopmeter,endmeter,meterstopreading,meterendreading,stopmeterreading,"
+    "endmeterreading,meterreadingend,meterreadingstop,meterafter,meterstopvalue,meterendvalue,endreading,stopreading,"
+    "zahlerstandende,zahlerstandstop,endzahlerstand,zahlerende,compteurfin,indexfin,indexdefin,letturafinale,"
+    "lecturafinal,meterstandeind,meterstandeinde",
     "session_id": "sessionid,chargingsessionid,chargesessionid,transactionid,chargingeventid,chargingevent,eventid,"
     "cdrid,chargeid,session,transaction,id,ladevorgangid,ladevorgang,vorgangid,vorgang,transaktionsid,transaktion,"
     "sessione,transazione,transaccion,recarga",
     "station_id": "stationid,chargingstationid,station,chargingstation,chargepointid,chargepoint,cpid,chargeboxid,"
     "chargerid,charger,ladestation,ladestationid,ladesaule,ladesaeule,ladesaulenid,saulenid,ladestander,laadpaal,"
-    "colonnina,estacion,standort,stationname,locationid,siteid,location,site,locationname,sitename,address,evseid,evse",
+    "colonnina,estacion,standort,stationname,locationid,siteid,location,site,locationname,sitename,address,evseid,evse,"
+    "idstation,identifiantstation,identifiantdelastation,stationderecharge,nomstation,nomdelastation,bornederecharge,"
+    "idborne,identifiantborne,identifiantdelaborne,nomdelaborne,borne",
     "plug_id": "plugid,plug,connectorid,connector,portid,port,outletid,outlet,socketid,socket,evseid,evse,"
-    "ladepunkt,ladepunktid,steckdose,stecker,anschluss,prise,connecteur,pointdecharge,presa,conector,toma,stik",
+    "ladepunkt,ladepunktid,steckdose,stecker,anschluss,prise,connecteur,idconnecteur,pointdecharge,idpointdecharge,presa,conector,toma,stik",
     "vehicle_id": "vehicleid,vehicle,evid,fahrzeug,fahrzeugid,kennzeichen,vehicule,veicolo,vehiculo,voertuig",
     "user_id": "userid,user,driverid,driver,badgeid,badge,cardid,card,rfid,rfidcard,tokenid,token,tagid,idtag,uid,"
     "customerid,customer,customercard,memberid,kundenkarte,ladekarte,rfidkarte,karte,karten,kunde,kunden,kundenid,"
@@ -64,30 +78,6 @@ _TIME_OF = re.compile(rf"{_TIME_FIRST.pattern}(de|du|di|der|des|del|van)")
 _NUMBER_LAST = re.compile(r"(nummer|number|numero|num|nr|no)$")
 _NUMBER_FIRST = re.compile(r"^(numero|nummer|number|num|nr|no|id)(de|du|di|der|des|del|della|la)*")
 _DURATION_WORDS = re.compile(r"(in)?(hhmmss|hhmm|hms|hours?|minutes?|seconds?|hrs|mins?|secs?|std|[hms])$")
-_ONLY_TIME = (
-    r"^\s*(\d{1,2}[:.]\d\d([:.]\d\d)?(\s*[AaPp][Mm])?|0?\.\d+|0)\s*$"  # also a part of a day, as spreadsheets do
-)
-_LETTERS = str.maketrans({"ß": "ss", "ø": "o", "æ": "ae", "œ": "oe"})
-
-
-def plain_name(column: str) -> str:
-    """A column's name in lower case, letters and digits only, without accents.
-
-    >>> plain_name("Ladesäulen-ID")
-    'ladesaulenid'
-    """
-    folded = unicodedata.normalize("NFKD", column.lower().translate(_LETTERS))
-    return re.sub(r"[^a-z0-9]", "", folded)
-
-
-def are_times_of_day(cells: pl.Series) -> bool:
-    """Whether cells are times of day, without a date."""
-    known = cells.drop_nulls().head(100)
-    if known.dtype == pl.Time:
-        return True
-    if not (known.dtype == pl.String or known.dtype.is_numeric()):
-        return False
-    return len(known) > 0 and bool(known.cast(pl.String).str.contains(_ONLY_TIME).all())
 
 
 def energy_factor(column: str) -> float:
@@ -102,10 +92,11 @@ def energy_factor(column: str) -> float:
 
 def guess_mapping(frame: pl.DataFrame) -> Mapping:
     """The mapping that the names of columns suggest; defaults stay where nothing fits."""
-    plain = {column: plain_name(column) for column in reversed(frame.columns)}
     found: dict[str, Any] = {}
     for field, aliases in ALIASES.items():
-        names = {_base(field, name): column for column, name in plain.items() if column not in found.values()}
+        free = [column for column in reversed(frame.columns) if column not in found.values()]
+        names = {_base(field, name): column for column in free for name in nested_names(column)}
+        names |= {_base(field, plain_name(column)): column for column in free}  # a whole name comes first
         column = next((names[alias] for alias in aliases if alias in names), None)
         if column is not None:
             found[field] = column
@@ -114,10 +105,13 @@ def guess_mapping(frame: pl.DataFrame) -> Mapping:
         pair = _date_and_time(frame, field, found.get(field))
         if pair:
             found[field] = pair
+    found = with_shared_date(frame, found)
     if "end" in found:
         found.pop("duration", None)
-    if "energy_kwh" in found:
-        found["energy_factor"] = energy_factor(found["energy_kwh"])
+    if "energy_kwh" in found or not {"meter_start", "meter_end"} <= set(found):
+        found = {field: column for field, column in found.items() if field not in {"meter_start", "meter_end"}}
+    if "energy_kwh" in found or "meter_end" in found:
+        found["energy_factor"] = energy_factor(found.get("energy_kwh") or found["meter_end"])
     return Mapping(**found)
 
 
@@ -129,6 +123,8 @@ def _base(field: str, name: str) -> str:
         return next((word for word in shorter if word in words), shorter[0]) or name
     if field == "duration":
         return _DURATION_WORDS.sub("", name) or name
+    if field in {"meter_start", "meter_end"}:
+        return re.sub(r"^[km]?wh|[km]?wh$", "", name) or name
     if field == "energy_kwh":
         unit = re.search(r"^[km]?wh|[km]?wh$", name)
         if unit:

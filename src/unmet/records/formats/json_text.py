@@ -98,16 +98,27 @@ def _cell(value: Any) -> str | None:
 
 
 def flat_cells(member: dict[str, Any], prefix: str = "", depth: int = _DEPTH) -> dict[str, str | None]:
-    """The single values of an object as text, those of objects within it under `outer.inner`; lists are left out."""
+    """The single values of an object as text, those of objects within it under `outer.inner`.
+
+    A list of one is read as its member; longer ones are left out. A value with a unit of energy is one cell, `7.5 kWh`.
+    """
     cells: dict[str, str | None] = {}
     for key, value in member.items():
         name = _cell(prefix + key) or ""
-        if isinstance(value, dict):
+        while isinstance(value, list) and len(value) == 1:
+            value = value[0]
+        if isinstance(value, dict) and set(value) == {"value", "unit"} and _is_energy_unit(value["unit"]):
+            cells[name] = None if value["value"] is None else f"{_cell(value['value'])} {value['unit']}"
+        elif isinstance(value, dict):
             if depth > 1:
                 cells |= flat_cells(value, f"{name}.", depth - 1)
         elif not isinstance(value, list) and name != LINE:
             cells[name] = _cell(value)
     return cells
+
+
+def _is_energy_unit(unit: Any) -> bool:
+    return isinstance(unit, str) and unit.strip().lower() in {"wh", "kwh", "mwh"}
 
 
 def text_frame(rows: Iterable[tuple[int, dict[str, str | None]]], columns: Sequence[str]) -> pl.DataFrame:

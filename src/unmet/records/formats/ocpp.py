@@ -1,13 +1,16 @@
 """OCPP logs into sessions: StartTransaction and StopTransaction of 1.6, TransactionEvent of 2.0.1, in pairs.
 
 A log is JSON, one message a line or in an array. Each names its charge point (`chargePointId`) and holds the message:
-as the protocol sends it, `"message": [2, "17", "StartTransaction", {...}]`, or in parts, `"action"` and `"payload"`.
-The number of a transaction is in the answer to its start, `[3, "17", {"transactionId": 9}]`, or beside its payload.
-Other messages are passed over.
+as the protocol sends it, `"message": [2, "17", "StartTransaction", {...}]`, under any name and perhaps as text, or in
+parts, `"action"` and `"payload"` (or `"request"`). The number of a transaction is in the answer to its start,
+`[3, "17", {"transactionId": 9}]`, in the same object (`"response"`) or another, or beside its payload. Other messages
+are passed over.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -40,8 +43,10 @@ _NAMES = (
     "cp",
 )
 _ACTIONS = ("StartTransaction", "StopTransaction", "TransactionEvent")
+_ACTION = re.compile(rf'"({"|".join(_ACTIONS)})\\?"')  # quotes are escaped in a message that is text
 _REGISTER = "Energy.Active.Import.Register"
 Key = tuple[str, str]  # charge point, transaction
+Message = tuple[int, str, str | None, dict[str, Any]]  # kind (2: call, 3: answer), id, action, payload
 
 
 @dataclass(slots=True)
@@ -53,7 +58,7 @@ class _Transaction:
 
 
 def _matches(head: Head) -> bool:
-    return head.kind == "json" and any(f'"{action}"' in head.text for action in _ACTIONS)
+    return head.kind == "json" and _ACTION.search(head.text) is not None
 
 
 def _read(head: Head) -> Raw:
@@ -77,7 +82,11 @@ class _Log:
             self.rejects.append((number, "", str(member)[:200], "is not an object with a charge point and a message"))
             return
         point = next((str(member[name]) for name in _NAMES if member.get(name) not in (None, "")), None)
-        kind, identity, action, payload = _message(member)
+        for message in _messages(member):
+            self._add_message(number, point, message, member)
+
+    def _add_message(self, number: int, point: str | None, message: Message, member: dict[str, Any]) -> None:
+        kind, identity, action, payload = message
         if kind == 3 and point is not None and (point, identity) in self.waiting:
             started, start = self.waiting.pop((point, identity))
             self._start(started, point, start, payload.get("transactionId"))
@@ -86,7 +95,8 @@ class _Log:
         elif point is None:
             self.rejects.append((number, "chargePointId", None, "is missing: nothing says which charge point"))
         elif action == "StartTransaction":
-            transaction = payload.get("transactionId", member.get("transactionId"))
+            answer = _object(member.get("response", member.get("result")))
+            transaction = payload.get("transactionId", member.get("transactionId", answer.get("transactionId")))
             if transaction is None:
                 self.waiting[point, identity] = number, payload
             else:
@@ -142,13 +152,28 @@ class _Log:
             yield one.number, one.cells | made
 
 
-def _message(member: dict[str, Any]) -> tuple[int, str, str | None, dict[str, Any]]:
-    """Kind, id, action and payload of a message, sent as an array or logged in parts."""
-    frame = member.get("message")
-    if isinstance(frame, list) and len(frame) >= 3 and frame[0] in (2, 3):
-        if frame[0] == 2 and len(frame) >= 4:
-            return 2, str(frame[1]), str(frame[2]), _object(frame[3])
-        return 3, str(frame[1]), None, _object(frame[2])
+def _messages(member: dict[str, Any]) -> list[Message]:
+    """The messages of an object, sent as arrays or logged in parts; calls come before answers."""
+    frames = [frame for frame in map(_frame, member.values()) if frame is not None]
+    return sorted(frames, key=lambda frame: frame[0]) or [_in_parts(member)]
+
+
+def _frame(value: Any) -> Message | None:
+    """A message as the protocol sends it, or that as text."""
+    if isinstance(value, str) and value.lstrip()[:1] == "[":
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return None
+    if not isinstance(value, list) or len(value) < 3 or value[0] not in (2, 3) or not isinstance(value[1], str | int):
+        return None
+    if value[0] == 3:
+        return 3, str(value[1]), None, _object(value[2])
+    return (2, str(value[1]), str(value[2]), _object(value[3])) if len(value) >= 4 else None
+
+
+def _in_parts(member: dict[str, Any]) -> Message:
+    """Kind, id, action and payload of a message that is logged in parts."""
     action = member.get("action")
     is_answer = str(member.get("type", member.get("messageType", ""))).lower() in (
         "3",
@@ -156,8 +181,11 @@ def _message(member: dict[str, Any]) -> tuple[int, str, str | None, dict[str, An
         "response",
         "conf",
     )
+    payload = next(
+        (member[name] for name in ("payload", "request", "body") if isinstance(member.get(name), dict)), member
+    )
     identity = str(member.get("messageId", member.get("uniqueId", member.get("id", ""))))
-    return 3 if is_answer else 2, identity, None if is_answer else action, _object(member.get("payload", member))
+    return 3 if is_answer else 2, identity, None if is_answer else action, _object(payload)
 
 
 def _registers(payload: dict[str, Any]) -> Iterator[float]:

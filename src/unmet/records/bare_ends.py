@@ -1,0 +1,74 @@
+"""Ends that are a time of day without a date, such as `09:05`: on the day of the start, or on the next if earlier."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from unmet.records.times import ParsedTimes, to_utc
+
+__all__ = ["BareEnds", "find_bare_ends"]
+
+_CLOCK = r"^(?i)\s*(\d{1,2})[:.h](\d\d)(?:[:.](\d\d)(?:\.\d+)?)?\s*(?:([ap])\.?m\.?|uhr|h)?\s*$"
+_FIRST_DAYS = r"^1(?:899-12-3[01]|900-01-0[01])[ T]"  # of spreadsheets, which write a time as one of those days
+_LOOK_AT = 1000  # rows from across the file; on a long file, a pattern on every row would take seconds
+_DAY, _HOUR, _MINUTE, _SECOND = 86_400_000, 3_600_000, 60_000, 1000
+
+
+@dataclass(frozen=True, slots=True)
+class BareEnds:
+    """Times of day of ends [ms], null where an end has its own date."""
+
+    time_of_day: pl.Series
+    note: str
+
+    def without(self, cells: pl.Series) -> pl.Series:
+        """The cells that have their own date; the others are null."""
+        return cells.cast(pl.String).set(self.time_of_day.is_not_null(), None)
+
+    def dated(self, ends: ParsedTimes, starts: ParsedTimes) -> ParsedTimes:
+        """The ends, those without a date on the day of the start or on the next."""
+        midnight = starts.wall - starts.wall % _DAY
+        same_day = midnight + self.time_of_day
+        wall = same_day.zip_with((same_day >= starts.wall).fill_null(value=False), same_day + _DAY)
+        return ParsedTimes(ends.utc, ends.wall.fill_null(wall), ends.is_open)
+
+    def in_repeated_hour(self, end: pl.Series, start: pl.Series, starts: ParsedTimes, zone: str) -> pl.Series:
+        """Ends [ms, UTC]; some are earlier by the clock than their start because clocks were put back in between."""
+        same_day = starts.wall - starts.wall % _DAY + self.time_of_day
+        repeated = to_utc(
+            ParsedTimes(same_day.clear().extend_constant(None, len(same_day)), same_day), zone, later=True
+        )
+        is_later = (same_day < starts.wall) & (repeated >= start)
+        return repeated.zip_with(is_later.fill_null(value=False), end)
+
+
+def find_bare_ends(cells: pl.Series) -> BareEnds | None:
+    """The ends among cells that are times of day; None if there are none."""
+    if cells.dtype == pl.Time:
+        cells = cells.cast(pl.String)
+    if cells.dtype != pl.String:
+        return None
+    some = cells.drop_nulls().gather_every(max(len(cells) // _LOOK_AT, 1))
+    if not _times_of_day(some).is_not_null().any():
+        return None
+    found = _times_of_day(cells)
+    example = cells.filter(found.is_not_null())[0].strip()
+    return BareEnds(
+        found,
+        f"ends such as {example} have no date: they are taken to be on the day of the start, or on the next if they "
+        "are earlier than it, so no stay exceeds a day. If the file has durations, give --map duration=COLUMN.",
+    )
+
+
+def _times_of_day(cells: pl.Series) -> pl.Series:
+    """Times of day [ms], null where a cell is something else."""
+    groups = cells.str.replace(_FIRST_DAYS, "").str.extract_groups(_CLOCK).struct.unnest()
+    hour, minute, second = (groups[name].cast(pl.Int64, strict=False) for name in groups.columns[:3])
+    half = groups[groups.columns[3]].str.to_lowercase()
+    is_half, is_late = half.is_not_null(), (half == "p").fill_null(value=False)
+    hour = (hour % 12 + 12 * is_late.cast(pl.Int64)).zip_with(is_half, hour)
+    valid = (hour < 24) & (minute < 60) & (second.fill_null(0) < 60)
+    total = hour * _HOUR + minute * _MINUTE + second.fill_null(0) * _SECOND
+    return total.set(~valid.fill_null(value=False), None)

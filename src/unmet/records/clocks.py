@@ -1,0 +1,136 @@
+"""Starts and ends of one file in UTC: from times, times of day or durations, in the zone of their cells or headings."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import polars as pl
+
+from unmet.records.bare_ends import find_bare_ends
+from unmet.records.duration_forms import choose_clock_form
+from unmet.records.durations import read_durations
+from unmet.records.energies import energy_cells
+from unmet.records.energy_numbers import read_numbers
+from unmet.records.evidence import Finding
+from unmet.records.id_cells import columns_of, identity_of
+from unmet.records.mapping import Mapping
+from unmet.records.named_zones import NamedZones
+from unmet.records.time_cells import join_cells
+from unmet.records.times import ParsedTimes, read_times, to_utc
+from unmet.records.zone_choice import choose_zone
+
+__all__ = ["Clocks", "read_clocks"]
+
+
+@dataclass(frozen=True, slots=True)
+class Clocks:
+    """Starts and ends of the rows of a file."""
+
+    start: pl.Series  # Int64 [ms]
+    end: pl.Series
+    charged: pl.Series | None
+    readings: list[Finding]
+    notes: list[str]
+    is_open: pl.Series | None = None  # rows whose day and month are ambiguous
+
+
+def read_clocks(
+    raw: pl.DataFrame,
+    mapping: Mapping,
+    cells: tuple[pl.Series, pl.Series],
+    chosen: Collection[str],
+    named: NamedZones,
+) -> Clocks:
+    """Starts and ends in UTC, with the order of day and month, zone and form of durations that the rows support.
+
+    Args:
+        raw: cells of a file.
+        mapping: what they mean.
+        cells: those of starts and ends, joined from their columns.
+        chosen: entries of the mapping that are the user's.
+        named: zones that headings state.
+    """
+    start_cells, end_cells = cells
+    if mapping.duration is not None:
+        end_cells = pl.Series([None], dtype=pl.String).new_from_index(0, raw.height)
+    bare = find_bare_ends(end_cells)
+    columns = [start_cells, end_cells if bare is None else bare.without(end_cells)]
+    if mapping.charged is not None and mapping.charged in raw.columns:
+        columns.append(join_cells(raw, (mapping.charged,)))
+    day_first = mapping.day_first if "day_first" in chosen else None
+    clocks, readings, notes = read_times(columns, day_first, mapping.day_first)
+    if bare is not None:
+        clocks[1] = bare.dated(clocks[1], clocks[0])
+        notes.append(bare.note)
+    zones = raw[mapping.zone] if mapping.zone is not None else None
+    end_zones = raw[mapping.end_zone] if mapping.end_zone is not None else zones
+    zone, note = mapping.time_zone, None
+    if zones is None:
+        unnamed = [clock for clock, name in zip(clocks, (named.start, named.end), strict=False) if name is None]
+        zone, note = choose_zone(unnamed, mapping.time_zone, is_settled="time_zone" in chosen)
+    named, contradicted = _possible_names(clocks, named)
+    notes += [sentence for sentence in (note, contradicted) if sentence]
+    readings += _zone_findings(clocks, mapping, zone, named)
+    start = to_utc(clocks[0], named.start or zone, None if named.start else zones)
+    end_zone, end_zones = named.end or zone, None if named.end else end_zones
+    end = to_utc(clocks[1], end_zone, end_zones)
+    if mapping.duration is not None:
+        form, note = _form_of_durations(raw, mapping, start)
+        notes += [note] if note else []
+        end = start + read_durations(raw[mapping.duration], mapping.duration_unit, in_minutes=form == "min")
+        readings.append(Finding("Ends are starts plus the durations in a column of their own."))
+    if bare is not None and end_zones is None:
+        end = bare.in_repeated_hour(end, start, clocks[0], end_zone)
+    before = (end < start).fill_null(value=False)
+    if before.any():
+        later = to_utc(clocks[1], end_zone, end_zones, later=True)
+        end = later.zip_with(before & (later >= start).fill_null(value=False), end)
+    charged_zone = named.charged or zone
+    charged = to_utc(clocks[2], charged_zone, None if named.charged else end_zones) if len(clocks) > 2 else None
+    return Clocks(start, end, charged, readings, notes, clocks[0].is_open)
+
+
+def _possible_names(clocks: list[ParsedTimes], named: NamedZones) -> tuple[NamedZones, str | None]:
+    """The zones of headings, without one such as Europe/Berlin whose clocks cannot show the times; and a sentence."""
+    regions = {name for name in (named.start, named.end) if name is not None and "/" in name}
+    for region in regions:
+        own = [clock for clock, name in zip(clocks, (named.start, named.end), strict=False) if name == region]
+        zone, note = choose_zone(own, region, is_settled=False)
+        if zone != region:
+            return NamedZones("UTC", "UTC", "UTC" if named.charged else None), note
+        if note:
+            return named, note
+    return named, None
+
+
+def _form_of_durations(raw: pl.DataFrame, mapping: Mapping, start: pl.Series) -> tuple[str, str | None]:
+    """Whether durations such as 42:29 are in hours or minutes, by the energies and plugs of their rows."""
+    numbers, are_kwh, _ = read_numbers(energy_cells(raw, mapping))
+    kwh = numbers.zip_with(are_kwh, numbers * mapping.energy_factor)
+    names = (*columns_of(mapping.station_id or ()), *columns_of(mapping.plug_id or ()))
+    charger = identity_of(raw, names) if mapping.plug_id and set(names) <= set(raw.columns) else None
+    return choose_clock_form(raw[mapping.duration or ""], mapping.duration_unit, kwh, start, charger)
+
+
+def _zone_findings(clocks: list[ParsedTimes], mapping: Mapping, zone: str, named: NamedZones) -> list[Finding]:
+    """In which zones starts and ends are read, and who says so."""
+    found: list[Finding] = []
+    walls = [len(clock.wall) - clock.wall.null_count() for clock in clocks[:2]]
+    own_ends = mapping.end if mapping.duration is None else ()
+    for name, columns, count in zip((named.start, named.end), (mapping.start, own_ends), walls, strict=True):
+        if name is not None and count:
+            shown = " and ".join(repr(column) for column in columns_of(columns))
+            zone_said = f"UTC{name[:3]}:{name[3:]}" if name[0] in "+-" else name
+            entry = ("time_zone", name) if named.start == named.end and name[0] not in "+-" else None
+            found.append(Finding(f"{{}} times in {shown} are read as {zone_said}, as its name says.", (count,), entry))
+    local = sum(count for count, name in zip(walls, (named.start, named.end), strict=True) if name is None)
+    if local and mapping.zone is None:
+        entry = None if named.start or named.end else ("time_zone", zone)
+        found.append(Finding(f"{{}} times are written without a zone and are read as {zone}.", (local,), entry))
+    elif local:
+        found.append(Finding(f"{{}} times are read in the zone that column {mapping.zone!r} gives.", (local,)))
+    certain = sum(len(clock.utc) - clock.utc.null_count() for clock in clocks[:2])
+    if certain:
+        found.append(Finding("{} times carry their own zone or offset.", (certain,)))
+    return found
