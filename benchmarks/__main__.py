@@ -1,6 +1,6 @@
-"""Run benchmarks, print what they found, and keep it in docs/benchmarks.md.
+"""Run benchmarks, print their results, and write them to docs/benchmarks.md.
 
-All of them, or only those named, as in `python -m benchmarks training`; the others' sections then stay as they are.
+`python -m benchmarks` runs all; `python -m benchmarks training` runs one and leaves the other sections unchanged.
 """
 
 from __future__ import annotations

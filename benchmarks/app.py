@@ -35,9 +35,9 @@ def run() -> list[Result]:
         times, whole = zip(*_what_ifs(port), strict=True)
         rate, fitted = _reads_during_a_fit(port)
     median, request = statistics.median(times), statistics.median(whole)
-    said = f"{median:.2f} s of the server, {request:.2f} s for the whole request (slowest: {max(whole):.2f} s)"
+    measured = f"{median:.2f} s of the server, {request:.2f} s for the whole request (slowest: {max(whole):.2f} s)"
     return [
-        Result("what-if at 5 %, median of 20", said, "under 1 s", median < 1),
+        Result("what-if at 5 %, median of 20", measured, "under 1 s", median < 1),
         Result(
             "cached reads while a fit runs", f"{rate:,.0f} per second", "50 per second or more", rate >= 50 and fitted
         ),
@@ -46,7 +46,7 @@ def run() -> list[Result]:
 
 @contextmanager
 def _served(folder: Path) -> Iterator[int]:
-    """A server that shows a run made of simulated records; its port."""
+    """Start a server with a run from simulated records; yields its port."""
     unmet = [sys.executable, "-m", "unmet"]
     city, run_ = folder / "city", folder / "run"
     for command in (
@@ -84,12 +84,12 @@ def _ask(port: int, method: str, path: str, body: Any = None) -> Any:
 
 
 def _what_ifs(port: int) -> list[tuple[float, float]]:
-    """Seconds of the server, and of the whole request, for each question."""
+    """Time of the server and of the whole request for each question [s]."""
     times = []
     for row in _ask(port, "GET", "/api/city")["stations"][:QUESTIONS]:
-        began = time.perf_counter()
+        started = time.perf_counter()
         answer = _ask(port, "POST", "/api/city/what-if", {"plugs": [[row["station_id"], row["plugs"] + 2]]})
-        times.append((answer["seconds"], time.perf_counter() - began))
+        times.append((answer["seconds"], time.perf_counter() - started))
     return times
 
 

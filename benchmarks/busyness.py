@@ -1,29 +1,27 @@
 """How much days differ in real records, beyond chance and weekday: `python -m benchmarks.busyness`.
 
-Each day's sessions n are compared with their expectation m, the mean of the 29 days around it times the weekday's
-factor. The variance of n is m + s^2 m^2 if days have factors with standard deviation s, so s^2 is the sum of
-(n - m)^2 - m over that of m^2. A negative s^2 is shown as a negative s: there plugs, not drivers, limit a day. The
-files lie beside the project, in ../shared/data.
+The number of sessions n of each day is compared with its expectation m, the mean of the 29 days around it times a
+factor of the weekday. If days have factors with standard deviation s, the variance of n is m + s^2 m^2, so s^2 is the
+sum of (n - m)^2 - m over the sum of m^2. A negative s^2 is shown as a negative s: plugs, not drivers, limit the day.
 """
 
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 
+from benchmarks.data_sets import DATA
 from unmet.demand.from_records import PanelChoices, chosen_records
 
-DATA = Path(__file__).parents[2] / "shared" / "data"
 TOWNS = {"Dundee": "dundee", "Boulder": "boulder", "Caltech": "acn_caltech_2019", "Lugano": "lugano", "Paris": "belib",
          "SAP": "sap"}  # fmt: skip
-LEAST_SESSIONS = 400  # of a station
+LEAST_SESSIONS = 400  # per station
 
 
 def spread(days: pl.Series) -> float:
-    """s, with the sign of s^2, of the dates of sessions."""
+    """The spread s of the dates of sessions, with the sign of s^2."""
     whole = pl.DataFrame({"day": pl.date_range(days.min(), days.max(), "1d", eager=True)})  # type: ignore[arg-type]
     counts = pl.DataFrame({"day": days}).group_by("day").agg(n=pl.len().cast(pl.Float64))
     table = whole.join(counts, on="day", how="left").with_columns(pl.col("n").fill_null(0.0))
@@ -38,7 +36,7 @@ def spread(days: pl.Series) -> float:
 
 
 def main() -> None:
-    """Print a line a town."""
+    """Print one line per town."""
     for town, begins in TOWNS.items():
         files = tuple(sorted((DATA / "sessions").glob(f"{begins}*")))
         stations = DATA / "stations" / f"{begins}_locations.csv"

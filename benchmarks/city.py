@@ -1,7 +1,7 @@
 """Lost demand of the built-in city, estimated from its records alone, over the truth: `python -m benchmarks.city`.
 
-Three cities that differ in their seed, each under three queues and penetrations. Beside the estimate stands the
-sceptic's: arrivals per hour in which a site was not full, times the hours in which it was.
+Three cities with different seeds, each in three scenarios. For comparison there is a sceptic's estimate: arrivals per
+hour in which a site was not full, times the hours in which it was.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ SEEDS = (1, 2, 3)
 CASES = (("first-come", 0.03), ("first-come", 0.05), ("three-hour", 0.05))
 REGIONS = 10
 INTERVAL = 0.9
-MOST_OFF, LEAST_INSIDE, LEAST_PARTS = 0.04, 8, 0.87  # what is promised: mean error, totals of 9, regions and weeks
+MOST_OFF, LEAST_INSIDE, LEAST_PARTS = 0.04, 8, 0.87  # targets: mean error, totals of 9 inside, regions and weeks
 PAGE = Path(__file__).parents[1] / "docs" / "results" / "lost-city.md"
 
 
 class Cell(NamedTuple):
-    """How near the truth the estimate of one city is."""
+    """The estimate for one city, compared with the truth."""
 
     queue: str
     penetration: float
@@ -64,7 +64,7 @@ def measure(city: City, queue: str, penetration: float, seed: int) -> Cell:
     truth = simulated_panel(outcome.arrivals, regions, city.period).with_columns(
         lost_true=pl.col("y_true") - pl.col("y"), week=local.dt.truncate("1w").dt.date()
     )
-    said = lost.summary()
+    summary = lost.summary()
     wanted, energy, drivers = (
         float(value) for value in truth.select(pl.col("y_true", "lost_true", "lost").sum()).row(0)
     )
@@ -73,30 +73,30 @@ def measure(city: City, queue: str, penetration: float, seed: int) -> Cell:
         penetration=penetration,
         seed=seed,
         lost_share=energy / wanted,
-        energy=said["lost_kwh"]["mean"] / energy,
-        low=said["lost_kwh"]["low"] / energy,
-        high=said["lost_kwh"]["high"] / energy,
-        drivers=said["lost_arrivals"]["mean"] / drivers,
+        energy=summary["lost_kwh"]["mean"] / energy,
+        low=summary["lost_kwh"]["low"] / energy,
+        high=summary["lost_kwh"]["high"] / energy,
+        drivers=summary["lost_arrivals"]["mean"] / drivers,
         plain_drivers=plain_count(lost.network_) / drivers,
         regions=_inside(lost.by_region(), truth, ["unique_id"]),
         weeks=_inside(lost.by_week().filter(pl.col("unique_id") != "all"), truth, ["unique_id", "week"]),
-        self_check=float("nan") if said["self_check"] is None else said["self_check"]["ratio"],
+        self_check=float("nan") if summary["self_check"] is None else summary["self_check"]["ratio"],
     )
 
 
 def plain_count(network: Network) -> float:
-    """Lost drivers if every site had its mean arrivals per hour not full also while it was full."""
+    """Lost drivers if the mean arrival rate of every site while not full also held while it was full."""
     spells, arrivals = network.history
     site = np.repeat(np.arange(network.sites), np.diff(spells.first))
     hours = (spells.end_ms - spells.begin_ms) / 3_600_000
     full = np.bincount(site, hours * (spells.state == FULL), minlength=network.sites)
     free = np.bincount(site, hours * (spells.state != FULL), minlength=network.sites)
-    came = np.bincount(arrivals.site, arrivals.state != FULL, minlength=network.sites)
-    return float((came * full / np.maximum(free, 1.0)).sum())
+    recorded = np.bincount(arrivals.site, arrivals.state != FULL, minlength=network.sites)
+    return float((recorded * full / np.maximum(free, 1.0)).sum())
 
 
 def _inside(estimates: pl.DataFrame, truth: pl.DataFrame, keys: list[str]) -> float:
-    """Share of the rows whose interval contains the true lost energy, of those where something was or may be lost."""
+    """Share of the rows whose interval contains the true lost energy, among those with a true or estimated loss."""
     sums = truth.group_by(keys).agg(pl.col("lost_true").sum())
     almost = 1e-6  # sums of energies need not be exactly 0 where nothing was lost
     both = estimates.join(sums, on=keys).filter((pl.col("lost_true") > almost) | (pl.col("lost_kwh_high") > almost))
@@ -105,7 +105,7 @@ def _inside(estimates: pl.DataFrame, truth: pl.DataFrame, keys: list[str]) -> fl
 
 
 def promises(cells: list[Cell]) -> list[tuple[str, str, str, bool]]:
-    """What is promised of all cells together, what was measured, and whether it is kept."""
+    """Rows of (measure, value found, target, whether it is met) for all cells together."""
     off = float(np.mean([abs(cell.energy - 1) for cell in cells]))
     inside = sum(cell.inside for cell in cells)
     regions, weeks = (float(np.mean([getattr(cell, name) for cell in cells])) for name in ("regions", "weeks"))
@@ -120,7 +120,7 @@ def promises(cells: list[Cell]) -> list[tuple[str, str, str, bool]]:
 
 
 def page(cells: list[Cell]) -> str:
-    """The results as Markdown, what fails first."""
+    """The results as Markdown, failures first."""
     seeds = sorted({cell.seed for cell in cells})
     to_either_side = 100 * float(np.mean([(cell.high - cell.low) / 2 for cell in cells]))
     lines = [
@@ -170,7 +170,7 @@ def _row(cell: Cell) -> str:
 
 
 def main() -> int:
-    """Measure every cell and write the page; exit code 1 if a promise is not kept."""
+    """Measure every cell and write the page; exit code 1 if a target is missed."""
     cells = []
     for seed in SEEDS:
         city = build_city(seed=seed)

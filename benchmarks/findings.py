@@ -1,7 +1,7 @@
-"""The paper's findings beside ours, from the committed results: `python -m benchmarks.findings`.
+"""The paper's findings next to ours, from the committed results: `python -m benchmarks.findings`.
 
 Reads docs/results/total.parquet and competition.parquet, which are the `cells.parquet` of the two studies, and writes
-the table of findings into docs/reproducing.md, between its two marks.
+the table of findings into docs/reproducing.md, between two comments.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Table:
         self.loss = loss
 
     def ours(self, model: str, **labels: float | str) -> float:
-        """Our mean loss; NaN where it was not run."""
+        """Our mean loss; NaN if the cell was not run."""
         found = self.cells.filter(pl.col("model") == model, *(pl.col(k) == v for k, v in labels.items()))
         return float(found[self.loss][0]) if found.height else float("nan")
 
@@ -39,12 +39,12 @@ def paper(model: str, queue: str, penetration: float) -> float:
 
 
 def gain(better: float, worse: float) -> str:
-    """By how many percent one loss is below another, as -14 %."""
+    """The relative difference of two losses, such as -14 %."""
     return f"{100 * (better / worse - 1):+.0f} %" if np.isfinite(better + worse) else "-"
 
 
 def listed(pairs: list[tuple[float, float]]) -> str:
-    """Gains in a row."""
+    """Relative differences, separated by commas."""
     return ", ".join(gain(*pair) for pair in pairs)
 
 
@@ -90,13 +90,13 @@ def _total_rows(total: Table) -> list[tuple[str, str, str]]:
         )
         for model in PAPER_MODELS
     ]
-    apart = [
+    differences = [
         total.ours(m, queue=q, penetration=p) / paper(m, q, p) - 1
         for m in PAPER_MODELS
         for q in QUEUES
         for p in PENETRATIONS
     ]
-    known = np.array([a for a in apart if np.isfinite(a)])
+    known = np.array([value for value in differences if np.isfinite(value)])
     rows.append(
         ("Mean absolute difference from Table 3", "-", f"{100 * np.abs(known).mean():.1f} % of {len(known)} cells")
     )
@@ -127,8 +127,8 @@ def _market_rows(market: Table) -> list[tuple[str, str, str]]:
         title = f"{TITLES[aware].capitalize()} against {TITLES[unaware]}, the same shares"
         pairs = [list(zip(f(aware), f(unaware), strict=True)) for f in (theirs, here)]
         rows.append((title, listed(pairs[0]), listed(pairs[1])))
-    apart = [h / t - 1 for m in ("gaussian", "quantile") for h, t in zip(here(m), theirs(m), strict=True)]
-    rows.append(("Mean absolute difference, Gaussian and quantile", "-", f"{100 * np.nanmean(np.abs(apart)):.0f} %"))
+    ratios = [h / t - 1 for m in ("gaussian", "quantile") for h, t in zip(here(m), theirs(m), strict=True)]
+    rows.append(("Mean absolute difference, Gaussian and quantile", "-", f"{100 * np.nanmean(np.abs(ratios)):.0f} %"))
     return rows
 
 

@@ -1,4 +1,4 @@
-"""Forecasts of real records beside what is readily available: `python -m benchmarks.forecasts [--set Dundee]`.
+"""Forecasts of real records, compared with readily available ones: `python -m benchmarks.forecasts [--set Dundee]`.
 
 Six public data sets, rolling origins over the last fifth of the hours: an hour, a day and a week ahead. The default
 forecaster, a table of the last eight weeks, last week's value, LightGBM on lags, and AutoETS and MSTL of statsforecast
@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from benchmarks.data_sets import BOULDER, DUNDEE, JPL, LUGANO, SAP, Source, chosen_sources, read_records
 from unmet import Forecaster
 from unmet.demand.panel import Panel
 from unmet.estimation.lost_demand import LostDemand
@@ -33,38 +34,20 @@ from unmet.models.direct.climatology import WINDOWS, climatology_mean
 from unmet.models.direct.history import build_history
 from unmet.models.quantile_levels import LEVELS, quantile_column
 from unmet.models.series import PanelSeries, read_series
-from unmet.records.sessions import read_sessions
 
-DATA = Path(__file__).parents[2] / "shared" / "data"
 PAGE = Path(__file__).parents[1] / "docs" / "results" / "forecasts.md"
-FITTED = 0.8  # share of the hours to learn from
+FITTED = 0.8  # share of the hours to fit on
 WORSE = 1.05
 TITLES = {rival.name: rival.title for rival in (*SIMPLE, *PEERS)}
 MOST_SUMS = 6  # origins from which draws are summed over a week
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Records of one data set."""
-
-    name: str
-    files: str  # pattern
-    stations: str | None = None
-
-
-SOURCES = (
-    Source("Dundee", "dundee_*", "dundee_locations.csv"),
-    Source("Boulder", "boulder_*", "boulder_locations.csv"),
-    Source("Caltech", "acn_caltech_2019-*"),
-    Source("JPL", "acn_jpl_*"),
-    Source("SAP", "sap_france_*"),
-    Source("Lugano", "lugano_*", "lugano_colonnine.csv"),
-)
+SOURCES = (DUNDEE, BOULDER, Source("Caltech", "acn_caltech_2019-*"), JPL, SAP, LUGANO)
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What was found on one data set."""
+    """The result for one data set."""
 
     name: str
     regions: int
@@ -80,16 +63,13 @@ class Result:
 
 
 def read_panel(source: Source) -> Any:
-    """The panel of one data set, by the defaults of `unmet panel`."""
-    files = sorted((DATA / "sessions").glob(source.files))
-    if not files:
-        sys.exit(f"There are no records of {source.name}: {DATA} is missing.")
-    records = read_sessions(files, stations=None if source.stations is None else DATA / "stations" / source.stations)
+    """The panel of one data set, with the defaults of `unmet panel`."""
+    records = read_records(source)
     return Panel(records.sessions, records.stations, time_zone=records.time_zone)
 
 
 def kept_rivals(source: Source, folder: Path | None) -> list[Rival]:
-    """Rivals whose answers are computed once and kept: they do not depend on the model."""
+    """Rivals whose forecasts are computed once and stored in a folder, since they do not depend on the model."""
     rivals = [rival for rival in (*SIMPLE, *PEERS) if rival.is_installed()]
     if folder is None:
         return rivals
@@ -99,10 +79,10 @@ def kept_rivals(source: Source, folder: Path | None) -> list[Rival]:
 
         def answer(questions: Sequence[RivalTask]) -> list[np.ndarray]:
             if not path.is_file():
-                begun = time.process_time()
-                made = rival.answer(questions)
+                started = time.process_time()
+                answers = rival.answer(questions)
                 folder.mkdir(parents=True, exist_ok=True)
-                np.savez_compressed(path, *made, seconds=time.process_time() - begun)
+                np.savez_compressed(path, *answers, seconds=time.process_time() - started)
             with np.load(path) as stored:
                 return [stored[f"arr_{i}"] for i in range(len(questions))]
 
@@ -112,7 +92,7 @@ def kept_rivals(source: Source, folder: Path | None) -> list[Rival]:
 
 
 def kept_seconds(source: Source, folder: Path | None) -> dict[str, float]:
-    """Seconds that kept answers took."""
+    """Time that the stored forecasts of rivals took [s]."""
     found = {}
     for path in sorted(folder.glob(f"{source.name}-*.npz")) if folder else ():
         with np.load(path) as stored:
@@ -121,7 +101,7 @@ def kept_seconds(source: Source, folder: Path | None) -> dict[str, float]:
 
 
 def answer_by_rivals(source: Source, folder: Path) -> None:
-    """Let the rivals forecast, and keep their answers."""
+    """Let the rivals forecast, and store their forecasts."""
     panel = read_panel(source)
     actual = read_series(panel.table)
     fitted, week = int(round(actual.hours * FITTED, 6)), actual.week(panel.time_zone).astype(np.int64)
@@ -134,28 +114,28 @@ def answer_by_rivals(source: Source, folder: Path) -> None:
 
 
 def measure(source: Source, folder: Path | None = None) -> Result:
-    """Fit the default on the first four fifths, and let everyone forecast the rest."""
+    """Fit the default forecaster on the first four fifths, and let it and the rivals forecast the rest."""
     panel = read_panel(source)
     table, seconds = panel.table, {}
     shares, zone = (FITTED - 0.1, 0.1), panel.time_zone
     Forecaster("stacked", "quantile", shares=shares, time_zone=zone).fit(_short(table))  # compile
-    begun = time.process_time()
+    started = time.process_time()
     model = Forecaster("stacked", "quantile", shares=shares, time_zone=zone).fit(table)
-    seconds["fit"] = time.process_time() - begun
-    begun = time.process_time()
-    made = {h: model.hindcast(table, h) for h in HORIZONS}
-    seconds["forecast the last fifth"] = time.process_time() - begun
-    begun = time.process_time()
+    seconds["fit"] = time.process_time() - started
+    started = time.process_time()
+    hindcasts = {h: model.hindcast(table, h) for h in HORIZONS}
+    seconds["forecast the last fifth"] = time.process_time() - started
+    started = time.process_time()
     model.forecast(table)
-    seconds["forecast a week"] = time.process_time() - begun
+    seconds["forecast a week"] = time.process_time() - started
     actual = read_series(table, names=model.regions_)
     since, levels = model.split_.fit_end, model.levels
     rivals = kept_rivals(source, folder)
-    compared = compare(made.__getitem__, actual, actual.demand, since, levels, HORIZONS, zone, rivals)
+    compared = compare(hindcasts.__getitem__, actual, actual.demand, since, levels, HORIZONS, zone, rivals)
     scale = dict(zip(model.regions_, model.scale_.tolist(), strict=True))
     measures = []
     for horizon in HORIZONS:
-        rows = with_actual(made[horizon], actual.table(), "target", scale)
+        rows = with_actual(hindcasts[horizon], actual.table(), "target", scale)
         found = {name: score(rows, levels)[name] for name in ("coverage", "icp", "bias_percent")}
         busy = rows.filter(pl.col(quantile_column(levels[0])) > 0)
         found["above_zero"] = score(busy, levels)["icp"] if busy.height else float("nan")
@@ -176,7 +156,7 @@ def measure(source: Source, folder: Path | None = None) -> Result:
 
 
 def _table_bias(actual: PanelSeries, since: dt.datetime, horizon: int, zone: str) -> float:
-    """Bias of the sums that a table of the last eight weeks expects, in percent."""
+    """Bias of the sums expected by a table of the last eight weeks [%]."""
     demand, week = actual.demand, actual.week(zone).astype(np.int64)
     history = build_history(demand, demand, np.empty((*demand.shape, 0)), week, np.ones(demand.shape[1]))
     hours = np.arange(actual.hour_from(since), actual.hours)
@@ -186,13 +166,13 @@ def _table_bias(actual: PanelSeries, since: dt.datetime, horizon: int, zone: str
 
 
 def _short(table: pl.DataFrame) -> pl.DataFrame:
-    """Ten weeks of the panel, on which compiled functions are compiled before anything is timed."""
+    """Ten weeks of the panel, to compile functions before anything is timed."""
     first = table["ds"].min()
     return table.filter(pl.col("ds") < first + pl.duration(weeks=10))  # type: ignore[operator]
 
 
 def _true_demand(panel: Any, shares: tuple[float, float]) -> tuple[list[dict[str, Any]], dict[str, float] | None]:
-    """The default as `unmet fit` has it: forecasts of true demand, thinned by each hour's exposure."""
+    """The default of `unmet fit`: forecasts of true demand, thinned by the exposure of each hour."""
     table = LostDemand().fit(panel).panel_table()
     model = Forecaster(shares=shares, time_zone=panel.time_zone).fit(table)
     found = evaluate(model, table, ahead=HORIZONS)
@@ -211,18 +191,18 @@ def _week_sums(model: Any, table: pl.DataFrame) -> dict[str, float]:
         after = table.filter((pl.col("ds") >= origin) & (pl.col("ds") < origin + pl.duration(weeks=1)))
         sums = dict(after.group_by("unique_id").agg(pl.col("y").sum()).iter_rows())
         draws = model.draw(past, 200)[1].sum(axis=1)
-        came = np.array([sums.get(name, 0.0) for name in model.regions_])
+        actual = np.array([sums.get(name, 0.0) for name in model.regions_])
         low, high = np.quantile(draws.sum(axis=1), (0.05, 0.95))
-        town.append(low <= came.sum() <= high)
-        regions += [_inside(draws[:, i], came[i]) for i in range(len(came)) if draws[:, i].any() or came[i]]
+        town.append(low <= actual.sum() <= high)
+        regions += [_inside(draws[:, i], actual[i]) for i in range(len(actual)) if draws[:, i].any() or actual[i]]
     return {
         "origins": len(town), "inside": int(sum(town)), "regions": len(regions), "regions_inside": float(sum(regions))
     }  # fmt: skip
 
 
-def _inside(draws: np.ndarray, came: float) -> float:
-    """Chance that a sum lies within the central 90 % of its draws; of equal values, such as zeros, any part counts."""
-    below, upto = float(np.mean(draws < came)), float(np.mean(draws <= came))
+def _inside(draws: np.ndarray, actual: float) -> float:
+    """Probability that a sum lies within the central 90 % of its draws; ties, such as zeros, are randomised."""
+    below, upto = float(np.mean(draws < actual)), float(np.mean(draws <= actual))
     if upto == below:
         return float(0.05 <= below <= 0.95)
     return max(min(upto, 0.95) - max(below, 0.05), 0.0) / (upto - below)
@@ -231,8 +211,9 @@ def _inside(draws: np.ndarray, came: float) -> float:
 def page(results: list[Result], command: str) -> str:
     """The results as Markdown."""
     return "\n".join(
-        ["# Forecasts beside what is readily available", "", fill(f"Written by `{command}`. {INTRODUCTION}", 120), "",
-         *_criteria(results), "", "## Loss by set and horizon", "", fill(LOSS, 120), "", *_losses(results), "",
+        ["# Forecasts compared with readily available ones", "",
+         fill(f"Written by `{command}`. {INTRODUCTION}", 120), "", *_criteria(results), "",
+         "## Loss by set and horizon", "", fill(LOSS, 120), "", *_losses(results), "",
          "## Coverage, bias, regions", "", fill(COVERAGE, 120), "", *_measures(results), "",
          "## Forecasts of true demand", "", fill(TRUE, 120), "", *_true(results), "",
          "## Seconds of one core", "", fill(SECONDS, 120), "", *_seconds(results), ""]
@@ -276,7 +257,7 @@ def _best(result: Result, horizon: int) -> tuple[float, float]:
 
 
 def _criteria(results: list[Result]) -> list[str]:
-    """What was asked for, what was found and what fails it, failures first."""
+    """Targets, results, and the sets and cells that miss them, failures first."""
     cells = {(r.name, h): _best(r, h)[0] / _best(r, h)[1] - 1 for r in results for h in HORIZONS}
     change = {r.name: float(np.mean([cells[r.name, h] for h in HORIZONS])) for r in results}
     cover = {(r.name, row["horizon"]): row["coverage"] for r in results for row in r.measures}
@@ -301,9 +282,9 @@ def _criteria(results: list[Result]) -> list[str]:
          [f"{r.name} {row['horizon']} h {row['worse']} of {row['active']}" for r in results for row in r.regions_worse
           if row["worse"] > 0.1 * row["active"]], bad <= 0.1 * regions),
     ]  # fmt: skip
-    return ["| asked for | found | sets and cells that miss it | met |", "| --- | --- | --- | --- |"] + [
-        f"| {asked} | {found} | {', '.join(missing) or 'none'} | {'yes' if met else 'NO'} |"
-        for asked, found, missing, met in sorted(lines, key=lambda line: line[-1])
+    return ["| target | found | sets and cells that miss it | met |", "| --- | --- | --- | --- |"] + [
+        f"| {target} | {found} | {', '.join(missing) or 'none'} | {'yes' if met else 'NO'} |"
+        for target, found, missing, met in sorted(lines, key=lambda line: line[-1])
     ]
 
 
@@ -352,14 +333,14 @@ def _true(results: list[Result]) -> list[str]:
     for result in results:
         for row in (row for row in result.true_demand if row["rival"] == "table"):
             exposed = result.fully_exposed
-            said = (
+            scores = (
                 f"{exposed['coverage']:.3f}, {exposed['bias_percent']:+.1f} %"
                 if exposed and row["horizon"] == 1
                 else ""
             )
             lines.append(
                 f"| {result.name} | {row['horizon']} | {row['model_kwh']:.2f} | {row['rival_kwh']:.2f} "
-                f"| {-100 * row['skill']:+.1f} % | {said} |"
+                f"| {-100 * row['skill']:+.1f} % | {scores} |"
             )
     return lines
 
@@ -378,39 +359,35 @@ def _seconds(results: list[Result]) -> list[str]:
 
 
 def main() -> None:
-    """Measure what was asked for, and write or print it."""
+    """Measure one data set or all, and print or write the page."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.forecasts", description=__doc__)
-    parser.add_argument("--set", help="only this one; all if not given")
-    parser.add_argument(
-        "--keep", type=Path, help="folder of results by set; those that are there are not measured again"
-    )
-    parser.add_argument("--rivals", action="store_true", help="only let the rivals forecast, and keep that")
-    asked = parser.parse_args()
-    chosen = [source for source in SOURCES if asked.set in (None, source.name, source.name.lower())]
-    if not chosen:
-        sys.exit(f"There is no set {asked.set}: choose among {', '.join(source.name for source in SOURCES)}.")
-    if asked.rivals:
-        if asked.keep is None:
-            sys.exit("Say where to keep the rivals' forecasts, by --keep FOLDER.")
+    parser.add_argument("--set", help="only this data set; by default all")
+    parser.add_argument("--keep", type=Path, help="folder of results by set; existing ones are not measured again")
+    parser.add_argument("--rivals", action="store_true", help="only let the rivals forecast, and store their forecasts")
+    options = parser.parse_args()
+    chosen = chosen_sources(SOURCES, options.set)
+    if options.rivals:
+        if options.keep is None:
+            sys.exit("Name a folder for the rivals' forecasts with --keep.")
         for source in chosen:
-            answer_by_rivals(source, asked.keep)
+            answer_by_rivals(source, options.keep)
         return
     results = []
     for source in chosen:
-        path = asked.keep / f"{source.name}.json" if asked.keep else None
+        path = options.keep / f"{source.name}.json" if options.keep else None
         if path and path.is_file():
             results.append(Result(**json.loads(path.read_text(encoding="utf-8"))))
             continue
-        results.append(measure(source, asked.keep))
+        results.append(measure(source, options.keep))
         print(f"{source.name}: {results[-1].losses}", file=sys.stderr, flush=True)
         if path:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(json.dumps(asdict(results[-1])), encoding="utf-8")
-    everything = page(results, "python -m benchmarks.forecasts")
-    if asked.set is not None:
-        print(everything)
+    text = page(results, "python -m benchmarks.forecasts")
+    if options.set is not None:
+        print(text)
         return
-    PAGE.write_text(everything, encoding="utf-8")
+    PAGE.write_text(text, encoding="utf-8")
     print(f"Written to {PAGE}")
 
 

@@ -1,13 +1,13 @@
 """Mutated inputs through every reader: no traceback, no hang, bounded memory.
 
     python -m benchmarks.fuzz                      # 1,000 inputs each
-    python -m benchmarks.fuzz --count 100000       # what a release is tested with
+    python -m benchmarks.fuzz --count 100000       # as before a release
     python -m benchmarks.fuzz model --count 5000   # one reader
     python -m benchmarks.fuzz model --first 5000 --count 5000   # and its next inputs
 
-An input may be read, or refused with a sentence of ordinary length. Anything else is a failure: it is kept in
-`tests/fuzz_corpus`, where the tests find it. An input depends on the seed and on its number alone. Each reader is fed
-in a process of its own, so that an input that ends the process, or that native code never returns from, is found too.
+An input may be read, or refused with a sentence of ordinary length. Anything else is a failure: the input is stored in
+`tests/fuzz_corpus`, where the tests find it. An input depends only on the seed and its number. Each reader runs in a
+process of its own, so that inputs that end the process, or make native code hang, are found too.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from unmet.errors import LONGEST_MESSAGE, InputError
 
 HANG_SECONDS = 5
 MOST_GIB = 3.0
-STUCK_SECONDS = 300  # of wall time, for native code that no signal of Python's ends
+STUCK_SECONDS = 300  # of wall time, for native code that ignores Python's signals
 NUMBER, INPUT, FOUND = "number.txt", "last.bin", "found.json"
 TOKENS = (
     b"", b",", b";", b"\t", b"\r", b"\n", b"\r\n", b'"', b"'", b"\x00", b"\xff", b"\xef\xbb\xbf", b"\xff\xfe", b"\xe6",
@@ -135,8 +135,8 @@ def failure_of(target: Target, data: bytes, folder: Path) -> str | None:
 
 
 def feed(name: str, first: int, count: int, seed: int, folder: Path) -> None:
-    """Feed so many inputs to a reader in this process, and write what became of them into a folder."""
-    target, seeds, failures, failed, begun = TARGETS[name], TARGETS[name].seeds(), set[str](), 0, time.perf_counter()
+    """Feed `count` inputs to a reader in this process, and write the outcome into a folder."""
+    target, seeds, failures, failed, started = TARGETS[name], TARGETS[name].seeds(), set[str](), 0, time.perf_counter()
     for number in range(first, first + count):
         rng = random.Random(f"{name} {seed} {number}")  # noqa: S311
         data = mutated(rng.choice(seeds), rng)
@@ -148,11 +148,11 @@ def feed(name: str, first: int, count: int, seed: int, folder: Path) -> None:
             failures.add(kind)
             keep(name, data, reason)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
-    (folder / FOUND).write_text(json.dumps([failed, time.perf_counter() - begun, peak]))
+    (folder / FOUND).write_text(json.dumps([failed, time.perf_counter() - started, peak]))
 
 
 def keep(name: str, data: bytes, reason: str) -> None:
-    """Keep an input that failed."""
+    """Store an input that failed in the corpus."""
     kept = CORPUS / f"{name}--{hashlib.sha256(data).hexdigest()[:12]}"
     CORPUS.mkdir(exist_ok=True)
     kept.write_bytes(data)
@@ -160,7 +160,7 @@ def keep(name: str, data: bytes, reason: str) -> None:
 
 
 def fuzz(name: str, first: int, count: int, seed: int) -> int:
-    """Feed so many inputs to a reader, in as many processes as inputs end; gives the number of failures."""
+    """Feed `count` inputs to a reader, with a new process after each crash; returns the number of failures."""
     at, end, failed, seconds, peak = first, first + count, 0, 0.0, 0.0
     while at < end:
         with tempfile.TemporaryDirectory(prefix="unmet-fuzz-") as made:
@@ -182,7 +182,7 @@ def fuzz(name: str, first: int, count: int, seed: int) -> int:
 
 
 def _watched(arguments: list[str], folder: Path) -> str:
-    """Run `feed` in a process of its own until it ends, or has read one input for minutes; gives how it ended."""
+    """Run `feed` in a new process until it ends or is stuck at one input for minutes; returns how it ended."""
     with subprocess.Popen([sys.executable, "-m", "benchmarks.fuzz", *arguments, "--into", str(folder)]) as process:
         while True:
             before = _last(folder)
@@ -203,7 +203,7 @@ def _hang(number: int, frame: object) -> None:
 
 
 def main() -> None:
-    """Fuzz the readers that were named, or all."""
+    """Fuzz the given readers, or all."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("targets", nargs="*", metavar="READER", help=", ".join(TARGETS))
     parser.add_argument("--count", type=int, default=1000)

@@ -8,7 +8,6 @@ chargers far away. Writes docs/hubs.md.
 from __future__ import annotations
 
 import datetime as dt
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import fill
@@ -16,12 +15,12 @@ from textwrap import fill
 import numpy as np
 import polars as pl
 
+from benchmarks.data_sets import DUNDEE, read_records
 from unmet.demand.panel import Panel
 from unmet.estimation.lost_demand import LostDemand
 from unmet.geo import haversine_km
-from unmet.records.sessions import Records, read_sessions
+from unmet.records.sessions import Records
 
-DATA = Path(__file__).parents[2] / "shared" / "data"
 PAGE = Path(__file__).parents[1] / "docs" / "hubs.md"
 
 HUBS = ("Lochee", "Princes Street")
@@ -45,7 +44,7 @@ class Ring:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What was predicted for a hub, and what happened; all numbers per week, draws of shape (draws,)."""
+    """The prediction for a hub, and what happened; all numbers are per week, draws have shape (draws,)."""
 
     name: str
     opened: dt.datetime
@@ -69,11 +68,7 @@ class Comparison:
 
 def main() -> None:
     """Compare both hubs, and write the page."""
-    if not DATA.is_dir():
-        sys.exit(f"There are no records of Dundee: {DATA} is missing.")
-    records = read_sessions(
-        sorted((DATA / "sessions").glob("dundee_*")), stations=DATA / "stations/dundee_locations.csv"
-    )
+    records = read_records(DUNDEE)
     whole = _fit(records, records.sessions)
     found = [compare(name, records, whole) for name in HUBS]
     PAGE.write_text(page(found, users(records, found[-1])), encoding="utf-8")
@@ -81,7 +76,7 @@ def main() -> None:
 
 
 def compare(name: str, records: Records, whole: LostDemand) -> Comparison:
-    """Predict from before the opening, and count what was recorded after it; `whole` is fitted to all records."""
+    """Predict from the records before the opening, and count arrivals after it; `whole` is fitted to all records."""
     stations = used_stations(records)
     rapid = stations.filter(pl.col("kw") > RAPID_KW)
     hub = rapid.filter(pl.col("name").str.contains(name))
@@ -122,7 +117,7 @@ def compare(name: str, records: Records, whole: LostDemand) -> Comparison:
 
 
 def used_stations(records: Records) -> pl.DataFrame:
-    """Stations with sessions: `station_id, name, lat, lon, first` (session), `kw` (of the fastest tenth)."""
+    """Stations with sessions: `station_id, name, lat, lon, first` (session), `kw` (0.9 quantile over sessions)."""
     hours = (pl.col("end") - pl.col("start")).dt.total_seconds() / 3600
     power = (pl.col("energy_kwh") / hours).filter(hours > 1 / 12).quantile(0.9)
     used = records.sessions.group_by("station_id").agg(first=pl.col("start").min(), kw=power)
@@ -139,7 +134,7 @@ def _distance(hub: pl.DataFrame, others: pl.DataFrame) -> pl.Series:
 
 
 def _in_order(stations: pl.DataFrame, sessions: pl.DataFrame, first: dt.date, last: dt.date) -> pl.DataFrame:
-    """Stations without a long gap between two sessions, so that their trend is one of demand."""
+    """Stations without a long gap between two sessions, whose trend is therefore one of demand."""
     gaps = (
         sessions.filter(_within((first, last)))
         .sort("start")
@@ -167,13 +162,13 @@ def _ring(
 
 
 def _fit(records: Records, sessions: pl.DataFrame) -> LostDemand:
-    """The estimate from some of the records, every station a region of its own."""
+    """The estimate from some of the records, with every station as a region."""
     panel = Panel(sessions, records.stations, regions="station", time_zone=records.time_zone)
     return LostDemand().fit(panel)
 
 
 def _weekly(lost: LostDemand, stations: pl.Series, days: tuple[dt.date, dt.date], what: str) -> np.ndarray:
-    """Draws of what some stations lost per week, (draws,)."""
+    """Draws of the loss of some stations per week, (draws,)."""
     names = lost.panel_.regions.centres["unique_id"].to_list()
     own = lost.panel_.stations.filter(pl.col("station_id").is_in(stations.implode()))["unique_id"]
     rows = [names.index(name) for name in own]
@@ -198,7 +193,7 @@ def _plain(lost: LostDemand, stations: pl.Series, days: tuple[dt.date, dt.date])
 
 @dataclass(frozen=True, slots=True)
 class Users:
-    """Drivers by what they did at rapid chargers before and after a hub opened; sessions per week."""
+    """Drivers by their use of rapid chargers before and after a hub opened; sessions per week."""
 
     first: dt.date  # day from which the records name drivers
     known: int  # seen before the opening, and at the hub after it
@@ -295,7 +290,7 @@ def _table(head: str, rows: list[list[str]], found: list[Comparison]) -> list[st
 
 
 def _predicted(found: list[Comparison]) -> list[str]:
-    """What was predicted, and what happened."""
+    """The table of predictions and what happened."""
     rise = [one.hub.after + one.near.after - one.trend * one.near.before for one in found]
     return _table(
         "per week",
@@ -341,7 +336,7 @@ def _parts(found: list[Comparison]) -> list[str]:
 
 
 def _followed(followed: Users, found: Comparison) -> list[str]:
-    """What named drivers did."""
+    """A paragraph on the drivers whom the records name."""
     change = followed.never_after / followed.never_before
     more = followed.known_hub + followed.known_after - followed.known_before
     text = f"""From {followed.first:%-d %B %Y} on the records name drivers, a month before {found.name} opened.
@@ -370,18 +365,18 @@ def _shown(found: list[Comparison], followed: Users) -> list[str]:
 def _verdict(one: Comparison) -> str:
     """Whether the prediction for a hub is contradicted by what happened."""
     rise = one.hub.after + one.near.after - one.trend * one.near.before
-    asked, chance = one.trend * one.lost, float(np.mean(rise >= one.trend * one.lost))
+    predicted, chance = one.trend * one.lost, float(np.mean(rise >= one.trend * one.lost))
     verdict = "is not contradicted" if chance > LOW else "is too high"
-    if asked.mean() < 1:
+    if predicted.mean() < 1:
         return (
-            f"{one.name}: the neighbours hardly ever were full, and the estimate says that they lost nobody. The hub "
+            f"{one.name}: the neighbours were hardly ever full, and the estimate says that they lost nobody. The hub "
             f"had {one.hub.after:.0f} arrivals per week all the same: a hub can be busy where no demand was lost."
         )
     return (
-        f"{one.name}: by the estimate, {_interval(asked)} drivers per week would be lost at the neighbours without the "
-        f"hub. Arrivals rose by {_interval(rise)}, {rise.mean() / asked.mean():.0f} times as much. The estimate "
-        f"{verdict}; a plain count would say {one.plain * one.trend.mean():.0f}. The hub drew far more drivers "
-        "than its neighbours had turned away."
+        f"{one.name}: by the estimate, {_interval(predicted)} drivers per week would be lost at the neighbours without "
+        f"the hub. Arrivals rose by {_interval(rise)}, {rise.mean() / predicted.mean():.0f} times as much. The "
+        f"estimate {verdict}; a plain count would say {one.plain * one.trend.mean():.0f}. The hub drew far more "
+        "drivers than its neighbours had turned away."
     )
 
 

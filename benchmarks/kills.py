@@ -1,11 +1,11 @@
-"""Random `kill -9` of every verb that writes: `python -m benchmarks.kills`, or of some, as in `... panel fit 5`.
+"""Random `kill -9` of every command that writes: `python -m benchmarks.kills`, or of some: `... panel fit 5`.
 
-`simulate`, `panel`, `recover` and `fit` replace a run of their own again and again, and are killed at random moments.
-After each kill the next verb (`unmet check`) must find a whole run in the place, no process may be left after ten
-seconds, and files beside it must be as they were; the last run, left alone, must give the bytes of the first one.
+`simulate`, `panel`, `recover` and `fit` replace their own run repeatedly, and are killed at random moments. After each
+kill the next command (`unmet check`) must find a complete run, no process may be left after ten seconds, and other
+files in the folder must be unchanged; the last run, undisturbed, must give the same bytes as the first one.
 
-A study is killed ten times, and goes on each time; it must give the bytes of one left alone. A study that ends before
-it is killed is compared as well, and another one is begun in its place.
+A study is killed ten times and resumed each time; it must give the same bytes as an undisturbed one. A study that ends
+before it is killed is compared as well, and another one is started in its place.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ STUDY = ("study", "total", "--queue", "first-come", "--penetration", "0.05", "--
 
 
 def begin(out: Path) -> subprocess.Popen[bytes]:
-    """The command in a process of its own, which keeps its results in `out`."""
+    """Start the study in a new process, with its results in `out`."""
     command = [sys.executable, "-m", "unmet", *STUDY, "--out", out]
-    quiet = os.environ | {"PYTHONWARNINGS": "ignore"}  # what cleans up after a killed process warns of doing so
+    quiet = os.environ | {"PYTHONWARNINGS": "ignore"}  # cleaning up after a killed process gives warnings
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, env=quiet)
 
 
 def kept(out: Path) -> int:
-    """How many runs are in a folder of results."""
+    """Number of stored runs of a study."""
     return len(list((out / "runs").glob("*.parquet")))
 
 
 def results(out: Path) -> dict[str, bytes]:
-    """The results of a study that was ended: its runs and its cells."""
+    """The results of a finished study: its runs and its cells."""
     return {path.name: path.read_bytes() for path in (*(out / "runs").glob("*.parquet"), out / "cells.parquet")}
 
 
 def finish(out: Path) -> None:
-    """Go on to the end."""
+    """Run the study to its end."""
     if begin(out).wait() != 0:
         sys.exit(f"unmet {' '.join(STUDY)} failed")
 
@@ -56,7 +56,7 @@ ORPHAN_SECONDS = 10
 
 
 def unmet(*arguments: object) -> subprocess.Popen[bytes]:
-    """A verb in a process of its own."""
+    """Start a command in a new process."""
     command = [sys.executable, "-m", "unmet", *map(str, arguments)]
     quiet = os.environ | {"PYTHONWARNINGS": "ignore"}
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=quiet)
@@ -75,7 +75,7 @@ def write_inputs(folder: Path) -> None:
 
 
 def arguments_of(verb: str, folder: Path) -> list[object]:
-    """What a verb is run with."""
+    """The arguments of a command."""
     stations = ["--stations", folder / "stations.parquet"]
     return {
         "simulate": ["--trips", folder / "trips.parquet", *stations],
@@ -86,15 +86,15 @@ def arguments_of(verb: str, folder: Path) -> list[object]:
 
 
 def kill_verb(verb: str, folder: Path, kills: int) -> bool:
-    """Kill a verb so many times, and say whether nothing was harmed."""
+    """Kill a command `kills` times, and return whether nothing was damaged."""
     out, thesis = folder / f"out-{verb}" / "run", folder / f"out-{verb}" / "thesis.txt"
     thesis.parent.mkdir()
     thesis.write_text("precious")
     command = [verb, *arguments_of(verb, folder), "--overwrite", "--out", out]
-    begun = time.perf_counter()
+    started = time.perf_counter()
     if unmet(*command).wait() != 0:
         sys.exit(f"unmet {verb} failed")
-    seconds, expected = time.perf_counter() - begun, whole_files(out)
+    seconds, expected = time.perf_counter() - started, whole_files(out)
     fine, done = True, 0
     while done < kills:
         process = psutil.Process((running := unmet(*command)).pid)
@@ -119,13 +119,13 @@ def kill_verb(verb: str, folder: Path, kills: int) -> bool:
 
 
 def whole_files(out: Path) -> dict[str, str]:
-    """Hashes of a run's files, from its manifest; pages and models hold no times, so they are compared too."""
+    """Hashes of a run's files, from its manifest; pages and models contain no times, so they are compared too."""
     manifest = read_manifest(out)
     return {} if manifest is None else manifest.files
 
 
 def main() -> None:
-    """Kill the verbs that were named, or all of them."""
+    """Kill the given commands, or all of them."""
     chosen = [word for word in sys.argv[1:] if not word.isdecimal()] or [*VERBS, "study"]
     kills = next((int(word) for word in sys.argv[1:] if word.isdecimal()), KILLS_EACH)
     fine = True
@@ -140,13 +140,13 @@ def main() -> None:
 
 
 def kill_study() -> bool:
-    """Kill a study, go on, and compare."""
+    """Kill a study repeatedly, resume it, and compare its results with those of an undisturbed one."""
     same = True
     with tempfile.TemporaryDirectory(prefix="unmet-kills-") as name:
         folder = Path(name)
-        begun = time.perf_counter()
+        started = time.perf_counter()
         finish(folder / "alone")
-        seconds = time.perf_counter() - begun
+        seconds = time.perf_counter() - started
         expected = results(folder / "alone")
         print(f"Left alone, {len(expected) - 1} runs took {seconds:.0f} s.", flush=True)
         kills, studies = 0, 1
@@ -169,7 +169,7 @@ def kill_study() -> bool:
 
 
 def compare(out: Path, expected: dict[str, bytes], study: int) -> bool:
-    """Say whether a study that was killed has the results of the one left alone."""
+    """Whether a study that was killed has the results of the undisturbed one."""
     same = results(out) == expected
     verdict = "equal" if same else "DIFFER FROM"
     print(f"Study {study} ended: its bytes {verdict} those of the one left alone.", flush=True)

@@ -1,8 +1,8 @@
 """Why aware models gain more here than in the paper at small market shares: `python -m benchmarks.market`.
 
-At a share of 10 %, quantile and censored-quantile networks are trained in four ways that differ in one thing each: how
-an operator's stations are drawn, by what losses are scaled, which hours are flagged, and how long is trained. The city
-is the built-in one of seed 1. Written to docs/results/market.md.
+At a share of 10 %, quantile and censored-quantile networks are trained with one setting changed at a time: how an
+operator's stations are drawn, how demand is scaled, which hours are flagged, or the number of epochs. The city is the
+built-in one of seed 1. Writes docs/results/market.md.
 """
 
 from __future__ import annotations
@@ -31,16 +31,15 @@ def scenes_of(sampling: Sampling) -> list[Scene]:
 
 
 def flagged_half(scene: Scene) -> Scene:
-    """The flag only in hours in which the operator saw less than half of the demand, as a coarser record might have."""
+    """Flag only hours in which the operator observed less than half of the demand, as coarser records might."""
     seen = pl.col("y") < 0.5 * pl.col("y_true")
     return replace(scene, panel=scene.panel.with_columns(censored=pl.col("censored") & seen))
 
 
 def in_true_units(scene: Scene) -> Scene:
-    """Networks see demand over its largest true value: a constant of the true size in the training part sets the scale.
+    """Scale demand by its largest true value instead of the largest observed one.
 
-    The largest observed hour of each region is replaced by the largest true one, which is what scaling by the truth
-    does to all other hours.
+    To that end, the largest observed hour of each region in the training part is replaced by the largest true one.
     """
     largest = pl.col("y_true").max().over("unique_id")
     early = pl.when(pl.int_range(pl.len()).over("unique_id") < int(0.8 * scene.panel["ds"].n_unique())).then("y")
@@ -49,7 +48,7 @@ def in_true_units(scene: Scene) -> Scene:
 
 
 def main() -> None:
-    """Train in every way and write the page."""
+    """Train with every setting, and write the page."""
     region, city = scenes_of(Sampling.REGION), scenes_of(Sampling.CITY)
     short = replace(Training(), epochs=SHORT)
     ways = {

@@ -1,9 +1,9 @@
 """Mutants: alter the estimator's formulas one at a time, and count those that the tests catch.
 
 `python -m benchmarks.mutants` reads the mutants from `mutants.toml`: a file of the package, a text that occurs in it
-exactly once, and what stands there instead. Each one is applied to a copy of the sources, and the tests of the rooms
-`demand` and `estimation` are run until one fails: first the files that should catch it, then the others. Words given on
-the command line choose mutants by a part of their description or file. Results are written to docs/results/mutants.md.
+exactly once, and its replacement. Each one is applied to a copy of the sources, and the tests of `demand` and
+`estimation` run until one fails: first the files that should catch it, then the others. Words on the command line
+choose mutants by a part of their description or file. Results are written to docs/results/mutants.md.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TESTS = ("tests/estimation", "tests/demand")
 WARM_UP = ("tests/estimation/test_sums.py", "tests/estimation/test_exposed.py")  # enough to compile most of the code
 PROCESSES = 2
 LEAST_CAUGHT = 0.9
-FOUND, FAILED, INTERRUPTED = 0, 1, 2  # exit codes of pytest
+PASSED, FAILED, INTERRUPTED = 0, 1, 2  # exit codes of pytest
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Mutant:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What happened to a mutant."""
+    """The test that caught a mutant, if any."""
 
     mutant: Mutant
     caught_by: str | None
@@ -74,7 +74,7 @@ def _source(root: Path, mutant: Mutant) -> Path:
 
 
 def _copy(folder: Path) -> Path:
-    """A copy of sources and tests in which mutants can live."""
+    """A copy of sources and tests to apply mutants to."""
     for name in ("src", "tests"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy2(ROOT / "pyproject.toml", folder / "pyproject.toml")
@@ -83,7 +83,7 @@ def _copy(folder: Path) -> Path:
 
 @contextmanager
 def _applied(mutant: Mutant, copy: Path) -> Iterator[Path]:
-    """Apply a mutant to a copy; gives the folder of compiled code to use.
+    """Apply a mutant to a copy; yields the folder of compiled code to use.
 
     Numba compiles a file again if it has changed. Every mutant gets a copy of the folder of the unaltered sources, so
     that all other files are compiled only once.
@@ -117,11 +117,11 @@ def _judge(mutant: Mutant, copies: Queue[Path]) -> Outcome:
             first = [f"tests/{name}" for name in mutant.tests]
             rest = [*TESTS, *(f"--ignore={name}" for name in first)]
             for tests in (first, rest):
-                code, said = _run(copy, cache, *tests)
-                if code not in {FOUND, FAILED, INTERRUPTED}:
-                    raise RuntimeError(f"The tests of {mutant.what!r} could not be run: {said}")
-                if code != FOUND:
-                    caught = said
+                code, output = _run(copy, cache, *tests)
+                if code not in {PASSED, FAILED, INTERRUPTED}:
+                    raise RuntimeError(f"The tests of {mutant.what!r} could not be run: {output}")
+                if code != PASSED:
+                    caught = output
                     break
     finally:
         copies.put(copy)
@@ -148,7 +148,7 @@ def _write_page(outcomes: list[Outcome]) -> None:
 
 
 def main() -> None:
-    """Judge all mutants, or those whose description or file holds a word that was given."""
+    """Test all mutants, or those whose description or file contains one of the words given."""
     every = read_mutants()
     words = sys.argv[1:]
     chosen = [each for each in every if not words or any(word in f"{each.file} {each.what}" for word in words)]
@@ -158,9 +158,9 @@ def main() -> None:
             copies.put(_copy(Path(temporary) / str(number)))
         with ThreadPoolExecutor(PROCESSES) as pool:
             started = [(copy, TESTS if number == 0 else WARM_UP) for number, copy in enumerate(copies.queue)]
-            for code, said in pool.map(lambda each: _run(each[0], each[0] / "cache", *each[1]), started):
-                if code != FOUND:
-                    sys.exit(f"The tests fail without any mutant, so they can judge none: {said}")
+            for code, output in pool.map(lambda each: _run(each[0], each[0] / "cache", *each[1]), started):
+                if code != PASSED:
+                    sys.exit(f"The tests fail even without a mutant: {output}")
             outcomes = list(pool.map(lambda mutant: _judge(mutant, copies), chosen))
     caught = sum(outcome.caught_by is not None for outcome in outcomes)
     print(f"{caught} of {len(outcomes)} mutants caught")

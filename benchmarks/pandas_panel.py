@@ -13,7 +13,7 @@ def pandas_panel(sessions: pd.DataFrame, plugs: dict[str, int]) -> tuple[pd.Seri
     full = []
     for station, own in sessions.groupby("station_id"):
         events = pd.concat([pd.Series(1, index=own["start"]), pd.Series(-1, index=own["end"])]).to_frame("step")
-        # at equal times leaving comes first
+        # at equal times, departures come first
         events = events.rename_axis("time").reset_index().sort_values(["time", "step"])
         events["cars"] = events["step"].cumsum()
         events["until"] = events["time"].shift(-1)
@@ -27,7 +27,7 @@ def pandas_panel(sessions: pd.DataFrame, plugs: dict[str, int]) -> tuple[pd.Seri
 
 
 def random_sessions(sessions: int, stations: int, plugs: int, seed: int = 1) -> pd.DataFrame:
-    """About a year of made-up sessions, sorted by start: at each plug one car after the other, with pauses between."""
+    """About a year of random sessions, sorted by start: one car after another at each plug, with pauses between."""
     rng = np.random.default_rng(seed)
     each = sessions // (stations * plugs)
     stay = rng.gamma(2.0, 7200.0, (stations * plugs, each)).astype(np.int64) + 60

@@ -1,4 +1,4 @@
-"""Records to a panel: ten million sessions, beside the straightforward pandas version."""
+"""Records to a panel: ten million sessions, compared with a straightforward pandas version."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _large() -> list[Result]:
 
 
 def _recover(sessions: int, stations: int, *, placed: bool) -> tuple[float, float, int]:
-    """Seconds, GiB at the peak and sessions of `unmet recover` on made-up records."""
+    """Time [s], peak memory [GiB] and sessions of `unmet recover` on random records."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         pl.from_pandas(random_sessions(sessions, stations, PLUGS)).write_parquet(folder / "sessions.parquet")
@@ -81,11 +81,11 @@ def _recover(sessions: int, stations: int, *, placed: bool) -> tuple[float, floa
             "finally: print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)"
         )
         arguments = ["recover", "sessions.parquet", "--stations", "stations.csv", "--out", "recovered", "--json"]
-        begun = time.perf_counter()
+        started = time.perf_counter()
         done = subprocess.run(
             [sys.executable, "-c", code, *arguments], cwd=folder, check=True, capture_output=True, text=True
         )
-        seconds = time.perf_counter() - begun
+        seconds = time.perf_counter() - started
     return seconds, int(done.stderr.split()[-1]) / 2**20, int(json.loads(done.stdout)["seen_arrivals"])
 
 
@@ -93,14 +93,14 @@ def _beside_pandas() -> Result:
     sessions = random_sessions(SESSIONS // STATIONS * PEER_STATIONS, PEER_STATIONS, PLUGS)
     stations = _stations(PEER_STATIONS)
     frame = pl.from_pandas(sessions)
-    _full(Panel(frame.head(1000), stations))  # compiled now
-    begun = time.perf_counter()
+    _full(Panel(frame.head(1000), stations))  # compiles the loops before they are timed
+    started = time.perf_counter()
     panel = Panel(frame, stations)
     rows = _full(panel)
-    ours = time.perf_counter() - begun
-    begun = time.perf_counter()
+    ours = time.perf_counter() - started
+    started = time.perf_counter()
     energy, full = pandas_panel(sessions, dict(stations.select("station_id", "plugs").iter_rows()))
-    peer = time.perf_counter() - begun
+    peer = time.perf_counter() - started
     _must_agree(panel, rows, energy, full)
     found = f"{peer / ours:.0f} times ({ours:.2f} s and {peer:.1f} s for {len(sessions):,} sessions)"
     return Result("frame to occupancy and exposure, ours over pandas", found, "at least 20 times", peer / ours >= 20)

@@ -1,13 +1,12 @@
 """The two hubs that opened in Dundee in 2018, as the planner would have seen them: `python -m benchmarks.planned_hubs`.
 
-A hub is given to the planner as a candidate, at its position, with its plugs and power, and the records before it
-opened alone. What the planner says that it attracts, takes from its neighbours and recovers is compared with what was
-recorded after it opened (`benchmarks.hubs`). Writes docs/results/planned-hubs.md.
+Each hub is a candidate for the planner, with its position, plugs and power; the planner reads only the records before
+it opened. The drivers that the planner expects it to attract, take from its neighbours and recover are compared with
+those recorded after it opened (`benchmarks.hubs`). Writes docs/results/planned-hubs.md.
 """
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import fill
@@ -15,13 +14,14 @@ from textwrap import fill
 import numpy as np
 import polars as pl
 
-from benchmarks.hubs import DATA, HUBS, RAPID_KW, WEEKS, Comparison, compare, used_stations
+from benchmarks.data_sets import DUNDEE, read_records
+from benchmarks.hubs import HUBS, RAPID_KW, WEEKS, Comparison, compare, used_stations
 from unmet.demand.panel import Panel
 from unmet.estimation.lost_demand import LostDemand
 from unmet.planning.candidates import Candidates, score_candidates
 from unmet.planning.changes import changed_world
 from unmet.planning.drivers import demand_of
-from unmet.records.sessions import Records, read_sessions
+from unmet.records.sessions import Records
 
 PAGE = Path(__file__).parents[1] / "docs" / "results" / "planned-hubs.md"
 HUB_KW = 50.0
@@ -30,7 +30,7 @@ INTERVAL = (0.05, 0.95)
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """What the planner says of a hub, in drivers per week, (draws,) each."""
+    """The planner's prediction for a hub, in drivers per week, (draws,) each."""
 
     plugs: int
     attracted: np.ndarray
@@ -80,15 +80,15 @@ def page(rows: list[tuple[Comparison, Predicted]]) -> str:
     taken = [one.trend * (one.near.before + one.between.before) - one.near.after - one.between.after for one, _ in rows]
     recovered = [one.trend * one.lost - one.left for one, _ in rows]
     for name, cells in (
-        ("plugs of the hub", [str(made.plugs) for _, made in rows]),
-        ("**predicted**: attracts", [span(made.attracted) for _, made in rows]),
-        ("of which taken from neighbours", [span(made.taken) for _, made in rows]),
-        ("of which lost before: its gain", [span(made.recovered) for _, made in rows]),
+        ("plugs of the hub", [str(predicted.plugs) for _, predicted in rows]),
+        ("**predicted**: attracts", [span(predicted.attracted) for _, predicted in rows]),
+        ("of which taken from neighbours", [span(predicted.taken) for _, predicted in rows]),
+        ("of which lost before: its gain", [span(predicted.recovered) for _, predicted in rows]),
         ("**followed**: arrivals at the hub", [f"{one.hub.after:.0f}" for one, _ in rows]),
         ("taken from rapid chargers within 3 km", [span(values) for values in taken]),
         ("lost demand recovered, by the estimate", [span(values) for values in recovered]),
         ("arrivals over the prediction",
-         [f"{one.hub.after / max(float(made.attracted.mean()), 1e-9):.1f} times" for one, made in rows]),
+         [f"{one.hub.after / max(float(predicted.attracted.mean()), 1e-9):.1f} times" for one, predicted in rows]),
     ):  # fmt: skip
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     lines += [
@@ -101,11 +101,7 @@ def page(rows: list[tuple[Comparison, Predicted]]) -> str:
 
 def main() -> None:
     """Predict both hubs and write the page."""
-    if not DATA.is_dir():
-        sys.exit(f"There are no records of Dundee: {DATA} is missing.")
-    records = read_sessions(
-        sorted((DATA / "sessions").glob("dundee_*")), stations=DATA / "stations/dundee_locations.csv"
-    )
+    records = read_records(DUNDEE)
     panel = Panel(records.sessions, records.stations, regions="station", time_zone=records.time_zone)
     whole = LostDemand().fit(panel)
     rows = []

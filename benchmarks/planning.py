@@ -1,4 +1,4 @@
-"""Planning: a plan for 1,000 and 10,000 sites, beside SimPy, and the replay beside Erlang's formula."""
+"""Planning: a plan for 1,000 and 10,000 sites, and the replay compared with SimPy and with Erlang's formula."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ def run() -> list[Result]:
     small, fitted = network(1000), None
     results = []
     for panel, most in ((small, 60.0), (network(10_000), 600.0)):
-        begun = time.perf_counter()
+        started = time.perf_counter()
         lost = LostDemand().fit(panel)
-        estimated = time.perf_counter() - begun
-        begun = time.perf_counter()
-        made = plan(lost, plugs=200)
-        planned = time.perf_counter() - begun
+        estimated = time.perf_counter() - started
+        started = time.perf_counter()
+        result = plan(lost, plugs=200)
+        planned = time.perf_counter() - started
         found = (
             f"{planned:.0f} s; the estimate before it {estimated:.0f} s ({panel.sessions.height:,} sessions, "
-            f"{made.sites} sites get plugs)"
+            f"{result.sites} sites get plugs)"
         )
         what = f"a plan of 200 plugs for {panel.sites.height:,} sites, 200 draws"
         results.append(Result(what, found, f"under {most:.0f} s", planned < most))
@@ -56,7 +56,7 @@ def run() -> list[Result]:
 
 
 def network(sites: int, seed: int = 1) -> Panel:
-    """Records of many sites, of which drivers who found no plug are left out."""
+    """Records of many simulated sites, without the drivers who found no plug."""
     rng = np.random.default_rng(seed)
     plugs = rng.integers(1, 7, sites)
     rate = plugs / STAY_HOURS * rng.uniform(0.1, 0.45, sites)  # drivers per hour
@@ -97,15 +97,15 @@ def network(sites: int, seed: int = 1) -> Panel:
 
 
 def beside_simpy(demand: DrawnDemand) -> Result:
-    """The same drivers at 1, 2, ... further plugs, ours and SimPy's."""
+    """Serve the same drivers with 1, 2, ... added plugs, by our replay and by SimPy."""
     busiest = np.argsort(-np.bincount(demand.hidden.site, demand.hidden.drivers.mean(axis=0), minlength=demand.sites))
     drivers = [demand.first_draws(SIMPY_DRAWS).lost(int(s)) for s in busiest[:SIMPY_SITES]]
-    begun = time.perf_counter()
+    started = time.perf_counter()
     ours = [_served(part) for part in drivers]
-    own = time.perf_counter() - begun
-    begun = time.perf_counter()
+    own = time.perf_counter() - started
+    started = time.perf_counter()
     theirs = [[_simpy_served(part, k) for k in range(1, SIMPY_PLUGS + 1)] for part in drivers]
-    peer = time.perf_counter() - begun
+    peer = time.perf_counter() - started
     if ours != theirs:
         raise AssertionError(f"SimPy serves {theirs}, the replay {ours}")
     number = sum(len(part.at_ms) for part in drivers)
@@ -138,7 +138,7 @@ def _simpy_served(drivers: Drivers, plugs: int) -> int:
             at: list[int] = at, stay: list[int] = stay, env: Any = env, site: Any = site, count: list[int] = count
         ) -> Iterator[Any]:
             for now, length in zip(at, stay, strict=True):
-                # A car that leaves at this very moment leaves first.
+                # A car that departs at this very moment departs first.
                 yield env.timeout(now - env.now) if now > env.now else env.timeout(0)
                 if site.count < site.capacity:
                     count[0] += 1
@@ -151,7 +151,7 @@ def _simpy_served(drivers: Drivers, plugs: int) -> int:
 
 
 def beside_erlang() -> list[Result]:
-    """Blocking of Poisson arrivals, beside Erlang's formula."""
+    """Blocking of Poisson arrivals, compared with Erlang's formula."""
     rng, number = np.random.default_rng(3), 10_000_000
     at = (np.cumsum(rng.exponential(0.5, number)) * HOUR_MS).astype(np.int64)
     results = []

@@ -1,7 +1,7 @@
-"""What other readings of the paper change: `python -m benchmarks.readings`, written to docs/results/readings.md.
+"""How other readings of the paper change the results: `python -m benchmarks.readings` writes docs/results/readings.md.
 
-Each reading is an option. Its effect on Table 1 is that on all fifteen cells; that on Table 3 is on the losses of the
-quantile models at first-come 5 %, in the built-in city of seed 1, one network each.
+Each reading is an option. Its effect on Table 1 is measured on all fifteen cells; its effect on Table 3 on the losses
+of the quantile models at first-come 5 %, in the built-in city of seed 1, with one network each.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Reading(NamedTuple):
     title: str
     option: str
     scenario: Scenario
-    cars: int | None = None  # that a penetration is a share of
+    cars: int | None = None  # number of cars that a penetration is a share of
 
 
 READINGS = (
@@ -52,14 +52,14 @@ def rows(reading: Reading) -> tuple[list[str], list[str]]:
     """A reading's row in the table of censored hours, and in that of losses."""
     city = city_of(reading)
     study = run_censoring(city, scenario=reading.scenario)
-    apart = np.array([study.cell(q, p).censored_hours_percent for q in QUEUES for p in PENETRATIONS]) - np.array(
+    difference = np.array([study.cell(q, p).censored_hours_percent for q in QUEUES for p in PENETRATIONS]) - np.array(
         [v for q in QUEUES for v in CENSORED_HOURS_PERCENT[q]]
     )
     at_five_percent = [study.cell(q, 0.05) for q in QUEUES]
     hours = [f"{cell.censored_hours_percent:.1f}" for cell in at_five_percent]
     lost = f"{100 * at_five_percent[-1].lost_share_of_energy:.1f}"
     head = [reading.title, reading.option]
-    first = [*head, *hours, f"{np.abs(apart).mean():.1f}", f"{np.abs(apart).max():.1f}", lost]
+    first = [*head, *hours, f"{np.abs(difference).mean():.1f}", f"{np.abs(difference).max():.1f}", lost]
     return first, [*head, *losses(city, reading)]
 
 

@@ -26,11 +26,11 @@ TURNS = 2
 _CODE = """
 import json, resource, sys, time
 from unmet.records.sessions import read_sessions
-begun = time.perf_counter()
+started = time.perf_counter()
 sessions = read_sessions(sys.argv[1], time_zone="Europe/Copenhagen").sessions
 used = resource.getrusage(resource.RUSAGE_SELF)
 print(json.dumps({
-    "seconds": time.perf_counter() - begun, "cpu": used.ru_utime + used.ru_stime, "gib": used.ru_maxrss / 2**20,
+    "seconds": time.perf_counter() - started, "cpu": used.ru_utime + used.ru_stime, "gib": used.ru_maxrss / 2**20,
     "rows": sessions.height, "energy": sessions["energy_kwh"].sum(), "starts": sessions["start"].dt.epoch("s").sum(),
 }))
 """
@@ -38,16 +38,16 @@ print(json.dumps({
 _POLARS = """
 import json, resource, sys, time
 import polars as pl
-begun = time.perf_counter()
+started = time.perf_counter()
 times = pl.col("Start Time", "End Time").str.to_datetime("%d/%m/%Y %H:%M")
 rows = pl.read_csv(sys.argv[1]).with_columns(times).sort("Start Time", "Station").height
 used = resource.getrusage(resource.RUSAGE_SELF)
-print(json.dumps({"seconds": time.perf_counter() - begun, "cpu": used.ru_utime + used.ru_stime, "rows": rows}))
+print(json.dumps({"seconds": time.perf_counter() - started, "cpu": used.ru_utime + used.ru_stime, "rows": rows}))
 """
 
 
 def run() -> list[Result]:
-    """Both readings, in turns."""
+    """Read one file and many files, in turns."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         _write(folder)
@@ -57,17 +57,17 @@ def run() -> list[Result]:
     for key in ("rows", "starts"):
         assert one[key] == many[key]
     assert np.isclose(one["energy"], many["energy"])
-    said = f"{_said(one)}; Polars alone takes {_said(bare)}"
+    measured = f"{_times(one)}; Polars alone takes {_times(bare)}"
     ratio = many["seconds"] / one["seconds"]
     return [
-        Result(f"{SESSIONS:,} sessions from one CSV file", said, "under 40 s", one["seconds"] < 40),
+        Result(f"{SESSIONS:,} sessions from one CSV file", measured, "under 40 s", one["seconds"] < 40),
         Result("memory of that at its peak", f"{one['gib']:.1f} GiB", "under 6 GiB", one["gib"] < 6),
-        Result(f"the same from {FILES:,} files", f"{_said(many)}, {ratio:.2f} times", "no slower", ratio <= 1.1),
+        Result(f"the same from {FILES:,} files", f"{_times(many)}, {ratio:.2f} times", "no slower", ratio <= 1.1),
         Result("memory of that at its peak", f"{many['gib']:.1f} GiB", "under 6 GiB", many["gib"] < 6),
     ]
 
 
-def _said(found: dict[str, float]) -> str:
+def _times(found: dict[str, float]) -> str:
     return f"{found['seconds']:.1f} s ({found['cpu']:.0f} s of processor time)"
 
 
@@ -78,7 +78,7 @@ def _timed(code: str, path: Path) -> dict[str, float]:
 
 
 def _write(folder: Path) -> None:
-    """Sessions in order of time, one car at a time on a plug, as one file and as many."""
+    """Write sessions in order of time, one car at a time at each plug, as one file and as many."""
     rng = np.random.default_rng(4)
     plugs = STATIONS * PLUGS
     each = SESSIONS // plugs + 1

@@ -1,4 +1,4 @@
-"""What a benchmark found, and the page that keeps it."""
+"""The results of benchmarks, and the page that they are written to."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One line of the page: what was measured, the number, and whether it is as good as promised."""
+    """One row of the page: a measure, its value, the promise, and whether it is kept."""
 
     what: str
     measured: str
@@ -25,7 +25,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """What one benchmark found, under its explanation."""
+    """The explanation and the results of one benchmark."""
 
     text: str
     results: Sequence[Result]
@@ -37,7 +37,7 @@ class Section:
 
 
 def read_sections(path: Path = PAGE) -> dict[str, list[str]]:
-    """The sections of the page as it is, by title."""
+    """The sections of the existing page, by title."""
     parts = path.read_text(encoding="utf-8").split("\n## ")[1:] if path.is_file() else []
     return {part.split("\n", 1)[0]: part.split("\n", 1)[1].strip().split("\n") for part in parts}
 

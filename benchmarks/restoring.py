@@ -1,9 +1,9 @@
 """Plugs of real records removed on paper and put back in the planned order: `python -m benchmarks.restoring`.
 
-Sites that were almost never full have a record of nearly all their drivers. With plugs removed on paper, some of them
-are turned away; a plan made from what is left says in which order to put the plugs back. Since the original records say
-who would be served with any number of plugs, what every order recovers is known, and so is the best one. Writes
-docs/results/restoring.md.
+Sites that were almost never full recorded nearly all their drivers. With plugs removed on paper, some of these drivers
+are turned away; a plan made from the remaining records says in which order to put the plugs back. The original records
+show who would be served with any number of plugs, so the energy that every order recovers is known, and so is the best
+order. Writes docs/results/restoring.md.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from textwrap import fill
 import numpy as np
 import polars as pl
 
-from benchmarks.towns import DATA, SOURCES, Source, experiments
-from unmet.demand.panel import Panel
+from benchmarks.data_sets import Source, chosen_sources
+from benchmarks.towns import SOURCES, experiments
 from unmet.demand.spells import FULL
 from unmet.errors import InputError
 from unmet.estimation.lost_demand import LostDemand
@@ -28,16 +28,19 @@ from unmet.planning.allocate import Options, greedy_steps
 from unmet.planning.changes import changed_world
 from unmet.planning.drivers import DrawnDemand, demand_of
 from unmet.planning.gains import site_curves
-from unmet.study.thinning import Thinned, turned_away
+from unmet.study.thinning import Thinned, thinned_panel, turned_away
 
 PAGE = Path(__file__).parents[1] / "docs" / "results" / "restoring.md"
-LEAST_SITES, LEAST_PLUGS = 3, 3  # that lost plugs, for an order to mean something
-ASKED = 0.9
+LEAST_SITES, LEAST_PLUGS = 3, 3  # affected by a removal, for an order to mean something
+TARGET = 0.9
 
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What orders recover in one way to remove plugs: sums over the first plug to the last but one, over the best."""
+    """Energy that orders recover over that of the best order, for one way to remove plugs.
+
+    Energies are summed over the first plug to the last but one.
+    """
 
     town: str
     share: float  # of the energy that was turned away
@@ -50,11 +53,11 @@ class Restored:
     chance: float  # mean of random orders
 
 
-def true_gain(sessions: pl.DataFrame, made: Thinned, sites: pl.DataFrame) -> tuple[list[str], list[np.ndarray]]:
+def true_gain(sessions: pl.DataFrame, thinned: Thinned, sites: pl.DataFrame) -> tuple[list[str], list[np.ndarray]]:
     """Energy that 0, 1, ... restored plugs recover, for every site that lost some."""
     before = dict(sites.select("station_id", "plugs").iter_rows())
     names, gains = [], []
-    for name, left in made.plugs.iter_rows():
+    for name, left in thinned.plugs.iter_rows():
         if left == before[name]:
             continue
         own = sessions.filter(pl.col("station_id") == name).sort("start")
@@ -88,7 +91,7 @@ def recovered(order: Sequence[int], gains: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def planned_order(demand: DrawnDemand, names: Sequence[str], gains: Sequence[np.ndarray]) -> list[int]:
-    """The order in which the plan takes the removed plugs; those that it sees no use for come last."""
+    """The order in which the plan restores plugs; those without a gain come last."""
     ids = demand.panel.sites["site_id"].to_list()
     supplies = site_curves(changed_world(demand), max(len(gain) for gain in gains))
     rows = []
@@ -107,7 +110,7 @@ def planned_order(demand: DrawnDemand, names: Sequence[str], gains: Sequence[np.
 
 
 def by_highest(value: Sequence[float], divisor: Sequence[float], gains: Sequence[np.ndarray]) -> list[int]:
-    """Plugs one by one to the highest value / divisor, where each further plug adds 1 to the divisor."""
+    """Give each plug to the site with the highest value / divisor; every plug added raises the divisor by 1."""
     have, order = np.zeros(len(gains)), []
     most = np.array([len(gain) - 1 for gain in gains])
     for _ in range(int(most.sum())):
@@ -121,18 +124,17 @@ def measure(source: Source, draws: int) -> list[Restored]:
     """All distinct ways to remove plugs of a town."""
     found = []
     try:
-        for sites, sessions, time_zone, share, made in experiments(source, draws):
-            names, gains = true_gain(sessions, made, sites)
+        for sites, sessions, time_zone, share, thinned in experiments(source, draws):
+            names, gains = true_gain(sessions, thinned, sites)
             best = best_by_number(gains)
             if len(names) < LEAST_SITES or len(best) - 1 < LEAST_PLUGS:
                 continue
-            fewer = sites.drop("plugs").join(made.plugs, on="station_id", how="left", maintain_order="left")
-            panel = Panel(made.sessions, fewer, regions="10", time_zone=time_zone)
-            demand = demand_of(LostDemand(prior=prior_without(source.town)).fit(panel))
+            panel = thinned_panel(thinned, sites, "10", time_zone)
+            demand = demand_of(LostDemand(prior=prior_without(source.name)).fit(panel))
             found.append(_restored(source, share, demand, names, gains, best))
             print(found[-1], file=sys.stderr, flush=True)
     except InputError as error:
-        print(f"{source.town} {source.part}: {error}", file=sys.stderr)
+        print(f"{source.name} {source.part}: {error}", file=sys.stderr)
     return found
 
 
@@ -157,7 +159,7 @@ def _restored(
     middle = (len(best) - 1) // 2
     capacity = demand.network.capacity[rows].astype(float)
     return Restored(
-        source.town,
+        source.name,
         share,
         len(names),
         len(best) - 1,
@@ -203,24 +205,22 @@ def page(found: Sequence[Restored]) -> str:
         lines.append(
             f"| {town} | {len(own)} | {min(plugs)}-{max(plugs)} | **{mean('planned'):.3f}** ({least:.3f}) "
             f"| {mean('half'):.3f} | {mean('observed'):.3f} | {mean('time_full'):.3f} | {mean('chance'):.3f} "
-            f"| {'yes' if mean('planned') >= ASKED else '**no**'} |"
+            f"| {'yes' if mean('planned') >= TARGET else '**no**'} |"
         )
     lines += ["", f"Mean of the towns: {np.mean(means):.3f} (n = {len(towns)})."]
     return "\n".join(lines) + "\n"
 
 
 def main() -> int:
-    """Measure all towns and write the page; exit code 1 if one falls short."""
+    """Measure all towns and write the page; exit code 1 if one misses the target."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--town", help="only this one; nothing is written")
+    parser.add_argument("--town", help="only this town; nothing is written")
     parser.add_argument("--draws", type=int, default=5, help="distinct draws per share")
-    asked = parser.parse_args()
-    if not DATA.is_dir():
-        sys.exit(f"There are no records to thin: {DATA} is missing.")
-    found = [draw for source in SOURCES if asked.town in (None, source.town) for draw in measure(source, asked.draws)]
+    options = parser.parse_args()
+    found = [draw for source in chosen_sources(SOURCES, options.town) for draw in measure(source, options.draws)]
     text = page(found)
     print(text)
-    if asked.town is None:
+    if options.town is None:
         PAGE.write_text(text, encoding="utf-8")
     return int(any("**no**" in line for line in text.splitlines()))
 

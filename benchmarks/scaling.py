@@ -162,10 +162,10 @@ def measured(kind: str, size: int, folder: Path) -> dict[str, float]:
 
 def measure(kind: str, size: int, folder: Path) -> None:
     """Do the work and measure it, imports included."""
-    begun, before = time.perf_counter(), _cpu()
+    started, before = time.perf_counter(), _cpu()
     found = WORK[kind](folder)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
-    figures = {"size": size, "wall_s": time.perf_counter() - begun, "cpu_s": _cpu() - before, "peak_gib": peak}
+    figures = {"size": size, "wall_s": time.perf_counter() - started, "cpu_s": _cpu() - before, "peak_gib": peak}
     print(json.dumps({name: round(value, 3) for name, value in figures.items()} | found))
 
 

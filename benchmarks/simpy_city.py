@@ -1,4 +1,4 @@
-"""The first-come city as one would write it with SimPy: a process a car, a resource a station."""
+"""The first-come city as one would write it with SimPy: a process per car, a resource per station."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from unmet.simulation.simulate import Draw, Itinerary
 
 
 def simpy_city(itinerary: Itinerary, luck: Draw, scenario: Scenario) -> tuple[simpy.Environment, dict[str, int]]:
-    """A first-come scenario with the same luck as the engine, ready to run, and where it counts served and lost."""
+    """A first-come scenario with the same random numbers as the engine, ready to run, and its counts of outcomes."""
     trips = itinerary.trips
     rows = np.flatnonzero(luck.electric[trips.vehicle])
     env = simpy.Environment(initial_time=float(trips.end_s[rows[0]]) - 1)

@@ -1,4 +1,4 @@
-"""The simulator: trips a second beside SimPy, the whole study, the built-in city."""
+"""The simulator: trips per second compared with SimPy, the censoring study, the built-in city."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def run() -> list[Result]:
 
 
 def _timed(*arguments: str, **environment: str) -> float:
-    begun = time.perf_counter()
+    started = time.perf_counter()
     subprocess.run([sys.executable, *arguments], check=True, capture_output=True, env=os.environ | environment)
-    return time.perf_counter() - begun
+    return time.perf_counter() - started
 
 
 def _city() -> Result:
@@ -56,13 +56,13 @@ def _beside_simpy(city: City) -> Result:
     for _ in range(5):
         cars = engine.Cars(luck.soc.copy(), np.zeros(len(luck.soc), np.int64), luck.capacity_kwh, luck.range_km)
         plugs = plugs_of(city.stations)
-        begun = time.perf_counter()
+        started = time.perf_counter()
         log = engine.run(admit, rows, trips, cars, plugs, rules)
-        seconds.append(time.perf_counter() - begun)
+        seconds.append(time.perf_counter() - started)
     env, outcome = simpy_city(itinerary, luck, scenario)
-    begun = time.perf_counter()
+    started = time.perf_counter()
     env.run()
-    peer = time.perf_counter() - begun
+    peer = time.perf_counter() - started
     lost = int((log[:, 2] < 0).sum())
     if (outcome["served"], outcome["lost"]) != (len(log) - lost, lost):
         raise AssertionError(f"SimPy found {outcome}, the engine {len(log) - lost} served and {lost} lost")
@@ -72,9 +72,9 @@ def _beside_simpy(city: City) -> Result:
 
 
 def _study() -> list[Result]:
-    begun = time.perf_counter()
+    started = time.perf_counter()
     study = run_censoring(build_city())
-    whole = time.perf_counter() - begun
+    whole = time.perf_counter() - started
     alone = sum(cell.seconds for cell in study.cells)
     found = f"{whole:.1f} s, the trips read from the cache; the cells are {alone:.1f} s of work, two at a time"
     return [Result("all 15 cells of `unmet study censoring`, without figures", found, "under 20 s", whole < 20)]

@@ -1,10 +1,10 @@
 """A server under mixed requests for a long time: `python -m benchmarks.soak --minutes 30`.
 
-`unmet serve` runs in a process of its own, on loopback. Requests come at a steady rate: pages, tables, files, reports,
-what-ifs that were never asked before, uploads with a job that estimates lost demand, and requests that make no sense.
-Each must be answered with the status that it should have. The server's memory is read every few seconds; after a
-warm-up, in which caches fill, it must stay flat: the mean of the last fifth of the time within 5 % of that of the first
-fifth. Processes of jobs must end with them.
+`unmet serve` runs in a process of its own, on loopback. Requests arrive at a steady rate: pages, tables, files,
+reports, what-ifs that are not cached, uploads with a job that estimates lost demand, and invalid requests. Each must
+get the right status. The server's memory is sampled every few seconds; after a warm-up, in which caches fill, it must
+stay flat: the mean over the last fifth of the time within 5 % of the mean over the first fifth. The processes of jobs
+must end with them.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ import psutil
 
 MIB = 1024**2
 FLAT = 0.05
-LOOK_SECONDS = 5.0
+POLL_SECONDS = 5.0
 JOB_SECONDS = 90.0  # from one upload to the next
-LEFT_SECONDS = 30.0  # for processes of the last job to end
+LEFT_SECONDS = 30.0  # time for the processes of the last job to end
 
 
 class Client:
-    """Asks a server, and counts what it answers."""
+    """Sends requests to a server, and counts its answers."""
 
     def __init__(self, port: int) -> None:
         self.port, self.answers, self.failures, self.slowest = port, Counter[str](), list[str](), 0.0
 
     def ask(self, kind: str, expected: int, method: str, path: str, body: bytes | None = None) -> bytes:
-        """One request, which should have a status."""
-        begun = time.perf_counter()
+        """Send one request, whose status should be `expected`, and return the answer."""
+        started = time.perf_counter()
         connection = HTTPConnection("127.0.0.1", self.port, timeout=120)
         try:
             connection.request(method, path, body, {"content-type": "application/json"})
@@ -51,7 +51,7 @@ class Client:
             return b"{}"
         finally:
             connection.close()
-        self.slowest = max(self.slowest, time.perf_counter() - begun)
+        self.slowest = max(self.slowest, time.perf_counter() - started)
         self.answers[kind] += 1
         if answer.status != expected:
             self.failures.append(f"{kind}: {answer.status} instead of {expected}")
@@ -59,7 +59,7 @@ class Client:
 
 
 def requests(client: Client, rng: random.Random, stations: list[dict[str, object]]) -> list[Callable[[], object]]:
-    """The kinds of requests, each with other values every time."""
+    """Functions that send one kind of request each, with other values every time."""
 
     def what_if() -> None:
         plugs = [[rng.choice(stations)["station_id"], rng.randint(1, 40)]]
@@ -94,14 +94,14 @@ def requests(client: Client, rng: random.Random, stations: list[dict[str, object
 
 
 def start_job(client: Client, records: bytes, stations: bytes) -> str:
-    """Upload records, and have what they hide estimated; gives the job."""
+    """Upload records, start a job that estimates their lost demand, and return its id."""
     upload = json.loads(client.ask("upload", 201, "POST", "/api/records?name=s.csv", records)).get("id", "0" * 16)
     client.ask("upload", 201, "POST", f"/api/records/{upload}/stations?name=t.csv", stations)
     return str(json.loads(client.ask("job", 202, "POST", f"/api/records/{upload}/recover", b"{}")).get("id", ""))
 
 
 def soak(minutes: float, rate: float, seed: int) -> bool:
-    """Serve, ask and watch; says what was found, and whether it is what should be."""
+    """Run a server under requests, print the findings, and return whether they are as they should be."""
     from tests.small_network import STATIONS, records
     from tests.views.runs import write_lost
 
@@ -118,13 +118,13 @@ def soak(minutes: float, rate: float, seed: int) -> bool:
             client, watched = Client(port), psutil.Process(server.pid)
             while not _is_ready(port):
                 time.sleep(0.5)
-            return _asked(client, watched, requests(client, rng, _stations(client)), rng, csv, minutes, rate)
+            return _load(client, watched, requests(client, rng, _stations(client)), rng, csv, minutes, rate)
         finally:
             server.terminate()
             server.wait()
 
 
-def _asked(
+def _load(
     client: Client,
     server: psutil.Process,
     kinds: list[Callable[[], object]],
@@ -133,16 +133,17 @@ def _asked(
     minutes: float,
     rate: float,
 ) -> bool:
-    begun, sizes, looked, uploaded, jobs = time.monotonic(), list[tuple[float, float]](), 0.0, -JOB_SECONDS, list[str]()
-    while (now := time.monotonic() - begun) < minutes * 60:
-        if now - looked >= LOOK_SECONDS:
-            looked = now
+    started, sizes, jobs = time.monotonic(), list[tuple[float, float]](), list[str]()
+    sampled, uploaded = 0.0, -JOB_SECONDS
+    while (now := time.monotonic() - started) < minutes * 60:
+        if now - sampled >= POLL_SECONDS:
+            sampled = now
             sizes.append((now, server.memory_info().rss / MIB))
         if now - uploaded >= JOB_SECONDS and now < minutes * 60 - 1.5 * JOB_SECONDS:
             uploaded = now
             jobs.append(start_job(client, *csv))
         rng.choice(kinds)()
-        time.sleep(max(0.0, 1 / rate - (time.monotonic() - begun - now)))
+        time.sleep(max(0.0, 1 / rate - (time.monotonic() - started - now)))
     left = _left(server)
     states = Counter(json.loads(client.ask("job", 200, "GET", f"/api/jobs/{job}")).get("state") for job in jobs[-5:])
     return _verdict(client, sizes, minutes, left, states, len(jobs))
@@ -151,13 +152,13 @@ def _asked(
 def _verdict(
     client: Client, sizes: list[tuple[float, float]], minutes: float, left: int, states: Counter[str], jobs: int
 ) -> bool:
-    """Print what was found."""
+    """Print the findings, and return whether they are as they should be."""
     warm = [size for at, size in sizes if at >= min(300.0, minutes * 12)]
     fifth = max(1, len(warm) // 5)
     first, last = mean(warm[:fifth]), mean(warm[-fifth:])
     grown = last / first - 1
-    asked = sum(client.answers.values())
-    print(f"{asked:,} requests in {minutes:g} minutes: {dict(client.answers.most_common())}")
+    number = sum(client.answers.values())
+    print(f"{number:,} requests in {minutes:g} minutes: {dict(client.answers.most_common())}")
     print(f"{len(client.failures)} failed {client.failures[:5]}; slowest {client.slowest:.1f} s")
     print(f"{jobs} jobs; the last of them: {dict(states)}; processes left: {left}")
     print(f"memory after warm-up: {first:.0f} MiB at first, {last:.0f} MiB at last ({100 * grown:+.1f} %)")
@@ -166,7 +167,7 @@ def _verdict(
 
 
 def _left(server: psutil.Process) -> int:
-    """Processes of jobs that have not ended in time; multiprocessing's own stay."""
+    """Processes of jobs that have not ended in time, without those of multiprocessing itself."""
     until = time.monotonic() + LEFT_SECONDS
     while time.monotonic() < until and _working(server):
         time.sleep(1)
@@ -201,7 +202,7 @@ def main() -> None:
     """Soak a server."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--minutes", type=float, default=30.0)
-    parser.add_argument("--rate", type=float, default=2.0, help="requests a second")
+    parser.add_argument("--rate", type=float, default=2.0, help="requests per second")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     sys.exit(not soak(given.minutes, given.rate, given.seed))

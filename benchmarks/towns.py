@@ -1,10 +1,10 @@
 """Lost demand in real records with plugs removed on paper: `python -m benchmarks.towns [--town Dundee] [--fit]`.
 
-Sites that were almost never full have a record of nearly all their arrivals. With plugs removed on paper, some of these
-arrivals would have been turned away: the estimator reads what is left, and the original records are the truth. What
-other towns teach (`unmet.estimation.towns`) is always learned without the town under test. A run of all towns writes
-docs/results/towns.md; `--fit` instead measures each town without the correction for other towns' errors, and prints
-the lines of `TOWN_RESULTS`.
+Sites that were almost never full recorded nearly all their arrivals. With plugs removed on paper, some of these
+arrivals would have been turned away: the estimator reads the remaining sessions, and the original records are the
+truth. The prior from other towns (`unmet.estimation.towns`) is always learned without the town under test. A run of all
+towns writes docs/results/towns.md; `--fit` instead measures each town without the correction for other towns' errors,
+and prints the lines of `TOWN_RESULTS`.
 """
 
 from __future__ import annotations
@@ -14,65 +14,51 @@ import datetime as dt
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from textwrap import fill
 
 import numpy as np
 import polars as pl
 
+from benchmarks.data_sets import BOULDER, DUNDEE, JPL, LUGANO, SAP, Source, chosen_sources, read_records
 from benchmarks.stress.measure import plain_count
-from unmet.demand.panel import Panel
 from unmet.errors import InputError
 from unmet.estimation.crowding import BETAS, Crowding
 from unmet.estimation.lost_demand import LostDemand
 from unmet.estimation.towns import TownPrior, prior_without
-from unmet.records.sessions import read_sessions
-from unmet.study.thinning import NEAR, REMOVED, Thinned, quiet_sites, sessions_between, thin
+from unmet.study.thinning import NEAR, REMOVED, Thinned, quiet_sites, sessions_between, thin, thinned_panel
 
-DATA = Path(__file__).parents[2] / "shared" / "data"
 PAGE = Path(__file__).parents[1] / "docs" / "results" / "towns.md"
 
-SMALL = 0.05  # share of the energy to turn away where plugs are too few for distinct draws of larger ones
-TRIES = 10  # seeds per draw asked for, until draws are distinct
-LEAST_LOST = 20  # drivers that a draw must turn away to be an experiment
+SMALL = 0.05  # share of the energy to turn away where plugs are too few for distinct draws of larger shares
+TRIES = 10  # seeds to try per draw, until draws are distinct
+LEAST_LOST = 20  # drivers that a draw must turn away to count
 VAGUE = TownPrior(no_crowding=0.5, crowding=-1.5, crowding_spread=2.0, site_spread=0.7, bias=0.0, bias_spread=1e-6)
-"""Prior under which the response of a town to occupancy is measured: hardly any."""
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Records of one town that are thinned on their own."""
-
-    town: str
-    part: str  # which of the town's records, where there are several
-    files: str  # pattern
-    stations: str | None = None
-    until: dt.datetime | None = None
-
+"""A nearly flat prior, under which the response of a town to occupancy is measured."""
 
 SOURCES = (
-    Source("Dundee", "", "dundee_*", "dundee_locations.csv"),
+    DUNDEE,
     # From March 2020 on, the pandemic emptied the car parks.
-    Source("Boulder", "", "boulder_*", "boulder_locations.csv", dt.datetime(2020, 3, 1, tzinfo=dt.UTC)),
-    Source("Caltech", "May-Aug 2019", "acn_caltech_2019-05*"),
-    Source("Caltech", "Sep-Dec 2019", "acn_caltech_2019-09*"),
-    Source("Caltech", "May 2021", "acn_caltech_2021*"),
-    Source("Lugano", "", "lugano_*", "lugano_colonnine.csv"),
-    Source("Paris", "", "belib_*"),
-    Source("JPL", "", "acn_jpl_*"),
-    Source("SAP", "", "sap_france_*"),
+    replace(BOULDER, until=dt.datetime(2020, 3, 1, tzinfo=dt.UTC)),
+    Source("Caltech", "acn_caltech_2019-05*", part="May-Aug 2019"),
+    Source("Caltech", "acn_caltech_2019-09*", part="Sep-Dec 2019"),
+    Source("Caltech", "acn_caltech_2021*", part="May 2021"),
+    LUGANO,
+    Source("Paris", "belib_*"),
+    JPL,
+    SAP,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """What the estimator makes of one way to remove plugs. Ratios are estimates over the truth."""
+    """The result for one way to remove plugs. Ratios are estimates over the truth."""
 
     town: str
     part: str
     sites: int
-    share: float  # of the energy that was to be turned away
+    share: float  # nominal share of the energy turned away
     lost: int  # drivers turned away
     kwh: float
     drivers: float
@@ -88,29 +74,27 @@ class Draw:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What a town has to show: the mean or the median draw within a range."""
+class Target:
+    """The target of a town: the mean or the median draw within a range."""
 
     what: str
     low: float
     high: float
 
 
-ASKED = {
-    "Dundee": Asked("mean", 0.85, 1.2),
-    "Caltech": Asked("mean", 0.8, 1.3),
-    "Boulder": Asked("median", 0.7, 1.35),
-    "Lugano": Asked("median", 0.7, 1.35),
-    "Paris": Asked("median", 0.7, 1.35),
+TARGETS = {
+    "Dundee": Target("mean", 0.85, 1.2),
+    "Caltech": Target("mean", 0.8, 1.3),
+    "Boulder": Target("median", 0.7, 1.35),
+    "Lugano": Target("median", 0.7, 1.35),
+    "Paris": Target("median", 0.7, 1.35),
 }
 LEAST_INSIDE, WIDEST = 0.75, 2.0
 
 
 def experiments(source: Source, draws: int) -> Iterator[tuple[pl.DataFrame, pl.DataFrame, str, float, Thinned]]:
-    """Quiet sites, their sessions, the time zone, the share asked for and the thinned records of all distinct draws."""
-    files = sorted((DATA / "sessions").glob(source.files))
-    table = None if source.stations is None else DATA / "stations" / source.stations
-    records = read_sessions(files, stations=table)
+    """Quiet sites, their sessions, the time zone, the nominal share and the thinned records of all distinct draws."""
+    records = read_records(source)
     used = sessions_between(records.sessions, None, source.until)
     sites, sessions = quiet_sites(used, records.stations, records.time_zone)
     seen: set[tuple[int, ...]] = set()
@@ -119,59 +103,55 @@ def experiments(source: Source, draws: int) -> Iterator[tuple[pl.DataFrame, pl.D
         if share == SMALL and len(seen) >= draws:
             return
         for seed in range(1, TRIES * draws + 1):
-            made = thin(sessions, sites, share, seed)
-            plugs = tuple(made.plugs["plugs"].to_list())
-            enough = sessions.height - made.sessions.height >= LEAST_LOST
-            if plugs in seen or abs(made.removed - share) > NEAR or not enough:
+            thinned = thin(sessions, sites, share, seed)
+            plugs = tuple(thinned.plugs["plugs"].to_list())
+            enough = sessions.height - thinned.sessions.height >= LEAST_LOST
+            if plugs in seen or abs(thinned.removed - share) > NEAR or not enough:
                 continue
             seen.add(plugs)
-            yield sites, sessions, records.time_zone, share, made
+            yield sites, sessions, records.time_zone, share, thinned
             found += 1
             if found == draws:
                 break
 
 
 def measure(source: Source, draws: int, prior: TownPrior) -> list[Draw]:
-    """Estimate the lost demand of every distinct draw; none where no site qualifies."""
-    if not DATA.is_dir():
-        sys.exit(f"There are no records to thin: {DATA} is missing.")
+    """Estimate the lost demand of every distinct draw; there are none if no site qualifies."""
     found = []
     try:
-        for sites, sessions, time_zone, share, made in experiments(source, draws):
-            fewer = sites.drop("plugs").join(made.plugs, on="station_id", how="left", maintain_order="left")
-            panel = Panel(made.sessions, fewer, regions="10", time_zone=time_zone)
-            lost = LostDemand(prior=prior).fit(panel)
-            found.append(_draw(source, sites.height, share, sessions, made, lost))
+        for sites, sessions, time_zone, share, thinned in experiments(source, draws):
+            lost = LostDemand(prior=prior).fit(thinned_panel(thinned, sites, "10", time_zone))
+            found.append(_draw(source, sites.height, share, sessions, thinned, lost))
     except InputError as error:
-        print(f"{source.town} {source.part}: {error}", file=sys.stderr)
+        print(f"{source.name} {source.part}: {error}", file=sys.stderr)
     return found
 
 
-def _draw(source: Source, sites: int, share: float, sessions: pl.DataFrame, made: Thinned, lost: LostDemand) -> Draw:
-    """Compare an estimate with the records that were taken away."""
-    told = lost.summary()
-    true_kwh = float(sessions["energy_kwh"].sum()) - float(made.sessions["energy_kwh"].sum())
-    true = sessions.height - made.sessions.height
-    kwh, check, crowding = told["lost_kwh"], told["self_check"], lost.rates_.crowding
+def _draw(source: Source, sites: int, share: float, sessions: pl.DataFrame, thinned: Thinned, lost: LostDemand) -> Draw:
+    """Compare an estimate with the sessions that were removed."""
+    summary = lost.summary()
+    true_kwh = float(sessions["energy_kwh"].sum()) - float(thinned.sessions["energy_kwh"].sum())
+    true = sessions.height - thinned.sessions.height
+    kwh, check, crowding = summary["lost_kwh"], summary["self_check"], lost.rates_.crowding
     draw = Draw(
-        town=source.town,
+        town=source.name,
         part=source.part,
         sites=sites,
         share=share,
         lost=true,
         kwh=kwh["mean"] / true_kwh,
-        drivers=told["lost_arrivals"]["mean"] / true,
+        drivers=summary["lost_arrivals"]["mean"] / true,
         high=kwh["high"] / kwh["mean"],
         low=kwh["mean"] / max(kwh["low"], 1e-9),
         inside=bool(kwh["low"] <= true_kwh <= kwh["high"]),
         plain=plain_count(lost) / true_kwh,
         self_check=np.nan if check is None else check["ratio"],
-        waiting=told["waiting"],
-        spill=told["spill"],
+        waiting=summary["waiting"],
+        spill=summary["spill"],
         no_response=1.0 if crowding is None else crowding.none,
         beta=_mean_response(crowding),
     )
-    _show(draw, told["components"])
+    _show(draw, summary["components"])
     return draw
 
 
@@ -189,7 +169,7 @@ def _show(draw: Draw, components: Sequence[str]) -> None:
 
 
 def _mean_response(crowding: Crowding | None) -> float:
-    """Mean of beta over sites, given that the network responds; 0 if that is ruled out."""
+    """Mean of beta over sites, given that the network responds; 0 if it certainly does not."""
     if crowding is None or not crowding.weight[1:].sum() > 0:
         return 0.0
     weight = crowding.weight[1:] / crowding.weight[1:].sum()
@@ -197,8 +177,8 @@ def _mean_response(crowding: Crowding | None) -> float:
 
 
 def fit(sources: Sequence[Source], draws: int, pool: ProcessPoolExecutor) -> list[str]:
-    """The lines of `TOWN_RESULTS`: how each town responds to occupancy, and how far off the estimate is there."""
-    neutral = [prior_without(source.town)._replace(bias=0.0, bias_spread=1e-6) for source in sources]
+    """The lines of `TOWN_RESULTS`: how each town responds to occupancy, and the error of the estimate there."""
+    neutral = [prior_without(source.name)._replace(bias=0.0, bias_spread=1e-6) for source in sources]
     ratios = _flat(pool.map(measure, sources, [draws] * len(sources), neutral))
     betas = _flat(pool.map(measure, sources, [draws] * len(sources), [VAGUE] * len(sources)))
     lines = []
@@ -217,7 +197,7 @@ def _flat(parts: Iterator[list[Draw]]) -> list[Draw]:
 
 def page(draws: Sequence[Draw], command: str) -> str:
     """The results as Markdown."""
-    towns = [name for name in dict.fromkeys(source.town for source in SOURCES) if any(d.town == name for d in draws)]
+    towns = [name for name in dict.fromkeys(source.name for source in SOURCES) if any(d.town == name for d in draws)]
     return "\n".join(
         [
             "# Lost demand in thinned real records",
@@ -260,7 +240,7 @@ per hour with a free plug, times the hours without one."""
 
 
 def _line(town: str, draws: Sequence[Draw]) -> str:
-    """One town."""
+    """The row of one town."""
     ratios, high, low = (np.array([getattr(draw, what) for draw in draws]) for what in ("kwh", "high", "low"))
     parts = {draw.part: draw.sites for draw in draws}
     return (
@@ -274,13 +254,13 @@ def _line(town: str, draws: Sequence[Draw]) -> str:
 
 
 def _mean(draws: Sequence[Draw], what: str) -> float:
-    """Mean over draws, NaN where nothing is known."""
+    """Mean over draws; NaN if nothing is known."""
     values = np.array([getattr(draw, what) for draw in draws], float)
     return float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")
 
 
 def _cells(draws: Sequence[Draw]) -> list[str]:
-    """Lines by part and share."""
+    """The rows by part and share."""
     lines = []
     for town, part, share in dict.fromkeys((draw.town, draw.part, draw.share) for draw in draws):
         own = [draw for draw in draws if (draw.town, draw.part, draw.share) == (town, part, share)]
@@ -296,7 +276,7 @@ def _cells(draws: Sequence[Draw]) -> list[str]:
 
 
 def _criteria(draws: Sequence[Draw], towns: Sequence[str]) -> list[str]:
-    """What was asked for, and whether it is met, with the shares of energy that were asked for and with all."""
+    """The targets and whether they are met, with the usual shares of energy and with all of them."""
     usual = [draw for draw in draws if draw.share != SMALL]
     lines = [line for town in towns for line in _of_town(town, usual)]
     lines += [_coverage("all draws together", usual)]
@@ -305,27 +285,27 @@ def _criteria(draws: Sequence[Draw], towns: Sequence[str]) -> list[str]:
         found = (
             f"median {np.median(widths):.2f}, widest {widths.max():.2f}; {(widths <= WIDEST).sum()} of {len(widths)}"
         )
-        asked = f"intervals span at most a factor of {WIDEST:g}: {text}"
-        lines.append((asked, f"{found} draws", bool((widths <= WIDEST).all())))
+        target = f"intervals span at most a factor of {WIDEST:g}: {text}"
+        lines.append((target, f"{found} draws", bool((widths <= WIDEST).all())))
     more = [town for town in towns if any(draw.town == town and draw.share == SMALL for draw in draws)]
     for town in more:
-        lines += [(f"with draws of 5 % as well: {asked}", found, met) for asked, found, met in _of_town(town, draws)]
-    return ["| asked for | found | met |", "| --- | --- | --- |"] + [
-        f"| {asked} | {found} | {'yes' if met else 'NO'} |" for asked, found, met in lines
+        lines += [(f"with draws of 5 % as well: {target}", found, met) for target, found, met in _of_town(town, draws)]
+    return ["| target | found | met |", "| --- | --- | --- |"] + [
+        f"| {target} | {found} | {'yes' if met else 'NO'} |" for target, found, met in lines
     ]
 
 
 def _of_town(town: str, draws: Sequence[Draw]) -> list[tuple[str, str, bool]]:
-    """Criteria of one town."""
+    """The targets of one town."""
     own = [draw for draw in draws if draw.town == town]
     if not own:
         return []
     lines = [_coverage(town, own)]
-    if town in ASKED:
-        asked, ratios = ASKED[town], [draw.kwh for draw in own]
-        value = float(np.mean(ratios) if asked.what == "mean" else np.median(ratios))
-        text = f"{town}: {asked.what} draw within {asked.low:g}-{asked.high:g}"
-        lines.insert(0, (text, f"{value:.3f} of {len(own)}", asked.low <= value <= asked.high))
+    if town in TARGETS:
+        target, ratios = TARGETS[town], [draw.kwh for draw in own]
+        value = float(np.mean(ratios) if target.what == "mean" else np.median(ratios))
+        text = f"{town}: {target.what} draw within {target.low:g}-{target.high:g}"
+        lines.insert(0, (text, f"{value:.3f} of {len(own)}", target.low <= value <= target.high))
     return lines
 
 
@@ -337,27 +317,25 @@ def _coverage(name: str, draws: Sequence[Draw]) -> tuple[str, str, bool]:
 
 
 def main() -> None:
-    """Measure what was asked for, and write or print it."""
+    """Measure one town or all, and print or write the page."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.towns", description=__doc__)
-    parser.add_argument("--town", help="only this one; all if not given")
+    parser.add_argument("--town", help="only this town; by default all")
     parser.add_argument("--draws", type=int, default=6, help="distinct ways to remove plugs per share of the energy")
     parser.add_argument("--fit", action="store_true", help="measure the towns for the prior instead")
     parser.add_argument("--workers", type=int, default=2, help="processes")
-    asked = parser.parse_args()
-    chosen = [source for source in SOURCES if asked.town in (None, source.town, source.town.lower())]
-    if not chosen:
-        sys.exit(f"There is no town {asked.town}: choose among {', '.join(dict.fromkeys(s.town for s in SOURCES))}.")
-    with ProcessPoolExecutor(asked.workers) as pool:
-        if asked.fit:
-            print("\n".join(fit(chosen, asked.draws, pool)))
+    options = parser.parse_args()
+    chosen = chosen_sources(SOURCES, options.town)
+    with ProcessPoolExecutor(options.workers) as pool:
+        if options.fit:
+            print("\n".join(fit(chosen, options.draws, pool)))
             return
-        priors = [prior_without(source.town) for source in chosen]
-        draws = _flat(pool.map(measure, chosen, [asked.draws] * len(chosen), priors))
-    everything = page(draws, f"python -m benchmarks.towns --draws {asked.draws}")
-    if asked.town is not None:
-        print(everything)
+        priors = [prior_without(source.name) for source in chosen]
+        draws = _flat(pool.map(measure, chosen, [options.draws] * len(chosen), priors))
+    text = page(draws, f"python -m benchmarks.towns --draws {options.draws}")
+    if options.town is not None:
+        print(text)
         return
-    PAGE.write_text(everything, encoding="utf-8")
+    PAGE.write_text(text, encoding="utf-8")
     print(f"Written to {PAGE}")
 
 

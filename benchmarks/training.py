@@ -1,4 +1,4 @@
-"""Training and forecasting: chunks beside windows and beside the plain network, and how both grow with regions."""
+"""Training and forecasting: chunks compared with windows and with a plain network, and growth with regions."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ def _passes(panel: pl.DataFrame, positions: pl.DataFrame) -> list[Result]:
     def one_pass(training: Training) -> float:
         network = ForecastNetwork(BACKBONES.named("tgcn")(encoding.shape(168), Graph(graph)), likelihood.outputs)
         task = Task(data, encoding, likelihood, 168, 1, train_hours, fit_hours, replace(training, epochs=1))
-        begun = time.perf_counter()
+        started = time.perf_counter()
         trainer.train(network, task, 1)
-        return time.perf_counter() - begun
+        return time.perf_counter() - started
 
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -65,9 +65,9 @@ def _passes(panel: pl.DataFrame, positions: pl.DataFrame) -> list[Result]:
     chunk = min(one_pass(Training()) for _ in range(10))
     window = one_pass(Training.as_in_paper())
     plain = PlainTGCN(torch.from_numpy(graph.toarray().astype(np.float32)), data.values.shape[-1], 3)
-    begun = time.perf_counter()
+    started = time.perf_counter()
     pass_over_windows(plain, data.values, data.y, 168, train_hours, torch.tensor(likelihood.levels), 256)
-    peer = time.perf_counter() - begun
+    peer = time.perf_counter() - started
     torch.set_num_threads(threads)
     return [
         Result(
@@ -86,16 +86,16 @@ def _passes(panel: pl.DataFrame, positions: pl.DataFrame) -> list[Result]:
 
 
 def _ten_seeds(panel: pl.DataFrame, positions: pl.DataFrame) -> Result:
-    begun = time.perf_counter()
+    started = time.perf_counter()
     Forecaster("tgcn", "censored-quantile", seeds=10, time_zone="Europe/Copenhagen").fit(panel, positions)
-    seconds = time.perf_counter() - begun
+    seconds = time.perf_counter() - started
     return Result(
         "fit of ten T-GCN seeds, 168 hours ahead, calibrated", f"{seconds:.0f} s", "under 240 s", seconds < 240
     )
 
 
 def random_panel(regions: int, hours: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Demand with a daily rhythm in regions spread over a country, and where they are."""
+    """Random demand with a daily rhythm in regions spread over a country, and their positions."""
     rng = np.random.default_rng(1)
     names = pl.Series([f"r{i:05d}" for i in range(regions)])
     first = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
@@ -117,10 +117,10 @@ def random_panel(regions: int, hours: int) -> tuple[pl.DataFrame, pl.DataFrame]:
 def _week() -> Result:
     panel, positions = random_panel(1_000, 500)
     model = Forecaster("tgcn", "quantile", seeds=10, training=Training(epochs=1), calibrate=False).fit(panel, positions)
-    begun = time.perf_counter()
-    made = model.forecast(panel, hours=168).table
-    seconds = time.perf_counter() - begun
-    assert made.height == 168_000
+    started = time.perf_counter()
+    forecast = model.forecast(panel, hours=168).table
+    seconds = time.perf_counter() - started
+    assert forecast.height == 168_000
     return Result(
         "forecast of a week for 1,000 regions, mean of ten seeds", f"{seconds:.2f} s", "under 2 s", seconds < 2
     )
@@ -159,7 +159,7 @@ def _growth() -> list[Result]:
 
 
 def measure(regions: int) -> None:
-    """Print seconds an epoch and the memory of training on a random panel of so many regions."""
+    """Print the time per epoch and the memory of training on a random panel with some number of regions."""
     panel, positions = random_panel(regions, 700)
     times: list[float] = []
     model = Forecaster("tgcn", "quantile", seeds=1, horizon=1, training=Training(epochs=5), calibrate=False, workers=1)

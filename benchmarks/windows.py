@@ -33,14 +33,14 @@ def default_panel() -> tuple[pl.DataFrame, Regions]:
 
 
 def losses(panel: pl.DataFrame, regions: Regions, likelihood: str, training: Training) -> tuple[list[float], float]:
-    """Tilted loss on true demand of the test part for each seed, and seconds of training a seed."""
+    """Tilted loss on true demand of the test part for each seed, and training time per seed [s]."""
     model = Forecaster(
         "tgcn", likelihood, seeds=SEEDS, horizon=1, training=training, calibrate=False, floor=None,
         time_zone="Europe/Copenhagen", workers=1,
     )  # fmt: skip
-    begun = time.perf_counter()
+    started = time.perf_counter()
     model.fit(panel, regions.centres)
-    seconds = (time.perf_counter() - begun) / SEEDS
+    seconds = (time.perf_counter() - started) / SEEDS
     scale = dict(zip(model.regions_, model.encoding_.scale, strict=True))
     rows = with_actual(model.predict(panel, model.split_.fit_end, each=True), panel, "y_true", scale)
     return [score(part, LEVELS)["tilted_loss"] for _, part in rows.group_by("seed", maintain_order=True)], seconds

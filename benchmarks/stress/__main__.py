@@ -1,7 +1,7 @@
-"""Run the stress bank: `python -m benchmarks.stress [--seeds 5] [--cases base,heavy] [--workers 2]`.
+"""Run the stress tests: `python -m benchmarks.stress [--seeds 5] [--cases base,heavy] [--workers 2]`.
 
-Every case is simulated with several seeds, and its lost demand estimated from the records alone. A run of all cases
-writes docs/results/lost-stress.md; a run of some prints its page.
+Every case is simulated with several seeds, and its lost demand is estimated from the records alone. A run of all cases
+writes docs/results/lost-stress.md; a run of some cases prints the page.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ PAGE = Path(__file__).parents[2] / "docs" / "results" / "lost-stress.md"
 
 
 def main() -> None:
-    """Run what was asked for, show progress, and write or print the page."""
+    """Run the chosen cases, show progress, and write or print the page."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.stress", description=__doc__)
     parser.add_argument("--seeds", type=int, default=5, help="networks of every case")
     parser.add_argument("--cases", help="names of cases, with commas between them; all if not given")
     parser.add_argument("--workers", type=int, default=2, help="processes")
-    asked = parser.parse_args()
-    cases = _cases(asked.cases)
-    jobs = [(case, seed) for case in cases for seed in range(1, asked.seeds + 1)]
+    options = parser.parse_args()
+    cases = _cases(options.cases)
+    jobs = [(case, seed) for case in cases for seed in range(1, options.seeds + 1)]
     runs: list[Run] = []
-    with ProcessPoolExecutor(asked.workers) as pool:
+    with ProcessPoolExecutor(options.workers) as pool:
         for run in pool.map(measure, *zip(*jobs, strict=True)):
             runs.append(run)
             _show(run, len(runs), len(jobs))
-    everything = page(cases, runs, f"python -m benchmarks.stress --seeds {asked.seeds}")
+    text = page(cases, runs, f"python -m benchmarks.stress --seeds {options.seeds}")
     if len(cases) < len(CASES):
-        print(everything)
+        print(text)
         return
-    PAGE.write_text(everything, encoding="utf-8")
+    PAGE.write_text(text, encoding="utf-8")
     print(f"Written to {PAGE}")
 
 
 def _cases(names: str | None) -> list[Case]:
-    """The cases of these names, or all."""
+    """The cases with these names, or all."""
     if names is None:
         return list(CASES)
     known = {case.name: case for case in CASES}

@@ -1,7 +1,7 @@
-"""Who would like to charge, where and when: sites, their arrival rates, and drivers with their stays and energies.
+"""Demand of a simulated network: sites, their arrival rates, and drivers with their stays and energies.
 
-Drivers come to sites by an inhomogeneous Poisson process, with whatever departures from it a case asks for. Times are
-minutes since the start of the records; a warm-up week comes before it.
+Drivers arrive at sites by an inhomogeneous Poisson process, with the departures from it that a case specifies. Times
+are minutes since the start of the records, which a warm-up week precedes.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Case:
 class _Calendar:
     """Every hour from the start of the warm-up; arrays of shape (hours,)."""
 
-    minute: np.ndarray  # at which the hour begins, since the start of the records
+    minute: np.ndarray  # start of the hour, since the start of the records
     day: np.ndarray  # local day, from 0
     hour_of_week: np.ndarray  # local, from Monday 00:00
 
@@ -165,7 +165,7 @@ def _kind_profiles() -> np.ndarray:
 
 
 def make_sites(case: Case, rng: np.random.Generator) -> Sites:
-    """Draw sites until they hold the stations of the case."""
+    """Draw sites until they contain all stations of the case."""
     groups: list[int] = []
     while sum(groups) < case.stations:
         groups.append(min(int(rng.choice(case.stations_per_site)), case.stations - sum(groups)))
@@ -343,7 +343,7 @@ def _energies(
     stay: np.ndarray,
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """Gamma energies by power, and by site and hour if the case asks for it, within what power and stay allow [kWh]."""
+    """Gamma energies by power, and by site and hour if the case says so, limited by power and stay [kWh]."""
     by_power = np.array([MEAN_ENERGY_KWH[power] for power in sites.power_kw])
     mean = (by_power * np.exp(case.energy_sigma * rng.standard_normal(len(by_power))))[site]
     hour = np.clip(np.searchsorted(calendar.minute, minute, side="right") - 1, 0, len(calendar.minute) - 1)

@@ -1,4 +1,4 @@
-"""The cases of the stress bank: `python -m benchmarks.stress.cases` prints how much demand each one loses."""
+"""The cases of the stress tests: `python -m benchmarks.stress.cases` prints how much demand each one loses."""
 
 from __future__ import annotations
 

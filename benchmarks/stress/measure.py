@@ -1,4 +1,4 @@
-"""One run of the stress bank: the estimator reads the records of a simulated network and is compared with the truth."""
+"""One run of the stress tests: lost demand is estimated from the records of a simulated network with known truth."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ HOUR_MS = 3_600_000
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one network shows. Ratios are estimates over the truth; NaN where something is not known."""
+    """The result for one network. Ratios are estimates over the truth; NaN if something is unknown."""
 
     case: str
     seed: int
-    network: str  # fingerprint of the drivers who were lost: the same in cases that differ in the records alone
+    network: str  # hash of the lost drivers: the same in cases that differ only in the records
     true_kwh: float
     true_share: float  # lost energy over all that drivers wanted
     kwh: float  # ratio of lost energy
@@ -35,9 +35,9 @@ class Run:
     kwh_high: float
     drivers: float  # ratio of lost drivers
     half_width: float  # of the interval of lost energy, over the estimate
-    chance: float  # half-width that chance alone would give, were all rates known
+    chance: float  # half-width from chance alone, if all rates were known
     inside: bool  # the interval contains the truth
-    weeks: int  # region-weeks in which something was lost, or may have been by the estimate
+    weeks: int  # region-weeks in which something was lost, or may have been according to the estimate
     weeks_inside: int
     plain: float  # ratio of lost energy by a plain count
     self_check: float
@@ -51,15 +51,15 @@ class Run:
 def measure(case: Case, seed: int) -> Run:
     """Simulate one network, estimate its lost demand from the records alone, and compare."""
     network = simulate(case, seed)
-    began = time.perf_counter()
+    started = time.perf_counter()
     sessions = network.sessions
     if "user_id" in sessions.columns:
         sessions, _ = join_restarts(sessions)
     panel = Panel(sessions, network.stations, regions="10", time_zone=network.time_zone)
     lost = LostDemand().fit(panel)
-    told = lost.summary()
-    seconds = time.perf_counter() - began
-    kwh, true = told["lost_kwh"], float(network.lost["energy_kwh"].sum())
+    summary = lost.summary()
+    seconds = time.perf_counter() - started
+    kwh, true = summary["lost_kwh"], float(network.lost["energy_kwh"].sum())
     weeks, weeks_inside = _region_weeks(lost, network)
     return Run(
         case=case.name,
@@ -70,18 +70,18 @@ def measure(case: Case, seed: int) -> Run:
         kwh=kwh["mean"] / true,
         kwh_low=kwh["low"] / true,
         kwh_high=kwh["high"] / true,
-        drivers=told["lost_arrivals"]["mean"] / network.lost.height,
+        drivers=summary["lost_arrivals"]["mean"] / network.lost.height,
         half_width=(kwh["high"] - kwh["low"]) / 2 / kwh["mean"] if kwh["mean"] > 0 else np.nan,
         chance=1.645 * float(np.linalg.norm(network.lost["energy_kwh"].to_numpy())) / true,
         inside=bool(kwh["low"] <= true <= kwh["high"]),
         weeks=weeks,
         weeks_inside=weeks_inside,
         plain=plain_count(lost) / true,
-        self_check=np.nan if told["self_check"] is None else told["self_check"]["ratio"],
-        waiting=told["waiting"],
-        spill=told["spill"],
-        warns=_warns(told["notes"]),
-        components=", ".join(told["components"]),
+        self_check=np.nan if summary["self_check"] is None else summary["self_check"]["ratio"],
+        waiting=summary["waiting"],
+        spill=summary["spill"],
+        warns=_warns(summary["notes"]),
+        components=", ".join(summary["components"]),
         seconds=seconds,
     )
 
@@ -117,7 +117,7 @@ def _region_weeks(lost: LostDemand, network: Network) -> tuple[int, int]:
         .group_by("unique_id", "week")
         .agg(actual_kwh=pl.col("energy_kwh").sum())
     )
-    told = (
+    weeks = (
         lost.by_week()
         .filter(pl.col("unique_id") != "all")
         .join(true, on=["unique_id", "week"], how="full", coalesce=True)
@@ -125,9 +125,9 @@ def _region_weeks(lost: LostDemand, network: Network) -> tuple[int, int]:
         .filter((pl.col("actual_kwh") > 0) | (pl.col("lost_kwh_high") > 0))
     )
     inside = pl.col("actual_kwh").is_between(pl.col("lost_kwh_low") - 1e-6, pl.col("lost_kwh_high") + 1e-6)
-    return told.height, int(told.select(inside.sum()).item())
+    return weeks.height, int(weeks.select(inside.sum()).item())
 
 
 def _warns(notes: list[str]) -> bool:
-    """Whether the notes say, before anything else, that the self-check is far off."""
+    """Whether a note warns that the self-check is far off."""
     return any("with caution" in note for note in notes)

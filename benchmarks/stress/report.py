@@ -1,4 +1,4 @@
-"""The page of the stress bank: a table by case, failing cases first, and whether the criteria are met."""
+"""The page of the stress tests: whether the criteria are met, and a table by case, failing cases first."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmarks.stress.measure import Run
 __all__ = ["page"]
 
 CLOSE, ROUGH = (0.93, 1.07), (0.8, 1.2)
-"""Mean lost energy over the truth that is asked for; the rough one of cases whose arrivals are not Poisson."""
+"""Target range of the mean of estimated over true lost energy; the rough one is for arrivals that are not Poisson."""
 LEAST_TOTALS, LEAST_WEEKS, MOST_HALF_WIDTH = 0.8, 0.85, 0.12
 KINDS = {
     "right": "the model is right",
@@ -34,19 +34,19 @@ cases come first."""
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What the networks of one case show together."""
+    """The results for all networks of one case."""
 
     case: Case
     runs: Sequence[Run]
 
     def mean(self, what: str) -> float:
-        """Mean over networks, NaN where nothing is known."""
+        """Mean over networks; NaN if nothing is known."""
         values = np.array([getattr(run, what) for run in self.runs], float)
         return float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")
 
     @property
-    def asked(self) -> tuple[float, float]:
-        """Range in which the mean has to be."""
+    def target(self) -> tuple[float, float]:
+        """Range in which the mean should be."""
         return ROUGH if self.case.kind == "hard" else CLOSE
 
     @property
@@ -58,7 +58,7 @@ class Row:
     def failures(self) -> list[str]:
         """Which criteria of a single case are not met."""
         found = []
-        mean, (low, high) = self.mean("kwh"), self.asked
+        mean, (low, high) = self.mean("kwh"), self.target
         warned = self.case.kind == "hard" and all(run.warns for run in self.runs)
         if not low <= mean <= high and not warned:
             found.append(f"mean {mean:.2f} is not in {low:g}-{high:g}")
@@ -71,8 +71,8 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """In a few words, whether this case is as asked for."""
-        low, high = self.asked
+        """In a few words, whether this case meets its targets."""
+        low, high = self.target
         met = "met" if low <= self.mean("kwh") <= high else "outside, but every run warns"
         return "; ".join(self.failures) or met
 
@@ -94,7 +94,7 @@ def page(cases: Sequence[Case], runs: Sequence[Run], command: str) -> str:
             "",
             fill(COLUMNS, 120),
             "",
-            "| case | asked | estimate / truth | drivers | inside | weeks | half-width | self-check | warns | waiting "
+            "| case | target | estimate / truth | drivers | inside | weeks | half-width | self-check | warns | waiting "
             "| spill | plain | lost | verdict |",
             "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |",
             *(_line(row) for row in rows),
@@ -114,7 +114,7 @@ def page(cases: Sequence[Case], runs: Sequence[Run], command: str) -> str:
 def _line(row: Row) -> str:
     """One case."""
     ratios, count = [run.kwh for run in row.runs], len(row.runs)
-    low, high = row.asked
+    low, high = row.target
     return (
         f"| {row.case.name} | {low:g}-{high:g} | {row.mean('kwh'):.2f} ({min(ratios):.2f}-{max(ratios):.2f}) "
         f"| {row.mean('drivers'):.2f} | {sum(run.inside for run in row.runs)} of {count} "
@@ -152,9 +152,9 @@ def _criteria(rows: Sequence[Row], runs: Sequence[Run]) -> list[str]:
          f"{len(narrow)} of {len(right)} cases", len(narrow) == len(right)),
     ]  # fmt: skip
     return [
-        "| asked for | found | met |",
+        "| target | found | met |",
         "| --- | --- | --- |",
-        *(f"| {asked} | {found} | {'yes' if met else 'NO'} |" for asked, found, met in lines),
+        *(f"| {target} | {found} | {'yes' if met else 'NO'} |" for target, found, met in lines),
         "",
         fill(
             f"There are {len(runs)} runs of {len(networks)} independent networks: cases that differ in the records "

@@ -1,7 +1,7 @@
 """A small simulator of charging networks with known lost demand, sharing no code with the package.
 
-Drivers take a free plug if there is one, and are otherwise lost unless they wait or try another site. Who comes, and
-when, is in `benchmarks.stress.arrivals`. Times are minutes since the start of the records.
+Drivers take a free plug if there is one, and are otherwise lost unless they wait or try another site. Their arrivals
+come from `benchmarks.stress.arrivals`. Times are minutes since the start of the records.
 """
 
 from __future__ import annotations
