@@ -133,3 +133,22 @@ def test_dates_and_times_of_day_in_two_columns_are_suggested_together(tmp_path):
     assert yaml.safe_load(found.mapping)["start"] == ["Tag an", "Zeit an"]
     values = {"start": "Tag an", "end": "Tag ab", "station_id": "Säule", "energy_kwh": "kWh"}
     assert "without a time of day" in read_sessions(path, mapping=values).rejected["reason"][0]
+
+
+def test_positions_are_shown_as_they_will_be_used(tmp_path):
+    sessions, stations = tmp_path / "a.csv", tmp_path / "s.csv"
+    sessions.write_text("station,start,end,kwh\nA,2023-05-01T08:00:00+02:00,2023-05-01T09:00:00+02:00,7\n")
+    stations.write_text("station_id,lat,lon\nA,13.40,52.52\nB,52.51,13.38\n")
+    one, table = inspect_files([sessions], Reading(time_zone="Europe/Berlin"), stations)
+    assert one.time_zone == "Europe/Berlin"
+    assert table.sample["lat"].to_list() == [52.52, 52.51]
+    assert any("swapped" in note for note in table.notes)
+    beside = "station,start,end,kwh,latitude,longitude\n"
+    beside += "".join(
+        f"S{n},2023-05-01T08:00Z,2023-05-01T09:00Z,7,{lat},{lon}\n"
+        for n, (lat, lon) in enumerate([(52.5, 13.4), (52.6, 13.4), (52.4, 13.3), (52.5, 13.5), (13.4, 52.5)])
+    )
+    sessions.write_text(beside)
+    (one,) = inspect_files([sessions])
+    assert any("latitude and longitude of 1 of 5 stations (such as S4) were swapped" in note for note in one.notes)
+    assert any("by the positions of the stations" in note for note in one.notes)

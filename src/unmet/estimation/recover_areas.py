@@ -38,6 +38,7 @@ from unmet.processes import end_with
 from unmet.records.counts import count_notes
 from unmet.records.one_file import Reading
 from unmet.records.outages import check_outages, merge_outages
+from unmet.records.outliers import FAR_AWAY
 from unmet.records.partitions import Partition, partition_records
 from unmet.records.sessions import Records
 from unmet.records.sources import expand_paths, is_parquet
@@ -263,5 +264,8 @@ def _on_cluster(tasks: Sequence[AreaTask], scheduler: str) -> Estimates:
 def _about(choices: PanelChoices, records: Records, added: AddedUp, outages: pl.DataFrame, zone: str) -> dict[str, Any]:
     counts = records.counts | added.counts
     counts["rows_set_aside"] = records.rejected.height + sum(part.height for part in added.rejected)
-    notes = [*count_notes({"ids_used_twice": 0} | counts, counts["rows_kept"]), *records.notes]
+    far = counts.get(FAR_AWAY, 0)
+    some = "1 session is" if far == 1 else f"{far:,} sessions are"
+    wrong = [f"{some} a year or more away from all others and set aside: the clock was probably wrong."] if far else []
+    notes = [*count_notes({"ids_used_twice": 0} | counts, counts["rows_kept"]), *wrong, *records.notes]
     return about_records(choices, replace(records, counts=counts, notes=notes), outages, zone)

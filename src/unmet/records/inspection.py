@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -16,9 +16,11 @@ from unmet.records.local_zone import settled_zone
 from unmet.records.mapping import Mapping
 from unmet.records.named_zones import NamedZones, named_zones
 from unmet.records.one_file import NO_ROWS, OneFile, Reading, final_mapping, look_at, read_one, with_zone
+from unmet.records.positions_check import mend_positions
 from unmet.records.sources import RecordSource, find_sources
 from unmet.records.station_columns import guess_station_columns, known_columns, looks_like_stations, station_hints
 from unmet.records.stations import STATIONS, check_stations
+from unmet.tables import Checked
 
 __all__ = ["Inspection", "inspect_files"]
 
@@ -45,6 +47,7 @@ class Inspection:
     sample: pl.DataFrame  # parsed rows
     problem: str | None = None  # why the file cannot be read as it is
     stations: int = 0
+    time_zone: str | None = None  # of the stations' clocks, if the file tells it
 
     def to_dict(self) -> dict[str, Any]:
         """As a dictionary, for JSON."""
@@ -63,27 +66,36 @@ def inspect_files(
 
     Tables of stations among them, and the one given as `stations`, are read with `station_mapping` and `crs`.
     """
-    told = (station_mapping or {}, crs)
-    found = [_inspect(source, reading or Reading(), told) for source in find_sources(paths)]
+    reading = reading or Reading()
+    told = _Told(station_mapping or {}, crs, reading.time_zone)
+    found = [_inspect(source, reading, told) for source in find_sources(paths)]
+    zone = next((one.time_zone for one in found if one.time_zone not in (None, "UTC")), None)
+    told = replace(told, time_zone=reading.time_zone or zone)
     others = [] if stations is None else find_sources([stations])
     return found + [_inspect_stations(source, look_at(source, "generic").raw.sessions, told) for source in others]
 
 
-def _inspect_stations(
-    source: RecordSource, frame: pl.DataFrame | None, told: tuple[dict[str, str], str | None]
-) -> Inspection:
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What is known about tables of stations."""
+
+    mapping: dict[str, str]
+    crs: str | None
+    time_zone: str | None
+
+
+def _inspect_stations(source: RecordSource, frame: pl.DataFrame | None, told: _Told) -> Inspection:
     """A table of stations, as it would be read."""
     frame = pl.DataFrame() if frame is None else frame.drop(LINE, strict=False)
     examples = {name: _example(frame[name]) for name in frame.columns}
-    mapping, crs = told
-    mapping = mapping if set(mapping.values()) <= set(frame.columns) else {}
+    mapping = told.mapping if set(told.mapping.values()) <= set(frame.columns) else {}
     known = known_columns(frame, STATIONS, ()) | mapping
     guesses = guess_station_columns(frame, known)
     hint = f"Options to start from: {station_hints(guesses)}" if guesses else ""
     use = "is used where there is no --stations" if source.is_one_of_several else "give it with --stations"
     notes = [f"This is a table of stations: {use}."]
     try:
-        checked = check_stations(frame, crs, mapping, source.name)
+        checked = check_stations(frame, told.crs, mapping, source.name)
     except InputError as error:
         nothing = pl.DataFrame(schema=dict.fromkeys(SHOWN_STATIONS, pl.String))
         return Inspection(
@@ -92,8 +104,9 @@ def _inspect_stations(
     odd = checked.rejected.group_by("column", "reason", maintain_order=True).len()
     reasons = [f"{_rows(count)}: {column or 'the row'} {reason}" for column, reason, count in odd.rows()]
     used = ", ".join(f"{entry} from {column!r}" for entry, column in known.items())
-    notes += [note.removeprefix(f"{source.name}: ") for note in checked.notes]
-    kept = checked.kept.select(name for name in SHOWN_STATIONS if checked.kept[name].null_count() < checked.kept.height)
+    stations, said = _mended(checked, told.time_zone, source.name)
+    notes += [note.removeprefix(f"{source.name}: ") for note in (*checked.notes, *said)]
+    kept = stations.select(name for name in SHOWN_STATIONS if stations[name].null_count() < stations.height)
     return Inspection(
         source.name,
         "stations",
@@ -111,6 +124,12 @@ def _inspect_stations(
     )
 
 
+def _mended(checked: Checked, time_zone: str | None, name: str) -> tuple[pl.DataFrame, list[str]]:
+    """Stations with swapped positions corrected, and sentences about positions, as `read_sessions` gives them."""
+    are_converted = any("degrees" in note for note in checked.notes)
+    return mend_positions(checked.kept, time_zone or "UTC", name, are_certain=are_converted)
+
+
 def _rows(count: int) -> str:
     return f"{count:,} row{'' if count == 1 else 's'}"
 
@@ -122,7 +141,7 @@ def _in_words(counts: dict[str, int]) -> list[str]:
     return [f"{_rows(count)} set aside: {words.get(key, key)}" for key, count in counts.items()]
 
 
-def _inspect(source: RecordSource, reading: Reading, told: tuple[dict[str, str], str | None]) -> Inspection:
+def _inspect(source: RecordSource, reading: Reading, told: _Told) -> Inspection:
     looked = look_at(source, reading.format)
     raw, used = looked.raw, looked.format
     if raw.sessions is None:
@@ -150,7 +169,12 @@ def _inspect(source: RecordSource, reading: Reading, told: tuple[dict[str, str],
         return Inspection(source.name, used, rows, 0, examples, made, [], [], {}, [], empty, problem)
     aside = {name: count for name, count in one.counts.items() if count and name != "rows_in"}
     kept = one.sessions.height
-    _, asked = settled_zone([one.zone], reading.time_zone, one.stations)
+    positions, said = one.stations, list[str]()
+    if positions is not None:
+        checked = check_stations(positions, name=source.name)
+        positions, said = _mended(checked, reading.time_zone or one.zone, source.name)
+    zone, asked = settled_zone([one.zone], reading.time_zone, positions)
+    said = [note.removeprefix(f"{source.name}: ") for note in (*said, *([asked] if asked else []))]
     return Inspection(
         source.name,
         used,
@@ -159,11 +183,13 @@ def _inspect(source: RecordSource, reading: Reading, told: tuple[dict[str, str],
         examples,
         made,
         list(map(str, one.readings)),
-        [*one.notes, *([asked] if asked else [])],
+        [*one.notes, *said],
         aside,
         _in_words(aside),
         _sample(one.sessions),
         None,
+        0,
+        zone,
     )
 
 

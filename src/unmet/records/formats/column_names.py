@@ -31,8 +31,10 @@ def plain_name(column: str) -> str:
     return re.sub(r"[^a-z0-9]", "", folded)
 
 
-def nested_names(column: str) -> Iterator[str]:
+def nested_names(column: str, *, is_id: bool = False) -> Iterator[str]:
     """Shorter plain names of a value within an object of a JSON file, the shortest first.
+
+    Where an id is looked for, `fee.session` is none, but `session.stationId` is one.
 
     >>> list(nested_names("transaction.stop.timestamp")), list(nested_names("session.energy_kwh"))
     (['stop', 'timestamp', 'stoptimestamp'], ['energykwh'])
@@ -42,7 +44,7 @@ def nested_names(column: str) -> Iterator[str]:
         return
     if parts[-1] in _OF_OUTER:
         yield parts[-2]
-    if parts[-1] not in _MEANINGLESS:
+    if parts[-1] not in _MEANINGLESS and (parts[-1].endswith("id") or not is_id):
         yield parts[-1]
     if len(parts) > 2:
         yield "".join(parts[-2:])

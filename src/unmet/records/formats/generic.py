@@ -95,7 +95,8 @@ def guess_mapping(frame: pl.DataFrame) -> Mapping:
     found: dict[str, Any] = {}
     for field, aliases in ALIASES.items():
         free = [column for column in reversed(frame.columns) if column not in found.values()]
-        names = {_base(field, name): column for column in free for name in nested_names(column)}
+        is_id = field.endswith("_id")
+        names = {_base(field, name): column for column in free for name in nested_names(column, is_id=is_id)}
         names |= {_base(field, plain_name(column)): column for column in free}  # a whole name comes first
         column = next((names[alias] for alias in aliases if alias in names), None)
         if column is not None:
