@@ -20,11 +20,11 @@ from typing import Any
 from benchmarks.report import Result
 
 TITLE = "The app"
-TEXT = """`unmet serve` in a process of its own, asked over HTTP; `python -m benchmarks app` runs this alone. What-if:
-20 questions at 5 % electric cars, each with other plugs at another station, so that none is answered from memory. The
-first time is that of the server: simulation, and sums by station, region, day and hour. The second is that of the whole
-request, with all stations and regions as JSON. Reads: pages of 50 sites of a recovered run, by four clients at once,
-while a job of the app estimates lost demand and fits a forecaster to it."""
+TEXT = """`unmet serve` in a process of its own, queried over HTTP; `python -m benchmarks app` runs this alone. What-if:
+20 questions at 5 % electric cars, each with other plugs at another station, so that none is answered from the cache.
+The first time is that of the server: simulation, and sums by station, region, day and hour. The second is that of the
+whole request, with all stations and regions as JSON. Reads: pages of 50 sites of a recovered run, by four clients at
+once, while a job of the app estimates lost demand and fits a forecaster to it."""
 
 QUESTIONS, CLIENTS, SECONDS = 20, 4, 8.0
 

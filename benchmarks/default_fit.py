@@ -13,7 +13,8 @@ from unmet import Forecaster
 
 TITLE = "Fit of the default forecaster"
 TEXT = """`Forecaster("stacked", "quantile")`, one thread, seconds of processor time; everything is compiled before. The
-larger panels are random, with demand in most hours. Linear growth would be as many times the time as region-hours."""
+larger panels are random, with demand in most hours. With linear growth, time would grow by the same factor as
+region-hours."""
 
 YEAR = 8_760  # hours
 SIZES = ((10, YEAR), (35, YEAR), (35, 2 * YEAR))  # regions, hours

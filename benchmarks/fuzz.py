@@ -163,8 +163,8 @@ def fuzz(name: str, first: int, count: int, seed: int) -> int:
     """Feed `count` inputs to a reader, with a new process after each crash; returns the number of failures."""
     at, end, failed, seconds, peak = first, first + count, 0, 0.0, 0.0
     while at < end:
-        with tempfile.TemporaryDirectory(prefix="unmet-fuzz-") as made:
-            folder = Path(made)
+        with tempfile.TemporaryDirectory(prefix="unmet-fuzz-") as temporary:
+            folder = Path(temporary)
             ended = _watched([name, "--first", str(at), "--count", str(end - at), "--seed", str(seed)], folder)
             if (folder / FOUND).exists():
                 failures, took, most = json.loads((folder / FOUND).read_text())

@@ -22,7 +22,7 @@ from unmet.estimation.exposed import FullHours, full_hours
 from unmet.estimation.occupancy import observe
 
 TITLE = "Records to lost demand"
-TEXT = """`unmet recover` on a Parquet file of made-up sessions and a CSV of stations, in a process of its own: reading,
+TEXT = """`unmet recover` on a Parquet file of random sessions and a CSV of stations, in a process of its own: reading,
 checking, capacity, sites, the estimate with 200 draws, tables and page; and the same without positions for a year of
 10,000 stations. A small file is read first, since the first run of a new version compiles its loops, which takes about
 20 s. The pandas version only finds energy and full time by station and hour; ours does that, checks every

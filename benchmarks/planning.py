@@ -20,11 +20,11 @@ from unmet.planning.plan import plan
 from unmet.planning.replay import NOBODY, take_plugs
 
 TITLE = "Planning"
-TEXT = """Made-up networks of sites with one to six plugs, eight weeks of records with a rush every day, several kinds
-of sites and stays of two hours on average. A plan of 200 plugs with 200 draws is made from the fitted estimate, with
-everything that `unmet plan` computes but its page. The same drivers are also played with SimPy, a process each and a
-resource for the plugs, once for each number of plugs, and must be served in the same numbers. Erlang's formula is
-compared with the replay of ten million drivers."""
+TEXT = """Random networks of sites with one to six plugs, eight weeks of records with a daily rush, several kinds of
+sites and stays of two hours on average. A plan of 200 plugs with 200 draws is made from the fitted estimate, with
+everything that `unmet plan` computes except its page. The same drivers are also simulated with SimPy, with a process
+per driver and a resource for the plugs, once for each number of plugs, and the same numbers must be served. Erlang's
+formula is compared with the replay of ten million drivers."""
 
 MONDAY = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
 DAYS, STAY_HOURS = 56, 2.0

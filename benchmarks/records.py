@@ -14,7 +14,7 @@ import polars as pl
 from benchmarks.report import Result
 
 TITLE = "Records to sessions"
-TEXT = """`read_sessions` on made-up sessions in CSV: ids, stations, plugs, users, dates with the day first, energies.
+TEXT = """`read_sessions` on random sessions in CSV: ids, stations, plugs, users, dates with the day first, energies.
 It recognises the format, decides the order of day and month, checks every row, removes duplicates, cuts ends and joins
 restarts. The same rows are read from one file and from 1,000, in turns, each in a process of its own; the sessions must
 be the same. Since other programs may run on the machine, the faster of two turns counts, and the time that Polars alone

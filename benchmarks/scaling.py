@@ -5,7 +5,7 @@
     python -m benchmarks.scaling trips 1e5 1e6   # one kind, these sizes
 
 Inputs are generated first, and not measured. Each size runs in a process of its own; memory is its peak. CPU time is
-given beside wall time, because a machine that does something else as well only changes the latter.
+given next to wall time, because other work on the machine changes only the latter.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def make_stations(count: int, seed: int = 0) -> pl.DataFrame:
 
 
 def make_trips(folder: Path, trips: int, stations: pl.DataFrame) -> None:
-    """Files of trips that are sorted by nothing, each of some cars; a car drives about six times a week."""
+    """Write files of trips in random order, each with some of the cars; a car drives about six times a week."""
     at = stations.select("lat", "lon").to_numpy()
     slot = WEEKS * 7 * DAY_MS // TRIPS_PER_CAR
     for number, first in enumerate(range(0, trips, FILE_ROWS)):
@@ -82,7 +82,7 @@ def make_trips(folder: Path, trips: int, stations: pl.DataFrame) -> None:
 
 
 def make_sessions(folder: Path, sessions: int) -> None:
-    """Sessions by day and station, in files by station."""
+    """Write random sessions in files by station, and the table of stations."""
     count = max(2, sessions // SESSIONS_PER_STATION)
     stations = make_stations(count)
     stations.write_parquet(folder / "stations.parquet")
@@ -148,7 +148,7 @@ WORK = {"trips": simulate_trips, "sessions": estimate_sessions, "areas": estimat
 
 
 def measured(kind: str, size: int, folder: Path) -> dict[str, float]:
-    """Make an input, and measure what it takes in a process of its own."""
+    """Generate an input, and measure its processing in a new process."""
     (folder / kind).mkdir()
     if kind == "trips":
         stations = make_stations(STATIONS)
@@ -175,7 +175,7 @@ def _cpu() -> float:
 
 
 def main() -> None:
-    """Print a table by size, and the exponent of time in size between the first and the last."""
+    """Print a row per size, and the exponent with which CPU time grows between the first and the last."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)

@@ -20,9 +20,9 @@ from unmet.simulation.simulate import draw, plugs_of, prepare, rules_of
 from unmet.study.censoring import run_censoring
 
 TITLE = "Simulator"
-TEXT = """The engine and SimPy play the same model with the same luck (first-come, 2 % electric) and must serve and lose
-the same drivers; both are timed without building the city or the tables. The engine's time is the best of five runs, as
-it is over in a fraction of a second, SimPy's that of one."""
+TEXT = """The engine and SimPy simulate the same model with the same random numbers (first-come, 2 % electric) and must
+serve and lose the same drivers. Both are timed without building the city or the tables: the engine as the best of five
+runs, since one takes a fraction of a second, and SimPy in a single run."""
 
 
 def run() -> list[Result]:
@@ -67,8 +67,8 @@ def _beside_simpy(city: City) -> Result:
     if (outcome["served"], outcome["lost"]) != (len(log) - lost, lost):
         raise AssertionError(f"SimPy found {outcome}, the engine {len(log) - lost} served and {lost} lost")
     ours, theirs = len(rows) / min(seconds), len(rows) / peer
-    found = f"{ours / theirs:.0f} times ({ours / 1e6:.1f} million and {theirs / 1e3:.0f} thousand trips a second)"
-    return Result("trips a second, engine over SimPy", found, "at least 80 times", ours / theirs >= 80)
+    found = f"{ours / theirs:.0f} times ({ours / 1e6:.1f} million and {theirs / 1e3:.0f} thousand trips per second)"
+    return Result("trips per second, engine over SimPy", found, "at least 80 times", ours / theirs >= 80)
 
 
 def _study() -> list[Result]:

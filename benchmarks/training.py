@@ -31,9 +31,9 @@ from unmet.models.training import Task, Training
 TITLE = "Training and forecasting"
 TEXT = """The T-GCN with the quantile loss on the built-in city at first-come 5 % (2,184 hours of 10 regions), one
 thread. A pass is one epoch over all 1,579 targets of the training part. The plain network is the same one written with
-`nn.LSTM` on windows of 168 hours, batches of 256; PyTorch Geometric Temporal, the other peer one might ask for, needs
-torch-sparse, of which there is no build for this version of torch. How time and memory grow is measured on random
-panels of 700 hours, in a process each."""
+`nn.LSTM` on windows of 168 hours, batches of 256. PyTorch Geometric Temporal, another obvious peer, needs torch-sparse,
+which has no build for this version of torch. Growth of time and memory is measured on random panels of 700 hours, each
+in a process of its own."""
 
 REGIONS = (10, 100, 1_000, 5_000)
 

@@ -22,13 +22,13 @@ from unmet.memory import require_bytes
 __all__ = ["parquet_rows", "parquet_schema", "read_parquet"]
 
 REMEDY = "give part of it, or allow more with --max-memory"
-WIDE, NARROW = 24, 8  # bytes of a value in memory: text and others, numbers
+WIDE, NARROW = 24, 8  # bytes per value in memory: for text and other types, and for numbers
 MOST_BATCH_ROWS = 1 << 20
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[pq.ParquetFile]:
-    """An open Parquet file; whatever Arrow raises about it becomes an error of Polars."""
+    """An open Parquet file; errors of Arrow about its content become a `PolarsError`."""
     check_regular(path)
     try:
         with panics_as_errors(), pq.ParquetFile(path, pre_buffer=False) as file:
@@ -40,24 +40,24 @@ def _opened(path: Path) -> Iterator[pq.ParquetFile]:
 
 
 def parquet_rows(path: Path) -> int:
-    """Rows of a Parquet file, by its own account; a damaged one gives an error of Polars."""
+    """Number of rows of a Parquet file, from its metadata. Raises a `PolarsError` if the file is damaged."""
     with _opened(path) as file:
         return int(file.metadata.num_rows)
 
 
 def parquet_schema(path: Path) -> pl.Schema:
-    """Names and types of the columns of a Parquet file; a damaged one gives an error of Polars."""
+    """Names and types of the columns of a Parquet file. Raises a `PolarsError` if the file is damaged."""
     with _opened(path) as file:
         return pl.DataFrame(file.schema_arrow.empty_table()).schema
 
 
 def read_parquet(path: Path, part: tuple[int, int] | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
-    """Read a Parquet file that fits into memory; a damaged one gives an error of Polars.
+    """Read a Parquet file that fits into memory. Raises a `PolarsError` if the file is damaged.
 
     Args:
-        path: of the file.
-        part: the first row to read and the number of rows. [all rows]
-        columns: names of those to read. [all columns]
+        path: the file.
+        part: first row and number of rows to read; by default all rows.
+        columns: names of the columns to read; by default all.
     """
     with _opened(path) as file:
         first, rows = part or (0, file.metadata.num_rows)
@@ -69,12 +69,12 @@ def read_parquet(path: Path, part: tuple[int, int] | None = None, columns: Seque
         require_bytes(rows * width, f"{path}, with {rows:,} rows,", REMEDY)
         batches = list(_batches(file, first, rows, columns))
         table = pa.Table.from_batches(batches, pa.schema(kept, schema.metadata))
-        table.validate(full=True)  # text that is no UTF-8, indices beyond a dictionary
+        table.validate(full=True)  # finds text that is not UTF-8, and indices beyond a dictionary
         return pl.DataFrame(table).rechunk()
 
 
 def _check_groups(file: pq.ParquetFile) -> None:
-    """Groups of rows add up to the rows of the file."""
+    """Refuse a file whose row groups do not add up to its number of rows."""
     about = file.metadata
     sizes = [about.row_group(i).num_rows for i in range(about.num_row_groups)]
     if min(sizes, default=0) < 0 or sum(sizes) != about.num_rows:
@@ -82,7 +82,7 @@ def _check_groups(file: pq.ParquetFile) -> None:
 
 
 def _batches(file: pq.ParquetFile, first: int, rows: int, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
-    """Batches with exactly some rows; groups of rows before and after them are not read."""
+    """Batches of the rows from `first` on; row groups before and after them are not read."""
     about = file.metadata
     ends = list(itertools.accumulate(about.row_group(i).num_rows for i in range(about.num_row_groups)))
     groups = [i for i, end in enumerate(ends) if end > first and end - about.row_group(i).num_rows < first + rows]

@@ -23,7 +23,7 @@ COMPETITION_SCENE = ("gas-station", 0.05)
 """Queue and penetration of the experiment on competing services, which the paper does not state."""
 
 FINE = 1e-4
-"""Least improvement per epoch on real records: typical hours of a few stations are small beside the largest one."""
+"""Least improvement per epoch on real records, where typical hours are small compared with the largest one."""
 
 PRESETS = {"quick": 3, "paper": 10}
 """Runs per cell."""
