@@ -104,7 +104,7 @@ def _inside(estimates: pl.DataFrame, truth: pl.DataFrame, keys: list[str]) -> fl
     return float(both.select(contains.mean()).item())
 
 
-def promises(cells: list[Cell]) -> list[tuple[str, str, str, bool]]:
+def targets(cells: list[Cell]) -> list[tuple[str, str, str, bool]]:
     """Rows of (measure, value found, target, whether it is met) for all cells together."""
     off = float(np.mean([abs(cell.energy - 1) for cell in cells]))
     inside = sum(cell.inside for cell in cells)
@@ -130,14 +130,14 @@ def page(cells: list[Cell]) -> str:
         f"{', '.join(str(seed) for seed in seeds)}) x {len(CASES)} scenarios, one simulation each. "
         '`LostDemand(energies="to-80")` sees the sessions and the stations of a city and nothing else. Intervals are '
         f"{100 * INTERVAL:.0f} % intervals of 200 draws. All numbers are over the truth. The plain count, a sceptic's "
-        "estimate, takes every site's mean arrivals per hour not full for its full hours. Regions and region-weeks in "
-        "which nothing was lost and nothing is estimated do not count.",
+        "estimate, applies the mean arrival rate of every site while it was not full to the hours in which it was. "
+        "Regions and region-weeks without a true or estimated loss do not count.",
         "",
-        "| what | measured | promised | kept |",
+        "| measure | found | target | met |",
         "| --- | ---: | ---: | --- |",
     ]
-    for what, measured, least, kept in sorted(promises(cells), key=lambda row: row[-1]):
-        lines.append(f"| {what} | {measured} | {least} | {'yes' if kept else '**no**'} |")
+    for what, found, target, met in sorted(targets(cells), key=lambda row: row[-1]):
+        lines.append(f"| {what} | {found} | {target} | {'yes' if met else '**no**'} |")
     lines += [
         "",
         f"Lost energy is {_range(cells, 'energy')} of the truth, lost drivers {_range(cells, 'drivers')}; the plain "
@@ -179,7 +179,7 @@ def main() -> int:
             print(_row(cells[-1]), flush=True)
     PAGE.write_text(page(cells), encoding="utf-8")
     print(f"Written to {PAGE}")
-    return int(not all(kept for *_, kept in promises(cells)))
+    return int(not all(met for *_, met in targets(cells)))
 
 
 if __name__ == "__main__":

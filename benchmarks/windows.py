@@ -49,7 +49,7 @@ def losses(panel: pl.DataFrame, regions: Regions, likelihood: str, training: Tra
 def main() -> None:
     """Print the table."""
     panel, regions = default_panel()
-    print("| likelihood | training | seed 1 | seed 2 | seed 3 | mean | seconds a seed |")
+    print("| likelihood | training | seed 1 | seed 2 | seed 3 | mean | seconds per seed |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for likelihood in LIKELIHOODS:
         means = {}
@@ -58,8 +58,8 @@ def main() -> None:
             means[name] = float(np.mean(found))
             cells = " | ".join(f"{loss:.4f}" for loss in found)
             print(f"| {likelihood} | {name} | {cells} | {means[name]:.4f} | {seconds:.0f} |", flush=True)
-        apart = 100 * (means["chunk"] / means["window"] - 1)
-        print(f"| {likelihood} | chunk over window | | | | {apart:+.1f} % | |", flush=True)
+        difference = 100 * (means["chunk"] / means["window"] - 1)
+        print(f"| {likelihood} | chunk over window | | | | {difference:+.1f} % | |", flush=True)
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ class CsvRows(NamedTuple):
 
     cells: pl.DataFrame
     line: pl.Series  # UInt64: a file of GPS points can have more than 2^32 lines
-    odd: pl.DataFrame  # rows with a wrong number of fields: as REJECTED, with `line` as UInt64
+    malformed: pl.DataFrame  # rows with a wrong number of fields: as REJECTED, with `line` as UInt64
 
 
 def no_rejected() -> pl.DataFrame:
@@ -108,7 +108,7 @@ def read_frame(path: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
     separator, names = csv_header(header)
     rows = csv_rows(lines, 2, separator, len(names), {name: place for place, name in reversed(list(enumerate(names)))})
     frame = rows.cells.drop(LINE, strict=False).insert_column(0, rows.line.cast(pl.UInt32).alias(LINE))
-    return frame, rows.odd.cast(pl.Schema(REJECTED))
+    return frame, rows.malformed.cast(pl.Schema(REJECTED))
 
 
 def csv_header(line: bytes) -> tuple[str, list[str]]:
@@ -172,13 +172,13 @@ def csv_rows(lines: list[bytes], first: int, separator: str, width: int, wanted:
     rows = _fields(lines, separator)
     fits = [i for i, row in enumerate(rows) if len(row) == width]
     cells = {name: pl.Series([rows[i][j] or None for i in fits], dtype=pl.String) for name, j in wanted.items()}
-    odd = []
+    malformed = []
     for i, row in enumerate(rows):
         if len(row) != width and lines[i].strip():
             reason = f"has {len(row)} fields where the header has {width}" if row else "is not CSV in UTF-8"
-            odd.append((first + i, "", lines[i].decode(errors="replace").strip()[:200], reason))
+            malformed.append((first + i, "", lines[i].decode(errors="replace").strip()[:200], reason))
     line = pl.Series([first + i for i in fits], dtype=pl.UInt64)
-    return CsvRows(pl.DataFrame(cells), line, pl.DataFrame(odd, schema=_WITH_LONG_LINES, orient="row"))
+    return CsvRows(pl.DataFrame(cells), line, pl.DataFrame(malformed, schema=_WITH_LONG_LINES, orient="row"))
 
 
 _WITH_LONG_LINES = REJECTED | {"line": pl.UInt64}

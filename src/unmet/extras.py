@@ -35,9 +35,7 @@ def needs_extra(what: str, error: ImportError) -> InputError:
     """
     package = (error.name or "").partition(".")[0]
     if package not in EXTRA_OF:
-        return InputError(
-            f"{what} needs the package {package or 'that is missing'}, which cannot be imported: {error}."
-        )
+        return InputError(f"{what} needs {package or 'a package'}, which cannot be imported: {error}.")
     return InputError(
         f"{what} needs the package {package}: install it with `pip install 'unmet[{EXTRA_OF[package]}]'`."
     )

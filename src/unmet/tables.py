@@ -119,10 +119,10 @@ def check_table(
     """
     if isinstance(source, str | Path):
         name = str(source)
-        frame, odd = read_frame(Path(source))
+        frame, malformed = read_frame(Path(source))
     else:
         name = f"The table of {table.name}"
-        frame, odd = as_frame(source), no_rejected()
+        frame, malformed = as_frame(source), no_rejected()
         frame = frame if LINE in frame.columns else with_lines(frame, 1)
     frame = _named(frame, table, name, mapped or {})
     columns = [column for column in table.columns if column.name in frame.columns]
@@ -133,7 +133,7 @@ def check_table(
         pl.struct(_shown(column.name, frame.schema[column.name]) for column in columns).alias(_RAW),
         *(empty[column.name].alias(_EMPTY + column.name) for column in columns),
     ).with_columns(pl.coalesce(_problem(column) for column in columns).alias(_WHY))
-    rejected = [odd, _set_aside(cast.filter(pl.col(_WHY).is_not_null()))]
+    rejected = [malformed, _set_aside(cast.filter(pl.col(_WHY).is_not_null()))]
     kept = cast.filter(pl.col(_WHY).is_null())
     filled = {c.name: int(kept[_EMPTY + c.name].sum()) for c in columns if c.default is not None}
     kept = kept.with_columns(

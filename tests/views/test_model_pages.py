@@ -26,7 +26,7 @@ def model_report(panel):
 
 
 @pytest.fixture(scope="module")
-def ahead(model_report, panel):
+def forecast_report(model_report, panel):
     return ForecastReport(model_report.model, model_report.model.forecast(panel).table, read_series(panel).table())
 
 
@@ -59,25 +59,25 @@ def test_every_seed_has_its_training_curves(model_report):
     assert list(traces[1].y) == [round(validation, 5) for _, validation in model_report.model.losses_[0]]
 
 
-def test_the_fan_chart_shows_the_busiest_regions_and_earlier_hours(ahead):
-    figure = FORECAST_FIGURES[0].draw(ahead)
-    first = ahead.forecast.filter(pl.col("unique_id") == ahead.busiest()[0])
+def test_the_fan_chart_shows_the_busiest_regions_and_earlier_hours(forecast_report):
+    figure = FORECAST_FIGURES[0].draw(forecast_report)
+    first = forecast_report.forecast.filter(pl.col("unique_id") == forecast_report.busiest()[0])
     drawn = {trace.name: trace for trace in figure.data if trace.xaxis == "x" and trace.name}
     assert list(drawn["Expected (mean)"].y) == pytest.approx(implied_mean(first).to_list(), abs=0.051)
     assert len(drawn["Observed so far"].y) == 48
     assert max(drawn["Observed so far"].x) < min(drawn["Expected (mean)"].x)
 
 
-def test_totals_are_sums_of_the_mean_over_hours(ahead):
-    quantiles = ahead.forecast.with_columns(mean=implied_mean(ahead.forecast))
+def test_totals_are_sums_of_the_mean_over_hours(forecast_report):
+    quantiles = forecast_report.forecast.with_columns(mean=implied_mean(forecast_report.forecast))
     by_hand = dict(quantiles.group_by("unique_id").agg(pl.col("mean").sum()).iter_rows())
-    assert dict(ahead.totals().select("unique_id", "kwh").iter_rows()) == pytest.approx(by_hand)
-    assert ahead.totals()["kwh"].is_sorted(descending=True)
+    assert dict(forecast_report.totals().select("unique_id", "kwh").iter_rows()) == pytest.approx(by_hand)
+    assert forecast_report.totals()["kwh"].is_sorted(descending=True)
 
 
-def test_pages_start_with_the_answer_and_need_no_network(model_report, ahead, tmp_path):
+def test_pages_start_with_the_answer_and_need_no_network(model_report, forecast_report, tmp_path):
     write_evaluation(model_report, tmp_path)
-    summary = write_forecast(ahead, tmp_path)
+    summary = write_forecast(forecast_report, tmp_path)
     report = (tmp_path / "report.html").read_text()
     rows = model_report.unseen.comparison.by_horizon().filter(pl.col("rival") == "table")
     skill = 1 - rows["model_kwh"].sum() / rows["rival_kwh"].sum()

@@ -104,7 +104,7 @@ def city_options(
         list[str] | None,
         typer.Option(
             metavar="NAME=COLUMN",
-            help="Which column of --trips holds what, such as vehicle_id=car.",
+            help="Heading of a column of --trips, such as vehicle_id=car.",
             rich_help_panel=_PANEL,
         ),
     ] = None,
@@ -112,7 +112,7 @@ def city_options(
         list[str] | None,
         typer.Option(
             metavar="NAME=COLUMN",
-            help="Which column of --stations holds what, such as station_id=Site.",
+            help="Heading of a column of --stations, such as station_id=Site.",
             rich_help_panel=_PANEL,
         ),
     ] = None,

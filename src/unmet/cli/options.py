@@ -29,7 +29,7 @@ StationsTable = Annotated[Path | None, typer.Option(help="Table of stations: ids
 FormatName = Annotated[str, typer.Option("--format", help="Format of the files; auto detects it for each.")]
 Mapped = Annotated[
     list[str] | None,
-    typer.Option("--map", metavar="NAME=COLUMN", help="Which column holds what, such as start=ConnectionStart."),
+    typer.Option("--map", metavar="NAME=COLUMN", help="Heading of a column, such as start=ConnectionStart."),
 ]
 MapFile = Annotated[Path | None, typer.Option(help="The same mapping as a YAML file.")]
 JoinRestarts = Annotated[
@@ -42,7 +42,7 @@ Crs = Annotated[
 ]
 MapStations = Annotated[
     list[str] | None,
-    typer.Option(metavar="NAME=COLUMN", help="Which column of --stations holds what, such as station_id=Site."),
+    typer.Option(metavar="NAME=COLUMN", help="Heading of a column of --stations, such as station_id=Site."),
 ]
 Since = Annotated[str | None, typer.Option(help="Leave out sessions that start before this day or time.")]
 Until = Annotated[str | None, typer.Option(help="Leave out sessions that start on this day or time, or later.")]

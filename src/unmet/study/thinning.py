@@ -91,7 +91,7 @@ def thinning_scenes(
     quiet, kept = quiet_sites(sessions, stations, time_zone)
     truth = Panel(kept, quiet, regions=regions, time_zone=time_zone)
     notes = [
-        f"{quiet.height} sites (stations beside each other) had two plugs or more, were open all the time and full "
+        f"{quiet.height} sites (adjacent stations) had two plugs or more, were open all the time and full "
         f"for less than {100 * MOST_FULL:g} % of it; they have {kept.height:,} of {sessions.height:,} sessions."
     ]
     scenes, plugs = [], int(quiet["plugs"].sum())
