@@ -158,7 +158,7 @@ def test_times_are_read_as_in_every_table(text: str) -> None:
     ("content", "message"),
     [
         (b"", "is empty"),
-        (b"vehicle_id,time,lat,lon\n", "holds no points"),
+        (b"vehicle_id,time,lat,lon\n", "contains no points"),
         (b"vehicle_id,time,lat\na,0,55\n", "has no column lon"),
         (b"\x00\x01\x02\x03" * 100, "binary file"),
         (b"vehicle_id,time,lat,l\xf8n\n", "UTF-8"),
@@ -213,5 +213,5 @@ def test_a_line_without_end_is_no_reason_to_run_out_of_memory(tmp_path):
     with gzip.open(path, "wb") as file:
         file.write(b"vehicle_id,time,lat,lon\n" + bytes(5 << 20))
     batches = list(point_batches(path, 100))
-    assert sum(batch.odd.height for batch in batches) == 5
+    assert sum(batch.malformed.height for batch in batches) == 5
     assert all(batch.frame.is_empty() for batch in batches)

@@ -88,7 +88,7 @@ def test_nothing_is_replaced_without_being_allowed(files, tmp_path):
     source = MatsimSource(files["plans"], files["network"], files["chargers"], CRS, "car")
     out = tmp_path / "t.parquet"
     (tmp_path / "t.stations.parquet").write_text("mine", encoding="utf-8")
-    with pytest.raises(InputError, match=r"t\.stations\.parquet is there already"):
+    with pytest.raises(InputError, match=r"t\.stations\.parquet already exists"):
         write_matsim(out, source, MatsimDay(), overwrite=False)
     assert not out.exists()
     write_matsim(out, source, MatsimDay(), overwrite=True)

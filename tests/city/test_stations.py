@@ -45,8 +45,8 @@ def test_real_stations_of_openstreetmap(shared_data):
     assert city.filled == {"power_kw": 170, "plugs": 116}
     assert city.rejected.is_empty()
     assert city.notes() == [
-        "170 of 244 stations have no power_kw: 22 was taken.",
-        "116 of 244 stations have no plugs: 2 was taken.",
+        "170 of 244 stations have no power_kw: 22 is assumed.",
+        "116 of 244 stations have no plugs: 2 is assumed.",
     ]
 
 

@@ -50,7 +50,7 @@ class City:
         """Sentences about assumptions and likely mistakes."""
         default = {column.name: column.default for column in STATIONS.columns}
         notes = [
-            f"{cells:,} of {self.stations.height:,} stations have no {column}: {default[column]:g} was taken."
+            f"{cells:,} of {self.stations.height:,} stations have no {column}: {default[column]:g} is assumed."
             for column, cells in self.filled.items()
             if cells
         ]
@@ -84,10 +84,15 @@ def build_city(
 ) -> City:
     """The built-in city, or a city of the user's trips and stations (frames or files).
 
-    `cars` is the number of cars that a penetration refers to: by default those of greater Copenhagen for the built-in
-    trips, and the vehicles in the table for other trips. `time_zone` is the local one: that of
-    Copenhagen for the built-in trips, UTC for other trips unless given. `mapped` and `mapped_stations` say which
-    column of the tables holds what, such as {"vehicle_id": "car"}.
+    Args:
+        trips: a frame or file of trips; by default those of the built-in city.
+        stations: a frame or file of stations; by default those of the built-in city.
+        cars: number of cars that a penetration is a share of; by default those of greater Copenhagen for the built-in
+            trips, and the vehicles in the table for other trips.
+        time_zone: local time zone; by default that of Copenhagen for the built-in trips, and UTC for other trips.
+        seed: seed of the built-in trips.
+        mapped: headings of columns of the trips, such as {"vehicle_id": "car"}.
+        mapped_stations: headings of columns of the stations.
     """
     zone = checked_zone(time_zone or (TIME_ZONE if trips is None else "UTC"))
     zone_assumed = time_zone is None and trips is not None
@@ -126,18 +131,18 @@ def _none_usable(what: str, rejected: pl.DataFrame) -> str:
 
 def built_in_trips(seed: int) -> pl.DataFrame:
     """Trips of the built-in city, generated once and then read from the cache folder."""
-    made_by = b"".join(Path(module.__file__ or "").read_bytes() for module in (places, trips))
-    name = f"trips-{hashlib.sha256(made_by).hexdigest()[:16]}-{seed}.parquet"
+    sources = b"".join(Path(module.__file__ or "").read_bytes() for module in (places, trips))
+    name = f"trips-{hashlib.sha256(sources).hexdigest()[:16]}-{seed}.parquet"
     path = cache_folder() / name
     if path.is_file():
         try:
             return read_parquet(path)
         except (OSError, pl.exceptions.PolarsError):
-            path.unlink(missing_ok=True)  # a damaged file: make it again
-    made = trips.synthetic_trips(seed)
+            path.unlink(missing_ok=True)  # a damaged file: generate it again
+    generated = trips.synthetic_trips(seed)
     try:
         with atomic_file(path) as draft:
-            made.write_parquet(draft)
+            generated.write_parquet(draft)
     except (OSError, InputError):
-        pass  # without a cache the next run only takes a few seconds longer
-    return made
+        pass  # without a cache, the next run takes a few seconds longer
+    return generated

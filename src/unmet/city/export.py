@@ -1,4 +1,4 @@
-"""Trips as a file: stitched from GPS points, of a MATSim scenario, or those of the built-in city."""
+"""Trips as a file: stitched from GPS points, from a MATSim scenario, or those of the built-in city."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def write_trips(
     overwrite: bool,
     on_progress: Callable[[int], None] | None = None,
 ) -> tuple[dict[str, Any], pl.DataFrame]:
-    """Write trips to a Parquet or CSV file, and rejected points beside it. Returns the summary and the rejected points.
+    """Write trips to a Parquet or CSV file, and rejected points next to it. Returns the summary and rejected points.
 
     `on_progress` is called with the number of points read so far.
     """
@@ -39,7 +39,7 @@ def write_trips(
     summary: dict[str, Any]
     if gps is None:
         if privacy_noise_m:
-            raise InputError("The built-in trips have their privacy noise already: --privacy-noise goes with --gps.")
+            raise InputError("The built-in trips already have privacy noise: --privacy-noise goes with --gps.")
         trips, summary = built_in_trips(seed), {"source": "the built-in city"}
     else:
         stitched = stitch_trips(
@@ -83,31 +83,31 @@ def write_matsim(
     if source.chargers and not source.network:
         raise InputError("Chargers stand on links: give the scenario's network with --network.")
     network = read_road_network(source.network) if source.network else None
-    made = read_matsim_trips(source.drives, source.crs, day, network, source.mode)
+    found = read_matsim_trips(source.drives, source.crs, day, network, source.mode)
     stations = read_chargers(source.chargers, network, source.crs) if source.chargers and network else None
-    _write(made.trips, out, overwrite)
+    _write(found.trips, out, overwrite)
     summary = {
         "source": str(source.drives),
-        "legs_of_the_day": made.legs,
+        "legs_of_the_day": found.legs,
         "days": day.days,
-        "vehicles": made.trips["vehicle_id"].n_unique(),
-        "trips": made.trips.height,
-        "trips_set_aside": made.rejected.height,
-        "distance_km": round(float(made.trips["distance_km"].sum()), 1),
+        "vehicles": found.trips["vehicle_id"].n_unique(),
+        "trips": found.trips.height,
+        "trips_set_aside": found.rejected.height,
+        "distance_km": round(float(found.trips["distance_km"].sum()), 1),
         "out": str(out),
     }
     if stations is not None:
         _write(stations, places, overwrite)
         summary |= {"stations": str(places), "plugs": int(stations["plugs"].sum())}
-    return summary | _write_aside(made.rejected, aside), made.rejected
+    return summary | _write_aside(found.rejected, aside), found.rejected
 
 
 def _may_write(overwrite: bool, *paths: Path) -> None:
     """Refuse to replace existing files unless that is allowed."""
     if paths[0].suffix not in (".parquet", ".csv"):
         raise InputError(f"{paths[0]} must end in .parquet or .csv, which says what to write.")
-    if (there := [path for path in paths if path.exists()]) and not overwrite:
-        raise InputError(f"{there[0]} is there already: name another file with --out, or allow --overwrite.")
+    if (existing := [path for path in paths if path.exists()]) and not overwrite:
+        raise InputError(f"{existing[0]} already exists: name another file with --out, or allow --overwrite.")
 
 
 def _write(table: pl.DataFrame, path: Path, overwrite: bool = True) -> None:

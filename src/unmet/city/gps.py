@@ -80,32 +80,39 @@ def stitch_trips(
 ) -> Stitched:
     """Stitch GPS points (a CSV, gzipped CSV or Parquet file, or a frame) into trips.
 
-    A file is read in batches of `batch_rows`, which do not change the result; memory holds one batch, a fixed record
-    for every vehicle, the trips and the rejected points. Points of one vehicle must be in time order. With
-    `privacy_noise_m`, a least and a most distance, every stop is displaced in a random direction: the end of a trip and
-    the start of the next alike. `on_progress` is called with the number of points read so far. `mapped`,
-    {name: column}, says which column holds what.
+    A file is read in batches, whose size does not change the result. Memory holds one batch, a fixed record for every
+    vehicle, the trips and the rejected points. Points of one vehicle must be in time order.
+
+    Args:
+        source: the points.
+        rules: thresholds.
+        privacy_noise_m: least and greatest distance by which every stop is displaced in a random direction; the end of
+            a trip and the start of the next are displaced alike.
+        seed: seed of the privacy noise.
+        on_progress: called with the number of points read so far.
+        batch_rows: points per batch.
+        mapped: headings of columns, as {name: heading}.
     """
     low, high = privacy_noise_m or (0, 0)
     if not 0 <= low <= high <= 100_000:
         raise InputError(f"Privacy noise from {low} to {high} m: give two distances, the smaller first, up to 100 km.")
     if batch_rows < 1:
-        raise InputError(f"A batch of {batch_rows} rows is none: give 1 or more.")
+        raise InputError(f"A batch of {batch_rows} rows makes no sense: give 1 or more.")
     stitcher = Stitcher(rules.to_limits())
-    numbers: dict[str, int] = {}  # of the vehicles, as they appear
+    numbers: dict[str, int] = {}  # number of each vehicle, in order of appearance
     rejected: list[pl.DataFrame] = []
     points_in = 0
     for batch in point_batches(source, batch_rows, mapped):
         points, unusable = usable_points(batch)
-        rejected += [frame for frame in (batch.odd, unusable) if not frame.is_empty()]
+        rejected += [frame for frame in (batch.malformed, unusable) if not frame.is_empty()]
         ms, lat, lon = (points[name].cast(pl.Float64).to_numpy(writable=True) for name in ("time", "lat", "lon"))
         line = points["line"].cast(pl.Int64).to_numpy(writable=True)
         stitcher.feed(_numbered(points["vehicle_id"], numbers), ms, lat, lon, line)
-        points_in += batch.frame.height + batch.odd.height
+        points_in += batch.frame.height + batch.malformed.height
         if on_progress:
             on_progress(points_in)
     if not points_in:
-        raise InputError(f"{source_name(source)} holds no points: give at least one row below the header.")
+        raise InputError(f"{source_name(source)} contains no points: give at least one row below the header.")
     stitcher.finish()
     trips = _trips(stitcher.trips, list(numbers))
     if privacy_noise_m:

@@ -33,7 +33,7 @@ _RULES = (
     RowRule("time", _YEARS, "is not between the years 1900 and 2200"),
     RowRule("lat", _FIX, "is 0 and so is lon: the receiver had no position"),
 )
-_TYPES = (pl.String, pl.Datetime, pl.Categorical, pl.Enum, pl.Null)  # that a column may have, beside numbers
+_TYPES = (pl.String, pl.Datetime, pl.Categorical, pl.Enum, pl.Null)  # types that a column may have, besides numbers
 MOST_BATCH_BYTES = 1 << 28
 _REJECTED = REJECTED | {"line": pl.UInt64}  # a file of points can have more than 2^32 lines
 
@@ -43,13 +43,13 @@ class PointBatch(NamedTuple):
 
     frame: pl.DataFrame
     line: pl.Series
-    odd: pl.DataFrame
+    malformed: pl.DataFrame
 
 
 def usable_points(batch: PointBatch) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Valid points with their lines, and rejected ones.
 
-    Most rows are in a usual format and in bounds. Only the others are validated as a table, which is slower but
+    Most rows have a common format and are in bounds. Only the others are validated as a table, which is slower but
     knows more formats and gives reasons.
     """
     time = pl.col("time")
@@ -70,7 +70,7 @@ def usable_points(batch: PointBatch) -> tuple[pl.DataFrame, pl.DataFrame]:
     if usable.all():
         return quick, pl.DataFrame(schema=_REJECTED)
     unusual = batch.frame.filter(~usable)
-    if isinstance(dtype, pl.Datetime):  # as text, which Polars cannot make of the year 300000
+    if isinstance(dtype, pl.Datetime):  # as text; Polars cannot print the year 300000
         text = pl.when(_YEARS).then(pl.col("time")).dt.strftime("%+")
         other = pl.format("{} ms", pl.col("time").dt.epoch("ms"))
         unusual = unusual.with_columns(quick["time"].filter(~usable)).with_columns(time=pl.coalesce(text, other))
@@ -113,12 +113,12 @@ def _parquet_batches(path: Path, rows: int, mapped: Mapping[str, str] | None) ->
             names = {name: columns[i] for name, i in _wanted(columns, path, mapped).items()}
             batches = file.iter_batches(rows, columns=list(names.values()))
             yield from _counted((_frame_of(batch) for batch in batches), names)
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # damaged names of columns are the last
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # the last: damaged names of columns
         raise InputError(f"Cannot read {path}: {error}. Check that the file is whole.") from None
 
 
 def _frame_of(batch: Any) -> pl.DataFrame:
-    with panics_as_errors():  # at names of columns that are no text
+    with panics_as_errors():  # Polars panics at column names that are not text
         return pl.DataFrame(batch)
 
 

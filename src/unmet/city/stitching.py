@@ -22,9 +22,7 @@ DUPLICATE, EARLIER, JUMP, AHEAD = 1, 2, 3, 4  # why a point is set aside
 AFTER_SILENCE, AFTER_JUMP = 2, 3  # points in a row, the held ones included, that show that a car really is there
 KNOWN, UNKNOWN = 0, 1  # the way from a car's last point to its next
 DRIVING_KM_PER_MS = 5 / 3.6e6  # straight-line speed over a silence: slower is no evidence of driving
-CATCH_UP_KM = (
-    1.0  # a driving car whose position leaps by less than this was there all along: its receiver lagged behind
-)
+CATCH_UP_KM = 1.0  # if a driving car leaps by less than this, its receiver lagged behind
 COLD_START_KM_PER_MS = 30 / 3.6e6  # between parking place and first fix, where the receiver was slow to start
 
 TRIPS, REJECTS, KEPT, FRAGMENTS = 0, 1, 2, 3  # places in the array of counts
@@ -89,7 +87,7 @@ def _begin_rest(car: Any, ms: float, lat: float, lon: float) -> None:
 
 @compiled()
 def _drifted(car: Any, lat: float, lon: float, limits: StitchLimits) -> bool:
-    """Whether a car is back at its place and was never farther away than at first: a wrong fix that wore off.
+    """Whether a car is back at its place and was never farther away than at first: the first fix was wrong.
 
     A car that drives somewhere and back gets farther than the first point that shows it away.
     """
@@ -160,7 +158,7 @@ def _accept(
     silence = ms - car.ms
     silent = silence >= limits.stop_ms
     drove = silence < limits.bridge_ms and _km(car.lat, car.lon, lat, lon) >= DRIVING_KM_PER_MS * silence
-    # A driving car that turns up elsewhere at once goes on driving: it had no time to park.
+    # A driving car that reappears elsewhere at once is still driving: it had no time to park.
     lost = (broken and (silent or not car.driving)) or (silent and not drove)
     if car.driving and lost:
         _end_drive(car, vehicle, car.lat, car.lon, limits, trips, counts)
@@ -175,7 +173,7 @@ def _accept(
                 _drive_away(car, ms, lat, lon, away, car.ms)
             elif away <= limits.cold_start_km:
                 left = max(car.ms, np.floor(ms - away / COLD_START_KM_PER_MS))
-                if car.ended:  # what is shorter than a stop is no parking
+                if car.ended:  # no parking is shorter than a stop
                     left = min(max(left, car.end_ms + limits.stop_ms), ms)
                 _drive_away(car, ms, lat, lon, away, left)
             else:  # it drove here unobserved, at an unknown time
@@ -271,7 +269,7 @@ def _feed(
 
 @compiled()
 def _finish(first: int, vehicles: int, limits: StitchLimits, cars: Any, trips: Any, rejects: Any, counts: Any) -> int:
-    """End the record: settle held points, and end every drive at its last point."""
+    """End the records: decide on held points, and end every drive at its last point."""
     for vehicle in range(first, vehicles):
         if counts[TRIPS] + ROOM > len(trips) or counts[REJECTS] + ROOM > len(rejects):
             return vehicle
