@@ -11,7 +11,7 @@ from unmet.city.busyness import draw_busyness
 from unmet.city.trips import Habits, synthetic_trips
 
 
-def test_factors_have_mean_1_and_the_spread_asked_for():
+def test_factors_have_mean_1_and_the_given_spread():
     made = draw_busyness(np.random.default_rng(1), 70_000, 3, city_day=0.2, place_week=0.0, place_day=0.3)
     assert made.city.mean() == pytest.approx(1, abs=0.01)
     assert np.log(made.city).std() == pytest.approx(0.2, abs=0.01)
@@ -19,14 +19,14 @@ def test_factors_have_mean_1_and_the_spread_asked_for():
     assert np.log(made.place).std() == pytest.approx(0.3, abs=0.01)
 
 
-def test_a_week_has_one_factor_a_place():
+def test_a_week_has_one_factor_per_place():
     made = draw_busyness(np.random.default_rng(1), 20, 4, city_day=0.0, place_week=0.3, place_day=0.0)
     assert (made.place[:7] == made.place[0]).all()
     assert (made.place[14:] == made.place[14]).all()
     assert (made.place[7] != made.place[0]).all()
 
 
-def test_days_of_the_built_in_city_differ_as_in_records_and_a_calm_one_s_do_not():
+def test_days_differ_in_the_built_in_city_but_not_in_a_calm_one():
     """Trips a day over their weekday's mean: 10 to 23 % in public records, chance alone without the spreads."""
     calm = synthetic_trips(1, 6000, Habits(city_day_spread=0.0, place_week_spread=0.0, place_day_spread=0.0))
     assert _spread(calm) < 0.05

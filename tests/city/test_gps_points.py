@@ -62,7 +62,7 @@ garbage = st.lists(st.one_of(st.fixed_dictionaries(cells), st.fixed_dictionaries
 
 @QUICK
 @given(rows=garbage, ordered=st.booleans(), batch=st.integers(1, 9), minutes=st.sampled_from([0.5, 5, 60]))
-def test_any_garbage_is_kept_or_set_aside(rows: list[Any], ordered: bool, batch: int, minutes: float) -> None:
+def test_every_row_is_kept_or_set_aside(rows: list[Any], ordered: bool, batch: int, minutes: float) -> None:
     frame = pl.DataFrame(rows, schema=dict.fromkeys(cells, pl.String))
     if ordered:
         frame = frame.sort(pl.col("time").cast(pl.Float64, strict=False))
@@ -74,7 +74,7 @@ def test_any_garbage_is_kept_or_set_aside(rows: list[Any], ordered: bool, batch:
 
 
 @pytest.mark.parametrize("batch", [3, 7, 1000])
-def test_batches_do_not_matter(batch: int) -> None:
+def test_the_size_of_batches_does_not_matter(batch: int) -> None:
     points = spoiled(city(9)[0], 9)
     told: list[int] = []
     whole = stitch_trips(points, privacy_noise_m=(50, 500), seed=3)
@@ -103,7 +103,7 @@ LINES = [
 
 @QUICK
 @given(lines=st.lists(st.sampled_from(LINES), max_size=20), batch=st.integers(1, 6))
-def test_a_line_of_a_csv_is_judged_by_itself(lines: list[bytes], batch: int, tmp_path_factory: Any) -> None:
+def test_each_line_of_a_csv_is_parsed_on_its_own(lines: list[bytes], batch: int, tmp_path_factory: Any) -> None:
     path = tmp_path_factory.mktemp("csv") / "points.csv"
     path.write_bytes(b"\n".join([b"\xef\xbb\xbfID,Timestamp,latitude,lng,note", *lines, LINES[0]]) + b"\n")
     whole = stitch_trips(path)
@@ -114,7 +114,7 @@ def test_a_line_of_a_csv_is_judged_by_itself(lines: list[bytes], batch: int, tmp
     assert set(whole.rejected.filter(pl.col("column") == "")["line"]) == shapeless
 
 
-def test_files_and_frames_of_any_kind_give_the_same_trips(tmp_path: Path) -> None:
+def test_files_and_frames_give_the_same_trips(tmp_path: Path) -> None:
     points = spoiled(city(10)[0], 10).with_columns(pl.col("lat", "lon").round(6))
     expected = stitch_trips(points)
     points.write_parquet(tmp_path / "points.parquet", row_group_size=100)
@@ -167,7 +167,7 @@ def test_times_are_read_as_in_every_table(text: str) -> None:
         (gzip.compress(b"vehicle_id,time,lat,lon\n" + os.urandom(9999).hex().encode())[:-999], "the file is whole"),
     ],
 )
-def test_files_that_cannot_be_read_say_so(tmp_path: Path, content: bytes, message: str) -> None:
+def test_unreadable_files_give_one_sentence(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "points"
     path.write_bytes(content)
     with pytest.raises(InputError, match=message) as error:
@@ -175,7 +175,7 @@ def test_files_that_cannot_be_read_say_so(tmp_path: Path, content: bytes, messag
     assert str(path) in str(error.value)
 
 
-def test_wrong_arguments_say_what_is_wrong(tmp_path: Path) -> None:
+def test_wrong_arguments_are_explained(tmp_path: Path) -> None:
     points = {"id": ["a"], "t": [1_567_296_000], "lat": [55.0], "lon": [12.0]}
     for bad in (
         lambda: stitch_trips(tmp_path / "none.csv"),
@@ -193,7 +193,7 @@ def test_wrong_arguments_say_what_is_wrong(tmp_path: Path) -> None:
     assert stitch_trips(points).points_kept == 1
 
 
-def test_lines_that_end_in_carriage_returns_are_lines(tmp_path):
+def test_lines_may_end_in_carriage_returns(tmp_path):
     rows = [f"v,2019-09-01T00:00:{i:02d}Z,55.{i:02d},12.5" for i in range(60)]
     lines = ["vehicle_id,time,lat,lon", *rows]
     frames = []
@@ -208,7 +208,7 @@ def test_lines_that_end_in_carriage_returns_are_lines(tmp_path):
     assert frames[1].equals(frames[2])
 
 
-def test_a_line_without_end_is_no_reason_to_run_out_of_memory(tmp_path):
+def test_an_endless_line_does_not_exhaust_memory(tmp_path):
     path = tmp_path / "points.csv.gz"
     with gzip.open(path, "wb") as file:
         file.write(b"vehicle_id,time,lat,lon\n" + bytes(5 << 20))

@@ -54,7 +54,7 @@ def test_events_need_the_network_for_places_and_give_its_lengths(files):
         read_matsim_trips(files["events"], CRS, MatsimDay())
 
 
-def test_chargers_stand_on_their_links(files):
+def test_chargers_are_placed_on_their_links(files):
     network = read_road_network(files["network"])
     stations = read_chargers(files["chargers"], network, CRS)
     assert stations["plugs"].to_list() == [6, 6, 6]
@@ -74,7 +74,7 @@ def test_chargers_stand_on_their_links(files):
         ("days", "make no sense"),
     ],
 )
-def test_what_cannot_be_read_is_explained(files, tmp_path, what, says):
+def test_unreadable_scenarios_are_explained(files, tmp_path, what, says):
     cut = tmp_path / "cut.xml"
     cut.write_text("<population><person id='a'>", encoding="utf-8")
     path = {"network": files["network"], "cut": cut}.get(what, files["plans"])
@@ -84,7 +84,7 @@ def test_what_cannot_be_read_is_explained(files, tmp_path, what, says):
         read_matsim_trips(path, crs, MatsimDay(days=days), None, mode)
 
 
-def test_nothing_is_replaced_without_being_allowed(files, tmp_path):
+def test_nothing_is_replaced_without_overwrite(files, tmp_path):
     source = MatsimSource(files["plans"], files["network"], files["chargers"], CRS, "car")
     out = tmp_path / "t.parquet"
     (tmp_path / "t.stations.parquet").write_text("mine", encoding="utf-8")

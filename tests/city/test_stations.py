@@ -10,7 +10,7 @@ from unmet.city.trips import is_land
 from unmet.errors import InputError
 
 
-def test_stations_like_those_of_2021():
+def test_stations_resemble_those_of_2021():
     stations = synthetic_stations()
     assert stations["station_id"].is_unique().all()
     assert stations["power_kw"].min() == 3.7
@@ -50,7 +50,7 @@ def test_real_stations_of_openstreetmap(shared_data):
     ]
 
 
-def test_ones_own_trips_are_checked():
+def test_own_trips_are_validated():
     trips = pl.DataFrame(
         {
             "vehicle_id": ["a", "a", "a", "b", "a"],

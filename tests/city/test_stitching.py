@@ -65,7 +65,7 @@ def test_drives_round_the_yard_are_fragments() -> None:
     assert (stitched.trips.height, stitched.fragments) == (0, 1)
 
 
-def test_after_a_teleport_the_car_really_is_there() -> None:
+def test_a_confirmed_jump_is_accepted() -> None:
     """Points that agree among themselves overrule an older position; they are one gap, and no distance."""
     points, truth = city(7, cars=1, parked="chatter")
     moved = points.with_columns(pl.when(pl.int_range(pl.len()) >= 40).then(pl.col("lat") + 1).otherwise("lat"))
@@ -102,7 +102,7 @@ PLAIN, PLAIN_TRUTH = city(8, cars=1, parked="silence")
     lat=st.one_of(st.none(), st.floats(-90, 90)),
     lon=st.floats(-180, 180),
 )
-def test_one_bad_fix_spoils_little(at: int, seconds: int, lat: float | None, lon: float) -> None:
+def test_one_bad_fix_changes_little(at: int, seconds: int, lat: float | None, lon: float) -> None:
     """A fix that is wrong in time, place or both costs at most the points of one stop time."""
     vehicle, time, old_lat, old_lon = PLAIN.row(at)
     bad = pl.DataFrame({"vehicle_id": vehicle, "time": time, "lat": old_lat, "lon": old_lon}).select(
@@ -148,7 +148,7 @@ def test_trips_across_the_date_line() -> None:
     assert_frame_equal(here.select("start_time", "end_time"), there.select("start_time", "end_time"))
 
 
-def test_the_document_states_the_rules_and_its_example_is_true(tmp_path: Path) -> None:
+def test_the_documentation_states_the_rules_and_its_example_holds(tmp_path: Path) -> None:
     text = (Path(__file__).parents[2] / "docs" / "gps.md").read_text(encoding="utf-8")
     for rule in fields(StitchRules):
         assert f"| `{rule.name}` | {rule.default:g} |" in text
@@ -172,7 +172,7 @@ def in_a_new_process(code: str, **environment: str) -> Any:
     return json.loads(run.stdout)
 
 
-def test_the_compiled_loop_does_what_its_python_says() -> None:
+def test_the_compiled_loop_equals_its_python_twin() -> None:
     code = (
         "import json, drives; from unmet.city.gps import stitch_trips\n"
         "s = stitch_trips(drives.spoiled(drives.city(13, cars=2)[0], 13))\n"
@@ -203,7 +203,7 @@ def test_state_does_not_grow_with_the_points() -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak is read from Linux")
-def test_memory_is_that_of_a_batch_not_of_the_file(tmp_path: Path) -> None:
+def test_memory_depends_on_the_batch_not_on_the_file(tmp_path: Path) -> None:
     """The peak of a process hardly rises from a file of 20 thousand points to one of 1.2 million."""
     for name, n in (("small", 20_000), ("large", 1_200_000)):
         at = pl.int_range(n, eager=True)
@@ -244,7 +244,7 @@ def test_a_receiver_that_catches_up_does_not_end_a_trip() -> None:
     assert stitched.trips["distance_km"][0] == pytest.approx(11.9, abs=0.3)
 
 
-def test_a_wrong_fix_that_drifts_back_is_no_trip() -> None:
+def test_a_wrong_fix_that_drifts_back_is_not_a_trip() -> None:
     """A parked car's fix is 900 m off after a pause and wears off within four minutes."""
     parked = [0.0] * 20
     east = [*parked, 0.9, 0.7, 0.55, 0.4, 0.3, 0.2, 0.15, 0.05, *parked]

@@ -31,13 +31,13 @@ def test_as_many_vehicles_and_trips_as_in_the_paper(trips):
     assert 9 <= per_car.median() <= 11
 
 
-def test_september_to_november(trips):
+def test_trips_are_from_september_to_november(trips):
     assert trips["start_time"].min() >= dt.datetime(2019, 9, 1, tzinfo=dt.UTC)
     assert trips["end_time"].max() < dt.datetime(2019, 12, 1, tzinfo=dt.UTC)
     assert trips["start_time"].dt.date().n_unique() == 91
 
 
-def test_a_trip_starts_where_and_after_the_last_ended(trips):
+def test_a_trip_starts_where_the_last_one_ended(trips):
     last = pl.col("end_lat", "end_lon", "end_time").shift().over("vehicle_id").name.prefix("last_")
     chained = trips.with_columns(last).drop_nulls("last_end_lat")
     assert (chained["start_lat"] == chained["last_end_lat"]).all()
@@ -46,7 +46,7 @@ def test_a_trip_starts_where_and_after_the_last_ended(trips):
     assert (trips["end_time"] > trips["start_time"]).all()
 
 
-def test_peaks_in_the_morning_and_the_afternoon_of_weekdays(local):
+def test_weekdays_have_a_morning_and_an_afternoon_peak(local):
     hours = local.filter(pl.col("at").dt.weekday() <= 5).group_by(pl.col("at").dt.hour()).len().sort("at")
     count = np.zeros(24)
     count[hours["at"]] = hours["len"]
@@ -83,7 +83,7 @@ def test_cars_park_for_hours_by_day_and_overnight_at_home(local):
     assert np.mean(away < 1.1) > 0.97
 
 
-def test_distances_are_longer_than_the_crow_flies(trips):
+def test_driven_distances_exceed_straight_lines(trips):
     crow = haversine_km(trips["start_lat"], trips["start_lon"], trips["end_lat"], trips["end_lon"])
     driven = trips["distance_km"].to_numpy()
     far = crow > 5  # where the noise of up to 500 m at both ends weighs little
@@ -91,7 +91,7 @@ def test_distances_are_longer_than_the_crow_flies(trips):
     assert 3 < driven.mean() < 20
 
 
-def test_noise_of_50_to_500_metres_on_every_stop():
+def test_every_stop_has_50_to_500_metres_of_noise():
     from unmet.city.trips import _with_noise
 
     rng = np.random.default_rng(1)
@@ -130,7 +130,7 @@ def small(seed):
     return synthetic_trips(seed, vehicles=200)
 
 
-def test_trips_come_from_the_cache_and_a_damaged_cache_is_mended(tmp_path, monkeypatch):
+def test_trips_are_cached_and_a_damaged_cache_is_replaced(tmp_path, monkeypatch):
     monkeypatch.setenv("UNMET_CACHE", str(tmp_path))
     monkeypatch.setattr("unmet.city.trips.synthetic_trips", small)
     made = built_in_trips(3)
@@ -142,7 +142,7 @@ def test_trips_come_from_the_cache_and_a_damaged_cache_is_mended(tmp_path, monke
     assert built_in_trips(3).equals(made)
 
 
-def test_a_cache_that_cannot_be_written_is_no_reason_to_fail(tmp_path, monkeypatch):
+def test_a_read_only_cache_is_not_an_error(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("UNMET_CACHE", str(tmp_path / "file" / "cache"))
     monkeypatch.setattr("unmet.city.trips.synthetic_trips", small)
