@@ -7,8 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from unmet.demand.calendar import HOUR_MS
 from unmet.demand.spells import FULL
 from unmet.planning.changes import Change, changed_world
+from unmet.planning.drivers import place_drivers
 from unmet.planning.gains import site_curves
 from unmet.planning.hidden import read_hidden, write_hidden
 from unmet.planning.replay import served_by
@@ -92,3 +94,18 @@ def test_draws_are_the_same_after_writing_and_reading(demand, tmp_path):
         assert (getattr(again, name) == getattr(demand.hidden, name)).all()
     for site in range(demand.sites):
         assert (replace(demand, hidden=again).lost(site).at_ms == demand.lost(site).at_ms).all()
+
+
+def test_few_records_leave_stays_uncertain():
+    """Means over a draw vary as those of the Bayesian bootstrap: s2 (n + m) / (m (n + 1)) for m of n records."""
+    n, m, draws = 20, 200, 4000
+    one, none = np.ones(1), np.zeros(1)
+    record = place_drivers(
+        np.random.default_rng(1), np.full((draws, 1), m, np.uint16), np.array([0]), np.array([0, HOUR_MS]),
+        np.array([0]), np.array([HOUR_MS]), np.array([0]), one, none, np.array([0, n]), np.arange(n),
+        np.array([0, 0]), np.arange(0), n,
+    )[2].reshape(draws, m)  # fmt: skip
+    stays = np.arange(n) % 2.0
+    means = stays[record].mean(axis=1)
+    assert means.mean() == pytest.approx(stays.mean(), abs=4 * stays.std() / np.sqrt(n * draws))
+    assert means.var() == pytest.approx(stays.var() * (n + m) / (m * (n + 1)), rel=0.1)

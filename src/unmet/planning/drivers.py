@@ -220,6 +220,9 @@ def place_drivers(
 ) -> tuple[Integers, Integers, Integers, Integers]:
     """Place drivers at random moments of full time, in order, and assign each a record for its stay and energy.
 
+    Within a draw, records of the site are drawn as from Polya's urn: every record used goes back with a copy. That is
+    the Bayesian bootstrap (Rubin, 1981): a site with few records leaves its stays and energies uncertain.
+
     Args:
         rng: random numbers of the site.
         count: drivers of each draw and full hour, (draws, hours).
@@ -241,14 +244,18 @@ def place_drivers(
         Position of the first driver of each draw; then time [ms], record and position of the hour of each driver.
     """
     draws, hours = count.shape
-    total = 0
+    total = most = 0
     for d in range(draws):
+        number = 0
         for r in range(hours):
-            total += int(count[d, r])
+            number += int(count[d, r])
+        total, most = total + number, max(most, number)
     first = np.zeros(draws + 1, np.int64)
     at, record, row = np.empty(total, np.int64), np.empty(total, np.int64), np.empty(total, np.int64)
+    urn = np.empty((len(from_own), most), np.int64)  # records of the site that this draw has used so far, by block
     n = 0
     for d in range(draws):
+        used = np.zeros(len(from_own), np.int64)
         for r in range(hours):
             opened = n
             for _ in range(int(count[d, r])):
@@ -256,7 +263,11 @@ def place_drivers(
                 spell = min(np.searchsorted(before, target, side="right") - 1, len(begin) - 1)
                 level, pick, b = rng.random(), rng.random(), block[r]
                 if level < from_own[b]:
-                    chosen = own_row[own_first[b] + int(pick * (own_first[b + 1] - own_first[b]))]
+                    recorded = own_first[b + 1] - own_first[b]
+                    ball = int(pick * (recorded + used[b]))
+                    chosen = own_row[own_first[b] + ball] if ball < recorded else urn[b, ball - recorded]
+                    urn[b, used[b]] = chosen
+                    used[b] += 1
                 elif level < from_alike[b]:
                     chosen = alike_row[alike_first[b] + int(pick * (alike_first[b + 1] - alike_first[b]))]
                 else:
