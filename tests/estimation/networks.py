@@ -15,7 +15,7 @@ MONDAY = dt.datetime(2019, 9, 2, tzinfo=dt.UTC)
 HOUR_MS = 3_600_000
 MONDAY_MS = int(MONDAY.timestamp() * 1000)
 KM = 1 / 111.2  # degrees of latitude
-CHANGEOVER = 0.02  # hours until who waited has plugged in
+CHANGEOVER = 0.02  # hours until a waiting driver has plugged in
 
 # Mean arrivals by hour of the day, mean 1: a workplace, a home, a shop.
 HOUR = np.arange(24)
@@ -28,7 +28,7 @@ class Simulated(NamedTuple):
 
     sessions: pl.DataFrame  # station_id, start, end, energy_kwh, user_id
     stations: pl.DataFrame  # station_id, lat, lon, power_kw, plugs
-    lost: pl.DataFrame  # station_id, at, energy_kwh: drivers whom nobody served
+    lost: pl.DataFrame  # station_id, at, energy_kwh: lost drivers
     waited: int  # drivers who waited until they were served
     spilled: int  # drivers who were served nearby
 
@@ -63,21 +63,21 @@ def network(
     """Simulate drivers at pairs of sites half a kilometre apart, eight kilometres from the next pair.
 
     Args:
-        plugs: of each site.
+        plugs: plugs of each site.
         per_plug: drivers per hour and plug.
-        days: of the records.
-        stay: mean hours at the plug.
-        seed: of the random numbers.
-        kinds: row of `KINDS` of each site; flat days where None.
-        growth: demand on the last day over the first.
-        city_day: coefficient of variation of the effects of days,
-        site_day: of site-days,
-        site_hour: and of site-hours, all gamma.
-        beta: drivers stay away: the rate is multiplied by exp(beta n / (c + 2)) with n of c plugs taken.
+        days: length of the records.
+        stay: mean stay [h].
+        seed: seed of the random numbers.
+        kinds: row of `KINDS` of each site; None for flat days.
+        growth: demand on the last day over that on the first.
+        city_day: coefficient of variation of the gamma effects of days.
+        site_day: coefficient of variation of the gamma effects of site-days.
+        site_hour: coefficient of variation of the gamma effects of site-hours.
+        beta: response to occupancy: the rate is multiplied by exp(beta n / (c + 2)) with n of c plugs taken.
         waiting: share of the drivers at a full site who wait for a plug.
         spill: share of the drivers at a full site who try the other site of the pair.
         restarts: share of the sessions that are recorded as two.
-        evening_kwh: energy of a session from noon on, over that of one before.
+        evening_kwh: energy of a session from noon on over that of one before noon.
     """
     rng = np.random.default_rng([seed, 7])
     sites, hours = len(plugs), 24 * days
@@ -92,7 +92,7 @@ def network(
     order = np.argsort(at)
     rows, lost, waited, spilled = _serve(site[order], at[order], plugs, stay, beta, waiting, spill, rng)
     energy = rng.gamma(4, 5, len(rows)) * np.where([int(row[1]) % 24 >= 12 for row in rows], evening_kwh, 1.0)
-    missed = rng.gamma(4, 5, len(lost)) * np.where([int(row[1]) % 24 >= 12 for row in lost], evening_kwh, 1.0)
+    lost_energy = rng.gamma(4, 5, len(lost)) * np.where([int(row[1]) % 24 >= 12 for row in lost], evening_kwh, 1.0)
     cut = []
     for user, ((s, start, end), kwh) in enumerate(zip(rows, energy, strict=True)):
         parts = [(start, end)]
@@ -119,7 +119,7 @@ def network(
         }
     )
     losses = pl.DataFrame(
-        {"station_id": [f"s{s}" for s, _ in lost], "at": moments([t for _, t in lost]), "energy_kwh": missed},
+        {"station_id": [f"s{s}" for s, _ in lost], "at": moments([t for _, t in lost]), "energy_kwh": lost_energy},
         schema_overrides={"station_id": pl.String},
     )
     return Simulated(sessions, stations, losses, waited, spilled)
@@ -130,34 +130,34 @@ def _gamma(variation: float, shape, rng: np.random.Generator):
 
 
 def _serve(site, at, plugs, stay, beta, waiting, spill, rng):
-    """Rows of site, start and end; site and time of the lost; numbers of who waited and who went on."""
+    """Served drivers (site, start, end), lost drivers (site, time), and the numbers who waited and who diverted."""
     ends = [[] for _ in plugs]  # heaps
     rows, lost, waited, spilled = [], [], 0, 0
     for s, now in zip(site.tolist(), at.tolist(), strict=True):
-        there = ends[s]
-        while there and there[0] <= now:
-            heappop(there)
-        cars = min(len(there), plugs[s])
+        present = ends[s]
+        while present and present[0] <= now:
+            heappop(present)
+        cars = min(len(present), plugs[s])
         if beta and rng.random() >= np.exp(beta * cars / (plugs[s] + 2)):
             continue
         length = stay * rng.gamma(4, 0.25)
-        if len(there) < plugs[s]:
+        if len(present) < plugs[s]:
             rows.append((s, now, now + length))
-            heappush(there, now + length)
+            heappush(present, now + length)
             continue
         if waiting and rng.random() < waiting:
-            start = heappop(there) + CHANGEOVER  # the queue is long enough for everyone
+            start = heappop(present) + CHANGEOVER  # the queue is long enough for everyone
             rows.append((s, start, start + length))
-            heappush(there, start + length)
+            heappush(present, start + length)
             waited += 1
             continue
         other = min(s ^ 1, len(plugs) - 1)
-        there = ends[other]
-        while there and there[0] <= now:
-            heappop(there)
-        if spill and other != s and rng.random() < spill and len(there) < plugs[other]:
+        present = ends[other]
+        while present and present[0] <= now:
+            heappop(present)
+        if spill and other != s and rng.random() < spill and len(present) < plugs[other]:
             rows.append((other, now + CHANGEOVER, now + CHANGEOVER + length))
-            heappush(there, now + CHANGEOVER + length)
+            heappush(present, now + CHANGEOVER + length)
             spilled += 1
             continue
         lost.append((s, now))

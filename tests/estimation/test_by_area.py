@@ -1,4 +1,4 @@
-"""Lost demand area by area: one area is the estimate at once; areas add up; workers make no difference."""
+"""Lost demand area by area: a single area gives the usual estimate, areas add up, and workers make no difference."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ OPTIONS = {"waiting": None, "spill": None, "energies": "seen", "draws": 40, "int
 
 @pytest.fixture(scope="module")
 def choices(tmp_path_factory) -> PanelChoices:
-    """Two towns, hundreds of kilometres apart, in two files that hold some of each."""
+    """Two towns, hundreds of kilometres apart, whose sessions are spread over two files."""
     folder = tmp_path_factory.mktemp("towns")
     sessions, stations = [], []
     for town in range(2):
-        made = records(35, seed=town + 1)[0].with_columns(pl.format(f"{town}{{}}", "station_id").alias("station_id"))
+        rows = records(35, seed=town + 1)[0].with_columns(pl.format(f"{town}{{}}", "station_id").alias("station_id"))
         sessions.append(
-            made.with_row_index("n").select(pl.format(f"{town}-{{}}", "n").alias("session_id"), pl.exclude("n"))
+            rows.with_row_index("n").select(pl.format(f"{town}-{{}}", "n").alias("session_id"), pl.exclude("n"))
         )
         stations.append(
             STATIONS.with_columns(pl.format(f"{town}{{}}", "station_id").alias("station_id"), pl.col("lat") - 5 * town)
@@ -44,10 +44,10 @@ def two_areas(choices, tmp_path_factory):
     return recover_by_area(choices, OPTIONS, tmp_path_factory.mktemp("two"), areas=2, places=Places(workers=1))
 
 
-def test_one_area_is_the_estimate_at_once(choices, tmp_path):
+def test_a_single_area_gives_the_usual_estimate(choices, tmp_path):
     panel, rejected, about = panel_from_records(choices)
     lost = LostDemand(**OPTIONS).fit(panel)
-    added, aside, told = recover_by_area(choices, OPTIONS, tmp_path, areas=1)
+    added, set_aside, about_areas = recover_by_area(choices, OPTIONS, tmp_path, areas=1)
     assert_frame_equal(added.stations, lost.by_station())
     assert_frame_equal(added.sites, lost.by_site())
     assert_frame_equal(added.regions, lost.by_region())
@@ -62,7 +62,7 @@ def test_one_area_is_the_estimate_at_once(choices, tmp_path):
             assert json.dumps(added.summary[name]) == pytest.approx(json.dumps(value)) or added.summary[
                 name
             ] == pytest.approx(value)
-    assert (aside.height, told["rows_kept"]) == (rejected.height, about["rows_kept"])
+    assert (set_aside.height, about_areas["rows_kept"]) == (rejected.height, about["rows_kept"])
     assert not list(tmp_path.iterdir())
 
 
@@ -74,14 +74,13 @@ def test_areas_add_up(two_areas, choices):
         for table in (added.areas, added.sites, added.stations, added.regions, added.hours):
             assert table[f"lost_{name}"].sum() == pytest.approx(total)
         assert added.weeks.filter(pl.col("unique_id") == "all")[f"lost_{name}"].sum() == pytest.approx(total)
-    seen = pl.scan_parquet(choices.files[0] / "*.parquet").select(pl.len(), pl.sum("energy_kwh")).collect().row(0)
-    assert about["rows_kept"] == added.areas["sessions"].sum() == seen[0]
-    assert added.sites["observed_kwh"].sum() == pytest.approx(seen[1])
-    assert added.hours["observed_kwh"].sum() == pytest.approx(seen[1])
+    recorded = pl.scan_parquet(choices.files[0] / "*.parquet").select(pl.len(), pl.sum("energy_kwh")).collect().row(0)
+    assert about["rows_kept"] == added.areas["sessions"].sum() == recorded[0]
+    assert added.sites["observed_kwh"].sum() == pytest.approx(recorded[1])
+    assert added.hours["observed_kwh"].sum() == pytest.approx(recorded[1])
 
 
-def test_an_area_by_itself_is_the_estimate_of_its_records(two_areas, choices):
-    """The first area has the seed of the estimate: what it holds is what its records alone give."""
+def test_the_first_area_consists_of_one_town(two_areas, choices):
     added, _, _ = two_areas
     first = added.areas.row(0, named=True)
     inside = [
@@ -93,7 +92,7 @@ def test_an_area_by_itself_is_the_estimate_of_its_records(two_areas, choices):
     assert len(inside) == 1
 
 
-def test_the_interval_of_a_total_has_the_errors_of_its_areas_in_common(two_areas):
+def test_the_interval_of_a_total_assumes_errors_that_areas_share(two_areas):
     """Wider than if areas were independent, and no wider than the sum of their intervals."""
     added, _, _ = two_areas
     width = added.summary["lost_kwh"]["high"] - added.summary["lost_kwh"]["low"]
@@ -110,7 +109,7 @@ def test_workers_make_no_difference(two_areas, choices, tmp_path):
     assert again.summary == added.summary
 
 
-def test_a_cluster_of_two_workers_gives_the_same(two_areas, choices, tmp_path):
+def test_a_cluster_of_two_workers_gives_the_same_result(two_areas, choices, tmp_path):
     distributed = pytest.importorskip("distributed")
     added, _, _ = two_areas
     with distributed.LocalCluster(
@@ -123,7 +122,7 @@ def test_a_cluster_of_two_workers_gives_the_same(two_areas, choices, tmp_path):
     assert again.summary == added.summary
 
 
-def test_what_cannot_be_divided_is_told(choices, tmp_path):
+def test_records_that_cannot_be_divided_are_refused(choices, tmp_path):
     from dataclasses import replace
 
     with pytest.raises(InputError, match="--stations"):

@@ -1,4 +1,4 @@
-"""The clock: quarter hours against the local time of the standard library."""
+"""The clock: quarter hours agree with the local time of the standard library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Crowding: the likelihood against numerical integration, and responses found where there are any."""
+"""Crowding: the likelihood agrees with numerical integration, and known responses are recovered."""
 
 from __future__ import annotations
 
@@ -79,11 +79,11 @@ def test_without_day_effects_the_likelihood_is_poisson():
             assert levels[s, j] == pytest.approx(level)
             poisson = BETAS[j] * found[s] + total * np.log(level) - level * mean
             assert values[s, j] == pytest.approx(poisson + PRIOR_ARRIVALS * (np.log(level) - level))
-    # Up to what does not depend on beta, effects of a very large shape are none.
+    # Effects of a very large shape are none, up to a constant in beta.
     assert almost - almost[:, -1:] == pytest.approx(values - values[:, -1:], abs=1e-3)
 
 
-def test_a_site_that_was_never_seen_says_nothing():
+def test_a_site_without_exposed_time_has_a_flat_likelihood():
     values, levels = log_likelihoods(
         np.zeros((1, 3, 2)), np.zeros((1, 3)), np.zeros(1), crowd(np.array([1]))[:, :2], 2.0
     )
@@ -92,7 +92,7 @@ def test_a_site_that_was_never_seen_says_nothing():
 
 
 @pytest.mark.parametrize("capacity", [1, 2, 7, 12, 13, 30, 100])
-def test_crowds_grow_with_taken_plugs_and_end_at_full(capacity):
+def test_occupancy_grows_with_taken_plugs_up_to_full(capacity):
     sites = np.array([capacity, 3])
     step, x = step_of_taken(sites), crowd(sites)
     assert step.shape == (2, max(capacity, 3) + 1)
@@ -119,30 +119,30 @@ def arrivals(beta, sites=20, days=80, capacity=4, shape=np.inf, seed=0):
 
 
 @pytest.mark.parametrize("shape", [np.inf, 4.0])
-def test_no_response_is_found_where_there_is_none(shape):
-    made = arrivals(0.0, shape=shape)
-    assert made.none > 0.9
-    assert np.abs(made.beta).max() < 0.15
+def test_no_response_is_found_if_there_is_none(shape):
+    result = arrivals(0.0, shape=shape)
+    assert result.none > 0.9
+    assert np.abs(result.beta).max() < 0.15
 
 
 @pytest.mark.parametrize("beta", [-1.0, -2.5])
 @pytest.mark.parametrize("shape", [np.inf, 4.0])
-def test_a_known_response_is_found_again(beta, shape):
-    made = arrivals(beta, shape=shape)
-    assert made.none < 0.01
-    assert made.beta.mean() == pytest.approx(beta, abs=0.3)
+def test_a_known_response_is_recovered(beta, shape):
+    result = arrivals(beta, shape=shape)
+    assert result.none < 0.01
+    assert result.beta.mean() == pytest.approx(beta, abs=0.3)
     at = np.abs(BETAS - beta).argmin()
-    assert made.level[:, at].mean() == pytest.approx(1.0, abs=0.05)  # the level that goes with the true response
-    assert made.level[:, -1].mean() < 0.9
+    assert result.level[:, at].mean() == pytest.approx(1.0, abs=0.05)  # the level that goes with the true response
+    assert result.level[:, -1].mean() < 0.9
 
 
-def test_sites_vary_around_what_they_share():
+def test_sites_vary_around_the_common_response():
     true = np.array([-0.5, -3.0] * 10)
-    made = arrivals(true, days=300)
-    assert made.beta[::2].mean() == pytest.approx(-0.5, abs=0.3)
-    assert made.beta[1::2].mean() == pytest.approx(-3.0, abs=0.4)
-    assert made.none < 1e-6
-    alike = arrivals(-1.5, days=4)  # few arrivals each: together they know, and none stands out
+    result = arrivals(true, days=300)
+    assert result.beta[::2].mean() == pytest.approx(-0.5, abs=0.3)
+    assert result.beta[1::2].mean() == pytest.approx(-3.0, abs=0.4)
+    assert result.none < 1e-6
+    alike = arrivals(-1.5, days=4)  # few arrivals each: only their sum is informative, and no site stands out
     assert alike.beta.std() < 0.4
 
 
@@ -158,31 +158,31 @@ def prior_mean():
     return (1 - TOWNS.no_crowding) * total
 
 
-def test_where_records_are_silent_the_prior_decides():
-    """A single plug is empty or taken: no arrival of it ever found a crowd."""
+def test_the_prior_decides_if_records_are_uninformative():
+    """A single plug is free or taken: every arrival finds an empty site."""
     silent = arrivals(-2.0, capacity=1, sites=6)
     assert silent.none == pytest.approx(TOWNS.no_crowding, abs=0.02)
     assert silent.beta == pytest.approx(np.full(6, prior_mean()), abs=0.05)
-    assert np.ptp(silent.level, axis=1).max() < 1e-9  # whatever the response, the free time shows the same level
+    assert np.ptp(silent.level, axis=1).max() < 1e-9  # the level in free time does not depend on the response
 
 
-def test_the_evidence_of_all_sites_counts():
-    """As many sites with the same arrivals are as much stronger evidence."""
+def test_the_evidence_of_sites_accumulates():
+    """Four sites with the same arrivals are stronger evidence than one."""
     one, four = (np.tile(-2.0 * (BETAS + 1.5) ** 2, (sites, 1)) for sites in (1, 4))
     alone, together = (fit_crowding(each, np.ones_like(each), TOWNS) for each in (one, four))
 
-    def odds(made):
-        return made.none / (1 - made.none)
+    def odds(result):
+        return result.none / (1 - result.none)
 
     assert odds(together) < odds(alone) ** 3 / (TOWNS.no_crowding / (1 - TOWNS.no_crowding)) ** 2
 
 
 def test_posteriors_are_probabilities():
-    made = arrivals(-1.0, sites=5)
-    assert made.weight.sum() == pytest.approx(1.0)
-    assert made.site.sum(axis=2) == pytest.approx(np.ones(made.site.shape[:2]))
-    assert made.site[0, :, np.abs(BETAS).argmin()].tolist() == [1.0] * 5  # the first hypothesis: no response
-    assert (made.beta <= 0).all()
+    result = arrivals(-1.0, sites=5)
+    assert result.weight.sum() == pytest.approx(1.0)
+    assert result.site.sum(axis=2) == pytest.approx(np.ones(result.site.shape[:2]))
+    assert result.site[0, :, np.abs(BETAS).argmin()].tolist() == [1.0] * 5  # the first hypothesis: no response
+    assert (result.beta <= 0).all()
 
 
 def test_the_strength_of_the_response_is_weighted_by_the_drivers_turned_away():
@@ -191,6 +191,6 @@ def test_the_strength_of_the_response_is_weighted_by_the_drivers_turned_away():
     site[1, 0, 26], site[1, 1, -1] = 1.0, 1.0  # only the first site responds
     site[2, :, 0] = 1.0  # as strongly as can be
     crowding = Crowding(site, np.array([0.2, 0.3, 0.5]), np.ones((2, len(BETAS))))
-    made = strength(crowding, np.array([2, 4]), np.array([30.0, 10.0]))
+    result = strength(crowding, np.array([2, 4]), np.array([30.0, 10.0]))
     x = 2 / (2 + POOL_PLUGS)
-    assert made == pytest.approx([0.0, 0.75 * -BETAS[26] * x / TYPICAL, 1.0])
+    assert result == pytest.approx([0.0, 0.75 * -BETAS[26] * x / TYPICAL, 1.0])

@@ -1,4 +1,4 @@
-"""Sums over exposed time against a count minute by minute, over a night in which clocks change."""
+"""Sums over exposed time equal a count minute by minute, over a night in which clocks change."""
 
 from __future__ import annotations
 
@@ -86,42 +86,42 @@ def test_exposed_sums_equal_a_count_minute_by_minute(rows, seed, leave_out):
 def test_full_hours_equal_a_count_minute_by_minute(rows, seed):
     rate = np.random.default_rng(seed).random((SITES, BINS_A_WEEK))
     spells = history(rows).spells
-    made = full_hours(spells, CLOCK, rate)
+    result = full_hours(spells, CLOCK, rate)
     full, usual = np.zeros((SITES, HOURS)), np.zeros((SITES, HOURS))
     for s, now, _, state in minutes(spells):
         if state == FULL:
             full[s, now // 60] += 1 / 60
             usual[s, now // 60] += rate[s, CLOCK.week[now // 15]] / 60
-    cells = list(zip(made.site.tolist(), made.hour.tolist(), strict=True))
+    cells = list(zip(result.site.tolist(), result.hour.tolist(), strict=True))
     assert cells == sorted(set(cells)) == list(zip(*(index.tolist() for index in np.nonzero(full)), strict=True))
-    assert made.full == pytest.approx(full[made.site, made.hour])
-    assert made.usual == pytest.approx(usual[made.site, made.hour])
-    often = usual_of_rows(spells, CLOCK, made, np.stack([rate, 2 * rate]))
-    assert often == pytest.approx(np.stack([made.usual, 2 * made.usual], axis=1))
+    assert result.full == pytest.approx(full[result.site, result.hour])
+    assert result.usual == pytest.approx(usual[result.site, result.hour])
+    often = usual_of_rows(spells, CLOCK, result, np.stack([rate, 2 * rate]))
+    assert often == pytest.approx(np.stack([result.usual, 2 * result.usual], axis=1))
 
 
-def test_more_full_hours_than_there_was_room_for():
+def test_arrays_of_full_hours_grow_as_needed():
     hours = 3000
     clock = make_clock(FIRST, hours, "UTC")
     ends = np.array([FIRST + hours * 60 * MINUTE])
     grouped = group_visits(np.zeros(1, np.int64), np.array([FIRST]), ends, np.zeros(1, np.int64), 1)
     spells = sweep(grouped, np.array([1]), np.array([FIRST]), ends).spells
-    made = full_hours(spells, clock, np.ones((1, BINS_A_WEEK)))
-    assert made.hour.tolist() == list(range(hours))
-    assert (made.usual == 1).all()
+    result = full_hours(spells, clock, np.ones((1, BINS_A_WEEK)))
+    assert result.hour.tolist() == list(range(hours))
+    assert (result.usual == 1).all()
 
 
 @given(visits)
 def test_time_sums_equal_a_count_minute_by_minute(rows):
-    """A full period goes on while cars change at a full site, and while a plug is free for less than five minutes."""
+    """A full period continues if one car follows another, or if a plug is free for less than five minutes."""
     spells = history(rows).spells
-    made = time_sums(spells)
+    result = time_sums(spells)
     for s in range(SITES):
         own = [(taken, state) for site, _, taken, state in minutes(spells) if site == s]
         states = np.array([state for _, state in own])
-        assert made.whole[s] == pytest.approx(len(own) / 60)
-        assert made.cars[s] == pytest.approx(sum(taken for taken, _ in own) / 60)
-        assert made.free[s] == pytest.approx((states == FREE).sum() / 60)
+        assert result.whole[s] == pytest.approx(len(own) / 60)
+        assert result.cars[s] == pytest.approx(sum(taken for taken, _ in own) / 60)
+        assert result.free[s] == pytest.approx((states == FREE).sum() / 60)
         periods = np.cumsum(states == FREE)
         lengths = np.bincount(periods, states == FULL) if len(states) else np.zeros(1)
-        assert made.full_squared[s] == pytest.approx((lengths**2).sum() / 3600)
+        assert result.full_squared[s] == pytest.approx((lengths**2).sum() / 3600)

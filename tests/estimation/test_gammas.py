@@ -1,4 +1,4 @@
-"""Gamma effects: marginal likelihoods against SciPy, and shapes found again."""
+"""Gamma effects: marginal likelihoods agree with SciPy, and known shapes are recovered."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_large_shape_is_no_effect():
 
 
 @pytest.mark.parametrize("shape", [1.0, 4.0, 16.0])
-def test_the_shape_is_found_again(shape):
+def test_a_known_shape_is_recovered(shape):
     rng = np.random.default_rng(1)
     expected = rng.uniform(2, 20, (40, 100))
     count = rng.poisson(expected * rng.gamma(shape, 1 / shape, expected.shape)).astype(float)
@@ -46,7 +46,7 @@ def test_chance_alone_is_no_effect(seed):
 
 
 def test_an_effect_must_be_clear():
-    """A cell or two that are off may be chance."""
+    """One or two unusual counts may be chance."""
     expected = np.full(20, 4.0)
     count = np.array([4.0] * 18 + [8.0, 1.0])
     assert gamma_shape(count, expected) == np.inf
@@ -56,7 +56,7 @@ def test_an_effect_must_be_clear():
     assert max(gains) == pytest.approx(0.0, abs=1e-9)
 
 
-def test_cells_without_time_say_nothing():
+def test_cells_without_exposed_time_are_ignored():
     rng = np.random.default_rng(4)
     expected = rng.uniform(2, 20, 500)
     count = rng.poisson(expected * rng.gamma(2.0, 0.5, 500)).astype(float)

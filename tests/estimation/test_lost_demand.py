@@ -1,4 +1,4 @@
-"""Laws of `LostDemand`: what the estimate may depend on, what it must not, and how near it is to a known truth."""
+"""Laws of `LostDemand`: what the estimate may and may not depend on, and how close it is to a known truth."""
 
 from __future__ import annotations
 
@@ -29,33 +29,33 @@ def draws(lost):
 
 
 @pytest.fixture(scope="module")
-def made() -> Simulated:
+def town() -> Simulated:
     return network(PLUGS, 0.25, 28, 1.5, 1, kinds=KINDS)
 
 
 @pytest.fixture(scope="module")
-def lost(made) -> LostDemand:
-    return fit(made.panel())
+def lost(town) -> LostDemand:
+    return fit(town.panel())
 
 
 @pytest.mark.parametrize("regions", ["1", "5", "10", "station"])
-def test_the_estimate_does_not_depend_on_the_regions(made, lost, regions):
-    other = fit(made.panel(regions=regions))
+def test_the_estimate_does_not_depend_on_the_regions(town, lost, regions):
+    other = fit(town.panel(regions=regions))
     for ours, theirs in zip(draws(lost), draws(other), strict=True):
         assert (ours == theirs).all()
     assert other.summary()["lost_kwh"] == pytest.approx(lost.summary()["lost_kwh"])
 
 
-def test_the_same_seed_gives_the_same_draws(made, lost):
-    assert all((a == b).all() for a, b in zip(draws(lost), draws(fit(made.panel())), strict=True))
-    other = fit(made.panel(), seed=2)
+def test_the_same_seed_gives_the_same_draws(town, lost):
+    assert all((a == b).all() for a, b in zip(draws(lost), draws(fit(town.panel())), strict=True))
+    other = fit(town.panel(), seed=2)
     assert (draws(lost)[0] != draws(other)[0]).any()
     assert other.summary()["lost_arrivals"]["mean"] == pytest.approx(lost.summary()["lost_arrivals"]["mean"], rel=0.1)
 
 
 @pytest.mark.parametrize("change", ["shuffled", "pandas", "arrow", "other ids", "more columns"])
-def test_the_same_sessions_in_any_form_give_the_same_estimate(made, lost, change):
-    table, known = made.sessions, made.stations
+def test_the_same_sessions_in_any_form_give_the_same_estimate(town, lost, change):
+    table, known = town.sessions, town.stations
     if change == "shuffled":
         table = table.sample(fraction=1.0, shuffle=True, seed=3)
     elif change == "pandas":
@@ -67,12 +67,12 @@ def test_the_same_sessions_in_any_form_give_the_same_estimate(made, lost, change
         table, known = (each.with_columns(pl.col("station_id").replace(named)) for each in (table, known))
     else:
         table = table.with_columns(colour=pl.lit("green"), session_id=pl.int_range(pl.len()))
-    other = fit(made._replace(sessions=table, stations=known).panel())
+    other = fit(town._replace(sessions=table, stations=known).panel())
     assert (draws(lost)[0] == draws(other)[0]).all()
     assert draws(lost)[1] == pytest.approx(draws(other)[1])
 
 
-def test_where_no_site_was_ever_full_nothing_is_lost():
+def test_nothing_is_lost_if_no_site_was_ever_full():
     quiet = fit(network((12, 10, 12), 0.02, 21, 1.0, 1).panel())
     assert all((each == 0).all() for each in draws(quiet))
     summary = quiet.summary()
@@ -84,8 +84,8 @@ def test_where_no_site_was_ever_full_nothing_is_lost():
     assert quiet.by_week()["lost_kwh"].sum() == 0
 
 
-def test_a_site_that_is_always_full_is_a_guess_with_a_note():
-    made = network(PLUGS, 0.3, 28, 1.5, 1)
+def test_a_site_that_is_always_full_gets_a_wide_interval_and_a_note():
+    town = network(PLUGS, 0.3, 28, 1.5, 1)
     hours = np.arange(0, 28 * 24, 4.0)
     always = pl.DataFrame(
         {
@@ -96,14 +96,14 @@ def test_a_site_that_is_always_full_is_a_guess_with_a_note():
             "user_id": ["u"] * len(hours),
         }
     )
-    rows = pl.concat([made.sessions.filter(pl.col("station_id") != "s0"), always])
-    lost = fit(made._replace(sessions=rows).panel(), draws=200)
+    rows = pl.concat([town.sessions.filter(pl.col("station_id") != "s0"), always])
+    lost = fit(town._replace(sessions=rows).panel(), draws=200)
     summary, station = lost.summary(), lost.by_station().row(0, named=True)
     assert station["full_share"] > 0.95
     assert any("full almost all the time (s0)" in note for note in summary["notes"])
     assert np.isfinite(lost.recovered_.station_kwh).all()
     assert 0 < station["lost_arrivals"] < 30 * 28 * 24
-    # Of its rate little is known: relative to the estimate its interval is wider than that of the others.
+    # Little is known about its rate: relative to the estimate, its interval is wider than that of the others.
     table = lost.by_station().with_columns(
         width=(pl.col("lost_arrivals_high") - pl.col("lost_arrivals_low")) / pl.col("lost_arrivals")
     )
@@ -112,9 +112,9 @@ def test_a_site_that_is_always_full_is_a_guess_with_a_note():
 
 
 @pytest.mark.parametrize("beta", [0.0, -2.0])
-def test_a_market_share_adds_what_competitors_served_and_nothing_to_own_losses(beta):
-    made = network((4, 5, 4, 5), 0.4, 42, 1.2, 2, beta=beta)
-    whole, half, quarter = (fit(made.panel(market=Market(share=share))) for share in (1.0, 0.5, 0.25))
+def test_a_market_share_adds_demand_elsewhere_and_leaves_own_losses_unchanged(beta):
+    town = network((4, 5, 4, 5), 0.4, 42, 1.2, 2, beta=beta)
+    whole, half, quarter = (fit(town.panel(market=Market(share=share))) for share in (1.0, 0.5, 0.25))
     for part in (half, quarter):
         assert all((a == b).all() for a, b in zip(draws(whole), draws(part), strict=True))
         assert part.summary()["lost_kwh"] == whole.summary()["lost_kwh"]
@@ -122,8 +122,8 @@ def test_a_market_share_adds_what_competitors_served_and_nothing_to_own_losses(b
     elsewhere = [table["elsewhere_kwh"].to_numpy() for table in tables]
     assert (elsewhere[0] == 0).all()
     assert elsewhere[2] == pytest.approx(3 * elsewhere[1])
-    # With half of the market, competitors see as much as this operator, served or lost.
-    own = whole.summary()["seen_kwh"] + made.lost["energy_kwh"].sum()
+    # With half of the market, competitors have as much demand as this operator, served or lost.
+    own = whole.summary()["seen_kwh"] + town.lost["energy_kwh"].sum()
     assert elsewhere[1].sum() == pytest.approx(own, rel=0.06)
     assert tables[1]["lost_kwh"].to_numpy() == pytest.approx(tables[0]["lost_kwh"].to_numpy())
     drawn = [table["lost_draws"].to_numpy().sum(dtype=float) / 32 for table in tables]
@@ -135,36 +135,36 @@ def test_a_market_share_adds_what_competitors_served_and_nothing_to_own_losses(b
     assert before[1] - before[0] == pytest.approx(elsewhere[1].sum(), rel=0.1)
 
 
-def test_energies_are_those_of_the_time_at_which_drivers_are_lost():
-    """Evening sites, and sessions from noon on that take three times as much."""
-    made = network((1, 1, 2, 2, 2, 1), 0.25, 56, 2.0, 4, kinds=(1,) * 6, evening_kwh=3.0)
-    lost = fit(made.panel())
+def test_energies_are_those_of_the_time_of_day_at_which_drivers_are_lost():
+    """Sites are busy in the evening, and sessions from noon on take three times as much energy."""
+    town = network((1, 1, 2, 2, 2, 1), 0.25, 56, 2.0, 4, kinds=(1,) * 6, evening_kwh=3.0)
+    lost = fit(town.panel())
     summary = lost.summary()
     each = summary["lost_kwh"]["mean"] / summary["lost_arrivals"]["mean"]
-    true = made.lost["energy_kwh"].mean()
+    true = town.lost["energy_kwh"].mean()
     assert each == pytest.approx(true, rel=0.06)
-    assert summary["lost_kwh"]["mean"] == pytest.approx(made.lost["energy_kwh"].sum(), rel=0.15)
+    assert summary["lost_kwh"]["mean"] == pytest.approx(town.lost["energy_kwh"].sum(), rel=0.15)
     hours = lost.by_hour().with_columns(hour=pl.col("ds").dt.hour())
     parts = [hours.filter(part) for part in (pl.col("hour") < 12, pl.col("hour") >= 12)]
     morning, evening = (part["lost_kwh"].sum() / part["lost_arrivals"].sum() for part in parts)
     assert evening / morning == pytest.approx(3.0, rel=0.25)
 
 
-def test_unlisted_plugs_that_may_not_be_all_are_uncertain():
-    made = network((2, 3, 2, 3), 0.3, 28, 1.5, 5)
-    unlisted = made.stations.with_columns(plugs=pl.when(pl.col("station_id") != "s1").then(pl.col("plugs")))
-    panel = made._replace(stations=unlisted).panel()
+def test_an_inferred_capacity_is_uncertain_in_the_draws():
+    town = network((2, 3, 2, 3), 0.3, 28, 1.5, 5)
+    unlisted = town.stations.with_columns(plugs=pl.when(pl.col("station_id") != "s1").then(pl.col("plugs")))
+    panel = town._replace(stations=unlisted).panel()
     lost = fit(panel, draws=200)
     assert lost.network_.capacity.tolist() == [2, 3, 2, 3]
     sure = panel.stations["capacity_sure"].to_numpy()
     assert (lost.recovered_.station_arrivals == 0).mean(axis=0) == pytest.approx(1 - sure, abs=0.06)
 
 
-def test_draws_average_to_the_drivers_who_are_expected_to_be_turned_away():
-    """Whatever is uncertain about them: the week, the days, the very hours."""
-    made = network((2, 3, 4, 3), 0.4, 35, 1.2, 7, site_hour=0.8, city_day=0.3, site_day=0.4)
+def test_draws_average_to_the_drivers_expected_to_be_turned_away():
+    """With uncertain profiles, day effects and bursts."""
+    town = network((2, 3, 4, 3), 0.4, 35, 1.2, 7, site_hour=0.8, city_day=0.3, site_day=0.4)
     sure = TOWNS._replace(no_crowding=1 - 1e-9, bias=0.0, bias_spread=0.0)
-    lost = fit(made.panel(), draws=400, waiting=0.0, spill=0.0, prior=sure)
+    lost = fit(town.panel(), draws=400, waiting=0.0, spill=0.0, prior=sure)
     assert np.isfinite(lost.bursts_.shape)
     by_site = np.bincount(lost.rows_.site, lost.turned_away_)
     assert lost.recovered_.station_arrivals.mean(axis=0) == pytest.approx(by_site, rel=0.05)
@@ -173,10 +173,10 @@ def test_draws_average_to_the_drivers_who_are_expected_to_be_turned_away():
     assert total == pytest.approx(0.2 * given.turned_away_.sum(), rel=0.1)
 
 
-def test_lags_of_the_first_day_know_no_day_at_all():
-    """What is expected before a day is by the days before it, and the first has none: its level is the usual one."""
-    made = network((2, 3, 4, 3), 0.4, 35, 1.2, 7, city_day=0.5, growth=2.0)
-    flat = made._replace(sessions=made.sessions.with_columns(energy_kwh=pl.lit(10.0)))
+def test_lags_of_the_first_day_use_the_usual_level():
+    """Lags are expected from the days before, and the first day has none."""
+    town = network((2, 3, 4, 3), 0.4, 35, 1.2, 7, city_day=0.5, growth=2.0)
+    flat = town._replace(sessions=town.sessions.with_columns(energy_kwh=pl.lit(10.0)))
     lost = fit(flat.panel(), waiting=0.0, spill=0.0)
     assert lost.components_.city_day or lost.components_.slow
     first = lost.rows_.hour < 24
@@ -203,19 +203,19 @@ def bank():
     """Truth and draws of twenty small networks."""
     rows = []
     for options in BANK:
-        made = network(PLUGS, days=35, stay=1.5, **options)
-        lost = fit(made.panel(), draws=100)
-        rows.append((made.lost.height, made.lost["energy_kwh"].sum(), *(each.sum(axis=1) for each in draws(lost))))
+        town = network(PLUGS, days=35, stay=1.5, **options)
+        lost = fit(town.panel(), draws=100)
+        rows.append((town.lost.height, town.lost["energy_kwh"].sum(), *(each.sum(axis=1) for each in draws(lost))))
     return rows
 
 
-def test_on_average_the_estimate_is_the_truth(bank):
+def test_the_estimate_is_unbiased(bank):
     ratios = np.array([[arrivals.mean() / number, kwh.mean() / energy] for number, energy, arrivals, kwh in bank])
     assert ratios.mean(axis=0) == pytest.approx([1.0, 1.0], abs=0.07)
     assert np.abs(np.log(ratios)).max() < 0.6
 
 
-def test_intervals_contain_the_truth_as_often_as_they_say(bank):
+def test_intervals_contain_the_truth_as_often_as_they_should(bank):
     def covered(interval):
         edges = [np.quantile(arrivals, [(1 - interval) / 2, (1 + interval) / 2]) for _, _, arrivals, _ in bank]
         return np.mean([low <= number <= high for (number, *_), (low, high) in zip(bank, edges, strict=True)])
@@ -236,16 +236,16 @@ def records(days=49):
     return network((2, 3, 2, 3, 4, 3), 0.3, days, 1.5, 6, kinds=KINDS, growth=1.5, waiting=0.2)
 
 
-def later_changed(made, day, end):
-    """The same sessions up to a day; those of later days come and go otherwise, and take other energies."""
+def later_changed(town, day, end):
+    """The same sessions up to a day; later ones are thinned, and have other stays and energies."""
     rng = np.random.default_rng(8)
     from_then = pl.col("start") >= MONDAY + dt.timedelta(days=day)
-    late = made.sessions.filter(from_then)
+    late = town.sessions.filter(from_then)
     kept = late.filter(pl.Series(rng.random(late.height) < 0.5) | (pl.int_range(pl.len()) == pl.len() - 1))
     kept = kept.with_columns(pl.col("energy_kwh") * 4, end=pl.col("start") + (pl.col("end") - pl.col("start")) * 0.6)
-    assert kept["start"].max() == made.sessions["start"].max()  # the same period
+    assert kept["start"].max() == town.sessions["start"].max()  # the same period
     assert end is None or kept["start"].max() >= end
-    return made._replace(sessions=pl.concat([made.sessions.filter(~from_then), kept.cast(made.sessions.schema)]))
+    return town._replace(sessions=pl.concat([town.sessions.filter(~from_then), kept.cast(town.sessions.schema)]))
 
 
 def rows_before(lost, day):
@@ -254,9 +254,9 @@ def rows_before(lost, day):
 
 @pytest.fixture(scope="module")
 def past():
-    """An estimate that learns from 28 of 49 days, and two of which the sequel is another."""
-    made = records()
-    panels = [made.panel(), later_changed(made, 28, None).panel(), later_changed(made, 40, None).panel()]
+    """An estimate from 28 of 49 days, and two more in which later days differ."""
+    town = records()
+    panels = [town.panel(), later_changed(town, 28, None).panel(), later_changed(town, 40, None).panel()]
     assert len({each.stations["capacity"].to_list().__str__() for each in panels}) == 1
     return [fit(each, until=UNTIL) for each in panels]
 
@@ -274,7 +274,7 @@ def test_no_estimate_depends_on_later_days(past, which, day):
 
 
 @pytest.mark.parametrize("which", [1, 2])
-def test_all_that_is_learned_is_learned_before(past, which):
+def test_everything_is_learned_from_the_time_before(past, which):
     ours, other = past[0], past[which]
     assert ours.components_ == other.components_
     assert (ours.rates_.weekly == other.rates_.weekly).all()
@@ -287,30 +287,30 @@ def test_all_that_is_learned_is_learned_before(past, which):
 
 
 def test_later_days_can_be_deleted(past):
-    """Without them the period is another, and so are random numbers: the estimate is the same but for chance."""
-    made = records()
-    short = made._replace(sessions=made.sessions.filter(pl.col("start") < UNTIL))
+    """Without them the period and the random numbers differ, so the estimate is the same up to chance."""
+    town = records()
+    short = town._replace(sessions=town.sessions.filter(pl.col("start") < UNTIL))
     alone = fit(short.panel())
     early = past[0].by_hour().filter(pl.col("ds") < UNTIL)["lost_arrivals"].sum()
     assert alone.summary()["lost_arrivals"]["mean"] == pytest.approx(early, rel=0.1)
 
 
-def test_levels_go_on_growing_after_the_time_until_which_is_learned():
-    made = network((2, 3, 2, 3, 4, 3), 0.2, 70, 1.5, 6, growth=2.5)
+def test_levels_keep_growing_after_the_time_of_learning():
+    town = network((2, 3, 2, 3, 4, 3), 0.2, 70, 1.5, 6, growth=2.5)
     until = MONDAY + dt.timedelta(days=42)
-    hours = fit(made.panel(), until=until).by_hour()
+    hours = fit(town.panel(), until=until).by_hour()
     for part, true in ((pl.col("ds") < until, pl.col("at") < until), (pl.col("ds") >= until, pl.col("at") >= until)):
-        assert hours.filter(part)["lost_arrivals"].sum() == pytest.approx(made.lost.filter(true).height, rel=0.25)
+        assert hours.filter(part)["lost_arrivals"].sum() == pytest.approx(town.lost.filter(true).height, rel=0.25)
 
 
 # What users see
 
 
-def test_the_first_page_has_all_that_was_promised(lost):
+def test_the_summary_has_all_documented_keys(lost):
     summary = lost.summary()
-    promised = """lost_kwh lost_arrivals seen_kwh seen_arrivals self_check waiting spill sites stations notes first_hour
-        last_hour hours regions interval components from_prior"""
-    assert set(promised.split()) <= set(summary)
+    documented = """lost_kwh lost_arrivals seen_kwh seen_arrivals self_check waiting spill sites stations notes
+        first_hour last_hour hours regions interval components from_prior"""
+    assert set(documented.split()) <= set(summary)
     for name in ("lost_kwh", "lost_arrivals"):
         assert summary[name]["low"] <= summary[name]["mean"] <= summary[name]["high"]
     assert 0 <= summary["from_prior"] <= 1
@@ -318,7 +318,7 @@ def test_the_first_page_has_all_that_was_promised(lost):
     assert summary["self_check"]["low"] < summary["self_check"]["ratio"] < summary["self_check"]["high"]
 
 
-def test_single_plugs_borrow_their_response_and_say_so():
+def test_single_plug_sites_depend_on_the_prior_and_a_note_says_so():
     lost = fit(network((1,) * 6, 0.2, 42, 1.5, 3).panel())
     summary = lost.summary()
     assert summary["self_check"] is None
@@ -333,21 +333,21 @@ def test_single_plugs_borrow_their_response_and_say_so():
     assert width[0] > 1.5 * width[1]
 
 
-def test_other_assumptions_change_the_estimate_as_they_must(lost):
+def test_the_sensitivity_table_follows_from_the_shares(lost):
     table = lost.sensitivity()
     assert table.columns == ["assumption", "lost_kwh", "lost_arrivals"]
     number = dict(table.select("assumption", "lost_arrivals").iter_rows())
     names = list(number)
-    seen = lost.summary()["lost_arrivals"]["mean"]
-    assert number[names[0]] == pytest.approx(seen)
+    estimated = lost.summary()["lost_arrivals"]["mean"]
+    assert number[names[0]] == pytest.approx(estimated)
     nobody, everybody, none_divert, half, more, fewer = (number[name] for name in names[1:])
-    assert nobody == pytest.approx(seen / (1 - lost.waiting_))
+    assert nobody == pytest.approx(estimated / (1 - lost.waiting_))
     assert everybody <= nobody
-    assert none_divert == pytest.approx(seen / (1 - lost.spill_))
+    assert none_divert == pytest.approx(estimated / (1 - lost.spill_))
     assert half == pytest.approx(0.5 * none_divert)
-    assert more < 0.7 * seen
-    assert fewer > 1.3 * seen
-    each = lost.summary()["lost_kwh"]["mean"] / seen
+    assert more < 0.7 * estimated
+    assert fewer > 1.3 * estimated
+    each = lost.summary()["lost_kwh"]["mean"] / estimated
     assert table["lost_kwh"].to_numpy() == pytest.approx(each * table["lost_arrivals"].to_numpy())
 
 
@@ -357,17 +357,17 @@ def test_other_assumptions_change_the_estimate_as_they_must(lost):
         ({"waiting": 1.2}, "1.2 for waiting makes no sense"),
         ({"spill": -0.1}, "-0.1 for spill makes no sense"),
         ({"waiting": float("nan")}, "nan for waiting makes no sense"),
-        ({"energies": "most"}, "no energies 'most'"),
+        ({"energies": "most"}, "Unknown energies 'most'"),
         ({"interval": 1.0}, "interval of 1 makes no sense"),
         ({"draws": 5}, "5 draws are too few"),
     ],
 )
-def test_options_that_make_no_sense_are_refused(made, options, why):
+def test_invalid_options_are_refused(town, options, why):
     with pytest.raises(InputError, match=why):
-        fit(made.panel(), **options)
+        fit(town.panel(), **options)
 
 
-def test_who_asks_before_fitting_is_told_to_fit():
+def test_results_before_fitting_raise_not_fitted_error():
     for name in (
         "summary",
         "by_station",

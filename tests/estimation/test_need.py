@@ -1,4 +1,4 @@
-"""A sentence before memory runs out: what is needed grows with the records, and is compared with what is allowed."""
+"""Memory: the estimated need grows with the records, and is compared with what is allowed before it runs out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from unmet.estimation.need import bytes_of_draws, bytes_of_rates
 from unmet.planning.hidden import hidden_drivers
 
 
-def test_more_of_anything_needs_more():
+def test_larger_records_need_more_memory():
     base = bytes_of_rates(1_000_000, 200, 365)
     assert 0.3e9 < base < 0.8e9  # 0.52 GB were measured
     assert bytes_of_rates(2_000_000, 200, 365) > base
@@ -23,7 +23,7 @@ def test_more_of_anything_needs_more():
     assert bytes_of_draws(10**6, 8760, 16, 2000, 2) > draws
 
 
-def test_what_does_not_fit_is_a_sentence_with_a_remedy(monkeypatch):
+def test_records_that_do_not_fit_are_refused_with_a_remedy(monkeypatch):
     sessions = records(14)[0]
     panel = Panel(sessions, STATIONS, regions=2)
     fitted = LostDemand(draws=20).fit(panel)
@@ -37,7 +37,7 @@ def test_what_does_not_fit_is_a_sentence_with_a_remedy(monkeypatch):
         hidden_drivers(fitted)
 
 
-def test_draws_are_refused_before_they_are_made(monkeypatch):
+def test_draws_that_do_not_fit_are_refused_before_drawing(monkeypatch):
     panel = Panel(records(14)[0], STATIONS, regions=2)
     need = bytes_of_rates(panel.sessions.height, panel.sites.height, 14)
     monkeypatch.setenv("UNMET_MAX_MEMORY", f"{need + 1000}B")
@@ -45,7 +45,7 @@ def test_draws_are_refused_before_they_are_made(monkeypatch):
         LostDemand().fit(panel)
 
 
-def test_trips_that_do_not_fit_are_streamed_or_told(monkeypatch):
+def test_trips_that_do_not_fit_are_refused_with_a_remedy(monkeypatch):
     from tests.simulation.cities import small_city
     from unmet.simulation.simulate import prepare
 

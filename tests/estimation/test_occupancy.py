@@ -1,4 +1,4 @@
-"""The history of the sites of a panel: outages, parts of it, and what was known at a time."""
+"""The history of the sites of a panel: outages, subsets of sites, and what was known at a time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HOUR = 3_600_000
 
 
 def full_time(network, site=0):
-    """Begin and end of the times in which a site was full, in hours from the first."""
+    """Start and end of the full spells of a site, in hours since the first."""
     spells = network.history.spells
     part = slice(spells.first[site], spells.first[site + 1])
     full = spells.state[part] == FULL
@@ -27,7 +27,7 @@ def full_time(network, site=0):
 
 
 def panel_of(*rows, known, outages=None, plug_id=None):
-    """A panel of these sessions; one more elsewhere, at the end of the day, keeps the records open until then."""
+    """A panel of these sessions, with one more at a distant station that extends the records to the end of the day."""
     rows = [*rows, ("z", 23, 23.5, 5.0)]
     table = sessions(*rows) if plug_id is None else sessions(*rows, plug_id=[*plug_id, "z"])
     far = stations("z").with_columns(lat=pl.lit(10.0))
@@ -40,16 +40,16 @@ def outage(*rows, **columns):
 
 
 def test_every_session_arrives_at_its_site():
-    made = network()
-    found = observe(made.panel())
+    town = network()
+    found = observe(town.panel())
     arrivals = found.history.arrivals
-    assert sorted(arrivals.row) == list(range(made.sessions.height))
+    assert sorted(arrivals.row) == list(range(town.sessions.height))
     assert (found.site_of_station[found.station_of_session[arrivals.row]] == arrivals.site).all()
-    start = made.sessions["start"].dt.epoch("ms").to_numpy()
+    start = town.sessions["start"].dt.epoch("ms").to_numpy()
     assert (arrivals.at_ms == start[arrivals.row]).all()
 
 
-def test_a_plug_out_of_order_takes_its_place():
+def test_a_plug_out_of_order_counts_as_taken():
     row = ("a", 1, 2, 5.0)
     one = panel_of(row, known=stations("a"), outages=outage(("a", 6, 8)))
     assert full_time(observe(one)) == [(1.0, 2.0), (6.0, 8.0)]
@@ -57,7 +57,7 @@ def test_a_plug_out_of_order_takes_its_place():
     assert full_time(observe(two)) == [(6.5, 7.0)]
 
 
-def test_a_broken_plug_with_a_car_on_it_is_one_plug():
+def test_a_broken_plug_with_a_car_counts_once():
     broken, known = outage(("a", 0.5, 3), plug_id=["1"]), stations("a", plugs=[2])
     one = observe(panel_of(("a", 1, 2, 5.0), ("a", 5, 6, 5.0), known=known, outages=broken, plug_id=["1", "2"]))
     assert full_time(one) == []
@@ -66,7 +66,7 @@ def test_a_broken_plug_with_a_car_on_it_is_one_plug():
     assert full_time(two) == [(1.5, 2.0), (2.0, 3.0)]
 
 
-def test_a_spare_plug_makes_up_for_a_broken_one():
+def test_a_spare_plug_replaces_a_broken_one():
     """Two connectors share a charger that takes one car."""
     rng = np.random.default_rng(1)
     at = np.cumsum(rng.uniform(0.55, 1.2, 500))
@@ -77,7 +77,7 @@ def test_a_spare_plug_makes_up_for_a_broken_one():
     assert (observe(panel).visits.row >= 0).all()
 
 
-def test_stations_side_by_side_are_full_together():
+def test_adjacent_stations_are_full_together():
     rows = [("a", 1, 3, 5.0), ("b", 2, 4, 5.0)]
     together = stations("a", "b").with_columns(lat=pl.lit(55.0), lon=pl.lit(12.0))
     assert full_time(observe(panel_of(*rows, known=together))) == [(2.0, 3.0)]
@@ -94,24 +94,24 @@ def test_what_was_known_at_a_time_is_the_history_up_to_it(day):
     begun = panel.sessions.filter(pl.col("start") < MONDAY + dt.timedelta(milliseconds=at - MONDAY_MS))
     spells, also = known.history.spells, whole.history.spells
     for s in range(whole.sites):
-        mine = slice(spells.first[s], spells.first[s + 1])
-        theirs = slice(also.first[s], also.first[s] + (mine.stop - mine.start))
-        assert (spells.begin_ms[mine] == also.begin_ms[theirs]).all()
-        assert (spells.end_ms[mine] == np.minimum(also.end_ms[theirs], at)).all()
-        assert (spells.taken[mine] == also.taken[theirs]).all()
-        assert (spells.state[mine] == also.state[theirs]).all()
+        part = slice(spells.first[s], spells.first[s + 1])
+        same = slice(also.first[s], also.first[s] + (part.stop - part.start))
+        assert (spells.begin_ms[part] == also.begin_ms[same]).all()
+        assert (spells.end_ms[part] == np.minimum(also.end_ms[same], at)).all()
+        assert (spells.taken[part] == also.taken[same]).all()
+        assert (spells.state[part] == also.state[same]).all()
     assert len(known.history.arrivals.row) == begun.height
     assert (known.closed_ms == at).all()
 
 
 def test_before_the_first_session_and_after_the_last_there_are_no_records():
-    made = observe(panel_of(("a", 1, 2, 5.0), known=stations("a", "b")))
-    hours = [(times - made.clock.first_ms) / HOUR for times in (made.opened_ms, made.closed_ms)]
+    town = observe(panel_of(("a", 1, 2, 5.0), known=stations("a", "b")))
+    hours = [(times - town.clock.first_ms) / HOUR for times in (town.opened_ms, town.closed_ms)]
     assert hours[0].tolist() == [1.0, 1.0, 1.0]
     assert hours[1] == pytest.approx(np.full(3, 23.0), abs=1e-6)
 
 
-def test_some_of_the_sites_are_those_sites():
+def test_a_subset_of_sites_keeps_their_histories():
     whole = observe(network(days=14).panel())
     part = whole.only(np.array([1, 4]))
     assert part.capacity.tolist() == whole.capacity[[1, 4]].tolist()
@@ -120,7 +120,7 @@ def test_some_of_the_sites_are_those_sites():
         assert (part.history.arrivals.site == ours).sum() == (whole.history.arrivals.site == theirs).sum()
 
 
-def test_another_capacity_changes_when_sites_are_full_and_nothing_else():
+def test_another_capacity_changes_only_when_sites_are_full():
     whole = observe(network(days=14).panel())
     more = whole.with_capacity(whole.capacity + 1)
     assert (more.history.arrivals.row == whole.history.arrivals.row).all()

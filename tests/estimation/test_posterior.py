@@ -1,4 +1,4 @@
-"""Posterior draws: their means are products of posterior means, and their spreads what is uncertain."""
+"""Posterior draws: their means and variances follow from those of the factors."""
 
 from __future__ import annotations
 
@@ -60,65 +60,65 @@ def common(draws=DRAWS, **parts) -> NetworkDraws:
 
 def drawn(fitted, network, *, usual=None, bursts=NONE, capacity=2, sure=1.0, kwh=None, variation=0.5, seed=1):
     """Draws of a site, (draws, hours)."""
-    made = draw_site(
+    result = draw_site(
         0, ROWS, ROWS.usual[:, None] if usual is None else usual, network, fitted, bursts, CLOCK, capacity, sure,
         np.full(24 // BLOCK, 10.0) if kwh is None else kwh, variation, np.random.default_rng(seed),
     )  # fmt: skip
-    return SiteDraws(made.hour, made.arrivals.T, made.kwh.T)
+    return SiteDraws(result.hour, result.arrivals.T, result.kwh.T)
 
 
 def variance(mean, of_factor=0.0):
-    """Of a Poisson count whose mean has the error of a site, and another factor of this relative variance."""
+    """Variance of a Poisson count whose mean has the error of a site, and another factor of this relative variance."""
     return mean + mean**2 * (np.exp(SITE_ERROR**2) * (1 + of_factor) - 1)
 
 
-def test_arrivals_are_poisson_but_for_the_error_of_the_site():
-    made = drawn(rates(), common())
-    assert made.hour.tolist() == HOURS.tolist()
-    assert made.arrivals.mean(axis=0) == pytest.approx(ROWS.usual, rel=0.02)
-    assert made.arrivals.var(axis=0) == pytest.approx(variance(ROWS.usual), rel=0.05)
-    together = np.cov(made.arrivals[:, 0], made.arrivals[:, 2])[0, 1]  # all hours of a site are off together
+def test_arrivals_are_poisson_given_the_error_of_the_site():
+    result = drawn(rates(), common())
+    assert result.hour.tolist() == HOURS.tolist()
+    assert result.arrivals.mean(axis=0) == pytest.approx(ROWS.usual, rel=0.02)
+    assert result.arrivals.var(axis=0) == pytest.approx(variance(ROWS.usual), rel=0.05)
+    together = np.cov(result.arrivals[:, 0], result.arrivals[:, 2])[0, 1]  # all hours of a site share its error
     assert together == pytest.approx(ROWS.usual[0] * ROWS.usual[2] * (np.exp(SITE_ERROR**2) - 1), rel=0.15)
 
 
-def test_levels_of_the_day_the_network_and_the_profile_multiply():
+def test_slow_levels_days_of_the_network_and_profiles_multiply():
     slow = np.array([[2.0, 0.5, 1.5], [9.0, 9.0, 9.0]])
     city = np.tile([0.5, 3.0, 1.0], (DRAWS, 1))
     usual = np.stack([ROWS.usual, 2 * ROWS.usual], axis=1)
-    made = drawn(
+    result = drawn(
         rates(slow=slow), common(city_day=city, profile=np.arange(DRAWS) % 2, factor=np.full(DRAWS, 0.7)), usual=usual
     )
     day = np.array([0, 0, 1, 2])
     for profile in (0, 1):
         expected = usual[:, profile] * slow[0, day] * city[0, day] * 0.7
-        assert made.arrivals[profile::2].mean(axis=0) == pytest.approx(expected, rel=0.03)
+        assert result.arrivals[profile::2].mean(axis=0) == pytest.approx(expected, rel=0.03)
 
 
-def test_days_of_a_site_have_a_gamma_posterior_shared_by_their_hours():
+def test_site_day_effects_have_a_gamma_posterior_shared_by_their_hours():
     count, expected = np.array([[12.0, 0.0, 3.0], [0, 0, 0]]), np.array([[6.0, 4.0, 3.0], [1, 1, 1]])
-    made = drawn(rates(site_shape=3.0, count=count, expected=expected), common())
+    result = drawn(rates(site_shape=3.0, count=count, expected=expected), common())
     day = np.array([0, 0, 1, 2])
     shape, rate = 3.0 + count[0, day], 3.0 + expected[0, day]
     mean = ROWS.usual * shape / rate
-    assert made.arrivals.mean(axis=0) == pytest.approx(mean, rel=0.03)
-    assert made.arrivals.var(axis=0) == pytest.approx(variance(mean, 1 / shape), rel=0.06)
-    cross = np.cov(made.arrivals[:, :3].T)
+    assert result.arrivals.mean(axis=0) == pytest.approx(mean, rel=0.03)
+    assert result.arrivals.var(axis=0) == pytest.approx(variance(mean, 1 / shape), rel=0.06)
+    cross = np.cov(result.arrivals[:, :3].T)
     same_day, other_day = (np.exp(SITE_ERROR**2) * (1 + part) - 1 for part in (1 / shape[0], 0.0))
     assert cross[0, 1] == pytest.approx(mean[0] * mean[1] * same_day, rel=0.1)
     assert cross[0, 2] == pytest.approx(mean[0] * mean[2] * other_day, rel=0.25)
 
 
-def test_bursts_have_a_gamma_posterior_of_their_own_hour():
+def test_bursts_have_a_gamma_posterior_for_each_hour():
     bursts = HourEffects(2.0, np.array([5.0, 0.0, 1.0, 2.0]), np.array([1.0, 1.0, 1.0, 2.0]))
-    made = drawn(rates(), common(), bursts=bursts)
+    result = drawn(rates(), common(), bursts=bursts)
     mean = ROWS.usual * bursts.mean
-    assert made.arrivals.mean(axis=0) == pytest.approx(mean, rel=0.03)
-    assert made.arrivals.var(axis=0) == pytest.approx(variance(mean, 1 / (2.0 + bursts.arrivals)), rel=0.06)
-    together = np.cov(made.arrivals[:, 0], made.arrivals[:, 1])[0, 1]  # no burst is shared by two hours
+    assert result.arrivals.mean(axis=0) == pytest.approx(mean, rel=0.03)
+    assert result.arrivals.var(axis=0) == pytest.approx(variance(mean, 1 / (2.0 + bursts.arrivals)), rel=0.06)
+    together = np.cov(result.arrivals[:, 0], result.arrivals[:, 1])[0, 1]  # no burst is shared by two hours
     assert together == pytest.approx(mean[0] * mean[1] * (np.exp(SITE_ERROR**2) - 1), abs=0.12)
 
 
-def test_the_response_to_a_full_site_goes_with_its_level():
+def test_the_response_to_a_full_site_is_drawn_with_its_level():
     betas = len(BETAS)
     site = np.zeros((2, 2, betas))
     site[0, :, -1] = 1.0  # the first hypothesis: none
@@ -127,27 +127,27 @@ def test_the_response_to_a_full_site_goes_with_its_level():
     level = np.linspace(2.0, 1.0, betas) * np.array([[1.0], [7.0]])
     fitted = rates(crowding=Crowding(site, np.array([0.4, 0.6]), level))
     hypothesis = (np.arange(DRAWS) % 2).astype(np.int64)
-    made = drawn(fitted, common(hypothesis=hypothesis), capacity=4)
+    result = drawn(fitted, common(hypothesis=hypothesis), capacity=4)
     x = crowd(np.array([4]))[0, -1]
     responds = 0.25 * np.exp(BETAS[0] * x) * level[0, 0] + 0.75 * np.exp(BETAS[16] * x) * level[0, 16]
-    assert made.arrivals[::2].mean(axis=0) == pytest.approx(ROWS.usual * level[0, -1], rel=0.03)
-    assert made.arrivals[1::2].mean(axis=0) == pytest.approx(ROWS.usual * responds, rel=0.05)
+    assert result.arrivals[::2].mean(axis=0) == pytest.approx(ROWS.usual * level[0, -1], rel=0.03)
+    assert result.arrivals[1::2].mean(axis=0) == pytest.approx(ROWS.usual * responds, rel=0.05)
 
 
-def test_a_site_that_may_not_have_been_full_lost_nothing_in_some_draws():
-    made = drawn(rates(), common(), sure=0.7)
-    nothing = made.arrivals.sum(axis=1) == 0
+def test_a_site_of_uncertain_capacity_lost_nothing_in_some_draws():
+    result = drawn(rates(), common(), sure=0.7)
+    nothing = result.arrivals.sum(axis=1) == 0
     assert nothing.mean() == pytest.approx(0.3, abs=0.01)
-    assert made.arrivals[~nothing].mean(axis=0) == pytest.approx(ROWS.usual, rel=0.03)
+    assert result.arrivals[~nothing].mean(axis=0) == pytest.approx(ROWS.usual, rel=0.03)
 
 
-def test_energies_are_those_of_the_time_of_the_day_and_vary_as_sessions_do():
+def test_energies_depend_on_the_time_of_day_and_vary_like_sessions():
     kwh = np.arange(1.0, 1 + 24 // BLOCK) * 5
-    made = drawn(rates(), common(), kwh=kwh, variation=0.4)
+    result = drawn(rates(), common(), kwh=kwh, variation=0.4)
     each = kwh[HOURS % 24 // BLOCK]
-    assert made.kwh.mean(axis=0) == pytest.approx(made.arrivals.mean(axis=0) * each, rel=0.02)
-    assert ((made.kwh > 0) == (made.arrivals > 0)).all()
-    alone = [made.kwh[made.arrivals[:, i] == 1, i] for i in range(4)]
+    assert result.kwh.mean(axis=0) == pytest.approx(result.arrivals.mean(axis=0) * each, rel=0.02)
+    assert ((result.kwh > 0) == (result.arrivals > 0)).all()
+    alone = [result.kwh[result.arrivals[:, i] == 1, i] for i in range(4)]
     assert [part.std() / part.mean() for part in alone] == pytest.approx([0.4] * 4, rel=0.07)
 
 
@@ -164,42 +164,42 @@ def network(fitted=None, waits=0.0, spills=0.0, prior=CERTAIN, strength=(0.0, 1.
     )
 
 
-def test_who_waits_or_is_served_nearby_is_not_lost():
+def test_drivers_who_wait_or_are_served_nearby_are_not_lost():
     assert network(waits=0.3, spills=0.5).factor.mean() == pytest.approx(1 - 0.3 - 0.5, rel=0.01)
     assert (network(waits=0.7, spills=0.5).factor == 0).all()
     assert (network(waits=1.0).factor == 0).all()
     assert (network(spills=1.0).factor == 0).all()
 
 
-def test_the_self_check_widens_and_never_shifts():
+def test_the_self_check_widens_intervals_and_never_shifts_them():
     for excess in (0.0, 0.3, 0.6, 2.0):
-        made = network(excess=excess)
-        assert made.factor.mean() == pytest.approx(1.0, abs=0.01 if excess < UNRELIABLE else 0.15)
-        assert np.log(made.factor).std() == pytest.approx(
+        result = network(excess=excess)
+        assert result.factor.mean() == pytest.approx(1.0, abs=0.01 if excess < UNRELIABLE else 0.15)
+        assert np.log(result.factor).std() == pytest.approx(
             np.hypot(excess if excess > UNRELIABLE else min(excess, MOST_ERROR), MODEL_ERROR), rel=0.02
         )
 
 
-def test_the_error_in_other_towns_counts_as_strongly_as_arrivals_respond():
+def test_the_error_in_other_towns_scales_with_the_response():
     site = np.ones((3, 2, len(BETAS))) / len(BETAS)
     fitted = rates(crowding=Crowding(site, np.array([0.4, 0.35, 0.25]), np.ones((2, len(BETAS)))))
-    made = network(fitted, prior=CERTAIN._replace(bias=-0.2, bias_spread=0.3), strength=(0.0, 1.0, 2.0))
-    assert np.bincount(made.hypothesis) / DRAWS == pytest.approx([0.4, 0.35, 0.25], abs=0.01)
+    result = network(fitted, prior=CERTAIN._replace(bias=-0.2, bias_spread=0.3), strength=(0.0, 1.0, 2.0))
+    assert np.bincount(result.hypothesis) / DRAWS == pytest.approx([0.4, 0.35, 0.25], abs=0.01)
     for hypothesis, strength in enumerate((0.0, 1.0, 2.0)):
-        log = np.log(made.factor[made.hypothesis == hypothesis])
+        log = np.log(result.factor[result.hypothesis == hypothesis])
         assert log.mean() == pytest.approx(-0.2 * strength, abs=0.02)
         assert log.std() == pytest.approx(np.hypot(0.3 * strength, MODEL_ERROR), rel=0.03)
 
 
-def test_days_of_the_network_have_a_gamma_posterior():
+def test_city_day_effects_have_a_gamma_posterior():
     count = np.array([[6.0, 0.0, 40.0], [4.0, 1.0, 50.0]])
-    made = network(rates(city_shape=5.0, count=count, city_day=np.array([0.8, 1.0, 2.0])))
+    result = network(rates(city_shape=5.0, count=count, city_day=np.array([0.8, 1.0, 2.0])))
     shape = 5.0 + count.sum(axis=0)
-    assert made.city_day.mean(axis=0) == pytest.approx([0.8, 1.0, 2.0], rel=0.02)
-    assert made.city_day.std(axis=0) == pytest.approx([0.8, 1.0, 2.0] / np.sqrt(shape), rel=0.03)
+    assert result.city_day.mean(axis=0) == pytest.approx([0.8, 1.0, 2.0], rel=0.02)
+    assert result.city_day.std(axis=0) == pytest.approx([0.8, 1.0, 2.0] / np.sqrt(shape), rel=0.03)
     assert (network().city_day == 1).all()
 
 
-def test_every_resampled_profile_is_used_as_often():
-    made = network(profiles=5)
-    assert np.bincount(made.profile).tolist() == [DRAWS // 5] * 5
+def test_resampled_profiles_are_used_equally_often():
+    result = network(profiles=5)
+    assert np.bincount(result.profile).tolist() == [DRAWS // 5] * 5

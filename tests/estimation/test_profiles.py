@@ -1,4 +1,4 @@
-"""Weekly profiles: closed forms, mixtures found again, and hidden peaks learned from sites alike."""
+"""Weekly profiles: closed forms, recovered mixtures, and hidden peaks learned from similar sites."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HOURS = 13.0  # exposed hours of each bin over a year: 52 quarter hours
 
 
 def smooth(values):
-    """A week is smooth within hours."""
+    """Smooth weekly profiles within hours."""
     kernel = np.exp(-(np.arange(-12, 13) ** 2) / 32)
     return np.apply_along_axis(
         lambda row: np.convolve(np.tile(row, 3), kernel / kernel.sum(), "same")[672:1344], 1, values
@@ -25,28 +25,28 @@ def smooth(values):
 SMOOTH = smooth(WEEKS)
 
 
-def test_one_profile_is_the_networks_mean_week():
+def test_a_single_profile_is_the_mean_week_of_the_network():
     level = np.array([0.5, 1.0, 4.0])
     rate = np.outer(level, SMOOTH[1])
     exposed = np.full(rate.shape, 200.0)
-    made = fit_profiles(rate * exposed, exposed, 1)
-    assert made.load.shape == (3, 1)
-    assert made.profile.mean() == pytest.approx(1.0)
-    assert made.load[:, 0] == pytest.approx(level, rel=0.02)
-    assert made.rate == pytest.approx(rate, rel=0.03)
+    result = fit_profiles(rate * exposed, exposed, 1)
+    assert result.load.shape == (3, 1)
+    assert result.profile.mean() == pytest.approx(1.0)
+    assert result.load[:, 0] == pytest.approx(level, rel=0.02)
+    assert result.rate == pytest.approx(rate, rel=0.03)
 
 
-def test_one_profile_of_noisy_sites_is_near_the_closed_form():
+def test_a_single_profile_beats_the_closed_form_on_noisy_counts():
     """Total arrivals of a bin over the exposed time of all sites, weighted by their levels."""
     rng = np.random.default_rng(1)
     level = rng.gamma(2, 0.5, 30)
     rate = np.outer(level, SMOOTH[0])
     exposed = rng.uniform(0.2, 1.0, rate.shape) * HOURS
     count = rng.poisson(rate * exposed).astype(float)
-    made = fit_profiles(count, exposed, 1)
+    result = fit_profiles(count, exposed, 1)
     direct = count.sum(axis=0) / (level @ exposed)
-    assert np.abs(made.profile[0] - SMOOTH[0]).mean() < 0.7 * np.abs(direct - SMOOTH[0]).mean()
-    assert (made.rate * exposed).sum() == pytest.approx(count.sum(), rel=0.01)
+    assert np.abs(result.profile[0] - SMOOTH[0]).mean() < 0.7 * np.abs(direct - SMOOTH[0]).mean()
+    assert (result.rate * exposed).sum() == pytest.approx(count.sum(), rel=0.01)
 
 
 def mixtures(seed, sites=60):
@@ -60,11 +60,11 @@ def test_three_profiles_recover_mixtures(seed):
     rng, rate = mixtures(seed)
     exposed = np.full(rate.shape, HOURS)
     count = rng.poisson(rate * exposed).astype(float)
-    off = [np.abs(fit_profiles(count, exposed, rank).rate - rate).mean() / rate.mean() for rank in (1, 3)]
-    assert off[1] < 0.2 < off[0]
+    error = [np.abs(fit_profiles(count, exposed, rank).rate - rate).mean() / rate.mean() for rank in (1, 3)]
+    assert error[1] < 0.2 < error[0]
 
 
-def test_a_site_that_hides_its_peak_learns_it_from_sites_like_it():
+def test_a_hidden_peak_is_learned_from_similar_sites():
     rng, _ = mixtures(3)
     kind = np.arange(40) % 2
     rate = 1.5 * SMOOTH[kind]
@@ -79,7 +79,7 @@ def test_a_site_that_hides_its_peak_learns_it_from_sites_like_it():
 
 
 @pytest.mark.parametrize("rank", [1, 3])
-def test_twice_the_time_for_the_same_arrivals_is_half_the_rate(rank):
+def test_twice_the_exposed_time_for_the_same_arrivals_halves_the_rate(rank):
     rng, rate = mixtures(5, 20)
     exposed = np.full(rate.shape, HOURS)
     count = rng.poisson(rate * exposed).astype(float)
@@ -87,17 +87,17 @@ def test_twice_the_time_for_the_same_arrivals_is_half_the_rate(rank):
     assert np.abs(2 * twice - once).mean() < 0.02 * once.mean()
 
 
-def test_a_site_nobody_visits_has_a_small_rate_and_the_networks_week():
+def test_a_site_without_visits_has_a_small_rate_and_one_without_exposure_that_of_the_network():
     rng, rate = mixtures(7, 20)
     exposed = np.full(rate.shape, HOURS)
     count = rng.poisson(rate * exposed).astype(float)
     count[4] = 0.0
-    made = fit_profiles(count, exposed, 2)
-    assert 0 < made.rate[4].mean() < 0.02 * rate.mean()
+    result = fit_profiles(count, exposed, 2)
+    assert 0 < result.rate[4].mean() < 0.02 * rate.mean()
     unseen = exposed.copy()
     unseen[5], count[5] = 0.0, 0.0
     never = fit_profiles(count, unseen, 2).rate[5]
-    assert never.mean() == pytest.approx(rate.mean(), rel=0.5)  # nothing is known of it but the network
+    assert never.mean() == pytest.approx(rate.mean(), rel=0.5)  # only the network is known
 
 
 def test_own_departures_have_the_posterior_mean():
@@ -105,34 +105,34 @@ def test_own_departures_have_the_posterior_mean():
     exposed = np.full(rate.shape, HOURS)
     factor = np.repeat(rng.gamma(6.0, 1 / 6.0, (30, 168)), BINS_AN_HOUR, axis=1)
     count = rng.poisson(rate * factor * exposed).astype(float)
-    made = own_departures(count, exposed, rate)
+    result = own_departures(count, exposed, rate)
     n, m = (values.reshape(30, 168, 4).sum(axis=2) for values in (count, rate * exposed))
     shape = gamma_shape(n, m)
     assert shape == pytest.approx(6.0, rel=0.3)
-    assert made / rate == pytest.approx(np.repeat((shape + n) / (shape + m), 4, axis=1))
-    assert np.abs(made - rate * factor).mean() < 0.8 * np.abs(rate - rate * factor).mean()
+    assert result / rate == pytest.approx(np.repeat((shape + n) / (shape + m), 4, axis=1))
+    assert np.abs(result - rate * factor).mean() < 0.8 * np.abs(rate - rate * factor).mean()
 
 
-def test_without_departures_rates_stay_as_they_are():
+def test_without_departures_rates_are_unchanged():
     rng, rate = mixtures(11, 30)
     exposed = np.full(rate.shape, HOURS)
     assert (own_departures(rng.poisson(rate * exposed).astype(float), exposed, rate) == rate).all()
 
 
-def test_more_profiles_than_sites_are_as_many_as_sites():
+def test_there_are_at_most_as_many_profiles_as_sites():
     rng, rate = mixtures(13, 2)
     exposed = np.full(rate.shape, HOURS)
     assert fit_profiles(rng.poisson(rate * exposed).astype(float), exposed, 4).profile.shape[0] == 2
 
 
-def test_a_site_that_is_hardly_ever_exposed_does_not_run_away():
-    """An arrival in no time at all: the network's level is all that is known."""
+def test_the_rate_of_a_site_that_is_hardly_exposed_does_not_diverge():
+    """With one arrival in no exposed time, only the level of the network is known."""
     rng, rate = mixtures(15, 20)
     exposed = np.full(rate.shape, HOURS)
     exposed[3] = 0.0
     count = rng.poisson(rate * exposed).astype(float)
     count[3, 100] = 1.0
     for rank in (1, 3):
-        made = fit_profiles(count, exposed, rank).rate
-        assert 0.3 * rate.mean() < made[3].mean() < 5 * rate.mean()
-        assert made[4:].mean() == pytest.approx(rate[4:].mean(), rel=0.05)
+        result = fit_profiles(count, exposed, rank).rate
+        assert 0.3 * rate.mean() < result[3].mean() < 5 * rate.mean()
+        assert result[4:].mean() == pytest.approx(rate[4:].mean(), rel=0.05)

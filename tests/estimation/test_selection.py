@@ -1,4 +1,4 @@
-"""Selection: components are kept where small networks of known kind need them, and not elsewhere."""
+"""Selection: components are kept if the simulated network has them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def chosen(seed=1, days=70, **options):
     return select_components(observe(network(PLUGS, 0.3, days, 1.2, seed, **options).panel()))
 
 
-def test_a_plain_network_needs_nothing():
+def test_a_plain_network_needs_no_components():
     components, tried = chosen()
     gains = {each.name: each.gain for each in tried}
     assert gains["2 weekly profiles"] < 5
     assert not components.slow or gains["growth and season"] < 2
     assert not components.site_day or gains["days of each site"] < 2
-    assert components.crowding  # whose prior says how likely it is
+    assert components.crowding  # always included: its prior allows for none
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_a_plain_network_needs_nothing():
         ({"kinds": (0, 1) * 4}, "2 weekly profiles"),
     ],
 )
-def test_what_a_network_has_is_kept(options, name):
+def test_components_that_a_network_has_are_kept(options, name):
     components, tried = chosen(**options)
     gains = {each.name: each for each in tried}
     assert gains[name].kept
@@ -49,7 +49,7 @@ def test_what_a_network_has_is_kept(options, name):
     assert kept[name]
 
 
-def test_what_is_kept_is_what_gained():
+def test_components_are_kept_if_they_gain():
     components, tried = chosen(kinds=(0, 1, 2, 0, 1, 2, 0, 1), site_day=0.5)
     assert all(each.kept == (each.gain > 0) for each in tried)
     assert components.rank == 1 + sum(each.kept for each in tried if "weekly" in each.name)
@@ -60,7 +60,7 @@ def test_the_same_records_choose_the_same_components():
     assert chosen(seed=4, days=28) == chosen(seed=4, days=28)
 
 
-def test_one_site_alone_has_no_days_or_profiles_of_its_own():
+def test_a_single_site_has_no_days_or_profiles_of_its_own():
     components, tried = select_components(observe(network((3,), 0.3, 28, 1.2, 1).panel(regions="1")))
     assert components.rank == 1
     assert not components.site_day

@@ -1,4 +1,4 @@
-"""Self-check: about 1 where the estimator is right, far from 1 where vehicles come on a schedule."""
+"""Self-check: about 1 if the estimator is right, far from 1 if vehicles come on a schedule."""
 
 from __future__ import annotations
 
@@ -47,51 +47,51 @@ def depot(days=56, sites=6, plugs=3, seed=1) -> Simulated:
     return Simulated(table, known, pl.DataFrame(), 0, 0)
 
 
-def checked(made, components=PLAIN, prior=NO_RESPONSE):
-    return self_check(observe(made.panel()), components, prior)
+def checked(town, components=PLAIN, prior=NO_RESPONSE):
+    return self_check(observe(town.panel()), components, prior)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_ratio_is_about_one_on_a_poisson_network(seed):
-    made = checked(network((2, 3, 4, 2, 3, 4), 0.3, 70, 1.5, seed))
-    assert made.ratio == pytest.approx(1.0, abs=0.12)
-    assert made.low < 1.08
-    assert made.high > 0.93
-    assert made.excess < 0.1
+    result = checked(network((2, 3, 4, 2, 3, 4), 0.3, 70, 1.5, seed))
+    assert result.ratio == pytest.approx(1.0, abs=0.12)
+    assert result.low < 1.08
+    assert result.high > 0.93
+    assert result.excess < 0.1
 
 
 def test_the_ratio_is_far_from_one_for_a_depot():
-    made = checked(depot())
-    assert made.ratio < 0.5 or made.ratio > 2.0
-    assert made.excess > 0.3
+    result = checked(depot())
+    assert result.ratio < 0.5 or result.ratio > 2.0
+    assert result.excess > 0.3
 
 
-def test_the_last_free_plug_is_what_is_compared():
+def test_arrivals_at_the_last_free_plug_are_compared():
     network_ = observe(network((2, 3, 1), 0.3, 28, 1.5, 2).panel())
     arrivals = network_.history.arrivals
     last = (arrivals.state == FREE) & (arrivals.taken == network_.capacity[arrivals.site] - 1) & (arrivals.site < 2)
-    made = self_check(network_, PLAIN, NO_RESPONSE)
-    assert made.recorded == last.sum()
-    assert made.low < made.ratio < made.high
+    result = self_check(network_, PLAIN, NO_RESPONSE)
+    assert result.recorded == last.sum()
+    assert result.low < result.ratio < result.high
 
 
-def test_time_at_the_last_free_plug_is_an_integral():
-    made = observe(network((2, 3), 0.3, 14, 1.5, 2).panel())
+def test_expected_arrivals_at_the_last_free_plug_are_an_integral():
+    result = observe(network((2, 3), 0.3, 14, 1.5, 2).panel())
     rate = np.random.default_rng(1).random((2, BINS_A_WEEK))
     taken = np.array([1, 2])
-    total, spells = np.zeros((2, made.clock.days)), made.history.spells
+    total, spells = np.zeros((2, result.clock.days)), result.history.spells
     for s in range(2):
         for i in range(spells.first[s], spells.first[s + 1]):
             if spells.state[i] == FREE and spells.taken[i] == taken[s]:
-                edges = np.arange(len(made.clock.week) + 1) * 900_000 + made.clock.first_ms
+                edges = np.arange(len(result.clock.week) + 1) * 900_000 + result.clock.first_ms
                 time = np.clip(
                     np.minimum(edges[1:], spells.end_ms[i]) - np.maximum(edges[:-1], spells.begin_ms[i]), 0, None
                 )
-                np.add.at(total[s], made.clock.day, time / 3_600_000 * rate[s, made.clock.week])
-    assert _expected_at(made.history.spells, made.clock, rate, taken) == pytest.approx(total)
+                np.add.at(total[s], result.clock.day, time / 3_600_000 * rate[s, result.clock.week])
+    assert _expected_at(result.history.spells, result.clock, rate, taken) == pytest.approx(total)
 
 
-def test_where_nobody_came_to_a_last_plug_nothing_is_said():
+def test_without_arrivals_at_a_last_free_plug_the_check_is_unknown():
     single = checked(network((1, 1, 1), 0.2, 28))
     assert single.recorded == 0
     assert not single.known
@@ -102,13 +102,13 @@ def test_where_nobody_came_to_a_last_plug_nothing_is_said():
 
 
 def test_only_the_distance_beyond_chance_counts():
-    made = SelfCheck(np.exp(0.5), 1.0, 2.0, 100, 0.3)
-    assert made.excess == pytest.approx(0.4)
+    result = SelfCheck(np.exp(0.5), 1.0, 2.0, 100, 0.3)
+    assert result.excess == pytest.approx(0.4)
     assert SelfCheck(np.exp(-0.5), 1.0, 2.0, 100, 0.3).excess == pytest.approx(0.4)
     assert SelfCheck(np.exp(0.2), 1.0, 2.0, 100, 0.3).excess == 0
 
 
-def test_the_interval_is_that_of_a_count_and_of_the_response():
-    made = checked(network((2, 3, 4), 0.3, 42, 1.5, 3))
-    assert made.spread >= 1 / np.sqrt(made.recorded) - 1e-9
-    assert np.log(made.high / made.low) == pytest.approx(2 * 1.645 * made.spread)
+def test_the_interval_includes_counting_and_the_response():
+    result = checked(network((2, 3, 4), 0.3, 42, 1.5, 3))
+    assert result.spread >= 1 / np.sqrt(result.recorded) - 1e-9
+    assert np.log(result.high / result.low) == pytest.approx(2 * 1.645 * result.spread)

@@ -1,4 +1,4 @@
-"""The panel of a simulation: the truth beside what its records alone say."""
+"""The panel of a simulation: the truth beside the estimate from its records."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def crowded():
     return city, simulate(prepare(city), Scenario(queue="first-come", penetration=1))
 
 
-def test_the_truth_stands_beside_what_the_records_alone_tell(crowded):
+def test_the_table_has_the_truth_and_the_estimate(crowded):
     city, outcome = crowded
     regions = kmeans_regions(city.stations, 2)
     longer = (city.period[0] - dt.timedelta(days=1), city.period[1] + dt.timedelta(days=1))
@@ -38,9 +38,9 @@ def test_the_truth_stands_beside_what_the_records_alone_tell(crowded):
 
 
 def test_a_lost_driver_is_booked_as_the_energy_to_80_percent(crowded):
-    """And that is not what those who were served took."""
+    """Which differs from the energy of served drivers."""
     city, outcome = crowded
-    made = estimate_simulated(outcome.sessions, city.stations, kmeans_regions(city.stations, 2), "UTC")
+    result = estimate_simulated(outcome.sessions, city.stations, kmeans_regions(city.stations, 2), "UTC")
     wanted = outcome.arrivals.filter(pl.col("outcome") == "lost")["wanted_kwh"].mean()
-    assert made.session_kwh_.mean() == pytest.approx(wanted, rel=0.1)
+    assert result.session_kwh_.mean() == pytest.approx(wanted, rel=0.1)
     assert outcome.sessions["energy_kwh"].mean() < 0.8 * wanted

@@ -1,4 +1,4 @@
-"""Spill: arrivals nearby when a site fills up, and who came from a full site."""
+"""Spill: arrivals nearby when a site fills up, and how many of them came from there."""
 
 from __future__ import annotations
 
@@ -71,10 +71,10 @@ def test_sums_while_sites_are_full_and_their_neighbour_is_free_equal_a_count(see
             sums[3] += turned_away
             if state[o, minute] == FREE and before:
                 now = (history.arrivals.site == o) & (history.arrivals.at_ms == (minute + 1) * MINUTE)
-                came, expected = (now & is_free_arrival).sum(), usual[o] * response[o, taken[o, minute]]
-                sums += np.array([came, expected, turned_away, 0, 0, 0] if lately else [0, 0, 0, 0, came, expected])
-    made = while_full(history, CLOCK, near, rate, level, response, at_full)
-    assert tuple(made) == pytest.approx(tuple(sums))
+                count, expected = (now & is_free_arrival).sum(), usual[o] * response[o, taken[o, minute]]
+                sums += np.array([count, expected, turned_away, 0, 0, 0] if lately else [0, 0, 0, 0, count, expected])
+    result = while_full(history, CLOCK, near, rate, level, response, at_full)
+    assert tuple(result) == pytest.approx(tuple(sums))
 
 
 def by_minute(history):
@@ -95,7 +95,7 @@ def test_rates_of_full_neighbours_equal_a_count(seed):
     rng = np.random.default_rng(seed)
     history = random_history(seed)
     rate, level = rng.random((SITES, BINS_A_WEEK)), rng.random((SITES, CLOCK.days))
-    made = _rate_of_full_neighbours(history, CLOCK, NEAR, rate, level)
+    result = _rate_of_full_neighbours(history, CLOCK, NEAR, rate, level)
     spells, arrivals = history.spells, history.arrivals
     for i, (target, at) in enumerate(zip(arrivals.site, arrivals.at_ms, strict=True)):
         total = 0.0
@@ -105,10 +105,10 @@ def test_rates_of_full_neighbours_equal_a_count(seed):
                 if spells.state[k] == FULL and begin <= at < end + TRAVEL_MS:
                     usual = rate[s, CLOCK.week[at // 900_000]] * level[s, CLOCK.day[at // 900_000]]
                     total += usual * (end - begin) / (end - begin + TRAVEL_MS)
-        assert made[i] == pytest.approx(total)
+        assert result[i] == pytest.approx(total)
 
 
-def test_who_probably_came_from_a_full_site_is_not_used():
+def test_arrivals_that_probably_came_from_a_full_site_are_left_out():
     history = random_history(3, 400)
     weekly = np.full((SITES, BINS_A_WEEK), 2.0)
     weekly[0] = 6.0  # whose nearest site is 1
@@ -130,9 +130,9 @@ def test_who_probably_came_from_a_full_site_is_not_used():
 
 
 def prior():
-    made = (1 - NOBODY) * (1 - SHARES) ** 2 / ((1 - SHARES) ** 2).sum()
-    made[0] += NOBODY
-    return made
+    result = (1 - NOBODY) * (1 - SHARES) ** 2 / ((1 - SHARES) ** 2).sum()
+    result[0] += NOBODY
+    return result
 
 
 def nearby(arrivals, expected, turned_away, arrivals_after=0.0, expected_after=0.0):
@@ -140,28 +140,28 @@ def nearby(arrivals, expected, turned_away, arrivals_after=0.0, expected_after=0
 
 
 def test_the_posterior_is_a_normal_likelihood_times_the_prior():
-    """Beyond what is expected there, and beyond how busy the same sites are in the hour that follows."""
+    """The excess is over the expected arrivals, corrected by the placebo of the hour that follows."""
     nobody = nearby(0.0, 0.0, 0.0)
     assert spill_posterior(nobody, 0.0, nobody, 0.0)[0] == 1  # nobody was turned away
     k = 1 / UNKNOWN_SPREAD**2
     for after, usual_after, burst in ((220.0, 200.0, 0.0), (220.0, 200.0, 0.2), (0.0, 0.0, 0.0), (0.0, 5.0, 0.0)):
         near = nearby(150.0, 100.0, 60.0, after, usual_after)
-        made = spill_posterior(near, 0.0, near, burst)
+        result = spill_posterior(near, 0.0, near, burst)
         common = gamma(k + after, scale=1 / (k + usual_after))
         variance = 150 + (common.var() + COMMON_SPREAD**2 + burst**2) * 100**2
         expected = prior() * norm.pdf(150 - common.mean() * 100, SHARES * 60, np.sqrt(variance))
-        assert made == pytest.approx(expected / expected.sum())
+        assert result == pytest.approx(expected / expected.sum())
 
 
-def test_every_share_is_judged_by_rates_without_that_share():
+def test_every_share_is_judged_with_rates_fitted_without_that_share():
     """The rates of a site that drivers divert to are too high until these drivers are left out."""
     usual, without = nearby(300.0, 200.0, 200.0, 80.0, 100.0), nearby(300.0, 150.0, 160.0, 80.0, 80.0)
-    made = spill_posterior(usual, 0.5, without, 0.0)
+    result = spill_posterior(usual, 0.5, without, 0.0)
     expected, turned_away = 200 - 100 * SHARES, 200 - 80 * SHARES
     common = usual.common + (without.common - usual.common) * SHARES / 0.5
     variance = 300 + (usual.common_variance + COMMON_SPREAD**2) * expected**2
     value = prior() * norm.pdf(300 - common * expected, SHARES * turned_away, np.sqrt(variance))
-    assert made == pytest.approx(value / value.sum())
+    assert result == pytest.approx(value / value.sum())
 
 
 @pytest.mark.parametrize(
@@ -169,8 +169,8 @@ def test_every_share_is_judged_by_rates_without_that_share():
 )
 def test_the_share_follows_the_arrivals_nearby(more, low, high):
     near = nearby(1000.0 + more, 1000.0, 2000.0, 4000.0, 4000.0)
-    made = spill_posterior(near, 0.0, near, 0.0)
-    assert low <= made @ SHARES <= high
+    result = spill_posterior(near, 0.0, near, 0.0)
+    assert low <= result @ SHARES <= high
 
 
 def test_a_busy_hour_of_the_neighbourhood_is_not_spill():
@@ -181,20 +181,20 @@ def test_a_busy_hour_of_the_neighbourhood_is_not_spill():
 CITY = {"plugs": (2, 4, 2, 4, 2, 4, 2, 4, 2, 4), "per_plug": 0.35, "stay": 1.5, "days": 56}
 
 
-def test_where_nobody_diverts_none_is_found():
+def test_no_spill_is_found_if_nobody_diverts():
     lost = LostDemand(draws=100).fit(network(seed=2, **CITY).panel())
     assert lost.spill_ < 0.06
 
 
 def test_drivers_who_divert_are_found_and_are_not_lost():
-    made = network(seed=1, spill=0.6, **CITY)
-    panel = made.panel()
+    town = network(seed=1, spill=0.6, **CITY)
+    panel = town.panel()
     lost, ignored = (LostDemand(draws=100, spill=spill).fit(panel) for spill in (None, 0.0))
-    share = made.spilled / (made.spilled + made.lost.height)
+    share = town.spilled / (town.spilled + town.lost.height)
     assert 0.7 * share < lost.spill_ < 1.2 * share
-    off = [abs(np.log(each.summary()["lost_arrivals"]["mean"] / made.lost.height)) for each in (lost, ignored)]
-    assert off[0] < 0.7 * off[1]
-    # Rates are those of the drivers who wanted to come, not of those who were sent here.
+    error = [abs(np.log(each.summary()["lost_arrivals"]["mean"] / town.lost.height)) for each in (lost, ignored)]
+    assert error[0] < 0.7 * error[1]
+    # Rates are those of a site's own drivers, without those who diverted to it.
     true = 0.35 * np.array(CITY["plugs"])
     inflated = ignored.rates_.weekly.mean(axis=1) / true - 1
     assert (lost.rates_.weekly.mean(axis=1) / true - 1)[1::2].mean() < 0.7 * inflated[1::2].mean()
@@ -204,20 +204,20 @@ def test_neighbours_are_the_nearest_sites_within_reach():
     rng = np.random.default_rng(4)
     sites = pl.DataFrame({"lat": 55 + 0.3 * rng.random(200), "lon": 12 + 0.3 * rng.random(200)})
     sites[7, "lat"] = None
-    sites = pl.concat([sites, sites[3:4]])  # another one at the same place
-    made = nearest_sites(sites)
-    assert made[7] == -1
-    assert made[3] == 200
-    assert made[200] == 3
+    sites = pl.concat([sites, sites[3:4]])  # another one at the same position
+    result = nearest_sites(sites)
+    assert result[7] == -1
+    assert result[3] == 200
+    assert result[200] == 3
     lat, lon = sites["lat"].fill_null(0.0).to_numpy(), sites["lon"].to_numpy()
     km = haversine_km(lat[:, None], lon[:, None], lat, lon) + np.where(np.eye(201), np.inf, 0.0)
     for s in np.flatnonzero(sites["lat"].is_not_null()):
         nearest = km[s].min()
-        assert (made[s] == -1) if nearest > REACH_KM else (km[s, made[s]] == nearest)
+        assert (result[s] == -1) if nearest > REACH_KM else (km[s, result[s]] == nearest)
     assert nearest_sites(sites.head(1)).tolist() == [-1]
 
 
-def test_without_positions_nobody_is_taken_to_divert():
-    made = network(seed=2, spill=0.6, **(CITY | {"days": 14}))
-    nowhere = made._replace(stations=made.stations.drop("lat", "lon"))
-    assert LostDemand(draws=50).fit(nowhere.panel(regions="station")).spill_ == 0
+def test_without_positions_nobody_is_assumed_to_divert():
+    town = network(seed=2, spill=0.6, **(CITY | {"days": 14}))
+    unplaced = town._replace(stations=town.stations.drop("lat", "lon"))
+    assert LostDemand(draws=50).fit(unplaced.panel(regions="station")).spill_ == 0

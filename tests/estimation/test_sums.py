@@ -1,4 +1,4 @@
-"""Sums of draws: stations, sites, regions, weeks and hours are all the same drivers."""
+"""Sums of draws: stations, sites, regions, weeks and hours count the same drivers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_stations_of_a_site_share_its_drivers(share, seed):
     assert all((part >= 0).all() and (part == np.round(part)).all() for part, _ in parts)
 
 
-def test_drivers_go_to_stations_as_their_sessions_do():
+def test_drivers_are_divided_in_proportion_to_sessions():
     arrivals = np.full((4000, 3), 10.0)
     parts = _split(
         SiteDraws(np.arange(3), arrivals, 10 * arrivals), np.array([1.0, 6.0, 3.0]), np.random.default_rng(1)
@@ -40,19 +40,19 @@ def test_drivers_go_to_stations_as_their_sessions_do():
 
 def test_an_interval_is_central():
     draws = np.stack([np.arange(101.0), np.arange(101.0) * 2], axis=1)
-    made = estimate(draws, 0.9)
-    assert made.mean.tolist() == [50, 100]
-    assert made.low == pytest.approx([5, 10])
-    assert made.high == pytest.approx([95, 190])
+    result = estimate(draws, 0.9)
+    assert result.mean.tolist() == [50, 100]
+    assert result.low == pytest.approx([5, 10])
+    assert result.high == pytest.approx([95, 190])
 
 
-def with_twins(made):
-    """The same network with the first two sites as two stations each, side by side, that share the plugs evenly."""
+def with_twins(result):
+    """The same network with the first two sites as two adjacent stations each, with half of the plugs."""
     rng = np.random.default_rng(1)
-    plugs = dict(made.stations.select("station_id", "plugs").iter_rows())
+    plugs = dict(result.stations.select("station_id", "plugs").iter_rows())
     ends = {name: [[], []] for name in ("s0", "s1")}
     ids = []
-    for name, start, end in made.sessions.select("station_id", "start", "end").iter_rows():
+    for name, start, end in result.sessions.select("station_id", "start", "end").iter_rows():
         if name in ends:
             free = [sum(e > start for e in part) < plugs[name] // 2 for part in ends[name]]
             second = free[1] and (not free[0] or rng.random() < 0.3)
@@ -60,21 +60,21 @@ def with_twins(made):
             name = f"{name}b" if second else name
         ids.append(name)
     double = pl.col("station_id").is_in(["s0", "s1"])
-    halved = made.stations.with_columns(plugs=pl.when(double).then(pl.col("plugs") // 2).otherwise(pl.col("plugs")))
+    halved = result.stations.with_columns(plugs=pl.when(double).then(pl.col("plugs") // 2).otherwise(pl.col("plugs")))
     twins = halved.filter(double).with_columns(pl.col("station_id") + "b")
-    return made._replace(
-        sessions=made.sessions.with_columns(station_id=pl.Series(ids)), stations=pl.concat([halved, twins])
+    return result._replace(
+        sessions=result.sessions.with_columns(station_id=pl.Series(ids)), stations=pl.concat([halved, twins])
     )
 
 
 @pytest.fixture(scope="module")
 def fitted():
-    """Six sites, of which two consist of two stations side by side that lie in different regions."""
-    made = with_twins(network((2, 4, 3, 2, 2, 3), 0.3, 30, 1.5, 3, kinds=(0, 1, 2, 0, 1, 2)))
-    return LostDemand(draws=64).fit(made.panel(regions="station", time_zone="Europe/Copenhagen"))
+    """Six sites, of which two consist of two adjacent stations in different regions."""
+    result = with_twins(network((2, 4, 3, 2, 2, 3), 0.3, 30, 1.5, 3, kinds=(0, 1, 2, 0, 1, 2)))
+    return LostDemand(draws=64).fit(result.panel(regions="station", time_zone="Europe/Copenhagen"))
 
 
-def test_stations_side_by_side_are_one_site(fitted):
+def test_adjacent_stations_are_one_site(fitted):
     assert fitted.network_.sites == 6
     assert fitted.panel_.stations.height == 8
     assert fitted.network_.capacity.tolist() == [2, 4, 3, 2, 2, 3]
@@ -82,9 +82,9 @@ def test_stations_side_by_side_are_one_site(fitted):
 
 
 def test_stations_sum_to_regions_weeks_and_the_total_in_every_draw(fitted):
-    made, panel = fitted.recovered_, fitted.panel_
+    result, panel = fitted.recovered_, fitted.panel_
     names = panel.regions.centres["unique_id"].to_list()
-    for station, week in ((made.station_arrivals, made.week_arrivals), (made.station_kwh, made.week_kwh)):
+    for station, week in ((result.station_arrivals, result.week_arrivals), (result.station_kwh, result.week_kwh)):
         assert station.sum() > 0
         for r, name in enumerate(names):
             own = (panel.stations["unique_id"] == name).to_numpy()
@@ -92,12 +92,12 @@ def test_stations_sum_to_regions_weeks_and_the_total_in_every_draw(fitted):
         assert week.sum(axis=(1, 2)) == pytest.approx(station.sum(axis=1))
 
 
-def test_twins_at_a_site_lose_drivers_as_they_serve_them(fitted):
+def test_stations_of_a_site_lose_drivers_in_proportion_to_their_arrivals(fitted):
     table = fitted.by_station()
     lost = dict(table.select("station_id", "lost_arrivals").iter_rows())
-    seen = dict(table.select("station_id", "arrivals").iter_rows())
+    arrivals = dict(table.select("station_id", "arrivals").iter_rows())
     for name in ("s0", "s1"):
-        assert lost[f"{name}b"] / lost[name] == pytest.approx(seen[f"{name}b"] / seen[name], rel=0.15)
+        assert lost[f"{name}b"] / lost[name] == pytest.approx(arrivals[f"{name}b"] / arrivals[name], rel=0.15)
 
 
 def test_tables_sum_to_the_totals(fitted):
@@ -115,10 +115,10 @@ def test_tables_sum_to_the_totals(fitted):
         assert table["lost_kwh"].sum() == pytest.approx(summary["lost_kwh"]["mean"])
         assert table["arrivals"].sum() == panel.sessions.height
         assert table["observed_kwh"].sum() == pytest.approx(panel.sessions["energy_kwh"].sum())
-        for unit, seen in (("kwh", "observed_kwh"), ("arrivals", "arrivals")):
+        for unit, observed in (("kwh", "observed_kwh"), ("arrivals", "arrivals")):
             for end in ("", "_low", "_high"):
                 assert table[f"true_{unit}{end}"].to_numpy() == pytest.approx(
-                    (table[seen] + table[f"lost_{unit}{end}"]).to_numpy()
+                    (table[observed] + table[f"lost_{unit}{end}"]).to_numpy()
                 )
             assert (table[f"lost_{unit}_low"] <= table[f"lost_{unit}_high"]).all()
     grouped = station.group_by("site_id", maintain_order=True).agg(pl.col("lost_kwh", "arrivals").sum())
@@ -128,8 +128,8 @@ def test_tables_sum_to_the_totals(fitted):
     assert (weeks.dt.weekday() == 1).all()
 
 
-def test_intervals_are_of_sums_and_not_sums_of_intervals(fitted):
-    """Errors of sites are partly independent, so the interval of the total is narrower than theirs added up."""
+def test_the_interval_of_a_sum_is_narrower_than_the_sum_of_intervals(fitted):
+    """Errors of sites are partly independent."""
     summary, station = fitted.summary(), fitted.by_station()
     width = summary["lost_arrivals"]["high"] - summary["lost_arrivals"]["low"]
     assert 0 < width < (station["lost_arrivals_high"] - station["lost_arrivals_low"]).sum()
@@ -162,11 +162,11 @@ def test_station_hours_hold_every_arrival_and_every_full_hour(fitted):
 
 
 def test_the_panels_draws_are_those_of_the_sums(fitted):
-    table, made = fitted.panel_table(), fitted.recovered_
+    table, result = fitted.panel_table(), fitted.recovered_
     draws = table["lost_draws"].to_numpy()
     assert draws.shape == (fitted.panel_.table.height, KEPT_DRAWS)
-    assert draws.sum(axis=0, dtype=float) == pytest.approx(made.station_kwh.sum(axis=1)[:KEPT_DRAWS], rel=1e-4)
-    assert table["lost_kwh"].sum() == pytest.approx(made.station_kwh.sum(axis=1).mean())
+    assert draws.sum(axis=0, dtype=float) == pytest.approx(result.station_kwh.sum(axis=1)[:KEPT_DRAWS], rel=1e-4)
+    assert table["lost_kwh"].sum() == pytest.approx(result.station_kwh.sum(axis=1).mean())
     assert (table["elsewhere_kwh"] == 0).all()
     lossless = table.filter(pl.col("lost_arrivals") == 0)
     assert not lossless["censored"].any()

@@ -1,4 +1,4 @@
-"""The prior from other towns: moments of what they show, and no town in its own prior."""
+"""The prior from other towns: it has the moments of their results, and leaves out the town being tested."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from unmet.estimation.towns import TOWN_RESULTS, TOWNS, prior_without
 def test_the_prior_has_the_moments_of_the_other_towns(name):
     others = [town for town in TOWN_RESULTS if town.name != name]
     betas, ratios = [town.beta for town in others if town.beta < 0], [town.log_ratio for town in others]
-    made = prior_without(name)
-    assert made.crowding == pytest.approx(statistics.mean(betas))
-    assert made.crowding_spread == pytest.approx(max(statistics.stdev(betas), 0.5))
+    result = prior_without(name)
+    assert result.crowding == pytest.approx(statistics.mean(betas))
+    assert result.crowding_spread == pytest.approx(max(statistics.stdev(betas), 0.5))
     clear = abs(statistics.mean(ratios)) > 2 * statistics.stdev(ratios) / len(ratios) ** 0.5
-    assert made.bias == pytest.approx(statistics.mean(ratios) if clear else 0.0)
+    assert result.bias == pytest.approx(statistics.mean(ratios) if clear else 0.0)
     # A new town differs from the mean by the spread between towns, and the mean itself is uncertain.
-    assert made.bias_spread == pytest.approx(statistics.stdev(ratios) * (1 + 1 / len(ratios)) ** 0.5)
-    assert made.no_crowding == pytest.approx((1 + len(others) - len(betas)) / (2 + len(others)))
+    assert result.bias_spread == pytest.approx(statistics.stdev(ratios) * (1 + 1 / len(ratios)) ** 0.5)
+    assert result.no_crowding == pytest.approx((1 + len(others) - len(betas)) / (2 + len(others)))
 
 
 def test_leaving_out_a_town_changes_the_prior():

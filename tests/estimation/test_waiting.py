@@ -1,4 +1,4 @@
-"""Waiting: what follows departures, with departures from sites with another free plug as the placebo."""
+"""Waiting: arrivals soon after departures, with departures from sites with another free plug as the placebo."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ BUSY = {"plugs": (2, 2, 3, 2, 3, 4, 2, 3), "per_plug": 0.4, "stay": 1.5, "days":
 
 @settings(max_examples=60)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 60), st.integers(1, 3))
-def test_what_follows_departures_equals_a_count(seed, number, capacity):
-    """All times differ, so that nobody leaves as another comes."""
+def test_arrivals_after_departures_equal_a_count(seed, number, capacity):
+    """All times differ, so that no car leaves as another arrives."""
     rng = np.random.default_rng(seed)
     start = np.sort(rng.choice(HOURS * 30, number, replace=False)) * 2  # even minutes
     odd = rng.permutation(HOURS * 30) * 2 + 1
@@ -33,7 +33,7 @@ def test_what_follows_departures_equals_a_count(seed, number, capacity):
     visits = group_visits(site, start * MINUTE, end * MINUTE, np.arange(len(start)), 2)
     history = sweep(visits, np.full(2, capacity), np.zeros(2, np.int64), np.full(2, HOURS * 60 * MINUTE))
     rate, level, response = rng.random((2, BINS_A_WEEK)), rng.random((2, CLOCK.days)), rng.random((2, capacity + 1))
-    number, came, chance = np.zeros(2), np.zeros(2), np.zeros(2)
+    number, retaken, chance = np.zeros(2), np.zeros(2), np.zeros(2)
     for s in range(2):
         starts, ends = start[site == s], end[site == s]
         for at in ends[ends < HOURS * 60]:
@@ -43,47 +43,47 @@ def test_what_follows_departures_equals_a_count(seed, number, capacity):
             until = later.min() if len(later) else at + RELEASED_MS // MINUTE
             number[kind] += 1
             found = (starts < until).sum() - (ends < until).sum()
-            came[kind] += len(later) > 0 and found < capacity  # whoever comes to a full site is counted apart
+            retaken[kind] += len(later) > 0 and found < capacity  # arrivals at a full site are counted separately
             hourly = (
                 rate[s, CLOCK.week[at // 15]] * level[s, CLOCK.day[at // 15]] * response[s, min(cars - 1, capacity)]
             )
             chance[kind] += hourly * (until - at) / 60
-    made = after_departures(history, CLOCK, rate, level, response)
-    assert made.number.tolist() == number.tolist()
-    assert made.arrivals.tolist() == came.tolist()
-    assert made.by_chance == pytest.approx(chance)
+    result = after_departures(history, CLOCK, rate, level, response)
+    assert result.number.tolist() == number.tolist()
+    assert result.arrivals.tolist() == retaken.tolist()
+    assert result.by_chance == pytest.approx(chance)
 
 
-def test_who_waited_is_who_came_beyond_chance_and_beyond_restarts():
+def test_waiting_drivers_are_arrivals_beyond_chance_and_restarts():
     many = Departures(np.array([1000.0, 1e7]), np.array([400.0, 2e6]), np.array([50.0, 5e5]))
-    made = waiting_drivers(many)
-    assert made.restarts == pytest.approx(0.15, abs=1e-3)
-    assert made.drivers == pytest.approx(400 - 50 - 0.15 * 1000, abs=1)
-    assert made.spread == pytest.approx(20, abs=0.5)
-    assert made.retaken == 400
+    result = waiting_drivers(many)
+    assert result.restarts == pytest.approx(0.15, abs=1e-3)
+    assert result.drivers == pytest.approx(400 - 50 - 0.15 * 1000, abs=1)
+    assert result.spread == pytest.approx(20, abs=0.5)
+    assert result.retaken == 400
 
 
-def test_without_a_placebo_restarts_are_as_in_other_towns():
-    made = waiting_drivers(Departures(np.array([100.0, 0.0]), np.array([30.0, 0.0]), np.array([5.0, 0.0])))
-    assert made.restarts == pytest.approx(RESTARTS)
-    assert made.drivers == pytest.approx(30 - 5 - 100 * RESTARTS)
-    assert made.spread == pytest.approx(np.sqrt(30 + (100 * RESTARTS_SPREAD) ** 2))
+def test_without_a_placebo_restarts_have_their_prior_mean():
+    result = waiting_drivers(Departures(np.array([100.0, 0.0]), np.array([30.0, 0.0]), np.array([5.0, 0.0])))
+    assert result.restarts == pytest.approx(RESTARTS)
+    assert result.drivers == pytest.approx(30 - 5 - 100 * RESTARTS)
+    assert result.spread == pytest.approx(np.sqrt(30 + (100 * RESTARTS_SPREAD) ** 2))
 
 
-def test_a_placebo_counts_by_how_much_it_says():
+def test_a_placebo_is_weighted_by_its_precision():
     """With D departures and N arrivals, the variance of restarts per departure is N / D squared."""
-    made = waiting_drivers(Departures(np.array([100.0, 50.0]), np.array([30.0, 20.0]), np.array([5.0, 2.0])))
+    result = waiting_drivers(Departures(np.array([100.0, 50.0]), np.array([30.0, 20.0]), np.array([5.0, 2.0])))
     data, prior = 50**2 / 20, 1 / RESTARTS_SPREAD**2
-    assert made.restarts == pytest.approx((data * 18 / 50 + prior * RESTARTS) / (data + prior))
-    assert made.spread == pytest.approx(np.sqrt(30 + 100**2 / (data + prior)))
+    assert result.restarts == pytest.approx((data * 18 / 50 + prior * RESTARTS) / (data + prior))
+    assert result.spread == pytest.approx(np.sqrt(30 + 100**2 / (data + prior)))
 
 
 def fitted(**options):
-    made = network(seed=5, **(BUSY | options))
-    return made, LostDemand(draws=100).fit(made.panel())
+    town = network(seed=5, **(BUSY | options))
+    return town, LostDemand(draws=100).fit(town.panel())
 
 
-def test_restarts_alone_give_no_waiting():
+def test_restarts_alone_are_not_mistaken_for_waiting():
     _, lost = fitted(restarts=0.4)
     assert lost.restarts_ > 0.15
     assert lost.waiting_ < 0.12
@@ -91,20 +91,20 @@ def test_restarts_alone_give_no_waiting():
 
 @pytest.mark.parametrize("restarts", [0.0, 0.3])
 def test_drivers_who_wait_are_found_and_are_not_lost(restarts):
-    made, lost = fitted(waiting=0.5, restarts=restarts)
-    share = made.waited / (made.waited + made.lost.height)
+    town, lost = fitted(waiting=0.5, restarts=restarts)
+    share = town.waited / (town.waited + town.lost.height)
     assert lost.waiting_ == pytest.approx(share, abs=0.17)
     if restarts:  # without ids, a restart is an arrival, and inflates rates
         return
     ignored = LostDemand(draws=100, waiting=0.0).fit(lost.panel_)
-    off = [abs(np.log(each.summary()["lost_arrivals"]["mean"] / made.lost.height)) for each in (lost, ignored)]
-    assert off[0] < 0.6 * off[1]
+    error = [abs(np.log(each.summary()["lost_arrivals"]["mean"] / town.lost.height)) for each in (lost, ignored)]
+    assert error[0] < 0.6 * error[1]
 
 
-def test_a_given_share_scales_what_is_lost():
-    made = network(seed=6, **BUSY).panel()
+def test_a_given_share_scales_the_loss():
+    panel = network(seed=6, **BUSY).panel()
     totals = [
-        LostDemand(draws=60, waiting=w, spill=0.0).fit(made).recovered_.station_arrivals.sum() for w in (0, 0.4, 1)
+        LostDemand(draws=60, waiting=w, spill=0.0).fit(panel).recovered_.station_arrivals.sum() for w in (0, 0.4, 1)
     ]
     assert totals[1] == pytest.approx(0.6 * totals[0], rel=0.03)
     assert totals[2] == 0

@@ -1,11 +1,12 @@
 """Lost demand of a network that does not fit into memory: estimated area by area, and added up.
 
-Sites of different areas share nothing but the options: weekly profiles, day effects and the shares of drivers who wait
-or charge nearby are learned in each area by itself, and nobody is seen to charge across the border of two areas. Demand
-adds up, so draws do too: draw i of a sum is the sum of draws i. Which draws of two areas go together is a choice. What
-all sites of an area share (how far off the estimator is in other towns, above all) is probably off in the same
-direction elsewhere; draws are therefore put together by the rank of that factor. Intervals of totals are then those of
-errors that areas have in common, rather too wide than too narrow; those of single sites do not depend on it.
+Areas share only the options. Weekly profiles, day effects and the shares of drivers who wait or divert are estimated
+separately in each area, and diversions across the border of two areas are not considered.
+
+Demand adds up, and so do draws: draw i of a total is the sum of one draw of each area. Which draws to combine is a
+choice. The error that all sites of an area share (above all that of the estimator in other towns) probably has the same
+direction in other areas. Draws are therefore combined by the rank of that factor, as if the error were fully
+correlated: intervals of totals are too wide rather than too narrow, and those of single sites are not affected.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from unmet.arrays import Floats, Integers
 from unmet.demand.calendar import hours_between
 from unmet.demand.market import Market
 from unmet.demand.panel import Panel, PanelTables
@@ -31,9 +32,7 @@ from unmet.records.formats.base import OUTAGES
 
 __all__ = ["AddedUp", "WholeNetwork", "add_up"]
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-FEW_NOTES = 12  # of areas that are repeated for the whole
+FEW_NOTES = 12  # highest number of notes on single areas in the summary
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,7 @@ class WholeNetwork:
 
     stations: pl.DataFrame
     regions: Regions
-    areas_of_region: dict[str, int]  # in how many areas a region is
+    areas_of_region: dict[str, int]  # number of areas with stations of a region
     period: tuple[dt.datetime, dt.datetime]
     time_zone: str
     interval: float
@@ -60,17 +59,17 @@ class AddedUp:
     weeks: pl.DataFrame
     hours: pl.DataFrame
     sensitivity: pl.DataFrame
-    areas: pl.DataFrame  # one row an area: `area, stations, sites, sessions, lost_kwh, ..., self_check`
+    areas: pl.DataFrame  # one row per area: `area, stations, sites, sessions, lost_kwh, ..., self_check`
     rejected: list[pl.DataFrame]
     counts: dict[str, int]
 
 
 def add_up(estimates: Iterable[AreaEstimate | None], network: WholeNetwork) -> AddedUp:
-    """Add areas up in the order in which they come, each region as soon as its last area is there."""
+    """Add up areas in the given order; a region is completed with the last of its areas."""
     sums = _Sums(network)
-    for made in estimates:
-        if made is not None:
-            sums.add(made)
+    for result in estimates:
+        if result is not None:
+            sums.add(result)
     if not sums.areas:
         raise InputError("None of the rows can be used: see the rows that were set aside.")
     return sums.added_up()
@@ -78,10 +77,10 @@ def add_up(estimates: Iterable[AreaEstimate | None], network: WholeNetwork) -> A
 
 @dataclass(slots=True)
 class _Sums:
-    """What has been added up so far."""
+    """Sums over the areas so far."""
 
     network: WholeNetwork
-    order: Integers | None = None  # ranks of the first area's draws, which all others take
+    order: Integers | None = None  # order of the first area's draws by the common factor, to which others are aligned
     areas: list[dict[str, Any]] = field(default_factory=list)
     stations: list[pl.DataFrame] = field(default_factory=list)
     sites: list[pl.DataFrame] = field(default_factory=list)
@@ -101,49 +100,52 @@ class _Sums:
     counts: dict[str, int] = field(default_factory=dict)
     checks: list[tuple[float, float, int]] = field(default_factory=list)  # log ratio, spread, recorded
 
-    def add(self, made: AreaEstimate) -> None:
+    def add(self, result: AreaEstimate) -> None:
         """Add an area."""
-        rank = np.argsort(made.factor, kind="stable")
+        rank = np.argsort(result.factor, kind="stable")
         if self.order is None:
             self.order = rank
             self.total_kwh = self.total_arrivals = np.zeros(len(rank))
         take = np.empty_like(rank)
         take[self.order] = rank  # draw i of the sum takes this draw of the area
-        kwh, arrivals = made.recovered.station_kwh.sum(axis=1)[take], made.recovered.station_arrivals.sum(axis=1)[take]
+        kwh, arrivals = (
+            result.recovered.station_kwh.sum(axis=1)[take],
+            result.recovered.station_arrivals.sum(axis=1)[take],
+        )
         self.total_kwh, self.total_arrivals = self.total_kwh + kwh, self.total_arrivals + arrivals
-        self._add_regions(made, take)
+        self._add_regions(result, take)
         for name in ("stations", "sites", "panel_stations", "panel_sites", "sensitivity"):
-            getattr(self, name).append(getattr(made, name))
-        self.tables.append(made.table)
-        self.summaries.append(made.summary)
-        self.weights.append(made.turned_away)
-        self.rejected.append(made.rejected)
-        for name, count in made.counts.items():
+            getattr(self, name).append(getattr(result, name))
+        self.tables.append(result.table)
+        self.summaries.append(result.summary)
+        self.weights.append(result.turned_away)
+        self.rejected.append(result.rejected)
+        for name, count in result.counts.items():
             self.counts[name] = self.counts.get(name, 0) + count
-        if made.check.known:
-            self.checks.append((float(np.log(made.check.ratio)), made.check.spread, made.check.recorded))
-        self.areas.append(self._row(made, kwh, arrivals))
+        if result.check.known:
+            self.checks.append((float(np.log(result.check.ratio)), result.check.spread, result.check.recorded))
+        self.areas.append(self._row(result, kwh, arrivals))
 
-    def _row(self, made: AreaEstimate, kwh: Floats, arrivals: Floats) -> dict[str, Any]:
+    def _row(self, result: AreaEstimate, kwh: Floats, arrivals: Floats) -> dict[str, Any]:
         lost = {
             f"lost_{what}{end}": float(value)
             for what, draws in (("kwh", kwh), ("arrivals", arrivals))
             for end, value in zip(("", "_low", "_high"), estimate(draws, self.network.interval), strict=True)
         }
         return {
-            "area": made.area.number,
-            "stations": made.panel_stations.height,
-            "sites": made.panel_sites.height,
-            "sessions": int(made.summary["seen_arrivals"]),
-            "observed_kwh": float(made.summary["seen_kwh"]),
+            "area": result.area.number,
+            "stations": result.panel_stations.height,
+            "sites": result.panel_sites.height,
+            "sessions": int(result.summary["seen_arrivals"]),
+            "observed_kwh": float(result.summary["seen_kwh"]),
             **lost,
-            "self_check": made.check.ratio if made.check.known else None,
-            "waiting": made.summary["waiting"],
-            "spill": made.summary["spill"],
+            "self_check": result.check.ratio if result.check.known else None,
+            "waiting": result.summary["waiting"],
+            "spill": result.summary["spill"],
         }
 
-    def _add_regions(self, made: AreaEstimate, take: Integers) -> None:
-        recovered = made.recovered
+    def _add_regions(self, result: AreaEstimate, take: Integers) -> None:
+        recovered = result.recovered
         self.week_names = recovered.weeks
         for r, drawn in enumerate(recovered.region_draws):
             weeks = recovered.week_kwh[take, r], recovered.week_arrivals[take, r]
@@ -156,7 +158,7 @@ class _Sums:
                 self._close_region(drawn.region)
 
     def _close_region(self, region: str) -> None:
-        """The table of a region's hours; its draws are then let go."""
+        """Add the hourly table of a region, and free the memory of its draws."""
         parts = self.open_regions.pop(region)
         hours = np.unique(np.concatenate([part.hour for part in parts]))
         draws = parts[0].arrivals.shape[1]
@@ -169,8 +171,8 @@ class _Sums:
         self.hours.append(region_hour_table(region, times, arrivals, kwh, self.network.interval, 0))
 
     def added_up(self) -> AddedUp:
-        """The tables and the summary of everything."""
-        for region in list(self.open_regions):  # an area of it had no rows that could be used
+        """The tables and the summary of the whole network."""
+        for region in list(self.open_regions):  # one of its areas had no valid rows
             self._close_region(region)
         interval, panel, recovered = self.network.interval, self._panel(), self._recovered()
         return AddedUp(
@@ -188,10 +190,10 @@ class _Sums:
 
     def _panel(self) -> Panel:
         """The panel of the whole network, without its sessions."""
-        both = pl.concat(self.tables)
-        calendar = [name for name in both.columns if name not in ("unique_id", "ds", "y", "arrivals")]
+        rows = pl.concat(self.tables)
+        calendar = [name for name in rows.columns if name not in ("unique_id", "ds", "y", "arrivals")]
         table = (
-            both.group_by("unique_id", "ds", maintain_order=True)
+            rows.group_by("unique_id", "ds", maintain_order=True)
             .agg(pl.sum("y", "arrivals"), *(pl.first(name) for name in calendar))
             .sort("unique_id", "ds")
         )
@@ -213,15 +215,15 @@ class _Sums:
 
     def _sensitivity(self) -> pl.DataFrame:
         """Sums of the areas under every assumption that all of them tried."""
-        both = pl.concat(self.sensitivity).with_columns(pl.int_range(pl.len()).alias("row"))
-        sums = both.group_by("assumption").agg(
+        rows = pl.concat(self.sensitivity).with_columns(pl.int_range(pl.len()).alias("row"))
+        sums = rows.group_by("assumption").agg(
             pl.sum("lost_kwh", "lost_arrivals"), pl.len().alias("areas"), pl.min("row")
         )
         kept = sums.filter(pl.col("areas") == len(self.sensitivity)).sort("row")
         return kept.select("assumption", "lost_kwh", "lost_arrivals")
 
     def _summary(self, panel: Panel) -> dict[str, Any]:
-        """The summary of `LostDemand`, of all areas; shares are means over the drivers turned away."""
+        """The summary of `LostDemand` for all areas; shares are weighted by the drivers turned away."""
         first, last = panel.period
         weight = np.maximum(np.array(self.weights), 1e-9)
 
@@ -252,7 +254,7 @@ class _Sums:
         }
 
     def _notes(self) -> list[str]:
-        """Notes of single areas, the first of them; where there are several areas, with the area."""
+        """The first notes on single areas, with the number of the area if there are several."""
         if len(self.summaries) == 1:
             return [*self.summaries[0]["notes"], self.network.note]
         found = [
@@ -260,16 +262,16 @@ class _Sums:
             for row, summary in zip(self.areas, self.summaries, strict=True)
             for note in summary["notes"]
         ]
-        told = [
-            f"Estimated in {len(self.areas)} areas, each by itself: nobody is seen to charge across their borders, and "
-            "intervals of totals assume errors that the areas have in common."
-        ]
-        left = len(found) - FEW_NOTES
-        more = [f"{left:,} more notes are on single areas."] if left > 0 else []
-        return [*told, *found[:FEW_NOTES], *more, self.network.note]
+        separately = (
+            f"Estimated in {len(self.areas)} separate areas: diversions across their borders are not considered, and "
+            "intervals of totals assume that the areas share their errors."
+        )
+        hidden = len(found) - FEW_NOTES
+        more = [f"There are {hidden:,} more notes on single areas."] if hidden > 0 else []
+        return [separately, *found[:FEW_NOTES], *more, self.network.note]
 
     def _self_check(self) -> dict[str, float] | None:
-        """The ratio over all areas: a mean of logarithms, weighted by the arrivals that were checked."""
+        """The ratio over all areas: a mean of log ratios, weighted by the arrivals that were checked."""
         if not self.checks:
             return None
         ratio, spread, recorded = (np.array(values, float) for values in zip(*self.checks, strict=True))
@@ -278,10 +280,10 @@ class _Sums:
         return {name: float(np.exp(centre + end * width)) for name, end in (("ratio", 0), ("low", -1), ("high", 1))}
 
     def _interval(self, draws: Floats) -> dict[str, float]:
-        made = estimate(draws, self.network.interval)
-        return {name: float(value) for name, value in zip(("mean", "low", "high"), made, strict=True)}
+        values = estimate(draws, self.network.interval)
+        return {name: float(value) for name, value in zip(("mean", "low", "high"), values, strict=True)}
 
 
 def _in_order(parts: list[pl.DataFrame], stations: pl.DataFrame, key: str) -> pl.DataFrame:
-    """Rows in the order of the table of stations."""
+    """Rows of all parts in the order of the station table."""
     return stations.select(key).join(pl.concat(parts), on=key, how="inner", maintain_order="left")

@@ -1,4 +1,4 @@
-"""The clock of the estimator: quarter hours of a period, with their place in the local week and their local day."""
+"""The clock of the estimator: quarter hours of a period, with their position in the local week and their local day."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+
+from unmet.arrays import Floats
 
 __all__ = ["BINS_AN_HOUR", "BINS_A_DAY", "BINS_A_WEEK", "BIN_HOURS", "BIN_MS", "Clock", "make_clock"]
 
@@ -18,23 +20,21 @@ BIN_HOURS = 1 / BINS_AN_HOUR
 
 
 class Clock(NamedTuple):
-    """Quarter hours from the beginning of a period."""
+    """Quarter hours from the start of a period."""
 
     first_ms: int
-    week: NDArray[np.int32]  # (bins,), place in the local week, 0 for Monday 00:00
+    week: NDArray[np.int32]  # (bins,), position in the local week, 0 for Monday 00:00
     day: NDArray[np.int32]  # (bins,), local day, 0 for the first
-    week_of_day: NDArray[
-        np.float64
-    ]  # (days, bins of the week), how often each day has each bin: 1, or 0 or 2 where clocks change
+    week_of_day: Floats  # (days, bins of the week), how often a day has a bin: 0 or 1, and 2 when clocks are set back
 
     @property
     def days(self) -> int:
-        """Local days that the period touches."""
+        """Number of local days that the period touches."""
         return len(self.week_of_day)
 
     @property
     def hours(self) -> int:
-        """Hours of the period."""
+        """Number of hours of the period."""
         return len(self.week) // BINS_AN_HOUR
 
     @property
@@ -44,7 +44,7 @@ class Clock(NamedTuple):
 
 
 def make_clock(first_ms: int, hours: int, time_zone: str) -> Clock:
-    """The clock of so many hours from `first_ms` on, by the clocks of a time zone."""
+    """The clock of a number of hours from `first_ms` on, in the local time of a zone."""
     at = pl.Series(first_ms + BIN_MS * np.arange(BINS_AN_HOUR * hours)).cast(pl.Datetime("ms", "UTC"))
     local = at.dt.convert_time_zone(time_zone)
     quarter = local.dt.hour().cast(pl.Int32) * BINS_AN_HOUR + local.dt.minute().cast(pl.Int32) // 15

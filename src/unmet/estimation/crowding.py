@@ -1,26 +1,25 @@
 """Crowding: how the arrival rate responds to the plugs that are already taken.
 
-Drivers see on their phones how busy a site is, and the pool of cars that may come is used up by those already there.
+Drivers see on their phones how busy a site is, and cars that are already present have left the pool of those to come.
 With n of c plugs taken, the arrival rate of site s is multiplied by
 
     response[s, n] = exp(beta[s] x),      x = n / (c + POOL_PLUGS),
 
-so that one more car matters less at a large site than at a small one. At a full site n is c and the drivers who were
-turned away shortly before: they have left the pool as well. The response there is the part of the usual arrivals that
-still come, and are lost.
+so that one more car matters less at a large site than at a small one. At a full site, n is c plus the drivers who were
+turned away shortly before, because they have left the pool as well. The response there is the share of the usual
+arrivals that still come, and are lost.
 
-Busy days must not look like crowding: they fill plugs and bring arrivals. The rate of a site-day is therefore
+Busy days must not be confused with crowding: they fill plugs and bring arrivals. The rate of a site-day is therefore
 multiplied by a gamma variable of mean 1 and shape a, which is integrated out. With n arrivals, of which the i-th finds
-the crowd x_i, and m(beta) expected, the marginal likelihood of the day is
+occupancy x_i, and m(beta) expected, the marginal likelihood of the day is
 
     exp(beta sum of x_i) * Gamma(a + n) / Gamma(a) * a^a / (a + level m(beta))^(a + n) * level^n,
 
-and the site's level, with a weak gamma prior around its fitted rate, is set to its best value for every beta.
-Sites vary around the network, beta[s] ~ N(common, spread), truncated at 0, and what is common to the network has the
-prior of `unmet.estimation.towns`: either nothing at all (the arrivals of the network do not respond), or a value as in
-other towns.
+and the level of the site, with a weak gamma prior around its fitted rate, is maximised over for every beta. Sites vary
+around the network, beta[s] ~ N(common, spread), truncated at 0, and the common value has the prior of
+`unmet.estimation.towns`: either 0 (arrivals of the network do not respond), or a value as in other towns.
 
-Assumption: what a site's own high occupancy does not show is like other sites, and other towns.
+Assumption: where a site's own records do not show its response, it is like that of other sites and other towns.
 """
 
 from __future__ import annotations
@@ -48,25 +47,25 @@ __all__ = [
 ]
 
 STEPS = 12
-"""Levels of occupancy that are distinguished at large sites."""
+"""Number of occupancy levels that are distinguished at large sites."""
 POOL_PLUGS = 2.0
 """Extra plugs in the denominator: a judgement, made after comparing 0, 2 and 4 on the thinned records of all towns."""
 TYPICAL = 0.7
-"""-log(response at a full site) from which the error of other towns counts in full: a judgement."""
+"""-log(response at a full site) from which the error found in other towns applies in full: a judgement."""
 BETAS = np.arange(-6.0, 0.01, 0.1875)
-"""Values of beta that are compared. A positive one would be a rush that the weekly profile misses, not crowding."""
-COMMON = np.arange(-4.0, 0.01, 0.125)  # values of what sites have in common
+"""Grid of beta. A positive value would be a rush that the weekly profile misses, not crowding."""
+COMMON = np.arange(-4.0, 0.01, 0.125)  # grid of the common value
 SPREADS = np.array([0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0])  # standard deviations between sites
 LEVEL_ROUNDS = 40
 PRIOR_ARRIVALS = 3.0
-"""Arrivals that the level of a site starts from, so that a site which was hardly exposed keeps its fitted rate."""
+"""Prior arrivals of a site's level, so that a site that was hardly exposed keeps its fitted rate."""
 
 
 class Crowding(NamedTuple):
     """Posterior of beta for every site."""
 
-    site: Floats  # (hypotheses, sites, betas), posterior of each site's beta under each hypothesis on the network
-    weight: Floats  # (hypotheses,), posterior probability of the hypotheses; the first: no response at all
+    site: Floats  # (hypotheses, sites, betas), posterior of each site's beta under each hypothesis about the network
+    weight: Floats  # (hypotheses,), posterior probability of the hypotheses; the first is that of no response
     level: Floats  # (sites, betas), factor on the weekly rate that fits the site's arrivals best under each beta
     away: Floats = np.zeros(1)  # (sites,), drivers turned away shortly before, who have left the pool as well
 
@@ -84,7 +83,7 @@ class Crowding(NamedTuple):
 def strength(crowding: Crowding, capacity: Integers, weight: Floats) -> Floats:
     """How strongly arrivals respond to full sites under each hypothesis, relative to other towns, at most 1.
 
-    It is the mean of -log(response at a full site) over sites, weighted by the drivers they turn away, over `TYPICAL`.
+    It is the mean of -log(response at a full site), weighted by the drivers turned away, divided by `TYPICAL`.
     """
     full = -BETAS * crowd_at_full(crowding, capacity)[:, None]
     share = weight / max(float(weight.sum()), 1e-12)
@@ -92,23 +91,23 @@ def strength(crowding: Crowding, capacity: Integers, weight: Floats) -> Floats:
 
 
 def step_of_taken(capacity: Integers) -> Integers:
-    """The step that each number of taken plugs falls into, (sites, largest capacity + 1)."""
+    """Step of occupancy of each number of taken plugs, (sites, largest capacity + 1)."""
     taken = np.arange(int(capacity.max(initial=1)) + 1)
     size = np.maximum(capacity, 1)[:, None]
     return np.minimum(np.where(size > STEPS, STEPS * taken // size, taken), STEPS)
 
 
 def crowd(capacity: Integers) -> Floats:
-    """How crowded a site is at each step of occupancy, x = n / (c + POOL_PLUGS), (sites, steps + 1); the last: full."""
+    """Occupancy x = n / (c + POOL_PLUGS) of a site at each step, (sites, steps + 1); the last step is that of full."""
     size = np.maximum(capacity, 1)[:, None].astype(float)
     step = np.arange(STEPS + 1)
-    middle = np.minimum((step + 0.5) / STEPS * size - 0.5, size)  # of the numbers of plugs in a step of a large site
+    middle = np.minimum((step + 0.5) / STEPS * size - 0.5, size)  # number of taken plugs in a step of a large site
     taken = np.where(size > STEPS, np.where(step == STEPS, size, middle), np.minimum(step, size))
     return np.asarray(taken / (size + POOL_PLUGS))
 
 
 def crowd_at_full(crowding: Crowding, capacity: Integers) -> Floats:
-    """How crowded full sites are, with the drivers turned away shortly before, (sites,)."""
+    """Occupancy x of full sites, including the drivers turned away shortly before, (sites,)."""
     size = np.maximum(capacity, 1)
     return np.asarray((size + crowding.away) / (size + POOL_PLUGS))
 
@@ -116,9 +115,9 @@ def crowd_at_full(crowding: Crowding, capacity: Integers) -> Floats:
 def fit_crowding(likelihood: Floats, level: Floats, prior: TownPrior) -> Crowding:
     """Posterior of beta from the log likelihoods of sites, (sites, betas)."""
     relative = np.exp(likelihood - likelihood.max(axis=1, keepdims=True))
-    nothing = np.zeros(len(BETAS))
-    nothing[np.abs(BETAS).argmin()] = 1.0
-    shapes, prior_weight = [nothing], [np.log(prior.no_crowding)]
+    no_response = np.zeros(len(BETAS))
+    no_response[np.abs(BETAS).argmin()] = 1.0
+    shapes, prior_weight = [no_response], [np.log(prior.no_crowding)]
     normal = -(((COMMON - prior.crowding) / prior.crowding_spread) ** 2) / 2
     normal -= np.log(np.exp(normal).sum())
     spread = -((SPREADS / prior.site_spread) ** 2) / 2
@@ -145,9 +144,9 @@ def log_likelihoods(expected: Floats, count: Floats, found: Floats, x: Floats, s
     Args:
         expected: arrivals predicted for exposed time, (sites, days, steps).
         count: arrivals observed, (sites, days).
-        found: sum over arrivals of how crowded the site was, (sites,).
-        x: how crowded a site is at each step, (sites, steps).
-        shape: of the gamma effects of site-days; infinite for none.
+        found: sum over arrivals of the occupancy x that they found, (sites,).
+        x: occupancy at each step, (sites, steps).
+        shape: shape of the gamma effects of site-days; infinite for none.
     """
     log_gamma = gammaln(shape + np.arange(int(count.max(initial=0)) + 1)) if np.isfinite(shape) else np.zeros(1)
     parts = over_sites(_log_likelihoods, len(count), expected, count, found, x, BETAS, shape, log_gamma)

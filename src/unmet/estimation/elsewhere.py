@@ -1,8 +1,8 @@
-"""Elsewhere: demand in a market with other operators, of which this operator's records show a share.
+"""Elsewhere: the demand that goes to other operators, given this operator's market share.
 
-With a share s of a region's market, an operator whose stations would see m arrivals in an hour competes with others
-that see m (1 - s) / s. The share is uncertain, log s ~ N, and is drawn once per draw for all hours of a region; its
-inverse is right on average.
+If an operator with a share s of a region's market would have m arrivals in an hour, its competitors have m (1 - s) / s.
+The share is uncertain, with a normal distribution of log s, and is drawn once per draw for all hours of a region. Its
+inverse is unbiased.
 
 Assumption: within a region, drivers choose operators in the same proportion at all times.
 """
@@ -23,7 +23,7 @@ __all__ = ["Parts", "draw_elsewhere", "expected_elsewhere", "own_arrivals"]
 
 
 class Parts(NamedTuple):
-    """How the arrivals of sites belong to regions; site s has the positions first[s], ..., first[s + 1] - 1."""
+    """Regions of the arrivals of sites; those of site s have the positions first[s], ..., first[s + 1] - 1."""
 
     first: Integers  # (sites + 1,)
     region: Integers
@@ -44,14 +44,14 @@ def own_arrivals(
     """Arrivals expected at the operator's own sites, served or lost, (regions, hours).
 
     Args:
-        spells: of all sites.
-        clock: of the period.
+        spells: spells of all sites.
+        clock: clock of the period.
         rate: arrivals per hour, (sites, bins of the week).
-        level: how busy each site is on each day, (sites, days).
-        response: factor of the rate by number of taken plugs, (sites, most + 1).
-        at_full: the same while a site is full, (sites,).
-        parts: which region the sites belong to.
-        regions: their number.
+        level: level of each site and day, (sites, days).
+        response: factor on the rate by number of taken plugs, (sites, most + 1).
+        at_full: factor on the rate while a site is full, (sites,).
+        parts: regions of the sites.
+        regions: number of regions.
     """
     total = np.zeros((regions, len(clock.week) // BINS_AN_HOUR))
     most = response.shape[1] - 1
@@ -81,10 +81,10 @@ def draw_elsewhere(
 
     Args:
         own: arrivals expected at own sites, (regions, hours).
-        shares: of the market.
+        shares: market share of every region.
         kwh: mean energy of a driver, (regions, hours).
         variation: coefficient of variation of a driver's energy.
-        draws: their number.
+        draws: number of draws.
         rng: random numbers.
     """
     known = shares.share > 0

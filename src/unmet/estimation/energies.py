@@ -1,9 +1,10 @@
-"""Energies: what a driver who was not seen would have taken, as the seen ones tell.
+"""Energies: how much a lost driver would have charged, inferred from recorded sessions.
 
-By default that is the mean of the sessions at stations of the same power, at that time of the day, and of the station
-itself as far as it has sessions. The paper books a lost driver as the energy to 80 % instead: `to-80` computes it from
-each session's energy, its power and the time in which energy flowed. A battery charges at full power to 80 % and at a
-quarter of it above; of one that left at full power, 80 % is known to be more (Kaplan-Meier).
+By default (`seen`) it is the mean energy of the station's sessions at that time of day, shrunk towards that of stations
+of the same power. The paper instead books a lost driver as the energy to 80 %: `to-80` computes it from the energy of
+each session, the power of the station and the charging time. A battery charges at full power to 80 % and at a quarter
+of it above. If a car left at full power, its energy to 80 % is right-censored, so the mean is that of the Kaplan-Meier
+estimate.
 """
 
 from __future__ import annotations
@@ -19,17 +20,19 @@ from unmet.simulation.battery import TAPER_SHARE
 __all__ = ["BLOCK", "ENERGIES", "energy_variation", "station_energies"]
 
 ENERGIES = ("seen", "to-80")
-BLOCK = 3  # hours of the day that have sessions in common
-POOL = 10.0  # sessions of the mean around it that each mean starts from
-AT_FULL_POWER = 0.98  # of the energy that full power would have given: the car left before 80 %
+BLOCK = 3  # hours of the day that share a mean
+POOL = 10.0  # weight of the mean that a cell is shrunk to [sessions]
+AT_FULL_POWER = 0.98  # from this share of the energy at full power, the car left before 80 %
+LEAST_SESSIONS = 200  # of a block of the day with a mean of its own
+MOST_OPEN = 0.2  # highest survival probability at the end of the curve for its mean to be used
 
 
 def station_energies(
     station: Integers, hour_of_day: Integers, sessions: pl.DataFrame, stations: pl.DataFrame, energies: str = "seen"
 ) -> Floats:
-    """Mean energy [kWh] of a driver who was not seen, (stations, blocks of the day)."""
+    """Mean energy of a lost driver [kWh], (stations, blocks of the day)."""
     if energies not in ENERGIES:
-        raise InputError(f"There are no energies {energies!r}: choose one of {', '.join(ENERGIES)}.")
+        raise InputError(f"Unknown energies {energies!r}: choose one of {', '.join(ENERGIES)}.")
     block, blocks = hour_of_day // BLOCK, 24 // BLOCK
     energy = sessions["energy_kwh"].to_numpy()
     if energies == "to-80":
@@ -58,32 +61,28 @@ def _mean_to_80(
     power = stations["power_kw"].cast(pl.Float64).to_numpy()[station]
     ended = sessions["charged"].fill_null(sessions["end"]) if "charged" in sessions.columns else sessions["end"]
     hours = (ended - sessions["start"]).dt.total_milliseconds().to_numpy() / 3_600_000
-    could = power * hours
-    left = energy >= AT_FULL_POWER * could  # before 80 %
-    reached = np.clip((energy - TAPER_SHARE * could) / (1 - TAPER_SHARE), 0.0, energy)
-    value = np.where(left, energy, reached)
+    at_full_power = power * hours
+    censored = energy >= AT_FULL_POWER * at_full_power  # left before 80 %
+    to_80 = np.clip((energy - TAPER_SHARE * at_full_power) / (1 - TAPER_SHARE), 0.0, energy)
+    value = np.where(censored, energy, to_80)
     known = np.isfinite(value)
-    overall = _restricted_mean(value[known], left[known])
+    overall = _restricted_mean(value[known], censored[known])
     means = np.full(24 // BLOCK, overall)
     for i in range(len(means)):
         part = known & (block == i)
         if part.sum() >= LEAST_SESSIONS:
-            means[i] = _restricted_mean(value[part], left[part])
+            means[i] = _restricted_mean(value[part], censored[part])
     return means
 
 
-LEAST_SESSIONS = 200
-MOST_OPEN = 0.2  # share of the sessions of which no end is known
-
-
 def _restricted_mean(value: Floats, censored: NDArray[np.bool_]) -> float:
-    """The mean of values of which some are only known to be at least so much, up to the largest (Kaplan-Meier).
+    """Mean of right-censored values, restricted to the largest one (area under the Kaplan-Meier curve).
 
-    Where most are, as where all drivers leave at 80 %, that says nothing, and they are taken as they are.
+    If too many are censored, for example because all drivers leave at 80 %, it is the mean of the values themselves.
     """
     if not len(value):
         return 0.0
-    order = np.lexsort((censored, value))  # at ties the known ones come first
+    order = np.lexsort((censored, value))  # at ties, uncensored values come first
     value, censored = value[order], censored[order]
     at_risk = len(value) - np.arange(len(value))
     survival = np.cumprod(np.where(censored, 1.0, 1 - 1 / at_risk))

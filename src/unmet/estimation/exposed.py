@@ -1,4 +1,4 @@
-"""Sums over exposed time: how long each site could be seen, and how many arrivals a rate predicts for that time.
+"""Sums over exposed time: how long each site was exposed, and how many arrivals a rate predicts for that time.
 
 Both are integrals over spells in state `FREE`, in quarter hours of the clock,
 
@@ -41,10 +41,10 @@ def exposed_by_week(spells: Spells, clock: Clock, level: Floats, response: Float
     """Exposed hours by site and bin of the week, weighted by the level of the day and the response to occupancy.
 
     Args:
-        spells: of all sites.
-        clock: of the period.
-        level: how busy each site is on each day, (sites, days).
-        response: factor of the arrival rate by number of taken plugs, (sites, most + 1); the last one also for more.
+        spells: spells of all sites.
+        clock: clock of the period.
+        level: level of each site and day, (sites, days).
+        response: factor on the arrival rate by number of taken plugs, (sites, most + 1); the last also for more plugs.
         held: blocks to leave out, (sites, blocks), or (0, 0) to leave out none.
 
     Returns:
@@ -56,7 +56,7 @@ def exposed_by_week(spells: Spells, clock: Clock, level: Floats, response: Float
 def exposed_by_week_often(
     spells: Spells, clock: Clock, level: Floats, response: Floats, held: NDArray[np.bool_], weight: Floats
 ) -> Floats:
-    """The same for days weighted in several ways, (times, days), in one walk: (times, sites, bins of the week)."""
+    """`exposed_by_week` for several weights of days, (times, days), in one pass: (times, sites, bins of the week)."""
     hours = np.zeros((len(level), BINS_A_WEEK, len(weight)))
     by_day = np.ascontiguousarray(weight.T)
     over_sites(_exposed_by_week, len(level), spells, clock, level, response, held, by_day, hours)
@@ -97,8 +97,8 @@ def expected_by_day(
     """Arrivals that a weekly rate predicts for the exposed time of each site and day, (sites, days).
 
     Args:
-        spells: of all sites.
-        clock: of the period.
+        spells: spells of all sites.
+        clock: clock of the period.
         rate: arrivals per hour, (sites, bins of the week).
         response: as in `exposed_by_week`.
         held: blocks that are held out, (sites, blocks), or (0, 0) for none.
@@ -139,10 +139,10 @@ def expected_by_step(
     """Arrivals that a weekly rate predicts for exposed time by site, day and step of occupancy, (sites, days, steps).
 
     Args:
-        spells: of all sites.
-        clock: of the period.
+        spells: spells of all sites.
+        clock: clock of the period.
         rate: arrivals per hour, (sites, bins of the week).
-        step: of each number of taken plugs, (sites, most + 1).
+        step: step of each number of taken plugs, (sites, most + 1).
         steps: number of steps.
         held: blocks to leave out, (sites, blocks), or (0, 0) to leave out none.
     """
@@ -180,8 +180,8 @@ class TimeSums(NamedTuple):
     whole: Floats  # with records
     free: Floats  # with a free plug
     full: Floats  # without one
-    full_squared: Floats  # sum of the squared lengths of full periods, in which a plug is free for minutes at most
-    cars: Floats  # sum over cars of their time there
+    full_squared: Floats  # sum of the squared lengths of full periods, each without interruptions of a few minutes
+    cars: Floats  # car-hours
 
 
 @compiled()
@@ -207,16 +207,16 @@ def time_sums(spells: Spells) -> TimeSums:
 
 
 class FullHours(NamedTuple):
-    """Site-hours in which no plug was free for a time, by site and hour; all others were never full."""
+    """Site-hours in which a site was full for some time, sorted by site and hour."""
 
     site: Integers
-    hour: Integers  # from the beginning of the period
-    full: Floats  # share of the hour
+    hour: Integers  # since the start of the period
+    full: Floats  # share of the hour without a free plug
     usual: Floats  # arrivals that the weekly rate predicts for that time
 
 
 def full_hours(spells: Spells, clock: Clock, rate: Floats) -> FullHours:
-    """Where and for how long sites were full, and the arrivals that a weekly rate predicts for that time."""
+    """Site-hours in which sites were full, and the arrivals that a weekly rate predicts for that time."""
     parts = over_sites(_full_hours, len(rate), spells, clock, rate)
     return FullHours(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
@@ -246,7 +246,7 @@ def _full_hours(spells: Spells, clock: Clock, rate: Floats, begin: int, end: int
 
 
 def usual_of_rows(spells: Spells, clock: Clock, rows: FullHours, rates: Floats) -> Floats:
-    """Arrivals that several weekly rates, (times, sites, bins of the week), predict for full hours, (rows, times)."""
+    """Arrivals that several weekly rates, (times, sites, bins of the week), predict for full time, (rows, times)."""
     sites = rates.shape[1]
     usual = np.zeros((len(rows.site), len(rates)))
     first, by_site = np.searchsorted(rows.site, np.arange(sites + 1)), np.ascontiguousarray(np.moveaxis(rates, 0, -1))

@@ -1,6 +1,6 @@
-"""Gamma effects: how much arrivals vary beyond chance, by the highest marginal likelihood.
+"""Gamma effects: how much arrivals vary beyond chance, by maximum marginal likelihood.
 
-Where arrivals n are Poisson with mean m times a gamma variable of mean 1 and shape a (variance 1 / a), the marginal
+If arrivals n are Poisson with mean m times a gamma variable of mean 1 and shape a (variance 1 / a), the marginal
 likelihood of n is negative binomial, and the posterior of the variable is gamma with shape a + n and rate a + m.
 Exposed time depends on the past alone, so both hold for counts over exposed time too.
 """
@@ -15,11 +15,11 @@ from unmet.arrays import Floats
 __all__ = ["SHAPES", "gamma_shape", "log_marginal"]
 
 SHAPES = np.concatenate([np.geomspace(0.5, 1000.0, 45), [np.inf]])
-"""Shapes that are compared; the last is no effect at all."""
+"""Grid of shapes; the last stands for no effect."""
 MOST_CELLS = 100_000
-"""Counts that a shape is read from; a random part of more says the same."""
+"""Number of counts from which a shape is estimated; a random sample of more gives the same result."""
 CLEARLY = 2.0
-"""Log likelihood that an effect must gain to be taken for more than chance (Akaike: one parameter, and some more)."""
+"""Gain in log likelihood from which an effect is kept: Akaike's criterion asks for 1 per parameter."""
 
 
 def log_marginal(count: Floats, expected: Floats, shape: float) -> float:
@@ -34,12 +34,12 @@ def log_marginal(count: Floats, expected: Floats, shape: float) -> float:
 
 
 def gamma_shape(count: Floats, expected: Floats) -> float:
-    """Shape of the highest marginal likelihood, infinite where there is no clear effect."""
+    """Shape with the highest marginal likelihood, infinite if there is no clear effect."""
     used = (expected > 0) | (count > 0)
     n, m = count[used], expected[used]
     if len(n) > MOST_CELLS:
-        some = np.random.default_rng(0).choice(len(n), MOST_CELLS, replace=False)
-        n, m = n[some], m[some]
+        sample = np.random.default_rng(0).choice(len(n), MOST_CELLS, replace=False)
+        n, m = n[sample], m[sample]
     values = np.array([log_marginal(n, m, shape) for shape in SHAPES])
     best = int(values[:-1].argmax())
     return float(SHAPES[best]) if values[best] > values[-1] + CLEARLY else np.inf

@@ -1,11 +1,11 @@
 """Hour effects: arrivals that come in bursts, beyond what the week and the day explain.
 
 The rate of a site in one hour is multiplied by a gamma variable of mean 1 and shape c. An hour in which a site fills up
-is more often than not a busy one, and its arrivals while a plug was free show by how much: with n arrivals where m
-were expected in the exposed part of the hour, the posterior of the variable is gamma with shape c + n and rate c + m.
-The shape is the one of the highest marginal likelihood.
+tends to be a busy one, and its arrivals while a plug was free show how busy: with n arrivals in the exposed part of the
+hour where m were expected, the posterior of the variable is gamma with shape c + n and rate c + m. The shape has the
+highest marginal likelihood.
 
-Assumption: a burst lasts about an hour. Batches that arrive within minutes are covered in part.
+Assumption: a burst lasts about an hour. Batches that arrive within minutes are only partly covered.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from unmet.estimation.exposed import FullHours
 __all__ = ["HourEffects", "hour_effects"]
 
 SHAPES = np.concatenate([np.geomspace(0.5, 64.0, 15), [np.inf]])
-CLEARLY = 4.0  # log likelihood that bursts must gain to be taken for more than chance
-MOST_SITES = 300  # from which the shape is read
+CLEARLY = 4.0  # gain in log likelihood from which bursts are more than chance
+MOST_SITES = 300  # from which the shape is estimated
 
 
 class HourEffects(NamedTuple):
     """Bursts in the hours in which sites were full; positions are those of the full hours."""
 
     shape: float
-    arrivals: Floats  # in the exposed part of the hour
-    expected: Floats  # those expected
+    arrivals: Floats  # observed in the exposed part of the hour
+    expected: Floats  # expected in the exposed part of the hour
 
     @property
     def mean(self) -> Floats:
@@ -51,23 +51,23 @@ def hour_effects(
 
     Args:
         history: spells and arrivals of the sites.
-        clock: of the period.
+        clock: clock of the period.
         rate: arrivals per hour, (sites, bins of the week).
-        level: how busy each site is on each day, (sites, days).
-        response: factor of the rate by number of taken plugs, (sites, most + 1).
+        level: level of each site and day, (sites, days).
+        response: factor on the rate by number of taken plugs, (sites, most + 1).
         rows: the hours in which sites were full.
-        learned: hours from the beginning of the period that the shape is read from.
+        learned: number of hours from the start of the period from which the shape is estimated.
     """
     sites = len(rate)
     every = -(-sites // MOST_SITES)
     used = np.arange(sites) % every == 0
-    count, expected, value = _compared(history, clock, rate, level, response, rows, used, learned)
+    count, expected, value = _counts_and_likelihoods(history, clock, rate, level, response, rows, used, learned)
     best = int(value[:-1].argmax())
     shape = float(SHAPES[best]) if value[best] > value[-1] + CLEARLY else np.inf
     return HourEffects(shape, count, expected)
 
 
-def _compared(
+def _counts_and_likelihoods(
     history: History,
     clock: Clock,
     rate: Floats,

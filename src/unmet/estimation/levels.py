@@ -1,14 +1,14 @@
-"""Slow levels: growth, seasons, and sites that become busier or quieter, beside the weekly profile.
+"""Slow levels: growth, seasons, and sites that become busier or quieter, on top of the weekly profile.
 
-The level of a day is the arrivals of the days around it over those that the weekly profile predicts for their exposed
-time, days further away counting less:
+The level of a day is the number of arrivals on the days around it over the number that the weekly profile predicts for
+their exposed time. More distant days have less weight:
 
     level[d] = (P + sum over e of w(|d - e|) n[e]) / (P + sum over e of w(|d - e|) m[e]),      w(x) = exp(-x / memory).
 
-The memory is the one that predicts every day best from the days around it, the day itself left out; a shorter one must
-gain clearly. With an infinite memory the level is 1.
+The memory is the one that best predicts every day from the days around it, without the day itself. A shorter memory
+must clearly predict better. With an infinite memory the level is 1.
 
-Assumption: what changes slowly changes in the same way for those who are turned away.
+Assumption: slow changes affect lost arrivals in the same way as recorded ones.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from unmet.compiled import compiled
 __all__ = ["SlowLevel", "level_before", "slow_level"]
 
 MEMORIES = (np.inf, 120.0, 60.0, 30.0, 15.0)
-"""Memories that are compared [days]; infinite: the level never changes."""
-PRIOR_ARRIVALS = 10.0  # P: arrivals at the usual level that every day starts from
-CLEARLY = 2.0  # log likelihood that a shorter memory must gain to be taken for more than chance
+"""Memories that are compared [days]; with an infinite one the level never changes."""
+PRIOR_ARRIVALS = 10.0  # P: weight of the usual level [arrivals]
+CLEARLY = 2.0  # gain in log likelihood from which a shorter memory is chosen
 
 
 class SlowLevel(NamedTuple):
@@ -37,19 +37,19 @@ class SlowLevel(NamedTuple):
 
 
 def slow_level(count: Floats, expected: Floats) -> SlowLevel:
-    """Slow levels from arrivals and those expected at level 1, both (series, days); one memory for all series."""
+    """Slow levels from observed arrivals and those expected at level 1, both (series, days), with a common memory."""
     best, chosen = -np.inf, SlowLevel(np.ones_like(count), np.inf)
     for memory in MEMORIES:
-        seen, usual = _around(count, memory), _around(expected, memory)
-        left_out = _ratio(seen, usual, memory)
+        observed, usual = _around(count, memory), _around(expected, memory)
+        left_out = _ratio(observed, usual, memory)
         value = float((xlogy(count, left_out) - left_out * expected).sum())
         if value > best + CLEARLY:
-            best, chosen = value, SlowLevel(_ratio(seen + count, usual + expected, memory), memory)
+            best, chosen = value, SlowLevel(_ratio(observed + count, usual + expected, memory), memory)
     return chosen
 
 
 def level_before(count: Floats, expected: Floats, memory: float) -> Floats:
-    """Slow levels of each day by the days before it alone, (series, days)."""
+    """Slow level of each day from the days before it alone, (series, days)."""
     keep = float(np.exp(-1 / memory))
     return _ratio(_before(count, keep), _before(expected, keep), memory)
 
@@ -61,7 +61,7 @@ def _ratio(count: Floats, expected: Floats, memory: float) -> Floats:
 
 
 def _around(values: Floats, memory: float) -> Floats:
-    """Weighted sums over the days around each, itself left out."""
+    """Weighted sums over the days around each day, without the day itself."""
     keep = float(np.exp(-1 / memory))
     forwards, backwards = _before(values, keep), _before(np.ascontiguousarray(values[:, ::-1]), keep)[:, ::-1]
     return np.asarray(forwards + backwards)

@@ -1,6 +1,6 @@
 """LostDemand: the charging demand that an operator's records do not show, with its uncertainty.
 
-The file reads like a methods section: every step is one function of its own module, in the order of the data.
+`fit` reads like a methods section: every step is a function of its own module, in the order of the data.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from unmet.shown import Shown
 __all__ = ["LostDemand"]
 
 PROFILES, MANY_SITES = 16, 1000
-"""Resampled weekly profiles; half of them for many sites, to save time."""
+"""Number of resampled weekly profiles; half as many for large networks, to save time."""
 
 
 class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
@@ -53,20 +53,20 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
 
     Arrivals while a plug is free are recorded; arrivals while none is free are lost. The arrival rate of every site is
     estimated from the time in which it was not full, and extended to the time in which it was:
-    E(lost arrivals) = integral over full time of rate(t) dt, less those who wait or charge nearby. The paper (Mind The
-    Gap) knows only whether an hour was censored.
+    E(lost arrivals) = integral over full time of rate(t) dt, less the drivers who wait or charge nearby. The models of
+    the paper (Mind The Gap) know only whether an hour was censored.
 
     Args:
-        waiting: share of drivers at a full site who are served there after all; estimated if None.
-        spill: share of them who are served at another site nearby; estimated if None.
-        energies: what a lost driver would have taken: as `seen` at that site and time, or `to-80` per cent.
-        draws: posterior draws.
+        waiting: share of drivers at a full site who wait until they are served; estimated if None.
+        spill: share of drivers at a full site who are served at another site nearby; estimated if None.
+        energies: energy that a lost driver would have charged: as `seen` at that site and time, or `to-80` per cent.
+        draws: number of posterior draws.
         interval: probability that an interval contains the truth.
         seed: the same seed gives the same draws.
-        prior: what other towns say where the records are silent.
+        prior: prior from other towns, for what the records do not show.
 
     Examples:
-        >>> lost = LostDemand(draws=50).fit(panel)  # of an unmet.Panel
+        >>> lost = LostDemand(draws=50).fit(panel)  # an unmet.Panel
         >>> lost_kwh = lost.summary()["lost_kwh"]
         >>> lost_kwh["low"] < lost_kwh["mean"] < lost_kwh["high"]
         True
@@ -74,7 +74,7 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
         ['site_id', 'name', 'lat', 'lon']
     """
 
-    _keep_regions = False  # all draws of region-hours, which areas add up
+    _keep_regions = False  # whether to keep all draws of region-hours, to add up areas
 
     def __init__(
         self,
@@ -100,9 +100,8 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
 
         Args:
             panel: the records.
-            until: learn rates from the time before alone (UTC, if it has no zone); each later day is estimated from the
-                days before it.
-                Capacities, sites and openings are those of the whole panel.
+            until: estimate rates from the time before it only (UTC, if it has no zone); each later day is then
+                estimated from the days before it. Capacities, sites and openings are those of the whole panel.
         """
         self._check()
         rng = np.random.default_rng([self.seed, 1])
@@ -117,7 +116,7 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
         components, tried = select_components(learned)
         # 3. Rates: weekly profiles, slow levels, day effects, crowding.
         rates = fit_rates(learned.history, learned.clock, learned.capacity, components, self.prior)
-        # 4. Spill: who was served at a site nearby? Their arrivals there must not inflate rates.
+        # 4. Spill: how many drivers were served at a site nearby? Their arrivals there must not inflate its rate.
         burst = _mean_burst(learned, rates)
         spill = fit_spill(learned, nearest_sites(panel.sites), rates, burst, self.spill, self.prior, rng)
         rates, learned = spill.rates, spill.network
@@ -126,51 +125,57 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
         spills = rng.choice(SHARES, self.draws, p=spill.posterior) * spill.reach
         if self.spill is not None:
             spills = np.full(self.draws, self.spill)
-        # 5. Bursts: how busy was the very hour in which a site was full?
+        # 5. Bursts: how busy was each hour in which a site was full?
         response = response_table(known.crowding, network.capacity)
         rows = full_hours(network.history.spells, network.clock, known.weekly)
         hours = network.clock.hours if until_ms is None else (until_ms - network.clock.first_ms) // HOUR_MS
-        seen = panel.sessions.filter(~pl.Series(failed_attempts(panel.sessions)))
-        seen = seen if until is None else seen.filter(pl.col("start") < until)
+        sessions = panel.sessions.filter(~pl.Series(failed_attempts(panel.sessions)))
+        sessions = sessions if until is None else sessions.filter(pl.col("start") < until)
         early = rows.hour < hours
         bursts = hour_effects(network.history, network.clock, known.weekly, known.level, response, rows, hours)
-        # 6. Waiting: who was served at the same site after all?
+        # 6. Waiting: how many drivers waited and were served at the same site?
         turned_away = _turned_away(network, known, rows, bursts)
         departures = after_departures(learned.history, network.clock, known.weekly, known.level, response)
         waited = waiting_drivers(departures, float((learned.history.arrivals.state == FULL).sum()))
         waits = self._waits(waited, float(turned_away[early].sum()), rng)
-        # 7. Energies: what would a lost driver have taken?
-        station, _, _ = station_rows(seen, panel.stations)
-        session_kwh = station_energies(station, _hour_of_day(network, seen), seen, panel.stations, self.energies)
+        # 7. Energies: how much would a lost driver have charged?
+        station, _, _ = station_rows(sessions, panel.stations)
+        hour_of_day = _hour_of_day(network, sessions)
+        session_kwh = station_energies(station, hour_of_day, sessions, panel.stations, self.energies)
         # 8. Self-check: is the estimator right where it can be checked?
         self.self_check_ = self_check(learned, components, self.prior)
-        # 9. Draws of all that is uncertain, and their sums.
+        # 9. Posterior draws, and their sums.
         require_draws(len(rows.site), network.clock.hours, PROFILES, self.draws, available_cores())
         usual = _resampled_usual(rates, learned, network, rows, rng)
-        matters = _strength(network, known, rows, turned_away * early)
-        common = draw_network(known, usual.shape[1], waits, spills, self.prior, matters, self.self_check_.excess, rng)
-        variation = energy_variation(seen)
+        responds = _strength(network, known, rows, turned_away * early)
+        common = draw_network(known, usual.shape[1], waits, spills, self.prior, responds, self.self_check_.excess, rng)
+        variation = energy_variation(sessions)
         given = Ingredients(panel, network, known, rows, usual, bursts, common, session_kwh, variation, self.seed)
         self.recovered_: Recovered = sum_draws(given, self.interval, keep_regions=self._keep_regions)
-        self.ingredients_ = given  # from which the draws of a site can be made again
+        self.ingredients_ = given  # from which the draws of a site can be repeated
         self.panel_, self.network_, self.rates_, self.rows_, self.bursts_ = panel, network, known, rows, bursts
         self.components_, self.tried_, self.restarts_ = components, tried, waited.restarts
         self.waiting_, self.spill_ = float(waits.mean()), float(spills.mean())
-        self.strength_ = float(matters @ (np.ones(1) if known.crowding is None else known.crowding.weight))
+        self.strength_ = float(responds @ (np.ones(1) if known.crowding is None else known.crowding.weight))
         self.turned_away_, self.session_kwh_ = turned_away, session_kwh
-        self.lost_share_ = float(common.factor.mean())  # of the drivers turned away, the error of other towns included
+        self.lost_share_ = float(common.factor.mean())  # of the drivers turned away, including the error of other towns
         self.station_weight_ = np.bincount(station, minlength=panel.stations.height) + 0.5
         self.retaken_ = waited.retaken / max(float(turned_away[early].sum()), 1e-9)
         return self
 
     def summary(self) -> dict[str, Any]:
-        """Totals with intervals, and how sure they are."""
+        """Totals with intervals, the self-check and notes.
+
+        Returns:
+            Dictionary with `lost_kwh` [kWh] and `lost_arrivals` (`mean`, `low` and `high` each), `seen_kwh` and
+            `seen_arrivals` (recorded), `self_check`, `waiting`, `spill`, `notes` and more.
+        """
         self._check_fitted()
-        made, check, panel = self.recovered_, self.self_check_, self.panel_
+        recovered, check, panel = self.recovered_, self.self_check_, self.panel_
         first, last = panel.period
         return {
-            "lost_kwh": self._interval(made.station_kwh.sum(axis=1)),
-            "lost_arrivals": self._interval(made.station_arrivals.sum(axis=1)),
+            "lost_kwh": self._interval(recovered.station_kwh.sum(axis=1)),
+            "lost_arrivals": self._interval(recovered.station_arrivals.sum(axis=1)),
             "seen_kwh": float(panel.sessions["energy_kwh"].sum()),
             "seen_arrivals": panel.sessions.height,
             "self_check": dict(zip(("ratio", "low", "high"), check[:3], strict=True)) if check.known else None,
@@ -193,44 +198,44 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
         """Observed, lost and true demand of every station, with intervals.
 
         Returns:
-            Data frame of the panel's kind: `station_id, name, site_id, unique_id` (region), `lat, lon` [degree],
-            `capacity` [cars], `full_share` of its open time, and `observed_kwh, lost_kwh, true_kwh` [kWh] and
-            `arrivals, lost_arrivals, true_arrivals`, the last two of each with `_low` and `_high`.
+            Data frame of the library that the records came in: `station_id, name, site_id, unique_id` (region),
+            `lat, lon` [degree], `capacity` [cars], `full_share` of its open time, `observed_kwh, lost_kwh, true_kwh`
+            [kWh], and `arrivals, lost_arrivals, true_arrivals`. Lost and true values have `_low` and `_high`.
         """
         self._check_fitted()
         return self._out(station_table(self.panel_, self.network_, self.rows_, self.recovered_, self.interval))
 
     def by_site(self) -> Frame:
-        """The same of every site: adjacent stations are one."""
+        """As `by_station`, one row per site (adjacent stations)."""
         self._check_fitted()
         return self._out(site_table(self.panel_, self.network_, self.rows_, self.recovered_, self.interval))
 
     def by_region(self) -> Frame:
-        """The same of every region."""
+        """As `by_station`, one row per region."""
         self._check_fitted()
         return self._out(region_table(self.panel_, self.recovered_, self.interval))
 
     def by_week(self) -> Frame:
-        """The same of every region and local week, and of all regions together."""
+        """As `by_station`, one row per region and local week, and per week for all regions together."""
         self._check_fitted()
         return self._out(week_table(self.panel_, self.recovered_, self.interval))
 
     def by_hour(self) -> Frame:
-        """The same of every region and hour."""
+        """As `by_station`, one row per region and hour."""
         self._check_fitted()
         return self._out(hour_table(self.panel_, self.recovered_))
 
     def station_hours(self) -> Frame:
-        """Station-hours with an arrival or without a free plug, and the posterior mean of what they lost."""
+        """Station-hours with an arrival or without a free plug, with the posterior mean of lost arrivals and energy."""
         self._check_fitted()
         return self._out(station_hour_table(self.panel_, self.network_, self.rows_, self.recovered_))
 
     def panel_table(self) -> Frame:
-        """The panel's table with what it does not show, for models to learn from.
+        """The panel's table with estimates of unobserved demand, for training models.
 
         Returns:
-            Data frame of the panel's kind: `unique_id, ds, y` [kWh], `arrivals, censored, exposure` (in [0, 1]),
-            `lost_arrivals, lost_kwh, elsewhere_kwh, lost_kwh_before` [kWh], `lost_draws` [kWh] and the calendar.
+            Data frame of the library that the records came in: `unique_id, ds, y` [kWh], `arrivals, censored, exposure`
+            (in [0, 1]), `lost_arrivals, lost_kwh, elsewhere_kwh, lost_kwh_before, lost_draws` [kWh] and the calendar.
         """
         self._check_fitted()
         return self._out(panel_table(self))
@@ -241,19 +246,19 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
         return self._out(sensitivity_table(self))
 
     def notes(self) -> list[str]:
-        """What to know before the estimate is believed, the most serious first."""
+        """Warnings and findings to read before using the estimate, the most serious first."""
         self._check_fitted()
         shares = (self.waiting_, self.spill_, self.restarts_)
         lost, check = self._lost_by_site(), self.self_check_
         return estimate_notes(self.panel_, self.network_, self.rows_, lost, check, *shares, self.bursts_.shape)
 
     def _lost_by_site(self) -> Floats:
-        """Posterior mean of the arrivals that each site lost."""
+        """Posterior mean of the lost arrivals of each site."""
         lost = self.recovered_.station_arrivals.mean(axis=0)
         return np.bincount(self.network_.site_of_station, lost, minlength=self.network_.sites).astype(float)
 
     def _busiest(self) -> dict[str, int] | None:
-        """Plugs taken at once at the site that came nearest to being full, and all it has."""
+        """Most plugs taken at once at the site that came closest to being full, and its capacity."""
         network, spells = self.network_, self.network_.history.spells
         if not len(spells.taken):
             return None
@@ -264,7 +269,7 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
         return {"taken": int(most[site]), "capacity": int(network.capacity[site])}
 
     def _from_prior(self) -> dict[str, float]:
-        """How much of the estimate and of its interval rests on what other towns say."""
+        """How much of the estimate and of its interval depends on the prior from other towns."""
         lost = self._lost_by_site()
         single = float(lost[self.network_.capacity == 1].sum() / max(lost.sum(), 1e-9))
         responds = self.strength_
@@ -278,17 +283,17 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
         }
 
     def _interval(self, draws: Floats) -> dict[str, float]:
-        made = estimate(draws, self.interval)
-        return {name: float(value) for name, value in zip(("mean", "low", "high"), made, strict=True)}
+        values = estimate(draws, self.interval)
+        return {name: float(value) for name, value in zip(("mean", "low", "high"), values, strict=True)}
 
     def _check(self) -> None:
         for name, value in (("waiting", self.waiting), ("spill", self.spill)):
             if value is not None and not 0 <= value <= 1:
-                raise InputError(f"A share of {value:g} for {name} makes no sense: give one from 0 to 1, as 0.3.")
+                raise InputError(f"A share of {value:g} for {name} makes no sense: give one from 0 to 1, such as 0.3.")
         if self.energies not in ENERGIES:
-            raise InputError(f"There are no energies {self.energies!r}: choose one of {', '.join(ENERGIES)}.")
+            raise InputError(f"Unknown energies {self.energies!r}: choose one of {', '.join(ENERGIES)}.")
         if not 0 < self.interval < 1:
-            raise InputError(f"An interval of {self.interval:g} makes no sense: give one between 0 and 1, as 0.9.")
+            raise InputError(f"An interval of {self.interval:g} makes no sense: give one between 0 and 1, such as 0.9.")
         if self.draws < 20:
             raise InputError(f"{self.draws} draws are too few for an interval: ask for at least 20.")
 
@@ -300,7 +305,7 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
             raise NotFittedError("LostDemand is not fitted yet: call fit first.")
 
     def _waits(self, waited: Waiting, turned_away: float, rng: np.random.Generator) -> Floats:
-        """Draws of the share of drivers at full sites who are served there after all."""
+        """Draws of the share of drivers at full sites who wait until they are served."""
         if self.waiting is not None:
             return np.full(self.draws, self.waiting)
         return rng.choice(SHARES, self.draws, p=share_posterior(waited.drivers, waited.spread**2, turned_away))
@@ -311,7 +316,7 @@ def _resampled_usual(
 ) -> Floats:
     """Arrivals predicted for full hours by resampled weekly profiles, (rows, profiles).
 
-    Resampling says how uncertain profiles are; on average they are those of the records themselves.
+    Resampling measures the uncertainty of profiles; their mean is kept at the profile fitted to the records.
     """
     profiles = PROFILES if network.sites <= MANY_SITES else PROFILES // 2
     weekly = resampled_weekly(rates, learned.history, learned.clock, learned.capacity, profiles, rng)
@@ -325,7 +330,7 @@ def _resampled_usual(
 
 
 def _mean_burst(network: Network, rates: Rates) -> float:
-    """How much busier than usual full sites are in the very hour, on average."""
+    """Mean burst effect of the hours in which sites were full."""
     rows = full_hours(network.history.spells, network.clock, rates.weekly)
     response, usual = response_table(rates.crowding, network.capacity), rates.at_rows(network.clock, rows)
     bursts = hour_effects(
@@ -340,7 +345,7 @@ def _turned_away(network: Network, rates: Rates, rows: FullHours, bursts: HourEf
 
 
 def _strength(network: Network, rates: Rates, rows: FullHours, turned_away: Floats) -> Floats:
-    """How strongly arrivals respond to full sites under each hypothesis on crowding."""
+    """How strongly arrivals respond to full sites under each hypothesis about crowding."""
     if rates.crowding is None:
         return np.zeros(1)
     weight = np.bincount(rows.site, turned_away, minlength=network.sites).astype(float)

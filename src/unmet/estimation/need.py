@@ -1,4 +1,4 @@
-"""Memory that an estimate takes, from the size of the records: a sentence before it runs out."""
+"""Memory that an estimate needs, from the size of the records, so that too large ones are refused early."""
 
 from __future__ import annotations
 
@@ -9,22 +9,20 @@ from unmet.memory import require_bytes
 __all__ = ["bytes_of_draws", "bytes_of_rates", "require_draws", "require_rates"]
 
 FLOAT = 8
-SESSION = (
-    450  # of the visits, spells and arrivals of a session, each there twice; measured with 1 and 5 million sessions
-)
-WEEKS = 12  # arrays of sites by bin of the week at one time
+SESSION = 450  # bytes per session: visits, spells and arrivals, held twice; measured with 1 and 5 million sessions
+WEEKS = 12  # arrays of sites by bin of the week at a time
 DAYS = 14  # arrays of sites by day
 BY_STEP = 4  # arrays of sites by day and step of occupancy
 
 
 def bytes_of_rates(sessions: int, sites: int, days: int) -> int:
-    """Memory [byte] that histories and rates of a network take."""
+    """Memory for the history and the rates of a network [byte]."""
     each = WEEKS * BINS_A_WEEK + days * (DAYS + BY_STEP * (STEPS + 1))
     return SESSION * sessions + FLOAT * sites * each
 
 
 def bytes_of_draws(full_hours: int, hours: int, profiles: int, draws: int, cores: int) -> int:
-    """Memory [byte] that draws take: predictions for full site-hours, and draws of a region for each core."""
+    """Memory for draws [byte]: predictions for full site-hours, and the draws of one region per core."""
     return FLOAT * (3 * profiles * full_hours + 4 * min(cores, 8) * draws * hours)
 
 

@@ -1,4 +1,4 @@
-"""Notes: what an analyst must know before an estimate of lost demand is believed; the most serious first."""
+"""Notes: what an analyst should know before using an estimate of lost demand, the most serious first."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FEW_SESSIONS, FEW_DAYS = 200, 14
 SILENT_DAYS = 30
 NOTABLE = 0.1  # share of drivers from which waiting, spill and restarts are mentioned
 ALWAYS = 0.95  # share of the time from which a site counts as always full
-UNSURE_LOSS = 0.2  # share of the loss at sites of unsure capacity from which that is mentioned
+UNSURE_LOSS = 0.2  # share of the loss at sites of uncertain capacity from which that is mentioned
 SINGLE_LOSS = 0.5  # share of the loss at sites with one plug from which that is mentioned
 
 
@@ -35,15 +35,12 @@ def estimate_notes(
     restarts: float,
     burst_shape: float,
 ) -> list[str]:
-    """Sentences on what makes an estimate doubtful, and on what was found in the records.
-
-    `lost` are lost arrivals by site.
-    """
+    """Sentences about doubts and findings; `lost` are lost arrivals by site."""
     hours = np.maximum((network.closed_ms - network.opened_ms) / 3_600_000, 1e-9)
     full = np.bincount(rows.site, rows.full, minlength=network.sites) / hours
     return [
         *_self_check(check),
-        *_little(panel),
+        *_few_records(panel),
         *_always_full(panel, full),
         *_capacity(panel, lost),
         *_single(network, lost),
@@ -57,23 +54,23 @@ def estimate_notes(
 
 def _self_check(check: SelfCheck) -> list[str]:
     if not check.known:
-        return ["The estimate could not be checked on these records: too few drivers came while one plug was left."]
+        return ["The estimate could not be checked on these records: too few drivers came while one plug was free."]
     if check.excess < FAR_OFF:
         return []
     direction = "more" if check.ratio > 1 else "fewer"
     reason = (
-        "as where vehicles come on a schedule, or the same drivers come every day"
+        "as happens if vehicles come on a schedule, or the same drivers come every day"
         if check.ratio > 1
-        else "as where drivers come in groups or bursts"
+        else "as happens if drivers come in groups or bursts"
     )
     return [
         f"Treat this estimate with caution: with the last free plug of every site hidden, the method finds {direction} "
         f"drivers there than the records show ({check.ratio:.2f} times as many, {check.low:.2f} to {check.high:.2f}), "
-        f"{reason}. The interval is widened for that."
+        f"{reason}. The interval is wider because of this."
     ]
 
 
-def _little(panel: Panel) -> list[str]:
+def _few_records(panel: Panel) -> list[str]:
     days = panel.hours / 24
     if panel.sessions.height >= FEW_SESSIONS and days >= FEW_DAYS:
         return []
@@ -96,38 +93,38 @@ def _always_full(panel: Panel, full: NDArray[np.float64]) -> list[str]:
 
 
 def _capacity(panel: Panel, lost: NDArray[np.float64]) -> list[str]:
-    said = []
+    notes = []
     source = panel.stations["capacity_from"].value_counts()
     number = dict(source.iter_rows())
     if fewer := number.get("fewer than listed", 0):
-        said.append(
+        notes.append(
             f"{_count(fewer, 'station charges', 'stations charge')} fewer cars at once than "
             f"{'it has' if fewer == 1 else 'they have'} plugs or connectors ({_names(panel, 'fewer than listed')}): "
-            "drivers stop coming before all are taken, as where connectors share a charger. If that is wrong, most of "
-            "the loss there is too: see capacity_from in stations.csv."
+            "drivers stop coming before all are taken, as happens if connectors share a charger. If that is wrong, so "
+            "is most of the loss there: see capacity_from in stations.csv."
         )
     if more := number.get("more than listed", 0):
-        said.append(
+        notes.append(
             f"{_count(more, 'station had', 'stations had')} more cars at once than listed plugs "
-            f"({_names(panel, 'more than listed')}): the records were believed. Check the table of stations."
+            f"({_names(panel, 'more than listed')}): the records take precedence. Check the table of stations."
         )
     unsure = panel.sites["capacity_sure"].to_numpy() < 0.9
     if lost.sum() > 0 and lost[unsure].sum() > UNSURE_LOSS * lost.sum():
-        said.append(
+        notes.append(
             f"{100 * lost[unsure].sum() / lost.sum():.0f} % of the loss is at sites whose capacity is inferred from "
             "the records and uncertain. List their plugs in the table of stations."
         )
     merged = panel.stations.height - panel.sites.height
     if merged:
-        said.append(
-            f"{panel.stations.height:,} stations form {panel.sites.height:,} sites: stations side by side are one "
-            "choice for a driver."
+        notes.append(
+            f"{panel.stations.height:,} stations form {panel.sites.height:,} sites: adjacent stations are one choice "
+            "for a driver."
         )
-    return said
+    return notes
 
 
 def _names(panel: Panel, capacity_from: str) -> str:
-    """The busiest stations whose capacity is known in that way, by name."""
+    """Names of the busiest stations with this source of capacity."""
     rows = panel.stations.filter(pl.col("capacity_from") == capacity_from).sort("sessions", descending=True)
     names = rows.head(3).select(pl.coalesce("name", "station_id")).to_series().to_list()
     return ", ".join(map(str, names)) + (" and others" if rows.height > len(names) else "")
@@ -139,29 +136,29 @@ def _single(network: Network, lost: NDArray[np.float64]) -> list[str]:
         return []
     return [
         f"{100 * single / lost.sum():.0f} % of the loss is at sites that charge one car at a time. Their records "
-        "cannot show whether fewer drivers come to a full site: that is taken from the other "
-        "sites, and from other towns where these do not show it either."
+        "cannot show whether fewer drivers come to a full site: that is inferred from the other sites, and from other "
+        "towns if these do not show it either."
     ]
 
 
 def _waiting(waiting: float, spill: float, restarts: float) -> list[str]:
-    said = []
+    notes = []
     if waiting >= NOTABLE:
-        said.append(
+        notes.append(
             f"About {100 * waiting:.0f} % of the drivers who find a site full wait until they are served: plugs are "
             "retaken at once more often there than at sites with another free plug. They are not counted as lost."
         )
     if spill >= NOTABLE:
-        said.append(
+        notes.append(
             f"About {100 * spill:.0f} % of the drivers who are turned away charge at another site nearby: arrivals "
             "there rise when a site fills up. They are not counted as lost."
         )
     if restarts >= NOTABLE:
-        said.append(
-            f"{100 * restarts:.0f} % of departures are followed at once by another session, even where other plugs are "
-            "free: probably the same car. Give a column with the driver, card or vehicle to have such sessions joined."
+        notes.append(
+            f"{100 * restarts:.0f} % of departures are followed at once by another session, even if other plugs are "
+            "free: probably of the same car. Give a column with the driver, card or vehicle to join such sessions."
         )
-    return said
+    return notes
 
 
 def _bursts(shape: float) -> list[str]:

@@ -16,7 +16,7 @@ from unmet.estimation.clock import Clock, make_clock
 
 __all__ = ["Network", "failed_attempts", "observe"]
 
-FAILED_SECONDS, FAILED_KWH = 180, 0.1  # up to which a session is a failed attempt to charge
+FAILED_SECONDS, FAILED_KWH = 180, 0.1  # a session up to both limits is a failed attempt to charge
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,21 +39,21 @@ class Network:
         return len(self.capacity)
 
     def with_capacity(self, capacity: Integers) -> Network:
-        """The same visits at sites of other capacities."""
+        """The same visits at sites with other capacities."""
         history = _history(self.visits, capacity, self.opened_ms, self.closed_ms, self.left_out)
         return replace(self, history=history, capacity=capacity)
 
     def without(self, rows: Integers) -> Network:
-        """The same sites, where the arrivals of these sessions are not used to learn rates."""
+        """The same sites, without using the arrivals of these sessions to estimate rates."""
         left_out = self.left_out.copy()
         left_out[rows] = True
         return replace(self, history=_leave_out(self.history, left_out), left_out=left_out)
 
     def before(self, end_ms: int) -> Network:
-        """What was known at a time: visits that had begun by then, and nothing later."""
+        """What was known at a time: the visits that had started by then."""
         begun = self.visits.start_ms < end_ms
         site = np.repeat(np.arange(self.sites), np.diff(self.visits.first))
-        # All that ended before this time had begun by then, and ends after it are cut off: the earliest ends are right.
+        # Visits that ended before this time had started by then, and later ends do not matter: keep the earliest ends.
         ends = [
             self.visits.end_ms[a:b][: int(begun[a:b].sum())]
             for a, b in zip(self.visits.first[:-1], self.visits.first[1:], strict=True)
@@ -66,7 +66,7 @@ class Network:
         return replace(self, visits=visits, history=history, closed_ms=closed)
 
     def only(self, sites: Integers) -> Network:
-        """Some of the sites, for what can be learned from a part."""
+        """The network of some of the sites."""
         parts = [np.arange(self.visits.first[s], self.visits.first[s + 1]) for s in sites]
         rows = np.concatenate(parts) if parts else np.empty(0, np.int64)
         site = np.repeat(np.arange(len(sites)), [len(part) for part in parts])
@@ -89,12 +89,12 @@ class Network:
 def _history(
     visits: Visits, capacity: Integers, opened_ms: Integers, closed_ms: Integers, left_out: NDArray[np.bool_]
 ) -> History:
-    """Sweep over visits, and leave out some arrivals."""
+    """The history of visits, with some arrivals left out."""
     return _leave_out(sweep(visits, capacity, opened_ms, closed_ms), left_out)
 
 
 def _leave_out(history: History, left_out: NDArray[np.bool_]) -> History:
-    """The same history, where arrivals that are left out count like those at a plug just released."""
+    """The same history; arrivals that are left out count like those at a plug just released."""
     if not left_out.any():
         return history
     arrivals = history.arrivals
@@ -103,10 +103,10 @@ def _leave_out(history: History, left_out: NDArray[np.bool_]) -> History:
 
 
 def observe(panel: Panel) -> Network:
-    """Sweep over the sessions of a panel once, site by site.
+    """The history of every site of a panel.
 
-    Plugs out of order take a place like a car does, but are no arrivals. A car on a broken
-    plug counts once, where the outage names the plug.
+    A plug out of order is taken like one with a car, but is not an arrival. If an outage names its plug, a car on that
+    plug is not counted twice.
     """
     first, last = panel.period
     first_ms, last_ms = int(first.timestamp() * 1000), int(last.timestamp() * 1000)
@@ -118,7 +118,7 @@ def observe(panel: Panel) -> Network:
     station, start, end = station_rows(panel.sessions, panel.stations)
     cars = group_visits(of_station[station], start, end, np.arange(len(start)), panel.sites.height)
     opened, closed = openings(cars, first_ms, last_ms)
-    outages = _without_cars(_that_matter(panel), panel.sessions)
+    outages = _without_cars(_limiting_outages(panel), panel.sessions)
     visits = cars
     if not outages.is_empty():
         broken, out_start, out_end = station_rows(outages, panel.stations)
@@ -130,7 +130,7 @@ def observe(panel: Panel) -> Network:
             panel.sites.height,
         )
     capacity = panel.sites["capacity"].to_numpy().astype(np.int64)
-    # Before the first session and after the last one there are no records, rather than no drivers.
+    # Before the first and after the last session of all, it is the records that are missing, not the drivers.
     opened_ms = np.maximum(first_ms + opened, int(start.min()))
     closed_ms = np.minimum(first_ms + closed, int(start.max()) + 1)
     failed = failed_attempts(panel.sessions)
@@ -139,13 +139,13 @@ def observe(panel: Panel) -> Network:
 
 
 def failed_attempts(sessions: pl.DataFrame) -> NDArray[np.bool_]:
-    """Sessions that ended at once without energy, (sessions,): a plug that did not start, not a driver's demand."""
+    """Whether sessions ended at once without energy, (sessions,): charging did not start, so they are not demand."""
     ended = (pl.col("end") - pl.col("start")).dt.total_seconds() <= FAILED_SECONDS
     return sessions.select(ended & (pl.col("energy_kwh") <= FAILED_KWH)).to_series().to_numpy()
 
 
-def _that_matter(panel: Panel) -> pl.DataFrame:
-    """Outages of stations that need all plugs to reach their capacity; elsewhere a spare plug makes up for one."""
+def _limiting_outages(panel: Panel) -> pl.DataFrame:
+    """Outages of stations that need all plugs to reach their capacity; others have a spare plug."""
     if panel.outages.is_empty():
         return panel.outages
     plugs = pl.lit(0).alias("named")
@@ -162,7 +162,7 @@ def _that_matter(panel: Panel) -> pl.DataFrame:
 
 
 def _without_cars(outages: pl.DataFrame, sessions: pl.DataFrame) -> pl.DataFrame:
-    """Outages less the time in which a car was on that very plug."""
+    """Outages without the time in which a car was on the same plug."""
     if outages.is_empty() or "plug_id" not in sessions.columns or outages["plug_id"].null_count() == outages.height:
         return outages
     plug = ["station_id", "plug_id"]

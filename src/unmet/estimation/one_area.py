@@ -1,4 +1,4 @@
-"""One area: its part of partitioned records, read back, made into a panel and estimated, in whatever process."""
+"""One area of partitioned records: read, made into a panel and estimated, in any process."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from unmet.arrays import Floats
 from unmet.demand.areas import Area, regions_of
 from unmet.demand.panel import Panel, part_panel
 from unmet.demand.regions import Regions
@@ -22,12 +22,10 @@ from unmet.records.partitions import Partition
 
 __all__ = ["AreaEstimate", "AreaTask", "estimate_area"]
 
-Floats = NDArray[np.float64]
-
 
 @dataclass(frozen=True, slots=True)
 class AreaTask:
-    """What a process must know to estimate an area; sessions stay on disk."""
+    """All that a process needs to estimate an area; sessions stay on disk."""
 
     area: Area
     partition: Partition
@@ -43,7 +41,7 @@ class AreaTask:
 
 @dataclass(frozen=True, slots=True)
 class AreaEstimate:
-    """Lost demand of an area: tables of what is inside it, and draws of what is added to other areas."""
+    """Lost demand of an area: its tables, and the draws that are added to those of other areas."""
 
     area: Area
     stations: pl.DataFrame  # LostDemand.by_station
@@ -52,7 +50,7 @@ class AreaEstimate:
     panel_sites: pl.DataFrame  # Panel.sites
     table: pl.DataFrame  # Panel.table
     recovered: Recovered  # with `region_draws`, without station-hours
-    factor: Floats  # (draws,), what all sites of the area share in each draw
+    factor: Floats  # (draws,), factor that all sites of the area share
     sensitivity: pl.DataFrame
     summary: dict[str, Any]  # LostDemand.summary
     check: SelfCheck
@@ -68,20 +66,20 @@ class _AreaLostDemand(LostDemand):
 
 
 def estimate_area(task: AreaTask) -> AreaEstimate | None:
-    """Estimate the lost demand of an area; None if none of its rows can be used."""
+    """Estimate the lost demand of an area; None if it has no valid rows."""
     panel, rejected, counts = _panel(task)
     if panel is None:
         return None
     lost = _AreaLostDemand(**(task.options | {"seed": area_seed(task.options["seed"], task.area.number)})).fit(panel)
-    made = lost.recovered_
+    whole = lost.recovered_
     recovered = Recovered(
-        made.station_arrivals, made.station_kwh, made.week_arrivals, made.week_kwh, made.weeks, made.hours.clear(),
-        made.station_hours.clear(), None, made.region_draws,
+        whole.station_arrivals, whole.station_kwh, whole.week_arrivals, whole.week_kwh, whole.weeks,
+        whole.hours.clear(), whole.station_hours.clear(), None, whole.region_draws,
     )  # fmt: skip
     return AreaEstimate(
         task.area,
-        station_table(panel, lost.network_, lost.rows_, made, lost.interval),
-        site_table(panel, lost.network_, lost.rows_, made, lost.interval),
+        station_table(panel, lost.network_, lost.rows_, whole, lost.interval),
+        site_table(panel, lost.network_, lost.rows_, whole, lost.interval),
         panel.stations,
         panel.sites,
         panel.table,
@@ -97,12 +95,12 @@ def estimate_area(task: AreaTask) -> AreaEstimate | None:
 
 
 def area_seed(seed: int, number: int) -> int:
-    """The seed of an area: that of the estimate for the first, so that one area gives what an estimate at once does."""
+    """The seed of an area; the first has that of the estimate, so that a single area gives the usual result."""
     return seed if number == 0 else int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
 
 
 def _panel(task: AreaTask) -> tuple[Panel | None, pl.DataFrame, dict[str, int]]:
-    """The panel of an area, in the regions, the period and the local time of the whole network."""
+    """The panel of an area, with the regions, the period and the time zone of the whole network."""
     sessions, rejected, counts = task.partition.read(task.area.cells)
     if sessions.is_empty():
         return None, rejected, counts

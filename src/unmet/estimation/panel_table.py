@@ -1,4 +1,4 @@
-"""The panel's table with what records do not show: what models of true demand learn from."""
+"""The panel's table with estimates of unobserved demand, from which models of true demand are trained."""
 
 from __future__ import annotations
 
@@ -26,14 +26,17 @@ LIKELY = 0.5  # probability of a loss from which an hour counts as censored
 def panel_table(lost: LostDemand) -> pl.DataFrame:
     """Observed demand with `censored, exposure, lost_arrivals, lost_kwh, elsewhere_kwh, lost_kwh_before, lost_draws`.
 
-    `lost_kwh_before` is the energy expected to be lost, or to go elsewhere, by the levels of the days before it: a
-    model may read it as a lag. `lost_draws` are draws of that energy given all records; it is left out where a panel
-    is so large that they would not fit into memory.
+    `lost_kwh_before` is the energy expected to be lost or to go elsewhere, given the levels of earlier days only, so
+    that a model may use it as a lag. `lost_draws` are draws of that energy given all records. They are left out if the
+    panel is so large that they would not fit into memory.
     """
-    panel, made = lost.panel_, lost.recovered_
+    panel, recovered = lost.panel_, lost.recovered_
     keys = ["unique_id", "ds"]
     table = panel.table.join(
-        made.hours.select(*keys, "lost_arrivals", "lost_kwh", "any_lost"), on=keys, how="left", maintain_order="left"
+        recovered.hours.select(*keys, "lost_arrivals", "lost_kwh", "any_lost"),
+        on=keys,
+        how="left",
+        maintain_order="left",
     ).with_columns(pl.col("lost_arrivals", "lost_kwh", "any_lost").fill_null(0.0))
     regions, hours = panel.regions.centres.height, panel.hours
     parts, shares = _parts(lost), _shares(lost)
@@ -52,7 +55,7 @@ def panel_table(lost: LostDemand) -> pl.DataFrame:
         "lost_kwh_before": _before(lost, parts, shares, kwh),
     }
     table = table.with_columns(pl.Series(name, values.ravel()) for name, values in columns.items())
-    if "lost_draws" in made.hours.columns:
+    if "lost_draws" in recovered.hours.columns:
         table = table.with_columns(_draws(lost, own, shares, kwh))
     order = [*keys, "y", "arrivals", "censored", "exposure", "lost_arrivals", "lost_kwh", "elsewhere_kwh"]
     more = [name for name in ("lost_kwh_before", "lost_draws") if name in table.columns]
@@ -60,7 +63,7 @@ def panel_table(lost: LostDemand) -> pl.DataFrame:
 
 
 def _parts(lost: LostDemand) -> Parts:
-    """Which region the arrivals of each site belong to, by the sessions of its stations."""
+    """Regions of the arrivals of each site, in proportion to the sessions of its stations."""
     stations, of_site = lost.panel_.stations, lost.network_.site_of_station
     names = lost.panel_.regions.centres["unique_id"]
     region = stations["unique_id"].replace_strict(names, np.arange(len(names)), return_dtype=pl.Int64).to_numpy()
@@ -72,7 +75,7 @@ def _parts(lost: LostDemand) -> Parts:
 
 
 def _shares(lost: LostDemand) -> Shares:
-    """Market share of every region, from the arrival rates of own stations."""
+    """Market share in every region, from the arrival rates of own stations."""
     panel, network = lost.panel_, lost.network_
     expected = lost.rates_.weekly.mean(axis=1) * lost.rates_.level.mean(axis=1)
     weight = lost.station_weight_
@@ -90,7 +93,7 @@ def _own(lost: LostDemand, level: Floats, parts: Parts) -> Floats:
 
 
 def _energies(lost: LostDemand) -> Floats:
-    """Mean energy of a driver by region and hour [kWh]; that of all regions where one has no stations."""
+    """Mean energy of a driver by region and hour [kWh]; the overall mean for a region without stations."""
     panel = lost.panel_
     names = panel.regions.centres["unique_id"]
     region = panel.stations["unique_id"].replace_strict(names, np.arange(len(names)), return_dtype=pl.Int64).to_numpy()
@@ -105,7 +108,7 @@ def _energies(lost: LostDemand) -> Floats:
 
 
 def _before(lost: LostDemand, parts: Parts, shares: Shares, kwh: Floats) -> Floats:
-    """Energy expected to be lost or to go elsewhere, by the days before each day alone, (regions, hours)."""
+    """Energy expected to be lost or to go elsewhere, from earlier days only, (regions, hours) [kWh]."""
     network, rates, rows = lost.network_, lost.rates_, lost.rows_
     known = rates.onwards(network.history, network.clock, network.capacity, network.clock.first_ms)
     lost_share = lost.lost_share_ * lost.panel_.sites["capacity_sure"].to_numpy()
@@ -122,14 +125,14 @@ def _before(lost: LostDemand, parts: Parts, shares: Shares, kwh: Floats) -> Floa
 
 def _draws(lost: LostDemand, own: Floats, shares: Shares, kwh: Floats) -> pl.Series:
     """Draws of lost and elsewhere energy of every region and hour."""
-    panel, made = lost.panel_, lost.recovered_
+    panel, recovered = lost.panel_, lost.recovered_
     kept = min(KEPT_DRAWS, lost.draws)
     regions, hours = own.shape
     drawn = np.zeros((regions, hours, kept), np.float32)
     names = panel.regions.centres["unique_id"]
-    region = made.hours["unique_id"].replace_strict(names, np.arange(len(names)), return_dtype=pl.Int64).to_numpy()
-    hour = ((made.hours["ds"] - panel.period[0]).dt.total_milliseconds() // 3_600_000).to_numpy()
-    drawn[region, hour] = made.hours["lost_draws"].to_numpy()
+    region = recovered.hours["unique_id"].replace_strict(names, np.arange(len(names)), return_dtype=pl.Int64).to_numpy()
+    hour = ((recovered.hours["ds"] - panel.period[0]).dt.total_milliseconds() // 3_600_000).to_numpy()
+    drawn[region, hour] = recovered.hours["lost_draws"].to_numpy()
     if (shares.share < 1).any():
         rng = np.random.default_rng([lost.seed, 3])
         drawn += draw_elsewhere(own, shares, kwh, energy_variation(panel.sessions), kept, rng).astype(np.float32)

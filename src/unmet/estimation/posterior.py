@@ -1,15 +1,15 @@
-"""Posterior: all that is uncertain about lost arrivals, drawn once per draw for the network and then site by site.
+"""Posterior draws of lost demand: first of what all sites share, then site by site.
 
-In draw i, the arrivals lost at site s in an hour that was full for a time are Poisson with mean
+In draw i, the arrivals lost at site s in an hour in which it was full for some time are Poisson with mean
 
-    usual * slow * city_day * site_day * burst * level * response * stays_away * error,
+    usual * slow * city_day * site_day * burst * level * response * leaves * error,
 
-where every factor but `slow` is drawn from its posterior: `usual` from a weekly profile that is fitted to reweighted
-days (the Bayesian bootstrap, Rubin, Annals of Statistics 9, 1981), day effects and bursts from gamma distributions,
-`level` and `response` from the posterior of crowding, `stays_away` is one less the shares that wait and spill, and
-`error` is how far off the estimator is in other towns and by its own self-check. With a probability, a site of unsure
-capacity was not full. Energies of lost drivers are gamma distributed around the mean recorded at the site at that time
-of the day.
+where every factor but `slow` is drawn from its posterior: `usual` from a weekly profile fitted to reweighted days (the
+Bayesian bootstrap, Rubin, Annals of Statistics 9, 1981), day effects and bursts from gamma distributions, and `level`
+and `response` from the posterior of crowding. `leaves` is one minus the shares that wait and spill, and `error` is the
+error of the estimator found in other towns and by its own self-check. If the capacity of a site is uncertain, the site
+was not full with some probability. Energies of lost drivers are gamma distributed around the mean of the site at that
+time of day.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from unmet.estimation.towns import TownPrior
 __all__ = ["UNRELIABLE", "NetworkDraws", "SiteDraws", "draw_network", "draw_site"]
 
 MODEL_ERROR = 0.03
-"""Error of the estimator where all of its assumptions hold, as a logarithm: bins, smoothing and selection."""
+"""Error of the estimator if all of its assumptions hold (bins, smoothing, selection), as a logarithm."""
 MOST_ERROR = 0.35
-"""Error of other towns and of the self-check together at most, as a logarithm: a 90 % interval then spans about a
-factor of two either way, and a wider one would say no more than the warning does."""
+"""Upper limit of the combined error from other towns and the self-check, as a logarithm. A 90 % interval then spans
+about a factor of two either way; the warning says the rest."""
 UNRELIABLE = float(np.log(2))
-"""Distance of the self-check from 1 beyond chance, as a logarithm, from which the records do not support an estimate;
-the interval then is as wide as the check is off."""
-LARGE_MEAN, MOST_INVERTED = 20.0, 1000  # mean up to which numbers are drawn by inversion, and the largest such number
+"""Distance of the self-check from 1 beyond chance, as a logarithm, from which the records do not support an estimate.
+The interval is then as wide as that distance."""
+LARGE_MEAN, MOST_INVERTED = 20.0, 1000  # highest mean for drawing by inversion, and the largest number drawn that way
 SITE_ERROR = 0.1
-"""Error of a single site beyond all of this, as a logarithm. It is independent between sites, so that it matters for a
-station or a network with one large site, and hardly for the total of many."""
+"""Additional error of a single site, as a logarithm. It is independent between sites, so it matters for a station or a
+network with one large site, but hardly for the total of many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,8 @@ class NetworkDraws:
 
     profile: Integers  # (draws,), which of the resampled weekly profiles
     city_day: Floats  # (draws, days)
-    hypothesis: Integers  # (draws,), on crowding
-    factor: Floats  # (draws,), stays_away * error
+    hypothesis: Integers  # (draws,), hypothesis about crowding
+    factor: Floats  # (draws,), leaves * error
 
     @property
     def draws(self) -> int:
@@ -65,7 +65,7 @@ class NetworkDraws:
 class SiteDraws:
     """Lost demand of one site."""
 
-    hour: Integers  # (hours that were full for a time,)
+    hour: Integers  # (hours,), hours in which the site was full for some time
     arrivals: Floats  # (hours, draws)
     kwh: Floats  # (hours, draws)
 
@@ -85,12 +85,13 @@ def draw_network(
     Args:
         rates: the fitted intensity.
         profiles: number of resampled weekly profiles.
-        waits: share of drivers at full sites who are served there after all, (draws,).
+        waits: share of drivers at full sites who wait until they are served, (draws,).
         spills: share who are served nearby, (draws,).
-        prior: of the estimator's error in other towns.
-        strength: how strongly arrivals respond to full sites under each hypothesis on crowding, relative to those
+        prior: prior of the estimator's error, from other towns.
+        strength: how strongly arrivals respond to full sites under each hypothesis about crowding, relative to those
             towns; the error of the response grows with the response.
-        excess: distance of the self-check from 1 beyond chance, as a logarithm. It widens, and never shifts.
+        excess: distance of the self-check from 1 beyond chance, as a logarithm. It widens intervals, and never shifts
+            them.
         rng: random numbers.
     """
     draws, days = len(waits), len(rates.city_day)
@@ -104,15 +105,15 @@ def draw_network(
     if excess < UNRELIABLE:
         of_towns = float(strength[: len(weight)] @ weight) * prior.bias_spread
         excess = min(excess, np.sqrt(max(MOST_ERROR**2 - of_towns**2, 0.0)))
-    # Rates are fitted without diverted drivers: how many these are is uncertain, and so are the rates.
-    off = np.sqrt(excess**2 + MODEL_ERROR**2 + float(spills.var()))
-    own = off * _stratified_normal(draws, rng) - off**2 / 2
+    # Rates are fitted without diverted drivers, whose number is uncertain, and so are the rates.
+    spread = np.sqrt(excess**2 + MODEL_ERROR**2 + float(spills.var()))
+    own = spread * _stratified_normal(draws, rng) - spread**2 / 2
     error = np.exp(strength[hypothesis] * towns + own)
     return NetworkDraws(np.arange(draws) % profiles, city, hypothesis, np.maximum(1 - waits - spills, 0.0) * error)
 
 
 def _stratified_normal(draws: int, rng: np.random.Generator) -> Floats:
-    """Standard normal draws, one from each of as many equally likely parts, so that means hardly depend on chance."""
+    """Standard normal draws, one from each of `draws` equally likely strata, so that means hardly depend on chance."""
     return np.asarray(rng.permutation(ndtri((np.arange(draws) + rng.random(draws)) / draws)))
 
 
@@ -133,15 +134,15 @@ def draw_site(
     """Draw the lost demand of one site.
 
     Args:
-        site: its row.
-        rows: hours in which this site was full, only.
+        site: row of the site.
+        rows: hours in which this site was full.
         usual: arrivals predicted for the full time by each resampled profile, (rows, profiles).
         network: what all sites share.
         rates: the fitted intensity.
-        bursts: effects of the same rows.
-        clock: of the period.
-        capacity: cars that the site charges at once.
-        capacity_sure: probability that it is full with so many.
+        bursts: burst effects of the same rows.
+        clock: clock of the period.
+        capacity: number of cars that the site can charge at once.
+        capacity_sure: probability that it is full with that many cars.
         session_kwh: mean energy of a lost driver by block of the day.
         variation: coefficient of variation of a session's energy.
         rng: random numbers of this site.
@@ -189,10 +190,10 @@ def _draw_hours(
     Args:
         rng: random numbers.
         usual: arrivals predicted by each profile, (hours, profiles).
-        profile: of each draw, (draws,).
-        level: all that multiplies them on each full day, (full days, draws).
+        profile: profile of each draw, (draws,).
+        level: factor on these arrivals on each full day, (full days, draws).
         busier: drawn effect of the site-day over its mean, (full days, draws).
-        of_day: which full day each hour is on, (hours,).
+        of_day: full day of each hour, (hours,).
         bursts: effects of the hours.
         session_kwh: mean energy of a lost driver, (hours,).
         spread: shape of the gamma distribution of a session's energy.
@@ -204,7 +205,7 @@ def _draw_hours(
         for i in range(draws):
             mean = usual[h, profile[i]] * level[d, i]
             if np.isfinite(bursts.shape):
-                # Given the effect of the day: the same arrivals must not raise both.
+                # Conditional on the drawn day effect: the same arrivals must not raise both effects.
                 rate = bursts.shape + bursts.expected[h] * busier[d, i]
                 number = _gamma_poisson(rng, bursts.shape + bursts.arrivals[h], mean / rate)
             else:
@@ -221,7 +222,7 @@ def _gamma_poisson(rng: np.random.Generator, shape: float, scale: float) -> int:
     if shape * scale > LARGE_MEAN:
         return int(rng.poisson(rng.standard_gamma(shape) * scale))
     uniform = rng.random()
-    if uniform <= 1 - shape * scale:  # and so below (1 + scale)^-shape
+    if uniform <= 1 - shape * scale:  # a lower bound of (1 + scale)^-shape, the probability of 0
         return 0
     number, probability = 0, (1 + scale) ** -shape
     while uniform > probability and number < MOST_INVERTED:
@@ -237,7 +238,7 @@ def _poisson(rng: np.random.Generator, mean: float) -> int:
     if mean > LARGE_MEAN:
         return int(rng.poisson(mean))
     uniform = rng.random()
-    if uniform <= 1 - mean:  # and so below exp(-mean)
+    if uniform <= 1 - mean:  # a lower bound of exp(-mean), the probability of 0
         return 0
     number, probability = 0, np.exp(-mean)
     while uniform > probability and number < MOST_INVERTED:
@@ -248,7 +249,7 @@ def _poisson(rng: np.random.Generator, mean: float) -> int:
 
 
 def _mean_site_day(rates: Rates, site: int, days: NDArray[np.integer]) -> Floats:
-    """Posterior mean of the effects of some days of a site."""
+    """Posterior mean of the effects of a site on given days."""
     if np.isinf(rates.site_shape):
         return np.ones(len(days))
     shape = rates.site_shape
@@ -258,7 +259,7 @@ def _mean_site_day(rates: Rates, site: int, days: NDArray[np.integer]) -> Floats
 def _response(
     site: int, network: NetworkDraws, crowding: Crowding | None, capacity: int, rng: np.random.Generator
 ) -> Floats:
-    """Part of the usual arrivals that still come to the full site, with the level that goes with it, (draws,)."""
+    """Share of the usual arrivals that still come to the full site, times its level under that beta, (draws,)."""
     if crowding is None:
         return np.ones(network.draws)
     away = crowding.away[site] if len(crowding.away) > 1 else crowding.away[0]

@@ -6,10 +6,10 @@ Arrivals of site s in week bin k over exposed time T[s, k] are Poisson with mean
 
 so that a workplace that is full by nine learns its mornings from other workplaces. Profiles are fitted by EM for
 Poisson factors (Lee and Seung, Nature 401, 1999) with a smoothing step for profiles (a variant of that of Silverman,
-Jones, Wilson and Nychka, JRSS B 52, 1990). A site's own departures from them are gamma distributed, as far apart as the
-records say.
+Jones, Wilson and Nychka, JRSS B 52, 1990). A site's own departures from them are gamma distributed, with a spread that
+is estimated from the records.
 
-Assumption: what a site hides at one time of the week, it or sites like it show at another.
+Assumption: sites like this one show, or the site itself on other days, what it hides at a time of the week.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ __all__ = ["SMOOTH_BINS", "Profiles", "fit_profiles", "own_departures"]
 SMOOTH_BINS = 1.0
 """Standard deviation of the smoothing kernel [bins]: 15 minutes, less than the sharpest rush in the records."""
 PRIOR_ARRIVALS = 2.0
-"""Arrivals of the network's mean week that each site starts from, so that a handful of arrivals stays a handful."""
+"""Prior weight of the network's mean week for each site [arrivals], so that a few arrivals are not overinterpreted."""
 PROFILE_PRIOR = 0.05
-"""Arrivals of the network's mean profile that every bin of a profile starts from, for bins that were hardly exposed."""
+"""Prior weight of the network's mean profile in every bin [arrivals], for bins that were hardly exposed."""
 MOST_ROUNDS, SETTLED = 200, 1e-4  # of EM for profiles
-LOAD_ROUNDS, LOAD_SETTLED = 60, 1e-3  # and for what sites have of given profiles
+LOAD_ROUNDS, LOAD_SETTLED = 60, 1e-3  # of EM for loads, given profiles
 LEARN_FROM = 400
-"""Sites that profiles are learned from; more would only take longer."""
-BLOCK = 12  # bins that sites are compared by when EM starts
+"""Number of sites from which profiles are estimated; more would only take longer."""
+BLOCK = 12  # bins per block by which sites are compared when EM starts
 
 
 class Profiles(NamedTuple):
-    """Shared weekly profiles and what each site has of them."""
+    """Shared weekly profiles and the load of each site on them."""
 
     load: Floats  # (sites, rank), arrivals per hour
     profile: Floats  # (rank, bins of the week), mean 1
@@ -56,8 +56,8 @@ def fit_profiles(
 ) -> Profiles:
     """Fit shared profiles to arrivals and exposed hours, both (sites, bins of the week).
 
-    `start` are profiles of almost the same records, to go on from; `smooth` is the standard deviation of the smoothing
-    kernel [bins].
+    `start` are profiles fitted to similar records, from which EM continues; `smooth` is the standard deviation of the
+    smoothing kernel [bins].
     """
     chosen = np.argsort(-count.sum(axis=1), kind="stable")[:LEARN_FROM]
     begin = None if start is None else Profiles(start.load[chosen], start.profile)
@@ -74,8 +74,8 @@ def own_departures(count: Floats, exposed: Floats, rate: Floats) -> Floats:
     """Rates with each site's own departures from the shared profiles, by hour of the week.
 
     A site's rate in an hour of the week is that of the profiles times a gamma variable of mean 1, whose shape a is
-    common and has the highest marginal likelihood; its posterior mean is (a + n) / (a + m), n arrivals where m were
-    expected.
+    common to all sites and has the highest marginal likelihood. With n arrivals where m were expected, its posterior
+    mean is (a + n) / (a + m).
     """
     hours = BINS_A_WEEK // BINS_AN_HOUR
     n, m = (values.reshape(-1, hours, BINS_AN_HOUR).sum(axis=2) for values in (count, rate * exposed))
@@ -85,7 +85,7 @@ def own_departures(count: Floats, exposed: Floats, rate: Floats) -> Floats:
 
 
 def _levels(count: Floats, exposed: Floats) -> Floats:
-    """Arrivals per hour of each site, starting from those of the network."""
+    """Arrivals per hour of each site, shrunk to those of the network."""
     mean = max(count.sum(), 1.0) / max(exposed.sum(), 1e-9)
     return np.asarray((count.sum(axis=1) + PRIOR_ARRIVALS) / (exposed.sum(axis=1) + PRIOR_ARRIVALS / mean))
 
@@ -124,17 +124,17 @@ def _begin(count: Floats, exposed: Floats, level: Floats, common: Floats, rank: 
 
 
 def _update_load(load: Floats, profile: Floats, count: Floats, exposed: Floats) -> Floats:
-    """One EM step for what each site has of every profile, with a gamma prior around the network's mix."""
+    """One EM step for the loads, with a gamma prior around the network's mix of profiles."""
     ratio = count / np.maximum(load @ profile, 1e-12)
     mix = load.sum(axis=0) / load.sum()
-    # The prior's level is that of the counts, not of the last step: a site that is hardly ever exposed would run away.
+    # The prior's level comes from the counts, not from the last step: a site that is hardly exposed would diverge.
     level = _levels(count, exposed * (mix @ profile))[:, None]
     events = load * (ratio @ profile.T) + PRIOR_ARRIVALS * mix
     return np.asarray(events / (exposed @ profile.T + PRIOR_ARRIVALS / np.maximum(level, 1e-12)))
 
 
 def _groups(count: Floats, expected: Floats, groups: int) -> NDArray[np.int64]:
-    """Sites of similar weeks, to start EM from: k-means of their leading singular vectors."""
+    """Groups of sites with similar weeks, to start EM from: k-means on their leading singular vectors."""
     from sklearn.cluster import KMeans
     from threadpoolctl import threadpool_limits
 

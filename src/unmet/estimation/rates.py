@@ -9,7 +9,7 @@ effects and crowding by their marginal likelihood. The log likelihood of the arr
 
     sum over arrivals of log rate - integral of the rate over exposed time,
 
-says when to stop.
+decides when to stop.
 """
 
 from __future__ import annotations
@@ -62,14 +62,14 @@ __all__ = [
 
 NOTHING_HELD = np.zeros((0, 0), np.bool_)
 MOST_ROUNDS, SETTLED = 8, 1e-4
-LEAST_EXPOSED = 0.05  # share of its time for which a site counts as exposed at least
-MANY_SITES, FEWER_ROUNDS = 1000, 3  # the first rounds do nearly all; later ones are for small networks
+LEAST_EXPOSED = 0.05  # a site counts as exposed for at least this share of its time
+MANY_SITES, FEWER_ROUNDS = 1000, 3  # the first rounds make nearly all of the difference
 
 
 class Components(NamedTuple):
     """Which components the intensity has."""
 
-    rank: int = 2  # of the weekly profiles
+    rank: int = 2  # number of weekly profiles
     slow: bool = True  # levels of the network and of sites
     city_day: bool = True
     site_day: bool = True
@@ -85,7 +85,7 @@ class Rates:
     profiles: Profiles  # shared by the sites
     weekly: Floats  # (sites, bins of the week), arrivals per hour, with each site's own departures
     slow: Floats  # (sites, days)
-    memories: tuple[float, float]  # of the slow level of the network and of sites [days]
+    memories: tuple[float, float]  # of the slow levels of the network and of sites [days]
     city_day: Floats  # (days,), posterior mean
     city_shape: float
     site_shape: float
@@ -103,7 +103,7 @@ class Rates:
 
     @property
     def level(self) -> Floats:
-        """All that varies by day, (sites, days)."""
+        """Product of all components that vary by day, (sites, days)."""
         return np.asarray(self.slow * self.city_day * self.site_day)
 
     def at_rows(self, clock: Clock, rows: FullHours) -> Floats:
@@ -111,7 +111,7 @@ class Rates:
         return np.asarray(rows.usual * self.level[rows.site, clock.day[rows.hour * BINS_AN_HOUR]])
 
     def onwards(self, history: History, clock: Clock, capacity: Integers, until_ms: int) -> Rates:
-        """Rates of the days from a time on, each by the days before it alone; what was learned stays as it is."""
+        """The same rates, where each day from a time on is predicted from the days before it alone."""
         site, bin_, _ = _observed(history, clock, NOTHING_HELD, False)
         count = _count(site, clock.day[bin_], self.count.shape)
         response = response_table(self.crowding, capacity)
@@ -119,7 +119,7 @@ class Rates:
         city = level_before(count.sum(axis=0, keepdims=True), expected.sum(axis=0, keepdims=True), self.memories[0])
         own = level_before(count, expected * city, self.memories[1])
         bin_of_end = max((until_ms - clock.first_ms) // BIN_MS, 0)
-        if bin_of_end >= len(clock.day):  # the records end before
+        if bin_of_end >= len(clock.day):  # the records end earlier
             return self
         later = np.arange(clock.days) >= clock.day[bin_of_end]
         slow = np.where(later, city * own, self.slow)
@@ -144,10 +144,10 @@ def fit_rates(
 
     Args:
         history: spells and arrivals of the sites.
-        clock: of the period.
-        capacity: cars that each site charges at once, (sites,).
-        components: which ones to fit.
-        prior: of crowding.
+        clock: clock of the period.
+        capacity: number of cars that each site can charge at once, (sites,).
+        components: the components to fit.
+        prior: prior of crowding.
         held: blocks of three hours to leave out, (sites, blocks).
     """
     sites, days = len(capacity), clock.days
@@ -179,9 +179,9 @@ def fit_rates(
             own = slow_level(by_day, expected * city.level)
             slow, memories = city.level * own.level, (city.memory, own.memory)
         if components.city_day:
-            seen, usual = by_day.sum(axis=0), (expected * slow * site_day).sum(axis=0)
-            city_shape = gamma_shape(seen, usual)
-            city_day = np.ones(days) if np.isinf(city_shape) else (city_shape + seen) / (city_shape + usual)
+            total, usual = by_day.sum(axis=0), (expected * slow * site_day).sum(axis=0)
+            city_shape = gamma_shape(total, usual)
+            city_day = np.ones(days) if np.isinf(city_shape) else (city_shape + total) / (city_shape + usual)
         expected = expected * slow * city_day
         if components.site_day:
             site_shape = gamma_shape(by_day, expected)
@@ -217,7 +217,7 @@ def response_table(crowding: Crowding | None, capacity: Integers) -> Floats:
 
 
 def response_at_full(rates: Rates, capacity: Integers) -> Floats:
-    """Posterior mean of the part of the usual arrivals that still come to a full site, (sites,)."""
+    """Posterior mean of the share of the usual arrivals that still come to a full site, (sites,)."""
     if rates.crowding is None:
         return np.ones(len(capacity))
     full = np.exp(BETAS * crowd_at_full(rates.crowding, capacity)[:, None]) * rates.crowding.level
@@ -227,7 +227,7 @@ def response_at_full(rates: Rates, capacity: Integers) -> Floats:
 def resampled_weekly(
     rates: Rates, history: History, clock: Clock, capacity: Integers, times: int, rng: np.random.Generator
 ) -> Floats:
-    """Weekly rates fitted again with days weighted at random (Bayesian bootstrap), (times, sites, bins of the week)."""
+    """Weekly rates refitted with random weights of days (Bayesian bootstrap), (times, sites, bins of the week)."""
     site, bin_, _ = _observed(history, clock, NOTHING_HELD, False)
     response, components = response_table(rates.crowding, capacity), rates.components
     weight = rng.standard_exponential((times, clock.days))
@@ -253,9 +253,9 @@ def held_out_score(rates: Rates, history: History, clock: Clock, capacity: Integ
 def _with_turned_away(
     crowding: Crowding, history: History, clock: Clock, capacity: Integers, weekly: Floats, level: Floats
 ) -> Crowding:
-    """Crowding with the drivers who were turned away shortly before, and are out of the pool for a stay.
+    """Crowding with the drivers who were turned away shortly before, and have left the pool for the length of a stay.
 
-    Their number is the rate of lost arrivals times the time that a site has been full for, on average, up to a mean
+    Their number is the rate of lost arrivals times the mean time for which a full site has been full, at most a mean
     stay (by Little's law: car-hours over arrivals). The rate of lost arrivals falls with that number in turn.
     """
     sites, time = len(capacity), time_sums(history.spells)
@@ -268,7 +268,7 @@ def _with_turned_away(
 
 
 def _turned_away_before(usual: Floats, beta: Floats, capacity: Integers) -> Floats:
-    """Drivers out of the pool, a = usual * exp(beta (c + a) / (c + POOL_PLUGS)), at most c, (sites,).
+    """Drivers who have left the pool, a = usual * exp(beta (c + a) / (c + POOL_PLUGS)), at most c, (sites,).
 
     With k = -beta / (c + POOL_PLUGS), the solution is W(k usual exp(-k c)) / k, where W is Lambert's function.
     """
@@ -278,7 +278,7 @@ def _turned_away_before(usual: Floats, beta: Floats, capacity: Integers) -> Floa
 
 
 def _missing_hours(history: History) -> Floats:
-    """Exposed hours per bin of the week that sites which were almost always full are given, (sites,).
+    """Exposed hours per bin of the week to add for sites that were almost always full, (sites,).
 
     A site counts as exposed for at least `LEAST_EXPOSED` of its time: what it turned away beyond that is unknowable.
     """
@@ -302,7 +302,7 @@ def _observed(
 ) -> tuple[Integers, Integers, NDArray[np.int32]]:
     """Site, bin and taken plugs of the arrivals in exposed time, in held-out blocks or outside them."""
     arrivals = history.arrivals
-    bin_ = np.maximum(arrivals.at_ms - clock.first_ms - 1, 0) // BIN_MS  # an arrival ends the exposed time before it
+    bin_ = np.maximum(arrivals.at_ms - clock.first_ms - 1, 0) // BIN_MS  # an arrival belongs to the time before it
     used = arrivals.state == FREE
     if len(held):
         used &= held[arrivals.site, bin_ // BLOCK_BINS] == part
@@ -318,7 +318,7 @@ def _count(site: Integers, column: NDArray[np.integer], shape: tuple[int, ...]) 
 def _weighted_count(
     site: Integers, week: NDArray[np.integer], day: NDArray[np.integer], weight: Floats, total: Floats
 ) -> Floats:
-    """Arrivals by site and bin of the week, (times, sites, bins of the week), with days weighted in several ways."""
+    """Arrivals by site and bin of the week for several weightings of days, (times, sites, bins of the week)."""
     for j in range(len(weight)):
         for i in range(len(site)):
             total[j, site[i], week[i]] += weight[j, day[i]]

@@ -1,4 +1,4 @@
-"""From records that do not fit into memory to lost demand: partitioned by area, estimated on cores or a cluster."""
+"""Lost demand of records that do not fit into memory: partitioned by area, estimated on several cores or a cluster."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ from unmet.runs import available_cores
 
 __all__ = ["BYTES_PER_SESSION", "Places", "do_not_fit", "recover_by_area"]
 
-BYTES_PER_SESSION = 650  # of memory that an estimate takes; measured with 1 and 5 million sessions
-MOST_ROWS = 5_000_000  # of an area, where nobody says how many areas there are
+BYTES_PER_SESSION = 650  # memory of an estimate; measured with 1 and 5 million sessions
+MOST_ROWS = 5_000_000  # of an area, unless the number of areas is given
 SAFE = 0.6  # share of the memory that areas may take
-ATTEMPTS = 3  # to estimate an area on a cluster whose worker got lost
+ATTEMPTS = 3  # to estimate an area on a cluster if its worker is lost
 
 
 Estimates = Generator[AreaEstimate | None, None, None]
@@ -61,7 +61,7 @@ Estimates = Generator[AreaEstimate | None, None, None]
 class Places:
     """Where areas are estimated."""
 
-    workers: int | None = None  # processes of this machine [one a core]
+    workers: int | None = None  # processes on this machine; by default one per core
     scheduler: str | None = None  # of a Dask cluster, whose workers see the same disk
 
 
@@ -79,15 +79,15 @@ def recover_by_area(
 
     Args:
         choices: the records, with a table of stations.
-        options: of `LostDemand`; `seed` and `interval` among them.
-        folder: that exists, for temporary files, which take about 60 bytes a session.
-        areas: how many at most. [as many as memory needs]
+        options: options of `LostDemand`, with `seed` and `interval`.
+        folder: existing folder for temporary files, which take about 60 bytes per session.
+        areas: highest number of areas; by default as many as the memory requires.
         places: where to estimate.
-        on_read: called with the files read so far, and of all.
-        on_area: called with the areas done so far, and of all.
+        on_read: called with the number of files read so far, and of all files.
+        on_area: called with the number of areas done so far, and of all areas.
 
     Returns:
-        Lost demand, the rows that were set aside, and what became of the rows.
+        Lost demand, the rows that were set aside, and counts of rows for a summary.
     """
     _check(choices)
     table = check_stations(choices.stations, choices.crs, station_mapping(choices))
@@ -107,12 +107,11 @@ def recover_by_area(
             progress=on_read,
         )
         outages, rejected = _outages(choices, records)
-        made = _areas(cell, partition, areas, places)
+        chosen = _areas(cell, partition, areas, places)
         zone = choices.time_zone or records.time_zone
-        tasks = _tasks(choices, options, made, partition, records.stations, regions, outages, zone)
-        network = WholeNetwork(
-            records.stations, regions, _areas_of_region(made, regions), tasks[0].period, zone, options["interval"], note
-        )
+        tasks = _tasks(choices, options, chosen, partition, records.stations, regions, outages, zone)
+        per_region = _areas_of_region(chosen, regions)
+        network = WholeNetwork(records.stations, regions, per_region, tasks[0].period, zone, options["interval"], note)
         added = add_up(_estimated(tasks, places, on_area), network)
     finally:
         shutil.rmtree(spilled, ignore_errors=True)
@@ -120,24 +119,23 @@ def recover_by_area(
 
 
 def do_not_fit(files: Sequence[Path]) -> int:
-    """Rows of records that are Parquet files alone, if they are more than fit into memory; else 0."""
+    """Number of rows of records that are all Parquet files, if it is more than fits into memory; else 0."""
     try:
         paths = [path for file in files for path in expand_paths(file)]
         if not paths or not all(is_parquet(path) for path in paths):
             return 0
         rows = sum(parquet_rows(path) for path in paths)
-    except (InputError, OSError, pl.exceptions.PolarsError):  # the reader says what is wrong
+    except (InputError, OSError, pl.exceptions.PolarsError):  # the reader will report what is wrong
         return 0
     return rows if rows * BYTES_PER_SESSION > allowed_bytes() else 0
 
 
 def _check(choices: PanelChoices) -> None:
     if choices.stations is None:
-        raise InputError("Areas are made of the positions of stations: give a table of stations with --stations.")
+        raise InputError("Areas need the positions of stations: give a table of stations with --stations.")
     if choices.operator is not None or choices.share is not None:
         raise InputError(
-            "A market share is that of a whole market, which areas are not: leave out --operator and --share, or "
-            "--by-area."
+            "A market share cannot be estimated area by area: leave out --operator and --share, or leave out --by-area."
         )
     Booking(choices.booking)
 
@@ -165,22 +163,22 @@ def _outages(choices: PanelChoices, records: Records) -> tuple[pl.DataFrame, lis
 
 
 def _areas(cell: Any, partition: Partition, areas: int | None, places: Places) -> list[Area]:
-    """Areas of which as many as there are workers fit into memory."""
+    """Areas so small that one per worker fits into memory."""
     rows, at_once = int(partition.rows.sum()), 1 if places.scheduler else places.workers or available_cores()
     if areas is None:
         each = min(MOST_ROWS, SAFE * allowed_bytes() / at_once / BYTES_PER_SESSION)
         areas = max(1, int(np.ceil(rows / max(each, 1))))
-    made = areas_of_cells(cell, partition.rows, areas)
-    if not made:
+    chosen = areas_of_cells(cell, partition.rows, areas)
+    if not chosen:
         raise InputError("There is no session to make a panel of: see the rows that were set aside.")
-    largest = max(area.rows for area in made)
+    largest = max(area.rows for area in chosen)
     if not places.scheduler:
         require_bytes(
-            min(at_once, len(made)) * largest * BYTES_PER_SESSION,
+            min(at_once, len(chosen)) * largest * BYTES_PER_SESSION,
             f"The largest area, with {largest:,} sessions,",
             "ask for more areas with --by-area, or for fewer at a time with --workers",
         )
-    return made
+    return chosen
 
 
 def _areas_of_region(areas: Sequence[Area], regions: Regions) -> dict[str, int]:
@@ -209,24 +207,24 @@ def _tasks(
 
 
 def _estimated(tasks: Sequence[AreaTask], places: Places, on_area: Callable[[int, int], None] | None) -> Estimates:
-    """Estimates in the order of the areas, whoever makes them, so that sums are the same on any number of workers."""
+    """Estimates in the order of the areas, so that sums do not depend on the number of workers."""
     workers = min(places.workers or available_cores(), len(tasks))
-    made: Estimates
+    estimates: Estimates
     if places.scheduler:
-        made = _on_cluster(tasks, places.scheduler)
+        estimates = _on_cluster(tasks, places.scheduler)
     elif workers == 1:
-        made = (estimate_area(task) for task in tasks)
+        estimates = (estimate_area(task) for task in tasks)
     else:
-        made = _in_processes(tasks, workers)
-    with closing(made):
-        for done, estimate in enumerate(made, start=1):
+        estimates = _in_processes(tasks, workers)
+    with closing(estimates):
+        for done, estimate in enumerate(estimates, start=1):
             yield estimate
             if on_area is not None:
                 on_area(done, len(tasks))
 
 
 def _in_processes(tasks: Sequence[AreaTask], workers: int) -> Estimates:
-    """Processes of this machine, which end with this one."""
+    """Estimate in processes on this machine, which end with this one."""
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(workers, context, end_with, (os.getpid(),))
     try:
@@ -244,7 +242,7 @@ def _in_processes(tasks: Sequence[AreaTask], workers: int) -> Estimates:
 
 
 def _on_cluster(tasks: Sequence[AreaTask], scheduler: str) -> Estimates:
-    """Workers of a Dask cluster, which read the sessions from a disk that all of them see."""
+    """Estimate on the workers of a Dask cluster, which read the sessions from a shared disk."""
     client = connected(scheduler)
     with client:
         waiting = [client.submit(estimate_area, task, pure=False, retries=ATTEMPTS) for task in tasks]

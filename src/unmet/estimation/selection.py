@@ -1,4 +1,4 @@
-"""Selection: which components the records at hand need, by the likelihood of blocks of exposed time that are held out.
+"""Selection: which components the records need, by the likelihood of held-out blocks of exposed time.
 
 A fifth of all site-blocks of three hours is held out at random. Starting from one weekly profile and nothing else,
 components are tried one at a time and kept if they predict the arrivals of the held-out blocks better. Crowding has a
@@ -17,21 +17,21 @@ from unmet.estimation.rates import Components, fit_rates, held_out_score
 
 __all__ = ["Tried", "select_components"]
 
-HELD = 0.2
+HELD_OUT = 0.2  # share of the blocks
 MOST_SITES = 150
-"""Sites that components are chosen on; a random part of a larger network says the same."""
+"""Number of sites on which components are chosen; a random sample of a larger network gives the same result."""
 MOST_RANK = 4
 SMOOTHER = (2.0, 4.0)
-"""Smoothing of the weekly profiles beyond the usual that is tried [bins]: short records of few sites need it."""
+"""Stronger smoothing of the weekly profiles [bins], tried if there are few arrivals."""
 FEW_ARRIVALS = 2000  # three per bin of the week
 SEED = 12
 
 
 class Tried(NamedTuple):
-    """A component that was tried, and what it gained."""
+    """A component that was tried, and its gain."""
 
     name: str
-    gain: float  # held-out log likelihood
+    gain: float  # in held-out log likelihood
     kept: bool
 
 
@@ -41,7 +41,7 @@ def select_components(network: Network) -> tuple[Components, tuple[Tried, ...]]:
     if network.sites > MOST_SITES:
         network = network.only(np.sort(rng.choice(network.sites, MOST_SITES, replace=False)))
     blocks = -(-len(network.clock.week) // BLOCK_BINS)
-    held = rng.random((network.sites, blocks)) < HELD
+    held = rng.random((network.sites, blocks)) < HELD_OUT
 
     def score(components: Components) -> float:
         rates = fit_rates(network.history, network.clock, network.capacity, components, held=held)

@@ -1,12 +1,12 @@
-"""Self-check: the last free plug of every site is hidden from the estimator, and what it hides is estimated.
+"""Self-check: the last free plug of every site is hidden from the estimator, and the arrivals there are estimated.
 
-Arrivals while exactly one plug was free are in the records. With that plug hidden, they are lost to the estimator as
-arrivals at a full site are, so its error on them can be measured:
+Arrivals while exactly one plug was free are in the records. With that plug hidden, the estimator does not see them, as
+it does not see arrivals at a full site. Its error on them can therefore be measured:
 
     ratio = estimated arrivals at the last free plug / recorded arrivals at the last free plug.
 
-It is 1 where the estimator is right, and off where arrivals are unlike what it assumes: scheduled, in batches, or
-depending on occupancy in another way. Sites with one plug have no such time and take no part.
+It is 1 if the estimator is right, and differs from 1 if arrivals are unlike what it assumes: scheduled, in batches, or
+depending on occupancy in another way. Sites with one plug are left out.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from unmet.estimation.towns import TownPrior
 
 __all__ = ["SelfCheck", "self_check"]
 
-LEAST_RECORDED = 10  # arrivals at the last free plug below which nothing can be said
-MOST_EXCESS = 0.4  # a larger distance widens no further: the warning says enough
+LEAST_RECORDED = 10  # arrivals at the last free plug needed for a check
+MOST_EXCESS = 0.4  # a larger distance does not widen intervals further: the warning is enough
 DRAWS = 200
-MOST_SITES = 400  # that are checked; a regular part of a larger network says the same
+MOST_SITES = 400  # that are checked; every n-th site of a larger network gives the same result
 Z_90 = 1.645
 
 
@@ -44,7 +44,7 @@ class SelfCheck(NamedTuple):
 
     @property
     def known(self) -> bool:
-        """Whether there were enough arrivals to say anything."""
+        """Whether there were enough arrivals for a check."""
         return self.recorded >= LEAST_RECORDED and np.isfinite(self.ratio)
 
     @property
@@ -55,7 +55,7 @@ class SelfCheck(NamedTuple):
         return min(float(np.sqrt(max(np.log(self.ratio) ** 2 - self.spread**2, 0.0))), MOST_EXCESS)
 
 
-NOTHING = SelfCheck(np.nan, np.nan, np.nan, 0, np.nan)
+UNKNOWN = SelfCheck(np.nan, np.nan, np.nan, 0, np.nan)
 
 
 def self_check(network: Network, components: Components, prior: TownPrior) -> SelfCheck:
@@ -69,7 +69,7 @@ def self_check(network: Network, components: Components, prior: TownPrior) -> Se
     )
     recorded = int(at_last.sum())
     if recorded < LEAST_RECORDED:
-        return NOTHING._replace(recorded=recorded)
+        return UNKNOWN._replace(recorded=recorded)
     hidden = network.with_capacity(np.where(several, network.capacity - 1, network.capacity))
     rates = fit_rates(hidden.history, hidden.clock, hidden.capacity, components, prior)
     last = np.where(several, network.capacity - 1, -1)
@@ -88,7 +88,7 @@ def self_check(network: Network, components: Components, prior: TownPrior) -> Se
             drawn[i] = (usual * full[np.arange(len(usual)), np.minimum(at, len(BETAS) - 1)]).sum()
     estimated = float(drawn.mean())
     if not estimated > 0:
-        return NOTHING._replace(recorded=recorded)
+        return UNKNOWN._replace(recorded=recorded)
     spread = float(np.sqrt(1 / recorded + (drawn.std() / estimated) ** 2))
     ratio = estimated / recorded
     return SelfCheck(ratio, ratio * np.exp(-Z_90 * spread), ratio * np.exp(Z_90 * spread), recorded, spread)
@@ -96,7 +96,7 @@ def self_check(network: Network, components: Components, prior: TownPrior) -> Se
 
 @compiled()
 def _expected_at(spells: Spells, clock: Clock, rate: Floats, taken: Integers) -> Floats:
-    """Arrivals that a weekly rate predicts by site and day for exposed time with exactly so many plugs taken."""
+    """Arrivals that a weekly rate predicts by site and day for exposed time with exactly `taken` plugs taken."""
     total = np.zeros((len(rate), clock.week_of_day.shape[0]))
     for s in range(len(rate)):
         for i in range(spells.first[s], spells.first[s + 1]):

@@ -16,23 +16,26 @@ if TYPE_CHECKING:
 
 __all__ = ["sensitivity_table"]
 
-MOST_SITES = 1000  # up to which other capacities are tried
+MOST_SITES = 1000  # of a network for which other capacities are tried
 
 
 def sensitivity_table(lost: LostDemand) -> pl.DataFrame:
     """Lost energy and arrivals under other assumptions, the estimate itself first."""
-    made = lost.recovered_
-    kwh, arrivals = float(made.station_kwh.sum(axis=1).mean()), float(made.station_arrivals.sum(axis=1).mean())
-    left = max(1 - lost.waiting_ - lost.spill_, 1e-9)
+    recovered = lost.recovered_
+    kwh, arrivals = (
+        float(recovered.station_kwh.sum(axis=1).mean()),
+        float(recovered.station_arrivals.sum(axis=1).mean()),
+    )
+    leaves = max(1 - lost.waiting_ - lost.spill_, 1e-9)
     turned_away = max(float(lost.turned_away_.sum()), 1e-9)
     most_waiting = min(lost.retaken_, 1.0)
     factors = {
         "as estimated": 1.0,
-        "nobody waits": (1 - lost.spill_) / left,
+        "nobody waits": (1 - lost.spill_) / leaves,
         "everybody waits who took a plug within five minutes of its release": max(1 - most_waiting - lost.spill_, 0.0)
-        / left,
-        "nobody charges at another site nearby": (1 - lost.waiting_) / left,
-        "half of those turned away charge nearby": max(0.5 - lost.waiting_, 0.0) / left,
+        / leaves,
+        "nobody charges at another site nearby": (1 - lost.waiting_) / leaves,
+        "half of those turned away charge nearby": max(0.5 - lost.waiting_, 0.0) / leaves,
     }
     if lost.network_.sites <= MOST_SITES:
         for name, change in (("one car more", 1), ("one car fewer", -1)):
@@ -47,7 +50,7 @@ def sensitivity_table(lost: LostDemand) -> pl.DataFrame:
 
 
 def _other_capacity(lost: LostDemand, change: int) -> float:
-    """Arrivals expected at full sites, had every site so many plugs more."""
+    """Arrivals expected at full sites if every site had `change` more plugs."""
     network = lost.network_.with_capacity(np.maximum(lost.network_.capacity + change, 1))
     rates = fit_rates(network.history, network.clock, network.capacity, lost.components_, lost.prior)
     rows = full_hours(network.history.spells, network.clock, rates.weekly)

@@ -1,10 +1,10 @@
-"""Posterior of a share of drivers: nobody, or some.
+"""Posterior of the share of drivers who wait or divert, which may be exactly 0.
 
-Of A drivers turned away, X more than expected behaved in some way (waited, diverted), give or take chance:
+With A drivers turned away and a share of them who wait (or divert), the excess X of such arrivals over chance is
 
     X ~ Normal(share * A, variance).
 
-The prior says that nobody does, or that the share has a density proportional to (1 - share)^2.
+The prior is a mixture: with probability `NOBODY` the share is 0, else it has a density proportional to (1 - share)^2.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from unmet.arrays import Floats
 __all__ = ["SHARES", "share_posterior"]
 
 NOBODY = 0.8
-"""Prior probability that nobody does; a judgement, which matters where the records say little."""
+"""Prior probability that the share is 0: a judgement, which matters if the records say little."""
 SHARES = np.linspace(0.0, 1.0, 101)
 
 
 def share_posterior(excess: Floats | float, variance: Floats | float, turned_away: Floats | float) -> Floats:
-    """Posterior probability of each of `SHARES`; nobody, where nobody was turned away.
+    """Posterior probability of each of `SHARES`; the share is 0 if nobody was turned away.
 
-    What depends on the share itself is given for each of them.
+    An argument that depends on the share itself is an array with one value for each of `SHARES`.
     """
     prior = (1 - SHARES) ** 2
     prior = (1 - NOBODY) * prior / prior.sum()

@@ -1,4 +1,4 @@
-"""The panel of a simulation, with what its records alone say about the demand they do not show."""
+"""The panel of a simulation, with the truth and with the estimate from its records alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from unmet.estimation.panel_table import panel_table
 __all__ = ["UNSEEN", "estimate_simulated", "records_and_truth"]
 
 UNSEEN = ("exposure", "lost_kwh", "elsewhere_kwh", "lost_kwh_before", "lost_draws")
-"""Columns of a panel that say what was not observed."""
+"""Columns of a panel about unobserved demand."""
 
 
 def estimate_simulated(
@@ -42,17 +42,17 @@ def records_and_truth(
     market: Market | None = None,
     until: dt.datetime | None = None,
 ) -> pl.DataFrame:
-    """The panel of a simulation with the truth, and what its records alone say of it.
+    """The panel of a simulation with the truth, and with estimates from its records alone.
 
-    Columns are those of `simulated_panel`, and `UNSEEN`; hours before the first and after the last session were seen.
+    Columns are those of `simulated_panel` and `UNSEEN`. Before the first and after the last session, exposure is 1.
     """
     truth = simulated_panel(arrivals, regions, period)
-    seen = panel_table(estimate_simulated(sessions, stations, regions, time_zone, market, until))
+    estimated = panel_table(estimate_simulated(sessions, stations, regions, time_zone, market, until))
     keys = ["unique_id", "ds"]
-    columns = [name for name in UNSEEN if name in seen.columns]
-    joined = truth.join(seen.select(*keys, *columns), on=keys, how="left", maintain_order="left")
+    columns = [name for name in UNSEEN if name in estimated.columns]
+    joined = truth.join(estimated.select(*keys, *columns), on=keys, how="left", maintain_order="left")
     filled = [pl.col("exposure").fill_null(1.0), pl.col("lost_kwh", "elsewhere_kwh", "lost_kwh_before").fill_null(0.0)]
     if "lost_draws" in columns:
-        width = seen.schema["lost_draws"].size  # type: ignore[attr-defined]
-        filled.append(pl.col("lost_draws").fill_null(pl.lit([0.0] * width, dtype=seen.schema["lost_draws"])))
+        width = estimated.schema["lost_draws"].size  # type: ignore[attr-defined]
+        filled.append(pl.col("lost_draws").fill_null(pl.lit([0.0] * width, dtype=estimated.schema["lost_draws"])))
     return joined.with_columns(filled)

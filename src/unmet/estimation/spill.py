@@ -6,22 +6,23 @@ expected there, and A the drivers turned away from the full sites meanwhile. The
 
     N ~ Normal(common * E + share * A, N + variance of common * E^2).
 
-A neighbourhood that is busy for an hour fills sites and brings arrivals to all of them: that is not spill. A placebo
-measures how busy it is: the same sites in the hour that follows. With N' arrivals there where E' were expected,
+If a neighbourhood is busy for an hour, all of its sites have more arrivals, and some of them fill up: that is not
+spill. A placebo measures how busy it is: the same sites in the hour that follows. With N' arrivals where E' were
+expected,
 
     common ~ Gamma(k + N', k + E'),        k = 1 / UNKNOWN_SPREAD^2.
 
-The hour before cannot serve: diverted drivers help to fill a site, so conditioning on its filling up selects busy times
-at its neighbour. Bursts end, so the hour after is quieter than the full time it stands for. Half of the burst that full
-sites show is therefore taken to be uncertain.
+The hour before cannot be the placebo: diverted drivers help to fill a site, so conditioning on its filling up selects
+busy times at its neighbour. Bursts end, so the hour after is quieter than the full time it represents. Half of the
+burst at full sites therefore enters the variance.
 
 Diverted drivers also inflate the usual rate of the site that they divert to. An arrival at the neighbour of full sites
-came from one of them with probability share * (their rates) / (own rate + share * (their rates)). That part of such
-arrivals is left out, and rates are fitted again, until the share settles. E, A and common thus depend on the share:
-they are known for no share and for the last one, and linear in between.
+came from one of them with probability share * (their rates) / (own rate + share * (their rates)). That share of such
+arrivals is left out, and rates are fitted again, until the share converges. E, A and common thus depend on the share:
+they are computed for a share of 0 and for the last one, and interpolated linearly.
 
-Assumption: whoever diverts goes to the nearest site within reach, takes at most `TRAVEL_MS`, and finds a free plug or
-is lost.
+Assumption: a driver who diverts goes to the nearest site within reach, takes at most `TRAVEL_MS`, and finds a free plug
+or is lost.
 """
 
 from __future__ import annotations
@@ -47,39 +48,39 @@ __all__ = ["Nearby", "Spill", "fit_spill", "nearest_sites", "spill_posterior", "
 REACH_KM = 3.0
 """Distance up to which drivers divert to another site [km]."""
 TRAVEL_MS = 900_000
-"""Time within which diverted drivers arrive at the next site [ms]: 3 km in slow traffic, and finding out."""
+"""Time within which diverted drivers arrive at the next site [ms]: 3 km in slow traffic, and noticing the queue."""
 AFTER_MS = 3_600_000
-"""Length of the placebo period, which follows [ms]."""
+"""Length of the placebo period that follows [ms]."""
 COMMON_SPREAD = 0.04
-"""Standard deviation of how busy the neighbourhood is beyond the placebo, without bursts. Where nobody diverts, it is
-0.00 beyond chance on thinned real records (10 draws) and 0.03 in simulated networks (12)."""
+"""Standard deviation of `common` beyond the placebo, without bursts. If nobody diverts, it is 0.00 beyond chance on
+thinned real records (10 draws) and 0.03 in simulated networks (12)."""
 UNKNOWN_SPREAD = 0.3
-"""The same without a placebo: a judgement."""
+"""Standard deviation of `common` without a placebo: a judgement."""
 BURSTS_SHARED = 0.5
-"""Part of a burst at a full site that its neighbour may share: a judgement."""
+"""Share of a burst at a full site that its neighbour may have too: a judgement."""
 LEAST_SHARE = 0.05
-"""Share of diverting drivers from which their arrivals at other sites are taken out of the rates there."""
+"""Share of diverting drivers from which their arrivals are left out of the rates of other sites."""
 ROUNDS = 6
 
 
 class Nearby(NamedTuple):
-    """Sums over the time in which sites have a free plug and those that divert to them are full, or just were."""
+    """Sums over the time in which a site has a free plug while its neighbours are full, or were until just now."""
 
-    arrivals: float  # while another is full, and for `TRAVEL_MS` after
+    arrivals: float  # while a neighbour is full, and for `TRAVEL_MS` after
     expected: float  # at the usual rates
     turned_away: float  # from the full sites
-    reachable: float  # the same, also while a plug of the free site was released just now
+    reachable: float  # the same, including time in which a plug of the free site was just released
     arrivals_after: float  # in the hour that follows
     expected_after: float
 
     @property
     def common(self) -> float:
-        """Posterior mean of how much busier than usual sites are at such times."""
+        """Posterior mean of how busy the neighbourhood is; 1 is as usual."""
         return (1 / UNKNOWN_SPREAD**2 + self.arrivals_after) / (1 / UNKNOWN_SPREAD**2 + self.expected_after)
 
     @property
     def common_variance(self) -> float:
-        """Posterior variance of that."""
+        """Posterior variance of `common`."""
         return self.common / (1 / UNKNOWN_SPREAD**2 + self.expected_after)
 
 
@@ -87,9 +88,9 @@ class Spill(NamedTuple):
     """Share of diverting drivers, and arrival rates fitted without them."""
 
     rates: Rates
-    network: Network  # that the rates are fitted to
-    posterior: Floats  # of `SHARES`: drivers who divert, of those turned away with a free site within reach
-    reach: float  # the part of the drivers turned away who have one
+    network: Network  # to which the rates are fitted
+    posterior: Floats  # of `SHARES`: drivers who divert among those turned away with a free site within reach
+    reach: float  # share of the drivers turned away with a free site within reach
 
 
 def fit_spill(
@@ -101,15 +102,15 @@ def fit_spill(
     prior: TownPrior,
     rng: np.random.Generator,
 ) -> Spill:
-    """Infer which share of the drivers turned away diverts, and fit rates without their arrivals elsewhere.
+    """Infer the share of the drivers turned away who divert, and fit rates without their arrivals elsewhere.
 
     Args:
         network: the sites.
         near: row of the nearest site of each, -1 for none, (sites,).
-        rates: fitted to all arrivals.
-        burst: how much busier than usual full sites are in the very hour, on average.
-        share: of all drivers turned away, where it is known.
-        prior: of the rates.
+        rates: rates fitted to all arrivals.
+        burst: mean burst effect of the hours in which sites were full.
+        share: share of all drivers turned away who divert, if it is given.
+        prior: prior of crowding.
         rng: random numbers.
     """
     clock, capacity, history = network.clock, network.capacity, network.history
@@ -153,8 +154,8 @@ def spill_posterior(usual: Nearby, found: float, without: Nearby, shared_burst: 
 
     Args:
         usual: sums under rates fitted to all arrivals.
-        found: a share,
-        without: and the sums under rates fitted without so many diverted drivers.
+        found: a share of diverting drivers.
+        without: sums under rates fitted without that share of drivers.
         shared_burst: standard deviation of how busy the neighbourhood is because of bursts.
     """
     weight = SHARES / found if found > 0 else np.zeros(len(SHARES))
@@ -172,7 +173,7 @@ def spill_posterior(usual: Nearby, found: float, without: Nearby, shared_burst: 
 
 
 def nearest_sites(sites: pl.DataFrame) -> Integers:
-    """The row of the nearest other site of each within reach, -1 for none, (sites,).
+    """Row of the nearest other site within reach, -1 for none, (sites,).
 
     `sites` has `lat` and `lon`; sites without a position have no neighbours.
     """
@@ -192,22 +193,22 @@ def nearest_sites(sites: pl.DataFrame) -> Integers:
 def while_full(
     history: History, clock: Clock, near: Integers, rate: Floats, level: Floats, response: Floats, at_full: Floats
 ) -> Nearby:
-    """Arrivals at sites while those that divert to them are full, those expected there, and drivers turned away.
+    """Arrivals at sites while their neighbours are full, the arrivals expected there, and drivers turned away.
 
     Args:
         history: spells and arrivals of the sites.
-        clock: of the period.
+        clock: clock of the period.
         near: row of the nearest site of each, -1 for none, (sites,).
         rate: arrivals per hour, (sites, bins of the week).
-        level: how busy each site is on each day, (sites, days).
-        response: factor of the rate by number of taken plugs, (sites, most + 1).
-        at_full: the same at a full site, (sites,).
+        level: level of each site and day, (sites, days).
+        response: factor on the rate by number of taken plugs, (sites, most + 1).
+        at_full: factor on the rate at a full site, (sites,).
     """
     spells, arrivals = history.spells, history.arrivals
     first = np.searchsorted(arrivals.site, np.arange(len(near) + 1))
     most = response.shape[1] - 1
     turned_away = reachable = 0.0
-    came, expected = np.zeros(2), np.zeros(2)  # while drivers may come from a full site, and in the hour that follows
+    observed, expected = np.zeros(2), np.zeros(2)  # while drivers may divert, and in the hour that follows
     for o in range(len(near)):
         sources = np.flatnonzero(near == o)
         if len(sources) == 0:
@@ -238,7 +239,7 @@ def while_full(
                     while a < first[o + 1] and arrivals.at_ms[a] <= begin:
                         a += 1
                     while a < first[o + 1] and arrivals.at_ms[a] <= end:
-                        came[kind] += arrivals.state[a] == FREE
+                        observed[kind] += arrivals.state[a] == FREE
                         a += 1
                 if spells.state[j] != FULL:
                     for bin_, share in pieces(begin - clock.first_ms, end - clock.first_ms, BIN_MS):
@@ -254,7 +255,7 @@ def while_full(
                             usual = hours * rate[o, week] * level[o, day]
                             expected[kind] += usual * response[o, min(spells.taken[j], most)]
                 j += 1
-    return Nearby(came[0], expected[0], turned_away, reachable, came[1], expected[1])
+    return Nearby(observed[0], expected[0], turned_away, reachable, observed[1], expected[1])
 
 
 FILLS, FREED, TRAVELLED, CALM = 0, 1, 2, 3
@@ -301,14 +302,14 @@ def spilled_sessions(
 
     Args:
         history: spells and arrivals of the sites.
-        clock: of the period.
+        clock: clock of the period.
         near: row of the nearest site of each, -1 for none, (sites,).
         rates: arrival rates of the sites.
-        response: factor of the rate by number of taken plugs, (sites, most + 1).
-        at_full: the same at a full site, (sites,).
-        share: of the drivers turned away who divert.
-        chance: a uniform random number for each arrival, (arrivals,). The same ones for every share, so that whoever
-            is left out at one share is left out at higher ones too.
+        response: factor on the rate by number of taken plugs, (sites, most + 1).
+        at_full: factor on the rate at a full site, (sites,).
+        share: share of the drivers turned away who divert.
+        chance: a uniform random number for each arrival, (arrivals,), the same for every share: an arrival that is
+            left out at one share is also left out at higher ones.
     """
     arrivals, level = history.arrivals, rates.level
     source = share * _rate_of_full_neighbours(history, clock, near, rates.weekly * at_full[:, None], level)

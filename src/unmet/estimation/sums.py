@@ -1,7 +1,7 @@
-"""Sums: lost demand by station, site, region, week and hour, all of the same draws.
+"""Sums of posterior draws: lost demand by station, site, region, week and hour, all from the same draws.
 
-Draws are made site by site, each from random numbers of its own, so that results depend neither on the regions nor on
-the order of the work. The lost drivers of a site are divided among its stations in proportion to their arrivals.
+Every site has random numbers of its own, so that results depend neither on the regions nor on the order of computation.
+The lost drivers of a site are divided among its stations in proportion to their arrivals.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ __all__ = [
 ]
 
 KEPT_DRAWS = 32
-"""Draws of every region-hour that are kept, for models to learn from."""
-MOST_KEPT = 200_000_000  # numbers that this may come to
-MOST_DRIVERS = 500_000_000  # numbers of lost drivers by full hour and draw that are kept, a gigabyte
+"""Number of draws of every region-hour that are kept for training models."""
+MOST_KEPT = 200_000_000  # highest number of kept values: draws by region and hour
+MOST_DRIVERS = 500_000_000  # highest number of kept values: lost drivers by full hour and draw, a gigabyte
 NO_DRAWS = np.empty((0, 0))
 
 
@@ -62,7 +62,7 @@ class RegionDraws(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """Draws of lost demand, added up; draws come first."""
+    """Sums of the draws of lost demand; the first axis is that of draws."""
 
     station_arrivals: Floats  # (draws, stations)
     station_kwh: Floats  # (draws, stations)
@@ -73,8 +73,8 @@ class Recovered:
     """Region-hours with any chance of a loss: `unique_id, ds, lost_arrivals, lost_kwh` with `_low` and `_high`,
     `any_lost` (probability of a loss), `lost_draws` (the first draws of lost_kwh)."""
     station_hours: pl.DataFrame  # station_id, ds, lost_arrivals, lost_kwh: posterior means
-    drivers: NDArray[np.uint16] | None  # (full hours, draws), lost by sites; None where that would take much memory
-    region_draws: tuple[RegionDraws, ...] = ()  # all draws of region-hours, where these are to be added to others
+    drivers: NDArray[np.uint16] | None  # (full hours, draws), lost drivers of sites; None if there are too many
+    region_draws: tuple[RegionDraws, ...] = ()  # all draws of region-hours, if they are added to those of other areas
 
 
 def estimate(draws: Floats, interval: float) -> Estimate:
@@ -85,7 +85,7 @@ def estimate(draws: Floats, interval: float) -> Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Ingredients:
-    """All that the draws of a site are made of."""
+    """All inputs of the draws of a site."""
 
     panel: Panel
     network: Network  # sites as the estimator sees them
@@ -104,7 +104,7 @@ class Ingredients:
         return slice(int(first), int(last))
 
     def share(self) -> Floats:
-        """Weight of each station among the drivers of its site; one that nobody used yet still is a station."""
+        """Weight of each station among the drivers of its site; an unused station has some weight, too."""
         return self.panel.stations["sessions"].to_numpy() + 0.5
 
     def draw(self, site: int) -> tuple[Integers, Integers, list[tuple[Floats, Floats]]]:
@@ -141,7 +141,7 @@ class _StationSums(NamedTuple):
 
 
 def sum_draws(given: Ingredients, interval: float, *, keep_regions: bool = False) -> Recovered:
-    """Draw every site, and add up by station, week and region-hour; `keep_regions` keeps all draws of these."""
+    """Draw every site, and add up by station, week and region-hour; `keep_regions` keeps all draws of region-hours."""
     panel, draws = given.panel, given.common.draws
     times = hours_between(*panel.period)
     monday = times.dt.convert_time_zone(panel.time_zone).dt.truncate("1w").dt.date()
@@ -169,17 +169,17 @@ def sum_draws(given: Ingredients, interval: float, *, keep_regions: bool = False
         return parts, table, RegionDraws(str(names[r]), hours, *((arrivals, kwh) if keep_regions else (NO_DRAWS,) * 2))
 
     with ThreadPoolExecutor(available_cores()) as pool:  # drawing random numbers releases the interpreter lock
-        made = list(pool.map(of_region, range(regions)))
+        parts_of_regions = list(pool.map(of_region, range(regions)))
     return Recovered(
         station_arrivals,
         station_kwh,
         week_arrivals,
         week_kwh,
         weeks,
-        pl.concat(table for _, table, _ in made),
-        _station_table(panel, times, [part for parts, _, _ in made for part in parts]),
+        pl.concat(table for _, table, _ in parts_of_regions),
+        _station_table(panel, times, [part for parts, _, _ in parts_of_regions for part in parts]),
         drivers,
-        tuple(drawn for _, _, drawn in made) if keep_regions else (),
+        tuple(drawn for _, _, drawn in parts_of_regions) if keep_regions else (),
     )
 
 
@@ -238,11 +238,11 @@ def _split(drawn: SiteDraws, share: Floats, rng: np.random.Generator) -> list[tu
 def region_hour_table(
     name: str, times: pl.Series, arrivals: Floats, kwh: Floats, interval: float, kept: int
 ) -> pl.DataFrame:
-    """Region-hours as in `Recovered.hours`, of draws (hours, draws); the first `kept` of them stay in it."""
+    """Region-hours as in `Recovered.hours`, from draws (hours, draws), with the first `kept` draws of energy."""
     columns: dict[str, pl.Series | Floats] = {"unique_id": pl.Series([name] * len(times), dtype=pl.String), "ds": times}
     for what, values in (("arrivals", arrivals), ("kwh", kwh)):
-        made = estimate(values.T, interval)
-        columns |= {f"lost_{what}{end}": value for end, value in zip(("", "_low", "_high"), made, strict=True)}
+        ends = estimate(values.T, interval)
+        columns |= {f"lost_{what}{end}": value for end, value in zip(("", "_low", "_high"), ends, strict=True)}
     columns["any_lost"] = (arrivals > 0).mean(axis=1)
     table = pl.DataFrame(columns)
     if kept:

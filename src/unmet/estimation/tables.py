@@ -18,34 +18,38 @@ ALL = "all"
 """The name of all regions together in the table of weeks."""
 
 
-def measures(seen_kwh: Floats, seen: Floats, kwh: Floats, arrivals: Floats, interval: float) -> dict[str, Floats]:
-    """Observed, lost and true energy and arrivals as columns; draws come first, then one position per row."""
+def measures(
+    observed_kwh: Floats, observed_arrivals: Floats, kwh: Floats, arrivals: Floats, interval: float
+) -> dict[str, Floats]:
+    """Observed, lost and true energy and arrivals as columns, from values (rows,) and draws (draws, rows)."""
     columns = {}
-    for name, observed, draws in (("kwh", seen_kwh, kwh), ("arrivals", seen, arrivals)):
+    for name, observed, draws in (("kwh", observed_kwh, kwh), ("arrivals", observed_arrivals, arrivals)):
         columns["observed_kwh" if name == "kwh" else "arrivals"] = observed
-        made = list(zip(("", "_low", "_high"), estimate(draws, interval), strict=True))
-        columns |= {f"lost_{name}{end}": value for end, value in made}
-        columns |= {f"true_{name}{end}": value + observed for end, value in made}
+        lost = list(zip(("", "_low", "_high"), estimate(draws, interval), strict=True))
+        columns |= {f"lost_{name}{end}": value for end, value in lost}
+        columns |= {f"true_{name}{end}": value + observed for end, value in lost}
     return columns
 
 
-def station_table(panel: Panel, network: Network, rows: FullHours, made: Recovered, interval: float) -> pl.DataFrame:
+def station_table(
+    panel: Panel, network: Network, rows: FullHours, recovered: Recovered, interval: float
+) -> pl.DataFrame:
     """One row per station, in the order of the panel."""
     known = panel.stations
     full = _full_share(network, rows)[network.site_of_station]
-    seen = known["energy_kwh"].to_numpy().astype(float), known["sessions"].to_numpy().astype(float)
+    observed = known["energy_kwh"].to_numpy().astype(float), known["sessions"].to_numpy().astype(float)
     kept = ("station_id", "name", "site_id", "unique_id", "lat", "lon", "capacity", "capacity_from")
     return known.select(kept).with_columns(
         full_share=pl.Series(full),
         **{
             name: pl.Series(values)
-            for name, values in measures(*seen, made.station_kwh, made.station_arrivals, interval).items()
+            for name, values in measures(*observed, recovered.station_kwh, recovered.station_arrivals, interval).items()
         },
     )
 
 
-def site_table(panel: Panel, network: Network, rows: FullHours, made: Recovered, interval: float) -> pl.DataFrame:
-    """One row per site: stations side by side are one."""
+def site_table(panel: Panel, network: Network, rows: FullHours, recovered: Recovered, interval: float) -> pl.DataFrame:
+    """One row per site."""
     order = np.argsort(network.site_of_station, kind="stable")
     first = np.searchsorted(network.site_of_station[order], np.arange(network.sites))
 
@@ -53,43 +57,46 @@ def site_table(panel: Panel, network: Network, rows: FullHours, made: Recovered,
         return np.asarray(np.add.reduceat(values[..., order], first, axis=-1))
 
     energy, sessions = (of_sites(panel.stations[name].to_numpy().astype(float)) for name in ("energy_kwh", "sessions"))
-    columns = measures(energy, sessions, of_sites(made.station_kwh), of_sites(made.station_arrivals), interval)
+    columns = measures(
+        energy, sessions, of_sites(recovered.station_kwh), of_sites(recovered.station_arrivals), interval
+    )
     full = pl.Series("full_share", _full_share(network, rows))
     return panel.sites.with_columns(full, *(pl.Series(name, values) for name, values in columns.items()))
 
 
-def region_table(panel: Panel, made: Recovered, interval: float) -> pl.DataFrame:
+def region_table(panel: Panel, recovered: Recovered, interval: float) -> pl.DataFrame:
     """One row per region."""
     names = panel.regions.centres["unique_id"]
-    seen = _seen_by(panel, pl.lit(0).alias("week"), names, pl.Series([0]))
-    kwh, arrivals = made.week_kwh.sum(axis=2), made.week_arrivals.sum(axis=2)
-    columns = measures(seen[0][:, 0], seen[1][:, 0], kwh, arrivals, interval)
+    observed = _observed_by(panel, pl.lit(0).alias("week"), names, pl.Series([0]))
+    kwh, arrivals = recovered.week_kwh.sum(axis=2), recovered.week_arrivals.sum(axis=2)
+    columns = measures(observed[0][:, 0], observed[1][:, 0], kwh, arrivals, interval)
     return pl.DataFrame({"unique_id": names, **columns})
 
 
-def week_table(panel: Panel, made: Recovered, interval: float) -> pl.DataFrame:
+def week_table(panel: Panel, recovered: Recovered, interval: float) -> pl.DataFrame:
     """One row per region and local week, and per week of all regions together."""
     names = panel.regions.centres["unique_id"]
     monday = pl.col("ds").dt.convert_time_zone(panel.time_zone).dt.truncate("1w").dt.date().alias("week")
-    seen_kwh, seen = (_with_all(values, 0) for values in _seen_by(panel, monday, names, made.weeks))
-    kwh, arrivals = (_with_all(values, 1) for values in (made.week_kwh, made.week_arrivals))
+    observed_kwh, observed = (_with_all(values, 0) for values in _observed_by(panel, monday, names, recovered.weeks))
+    kwh, arrivals = (_with_all(values, 1) for values in (recovered.week_kwh, recovered.week_arrivals))
     draws = len(kwh)
-    columns = measures(seen_kwh.ravel(), seen.ravel(), kwh.reshape(draws, -1), arrivals.reshape(draws, -1), interval)
+    lost = kwh.reshape(draws, -1), arrivals.reshape(draws, -1)
+    columns = measures(observed_kwh.ravel(), observed.ravel(), *lost, interval)
     rows = [*names, ALL]
     return pl.DataFrame(
         {
-            "unique_id": np.repeat(rows, len(made.weeks)),
-            "week": pl.concat([made.weeks] * len(rows)),
+            "unique_id": np.repeat(rows, len(recovered.weeks)),
+            "week": pl.concat([recovered.weeks] * len(rows)),
             **columns,
         }
     )
 
 
-def hour_table(panel: Panel, made: Recovered) -> pl.DataFrame:
+def hour_table(panel: Panel, recovered: Recovered) -> pl.DataFrame:
     """One row per region and hour."""
-    lost = [name for name in made.hours.columns if name.startswith("lost_") and name != "lost_draws"]
+    lost = [name for name in recovered.hours.columns if name.startswith("lost_") and name != "lost_draws"]
     joined = panel.table.select("unique_id", "ds", "arrivals", observed_kwh="y").join(
-        made.hours.select("unique_id", "ds", *lost), on=["unique_id", "ds"], how="left", maintain_order="left"
+        recovered.hours.select("unique_id", "ds", *lost), on=["unique_id", "ds"], how="left", maintain_order="left"
     )
     filled = joined.with_columns(pl.col(lost).fill_null(0.0))
     true = [
@@ -99,10 +106,10 @@ def hour_table(panel: Panel, made: Recovered) -> pl.DataFrame:
     return filled.with_columns(true)
 
 
-def station_hour_table(panel: Panel, network: Network, rows: FullHours, made: Recovered) -> pl.DataFrame:
+def station_hour_table(panel: Panel, network: Network, rows: FullHours, recovered: Recovered) -> pl.DataFrame:
     """Station-hours with an arrival, or in which the station's site was full for a time."""
     first, last = panel.period
-    seen = panel.sessions.group_by("station_id", ds=pl.col("start").dt.truncate("1h"), maintain_order=True).agg(
+    observed = panel.sessions.group_by("station_id", ds=pl.col("start").dt.truncate("1h"), maintain_order=True).agg(
         arrivals=pl.len().cast(pl.Int64), energy_kwh=pl.sum("energy_kwh")
     )
     site = panel.sites["site_id"].gather(rows.site)
@@ -112,7 +119,7 @@ def station_hour_table(panel: Panel, network: Network, rows: FullHours, made: Re
         .select("station_id", "ds", "full")
     )
     keys = ["station_id", "ds"]
-    joined = seen.join(full, on=keys, how="full", coalesce=True).join(made.station_hours, on=keys, how="left")
+    joined = observed.join(full, on=keys, how="full", coalesce=True).join(recovered.station_hours, on=keys, how="left")
     measures_ = ("arrivals", "energy_kwh", "full", "lost_arrivals", "lost_kwh")
     return joined.select(*keys, pl.col(measures_).fill_null(0)).sort(keys)
 
@@ -123,7 +130,7 @@ def _full_share(network: Network, rows: FullHours) -> Floats:
     return np.asarray(np.bincount(rows.site, rows.full, minlength=network.sites) / hours)
 
 
-def _seen_by(panel: Panel, week: pl.Expr, names: pl.Series, weeks: pl.Series) -> tuple[Floats, Floats]:
+def _observed_by(panel: Panel, week: pl.Expr, names: pl.Series, weeks: pl.Series) -> tuple[Floats, Floats]:
     """Recorded energy and arrivals by region and week, (regions, weeks)."""
     sums = panel.table.group_by("unique_id", week, maintain_order=True).agg(pl.sum("y"), pl.sum("arrivals"))
     grid = pl.DataFrame({"unique_id": names}).join(pl.DataFrame({"week": weeks}), how="cross")

@@ -1,9 +1,9 @@
-"""What other towns say where the records of one are silent: a prior from public records whose truth is known.
+"""The prior from other towns, for what the records of a network do not show.
 
-Sites that were almost never full keep a record of all their arrivals. With plugs removed on paper, some of these
+Sites that were almost never full have records of all their arrivals. With plugs removed on paper, some of these
 arrivals are turned away, and the estimator can be compared with the truth (`python -m benchmarks.towns`,
-docs/results/towns.md). Every town gives the response of its arrivals to occupancy, and the log ratio of true to
-estimated lost arrivals.
+docs/results/towns.md). Every town contributes the response of its arrivals to occupancy, and the log ratio of true to
+estimated lost energy.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ class TownPrior(NamedTuple):
 
 
 class Town(NamedTuple):
-    """What the thinned records of one town say."""
+    """Results of the thinned records of one town."""
 
     name: str
-    beta: float  # mean response to occupancy; 0 where there is none
+    beta: float  # mean response to occupancy; 0 if there is none
     log_ratio: float  # mean over draws of log(true / estimated lost energy) without the bias of this prior
 
 
@@ -45,7 +45,7 @@ TOWN_RESULTS: tuple[Town, ...] = (
 def prior_without(name: str | None = None) -> TownPrior:
     """The prior from all towns but one, so that no town is tested against itself.
 
-    A mean error of the towns that is not clearly different from none widens intervals, and does not shift them.
+    A mean error over towns that is not clearly different from 0 widens intervals, but does not shift them.
     """
     towns = [town for town in TOWN_RESULTS if town.name != name]
     responding = [town for town in towns if town.beta < 0]

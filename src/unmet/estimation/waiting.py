@@ -1,15 +1,14 @@
-"""Waiting: the share of drivers at a full site who wait until they are served, and are in the records after all.
+"""Waiting: the share of drivers at a full site who wait until they are served, and are therefore recorded.
 
-If drivers wait, a released plug of a full site is taken at once. But plugs are also retaken at once where nobody can
-have waited: a driver unplugs and plugs in again. The placebo is the same statistic after departures from sites with
-another free plug. With D departures, N arrivals within `RELEASED_MS` of them and E of those expected by chance,
+If drivers wait, a released plug of a full site is taken at once. But plugs are also retaken at once if nobody can have
+waited: a driver unplugs and plugs in again. The placebo is the same statistic after departures from sites with another
+free plug. With D departures, N arrivals within `RELEASED_MS` of them, of which E are expected by chance,
 
     restarts = (N_free - E_free) / D_free          per departure,
     waited   = N_full - E_full - restarts * D_full.
 
-Arrivals that are recorded while a site is full, as clocks and capacities are never exact, were served too. The
-posterior of the share that is served (`unmet.estimation.shares`) is that of both over the arrivals expected while sites
-were full.
+Arrivals that are recorded while a site is full (clocks and capacities are never exact) were served, too. The posterior
+of the share (`unmet.estimation.shares`) is that of both over the arrivals expected while sites were full.
 
 Assumption: restarts are as frequent at a full site as at one with a free plug.
 """
@@ -32,11 +31,11 @@ RESTARTS, RESTARTS_SPREAD = 0.08, 0.05
 
 
 class Departures(NamedTuple):
-    """What follows departures; positions: from a full site, from one with another free plug."""
+    """Departures and the arrivals that follow them: first from full sites, then from sites with another free plug."""
 
     number: Floats  # (2,)
     arrivals: Floats  # (2,), within `RELEASED_MS`
-    by_chance: Floats  # (2,), of these expected at the usual rate
+    by_chance: Floats  # (2,), arrivals expected at the usual rate
 
 
 class Waiting(NamedTuple):
@@ -45,13 +44,13 @@ class Waiting(NamedTuple):
     drivers: float
     spread: float  # its standard deviation
     restarts: float  # per departure
-    retaken: float  # arrivals soon after a departure from a full site: no more can have waited
+    retaken: float  # arrivals soon after a departure from a full site: an upper bound of those who waited
 
 
 def waiting_drivers(departures: Departures, at_full: float = 0.0) -> Waiting:
-    """Estimate how many drivers at full sites were served, from what follows departures.
+    """Estimate how many drivers at full sites waited and were served, from the arrivals after departures.
 
-    `at_full` are arrivals that are recorded although no plug was free.
+    `at_full` is the number of arrivals that are recorded although no plug was free.
     """
     (full, free), (n_full, n_free), (e_full, e_free) = departures
     precision = 1 / RESTARTS_SPREAD**2
@@ -69,13 +68,13 @@ def after_departures(history: History, clock: Clock, rate: Floats, level: Floats
 
     Args:
         history: spells and arrivals of the sites.
-        clock: of the period.
+        clock: clock of the period.
         rate: arrivals per hour, (sites, bins of the week).
-        level: how busy each site is on each day, (sites, days).
-        response: factor of the rate by number of taken plugs, (sites, most + 1).
+        level: level of each site and day, (sites, days).
+        response: factor on the rate by number of taken plugs, (sites, most + 1).
     """
     spells, arrivals = history.spells, history.arrivals
-    number, came, chance = np.zeros(2), np.zeros(2), np.zeros(2)
+    number, retaken, chance = np.zeros(2), np.zeros(2), np.zeros(2)
     most, next_arrival = response.shape[1] - 1, 0
     for s in range(len(rate)):
         for i in range(spells.first[s] + 1, spells.first[s + 1]):
@@ -84,8 +83,8 @@ def after_departures(history: History, clock: Clock, rate: Floats, level: Floats
             at = spells.begin_ms[i]
             kind = 0 if spells.state[i - 1] == FULL else 1
             if spells.taken[i] == spells.taken[i - 1] and spells.state[i] == spells.state[i - 1]:
-                number[kind] += 1  # one car left and another came at the same moment
-                came[kind] += 1
+                number[kind] += 1  # one car left and another arrived at the same moment
+                retaken[kind] += 1
                 continue
             if spells.taken[i] != spells.taken[i - 1] - 1:
                 continue
@@ -101,9 +100,9 @@ def after_departures(history: History, clock: Clock, rate: Floats, level: Floats
                 and arrivals.site[next_arrival] == s
                 and arrivals.at_ms[next_arrival] < until
             ):
-                came[kind] += arrivals.state[next_arrival] != FULL  # those are counted as served at a full site
+                retaken[kind] += arrivals.state[next_arrival] != FULL  # those at a full site are counted as `at_full`
                 until = arrivals.at_ms[next_arrival]
             bin_ = min((at - clock.first_ms) // BIN_MS, len(clock.week) - 1)
             hourly = rate[s, clock.week[bin_]] * level[s, clock.day[bin_]] * response[s, min(spells.taken[i], most)]
             chance[kind] += hourly * (until - at) / 3_600_000
-    return Departures(number, came, chance)
+    return Departures(number, retaken, chance)
