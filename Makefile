@@ -1,4 +1,4 @@
-# Every target makes its own environment: `make demo` and `make test` work on a fresh clone.
+# Every target creates its own environment, so `make demo` and `make test` work on a fresh clone.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -9,13 +9,13 @@ INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints
 $(VENV)/user: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "unmet needs Python 3.11 or later: make PYTHON=/path/to/python3.11 ..." >&2; exit 2; }
-	@test -x $(BIN)/python || { echo "Making the environment in $(VENV) ..." >&2; $(PYTHON) -m venv $(VENV); }
-	@echo "Installing unmet and what it needs (a minute the first time) ..." >&2
+	@test -x $(BIN)/python || { echo "Creating the environment in $(VENV) ..." >&2; $(PYTHON) -m venv $(VENV); }
+	@echo "Installing unmet and its dependencies (a minute the first time) ..." >&2
 	@$(INSTALL) -e '.[app,forecast,study]'
 	@touch $@
 
 $(VENV)/dev: $(VENV)/user
-	@echo "Installing what its tests need ..." >&2
+	@echo "Installing the dependencies of the tests ..." >&2
 	@$(INSTALL) -e '.[dev]'
 	@touch $@
 
@@ -35,7 +35,7 @@ bench: $(VENV)/dev
 
 # The documentation site, in site/. Warnings are errors.
 $(VENV)/docs: $(VENV)/user
-	@echo "Installing what the documentation needs ..." >&2
+	@echo "Installing the dependencies of the documentation ..." >&2
 	@$(INSTALL) -e '.[docs]'
 	@touch $@
 
@@ -47,7 +47,7 @@ docs: $(VENV)/docs
 extras: $(VENV)/dev
 	@.ci/extras $(BIN)/python $(VENV)-extras
 
-# The oldest versions that pyproject.toml allows, but for torch, whose older builds bring gigabytes for graphics cards.
+# The oldest versions that pyproject.toml allows, except torch, whose older builds bring gigabytes for graphics cards.
 oldest: $(VENV)/user
 	@test -x $(VENV)-oldest/bin/python || $(BIN)/python -m venv $(VENV)-oldest
 	@$(VENV)-oldest/bin/pip install --quiet --disable-pip-version-check uv
@@ -56,7 +56,7 @@ oldest: $(VENV)/user
 		--override $(VENV)-oldest/override.txt -e '.[dev]'
 	@$(VENV)-oldest/bin/python -m pytest -n 2 --dist worksteal -W default
 
-# Known holes in the versions that installs use.
+# Known vulnerabilities in the pinned versions.
 audit: $(VENV)/user
 	@test -x $(VENV)-audit/bin/python || $(BIN)/python -m venv $(VENV)-audit
 	@$(VENV)-audit/bin/pip install --quiet --disable-pip-version-check pip-audit

@@ -1,6 +1,6 @@
 """Parts of the site that are generated from the package: the command line and the public Python names.
 
-`reference/cli.md` and `reference/python.md` hold a mark where they go, so that neither can differ from the code.
+`reference/cli.md` and `reference/python.md` contain comments that are replaced, so neither can differ from the code.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ COMMANDS, NAMES = "<!-- commands -->", "<!-- names -->"
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Put generated text in place of the marks; MkDocs calls this for every page."""
+    """Replace the comments by generated text; MkDocs calls this for every page."""
     if COMMANDS in markdown:
         markdown = markdown.replace(COMMANDS, command_reference())
     if NAMES in markdown:
@@ -28,7 +28,7 @@ def name_reference() -> str:
 
 
 def command_reference() -> str:
-    """Every command with its arguments and options, as `--help` has them."""
+    """Every command with its arguments and options, as in `--help`."""
     from typer.main import get_command
 
     from unmet.cli import app

@@ -1,4 +1,4 @@
-"""Draw the pictures of the documents with a headless Chromium: `python docs/pictures.py`."""
+"""Draw the pictures of the documentation with a headless Chromium: `python docs/pictures.py`."""
 
 from __future__ import annotations
 
@@ -74,16 +74,16 @@ def day_at_a_station(outcome: Outcome, lost: LostDemand) -> go.Figure:
         ("served", "Driver who charges: recorded", OBSERVED, "circle", 2.35),
         ("lost", "Driver who finds no plug: not recorded", LOST, "x", 2.65),
     ):
-        came = of_day.filter(pl.col("outcome") == outcome_name)["local"].dt.replace_time_zone(None).to_list()
+        times = of_day.filter(pl.col("outcome") == outcome_name)["local"].dt.replace_time_zone(None).to_list()
         marker = {"color": colour, "symbol": symbol, "size": 12}
-        figure.add_scatter(x=came, y=[height] * len(came), mode="markers", marker=marker, name=name)
+        figure.add_scatter(x=times, y=[height] * len(times), mode="markers", marker=marker, name=name)
     figure.update_yaxes(tickvals=[0, 1, 2], range=[-0.15, 2.9], title="Plugs taken")
     figure.update_xaxes(title="Time of day; no plug is free where shaded", tickformat="%H:%M", dtick=3 * 3_600_000)
     return layout(figure)
 
 
 def lost_by_station(outcome: Outcome, lost: LostDemand) -> go.Figure:
-    """Lost drivers of each station, as estimated and as they were."""
+    """Lost drivers of each station, estimated and true."""
     truth = outcome.arrivals.filter(pl.col("outcome") == "lost").group_by("station_id").agg(true=pl.len())
     both = lost.by_station().join(truth, on="station_id", how="left").with_columns(pl.col("true").fill_null(0))
     shown = both.filter((pl.col("true") > 0) | (pl.col("lost_arrivals") >= 0.5))
@@ -106,10 +106,10 @@ def weeks_of_a_region(lost: LostDemand, table: pl.DataFrame) -> go.Figure:
     """Weekly demand of the region that lost the most: recorded, recovered and true."""
     gap = table.group_by("unique_id").agg(lost=(pl.col("y_true") - pl.col("y")).sum())
     worst = gap.sort("lost", descending=True)["unique_id"][0]
-    made = lost.by_week().filter(pl.col("unique_id") == worst)
+    recovered = lost.by_week().filter(pl.col("unique_id") == worst)
     local = pl.col("ds").dt.convert_time_zone(ZONE).dt.truncate("1w").dt.date()
     truth = table.filter(pl.col("unique_id") == worst).group_by(week=local).agg(pl.col("y_true").sum(), hours=pl.len())
-    weeks = made.join(truth, on="week").filter(pl.col("hours") >= 167).sort("week")  # whole ones
+    weeks = recovered.join(truth, on="week").filter(pl.col("hours") >= 167).sort("week")  # complete weeks
     week = weeks["week"].to_list()
     figure = go.Figure()
     figure.add_bar(x=week, y=weeks["observed_kwh"] / 1000, marker_color=OBSERVED, name="Records", width=4 * 86_400_000)
@@ -131,7 +131,7 @@ def weeks_of_a_region(lost: LostDemand, table: pl.DataFrame) -> go.Figure:
 
 
 def main() -> None:
-    """Draw all of them."""
+    """Draw all pictures."""
     city = build_city()
     study = run_censoring(city, queues=["first-come"], penetrations=[0.05])
     draw("hidden-demand", REGION_DEMAND.draw(study), 560)

@@ -22,12 +22,12 @@ def row(text: str, label: str) -> list[str]:
 
 
 def mean(cell: str) -> str:
-    """What stands before the spread."""
+    """The mean in a cell such as `0.5 ± 0.1`."""
     return cell.split(" ")[0]
 
 
 def table() -> str:
-    """The paper's numbers beside ours, then what the paper does not have."""
+    """The paper's numbers next to ours, then results that the paper does not have."""
     rows = []
     hours = page("censoring")
     for label in ("Gas station", "Three-hour limit", "First come, first served"):
@@ -48,8 +48,8 @@ def table() -> str:
     rows.append(("lost energy of simulated cities, estimated / true", "", f"{ratio} (truth in interval: {inside})"))
     cells = [row(towns, town) for town in ("Dundee", "Boulder", "Caltech", "Lugano", "Paris")]
     means = [float(town[2]) for town in cells]
-    held = f"{sum(int(town[6]) for town in cells)} of {sum(int(town[1]) for town in cells)}"
-    spread = f"{min(means)} to {max(means)} (truth in interval: {held})"
+    inside = f"{sum(int(town[6]) for town in cells)} of {sum(int(town[1]) for town in cells)}"
+    spread = f"{min(means)} to {max(means)} (truth in interval: {inside})"
     rows.append(("the same in five real towns, plugs removed on paper: means of towns", "", spread))
     gain = row(plans, "mean gain of `exposure` over that of `truth`")[0]
     rows.append(("gain of a plan from records / of a plan that knows the truth", "", gain))
@@ -57,7 +57,7 @@ def table() -> str:
 
 
 def with_table(readme: str) -> str:
-    """The text with the present table."""
+    """The README with the current table."""
     head, rest = readme.split(BEGIN)
     return f"{head}{BEGIN}\n{table()}\n{END}{rest.split(END)[1]}"
 

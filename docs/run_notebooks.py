@@ -1,7 +1,7 @@
-"""Execute the notebooks of the documents and store what they show: `python docs/run_notebooks.py`.
+"""Execute the notebooks of the documentation and store their outputs: `python docs/run_notebooks.py`.
 
-Needs the extras `docs` and `figures`, and Chromium for the figures, which are stored as pictures so that no page loads
-a library for them.
+Needs the extras `docs` and `figures`, and Chromium for the figures, which are stored as images so that no page has to
+load a library.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ NOTEBOOKS = Path(__file__).parent / "notebooks"
 
 
 def main() -> None:
-    """Execute each in its own folder."""
+    """Execute all notebooks in their folder."""
     os.environ["PLOTLY_RENDERER"] = "svg"
     for path in sorted(NOTEBOOKS.glob("*.ipynb")):
         notebook = nbformat.read(path, as_version=4)

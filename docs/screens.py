@@ -1,7 +1,7 @@
-"""Take the screenshots of the documents: `python docs/screens.py RUN PLAN FORECAST`, three folders that unmet wrote.
+"""Take the screenshots of the documentation: `python docs/screens.py RUN PLAN FORECAST`, three folders of runs.
 
-Those in `docs/images` are of `unmet recover` on a year of public records of Dundee (docs/planning.md says how), of
-`unmet plan --plugs 10` on that, and of `unmet fit` and `unmet forecast` on its panel.
+Those in `docs/images` show `unmet recover` on a year of public records of Dundee (see docs/planning.md), `unmet plan
+--plugs 10` on its result, and `unmet fit` and `unmet forecast` on its panel.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TABS = {"city": "#city-days .main-svg", "records": "#records-result .main-svg", 
 
 
 def shoot(browser: Browser, address: str, name: str, size: dict[str, Any], ready: str, *, dark: bool = False) -> None:
-    """Save what a window of this size shows."""
+    """Save a screenshot of a window of this size."""
     page = browser.new_page(viewport=size, color_scheme="dark" if dark else "light")  # type: ignore[arg-type]
     page.goto(address, timeout=SLOW_MS)
     page.wait_for_selector(ready, timeout=SLOW_MS)
@@ -64,7 +64,7 @@ def served(runs: list[str]) -> Iterator[str]:
 
 
 def main() -> None:
-    """Take all of them."""
+    """Take all screenshots."""
     runs = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
         page = Path(folder) / "report.html"
