@@ -183,7 +183,7 @@ def test_a_budget_is_planned_and_exported_and_a_forecast_cancelled(visit, addres
         page.click("text=plan.geojson")
     assert '"plugs_added"' in Path(download.value.path()).read_text()
     page.click("#to-forecast")
-    expect(page.locator("#forecast-result h2")).to_contain_text("Forecast the hours to come")
+    expect(page.locator("#forecast-result h2")).to_contain_text("Forecast the hours ahead")
     accessible(page)
     page.click("#forecast-start")
     page.click("#forecast-cancel")

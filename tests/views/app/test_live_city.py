@@ -20,7 +20,7 @@ def city() -> LiveCity:
     return LiveCity(seed=1)
 
 
-def test_an_answer_is_the_simulation(city):
+def test_an_answer_equals_the_simulation(city):
     built = build_city(seed=1)
     scenario = Scenario(queue="three-hour", penetration=0.02, seed=1)
     truth = summarise(built, scenario, simulate(prepare(built), scenario))
@@ -31,7 +31,7 @@ def test_an_answer_is_the_simulation(city):
     assert totals["electric_cars"] == truth["vehicles"]
 
 
-def test_plugs_at_the_worst_station_lower_the_loss_and_none_close_it(city):
+def test_plugs_at_the_worst_station_lower_the_loss_and_zero_plugs_close_it(city):
     usual = city.ask(Question(penetration=0.02))
     worst, plugs = usual.stations.sort("lost_kwh", descending=True).select("station_id", "plugs").row(0)
     more = city.ask(Question(penetration=0.02, plugs=((worst, plugs + 4),)))
@@ -57,7 +57,7 @@ def test_sums_over_days_hours_and_stations_agree_and_competitors_take_the_rest(c
         assert "region" in figure.alternative(view)
 
 
-def test_questions_that_make_no_sense_are_refused(city):
+def test_invalid_questions_are_refused(city):
     with pytest.raises(InputError, match="no station 'nowhere'"):
         city.ask(Question(plugs=(("nowhere", 3),)))
     with pytest.raises(InputError, match="ask for at most"):
@@ -76,17 +76,17 @@ def test_questions_that_make_no_sense_are_refused(city):
         View("plan", by="budget", budget=123_456.5, plug_cost=7_000.0, site_cost=0.0, most=3.0, plan="0" * 16),
     ],
 )
-def test_an_address_holds_the_whole_view(view):
+def test_an_address_contains_the_whole_view(view):
     assert View.read(view.search()) == view
     assert dict(view.question().plugs) == view.changed()
 
 
-def test_what_makes_no_sense_in_an_address_is_left_out():
+def test_invalid_parts_of_an_address_are_ignored():
     assert View.read("?tab=../etc&cars=nan&cars=-5&run=../../x&plugs=a:b&region=" + "x" * 500) == View()
     assert View.read("?by=wishes&budget=-1&plug_cost=inf&most=0&hours=1e9&waiting=101") == View()
 
 
-def test_a_plan_is_asked_for_plugs_or_for_a_budget_with_its_costs():
+def test_a_plan_request_has_plugs_or_a_budget_with_its_costs():
     assert View(add=12.0).plan_request() == {"plugs": 12, "most_per_site": None}
-    asked = View(by="budget", budget=9_000.0, plug_cost=500.0, site_cost=0.0, most=2.0).plan_request()
-    assert asked == {"budget": 9_000.0, "plug_cost": 500.0, "site_cost": 0.0, "most_per_site": 2}
+    request = View(by="budget", budget=9_000.0, plug_cost=500.0, site_cost=0.0, most=2.0).plan_request()
+    assert request == {"budget": 9_000.0, "plug_cost": 500.0, "site_cost": 0.0, "most_per_site": 2}

@@ -40,7 +40,7 @@ def server(runs, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def visitor(server) -> TestClient:
-    return TestClient(server, base_url=HERE)  # not entered: the city is not built before it is asked for
+    return TestClient(server, base_url=HERE)  # not entered: the city is not built before the first question
 
 
 def test_tables_and_files_of_runs(visitor, runs):

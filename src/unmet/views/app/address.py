@@ -1,4 +1,4 @@
-"""The view as an address: whoever opens a link sees what its sender saw."""
+"""The view as a web address, so that a link shows the same view to others."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ __all__ = ["BUDGET", "PLUGS", "TABS", "View"]
 
 TABS = ("city", "records", "plan", "forecast")
 PLUGS, BUDGET = "plugs", "budget"
-"""What a plan may be limited by."""
+"""The two limits of a plan."""
 JOB = re.compile(r"^[0-9a-f]{16}$")
 RANGES = {
     "cars": (0.1, 100.0), "growth": (-90.0, 1000.0), "share": (1.0, 100.0), "waiting": (0.0, 100.0),
     "spill": (0.0, 100.0), "add": (1.0, 2000.0), "budget": (1.0, 1e12), "plug_cost": (1.0, 1e9),
     "site_cost": (0.0, 1e9), "most": (1.0, 200.0), "hours": (1.0, 168.0),
 }  # fmt: skip
-"""Least and greatest value of what is typed as a number."""
+"""Smallest and largest value of each number."""
 WORDS = {"tab": TABS, "by": (PLUGS, BUDGET)}
-"""Values of what is one of a few."""
+"""Allowed values of each choice."""
 
 
 @dataclass(frozen=True, slots=True)
 class _CityView:
-    """The tab, and what the city is asked."""
+    """The tab, and the question about the city."""
 
     tab: str = "city"
     cars: float = 5.0
@@ -40,7 +40,7 @@ class _CityView:
     """Changed stations, as `id:3;id:4`."""
 
     def question(self) -> Question:
-        """What the city is asked."""
+        """The question about the city."""
         return Question(
             penetration=self.cars / 100, growth=self.growth / 100, queue=self.queue, market_share=self.share / 100,
             plugs=tuple(self.changed().items()),
@@ -53,13 +53,13 @@ class _CityView:
 
     @staticmethod
     def of_plugs(changed: dict[str, int]) -> str:
-        """Changed stations as they stand in the address."""
+        """Changed stations in the form used by the address."""
         return ";".join(f"{station}:{number}" for station, number in sorted(changed.items()))
 
 
 @dataclass(frozen=True, slots=True)
 class _RecordsView(_CityView):
-    """The records, and what is assumed about drivers."""
+    """The records, and the assumptions about drivers."""
 
     run: str = "given"
     zone: str = ""
@@ -69,7 +69,7 @@ class _RecordsView(_CityView):
 
 @dataclass(frozen=True, slots=True)
 class _PlanView(_RecordsView):
-    """The plan, and what limits it."""
+    """The plan and its limits."""
 
     plan: str = ""
     by: str = PLUGS
@@ -80,7 +80,7 @@ class _PlanView(_RecordsView):
     most: float | None = None
 
     def plan_request(self) -> dict[str, Any]:
-        """What a plan is asked: plugs, or a budget with its costs."""
+        """The arguments of a plan: a number of plugs, or a budget with costs."""
         most = None if self.most is None else int(self.most)
         if self.by == PLUGS:
             return {"plugs": int(self.add), "most_per_site": most}
@@ -90,25 +90,25 @@ class _PlanView(_RecordsView):
 
 @dataclass(frozen=True, slots=True)
 class View(_PlanView):
-    """What a visitor looks at, tab by tab; percentages as they are typed."""
+    """The whole view of a visitor, with percentages as typed."""
 
     forecast: str = ""
     hours: float = 168.0
 
     @classmethod
     def read(cls, search: str | None) -> View:
-        """The view of an address; what makes no sense in it is left out."""
+        """The view of an address; invalid parts are ignored."""
         given = {name: values[-1] for name, values in parse_qs((search or "").lstrip("?")).items()}
-        made = {}
+        valid = {}
         for part in fields(cls):
             text = given.get(part.name)
             value = None if text is None else _valid(part.name, text)
             if value is not None:
-                made[part.name] = value
-        return cls(**made)  # type: ignore[arg-type]
+                valid[part.name] = value
+        return cls(**valid)  # type: ignore[arg-type]
 
     def search(self) -> str:
-        """The address; what is as usual is left out."""
+        """The query string of the address; default values are omitted."""
         usual = View()
         parts = {p.name: getattr(self, p.name) for p in fields(self)}
         changed = {

@@ -1,4 +1,4 @@
-"""The JSON API: what the pages do, for programs."""
+"""The JSON API: everything that the pages do, for programs."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ REPORT_POLICY = (
     "sandbox allow-scripts allow-downloads"
 )
 PROBLEMS: dict[int | str, dict[str, Any]] = {
-    400: {"description": "The request makes no sense; `detail` says why"},
+    400: {"description": "The request is invalid; `detail` says why"},
     401: {"description": "A token is needed"},
-    404: {"description": "There is nothing of that name"},
+    404: {"description": "There is nothing with that name"},
     413: {"description": "The file is too large"},
 }
 
 
 class Strict(BaseModel):
-    """A request without fields that nobody knows."""
+    """A request that may not have unknown fields."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
 class Totals(BaseModel):
-    """The whole city."""
+    """Totals of the whole city."""
 
     observed_kwh: float
     lost_kwh: float
@@ -61,7 +61,7 @@ class Totals(BaseModel):
 
 
 class WhatIf(BaseModel):
-    """What became of the drivers."""
+    """The result of a what-if simulation."""
 
     totals: Totals
     seconds: float = Field(description="server time that the simulation took")
@@ -80,7 +80,7 @@ class Series(BaseModel):
 
 
 class JobView(BaseModel):
-    """How a long task goes."""
+    """The progress of a long task."""
 
     id: str
     kind: str
@@ -99,7 +99,7 @@ class UploadView(BaseModel):
 
 
 class Assumptions(Strict):
-    """What drivers do who find no free plug."""
+    """What drivers who find no free plug do."""
 
     waiting: float | None = Field(None, ge=0, le=1, description="share of drivers who wait; estimated if null")
     spill: float | None = Field(None, ge=0, le=1, description="share of the others served nearby; estimated if null")
@@ -108,8 +108,8 @@ class Assumptions(Strict):
 class RecoverRequest(Assumptions):
     """How to read uploaded records, and what to assume."""
 
-    time_zone: str | None = Field(None, max_length=60, description="local time zone, as Europe/London")
-    country: str | None = Field(None, max_length=10, description="country for holidays, as GB")
+    time_zone: str | None = Field(None, max_length=60, description="local time zone, such as Europe/London")
+    country: str | None = Field(None, max_length=10, description="country for holidays, such as GB")
     regions: str = Field("10", max_length=10, pattern=r"^(\d{1,4}|auto|station)$")
 
 
@@ -146,7 +146,7 @@ def make_api(state: State) -> APIRouter:
 
     @api.get("/city", tags=["city"])
     def city() -> dict[str, Any]:
-        """The built-in city as it is: its stations, and what can be asked about it."""
+        """The built-in city: its stations, queues and the largest share of electric cars."""
         return {
             "queues": list(QUEUES.names()),
             "most_penetration": round(state.city.most_penetration, 5),
@@ -210,38 +210,38 @@ def make_api(state: State) -> APIRouter:
 
     async def _add(request: Request, name: str, upload: str, *, stations: bool) -> UploadView:
         try:
-            made = await state.uploads.add(name, request.stream(), upload, stations=stations)
+            added = await state.uploads.add(name, request.stream(), upload, stations=stations)
         except KeyError:
             raise HTTPException(404, "There is no such upload.") from None
         except TooLargeError as error:
             raise HTTPException(413, str(error)) from None
         except InputError as error:
             raise HTTPException(400, str(error)) from None
-        return UploadView(id=made.id, sessions=len(made.sessions), has_stations=made.stations is not None)
+        return UploadView(id=added.id, sessions=len(added.sessions), has_stations=added.stations is not None)
 
     @api.post("/records/{upload}/recover", tags=["records"], status_code=202)
-    def recover(upload: Id, asked: RecoverRequest) -> JobView:
-        """Estimate what uploaded records hide; the job's id then names the run."""
-        return _job(lambda: state.start_recover(upload, asked.model_dump()))
+    def recover(upload: Id, body: RecoverRequest) -> JobView:
+        """Estimate the lost demand of uploaded records; the id of the job is then the name of the run."""
+        return _job(lambda: state.start_recover(upload, body.model_dump()))
 
     @api.post("/runs/{name}/recover", tags=["runs"], status_code=202)
-    def recover_again(name: Name, asked: Assumptions) -> JobView:
-        """Estimate the records of a run again, under other assumptions; the job's id then names the new run."""
-        return _job(lambda: state.start_again(name, asked.model_dump()))
+    def recover_again(name: Name, body: Assumptions) -> JobView:
+        """Repeat the estimate of a run under other assumptions; the id of the job is then the name of the new run."""
+        return _job(lambda: state.start_again(name, body.model_dump()))
 
     @api.post("/plan", tags=["plan"], status_code=202)
-    def plan(asked: PlanRequest) -> JobView:
+    def plan(body: PlanRequest) -> JobView:
         """Plan where to add plugs, from lost demand."""
-        if (asked.plugs is None) == (asked.budget is None):
+        if (body.plugs is None) == (body.budget is None):
             raise HTTPException(400, "Give either plugs or a budget.")
-        if asked.budget is not None and asked.plug_cost is None:
+        if body.budget is not None and body.plug_cost is None:
             raise HTTPException(400, "A budget needs plug_cost.")
-        return _job(lambda: state.start_plan(asked.run, asked.model_dump(exclude={"run"})))
+        return _job(lambda: state.start_plan(body.run, body.model_dump(exclude={"run"})))
 
     @api.post("/forecast", tags=["forecast"], status_code=202)
-    def forecast(asked: ForecastRequest) -> JobView:
+    def forecast(body: ForecastRequest) -> JobView:
         """Forecast the hours after the end of the records."""
-        return _job(lambda: state.start_forecast(asked.run, asked.hours))
+        return _job(lambda: state.start_forecast(body.run, body.hours))
 
     @api.get("/jobs", tags=["jobs"])
     def jobs() -> list[JobView]:
@@ -250,7 +250,7 @@ def make_api(state: State) -> APIRouter:
 
     @api.get("/jobs/{job}", tags=["jobs"])
     def job(job: Id) -> JobView:
-        """How a job goes."""
+        """The progress of a job."""
         return JobView(**_found(lambda: state.jobs.named(job)).public())
 
     @api.delete("/jobs/{job}", tags=["jobs"], status_code=202)
@@ -276,7 +276,7 @@ def _found(call: Callable[[], T]) -> T:
     try:
         return call()
     except KeyError:
-        raise HTTPException(404, "There is nothing of that name.") from None
+        raise HTTPException(404, "There is nothing with that name.") from None
 
 
 def _series(answer: Answer, region: str) -> Series:
@@ -292,7 +292,7 @@ def _series(answer: Answer, region: str) -> Series:
 
 
 def _rows(table: pl.DataFrame) -> list[dict[str, Any]]:
-    """Rows for JSON: times as text, and null for what is not a number."""
+    """Rows for JSON: times as text, and null for NaN and infinity."""
     temporal = [name for name, kind in table.schema.items() if kind.is_temporal()]
     floats = [name for name, kind in table.schema.items() if kind.is_float()]
     plain = table.with_columns(pl.col(temporal).cast(pl.String))

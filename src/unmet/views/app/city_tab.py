@@ -1,4 +1,4 @@
-"""The city tab: ask what if, and see what drivers do."""
+"""The city tab: what-if questions, and their answers on a map and over time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ALOUD: dict[str, Any] = {"aria-live": "polite"}
 
 
 def city_layout() -> Any:
-    """Controls beside the map and curves."""
+    """Controls next to the map and curves."""
     queues = [{"label": QUEUES.named(name).title, "value": name} for name in QUEUES.names()]
     usual = View()
     controls = [
@@ -76,7 +76,7 @@ def city_answer(answer: Answer) -> str:
 
 
 def city_facts(answer: Answer, usual: Answer) -> Any:
-    """Numbers of the city, and how they differ from the city as it is."""
+    """Numbers of the city, and their difference from the unchanged city."""
     now, before = answer.totals, usual.totals
     difference = now["lost_kwh"] - before["lost_kwh"]
     changed = (
@@ -93,22 +93,22 @@ def city_facts(answer: Answer, usual: Answer) -> Any:
     ]
     if now["competitors_kwh"] > 0:
         pairs.append((energy(now["competitors_kwh"]), "went to competitors"))
-    said = f"{int(now['electric_cars']):,} electric cars, simulated in {answer.seconds:.2f} s."
-    return html.Div([facts(pairs), html.P(said, className="note")])
+    note = f"{int(now['electric_cars']):,} electric cars, simulated in {answer.seconds:.2f} s."
+    return html.Div([facts(pairs), html.P(note, className="note")])
 
 
 def region_options(answer: Answer) -> list[dict[str, str]]:
-    """Regions to choose from, those first that lose the largest share."""
+    """Regions to choose from, by the share of demand they lose, largest first."""
     rows = answer.region_rows().sort("lost_share", descending=True)
-    made = [
+    options = [
         {"label": f"Region {name}: {percent(share, 1)} lost", "value": name}
         for name, share in rows.select("unique_id", "lost_share").iter_rows()
     ]
-    return [{"label": "All regions", "value": ALL}, *made]
+    return [{"label": "All regions", "value": ALL}, *options]
 
 
 def station_options(answer: Answer) -> list[dict[str, str]]:
-    """Stations to choose from, those first that lose most energy."""
+    """Stations to choose from, by the energy they lose, largest first."""
     rows = answer.stations.sort("lost_kwh", "station_id", descending=[True, False])
     return [
         {"label": f"{name}: {count(plugs, 'plug')}, {energy(lost)} lost", "value": name}

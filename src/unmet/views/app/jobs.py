@@ -1,6 +1,6 @@
-"""Jobs: long tasks in a process of their own, one at a time, with progress, a limit and a way to cancel.
+"""Jobs: long tasks in separate processes, one at a time, with progress, limits and a way to cancel them.
 
-A job never runs in the server: a file that breaks its reader, or takes all memory, ends that process alone.
+A job never runs in the server process: a file that crashes its reader or takes all memory ends only the job.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from unmet.views.app.settings import Limits
 __all__ = ["Job", "Jobs", "Say", "Work"]
 
 Say = Callable[[str, float], None]
-"""Called with what is being done, and the share of the work that is done."""
+"""Called with a description of the current step, and the share of the work that is done."""
 Work = Callable[[Path, dict[str, Any], Say], None]
-"""Writes a run into a folder; gets what was asked for, and says how it goes."""
+"""Writes a run into a folder, given a request, and reports its progress."""
 
 FINISHED = frozenset({"done", "failed", "cancelled"})
 POLL_SECONDS = 0.2
@@ -33,12 +33,12 @@ KEPT = 50  # finished jobs that are remembered
 
 @dataclass
 class Job:
-    """A long task and how it goes."""
+    """A long task and its progress."""
 
     id: str
     kind: str
     folder: Path = field(repr=False)
-    asked: dict[str, Any] = field(default_factory=dict)
+    request: dict[str, Any] = field(default_factory=dict)
     state: str = "waiting"  # then running, and one of FINISHED
     doing: str = "Waiting for its turn"
     progress: float = 0.0
@@ -51,7 +51,7 @@ class Job:
         return self.folder / "run"
 
     def public(self) -> dict[str, Any]:
-        """What a visitor sees of it."""
+        """The fields that visitors may see."""
         return {
             "id": self.id,
             "kind": self.kind,
@@ -72,13 +72,13 @@ class Jobs:
         self._turn = threading.Lock()
         self._closed = False
 
-    def start(self, kind: str, work: Work, asked: dict[str, Any], folder: Path | None = None) -> Job:
+    def start(self, kind: str, work: Work, request: dict[str, Any], folder: Path | None = None) -> Job:
         """Queue a job; it writes into a folder of its own unless one is given."""
         with self._lock:
             waiting = sum(job.state not in FINISHED for job in self._jobs.values())
             if self._closed or waiting >= self.limits.waiting_jobs:
-                raise InputError(f"{waiting} jobs are under way already: wait until one ends, or cancel one.")
-            job = Job(secrets.token_hex(8), kind, folder or self.folder, asked)
+                raise InputError(f"{waiting} jobs are already waiting or running: wait until one ends, or cancel one.")
+            job = Job(secrets.token_hex(8), kind, folder or self.folder, request)
             if folder is None:
                 job.folder = self.folder / job.id
             job.folder.mkdir(parents=True, exist_ok=True)
@@ -88,19 +88,19 @@ class Jobs:
         return job
 
     def named(self, job_id: str) -> Job:
-        """The job of that name."""
+        """The job with an id. Raises KeyError if there is none."""
         with self._lock:
             if job_id not in self._jobs:
                 raise KeyError(job_id)
             return self._jobs[job_id]
 
     def all(self) -> list[Job]:
-        """Jobs in the order in which they were asked for."""
+        """All jobs, in the order in which they were started."""
         with self._lock:
             return list(self._jobs.values())
 
     def cancel(self, job_id: str) -> Job:
-        """End a job; nothing that it wrote is kept."""
+        """Cancel a job; its output is removed."""
         job = self.named(job_id)
         job.cancelled.set()
         return job
@@ -132,11 +132,11 @@ class Jobs:
 
     def _run(self, job: Job, work: Work) -> None:
         context = multiprocessing.get_context("spawn")
-        here, there = context.Pipe(duplex=False)
+        receiver, sender = context.Pipe(duplex=False)
         memory = self.limits.job_memory_bytes
-        process = context.Process(target=_work, args=(work, job.run, job.asked, there, memory), daemon=True)
+        process = context.Process(target=_work, args=(work, job.run, job.request, sender, memory), daemon=True)
         process.start()
-        there.close()
+        sender.close()
         job.state, job.doing = "running", "Starting"
         until = time.monotonic() + self.limits.job_seconds
         outcome: tuple[str, str] | None = None
@@ -146,7 +146,7 @@ class Jobs:
             elif time.monotonic() > until:
                 outcome = "failed", f"It took longer than {self.limits.job_seconds // 60} minutes."
             else:
-                outcome = self._hear(job, here, process)
+                outcome = self._receive(job, receiver, process)
         if process.is_alive():
             process.terminate()
             process.join(2)
@@ -157,14 +157,14 @@ class Jobs:
             shutil.rmtree(job.run, ignore_errors=True)
         _end(job, *outcome)
 
-    def _hear(self, job: Job, pipe: Connection, process: Any) -> tuple[str, str] | None:
-        """What the process says; its end if it says that, or is gone."""
+    def _receive(self, job: Job, pipe: Connection, process: Any) -> tuple[str, str] | None:
+        """Handle one message of the process; returns the outcome once it has ended."""
         try:
             if not pipe.poll(POLL_SECONDS):
                 return None if process.is_alive() or pipe.poll(0) else ("failed", "The task stopped unexpectedly.")
             kind, text, share = pipe.recv()
         except (EOFError, OSError):
-            return "failed", "The task stopped unexpectedly: it may have needed more memory than it may use."
+            return "failed", "The task stopped unexpectedly: it may have needed more memory than allowed."
         if kind == "doing":
             job.doing, job.progress = text, share
             return None
@@ -178,17 +178,17 @@ def _end(job: Job, state: str, text: str) -> None:
     job.state = state  # last, since others wait for it
 
 
-def _work(work: Work, folder: Path, asked: dict[str, Any], pipe: Connection, memory_bytes: int) -> None:
-    """What the process does."""
+def _work(work: Work, folder: Path, request: dict[str, Any], pipe: Connection, memory_bytes: int) -> None:
+    """The target of the process: do the work, and send its progress and outcome."""
     _limit(memory_bytes)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        work(folder, asked, lambda text, share: pipe.send(("doing", text, share)))
+        work(folder, request, lambda text, share: pipe.send(("doing", text, share)))
         pipe.send(("done", "Done", 1.0))
     except InputError as error:
         pipe.send(("failed", str(error), 1.0))
     except MemoryError:
-        pipe.send(("failed", "The task needs more memory than it may use: give fewer rows.", 1.0))
+        pipe.send(("failed", "The task needs more memory than allowed: give fewer rows.", 1.0))
     except Exception as error:  # a visitor gets one sentence, the log the rest
         import traceback
 
@@ -197,7 +197,7 @@ def _work(work: Work, folder: Path, asked: dict[str, Any], pipe: Connection, mem
 
 
 def _limit(memory_bytes: int) -> None:
-    """Bound memory, where the system can."""
+    """Limit the memory of this process, if the system supports it."""
     try:
         import resource
     except ImportError:

@@ -1,4 +1,4 @@
-"""The built-in city, alive: a question about it is simulated again, and answered within a second."""
+"""The live built-in city: what-if questions are simulated and answered within a second."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 REGIONS = 10
-KEPT = 64  # answers
+KEPT = 64  # answers in the cache
 MOST_PLUGS = 100
-LEAST_PENETRATION = 0.001  # enough to compile all that answers need
+LEAST_PENETRATION = 0.001  # enough to compile all functions that answers need
 TRIP, STATION, PLUG, START, ENERGY = 0, 1, 2, 3, 8  # columns of the engine's log
 
 
 class Question(BaseModel):
-    """What if?"""
+    """A what-if question about the built-in city."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     penetration: float = Field(0.05, gt=0, le=1, description="electric share of the city's cars, before growth")
-    growth: float = Field(0.0, ge=-0.9, le=10, description="growth of the number of electric cars, as 0.1")
+    growth: float = Field(0.0, ge=-0.9, le=10, description="growth of the number of electric cars, such as 0.1")
     queue: str = Field("first-come", max_length=40, description="queue discipline at all stations")
     market_share: float = Field(
         1.0, gt=0, le=1, description="share of each region's stations that are the operator's own"
@@ -60,7 +60,7 @@ class Question(BaseModel):
 
 @dataclass(frozen=True)
 class Answer:
-    """What became of the drivers. Energies in kWh over the whole period; `lost` is at the operator's own stations."""
+    """The result of a simulation. Energies are in kWh over the whole period; `lost` is at the operator's stations."""
 
     question: Question
     stations: pl.DataFrame
@@ -72,7 +72,7 @@ class Answer:
     electric_cars: int = 0
     mean_waited_minutes: float = 0.0
     seconds: float = 0.0
-    """Server time that the answer took."""
+    """Time that the answer took on the server [s]."""
 
     @cached_property
     def totals(self) -> dict[str, float]:
@@ -100,7 +100,7 @@ class Answer:
 
 
 class LiveCity:
-    """A city that is made ready once; answers are kept, so that asking again costs nothing."""
+    """A city that is prepared once; answers are cached, so that repeated questions cost nothing."""
 
     def __init__(self, seed: int = 1) -> None:
         self.seed = seed
@@ -118,18 +118,18 @@ class LiveCity:
             return self._ready
 
     def warm_up(self) -> None:
-        """Build the city, compile the simulator and answer the first question, so that no visitor need wait."""
+        """Build the city, compile the simulator and answer the first question, so that visitors need not wait."""
         self._simulate(Question(penetration=LEAST_PENETRATION))
         self.ask(Question())
 
     @property
     def is_ready(self) -> bool:
-        """Whether a question is answered at once."""
+        """Whether the city is built, so that questions are answered at once."""
         return "_ready" in self.__dict__
 
     @property
     def stations(self) -> pl.DataFrame:
-        """The stations as they are, with their regions."""
+        """The unchanged stations, with their regions."""
         city, _, regions = self._get()
         return city.stations.join(regions.of_station, on="station_id", maintain_order="left")
 
@@ -145,7 +145,7 @@ class LiveCity:
         return len(itinerary.vehicle_ids) / city.cars
 
     def ask(self, question: Question) -> Answer:
-        """The answer, simulated if nobody has asked it before."""
+        """The answer, from the cache or simulated."""
         with self._asking:
             if question in self._answers:
                 self._answers.move_to_end(question)
@@ -219,14 +219,14 @@ class LiveCity:
                 station[of], kwh[of], minlength=count
             )
         region = regions.codes()[station]
-        mine = own[station]
+        is_own = own[station]
         number = regions.centres.height
         day_kwh, hour_kwh = np.empty((2, number, len(days))), np.empty((2, number, 24))
-        for i, of in enumerate((served & mine, ~served & mine)):
+        for i, of in enumerate((served & is_own, ~served & is_own)):
             day_kwh[i] = _grid(region[of], days_of[trip[of]], kwh[of], number, len(days))
             hour_kwh[i] = _grid(region[of], hour_of[trip[of]], kwh[of], number, 24) / len(days)
         _, itinerary, _ = self._get()
-        waited = (log[served & mine, START] - itinerary.trips.end_s[trip[served & mine]]) / 60
+        waited = (log[served & is_own, START] - itinerary.trips.end_s[trip[served & is_own]]) / 60
         table = stations.select("station_id", "lat", "lon", "plugs", "power_kw").with_columns(
             regions.of_station["unique_id"], is_own=pl.Series(own), **{k: pl.Series(v) for k, v in columns.items()}
         )
@@ -244,13 +244,13 @@ class LiveCity:
 
 
 def _open_plugs(stations: pl.DataFrame) -> Plugs:
-    """All plugs, free; a station without plugs gets one that is taken for ever."""
+    """All plugs, free; a station without plugs gets one that is always taken."""
     closed = (stations["plugs"] == 0).to_numpy()
     if not closed.any():
         return plugs_of(stations)
-    made = plugs_of(stations.with_columns(pl.col("plugs").clip(1)))
-    made.free_at[made.first[:-1][closed]] = np.inf
-    return made
+    plugs = plugs_of(stations.with_columns(pl.col("plugs").clip(1)))
+    plugs.free_at[plugs.first[:-1][closed]] = np.inf
+    return plugs
 
 
 def _grid(row: Integers, column: Integers, kwh: Floats, rows: int, columns: int) -> Floats:

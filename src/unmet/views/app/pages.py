@@ -1,4 +1,4 @@
-"""The pages: one Dash app whose whole view is its address."""
+"""The pages: one Dash app whose whole view is in its address."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ __all__ = ["make_pages"]
 
 TITLES = {"city": "City", "records": "Records", "plan": "Plan", "forecast": "Forecast"}
 LONG = ("records", "plan", "forecast")
-"""Tabs whose answers take a while."""
+"""Tabs whose answers come from jobs."""
 TICK_MS = 700
 CONTROLS = {
     "cars": "cars", "growth": "growth", "queue": "queue", "share": "share", "region": "region", "station": "station",
@@ -53,7 +53,7 @@ CONTROLS = {
 EMPTY = frozenset({"zone", "waiting", "spill", "most", "station"})
 """Parts of the view that may be left empty."""
 PLANNING = ("plan-by", "plan-add", "plan-budget")
-"""Controls that make a plan as soon as they are moved."""
+"""Controls that start a new plan when they are moved."""
 
 
 def make_pages(server: FastAPI, state: app_state.State) -> Dash:
@@ -78,13 +78,13 @@ def _layout() -> Any:
             dcc.Location(id="address", refresh=False),
             dcc.Interval(id="tick", interval=TICK_MS, disabled=True),
             dcc.Store(id="finished"),
-            dcc.Store(id="plan-asked"),
+            dcc.Store(id="plan-request"),
             *(dcc.Store(id=f"{name}-job") for name in LONG),
             *(dcc.Store(id=f"{name}-cancelled") for name in LONG),
             html.Header([html.H1("unmet"), html.Nav(id="tabs", **aria_label("Tabs"))]),
             html.Main([html.Div(bodies[name](), id=f"tab-{name}", hidden=name != TABS[0]) for name in TABS]),
             html.Footer(
-                ["unmet ", __version__, " · ", html.A("API", href="/docs"), " · the address holds this view: share it"]
+                ["unmet ", __version__, " · ", html.A("API", href="/docs"), " · to share this view, copy its address"]
             ),
         ]
     )
@@ -95,7 +95,7 @@ def _follow(pages: Dash, state: app_state.State) -> None:
 
     @pages.callback(
         Output("address", "search"),
-        # What can be chosen comes with what is chosen: a dropdown forgets a value that it does not know yet.
+        # Options are set together with values: a dropdown drops a value that is not among its options.
         Output("region", "options"),
         Output("station", "options"),
         *(Output(name, "value") for name in CONTROLS),
@@ -150,21 +150,21 @@ def _follow(pages: Dash, state: app_state.State) -> None:
 
 
 def _with_value(view: View, part: str, value: Any) -> View:
-    """The view after a control was set; a number that is left out or makes no sense changes nothing."""
+    """The view after a control was set; a missing or invalid number changes nothing."""
     if value in (None, ""):
         return replace(view, **{part: getattr(View(), part)}) if part in EMPTY else view
     return View.read(replace(view, **{part: value}).search())
 
 
 def _with_jobs(view: View, finished: dict[str, str]) -> View:
-    """The view once jobs are done; plans and forecasts of other records are not shown beside new ones."""
+    """The view once jobs are done; plans and forecasts of other records are not shown with new ones."""
     if "records" in finished:
         view = replace(view, run=finished["records"], plan="", forecast="")
     return replace(view, plan=finished.get("plan", view.plan), forecast=finished.get("forecast", view.forecast))
 
 
 def _clicked(state: app_state.State, view: View, point: dict[str, Any]) -> View:
-    """The view after a click on the map: on a station, or into a region; a region that is shown is left again."""
+    """The view after a click on a station or a region of the map; a click on the current region deselects it."""
     if "customdata" in point:
         station, region, _ = point["customdata"]
         return replace(view, station=station, region=region)
@@ -177,12 +177,12 @@ def _choices(state: app_state.State, view: View) -> tuple[Any, Any]:
     try:
         answer = state.city.ask(view.question())
     except (InputError, ValidationError):
-        return no_update, no_update  # said where the answer would be
+        return no_update, no_update  # the error is shown in place of the answer
     return region_options(answer), station_options(answer)
 
 
 def _plugs_now(state: app_state.State, view: View) -> Any:
-    """Plugs of the station in view, changes included."""
+    """Plugs of the station in view, including changes."""
     now = dict(state.city.stations.select("station_id", "plugs").iter_rows())
     return (now | view.changed()).get(view.station)
 
@@ -225,7 +225,7 @@ def _draw_city(pages: Dash, state: app_state.State) -> None:
 
 
 def _ask(state: app_state.State, view: View) -> tuple[Answer, Answer, dict[str, int]]:
-    """The answer, that without changed plugs, and the plugs as they are."""
+    """The answer, the answer without changed plugs, and the unchanged plugs."""
     answer = state.city.ask(view.question())
     usual = state.city.ask(replace(view, plugs="").question()) if view.plugs else answer
     return answer, usual, dict(state.city.stations.select("station_id", "plugs").iter_rows())
@@ -241,14 +241,14 @@ def _draw_runs(pages: Dash, state: app_state.State) -> None:
 
 
 def _result(state: app_state.State, view: View, tab: str) -> Any:
-    """What a tab shows of the runs in view."""
+    """The content of a tab on runs."""
     name = {"records": view.run, "plan": view.plan, "forecast": view.forecast}[tab] or app_state.GIVEN
-    if name == app_state.GIVEN != view.run:  # what was given belongs to other records
+    if name == app_state.GIVEN != view.run:  # the runs given at the start belong to other records
         return plan_result(None, name) if tab == "plan" else forecast_result(None, name)
     try:
         runs = state.runs(name)
     except KeyError:
-        return problem("This run is gone: jobs end with the server that ran them.")
+        return problem("This run no longer exists: results are removed when the server stops.")
     except InputError as error:
         return problem(str(error))
     if tab == "records":
@@ -257,25 +257,25 @@ def _result(state: app_state.State, view: View, tab: str) -> Any:
 
 
 def _run_jobs(pages: Dash, state: app_state.State) -> None:
-    """Buttons start jobs; a clock shows how they go, and tells the address when they end."""
+    """Buttons start jobs; a timer shows their progress, and updates the address when they end."""
 
     @pages.callback(
         Output("plan-job", "data"),
         Output("plan-problem", "children"),
-        Output("plan-asked", "data"),
+        Output("plan-request", "data"),
         Input("plan-start", "n_clicks"),
         *(Input(name, "value") for name in PLANNING),
         State("address", "search"),
         State("plan-job", "data"),
-        State("plan-asked", "data"),
+        State("plan-request", "data"),
     )
     async def plan(
-        _clicks: int, by: str, add: float, budget: float, search: str, before: str | None, asked: dict[str, Any] | None
+        _clicks: int, by: str, add: float, budget: float, search: str, before: str | None, last: dict[str, Any] | None
     ) -> tuple[Any, Any, Any]:
         view = replace(View.read(search), by=by, add=float(add), budget=float(budget))
         request = view.plan_request()
-        # The first call is that of a page which opens: it says what the controls stand at.
-        moved = asked is not None and asked != request and not _is_planned(state, view, request)
+        # The first call, when a page opens, only reports the values of the controls.
+        moved = last is not None and last != request and not _is_planned(state, view, request)
         if ctx.triggered_id != "plan-start" and not moved:
             return no_update, no_update, request
         if before and _job_of(state, before):
@@ -344,13 +344,13 @@ def _run_jobs(pages: Dash, state: app_state.State) -> None:
 
 
 def _is_planned(state: app_state.State, view: View, request: dict[str, Any]) -> bool:
-    """Whether the plan in view is the one asked for, as when somebody goes back to it."""
+    """Whether the plan in view is the one requested, for example after going back to it."""
     job = _job_of(state, view.plan)
-    return job is not None and request.items() <= job.asked.items()
+    return job is not None and request.items() <= job.request.items()
 
 
 def _job_of(state: app_state.State, job_id: str | None) -> Job | None:
-    """A job of this page; None once it is forgotten."""
+    """A job by its id; None if it no longer exists."""
     try:
         return state.jobs.named(job_id) if job_id else None
     except KeyError:
@@ -361,6 +361,6 @@ def _started(start: Any) -> tuple[Any, Any]:
     try:
         return start().id, None
     except KeyError:
-        return no_update, problem("This run is gone: upload the records again.")
+        return no_update, problem("This run no longer exists: upload the records again.")
     except InputError as error:
         return no_update, problem(str(error))

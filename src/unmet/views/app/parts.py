@@ -1,4 +1,4 @@
-"""Parts that pages of the app share: figures, facts, tables, the progress of jobs."""
+"""Components that pages of the app share: figures, facts, tables, the progress of jobs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CONFIG: Any = {"displayModeBar": False, "responsive": True}
 
 
 def aria_label(text: str) -> dict[str, Any]:
-    """The name of a part for screen readers, as an argument of a component."""
+    """The name of a component for screen readers, as a keyword argument."""
     return {"aria-label": text}
 
 
@@ -50,7 +50,7 @@ def graph(figure: Figure, result: object, graph_id: str) -> list[Any]:
 
 
 def figure_box(graph_id: str, title: str, height: int) -> Any:
-    """A place for a figure that changes, as high as the figure [px], with a caption that says what it shows."""
+    """A box for a figure that changes, with its height [px] and a caption."""
     place = dcc.Graph(id=graph_id, config=CONFIG, style={"height": f"{height}px"})
     caption = html.P(id=f"{graph_id}-said", className="note")
     described: dict[str, Any] = {"aria-label": title, "aria-describedby": f"{graph_id}-said"}
@@ -63,7 +63,7 @@ def control_box(title: str, controls: list[Any]) -> Any:
 
 
 def facts(pairs: Sequence[tuple[str, str]]) -> Any:
-    """Numbers, each with what it means."""
+    """Numbers, each with its meaning."""
     return html.Div(
         [html.Div([html.B(value), html.Span(text)], className="fact") for value, text in pairs], className="facts"
     )
@@ -76,7 +76,7 @@ def field(label: str, control: Any, hint: str = "") -> Any:
 
 
 def labelled(label: str, control: Any) -> Any:
-    """A control that is no single input, under its label; the page's script names its parts by it."""
+    """A control that consists of several inputs, under its label; the page's script names the inputs after it."""
     group: dict[str, Any] = {"role": "group", "aria-labelledby": f"{control.id}-label"}
     return html.Div([html.Div(label, id=f"{control.id}-label", className="label"), control], className="field", **group)
 
@@ -109,12 +109,12 @@ def prose(text: str) -> str:
 
 
 def problem(text: str) -> Any:
-    """Something that went wrong, in one sentence."""
+    """A warning about something that went wrong, in one sentence."""
     return html.P(text, className="warning", role="alert")
 
 
 def job_box(job: Job | None) -> Any:
-    """How a job goes."""
+    """The progress of a job."""
     if job is None or job.state in ("done", "cancelled"):
         return html.P("Cancelled." if job else "", role="status")
     if job.state == "failed":

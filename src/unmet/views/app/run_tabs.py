@@ -1,4 +1,4 @@
-"""The tabs on runs: records and what they hide, a plan, a forecast."""
+"""The tabs on runs: records and their lost demand, a plan, a forecast."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ __all__ = [
 ]
 
 GIVEN = "given"
-MOST_PLUGS = 60  # on the slider
-MOST_SITES = 20  # whose costs the slider of the budget spans, beside those of the plugs
+MOST_PLUGS = 60  # end of the slider
+MOST_SITES = 20  # the slider of the budget ends at the cost of this many sites and `MOST_PLUGS` plugs
 
 
 def records_layout() -> Any:
-    """A place to drop files, and what they hide."""
+    """An area to drop files, assumptions, and the lost demand of the records."""
     controls = [
         html.Div(id="records-drop", className="drop"),
         html.H2("Assumptions"),
         field(
             "Time zone",
-            dcc.Input(id="records-zone", type="text", placeholder="as Europe/London", debounce=True),
-            "Of times that carry none; UTC if left empty.",
+            dcc.Input(id="records-zone", type="text", placeholder="Europe/London", debounce=True),
+            "Of times without one; UTC if left empty.",
         ),
         field("Drivers who wait [%]", _percent("records-waiting"), "Estimated if left empty."),
         field("Served nearby instead [%]", _percent("records-spill"), "Estimated if left empty."),
@@ -57,7 +57,7 @@ def _percent(name: str) -> Any:
 
 
 def plan_layout() -> Any:
-    """A slider for the budget, in plugs or in money, and where plugs go."""
+    """A slider for the number of plugs or the budget, and the plan."""
     usual = View()
     kinds = [{"label": "Number of plugs", "value": PLUGS}, {"label": "Budget", "value": BUDGET}]
     marks = {n: str(n) for n in (1, 20, 40, MOST_PLUGS)}
@@ -96,7 +96,7 @@ def _slider(name: str, low: float, high: float, step: float, value: float, marks
 
 
 def budget_scale(view: View) -> tuple[float, float]:
-    """Greatest budget on the slider and its step: as many plugs as the other slider has, each a step."""
+    """The largest budget on the slider, and its step of half a plug."""
     most = max(MOST_PLUGS * view.plug_cost + MOST_SITES * view.site_cost, view.budget)
     step = max(view.plug_cost / 2, 1.0)
     return step * -(-most // step), step
@@ -116,7 +116,7 @@ def short_money(amount: float) -> str:
 
 
 def forecast_layout() -> Any:
-    """A button, and the hours to come."""
+    """A button, and the forecast of the hours ahead."""
     controls = [
         field(
             "Hours ahead",
@@ -188,7 +188,7 @@ def plan_result(plan: StoredPlan | None, name: str) -> Any:
         )
     parts += [html.P(prose(text.removeprefix(f"{answer}. "))) for text in section.paragraphs]
     parts.append(_links(name, ("plan.csv", "plan.xlsx", "plan.geojson"), report=True))
-    shown: Any = plan  # it has what figures of a plan read
+    shown: Any = plan  # it has the attributes that figures of a plan read
     if plan_has_positions(shown):
         parts += graph(PLAN_MAP, plan, "plan-map")
     if section.table:
@@ -197,10 +197,10 @@ def plan_result(plan: StoredPlan | None, name: str) -> Any:
 
 
 def forecast_result(forecast: StoredForecast | None, name: str) -> Any:
-    """A forecast: the answer, the hours to come and the regions."""
+    """A forecast: the answer, the hours ahead and the regions."""
     if forecast is None:
         return [
-            html.H2("Forecast the hours to come"),
+            html.H2("Forecast the hours ahead"),
             html.P("The forecast starts from the records of the Records tab."),
         ]
     section = forecast_section(forecast)

@@ -1,4 +1,4 @@
-"""Who may ask what: a token, the address that was asked for, and headers that bind the browser."""
+"""Access control: the token, checks of the host and origin of requests, and security headers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ HEADERS = {
 
 
 def content_policy(script_hashes: Sequence[str] = ()) -> str:
-    """What a page may load: from here alone, and only scripts that are known."""
+    """The content security policy of pages: resources of this server only, and only known scripts."""
     return "; ".join(
         [
             "default-src 'none'",
@@ -53,7 +53,7 @@ def content_policy(script_hashes: Sequence[str] = ()) -> str:
 
 
 class Guard:
-    """Middleware around the whole app; what it refuses never reaches it."""
+    """Middleware around the whole app; refused requests never reach it."""
 
     def __init__(self, app: ASGIApp, settings: Settings, policy: Callable[[], str]) -> None:
         self.app, self.settings, self.policy = app, settings, policy
@@ -87,9 +87,9 @@ class Guard:
         await self.app(scope, receive if limit is None else _limited(receive, limit), send_on)
 
     async def _refused(self, scope: Scope, headers: Headers, receive: Receive) -> Response | None:
-        """A response that ends the request; None if it may go on."""
+        """The response to a refused request; None if it may pass."""
         host = headers.get("host", "")
-        # A page of another site can make a name of its own point to this machine; it cannot change the name.
+        # A page of another site can let its own name point to this machine (DNS rebinding), but sends that name.
         if self.settings.is_local and _name_of(host) not in LOCAL_NAMES:
             return _refusal(400, "This address is not served here: use 127.0.0.1 or localhost.")
         origin = headers.get("origin")
@@ -115,12 +115,12 @@ class Guard:
         return hmac.compare_digest(cookies.get(COOKIE, "").encode(), self._cookie().encode())
 
     def _same(self, given: str) -> bool:
-        """Whether a token is the right one; how long this takes says nothing about it."""
+        """Whether a token is right, compared in constant time."""
         digests = [hashlib.sha256(text.encode()).digest() for text in (given, self.settings.token or "")]
         return hmac.compare_digest(*digests)
 
     def _cookie(self) -> str:
-        """Proof that a visitor gave the token; it dies with the server."""
+        """Proof that a visitor gave the token; it is valid until the server stops."""
         return hmac.new(self._secret, (self.settings.token or "").encode(), hashlib.sha256).hexdigest()
 
     async def _login(self, request: Request) -> Response:
@@ -135,7 +135,7 @@ class Guard:
 
 
 def _limited(receive: Receive, most: int) -> Receive:
-    """The body of a request up to its limit; beyond it, the request counts as broken off."""
+    """The body of a request up to a limit; a longer one counts as disconnected."""
     size = 0
 
     async def receive_on() -> Message:
@@ -163,13 +163,13 @@ def _refusal(status: int, text: str, *, bearer: bool = False) -> Response:
 
 
 def _login_page(problem: str = "") -> str:
-    said = f'<p role="alert">{html.escape(problem)}</p>' if problem else ""
+    alert = f'<p role="alert">{html.escape(problem)}</p>' if problem else ""
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>unmet</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         "<style>body{font:16px/1.5 Inter,Arial,sans-serif;max-width:26em;margin:15vh auto;padding:0 1em;color:#1f2933}"
         "input,button{font:inherit;padding:.4em .6em}</style></head><body><main><h1>unmet</h1>"
-        f'{said}<form method="post" action="{LOGIN}"><p><label for="token">Token</label><br>'
+        f'{alert}<form method="post" action="{LOGIN}"><p><label for="token">Token</label><br>'
         '<input id="token" name="token" type="password" autocomplete="current-password" autofocus required> '
         "<button>Open</button></p></form></main></body></html>"
     )

@@ -28,7 +28,7 @@ def make_server(settings: Settings) -> Any:
     """The whole app as an ASGI application.
 
     Returns:
-        A `FastAPI` behind its guard; `state.state` holds what is running.
+        A `FastAPI` application behind its guard; its state is in `state.state`.
     """
     try:
         import swagger_ui_bundle
@@ -77,15 +77,15 @@ def make_server(settings: Settings) -> Any:
 
 
 def run_server(settings: Settings) -> None:
-    """Serve until somebody stops it."""
+    """Serve until the process is stopped."""
     try:
         import uvicorn
     except ImportError as error:
         raise needs_extra("The app", error) from None
     server = make_server(settings)
     where = f"http://{'[' + settings.host + ']' if ':' in settings.host else settings.host}:{settings.port}"
-    said = "" if settings.is_local else " Visitors need the token."
-    say(f"unmet is at {where} (API: {where}/docs). Ctrl-C stops it.{said}")
+    access = "" if settings.is_local else " Visitors need the token."
+    say(f"unmet is at {where} (API: {where}/docs). Ctrl-C stops it.{access}")
     uvicorn.run(
         server, host=settings.host, port=settings.port, log_level="warning", server_header=False, access_log=False
     )

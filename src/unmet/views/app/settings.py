@@ -12,17 +12,17 @@ from unmet.errors import InputError
 __all__ = ["LEAST_TOKEN", "Limits", "Settings"]
 
 LEAST_TOKEN = 16
-"""Characters of a token that is not guessed."""
+"""Minimum length of a token, so that it cannot be guessed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one visitor may ask for."""
+    """Limits on requests."""
 
     upload_bytes: int = 50_000_000
     upload_rows: int = 500_000
     body_bytes: int = 1_000_000
-    """Of any other request."""
+    """Limit on the body of requests other than uploads."""
     job_seconds: int = 1800
     job_memory_bytes: int = 6_000_000_000
     waiting_jobs: int = 8
@@ -37,7 +37,7 @@ class Settings:
     port: int = 8050
     token: str | None = None
     folder: Path | None = None
-    """For uploads and jobs; a temporary one by default."""
+    """Folder for uploads and jobs; by default a temporary one."""
     seed: int = 1
     limits: Limits = Limits()
     basemap: Path | None = None
@@ -56,7 +56,7 @@ class Settings:
         limits: Limits,
         basemap: Path | None = None,
     ) -> Settings:
-        """Settings that are safe: any address but this machine's own needs a token."""
+        """Valid settings; an address that other machines can reach needs a token."""
         token = _token(token_file)
         settings = cls(runs, host, port, token, folder, seed, limits, basemap)
         if token is None and not settings.is_local:

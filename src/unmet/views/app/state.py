@@ -1,4 +1,4 @@
-"""All that the running app holds: the city, runs, uploads and jobs."""
+"""The state of the running app: the city, runs, uploads and jobs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FILES = frozenset({".csv", ".xlsx", ".geojson", ".parquet"})
 
 
 class State:
-    """Made once for each server; `close` ends its jobs and removes what was uploaded."""
+    """One per server; `close` ends its jobs and removes uploads."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -46,13 +46,13 @@ class State:
         self._runs: dict[str, StoredRuns] = {GIVEN: read_runs(list(settings.runs), self.layers)}
 
     def close(self) -> None:
-        """End all jobs, and remove what visitors left."""
+        """End all jobs, and remove uploads and results in a temporary folder."""
         self.jobs.close()
         if self._own_folder:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def runs(self, name: str) -> StoredRuns:
-        """The runs of that name: those given, or what a job wrote. Raises KeyError where there are none."""
+        """The runs with a name: those the app was started with, or that of a job. Raises KeyError if there are none."""
         with self._reading:
             if name not in self._runs:
                 job = self.jobs.named(name)
@@ -62,14 +62,14 @@ class State:
             return self._runs[name]
 
     def lost_folder(self, name: str) -> Path:
-        """The folder of lost demand of that name."""
+        """The folder of the lost demand among the runs with a name."""
         folder = next((run.folder for run in self.runs(name).runs if run.kind == "lost"), None)
         if folder is None:
             raise InputError("There is no lost demand to start from: give a run of `unmet recover`, or upload records.")
         return folder
 
     def table(self, name: str, table: str) -> pl.DataFrame:
-        """A table of runs by its name. Raises KeyError where there is none."""
+        """A table of runs by its name. Raises KeyError if there is none."""
         runs = self.runs(name)
         found: dict[str, pl.DataFrame] = {}
         if runs.lost is not None:
@@ -87,20 +87,20 @@ class State:
         return found[table]
 
     def file(self, name: str, file: str) -> Path:
-        """A file of a run, by its name alone. Raises KeyError where there is none."""
+        """A file of a run by its name. Raises KeyError if there is none."""
         for run in self.runs(name).runs:
             listed = {path.name: path for path in run.folder.iterdir() if path.suffix in FILES and path.is_file()}
             if file in listed:
                 return listed[file]
         raise KeyError(file)
 
-    def start_recover(self, upload_id: str, asked: dict[str, Any]) -> Job:
-        """Estimate what an upload hides."""
+    def start_recover(self, upload_id: str, request: dict[str, Any]) -> Job:
+        """Estimate the lost demand of an upload."""
         upload = self.uploads.named(upload_id)
         limits = self.settings.limits
         if not upload.sessions:
             raise InputError("There are no session records in this upload: add a file of sessions.")
-        full = asked | {
+        full = request | {
             "files": [str(path) for path in upload.sessions],
             "stations": str(upload.stations) if upload.stations else None,
             "names": upload.names,
@@ -110,16 +110,16 @@ class State:
         }
         return self.jobs.start("recover", recover_upload, full)
 
-    def start_again(self, name: str, asked: dict[str, Any]) -> Job:
-        """Estimate the records of a run again, under other assumptions."""
-        full = asked | {"run": str(self.lost_folder(name)), "seed": self.settings.seed}
+    def start_again(self, name: str, request: dict[str, Any]) -> Job:
+        """Repeat the estimate of a run under other assumptions."""
+        full = request | {"run": str(self.lost_folder(name)), "seed": self.settings.seed}
         return self.jobs.start("recover", recover_again, full)
 
-    def start_plan(self, name: str, asked: dict[str, Any]) -> Job:
+    def start_plan(self, name: str, request: dict[str, Any]) -> Job:
         """Plan where to add plugs."""
-        return self.jobs.start("plan", plan_run, asked | {"run": str(self.lost_folder(name))})
+        return self.jobs.start("plan", plan_run, request | {"run": str(self.lost_folder(name))})
 
     def start_forecast(self, name: str, hours: int) -> Job:
-        """Forecast the hours to come."""
-        asked = {"run": str(self.lost_folder(name)), "hours": hours, "seed": self.settings.seed}
-        return self.jobs.start("forecast", forecast_run, asked)
+        """Forecast the hours after the records."""
+        request = {"run": str(self.lost_folder(name)), "hours": hours, "seed": self.settings.seed}
+        return self.jobs.start("forecast", forecast_run, request)

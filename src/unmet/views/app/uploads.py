@@ -1,4 +1,4 @@
-"""Uploads: files of visitors, kept under names of our own, never larger than is allowed."""
+"""Uploads: files of visitors, stored under generated names and limited in size."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHOWN = 80  # characters of a file's name
 
 
 class TooLargeError(InputError):
-    """The file is larger than may be uploaded."""
+    """The file is larger than allowed."""
 
 
 @dataclass
@@ -30,24 +30,24 @@ class Upload:
     sessions: list[Path] = field(default_factory=list)
     stations: Path | None = None
     names: dict[str, str] = field(default_factory=dict)
-    """What the visitor calls each file."""
+    """The visitor's name of each file."""
 
 
 class Uploads:
-    """All uploads, each in a folder of its own below one."""
+    """All uploads, each in its own subfolder."""
 
     def __init__(self, folder: Path, most_bytes: int) -> None:
         self.folder, self.most_bytes = folder, most_bytes
         self._uploads: dict[str, Upload] = {}
 
     def named(self, upload_id: str) -> Upload:
-        """The upload of that name."""
+        """The upload with an id. Raises KeyError if there is none."""
         return self._uploads[upload_id]
 
     async def add(
         self, name: str, chunks: AsyncIterator[bytes], upload_id: str = "", *, stations: bool = False
     ) -> Upload:
-        """Keep a file as it arrives. The visitor's name for it decides on nothing but how it is read."""
+        """Store a file as it arrives. Its original name decides only how it is read."""
         suffix = _suffix(name)
         upload = self._uploads[upload_id] if upload_id else self._new()
         path = upload.folder / f"{'stations' if stations else 'sessions'}-{secrets.token_hex(4)}{suffix}"
@@ -66,13 +66,13 @@ class Uploads:
         return upload
 
     def _new(self) -> Upload:
-        made = Upload(secrets.token_hex(8), Path())
-        made.folder = self.folder / made.id
-        made.folder.mkdir(parents=True)
-        self._uploads[made.id] = made
+        upload = Upload(secrets.token_hex(8), Path())
+        upload.folder = self.folder / upload.id
+        upload.folder.mkdir(parents=True)
+        self._uploads[upload.id] = upload
         for old in list(self._uploads)[:-KEPT]:
             shutil.rmtree(self._uploads.pop(old).folder, ignore_errors=True)
-        return made
+        return upload
 
 
 async def _save(path: Path, chunks: AsyncIterator[bytes], most_bytes: int) -> int:

@@ -23,13 +23,13 @@ ALL = "all"
 SCALE = [[0, "#fbe9d9"], [0.5, "#e8833a"], [1, "#8c3200"]]
 LARGEST, SMALLEST = 34, 8
 MOST_SHARE = 40  # end of the scale of colours [% lost]
-NEAR = 10  # distance from a station at which a click is on it, and not on its region [px]
+NEAR = 10  # a click this near to a station is on the station, not on its region [px]
 MAP_HEIGHT, CURVE_HEIGHT = 640, 290  # [px]
 
 
 @dataclass(frozen=True)
 class CityView:
-    """An answer, and which part of it is shown."""
+    """An answer, and the part of it that is shown."""
 
     answer: Answer
     region: str = ALL
@@ -47,7 +47,7 @@ class CityView:
 
     @property
     def where(self) -> str:
-        """What is looked at, in words."""
+        """The region in words."""
         return "all regions" if self.region == ALL else f"region {self.region}"
 
 
