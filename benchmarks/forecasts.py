@@ -77,16 +77,16 @@ def kept_rivals(source: Source, folder: Path | None) -> list[Rival]:
     def keep(rival: Rival) -> Rival:
         path = folder / f"{source.name}-{rival.name}.npz"
 
-        def answer(questions: Sequence[RivalTask]) -> list[np.ndarray]:
+        def forecast(tasks: Sequence[RivalTask]) -> list[np.ndarray]:
             if not path.is_file():
                 started = time.process_time()
-                answers = rival.answer(questions)
+                quantiles = rival.forecast(tasks)
                 folder.mkdir(parents=True, exist_ok=True)
-                np.savez_compressed(path, *answers, seconds=time.process_time() - started)
+                np.savez_compressed(path, *quantiles, seconds=time.process_time() - started)
             with np.load(path) as stored:
-                return [stored[f"arr_{i}"] for i in range(len(questions))]
+                return [stored[f"arr_{i}"] for i in range(len(tasks))]
 
-        return replace(rival, answer=answer)
+        return replace(rival, forecast=forecast)
 
     return [keep(rival) for rival in rivals]
 
@@ -105,12 +105,12 @@ def answer_by_rivals(source: Source, folder: Path) -> None:
     panel = read_panel(source)
     actual = read_series(panel.table)
     fitted, week = int(round(actual.hours * FITTED, 6)), actual.week(panel.time_zone).astype(np.int64)
-    questions = [
+    tasks = [
         RivalTask(actual.demand, week, np.arange(fitted, actual.hours), horizon, fitted, np.array(LEVELS))
         for horizon in HORIZONS
     ]
     for rival in kept_rivals(source, folder):
-        rival.answer(questions)
+        rival.forecast(tasks)
 
 
 def measure(source: Source, folder: Path | None = None) -> Result:

@@ -161,7 +161,7 @@ def test_ctrl_c_keeps_the_best_weights_and_resume_continues(panel, tmp_path):
     [
         (("--backbone", "transformer"), "There is no backbone named 'transformer': choose one of"),
         (("--likelihood", "poisson"), "There is no likelihood named 'poisson': choose one of"),
-        (("--level", 0.9, "--level", 0.1), "give rising numbers between 0 and 1"),
+        (("--level", 0.9, "--level", 0.1), "give ascending numbers between 0 and 1"),
         (("--feature", "weather"), "has no column weather"),
         (("--lags", 5000), "give"),
         (("--training", "slow"), "There is no training named 'slow'"),

@@ -1,4 +1,4 @@
-"""Rivals, thinned forecasts and coverage with a point mass at zero."""
+"""Rivals, thinned forecasts, and coverage with a point mass at zero."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LEVELS = (0.05, 0.5, 0.95)
 WEEK = 168
 
 
-def question(demand, horizon):
+def rival_task(demand, horizon):
     hours = np.arange(9 * WEEK, len(demand))
     return RivalTask(demand, np.arange(len(demand)) % WEEK, hours, horizon, 9 * WEEK, np.array(LEVELS))
 
@@ -30,29 +30,29 @@ def demand():
 
 def test_last_week_is_the_last_known_value_of_the_same_hour(demand):
     for horizon, back in ((1, WEEK), (168, WEEK), (169, 2 * WEEK)):
-        asked = question(demand, horizon)
-        (made,) = LAST_WEEK.answer([asked])
-        assert (made == demand[asked.hours - back][..., None]).all()
+        task = rival_task(demand, horizon)
+        (quantiles,) = LAST_WEEK.forecast([task])
+        assert (quantiles == demand[task.hours - back][..., None]).all()
 
 
 def test_the_table_reads_nothing_after_its_origin(demand):
-    asked = question(demand, 24)
+    task = rival_task(demand, 24)
     changed = demand.copy()
-    changed[asked.hours[5] - 23 :] = 1e6
-    (before,), (after,) = TABLE.answer([asked]), TABLE.answer([question(changed, 24)])
+    changed[task.hours[5] - 23 :] = 1e6
+    (before,), (after,) = TABLE.forecast([task]), TABLE.forecast([rival_task(changed, 24)])
     assert (before[:6] == after[:6]).all()
-    assert (before[:6] != TABLE.answer([question(3 * demand, 24)])[0][:6]).any()
+    assert (before[:6] != TABLE.forecast([rival_task(3 * demand, 24)])[0][:6]).any()
 
 
 def test_losses_are_means_over_the_hours_that_both_forecast(demand):
     actual = read_series(panel_of(demand))
     since = MONDAY + (9 * WEEK) * (actual.times()[1] - actual.times()[0])
 
-    def mine(horizon: int) -> pl.DataFrame:  # nothing, always
+    def zeros(horizon: int) -> pl.DataFrame:
         rows = actual.table().filter(pl.col("ds") >= since).select("unique_id", "ds")
         return rows.with_columns(pl.lit(0.0).alias(quantile_column(level)) for level in LEVELS)
 
-    found = compare(mine, actual, actual.demand, since, LEVELS, (1, 24), "UTC")
+    found = compare(zeros, actual, actual.demand, since, LEVELS, (1, 24), "UTC")
     tail = demand[9 * WEEK :]
     by_hand = tilted_loss(tail, np.zeros((*tail.shape, 3)), LEVELS).sum(axis=-1).mean(axis=0)
     rows = found.rows.filter(pl.col("rival") == "table", pl.col("horizon") == 1)
@@ -64,7 +64,7 @@ def test_losses_are_means_over_the_hours_that_both_forecast(demand):
     assert found.by_region()["skill"].to_list()[0] == found.by_region()["skill"].min()
 
 
-def test_thinning_keeps_each_session_with_the_exposure_of_its_hour():
+def test_thinning_keeps_each_session_with_the_probability_of_its_exposure():
     rng = np.random.default_rng(0)
     values = np.full((2, 50_000), 60.0)  # five sessions
     seen = thin_values(values, np.array([0.3, 1.0]), np.full(2, 12.0), rng)
@@ -73,8 +73,8 @@ def test_thinning_keeps_each_session_with_the_exposure_of_its_hour():
     assert (seen[0] == 0).mean() == pytest.approx(0.7**5, rel=0.1)
 
 
-def test_a_thinned_forecast_is_right_for_thinned_records():
-    """True demand is forecast perfectly; records show each session with the exposure of its hour."""
+def test_a_thinned_forecast_is_calibrated_for_thinned_records():
+    """True demand is forecast perfectly, and records keep each session with the exposure of its hour."""
     rng = np.random.default_rng(1)
     hours, rate, energy = 6000, 3.0, 12.0
     exposure = rng.uniform(0.2, 1.0, hours)
@@ -93,7 +93,7 @@ def test_a_thinned_forecast_is_right_for_thinned_records():
     assert made["q0.5"].mean() < 0.75 * energy * rate
 
 
-def test_a_right_forecast_covers_what_it_promises_even_if_most_hours_are_zero():
+def test_a_calibrated_forecast_has_nominal_coverage_even_if_most_hours_are_zero():
     rng = np.random.default_rng(2)
     for zeros in (0.0, 0.3, 0.6, 0.9, 0.99):
         y = np.where(rng.random(40_000) < zeros, 0.0, rng.gamma(3, 4, 40_000))

@@ -1,4 +1,4 @@
-"""Evaluation of a model on hours that it has not seen."""
+"""Evaluation of a model on held-out hours."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_region_without_demand_has_no_bias_and_the_summary_is_plain_json(panel
 
 
 def test_a_short_later_panel_is_scored_one_hour_ahead(panel, model):
-    """With lags and horizon of a day, 40 hours have targets, but no forecast of a day can be looked back on."""
+    """With lags and horizon of a day, 40 hours have targets, but there is no complete forecast of a day."""
     later = panel.filter(pl.col("ds") >= MONDAY + dt.timedelta(hours=360))
     found = evaluate(model, later)
     assert found.horizons == []
@@ -44,7 +44,7 @@ def test_times_without_an_offset_are_utc(panel, model):
     assert evaluate(model, panel, since).overall == evaluate(model, panel, since.replace(tzinfo=dt.UTC)).overall
 
 
-def test_a_panel_that_ends_too_soon_gives_a_sentence(panel, model):
+def test_a_panel_that_ends_too_soon_is_refused(panel, model):
     early = panel.filter(pl.col("ds") < MONDAY + dt.timedelta(hours=200))
     with pytest.raises(InputError, match="nothing is left to score"):
         evaluate(model, early)

@@ -1,4 +1,4 @@
-"""Measures against scoringrules, examples by hand, and distributions that are known."""
+"""Measures agree with scoringrules, examples by hand, and known distributions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ level_sets = st.lists(st.floats(0.01, 0.99), min_size=1, max_size=7, unique=True
 
 
 @given(st.integers(0, 10_000), level_sets)
-def test_the_tilted_loss_and_crps_are_those_of_scoringrules(seed, levels):
+def test_the_tilted_loss_and_crps_agree_with_scoringrules(seed, levels):
     rng = np.random.default_rng(seed)
     y, quantiles = rng.normal(size=(5, 4)), np.sort(rng.normal(size=(5, 4, len(levels))))
     ours = tilted_loss(y, quantiles, levels)
@@ -42,7 +42,7 @@ def test_many_quantiles_give_the_crps_of_their_distribution():
     np.testing.assert_allclose(ours, scoringrules.crps_normal(y, 0.0, 1.0), atol=1e-3)
 
 
-def test_ends_belong_to_the_interval():
+def test_the_interval_includes_its_ends():
     quantiles = np.tile([1.0, 2.0, 4.0], (5, 1))
     inside = covered(np.array([0.99, 1.0, 3.0, 4.0, 4.01]), quantiles)
     assert inside.tolist() == [False, True, True, True, False]
@@ -50,7 +50,7 @@ def test_ends_belong_to_the_interval():
     assert covered(np.array([2.0]), np.array([[2.0]])).all()
 
 
-def test_the_interval_is_as_long_as_from_the_first_to_the_last_quantile():
+def test_the_interval_extends_from_the_first_to_the_last_quantile():
     quantiles = np.array([[1.0, 2.0, 4.0], [0.0, 0.0, 0.0], [5.0, 3.0, 2.0]])
     assert interval_length(quantiles).tolist() == [3, 0, 3]
 
@@ -63,14 +63,14 @@ def test_symmetric_quantiles_of_a_normal_have_its_mean(mean, sigma, some):
 
 
 @pytest.mark.parametrize("sigma", [0.2, 0.5, 0.8])
-def test_three_quantiles_of_a_lognormal_are_near_its_mean(sigma):
+def test_three_quantiles_of_a_lognormal_approximate_its_mean(sigma):
     levels = (0.05, 0.5, 0.95)
     true = lognorm.mean(sigma)
     assert mean_of(lognorm.ppf(levels, sigma), levels) == pytest.approx(true, rel=0.03)
     assert abs(float(lognorm.ppf(0.5, sigma)) - true) > abs(float(mean_of(lognorm.ppf(levels, sigma), levels)) - true)
 
 
-def test_many_quantiles_have_the_mean_of_their_distribution():
+def test_many_quantiles_give_the_mean_of_their_distribution():
     levels = (np.arange(500) + 0.5) / 500
     assert mean_of(lognorm.ppf(levels, 0.5), levels.tolist()) == pytest.approx(lognorm.mean(0.5), rel=0.01)
 
@@ -81,14 +81,14 @@ def test_a_shift_of_all_quantiles_shifts_the_mean(quantiles, shift):
         np.testing.assert_allclose(mean_of(quantiles + shift, levels), mean_of(quantiles, levels) + shift, atol=1e-9)
 
 
-def test_bias_is_of_totals_in_percent():
+def test_bias_is_the_difference_of_totals_in_percent():
     assert bias_percent(np.array([1.0, 3.0]), np.array([2.0, 1.0])) == pytest.approx(-25)
     assert bias_percent(np.array([1.0, 3.0]), np.array([3.0, 1.0])) == 0
     assert bias_percent(np.array([1.0, 3.0]), np.array([2.0, 4.0])) == pytest.approx(50)
     assert math.isnan(bias_percent(np.zeros(2), np.ones(2)))
 
 
-def test_the_gap_is_closed_from_unaware_to_oracle():
+def test_gap_closed_is_0_for_unaware_and_1_for_the_oracle():
     assert gap_closed(0.8, 0.8, 0.5) == 0
     assert gap_closed(0.8, 0.5, 0.5) == pytest.approx(1)
     assert gap_closed(0.8, 0.65, 0.5) == pytest.approx(0.5)

@@ -1,4 +1,4 @@
-"""Scores against loops over regions, hours and levels."""
+"""Scores agree with loops over regions, hours and levels."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def scored(hours=30):
     return with_actual(forecasts(hours), small_panel(hours=hours), "y", SCALE)
 
 
-def test_the_tilted_loss_is_the_papers():
+def test_the_tilted_loss_is_that_of_the_paper():
     made, came = forecasts().rows(named=True), {row[:2]: row[2] for row in small_panel(hours=30).iter_rows()}
     losses = dict.fromkeys(SCALE, 0.0)
     inside, length = 0, 0.0
@@ -61,7 +61,7 @@ def test_other_measures_are_in_kwh():
     assert ours["crps_kwh"] == pytest.approx(unit["crps"])
 
 
-def test_regions_add_up():
+def test_scores_of_regions_add_up():
     rows = scored()
     overall, parts = score(rows, LEVELS), by_region(rows, LEVELS)
     assert [part["unique_id"] for part in parts] == ["r0", "r1", "r2"]
@@ -71,7 +71,7 @@ def test_regions_add_up():
         assert np.mean([part[name] for part in parts]) == pytest.approx(overall[name])
 
 
-def test_horizons_add_up():
+def test_scores_of_horizons_add_up():
     horizon = pl.Series("horizon", np.tile(np.arange(1, 31), 3))
     rows = scored().with_columns(horizon)
     overall, parts = score(rows, LEVELS), by_horizon(rows, LEVELS)
@@ -88,7 +88,7 @@ def test_horizons_add_up():
         assert np.average([p[name] for p in parts], weights=[p["hours"] for p in parts]) == pytest.approx(overall[name])
 
 
-def test_hours_that_are_not_known_are_left_out():
+def test_unknown_hours_are_left_out():
     panel = small_panel(hours=30).with_columns(
         y=pl.when(pl.col("ds") < MONDAY + 5 * HOUR)
         .then(None)
@@ -111,7 +111,7 @@ def test_rows_keep_their_order_and_naive_times_are_utc():
     assert score(rows, LEVELS) == pytest.approx(score(scored(), LEVELS))
 
 
-def test_nothing_to_score_is_told():
+def test_forecasts_without_known_hours_are_refused():
     with pytest.raises(InputError, match="no column y_true to score against"):
         with_actual(forecasts(), small_panel(hours=30), "y_true", SCALE)
     later = small_panel(hours=30).with_columns(ds=pl.concat([hours_from(MONDAY + 99 * HOUR, 30)] * 3))
@@ -119,7 +119,7 @@ def test_nothing_to_score_is_told():
         with_actual(forecasts(), later, "y", SCALE)
 
 
-def test_a_perfect_forecast_scores_nothing():
+def test_a_perfect_forecast_has_zero_loss():
     panel = small_panel(hours=30)
     perfect = panel.select("unique_id", "ds", **{f"q{level:g}": "y" for level in LEVELS})
     ours = score(with_actual(perfect, panel, "y", SCALE), LEVELS)
@@ -127,7 +127,7 @@ def test_a_perfect_forecast_scores_nothing():
     assert ours["bias_percent"] == pytest.approx(0, abs=1e-9)
 
 
-def test_a_model_is_scored_on_hours_that_it_has_not_seen():
+def test_a_model_is_scored_on_held_out_hours():
     panel = small_panel()
     model = quick("linear").fit(panel)
     overall = evaluate(model, panel).overall

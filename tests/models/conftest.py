@@ -1,4 +1,4 @@
-"""What the tests of models share: torch on one thread, which is faster for networks this small."""
+"""Fixtures of the model tests: torch on one thread, which is faster for networks this small."""
 
 from __future__ import annotations
 

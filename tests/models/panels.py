@@ -42,12 +42,12 @@ def small_panel(regions: int = 3, hours: int = 400, seed: int = 0) -> pl.DataFra
 
 
 def capped(panel: pl.DataFrame, most: float) -> pl.DataFrame:
-    """The panel as it is seen where no region can serve more than `most` kWh in an hour; `truth` keeps the demand."""
+    """The panel as observed if no region can serve more than `most` kWh in an hour; `truth` keeps the demand."""
     return panel.with_columns(truth="y", censored=pl.col("y") >= most, y=pl.col("y").clip(upper_bound=most))
 
 
 def lossy_panel(hours: int = 1000, seed: int = 3, draws: int = 32) -> pl.DataFrame:
-    """Two regions that lose half of their drivers in the first half of each day; `y_true` is what was wanted.
+    """Two regions that lose half of their drivers in the first half of each day; `y_true` is true demand.
 
     `lost_draws` are draws from the distribution that the lost energy has, and `lost_kwh_before` is its mean.
     """
@@ -66,7 +66,7 @@ def lossy_panel(hours: int = 1000, seed: int = 3, draws: int = 32) -> pl.DataFra
 
 
 def with_lost(panel: pl.DataFrame, share: float = 0.1, draws: int = 8) -> pl.DataFrame:
-    """The panel with draws of lost energy that scatter around a share of what was observed."""
+    """The panel with draws of lost energy that scatter around a share of observed demand."""
     lost = share * panel["y"].to_numpy()
     drawn = lost[:, None] * np.random.default_rng(0).gamma(4, 1 / 4, (panel.height, draws))
     values = pl.Series("lost_draws", drawn.astype(np.float32), dtype=pl.Array(pl.Float32, draws))
@@ -74,12 +74,12 @@ def with_lost(panel: pl.DataFrame, share: float = 0.1, draws: int = 8) -> pl.Dat
 
 
 def energy_of(drivers: NDArray[np.int64], rng: np.random.Generator) -> Floats:
-    """Energy of so many drivers, each gamma(4) with a mean of 20 kWh."""
+    """Total energy of drivers, each gamma(4) with a mean of 20 kWh."""
     return rng.gamma(np.maximum(4.0 * drivers, 1e-9), 5.0) * (drivers > 0)
 
 
 def quick(backbone: str = "tgcn", likelihood: str = "censored-quantile", **options) -> Forecaster:
-    """A forecaster that is fitted in a moment."""
+    """A forecaster that is fitted quickly."""
     training = Training(epochs=options.pop("epochs", 2))
     given = {"lags": LAGS, "horizon": 24, "seeds": 1, "workers": 1, "training": training} | options
     return Forecaster(backbone, likelihood, **given)
@@ -92,7 +92,7 @@ def small_job(
     horizon: int = 24,
     training: Training = Training(epochs=3),  # noqa: B008 (it is frozen)
 ) -> TrainingJob:
-    """What `train` and `train_seeds` need: the first 320 hours to learn from, 40 more to stop by."""
+    """A job for `train` and `train_seeds`: 320 hours for training, 40 more for early stopping."""
     series = read_series(small_panel() if panel is None else panel)
     encoding = Encoding.of(series, 320, "UTC", marks_unknown=horizon > 1)
     task = Task(encoding.encode(series), encoding, LIKELIHOODS.named(likelihood)(), LAGS, horizon, 320, 360, training)

@@ -1,4 +1,4 @@
-"""A learned graph lets far regions speak to each other, which exp(-km) does not."""
+"""A learned graph connects distant regions, which weights exp(-km) do not."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def influence(name: str) -> float:
     return float(values.grad[:, :, 1].abs().max())
 
 
-def test_a_learned_graph_ties_regions_that_distance_does_not():
+def test_a_learned_graph_connects_distant_regions():
     assert influence("tgcn") < 1e-6
     assert influence("tgcn-adaptive") > 1e-4
 
 
-def test_its_weights_are_learned():
+def test_the_weights_of_the_graph_are_learned():
     net = BACKBONES.named("tgcn-adaptive")(Shape(3, 3, 1, 4), Graph(region_graph(None, 3)))
     assert {"source", "target"} <= {name for name, _ in net.named_parameters()}
     assert net(Inputs(torch.randn(6, 2, 3, 3), torch.zeros(6, 2, dtype=torch.long))).shape == (3, 2, 3, 32)

@@ -1,4 +1,4 @@
-"""Backbones against plain loops, and what each may see."""
+"""Backbones agree with plain loops, and read only what they may."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def tgcn_by_hand(net, values):
 
 
 @torch.no_grad()
-def test_the_tgcn_is_the_papers_layer_by_layer():
+def test_the_tgcn_agrees_with_the_papers_equations_layer_by_layer():
     net, given = network("tgcn"), inputs()
     with torch.no_grad():
         net.bias.normal_()
@@ -108,7 +108,7 @@ def test_the_seasonal_profile_is_a_table_of_the_week():
 
 @torch.no_grad()
 @pytest.mark.parametrize("name", OURS)
-def test_a_chunk_gives_a_target_an_hour_and_begins_as_its_first_window_does(name):
+def test_a_chunk_has_a_target_per_hour_and_starts_like_its_first_window(name):
     net, given = network(name), inputs()
     outputs = net(given)
     assert outputs.shape == (HOURS - LAGS + 1, BATCH, NODES, 3)
@@ -118,7 +118,7 @@ def test_a_chunk_gives_a_target_an_hour_and_begins_as_its_first_window_does(name
 
 @torch.no_grad()
 @pytest.mark.parametrize("name", ["mlp", "linear", "seasonal"])
-def test_a_chunk_equals_its_windows_where_a_backbone_sees_only_its_lags(name):
+def test_a_chunk_equals_its_windows_if_a_backbone_reads_only_its_lags(name):
     net, given = network(name), inputs()
     outputs = net(given)
     for begin in range(HOURS - LAGS + 1):
@@ -128,7 +128,7 @@ def test_a_chunk_equals_its_windows_where_a_backbone_sees_only_its_lags(name):
 
 @torch.no_grad()
 @pytest.mark.parametrize("name", OURS)
-def test_no_forecast_reads_what_comes_after_it(name):
+def test_no_forecast_reads_later_hours(name):
     net, given = network(name), inputs()
     before = net(given)
     for hour in (LAGS - 1, LAGS, HOURS - 1):
@@ -136,7 +136,7 @@ def test_no_forecast_reads_what_comes_after_it(name):
         values[hour] += 1
         week[hour] = (week[hour] + 1) % 168
         after = net(Inputs(values, week))
-        first = hour - LAGS + 1  # what is known at this hour is of use for the hour to come
+        first = hour - LAGS + 1  # values of this hour affect the next one
         torch.testing.assert_close(after[:first], before[:first], rtol=0, atol=0)
         changed = (after != before).any(-1)
         assert changed[first].all()
@@ -144,7 +144,7 @@ def test_no_forecast_reads_what_comes_after_it(name):
 
 @torch.no_grad()
 @pytest.mark.parametrize("name", OURS)
-def test_forecasts_from_an_origin_do_not_read_demand_from_there_on(name):
+def test_forecasts_from_an_origin_do_not_read_later_demand(name):
     job = small_job(backbone=name)
     data, encoding = job.task.data, job.task.encoding
     torch.manual_seed(3)
@@ -162,7 +162,7 @@ def test_forecasts_from_an_origin_do_not_read_demand_from_there_on(name):
         torch.testing.assert_close(outputs[:known, b], seen[:known, b])
 
 
-def test_blanking_leaves_all_but_demand_from_the_origin_on():
+def test_blanking_removes_only_demand_from_the_origin_on():
     encoding = small_job().task.encoding
     values = torch.rand(10, 2, 3, 6) + 1
     blank = encoding.blank(values, torch.tensor([4, 10]))
@@ -181,7 +181,7 @@ def test_regions_do_not_read_each_other_without_the_graph(name):
         torch.testing.assert_close(net(given._replace(values=other))[:, :, 1:], net(given)[:, :, 1:])
 
 
-def test_the_tgcn_reads_near_regions():
+def test_the_tgcn_reads_nearby_regions():
     net, given = network("tgcn"), inputs()
     other = given.values.clone()
     other[:, :, 0] += 1

@@ -1,4 +1,4 @@
-"""Calibration against NumPy, statsmodels, and coverage on fresh data."""
+"""Calibration agrees with NumPy and statsmodels, and covers fresh data."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ values = st.lists(st.integers(-50, 50).map(float), min_size=1, max_size=60).map(
 
 
 @given(values, st.floats(0.01, 0.99))
-def test_without_censoring_it_is_numpys_quantile(sample, level):
+def test_without_censoring_kaplan_meier_is_numpys_quantile(sample, level):
     ours = kaplan_meier_quantile(sample, np.zeros(len(sample), bool), level)
     assert ours == np.quantile(sample, level, method="inverted_cdf")
 
 
 @given(st.integers(0, 10_000), st.integers(5, 200), st.sampled_from([0.0531, 0.237, 0.5013, 0.9477]))
-def test_with_censoring_it_is_that_of_statsmodels(seed, number, level):
+def test_with_censoring_kaplan_meier_agrees_with_statsmodels(seed, number, level):
     rng = np.random.default_rng(seed)
     true, limit = rng.gamma(2, 1, number), rng.gamma(3, 1.5, number)
     if seed % 2:  # with ties
@@ -45,26 +45,26 @@ def test_with_censoring_it_is_that_of_statsmodels(seed, number, level):
         assert ours == expected
 
 
-def test_an_example_by_hand():
+def test_kaplan_meier_agrees_with_an_example_by_hand():
     # 1 2 3+ 4 5+ 6: S falls to 5/6, 4/6, then a third of it at 4 (3 at risk), then to 0 at 6 (1 at risk)
     sample, censored = np.array([4.0, 2, 6, 1, 3, 5]), np.array([False, False, False, False, True, True])
     for level, expected in ((0.1, 1), (1 / 6, 1), (0.2, 2), (0.5, 4), (0.55, 4), (0.56, 6), (0.99, 6)):
         assert kaplan_meier_quantile(sample, censored, level) == expected
 
 
-def test_a_tie_of_known_and_censored_counts_the_known_first():
+def test_at_ties_uncensored_values_come_first():
     assert kaplan_meier_quantile(np.array([1.0, 1, 2]), np.array([True, False, False]), 0.3) == 1
     assert kaplan_meier_quantile(np.array([1.0, 1, 2]), np.array([True, False, False]), 0.4) == 2
 
 
-def test_a_level_that_is_never_reached_moves_nothing_down():
+def test_a_level_that_is_never_reached_does_not_lower_quantiles():
     assert kaplan_meier_quantile(np.array([-3.0, -2, -1]), np.array([False, True, True]), 0.9) == 0
     assert kaplan_meier_quantile(np.array([1.0, 2, 3]), np.array([False, True, True]), 0.9) == 1
     assert kaplan_meier_quantile(np.array([-1.0, 5]), np.array([True, True]), 0.5) == 0
 
 
 def forecasts(rng, number):
-    """Quantiles that are too low and too narrow, and the truth they are of."""
+    """Quantiles that are too low and too narrow, and the truth."""
     mean, sigma = rng.uniform(2, 6, number), rng.uniform(0.5, 1.5, number)
     true = rng.normal(mean, sigma)
     wrong = 0.4 * sigma[:, None] * norm.ppf(LEVELS) + (mean - 0.3 * sigma)[:, None]
@@ -75,7 +75,7 @@ def shares_below(true, quantiles):
     return (true[:, None] <= quantiles).mean(axis=0)
 
 
-def test_moved_quantiles_cover_what_their_levels_say():
+def test_calibrated_quantiles_have_their_nominal_coverage():
     rng = np.random.default_rng(1)
     held_out, true = forecasts(rng, 4000)
     fresh, fresh_true = forecasts(rng, 20_000)
@@ -84,7 +84,7 @@ def test_moved_quantiles_cover_what_their_levels_say():
     np.testing.assert_allclose(shares_below(fresh_true, calibration.apply(fresh)), LEVELS, atol=0.015)
 
 
-def test_moved_quantiles_cover_the_truth_behind_censored_hours_too():
+def test_calibrated_quantiles_cover_the_truth_of_censored_hours_too():
     rng = np.random.default_rng(2)
     held_out, true = forecasts(rng, 8000)
     limit = held_out[:, 2] + rng.normal(0.4, 1, len(true))  # of its own, given the forecast
@@ -103,7 +103,7 @@ def test_moved_quantiles_cover_the_truth_behind_censored_hours_too():
     assert covered["blind"][2] < 0.93
 
 
-def test_right_quantiles_stay_where_they_are():
+def test_calibrated_quantiles_are_not_moved():
     rng = np.random.default_rng(3)
     mean = rng.uniform(2, 6, 20_000)
     right = mean[:, None] + norm.ppf(LEVELS)
@@ -130,7 +130,7 @@ def test_moved_quantiles_do_not_cross(seed):
     assert (np.diff(moved) >= 0).all()
 
 
-def test_quantiles_without_width_can_still_be_moved():
+def test_quantiles_without_width_can_be_moved():
     calibration = Calibration(np.tile([-1.0, 0, 1], (len(EDGES), 1)))
     moved = calibration.apply(np.ones((1, 3)))
     assert moved[0, 0] < 1 < moved[0, 2]
@@ -149,7 +149,7 @@ def test_a_forecaster_that_calibrates_covers_its_held_out_hours():
         assert (shares == pytest.approx(list(LEVELS), abs=0.01)) is calibrate
 
 
-def test_turnbull_is_the_quantile_where_all_is_known_and_kaplan_meier_from_the_right():
+def test_turnbull_equals_the_quantile_if_all_is_known_and_kaplan_meier_if_right_censored():
     rng = np.random.default_rng(4)
     truth, ceiling = rng.normal(0, 1, 900), rng.normal(0.8, 1, 900)
     for level in (0.1, 0.5, 0.7):
@@ -160,7 +160,7 @@ def test_turnbull_is_the_quantile_where_all_is_known_and_kaplan_meier_from_the_r
 
 
 @pytest.mark.parametrize("level", [0.3, 0.5, 0.8])
-def test_turnbull_finds_the_truth_behind_left_and_interval_censoring(level):
+def test_turnbull_recovers_quantiles_from_left_and_interval_censoring(level):
     rng = np.random.default_rng(5)
     truth, floor = rng.normal(0, 1, 1000), rng.normal(-0.5, 1, 1000)
     left = truth < floor
@@ -170,7 +170,7 @@ def test_turnbull_finds_the_truth_behind_left_and_interval_censoring(level):
     assert turnbull_quantile(cell, cell + 0.5, level) == pytest.approx(norm.ppf(level), abs=0.3)
 
 
-def test_left_censored_hours_do_not_lift_quantiles():
+def test_left_censored_hours_do_not_raise_quantiles():
     rng = np.random.default_rng(6)
     truth = rng.normal(10, 2, 1000)
     floor = rng.normal(10, 2, 1000)

@@ -1,4 +1,4 @@
-"""Panels at the edge of sense: each is either fitted, with numbers everywhere, or refused with a remedy."""
+"""Degenerate panels: each is either fitted, with finite forecasts, or refused with a remedy."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ ROWS = {
 }
 
 
-def assert_numbers_everywhere(forecaster, panel):
+def assert_finite_forecasts(forecaster, panel):
     regions, hours = len(forecaster.regions_), read_series(panel).hours
     forecast, predicted = forecaster.forecast(panel).table, forecaster.predict(panel)
     assert forecast.height == 24 * regions
@@ -82,16 +82,16 @@ def assert_numbers_everywhere(forecaster, panel):
 
 @pytest.mark.parametrize("likelihood", PAPER)
 @pytest.mark.parametrize("name", FITTED)
-def test_odd_panels_are_fitted_with_numbers_everywhere(name, likelihood):
+def test_odd_panels_give_finite_forecasts(name, likelihood):
     panel = FITTED[name]
     forecaster = quick("tgcn", likelihood, epochs=1).fit(panel)
     assert np.isfinite(forecaster.losses_).all()
-    assert_numbers_everywhere(forecaster, panel)
+    assert_finite_forecasts(forecaster, panel)
 
 
 @pytest.mark.parametrize("backbone", ["mlp", "linear", "seasonal"])
 @pytest.mark.parametrize("name", ["all zero", "all hours censored", "a fifth missing and a gap of a week", "one spike"])
-def test_odd_panels_are_fitted_by_other_backbones_one_hour_ahead(name, backbone):
+def test_odd_panels_give_finite_forecasts_with_other_backbones(name, backbone):
     panel = FITTED[name]
     forecaster = quick(backbone, "tobit", horizon=1).fit(panel)
     assert np.isfinite(forecaster.predict(panel).select(pl.col("^q.*$")).to_numpy()).all()
@@ -99,12 +99,12 @@ def test_odd_panels_are_fitted_by_other_backbones_one_hour_ahead(name, backbone)
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_odd_rows_are_taken_or_set_aside_and_all_else_is_fitted(name):
+def test_odd_rows_are_used_or_set_aside_and_the_rest_is_fitted(name):
     forecaster = quick(epochs=1).fit(ROWS[name])
-    assert_numbers_everywhere(forecaster, ROWS[name])
+    assert_finite_forecasts(forecaster, ROWS[name])
 
 
-def test_rows_that_cannot_be_used_count_as_missing_and_are_told():
+def test_invalid_rows_count_as_missing_and_are_reported():
     whole, clean = read_series(PANEL), read_series(PANEL.filter(~some(0.1)))
     for name, panel in ROWS.items():
         series = read_series(panel)
@@ -114,16 +114,16 @@ def test_rows_that_cannot_be_used_count_as_missing_and_are_told():
         elif name != "whole numbers":
             np.testing.assert_array_equal(series.demand, whole.demand)
     twice = read_series(ROWS["duplicate rows"]).set_aside
-    assert (twice.height, twice["reason"].unique().to_list()) == (50, ["is there twice for its region"])
+    assert (twice.height, twice["reason"].unique().to_list()) == (50, ["occurs twice for its region"])
 
 
-def test_a_constant_region_is_forecast_as_what_it_is():
+def test_a_constant_region_is_forecast_as_constant():
     for likelihood in PAPER:
         forecaster = quick("tgcn", likelihood, epochs=25).fit(FITTED["constant"])
         assert forecaster.forecast(FITTED["constant"]).table["q0.5"].to_numpy() == pytest.approx(3.0, rel=0.1)
 
 
-def test_regions_of_any_size_are_forecast_in_their_own_unit():
+def test_regions_of_any_size_are_forecast_at_their_own_scale():
     forecasts = {
         name: quick(epochs=4).fit(FITTED[name]).forecast(FITTED[name]).table["q0.5"].to_numpy()
         for name in ("tiny", "huge")
@@ -168,7 +168,7 @@ def test_hopeless_panels_are_refused_with_a_remedy(name):
 @pytest.mark.parametrize(
     ("lags", "shares"), [(24, (0.8, 0.1)), (168, (0.8, 0.1)), (24, (0.5, 0.5)), (48, (0.33, 0.07))]
 )
-def test_the_hours_that_a_short_panel_is_told_to_have_are_enough(lags, shares):
+def test_the_number_of_hours_that_the_message_asks_for_is_enough(lags, shares):
     with pytest.raises(InputError) as told:
         quick("seasonal", lags=lags, shares=shares).fit(PANEL.filter(~after(lags)))
     needed = int(re.search(r"give (\d+) hours or more", str(told.value)).group(1))
@@ -176,11 +176,11 @@ def test_the_hours_that_a_short_panel_is_told_to_have_are_enough(lags, shares):
     assert quick("seasonal", lags=lags, shares=shares).fit(panel).forecast(panel).table.height == 72
 
 
-def test_a_fitted_model_takes_panels_with_holes_and_refuses_other_regions():
+def test_a_fitted_model_accepts_panels_with_gaps_and_refuses_other_regions():
     forecaster = quick().fit(PANEL)
     holes = [FITTED[name] for name in ("a fifth missing and a gap of a week", "a region that closes halfway")]
     for panel in (*holes, ROWS["some negative"], ROWS["naive times"]):
-        assert_numbers_everywhere(forecaster, panel)
+        assert_finite_forecasts(forecaster, panel)
     for wrong in (PANEL.filter(of("r0")), PANEL.with_columns(unique_id=pl.col("unique_id") + "x")):
         for use in (forecaster.predict, forecaster.forecast, forecaster.backtest):
             with pytest.raises(InputError, match="same regions"):

@@ -1,4 +1,4 @@
-"""Models that learn from draws of lost demand: how a panel carries the draws, and what becomes of them."""
+"""Models that learn from draws of lost demand: how a panel stores the draws, and how they are used."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_draws_are_those_of_their_region_and_hour(lossy):
 
 
 @pytest.mark.parametrize("made", ["list", "float64", "pandas", "arrow", "parquet"])
-def test_any_kind_of_frame_carries_draws(lossy, made, tmp_path):
+def test_any_kind_of_frame_can_hold_draws(lossy, made, tmp_path):
     lossy.write_parquet(tmp_path / "panel.parquet")
     given = {
         "list": lambda: lossy.with_columns(pl.col("lost_draws").arr.to_list()),
@@ -79,7 +79,7 @@ def test_missing_draws_are_zero(lossy):
     assert (read[1:] == values[1:].astype(np.float32)).all()
 
 
-def test_a_panel_without_draws_says_what_to_do(lossy, tmp_path):
+def test_a_panel_without_draws_is_refused_with_a_remedy(lossy, tmp_path):
     remedy = r"unmet panel.*LostDemand\(\)\.fit\(panel\)\.panel_table\(\).*--likelihood quantile"
     for columns in (LOST, LOST[:1], LOST[1:]):
         with pytest.raises(InputError, match=f"no column {', '.join(columns)}, .*{remedy}"):
@@ -103,7 +103,7 @@ def test_a_panel_without_draws_says_what_to_do(lossy, tmp_path):
         ([["a"], ["b"]], "not lists of numbers"),
     ],
 )
-def test_draws_that_make_no_sense_are_refused(wrong, sentence):
+def test_invalid_draws_are_refused(wrong, sentence):
     inner = pl.String if "numbers" in sentence and wrong[0] == ["a"] else pl.Float64
     frame = pl.DataFrame({"lost_kwh_before": [0.0, 0.0], "lost_draws": pl.Series(wrong, dtype=pl.List(inner))})
     with pytest.raises(InputError, match=sentence):
@@ -119,7 +119,7 @@ def test_rows_with_an_impossible_expectation_are_set_aside(lossy):
     assert any("2 rows of the panel" in note for note in quick("seasonal", "exposure").fit(broken).notes_)
 
 
-def test_every_region_hour_is_drawn_by_itself_and_all_draws_are_used():
+def test_region_hours_are_drawn_independently_and_all_draws_are_used():
     draws = np.broadcast_to(np.arange(8, dtype=np.float32), (3000, 2, 8))
     chosen = draw_cells(draws, np.random.default_rng(1))
     assert np.bincount(chosen.ravel().astype(int)) / chosen.size == pytest.approx(np.full(8, 1 / 8), abs=0.02)
@@ -138,14 +138,14 @@ def test_the_draw_of_a_day_is_the_same_in_longer_and_shorter_panels(first, hours
     assert (draw_by_day(changed, 480_000)[: first + later] == whole[: first + later]).all()
 
 
-def test_what_is_learned_is_observed_demand_plus_a_draw_in_units_of_each_region():
+def test_the_target_is_observed_demand_plus_a_draw_at_the_scale_of_each_region():
     demand, scale = np.array([[3.0, 5.0]]), np.array([2.0, 10.0])
     lost = np.array([[[1.0, 1.0], [4.0, 4.0]]], np.float32)
     assert TrueDemand(demand, lost, scale).draw(np.random.default_rng(0)).tolist() == [[2.0, 0.9]]
 
 
 @pytest.mark.parametrize("backbone", ["linear", "mlp"])
-def test_a_model_that_learns_from_draws_finds_what_was_lost(lossy, backbone):
+def test_a_model_that_learns_from_draws_forecasts_true_demand(lossy, backbone):
     bias, inside = {}, {}
     for likelihood in ("quantile", "exposure"):
         model = quick(backbone, likelihood, horizon=1, epochs=40).fit(lossy)
@@ -159,8 +159,8 @@ def test_a_model_that_learns_from_draws_finds_what_was_lost(lossy, backbone):
     assert 0.8 < inside["exposure"] < 0.98
 
 
-def test_draws_that_are_the_truth_make_an_oracle(lossy):
-    """With draws that all equal the truth, a training is that of the quantile model that learns the truth."""
+def test_draws_that_equal_the_truth_give_an_oracle(lossy):
+    """Training is then the same as that of a quantile model on the truth."""
     lost = (lossy["y_true"] - lossy["y"]).to_numpy()
     known = with_draws(lossy.with_columns(lost_kwh_before=0.0), np.repeat(lost[:, None], 5, axis=1))
     model = quick("linear", "exposure", epochs=5).fit(known)
@@ -171,7 +171,7 @@ def test_draws_that_are_the_truth_make_an_oracle(lossy):
     assert model.calibration_.moves == pytest.approx(oracle.calibration_.moves, abs=1e-2)
 
 
-def test_the_draws_matter(lossy):
+def test_other_draws_give_other_forecasts(lossy):
     fitted = quick("seasonal", "exposure", epochs=3).fit(lossy)
     mean = np.array(lossy["lost_draws"].to_list()).mean(axis=1, keepdims=True)
     flat = quick("seasonal", "exposure", epochs=3).fit(with_draws(lossy, np.repeat(mean, 32, axis=1)))
@@ -193,7 +193,7 @@ def test_the_spread_of_draws_widens_intervals(lossy):
     assert width[0] < 0.95 * width[1] < 0.8 * width[2]
 
 
-def test_lags_hold_the_expectation_and_not_a_draw(lossy):
+def test_lags_use_the_expectation_rather_than_a_draw(lossy):
     """With calibration off, forecasts read the past through `lost_kwh_before` alone."""
     model = quick("linear", "exposure", calibrate=False).fit(lossy)
     other = with_draws(lossy, np.full((lossy.height, 4), 1000.0))
@@ -205,7 +205,7 @@ def test_lags_hold_the_expectation_and_not_a_draw(lossy):
     assert not model.forecast(more).table.equals(model.forecast(lossy).table)
 
 
-def test_no_forecast_knows_what_was_lost_later(lossy):
+def test_no_forecast_depends_on_later_losses(lossy):
     model = quick("linear", "exposure", horizon=1, shares=(0.5, 0.1)).fit(lossy)
     cut = MONDAY + 800 * HOUR
     later = pl.col("ds") >= cut
@@ -215,7 +215,7 @@ def test_no_forecast_knows_what_was_lost_later(lossy):
     assert not model.predict(lossy).equals(model.predict(changed))
 
 
-def test_a_forecast_needs_the_lags_alone(lossy):
+def test_a_forecast_needs_only_the_lags(lossy):
     model = quick("linear", "exposure").fit(lossy)
     tail = lossy.filter(pl.col("ds") >= MONDAY + (1000 - LAGS) * HOUR)
     assert_frame_equal(model.forecast(tail).table, model.forecast(lossy).table, check_exact=True)
@@ -228,7 +228,7 @@ def test_seeds_and_workers_give_equal_results(lossy):
     assert_frame_equal(one.forecast(lossy).table, two.forecast(lossy).table, check_exact=True)
 
 
-def test_it_survives_saving(lossy, tmp_path):
+def test_a_saved_model_forecasts_the_same(lossy, tmp_path):
     model = quick("linear", "exposure").fit(lossy)
     again = Forecaster.load(model.save(tmp_path / "model"))
     assert again.forecast(lossy).table.equals(model.forecast(lossy).table)
@@ -245,22 +245,22 @@ def test_checkpoints_of_other_draws_are_refused(lossy, tmp_path):
         quick("seasonal", "exposure").fit(with_draws(lossy, draws), checkpoints=tmp_path / "training")
 
 
-def test_lost_demand_is_not_called_the_truth(lossy):
+def test_notes_say_whether_censoring_is_ignored(lossy):
     flagged = lossy.with_columns(censored=pl.col("lost_kwh_before") > 0)
     assert not quick("seasonal", "exposure").fit(flagged).notes_
-    assert "takes them for the truth" in quick("seasonal", "quantile").fit(flagged).notes_[0]
+    assert "which the quantile likelihood ignores" in quick("seasonal", "quantile").fit(flagged).notes_[0]
 
 
-def test_it_learns_from_records_alone(lossy):
+def test_columns_that_are_not_known_in_advance_are_refused_as_features(lossy):
     with pytest.raises(InputError, match="learns from y, not from y_true"):
         quick("seasonal", "exposure", target="y_true").fit(lossy)
     for name in ("lost_kwh_before", "lost_draws", "y_true"):
-        with pytest.raises(InputError, match="not known before its hour"):
+        with pytest.raises(InputError, match="not known in advance"):
             quick("seasonal", "quantile", features=(name,)).fit(lossy)
 
 
-def test_the_first_hour_may_be_any(lossy):
-    """Choices of draws go by the day in UTC, whatever the hour a panel begins at."""
+def test_a_panel_may_start_at_any_hour(lossy):
+    """The choice of draws depends on the day in UTC, not on the hour at which a panel starts."""
     shifted = lossy.with_columns(pl.col("ds") + dt.timedelta(hours=7))
     series = read_series(shifted, with_lost=True)
     drawn = draw_by_day(series.lost_draws, int(series.first.timestamp()) // 3600)

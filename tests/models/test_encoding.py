@@ -1,4 +1,4 @@
-"""Panels as arrays, and arrays as what networks read."""
+"""Panels as arrays, and arrays as inputs of networks."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ hour_sets = st.lists(
 
 @settings(max_examples=40)
 @given(hour_sets)
-def test_every_row_has_its_place_and_all_else_is_missing(cells):
+def test_rows_fill_their_cells_and_all_others_are_missing(cells):
     series = read_series(rows(*cells))
     assert series.names == tuple(sorted({cell[0] for cell in cells}))
     first = min(cell[1] for cell in cells)
@@ -55,7 +55,7 @@ def test_every_row_has_its_place_and_all_else_is_missing(cells):
         np.testing.assert_array_equal(part, expected)
 
 
-def test_bounds_reach_the_series_as_the_flag_says():
+def test_bounds_follow_the_censoring_flag():
     inf, nan = np.inf, np.nan
     flags = [0, 1, 1, -1, -1, 1, -1, 0, None]
     lower = [nan, nan, 3, nan, 1, 3, nan, 9, nan]
@@ -95,7 +95,7 @@ def test_another_target_is_learned_without_bounds():
 
 
 @pytest.mark.parametrize("shape", ["pandas", "arrow", "lazy", "dict", "csv", "parquet", "text", "local"])
-def test_frames_and_files_of_any_kind_give_one_series(shape, tmp_path):
+def test_frames_and_files_of_any_kind_give_the_same_series(shape, tmp_path):
     panel = small_panel(hours=60).with_columns(censored=pl.col("y") > 5, heat=pl.col("y") * 2)
     expected = read_series(panel, extras=["heat"])
     path = tmp_path / f"panel.{shape}"
@@ -123,7 +123,7 @@ def test_frames_and_files_of_any_kind_give_one_series(shape, tmp_path):
         np.testing.assert_array_equal(getattr(series, part), getattr(expected, part))
 
 
-def test_not_a_number_means_missing_whatever_the_frame():
+def test_nan_means_missing_in_any_kind_of_frame():
     panel = rows(("a", 0, 4), ("a", 1, np.nan), ("a", 2, 6), heat=[1.0, 2.0, np.nan])
     for given_as in (panel, panel.to_pandas(), pa.table(panel.to_dict(as_series=False))):
         series = read_series(given_as, extras=["heat"])
@@ -131,7 +131,7 @@ def test_not_a_number_means_missing_whatever_the_frame():
         np.testing.assert_array_equal(series.extras[:, 0, 0], [1, np.nan, np.nan])
 
 
-def test_a_series_as_a_table_is_the_panel_it_came_from():
+def test_a_series_as_a_table_is_the_original_panel():
     panel = small_panel(hours=50)
     back = read_series(panel).table()
     assert back.select("unique_id").equals(panel.select("unique_id"))
@@ -139,7 +139,7 @@ def test_a_series_as_a_table_is_the_panel_it_came_from():
     assert (back["demand"] == panel["y"]).all()
 
 
-def test_the_last_hours_are_enough_where_no_more_are_asked_for():
+def test_only_the_last_hours_are_read_if_asked_for():
     panel = small_panel(hours=100)
     whole, part = read_series(panel), read_series(panel, last_hours=24)
     assert part.hours == 24
@@ -147,7 +147,7 @@ def test_the_last_hours_are_enough_where_no_more_are_asked_for():
     assert part.times().to_list() == whole.times().to_list()[-24:]
 
 
-def test_a_region_that_fell_silent_is_still_a_region():
+def test_a_region_without_recent_rows_is_kept():
     panel = small_panel(hours=100)
     quiet = panel.filter((pl.col("unique_id") != "r1") | (pl.col("ds") < MONDAY + 50 * HOUR))
     series = read_series(quiet, names=("r0", "r1", "r2"), last_hours=24)
@@ -207,7 +207,7 @@ def test_scales_are_the_largest_demand_of_the_training_part():
 
 @settings(max_examples=30)
 @given(st.integers(0, 1000), st.booleans(), st.sampled_from(["UTC", "Europe/Copenhagen", "America/New_York"]))
-def test_features_say_what_was_and_what_is_known_of_the_hour_to_come(seed, marks_unknown, zone):
+def test_features_hold_past_demand_and_what_is_known_of_the_next_hour(seed, marks_unknown, zone):
     rng = np.random.default_rng(seed)
     panel = small_panel(hours=200, seed=seed).with_columns(heat=pl.Series(rng.normal(5, 2, 600)))
     panel = panel.filter(pl.Series(rng.random(600) > 0.2) | (pl.col("ds") == MONDAY))
@@ -235,7 +235,7 @@ def test_features_say_what_was_and_what_is_known_of_the_hour_to_come(seed, marks
     np.testing.assert_allclose(values[:-1, :, -1], np.nan_to_num(to_come), atol=1e-5)
 
 
-def test_missing_hours_are_filled_by_their_hour_of_the_week_where_they_are_not_marked():
+def test_missing_hours_are_filled_with_the_weekly_profile_if_they_are_not_marked():
     panel = small_panel(hours=500)
     gap = panel.filter((pl.col("unique_id") != "r0") | (pl.col("ds") != MONDAY + 400 * HOUR))
     series = read_series(gap)
@@ -245,7 +245,7 @@ def test_missing_hours_are_filled_by_their_hour_of_the_week_where_they_are_not_m
     assert filled == pytest.approx(same_hour, rel=1e-6)
 
 
-def test_a_feature_that_was_constant_does_not_explode_when_it_changes():
+def test_a_constant_feature_stays_finite_when_it_changes():
     panel = small_panel(hours=100).with_columns(price=pl.lit(0.1))
     series = read_series(panel, extras=["price"])
     encoding = Encoding.of(series, 80, "UTC", marks_unknown=True)
@@ -253,7 +253,7 @@ def test_a_feature_that_was_constant_does_not_explode_when_it_changes():
     assert ahead.abs().max() < 1
 
 
-def test_missing_hours_and_hours_to_come_weigh_nothing():
+def test_missing_and_future_hours_have_no_weight():
     panel = small_panel(hours=100).filter((pl.col("unique_id") != "r0") | (pl.col("ds") != MONDAY + 7 * HOUR))
     series = read_series(panel.with_columns(censored=pl.col("y") > 6))
     encoding = Encoding.of(series, 80, "UTC", marks_unknown=True)
@@ -276,6 +276,6 @@ def test_segments_and_their_targets_are_slices_of_the_data():
     assert inputs.values.shape == (10, 2, 3, 6)
     torch.testing.assert_close(inputs.values[:, 1], data.values[30:40])
     torch.testing.assert_close(inputs.week[:, 1], data.week[30:40])
-    seen, weight = data.seen(torch.tensor([[3, 50]]))
-    torch.testing.assert_close(seen.y[0], data.y[[3, 50]])
+    observations, weight = data.observations(torch.tensor([[3, 50]]))
+    torch.testing.assert_close(observations.y[0], data.y[[3, 50]])
     torch.testing.assert_close(weight[0], data.weight[[3, 50]])

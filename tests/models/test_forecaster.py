@@ -1,4 +1,4 @@
-"""The forecaster as its user meets it."""
+"""The public interface of forecasters."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def quantile_array(frame):
     return frame.select(pl.col("^q.*$")).to_numpy()
 
 
-def test_it_keeps_scikit_learns_conventions():
+def test_forecasters_follow_scikit_learns_conventions():
     forecaster = Forecaster("mlp", "tobit", levels=[0.2, 0.8], lags=48, training=Training(epochs=7))
     twin = clone(forecaster)
     assert twin is not forecaster
@@ -45,7 +45,7 @@ def test_it_keeps_scikit_learns_conventions():
         twin.set_params(lag=12)
 
 
-def test_fit_gives_itself_and_leaves_its_options_alone(fitted):
+def test_fit_returns_self_and_does_not_change_options(fitted):
     forecaster = quick("linear")
     before = forecaster.get_params()
     assert forecaster.fit(PANEL) is forecaster
@@ -58,7 +58,7 @@ def test_fit_gives_itself_and_leaves_its_options_alone(fitted):
         clone(forecaster).predict(PANEL)
 
 
-def test_the_same_seed_gives_the_same_forecasts_and_torchs_random_numbers_are_left_alone(fitted, tmp_path):
+def test_the_same_seed_gives_the_same_forecasts_without_changing_torchs_random_state(fitted, tmp_path):
     torch.manual_seed(5)
     before = torch.random.get_rng_state()
     again = clone(fitted).fit(PANEL, POSITIONS)
@@ -71,12 +71,12 @@ def test_the_same_seed_gives_the_same_forecasts_and_torchs_random_numbers_are_le
     assert (quantile_array(other.forecast(PANEL).table) != quantile_array(fitted.forecast(PANEL).table)).all()
 
 
-def test_positions_tie_regions(fitted):
+def test_positions_connect_regions(fitted):
     alone = clone(fitted).fit(PANEL)
     assert (quantile_array(alone.predict(PANEL)) != quantile_array(fitted.predict(PANEL))).any()
 
 
-def test_frames_of_any_kind_are_the_same_panel(fitted):
+def test_frames_of_any_kind_give_the_same_forecasts(fitted):
     expected = fitted.forecast(PANEL).table
     shuffled = PANEL.sample(fraction=1, shuffle=True, seed=1)
     for panel in (PANEL.to_pandas(), PANEL.to_arrow(), PANEL.lazy(), shuffled):
@@ -87,7 +87,7 @@ def test_frames_of_any_kind_are_the_same_panel(fitted):
     assert_frame_equal(pandas.forecast(PANEL).table, expected, check_exact=True)
 
 
-def test_a_forecast_is_every_hour_after_the_panel_of_every_region(fitted):
+def test_a_forecast_has_every_hour_after_the_panel_for_every_region(fitted):
     forecast = fitted.forecast(PANEL).table
     assert forecast.columns == ["unique_id", "ds", "horizon", "q0.1", "q0.5", "q0.9"]
     assert forecast["unique_id"].to_list() == [name for name in fitted.regions_ for _ in range(24)]
@@ -98,7 +98,7 @@ def test_a_forecast_is_every_hour_after_the_panel_of_every_region(fitted):
     assert_frame_equal(fitted.forecast(PANEL, hours=3).table, forecast.filter(pl.col("horizon") <= 3), rel_tol=1e-4)
 
 
-def test_a_prediction_is_every_past_hour_with_enough_hours_before_it(fitted):
+def test_a_prediction_has_every_past_hour_with_enough_hours_before_it(fitted):
     predicted = fitted.predict(PANEL)
     assert predicted.columns == ["unique_id", "ds", "q0.1", "q0.5", "q0.9"]
     for part in predicted.partition_by("unique_id"):
@@ -128,7 +128,7 @@ def test_the_first_hour_of_a_forecast_is_the_prediction_of_that_hour(backbone):
     assert_frame_equal(first, predicted, rel_tol=1e-4)
 
 
-def test_looking_back_gives_the_forecasts_that_would_have_been_made(fitted):
+def test_a_backtest_gives_the_forecasts_that_would_have_been_made(fitted):
     back = fitted.backtest(PANEL, MONDAY + 350 * HOUR, every=10)
     assert back["cutoff"].unique().sort().to_list() == [MONDAY + hours * HOUR for hours in (350, 360, 370)]
     for (cutoff,), part in back.group_by("cutoff"):
@@ -155,7 +155,7 @@ def test_hours_beyond_the_horizon_are_refused(fitted, hours):
 
 @pytest.mark.parametrize("likelihood", PAPER)
 @pytest.mark.parametrize("floor", [0.0, 4.0, None])
-def test_quantiles_rise_and_do_not_fall_below_the_floor(likelihood, floor):
+def test_quantiles_are_ascending_and_not_below_the_floor(likelihood, floor):
     levels = (0.01, 0.25, 0.5, 0.75, 0.99)
     forecaster = quick("linear", likelihood, levels=levels, floor=floor).fit(PANEL)
     for frame in (forecaster.forecast(PANEL).table, forecaster.predict(PANEL), forecaster.backtest(PANEL)):
@@ -169,7 +169,7 @@ def test_quantiles_rise_and_do_not_fall_below_the_floor(likelihood, floor):
 
 
 def heated(panel):
-    """A column that says nearly all of an hour's demand."""
+    """A column that nearly determines the demand of an hour."""
     noise = np.random.default_rng(3).normal(0, 0.1, panel.height)
     return panel.with_columns(heat=pl.col("y") + noise)
 
@@ -180,7 +180,7 @@ def heat():
     return panel.filter(pl.col("ds") < END), panel.filter(pl.col("ds") >= END)
 
 
-def test_a_feature_that_says_demand_is_used(heat):
+def test_an_informative_feature_is_used(heat):
     past, future = heat
     told = quick("linear", epochs=40, features=("heat",)).fit(past)
     untold = quick("linear", epochs=40).fit(past)
@@ -190,7 +190,7 @@ def test_a_feature_that_says_demand_is_used(heat):
     assert error < 0.4 * (untold.forecast(past).table["q0.5"] - future["y"]).abs().mean()
 
 
-def test_features_of_hours_to_come_may_come_with_more_than_is_needed(heat, tmp_path):
+def test_features_of_future_hours_may_have_more_rows_and_columns_than_needed(heat, tmp_path):
     past, future = heat
     forecaster = quick("linear", features=["heat"]).fit(past)
     future.write_csv(tmp_path / "future.csv")
@@ -201,11 +201,11 @@ def test_features_of_hours_to_come_may_come_with_more_than_is_needed(heat, tmp_p
     assert_frame_equal(forecaster.forecast(past, future=tmp_path / "future.csv").table, expected)
 
 
-def test_features_of_hours_to_come_must_be_there(heat):
+def test_features_of_future_hours_are_required(heat):
     past, future = heat
     forecaster = quick("linear", features=("heat",)).fit(past)
     for wrong, remedy in (
-        (None, "give these for the hours to come"),
+        (None, "give a table of unique_id, ds and these columns"),
         (future.drop("heat"), "no column heat"),
         (future.filter(pl.col("ds") != END + 5 * HOUR), "complete the table"),
         (future.filter(pl.col("ds") > END), "complete the table"),
@@ -238,7 +238,7 @@ def test_left_censored_hours_lower_the_forecasts():
         assert flagged["q0.5"].mean() < plain["q0.5"].mean() - 0.5
 
 
-def test_an_oracle_learns_another_column_and_still_reads_what_was_seen():
+def test_an_oracle_learns_another_column_and_still_reads_observed_demand():
     panel = capped(PANEL, 5)
     oracle = quick("seasonal", "quantile", target="truth", epochs=30).fit(panel)
     blind = quick("seasonal", "quantile", epochs=30).fit(panel)
@@ -253,7 +253,7 @@ def test_a_short_tail_of_the_panel_is_enough_for_a_forecast(fitted):
         fitted.forecast(tail.filter(pl.col("ds") > END - LAGS * HOUR))
 
 
-def test_local_clocks_make_the_calendar():
+def test_the_calendar_follows_local_time():
     zones = {zone: quick("seasonal", epochs=5, time_zone=zone).fit(PANEL) for zone in ("UTC", "Asia/Tokyo")}
     weeks = {zone: f.encoding_.encode(f.series(PANEL)).week for zone, f in zones.items()}
     assert ((weeks["UTC"] + 9) % 168 == weeks["Asia/Tokyo"]).all()
@@ -264,7 +264,7 @@ def test_local_clocks_make_the_calendar():
     [
         ({"backbone": "transformer"}, "choose one of tgcn, mlp, linear, seasonal"),
         ({"likelihood": "poisson"}, "choose one of gaussian, tobit"),
-        ({"levels": (0.9, 0.1)}, "give rising numbers"),
+        ({"levels": (0.9, 0.1)}, "give ascending numbers"),
         ({"seeds": 0}, "at least 1"),
         ({"lags": 0}, "at least 1"),
         ({"horizon": 0}, "at least 1"),
@@ -277,22 +277,22 @@ def test_local_clocks_make_the_calendar():
         ({"target": "truth"}, "no column truth"),
     ],
 )
-def test_options_that_make_no_sense_are_refused(options, remedy):
+def test_invalid_options_are_refused(options, remedy):
     with pytest.raises(InputError, match=remedy):
         quick(**options).fit(PANEL)
 
 
-def test_notes_tell_what_a_user_should_know():
+def test_notes_report_what_a_user_should_know():
     panel = capped(PANEL, 6).with_columns(y=pl.when(pl.col("unique_id") == "r2").then(0.0).otherwise("y"))
     panel = panel.filter((pl.col("unique_id") != "r1") | (pl.col("ds") != MONDAY + 50 * HOUR))
     odd = pl.concat([panel, panel.head(1)])
     notes = " ".join(quick("seasonal", "quantile").fit(odd).notes_)
-    assert "1 rows of the panel could not be used, as line 1200: ds is there twice" in notes
+    assert "1 rows of the panel could not be used, such as line 1200: ds occurs twice" in notes
     assert "1 region-hours of 1,200 are missing" in notes
-    assert "No demand was seen in r2" in notes
-    assert "are censored; quantile takes them for the truth" in notes
+    assert "No demand was observed in r2" in notes
+    assert "are censored, which the quantile likelihood ignores" in notes
     always = quick("seasonal", "tobit").fit(PANEL.with_columns(censored=pl.col("unique_id") == "r0")).notes_
-    assert always == ("Every hour of r0 is censored: the records say only that demand is not less.",)
+    assert always == ("Every hour of r0 is censored: the records only give a lower bound of demand.",)
     assert quick("seasonal").fit(PANEL).notes_ == ()
 
 
@@ -327,7 +327,7 @@ def own_parts():
     return Yesterday, Laplace
 
 
-def test_own_backbones_and_likelihoods_work_like_ours_in_processes_of_their_own_too(monkeypatch, tmp_path):
+def test_registered_backbones_and_likelihoods_work_in_other_processes_too(monkeypatch, tmp_path):
     backbone, likelihood = own_parts()
     monkeypatch.setattr(BACKBONES, "_parts", dict(BACKBONES._parts))
     monkeypatch.setattr(LIKELIHOODS, "_parts", dict(LIKELIHOODS._parts))
@@ -343,23 +343,23 @@ def test_own_backbones_and_likelihoods_work_like_ours_in_processes_of_their_own_
         Forecaster.load(tmp_path / "model")
 
 
-def test_a_fault_in_a_process_of_its_own_reaches_the_user():
+def test_an_error_in_another_process_reaches_the_user():
     forecaster = quick("linear", "gaussian", seeds=2, workers=2, training=Training(learning_rate=1e30))
     with pytest.raises(InputError, match="lower the learning rate"):
         forecaster.fit(PANEL)
 
 
-def test_times_are_told_in_utc(fitted):
+def test_times_are_in_utc(fitted):
     assert fitted.forecast(PANEL.with_columns(pl.col("ds").dt.convert_time_zone("Asia/Tokyo"))).table["ds"][0] == END
     assert fitted.forecast(PANEL).table.schema["ds"] == pl.Datetime("ms", "UTC")
 
 
-def test_regions_of_the_same_names_elsewhere_are_refused():
+def test_regions_of_the_same_names_at_other_positions_are_refused():
     names = sorted(PANEL["unique_id"].unique())
     places = pl.DataFrame({"unique_id": names, "lat": [55.0, 55.1, 55.2], "lon": [12.0] * 3})
     forecaster = quick("linear", "gaussian").fit(PANEL, places)
     forecaster.check_places(places.with_columns(pl.col("lat") + 0.01))
     forecaster.check_places(None)
-    forecaster.check_places(places.head(2))  # what is missing is told where the panel is read
+    forecaster.check_places(places.head(2))  # missing regions are reported when the panel is read
     with pytest.raises(InputError, match="of the panel lies 111 km from the one of that name"):
         forecaster.check_places(places.with_columns(pl.col("lat") + 1))

@@ -1,4 +1,4 @@
-"""The graph of regions against its formula, worked out pair by pair."""
+"""The graph of regions agrees with its formula, pair by pair."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ places = st.lists(st.tuples(st.floats(55.5, 55.8), st.floats(12.3, 12.7)), min_s
 
 
 def by_hand(points, tied):
-    """D^-1/2 A D^-1/2 with A_ij = exp(-km) where i and j are tied, and A_ii = 1."""
+    """D^-1/2 A D^-1/2 with A_ij = exp(-km) if i and j are connected, and A_ii = 1."""
     nodes = len(points)
     a = np.zeros((nodes, nodes))
     for i in range(nodes):
@@ -33,14 +33,14 @@ def by_hand(points, tied):
 
 
 @given(places)
-def test_every_pair_is_tied_by_the_formula(points):
+def test_every_pair_has_the_weight_of_the_formula(points):
     lat, lon = np.array(points).T
     ours = adjacency(lat, lon).toarray()
     np.testing.assert_allclose(ours, by_hand(points, lambda _i, _j: True), rtol=1e-9, atol=1e-12)
 
 
 @given(places, st.one_of(st.none(), st.integers(1, 12)))
-def test_ties_are_symmetric_and_do_not_amplify(points, neighbours):
+def test_weights_are_symmetric_and_do_not_amplify(points, neighbours):
     lat, lon = np.array(points).T
     ours = adjacency(lat, lon, neighbours).toarray()
     assert np.isfinite(ours).all()
@@ -50,7 +50,7 @@ def test_ties_are_symmetric_and_do_not_amplify(points, neighbours):
 
 @settings(max_examples=50)
 @given(st.integers(0, 10_000), st.integers(2, 12), st.integers(1, 12))
-def test_with_neighbours_only_the_nearest_are_tied(seed, nodes, neighbours):
+def test_with_neighbours_only_the_nearest_are_connected(seed, nodes, neighbours):
     rng = np.random.default_rng(seed)
     points = np.column_stack([rng.uniform(55.5, 55.8, nodes), rng.uniform(12.3, 12.7, nodes)])
     km = np.array([[float(haversine_km(*a, *b)) for b in points] for a in points])
@@ -64,7 +64,7 @@ def test_with_neighbours_only_the_nearest_are_tied(seed, nodes, neighbours):
 
 @pytest.mark.parametrize("neighbours", [None, 3, 16])
 @pytest.mark.parametrize("nodes", [1, 2, 30])
-def test_regions_at_one_place_are_tied_alike(nodes, neighbours):
+def test_regions_at_one_position_have_equal_weights(nodes, neighbours):
     ours = adjacency(np.full(nodes, 55.7), np.full(nodes, 12.5), neighbours).toarray()
     assert np.isfinite(ours).all()
     assert (np.diag(ours) > 0).all()
@@ -72,16 +72,16 @@ def test_regions_at_one_place_are_tied_alike(nodes, neighbours):
         np.testing.assert_allclose(ours, 1 / nodes)
 
 
-def test_regions_a_continent_apart_are_not_tied():
+def test_regions_a_continent_apart_are_not_connected():
     ours = adjacency([55.7, -33.9, 40.7], [12.5, 151.2, -74.0]).toarray()
     np.testing.assert_array_equal(ours, np.eye(3))
 
 
-def test_regions_without_positions_are_not_tied():
+def test_regions_without_positions_are_not_connected():
     np.testing.assert_array_equal(region_graph(None, 4).toarray(), np.eye(4))
 
 
-def test_many_regions_are_tied_to_the_nearest_only(monkeypatch):
+def test_many_regions_are_connected_to_the_nearest_only(monkeypatch):
     points = np.random.default_rng(1).uniform([55.5, 12.3], [55.8, 12.7], (30, 2))
     assert (region_graph(points, 30) != adjacency(*points.T)).nnz == 0
     monkeypatch.setattr(room, "DENSE_UP_TO", 29)

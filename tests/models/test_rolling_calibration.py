@@ -1,4 +1,4 @@
-"""Calibration in rolling blocks: weeks after the fit are calibrated by the weeks before them."""
+"""Rolling calibration: weeks after the fit are calibrated with the weeks before them."""
 
 from __future__ import annotations
 
@@ -40,20 +40,20 @@ def coverage_by_week(forecasts: pl.DataFrame, known: pl.DataFrame) -> list[float
 
 @pytest.fixture(scope="module")
 def model():
-    """Fitted on the eight weeks before the change, of which the last four calibrate it."""
+    """Fitted on the eight weeks before the change, and calibrated with the last four of them."""
     return quick("seasonal", "quantile", epochs=60, shares=(0.25, 0.25), horizon=24).fit(panel())
 
 
-def test_intervals_hold_again_once_the_weeks_before_show_a_change(model):
+def test_coverage_recovers_once_the_weeks_before_show_a_change(model):
     known = panel()
     weeks = coverage_by_week(model.predict(known, model.split_.fit_end), known)
     assert len(weeks) == 8
-    assert weeks[0] < 0.6  # it could not be known
+    assert weeks[0] < 0.6  # the change was not yet visible
     assert weeks[0] < weeks[1] < weeks[3]
     assert weeks[4:] == pytest.approx([0.9] * 4, abs=0.04)
 
 
-def test_so_they_do_at_all_horizons_of_a_backtest(model):
+def test_coverage_recovers_at_all_horizons_of_a_backtest(model):
     known = panel()
     made = model.backtest(known, model.split_.fit_end, every=12)
     later = made.filter(pl.col("cutoff") >= model.split_.fit_end + dt.timedelta(hours=WINDOW))
@@ -62,7 +62,7 @@ def test_so_they_do_at_all_horizons_of_a_backtest(model):
         assert np.mean(coverage_by_week(at, known)) == pytest.approx(0.9, abs=0.05)
 
 
-def test_a_forecast_is_calibrated_by_the_last_weeks_if_that_is_asked_for(model):
+def test_recalibrate_calibrates_forecasts_with_the_last_weeks(model):
     before, past = model.forecast(panel()).table, model.predict(panel())
     width = pl.col("q0.95") - pl.col("q0.05")
     after = model.recalibrate(panel()).forecast(panel()).table
@@ -87,7 +87,7 @@ def test_nothing_changes_up_to_the_end_of_the_fit_and_in_the_week_after_it(model
 
 
 @pytest.mark.parametrize("likelihood", ["quantile", "exposure"])
-def test_no_hour_is_calibrated_by_itself_or_a_later_one(likelihood):
+def test_no_hour_is_calibrated_with_itself_or_a_later_one(likelihood):
     rng = np.random.default_rng(4)
     lost = np.tile(np.where(np.arange(HOURS) % 24 < 8, 20.0, 0.0), REGIONS)
     draws = rng.poisson(lost[:, None] / 10, (HOURS * REGIONS, 8)) * 10.0
@@ -117,7 +117,7 @@ def test_no_hour_is_calibrated_by_itself_or_a_later_one(likelihood):
             assert both[level].to_numpy() == pytest.approx(both[f"{level}_again"].to_numpy(), rel=1e-5)
 
 
-def test_a_model_that_is_not_calibrated_stays_so():
+def test_an_uncalibrated_model_stays_uncalibrated():
     known = panel()
     model = quick("linear", "quantile", epochs=2, shares=(0.25, 0.25), calibrate=False).fit(known)
     width = (pl.col("q0.95") - pl.col("q0.05")).mean()
@@ -126,7 +126,7 @@ def test_a_model_that_is_not_calibrated_stays_so():
 
 
 @given(st.integers(0, 3000), st.integers(0, 3000), st.integers(-500, 3000))
-def test_blocks_follow_each_other_and_are_weeks_after_the_fit(first, length, seen):
+def test_blocks_are_consecutive_and_weeks_after_the_fit(first, length, seen):
     made = list(blocks(first, first + length, seen))
     hours = [hour for begin, end in made for hour in range(begin, end)]
     assert hours == list(range(first, first + length))

@@ -1,4 +1,4 @@
-"""Models and trainings on disk: what is read is what was written, and what is broken is told."""
+"""Models and trainings on disk: they are read as they were written, and damaged ones are refused."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ PANEL = capped(small_panel(), 8).drop("truth")
 
 @pytest.mark.parametrize("likelihood", PAPER)
 @pytest.mark.parametrize("backbone", OURS)
-def test_a_stored_model_forecasts_as_the_one_that_was_written(backbone, likelihood, tmp_path):
+def test_a_stored_model_forecasts_the_same(backbone, likelihood, tmp_path):
     forecaster = quick(backbone, likelihood, epochs=1, seeds=2, levels=(0.1, 0.7)).fit(PANEL, POSITIONS)
     loaded = Forecaster.load(forecaster.save(tmp_path / "model"))
     assert_frame_equal(loaded.forecast(PANEL).table, forecaster.forecast(PANEL).table, check_exact=True)
     assert_frame_equal(loaded.predict(PANEL, each=True), forecaster.predict(PANEL, each=True), check_exact=True)
 
 
-def test_a_stored_model_knows_all_it_knew(tmp_path):
+def test_a_stored_model_keeps_all_fitted_values(tmp_path):
     panel = PANEL.with_columns(heat=pl.col("y") * 2).filter(pl.col("ds") != MONDAY + 3 * HOUR)
     training = Training("window", 1, 0.01, "constant", 64, 3, 0.01, 2.0)
     forecaster = quick(
@@ -51,7 +51,7 @@ def test_a_stored_model_knows_all_it_knew(tmp_path):
     assert_frame_equal(again.predict(panel), forecaster.predict(panel), check_exact=True)
 
 
-def test_a_model_is_not_written_over_what_is_there(tmp_path):
+def test_a_model_is_not_written_over_existing_files(tmp_path):
     forecaster = quick("seasonal").fit(PANEL)
     forecaster.save(tmp_path / "model")
     with pytest.raises(InputError, match="not empty"):
@@ -87,7 +87,7 @@ def test_a_model_is_found_in_the_folder_of_its_run(model, tmp_path):
     )
 
 
-def test_a_model_that_is_not_there_or_broken_is_told(model, tmp_path):
+def test_a_missing_or_damaged_model_is_refused(model, tmp_path):
     whole = (model / "model.json").read_text()
     weights = (model / "weights.safetensors").read_bytes()
     stored = json.loads(whole)
@@ -126,7 +126,7 @@ def trained(job, state=None, on_epoch=None):
         return train(build_network(job, 1), job.task, 1, state, on_epoch)
 
 
-def test_a_checkpoint_holds_all_that_a_training_is(tmp_path):
+def test_a_checkpoint_holds_the_whole_state_of_a_training(tmp_path):
     job = small_job(training=Training(epochs=4))
     half = trained(job, on_epoch=lambda epoch: epoch.number < 2)
     write_state(tmp_path / "seed", half)
@@ -143,11 +143,11 @@ def test_a_checkpoint_holds_all_that_a_training_is(tmp_path):
     assert all(torch.equal(end.weights[name], undisturbed.weights[name]) for name in end.weights)
 
 
-def test_without_a_checkpoint_a_training_is_at_its_beginning(tmp_path):
+def test_without_a_checkpoint_a_training_starts_anew(tmp_path):
     assert read_state(tmp_path / "none").numbers() == TrainingState().numbers()
 
 
-def test_a_broken_checkpoint_is_told(tmp_path):
+def test_a_damaged_checkpoint_is_refused(tmp_path):
     write_state(tmp_path / "seed", trained(small_job(training=Training(epochs=1))))
     whole = (tmp_path / "seed").read_bytes()
     for wrong in (b"", b"nothing", whole[: len(whole) // 2], whole[:100]):
@@ -156,7 +156,7 @@ def test_a_broken_checkpoint_is_told(tmp_path):
             read_state(tmp_path / "seed")
 
 
-def test_a_training_cut_into_checkpoints_ends_as_one_that_was_not(tmp_path, monkeypatch):
+def test_a_training_with_checkpoints_ends_like_one_without(tmp_path, monkeypatch):
     expected = quick(epochs=4, seeds=2).fit(PANEL)
     monkeypatch.setattr(seeds_room, "CHECKPOINT_SECONDS", -1)  # after every epoch
     written = []
@@ -195,7 +195,7 @@ def test_checkpoints_of_another_panel_or_other_options_are_refused(tmp_path):
         quick("linear").fit(PANEL, checkpoints=tmp_path / "file")
 
 
-def test_ctrl_c_keeps_the_best_so_far_and_a_later_call_ends_as_if_nothing_had_been(tmp_path):
+def test_ctrl_c_keeps_the_best_weights_and_a_resumed_training_ends_the_same(tmp_path):
     handler, asked = signal.getsignal(signal.SIGINT), []
 
     def tell(progress):
@@ -204,7 +204,7 @@ def test_ctrl_c_keeps_the_best_so_far_and_a_later_call_ends_as_if_nothing_had_be
 
     early = quick(epochs=4, seeds=2).fit(PANEL, checkpoints=tmp_path / "training", on_progress=tell)
     assert not early.finished_
-    assert early.seeds_ == (1,)  # the other one had not begun
+    assert early.seeds_ == (1,)  # the other one had not started
     assert [len(losses) for losses in early.losses_] == [2]
     assert early.forecast(PANEL).table.select(pl.all_horizontal(pl.col("^q.*$").is_finite()).all()).item()
     assert signal.getsignal(signal.SIGINT) is handler
@@ -246,7 +246,7 @@ forecaster.save(folder / "model")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals to a group of processes are POSIX")
-def test_ctrl_c_reaches_trainings_side_by_side_and_a_later_call_finishes_them(tmp_path):
+def test_ctrl_c_reaches_parallel_trainings_and_a_later_call_finishes_them(tmp_path):
     panel = PANEL.filter(pl.col("ds") < MONDAY + 200 * HOUR)
     panel.write_parquet(tmp_path / "panel.parquet")
     command = [sys.executable, "-W", "error", "-c", FIT, str(tmp_path)]

@@ -1,4 +1,4 @@
-"""Training: what it passes over, when it stops, what it keeps, and that a seed says all."""
+"""Training: its targets, when it stops, which weights it keeps, and that the seed determines the result."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def targets_of(task, starts, length):
     st.sampled_from(["chunk", "window"]),
     st.integers(0, 99),
 )
-def test_a_pass_meets_every_target_and_no_other(lags, ahead, number, by, seed):
+def test_a_pass_covers_every_target_and_no_other(lags, ahead, number, by, seed):
     first, last = lags + ahead, lags + ahead + number
     task = replace(small_task(), lags=lags, training=Training(by))
     rng = np.random.default_rng(seed)
@@ -87,7 +87,7 @@ def test_unknown_hours_begin_within_the_horizon_before_the_end(lags, targets, ho
     assert _origins(replace(task, horizon=1), 5, length, np.random.default_rng(seed)) is None
 
 
-def test_chunks_begin_elsewhere_each_epoch(monkeypatch):
+def test_chunks_start_at_other_hours_in_each_epoch(monkeypatch):
     begins = []
 
     def spy(task, first, last, rng):
@@ -102,16 +102,16 @@ def test_chunks_begin_elsewhere_each_epoch(monkeypatch):
     assert len(set(validated)) == 1
 
 
-def test_weights_begin_as_the_seed_says():
+def test_initial_weights_depend_on_the_seed():
     job = small_job()
     a, b, c = (dict(build_network(job, seed).state_dict()) for seed in (1, 1, 2))
     assert same_weights(a, b)
-    assert [name for name in a if torch.equal(a[name], c[name])] == ["bias"]  # it begins at zero
+    assert [name for name in a if torch.equal(a[name], c[name])] == ["bias"]  # it starts at zero
 
 
 @torch.no_grad()
 @pytest.mark.parametrize("backbone", ["mlp", "linear", "seasonal"])
-def test_chunks_and_windows_have_the_same_loss_where_a_backbone_sees_only_its_lags(backbone):
+def test_chunks_and_windows_have_the_same_loss_if_a_backbone_reads_only_its_lags(backbone):
     chunk = small_job(backbone=backbone, horizon=1).task
     net = build_network(small_job(backbone=backbone, horizon=1), 1)
     window = replace(chunk, training=Training("window"))
@@ -119,7 +119,7 @@ def test_chunks_and_windows_have_the_same_loss_where_a_backbone_sees_only_its_la
 
 
 @torch.no_grad()
-def test_the_loss_is_the_sum_over_what_is_known():
+def test_the_loss_is_the_sum_over_known_targets():
     gaps = small_panel().filter(pl.Series(np.random.default_rng(1).random(1200) > 0.3))
     job = small_job(gaps)
     task, net = job.task, build_network(job, 1)
@@ -141,7 +141,7 @@ def test_the_loss_is_the_sum_over_what_is_known():
     assert loss.item() == pytest.approx(float(expected), rel=1e-5)
 
 
-def test_what_stands_in_for_missing_targets_does_not_matter():
+def test_the_values_of_missing_targets_do_not_matter():
     gaps = small_panel().filter(pl.Series(np.random.default_rng(1).random(1200) > 0.3))
     job = small_job(gaps)
     data = job.task.data
@@ -165,7 +165,7 @@ def test_the_same_seed_gives_the_same_weights_and_another_gives_others():
     assert not any(torch.equal(a.best[name], c.best[name]) for name in a.best)
 
 
-def test_trainings_side_by_side_end_as_one_after_the_other():
+def test_parallel_trainings_give_the_same_weights_as_sequential_ones():
     job = small_job(capped(small_panel(), 6))
     one, stopped_one = train_seeds(job, (1, 2, 3), 1)
     told = []
@@ -181,7 +181,7 @@ def test_trainings_side_by_side_end_as_one_after_the_other():
 
 @pytest.mark.parametrize("backbone", ["tgcn", "mlp"])
 @pytest.mark.parametrize("schedule", ["cosine", "constant"])
-def test_a_training_that_was_stopped_and_went_on_ends_as_one_that_was_not(backbone, schedule):
+def test_a_resumed_training_ends_like_one_that_was_never_stopped(backbone, schedule):
     job = small_job(backbone=backbone, training=Training(epochs=5, schedule=schedule))
     undisturbed = trained(job)
     state = None
@@ -195,7 +195,7 @@ def test_a_training_that_was_stopped_and_went_on_ends_as_one_that_was_not(backbo
         assert same_weights(getattr(state, part), getattr(undisturbed, part))
 
 
-def test_a_finished_training_is_left_as_it_is():
+def test_a_finished_training_is_unchanged():
     job = small_job()
     done = trained(job)
     again = trained(job, state=replace(done, losses=list(done.losses)), on_epoch=lambda _: pytest.fail("an epoch more"))
@@ -203,7 +203,7 @@ def test_a_finished_training_is_left_as_it_is():
     assert same_weights(again.best, done.best)
 
 
-def test_the_best_weights_are_the_ones_kept():
+def test_the_best_weights_are_kept():
     job = small_job(training=Training(epochs=12, learning_rate=0.3, schedule="constant"))
     net, weights, told = build_network(job, 1), [], []
 
@@ -216,7 +216,7 @@ def test_the_best_weights_are_the_ones_kept():
         state = train(net, job.task, 1, on_epoch=on_epoch)
         validation = [pair[1] for pair in state.losses]
         best = int(np.argmin(validation))
-        assert best < len(validation) - 1  # else this would show nothing
+        assert best < len(validation) - 1  # otherwise the test would be trivial
         assert state.best_loss == validation[best] == _validate(net, job.task)
     assert same_weights(state.best, weights[best])
     assert same_weights(dict(net.state_dict()), weights[best])
@@ -233,13 +233,13 @@ def test_training_stops_when_it_no_longer_improves():
     assert trained(slow).epoch == 6
 
 
-def test_training_learns():
+def test_training_reduces_the_loss():
     job = small_job(training=Training(epochs=15))
     state = trained(job)
     assert state.best_loss < 0.6 * state.losses[0][1]
 
 
-def test_an_epoch_of_nothing_known_changes_nothing():
+def test_an_epoch_without_known_targets_changes_nothing():
     job = small_job()
     task = replace(job.task, data=job.task.data._replace(weight=torch.zeros_like(job.task.data.weight)))
     net = build_network(job, 1)
@@ -264,7 +264,7 @@ def test_gradients_are_clipped_to_the_norm(monkeypatch):
     assert max(norms) == pytest.approx(0.01, rel=1e-3)
 
 
-def test_the_learning_rate_rises_and_falls_to_a_fiftieth_or_stays():
+def test_the_learning_rate_warms_up_and_falls_to_a_fiftieth_or_is_constant():
     cosine = [_share_of_rate(Training(), step, 800) for step in range(800)]
     assert cosine[0] == pytest.approx(1 / 20)
     assert np.argmax(cosine) == 19
@@ -273,7 +273,7 @@ def test_the_learning_rate_rises_and_falls_to_a_fiftieth_or_stays():
     assert {_share_of_rate(Training(schedule="constant"), step, 800) for step in range(800)} == {1.0}
 
 
-def test_a_rate_that_breaks_a_training_is_told():
+def test_a_diverging_training_is_reported():
     with pytest.raises(InputError, match="lower the learning rate"):
         trained(small_job(likelihood="gaussian", backbone="linear", training=Training(learning_rate=1e30)))
 
@@ -292,7 +292,7 @@ def test_a_rate_that_breaks_a_training_is_told():
         {"least_improvement": -1},
     ],
 )
-def test_options_that_make_no_sense_are_refused(options):
+def test_invalid_options_are_refused(options):
     with pytest.raises(InputError):
         Training(**options)
 
@@ -322,7 +322,7 @@ def test_a_window_pass_takes_the_steps_of_its_batch(monkeypatch):
     assert len(steps) == 2 * math.ceil((320 - LAGS) / 50)
 
 
-def test_nothing_of_the_test_part_is_read():
+def test_training_does_not_read_the_test_part():
     panel = small_panel()
     other = panel.with_columns(y=pl.when(pl.col("ds") >= MONDAY + 360 * HOUR).then(0.5).otherwise("y"))
     a, b = trained(small_job(panel)), trained(small_job(other))

@@ -1,4 +1,4 @@
-"""Workers of a fit end with it, whatever ended that."""
+"""Workers of a fit end with it, even if it is killed."""
 
 from __future__ import annotations
 

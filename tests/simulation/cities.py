@@ -1,4 +1,4 @@
-"""Random small cities for Hypothesis: few stations, busy cars, so that every queue gets crowded."""
+"""Random small cities for Hypothesis, with few stations and busy cars, so that every queue gets crowded."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from unmet.simulation.scenario import Curve, Scenario, TurnedAway
 
 
 def small_city(seed: int, vehicles: int, trips_each: int, stations: int, plugs: int) -> City:
-    """Cars that hop around a few kilometres, with long trips on paper so that batteries run low."""
+    """Cars within a few kilometres, whose trips have long nominal distances so that batteries run low."""
     rng = np.random.default_rng(seed)
     rows = []
     for vehicle in range(vehicles):

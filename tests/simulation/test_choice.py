@@ -15,7 +15,7 @@ def test_the_table_is_the_beta_distribution(a, b):
     table = beta_table(a, b)
     x = np.random.default_rng(1).random(500)
     ours = [interpolate(table, v) for v in x]
-    # below a = 1 the distribution has infinite slope at the ends, where straight lines follow it less closely
+    # below a = 1 the distribution function has infinite slope at the ends, where interpolation is less accurate
     assert np.allclose(ours, betainc(a, b, x), atol=1e-6 if min(a, b) >= 1 else 1e-3)
     assert interpolate(table, 0.0) == 0
     assert interpolate(table, 1.0) == 1
@@ -61,7 +61,7 @@ def test_stations_are_chosen_by_the_softmax_of_distance():
         assert np.allclose(np.bincount(chosen, minlength=5) / 1e5, weight / weight.sum(), atol=2e-5)
 
 
-def test_far_from_every_station_there_is_still_a_choice():
+def test_a_station_is_chosen_even_far_from_all_of_them():
     assert choose_station(np.array([900.0, 901.0]), 1.0, 0.5) == 0
     assert choose_station(np.array([900.0, 5000.0]), -1.0, 0.5) == 1
     assert choose_station(np.array([3.0]), 1.0, 0.999) == 0

@@ -8,7 +8,7 @@ from unmet.errors import InputError
 from unmet.simulation.fleet import EV_MODELS, electric_vehicles, initial_soc, sample_models
 
 
-def test_the_table_of_cars_is_the_papers():
+def test_the_table_of_cars_is_that_of_the_paper():
     assert len(EV_MODELS) == 11
     assert sum(model.cars for model in EV_MODELS) == 50_256
     assert EV_MODELS[0] == ("Tesla Model 3 SR", 8183, 380, 57)
@@ -39,6 +39,6 @@ def test_penetration_counts_cars_of_the_whole_city_and_is_nested():
     ("penetration", "says"),
     [(0.2, "at most 10.00%"), (0, "makes no sense"), (1.5, "makes no sense"), (1e-5, "not one")],
 )
-def test_an_impossible_penetration_is_explained(penetration, says):
+def test_an_impossible_penetration_is_refused(penetration, says):
     with pytest.raises(InputError, match=says):
         electric_vehicles(penetration, 1000, 100, np.random.default_rng(1))

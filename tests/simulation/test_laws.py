@@ -78,7 +78,7 @@ def test_energy_fits_battery_power_and_time(city, scenario):
 
 @EXAMPLES
 @given(cities, scenarios)
-def test_a_vehicle_is_never_in_two_places(city, scenario):
+def test_a_vehicle_is_never_at_two_places_at_once(city, scenario):
     arrivals = simulate(prepare(city), scenario).arrivals
     served = arrivals.filter(pl.col("outcome") == "served").sort("vehicle_id", "start", "end")
     assert (served["start"] >= served["arrival"]).all()
@@ -94,7 +94,7 @@ def test_a_vehicle_is_never_in_two_places(city, scenario):
 
 @EXAMPLES
 @given(cities, scenarios)
-def test_the_engine_equals_its_twin_event_by_event(city, scenario):
+def test_the_engine_equals_the_plain_python_version_event_by_event(city, scenario):
     itinerary = prepare(city)
     luck = draw(itinerary, scenario)
     table = beta_table(scenario.plug_in_a, scenario.plug_in_b)
@@ -126,7 +126,7 @@ def test_the_engine_equals_its_twin_event_by_event(city, scenario):
 
 @EXAMPLES
 @given(cities, st.integers(0, 1000), st.integers(0, 6), st.integers(1, 3))
-def test_more_plugs_never_serve_less_of_the_same_arrivals(city, seed, station, more):
+def test_more_plugs_never_serve_fewer_of_the_same_arrivals(city, seed, station, more):
     arrivals = simulate(prepare(city), Scenario(queue="first-come", penetration=1, seed=seed)).arrivals
     grown = city.stations.with_columns(
         plugs=pl.col("plugs")
@@ -142,7 +142,7 @@ def test_more_plugs_never_serve_less_of_the_same_arrivals(city, seed, station, m
 @given(
     cities, st.integers(0, 1000), st.sampled_from(["first-come", "three-hour", "gas-station"]), st.sampled_from(Curve)
 )
-def test_a_replay_at_the_same_stations_is_what_happened(city, seed, queue, curve):
+def test_a_replay_at_the_same_stations_reproduces_the_simulation(city, seed, queue, curve):
     arrivals = simulate(prepare(city), Scenario(queue=queue, penetration=1, seed=seed, curve=curve)).arrivals
     again = replay(arrivals, city.stations, queue, curve)
     same = ["session_id", "outcome", "plug_id", "start", "end"]
@@ -152,7 +152,7 @@ def test_a_replay_at_the_same_stations_is_what_happened(city, seed, queue, curve
 
 @settings(max_examples=40)
 @given(cities, scenarios)
-def test_delivered_energy_flows_while_the_car_is_on_the_plug(city, scenario):
+def test_energy_is_delivered_while_the_car_is_on_the_plug(city, scenario):
     arrivals = simulate(prepare(city), scenario).arrivals
     first, last = city.period
     ends = arrivals["charged"].max()
@@ -170,5 +170,5 @@ def test_the_same_seed_gives_the_same_result(city, scenario):
     assert simulate(prepare(city), scenario).arrivals.equals(simulate(prepare(city), scenario).arrivals)
 
 
-def test_all_queues_are_under_these_laws():
+def test_the_laws_are_tested_for_all_queues():
     assert set(queue_names()) == {"gas-station", "three-hour", "first-come", "reservation"}

@@ -1,4 +1,4 @@
-"""One's own fleet, from the file to what it changes."""
+"""A fleet of one's own, from the file to its effects."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def test_a_fleet_is_read_and_written_with_its_scenario(tmp_path):
     [("models: []", "models"), ("models: 3", "models"), ("cars: 4", "models"), ("- a", "not a fleet"),
      ("models: [{name: A, share: 1, range_km: 0, battery_kwh: 50}]", "range_km")],
 )  # fmt: skip
-def test_a_fleet_that_makes_no_sense_is_explained(tmp_path, text, says):
+def test_an_invalid_fleet_is_refused(tmp_path, text, says):
     (tmp_path / "fleet.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=says):
         read_fleet(tmp_path / "fleet.yaml")
 
 
-def test_cars_are_of_the_fleet_in_its_shares(tmp_path):
+def test_models_of_cars_have_the_shares_of_the_fleet(tmp_path):
     (tmp_path / "fleet.yaml").write_text(YAML, encoding="utf-8")
     city = small_city(1, 4000, 1, 5, 2)
     cars = simulate(prepare(city), Scenario(penetration=1, fleet=read_fleet(tmp_path / "fleet.yaml"))).vehicles
@@ -67,14 +67,14 @@ def commuters(days: int = 20) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=names, orient="row")
 
 
-def test_home_is_where_the_nights_are_and_a_plug_there_spares_the_stations():
+def test_home_is_where_cars_spend_the_night_and_home_charging_relieves_stations():
     trips = commuters()
     stations = pl.DataFrame({"station_id": ["a", "b"], "lat": [55.62, 55.70], "lon": [12.40, 12.60],
                              "power_kw": [22.0, 22.0], "plugs": [5, 5]})  # fmt: skip
     city = build_city(trips, stations)
     home = ends_at_home(city.trips, city.time_zone)
     ordered = city.trips.sort("end_time", "vehicle_id")
-    assert (home == (ordered["end_lat"] != 55.70).to_numpy()).mean() > 0.97  # but for last trips, all days alike
+    assert (home == (ordered["end_lat"] != 55.70).to_numpy()).mean() > 0.97  # all days are alike, except for last trips
     counts = []
     for share in (0.0, 0.5, 1.0):
         fleet = DENMARK.model_copy(update={"home_charging": share})
@@ -89,7 +89,7 @@ def test_a_car_that_keeps_its_charge_comes_back_sooner_than_one_charged_elsewher
         how: simulate(prepare(city), Scenario(penetration=1, turned_away=how)).arrivals for how in ("elsewhere", "keep")
     }
     assert away["keep"].height > away["elsewhere"].height
-    assert (away["keep"]["attempt"] == 1).all()  # a wish drawn anew is another wish
+    assert (away["keep"]["attempt"] == 1).all()  # a new decision is a new wish
     kept = away["keep"].sort("vehicle_id", "arrival").with_columns(
         next_soc=pl.col("soc").shift(-1).over("vehicle_id")
     ).filter(pl.col("outcome") == "lost").drop_nulls("next_soc")  # fmt: skip

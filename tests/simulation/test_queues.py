@@ -1,4 +1,4 @@
-"""Each queue on a station or two, worked out by hand. Times in hours here, for readers."""
+"""Each queue at one or two stations, worked out by hand, with times in hours for readability."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HOUR = 3600.0
 
 
 def play(queue, arrivals, plugs=(1,), power=10.0, nearest=None):
-    """Send drivers (arrives, leaves, soc) with 100 kWh batteries to station 0; give (station, start, end) or None."""
+    """Send drivers (arrives, leaves, soc) with 100 kWh batteries to station 0; return (station, start, end) or None."""
     first = np.concatenate([[0], np.cumsum(plugs)]).astype(np.int64)
     state = Plugs(first, np.full(len(plugs), power), np.full(first[-1], -np.inf))
     near = np.array(range(len(plugs)) if nearest is None else nearest, np.int64)
@@ -49,8 +49,8 @@ def test_without_a_later_trip_a_car_leaves_when_it_is_charged():
 
 def test_gas_station_waits_in_line_charges_to_80_percent_and_gives_up_at_the_next_trip():
     drivers = [(0, 99, 0.5), (1, 99, 0.6), (2, 4, 0.5), (2.5, 99, 0.7), (20, 21, 0.0)]
-    # 30 kWh take 3 h; the second waits for it; the third would have its turn at 5 and leaves at 4; the fourth follows
-    # the second at 5; the last is cut short by its next trip.
+    # 30 kWh take 3 h; the second driver waits for the first; the turn of the third would be at 5, but it leaves at 4;
+    # the fourth follows the second at 5; the last one is cut short by its next trip.
     assert play("gas-station", drivers) == [(0, 0, 3), (0, 3, 5), None, (0, 5, 6), (0, 20, 21)]
 
 
@@ -91,7 +91,7 @@ def test_a_queue_from_outside_needs_one_function_and_one_registration():
 
 
 @pytest.mark.parametrize("queue", ["gas-station", "three-hour", "first-come", "reservation"])
-def test_the_random_cities_of_the_laws_do_get_crowded(queue):
+def test_the_random_cities_of_the_laws_are_crowded(queue):
     lost = [
         (
             simulate(prepare(small_city(s, 40, 25, 2, 1)), Scenario(queue=queue, penetration=1)).arrivals["outcome"]

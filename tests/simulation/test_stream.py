@@ -1,4 +1,4 @@
-"""Trips in parts give what trips in memory give, to the bit, whatever the parts."""
+"""Streamed trips give the same result as trips in memory, to the bit, for parts of any size."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def city():
 
 
 def stored(trips: pl.DataFrame, folder, files: int):
-    """Trips in several files, in no order."""
+    """Trips in several files, unsorted."""
     folder.mkdir()
     mixed = trips.sample(fraction=1, shuffle=True, seed=3)
     step = -(-mixed.height // files)
@@ -49,7 +49,7 @@ def test_parts_and_files_make_no_difference(city, scenario, sizes, tmp_path):
     assert summary == summarise(build_city(city.trips, city.stations, city.cars), scenario, expected)
 
 
-def test_rows_that_cannot_be_used_are_set_aside_as_from_one_table(city, tmp_path):
+def test_invalid_rows_are_set_aside_as_from_one_table(city, tmp_path):
     trips = pl.concat([city.trips, city.trips.head(5)])  # twice
     spoiled = trips.with_columns(
         end_lat=pl.when(pl.int_range(pl.len()) % 50 == 7).then(99.0).otherwise("end_lat"),
@@ -73,7 +73,7 @@ def test_rows_that_cannot_be_used_are_set_aside_as_from_one_table(city, tmp_path
     assert_frame_equal(pl.read_parquet(streamed.arrivals), played.arrivals, check_exact=True)
 
 
-def test_what_cannot_be_streamed_is_told(city, tmp_path):
+def test_trips_that_cannot_be_streamed_are_refused(city, tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="holds no Parquet files"):
         find_trip_files(tmp_path / "empty")
@@ -88,7 +88,7 @@ def test_what_cannot_be_streamed_is_told(city, tmp_path):
         stream_simulation([tmp_path / "text.parquet"], city.stations, Scenario(), tmp_path)
 
 
-def test_a_folder_of_trips_is_a_run_like_any_other(city, tmp_path, monkeypatch):
+def test_a_folder_of_trips_gives_a_run_like_any_other(city, tmp_path, monkeypatch):
     from typer.testing import CliRunner
 
     from unmet.cli import app

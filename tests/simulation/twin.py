@@ -1,4 +1,4 @@
-"""The engine once more in plain Python, written from the design and not from the engine: slow, short, and separate."""
+"""The engine again in plain Python, written from the design and not from the engine: slow, short and independent."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def charge(soc: float, hours: float, capacity: float, power: float, literal: boo
 
 def offer(queue: str, stations: list[Station], chosen: int, nearest: list[int], now: float, leaves: float, car: Car,
           literal: bool) -> tuple[int, int, float, float] | None:  # fmt: skip
-    """Station, plug, start and end that a driver gets, or nothing."""
+    """Station, plug, start and end that a driver gets, or None."""
     here = stations[chosen]
     if queue in ("first-come", "three-hour"):
         free = [plug for plug, until in enumerate(here.leaving) if until <= now]
@@ -78,7 +78,7 @@ def offer(queue: str, stations: list[Station], chosen: int, nearest: list[int], 
 
 
 def twin_log(itinerary: Itinerary, scenario: Scenario, electric, soc, capacity, reach, uniform, table):
-    """Rows station, plug, start, end, SoC on arrival, energy, attempt (plug None where lost), in order of time."""
+    """Rows of station, plug (None if lost), start, end, SoC on arrival, energy and attempt, in order of time."""
     trips = itinerary.trips
     stations = [
         Station(float(row["power_kw"]), [-inf] * row["plugs"]) for row in itinerary.city.stations.iter_rows(named=True)

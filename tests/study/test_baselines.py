@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.study.grids import MONDAY, small_scene
 from unmet.models.forecaster import quantile_column
-from unmet.models.likelihoods import LEVELS, LIKELIHOODS, Seen
+from unmet.models.likelihoods import LEVELS, LIKELIHOODS, Observation
 from unmet.models.training import Training
 from unmet.study.baselines import BASELINES
 from unmet.study.baselines.cqrnn import GRID
@@ -92,7 +92,7 @@ def test_cqrnn_without_covariates_is_the_kaplan_meier_estimate():
     for step in range(600):
         optimizer.param_groups[0]["lr"] = 0.01 * (1 - step / 600) + 1e-4
         optimizer.zero_grad()
-        likelihood.loss(outputs.expand(len(seen), -1), Seen(y, y, upper)).mean().backward()
+        likelihood.loss(outputs.expand(len(seen), -1), Observation(y, y, upper)).mean().backward()
         optimizer.step()
     order = np.argsort(seen)
     at_risk = np.arange(len(seen), 0, -1)

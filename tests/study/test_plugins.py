@@ -22,7 +22,7 @@ from tests.simulation.cities import small_city
 from tests.study.grids import digests_of_runs, small_scene
 from unmet.errors import InputError
 from unmet.models.backbones import BACKBONES, Inputs, Shape
-from unmet.models.likelihoods import LIKELIHOODS, Seen
+from unmet.models.likelihoods import LIKELIHOODS, Observation
 from unmet.models.likelihoods.quantile import Quantile
 from unmet.registry import Registry
 from unmet.simulation.queues import QUEUES
@@ -117,9 +117,9 @@ def test_the_parts_of_the_documentation_do_what_it_says(package):
     middle, spread = outputs[:, 0], torch.nn.functional.softplus(outputs[:, 1]) + 1e-3
     reference, y = Reference(middle, spread), torch.randn(50, dtype=torch.float64)
     open_above = torch.full_like(y, torch.inf)
-    assert torch.allclose(likelihood.loss(outputs, Seen(y, y, y)), -reference.log_prob(y))
+    assert torch.allclose(likelihood.loss(outputs, Observation(y, y, y)), -reference.log_prob(y))
     tail = -torch.log(1 - reference.cdf(y))
-    assert torch.allclose(likelihood.loss(outputs, Seen(y, y, open_above)), tail)
+    assert torch.allclose(likelihood.loss(outputs, Observation(y, y, open_above)), tail)
     at_levels = reference.cdf(likelihood.quantiles(outputs).T).T
     assert torch.allclose(at_levels, torch.tensor(likelihood.levels, dtype=torch.float64).expand(50, -1))
 

@@ -1,1 +1,1 @@
-"""Evaluation: how good forecasts are, in the paper's measures and in kWh."""
+"""Evaluation of forecasts, in the paper's measures and in kWh."""

@@ -20,20 +20,20 @@ __all__ = ["HORIZONS", "Comparison", "compare"]
 
 
 HORIZONS = (1, 24, 168)  # an hour, a day and a week ahead
-WORSE = 1.05  # loss over the table's from which a region is named
+WORSE = 1.05  # a region is named if its loss exceeds the table's by this factor
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Losses [kWh an hour, summed over levels] of a model and of its rivals on the same hours."""
+    """Losses [kWh per hour, summed over levels] of a model and of its rivals on the same hours."""
 
     rows: pl.DataFrame  # rival, horizon, unique_id, hours, model_kwh, rival_kwh
-    seconds: dict[str, float]  # of one core that each rival took
+    seconds: dict[str, float]  # CPU time of each rival
 
     def by_horizon(self) -> pl.DataFrame:
         """Sums over regions: `rival, horizon, model_kwh, rival_kwh, skill`, in the order of the rivals.
 
-        Skill is the part of the rival's loss that the model saves.
+        Skill is the share of the rival's loss that the model avoids.
         """
         sums = self.rows.group_by("rival", "horizon", maintain_order=True).agg(pl.col("model_kwh", "rival_kwh").sum())
         return sums.with_columns(skill=1 - pl.col("model_kwh") / pl.col("rival_kwh"))
@@ -46,7 +46,7 @@ class Comparison:
         return rows.sort(worst, "unique_id", "horizon").drop("rival")
 
     def worse_regions(self) -> list[str]:
-        """Regions whose loss is over 5 % above the table's at some horizon, the worst first."""
+        """Regions whose loss is more than 5 % above the table's at some horizon, the worst first."""
         rows = self.by_region().filter(pl.col("model_kwh") > WORSE * pl.col("rival_kwh"))
         return rows["unique_id"].unique(maintain_order=True).to_list()
 
@@ -64,61 +64,61 @@ def compare(
     """Losses of a model and of rivals, at each horizon, over the hours that both forecast.
 
     Args:
-        forecasts: the model's forecasts of past hours made so many hours ahead, `unique_id, ds`, quantiles [kWh].
-        actual: what came; its `target` is scored against.
-        learned: what rivals learn from, (hours, regions) [kWh].
-        since: first hour to score, up to which rivals may learn.
-        levels: of the quantiles.
-        horizons: hours ahead.
-        time_zone: of the calendar.
-        rivals: whom to compare with.
+        forecasts: returns the model's forecasts of past hours at a horizon [h]: `unique_id, ds`, quantiles [kWh].
+        actual: the series whose `target` the forecasts are scored against.
+        learned: training data of the rivals, (hours, regions) [kWh].
+        since: first hour to score; rivals learn from the hours before it.
+        levels: levels of the quantiles.
+        horizons: numbers of hours ahead [h].
+        time_zone: time zone of the calendar.
+        rivals: methods to compare with.
     """
     fitted = max(actual.hour_from(since), 1)
     week = actual.week(time_zone).astype(np.int64)
-    own, questions = [], []
+    by_model, tasks = [], []
     for horizon in horizons:
-        own.append(_grid(forecasts(horizon), actual, levels))
+        by_model.append(_grid(forecasts(horizon), actual, levels))
         hours = np.arange(max(fitted, horizon), actual.hours)
-        questions.append(RivalTask(learned, week, hours, horizon, fitted, np.array(levels)))
+        tasks.append(RivalTask(learned, week, hours, horizon, fitted, np.array(levels)))
     frames, seconds = [], {}
     for rival in rivals:
-        begun = time.process_time()
-        answers = rival.answer(questions)
-        seconds[rival.name] = time.process_time() - begun
-        for question, answer, mine in zip(questions, answers, own, strict=True):
-            frames.append(_losses(rival, question, answer, mine[question.hours], actual, levels))
+        started = time.process_time()
+        by_rival = rival.forecast(tasks)
+        seconds[rival.name] = time.process_time() - started
+        for task, theirs, ours in zip(tasks, by_rival, by_model, strict=True):
+            frames.append(_losses(rival, task, theirs, ours[task.hours], actual, levels))
     return Comparison(pl.concat(frames), seconds)
 
 
 def _losses(
-    rival: Rival, question: RivalTask, answer: Floats, own: Floats, actual: PanelSeries, levels: Sequence[float]
+    rival: Rival, task: RivalTask, by_rival: Floats, by_model: Floats, actual: PanelSeries, levels: Sequence[float]
 ) -> pl.DataFrame:
-    """Mean losses by region over the hours that both forecast and that are known."""
-    y = actual.target[question.hours]
-    both = np.isfinite(answer).all(axis=-1) & np.isfinite(own).all(axis=-1) & np.isfinite(y)
+    """Mean losses by region over the known hours that both forecast."""
+    y = actual.target[task.hours]
+    both = np.isfinite(by_rival).all(axis=-1) & np.isfinite(by_model).all(axis=-1) & np.isfinite(y)
     count = np.maximum(both.sum(axis=0), 1)
-    ours, theirs = (
+    model_kwh, rival_kwh = (
         np.where(both, np.nan_to_num(tilted_loss(y, quantiles, levels).sum(axis=-1)), 0.0).sum(axis=0) / count
-        for quantiles in (own, answer)
+        for quantiles in (by_model, by_rival)
     )
     return pl.DataFrame(
         {
             "rival": [rival.name] * len(actual.names),
-            "horizon": [question.horizon] * len(actual.names),
+            "horizon": [task.horizon] * len(actual.names),
             "unique_id": list(actual.names),
             "hours": both.sum(axis=0),
-            "model_kwh": ours,
-            "rival_kwh": theirs,
+            "model_kwh": model_kwh,
+            "rival_kwh": rival_kwh,
         }
     )
 
 
 def _grid(frame: pl.DataFrame, actual: PanelSeries, levels: Sequence[float]) -> Floats:
-    """Quantiles of a long table as (hours, regions, levels), NaN where there are none."""
-    made = np.full((actual.hours, len(actual.names), len(levels)), np.nan)
+    """Quantiles of a long table as (hours, regions, levels), NaN if there are none."""
+    grid = np.full((actual.hours, len(actual.names), len(levels)), np.nan)
     region = frame["unique_id"].replace_strict(
         list(actual.names), range(len(actual.names)), return_dtype=pl.Int64
     ).to_numpy()  # fmt: skip
     hour = ((frame["ds"] - actual.first).dt.total_milliseconds() // int(HOUR.total_seconds() * 1000)).to_numpy()
-    made[hour, region] = frame.select(quantile_column(level) for level in levels).to_numpy()
-    return made
+    grid[hour, region] = frame.select(quantile_column(level) for level in levels).to_numpy()
+    return grid

@@ -1,4 +1,4 @@
-"""Evaluation of a fitted model on hours that it has not seen, always beside the table and last week's value."""
+"""Evaluation of a fitted model on held-out hours, always beside the table and last week's value."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from unmet.tables import as_frame
 
 __all__ = ["Evaluation", "evaluate"]
 
-EVERY = 5  # hours between the origins of a network's forecasts that are looked back on: no divisor of a day
+EVERY = 5  # hours between the origins of a network's backtest: 5 does not divide 24
 AHEAD = (*EDGES, 168)  # horizons at which a direct forecaster is scored
 
 TRUE, OBSERVED, THINNED, SEEN = "true demand", "observed demand", "observed demand, thinned", "fully exposed hours"
@@ -34,45 +34,45 @@ TRUE, OBSERVED, THINNED, SEEN = "true demand", "observed demand", "observed dema
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """How good a model's forecasts of unseen hours were."""
+    """Scores of a model's forecasts of held-out hours."""
 
     since: dt.datetime
-    against: str  # y, the observed demand, or y_true, the true one
-    scored_as: str  # what the numbers mean, as one of the phrases above
+    against: str  # column: y, observed demand, or y_true, true demand
+    scored_as: str  # one of the phrases above
     overall: dict[str, float]  # one hour ahead
-    fully_exposed: dict[str, float] | None  # of a forecast of true demand, over the hours that lost nothing
+    fully_exposed: dict[str, float] | None  # of a forecast of true demand, over the hours without losses
     regions: list[dict[str, Any]]  # one hour ahead, by region
-    horizons: list[dict[str, Any]]  # by how far ahead; empty for a model that looks one hour ahead
+    horizons: list[dict[str, Any]]  # by horizon; empty for a model with a horizon of one hour
     comparison: Comparison
-    hours: pl.DataFrame  # unique_id, ds, quantiles, y, y_true where it is known
+    hours: pl.DataFrame  # unique_id, ds, quantiles, y, y_true if it is known
     frame_type: str = POLARS
 
     @property
     def table(self) -> Frame:
-        """Every unseen hour one hour ahead, as a data frame of the library that the panel came in.
+        """Every held-out hour one hour ahead, as a data frame of the library that the panel came in.
 
-        Columns: `unique_id, ds`, the quantiles [kWh], `y` [kWh], and `y_true` [kWh] where it is known.
+        Columns: `unique_id, ds`, the quantiles [kWh], `y` [kWh], and `y_true` [kWh] if it is known.
         """
         return to_frame_type(self.hours, self.frame_type)
 
     def summary(self) -> dict[str, Any]:
-        """For machines; what is not a number is nothing."""
+        """All scores as plain values for JSON; NaN becomes None."""
         compared = self.comparison
         return {
             "since": self.since.isoformat(),
             "against": self.against,
             "scored_as": self.scored_as,
-            **_told(self.overall),
-            "fully_exposed": None if self.fully_exposed is None else _told(self.fully_exposed),
-            "regions": [_told(row) for row in self.regions],
-            "horizons": [_told(row) for row in self.horizons],
-            "compared": [_told(row) for row in compared.by_horizon().iter_rows(named=True)],
+            **_plain(self.overall),
+            "fully_exposed": None if self.fully_exposed is None else _plain(self.fully_exposed),
+            "regions": [_plain(row) for row in self.regions],
+            "horizons": [_plain(row) for row in self.horizons],
+            "compared": [_plain(row) for row in compared.by_horizon().iter_rows(named=True)],
             "worse_than_table": compared.worse_regions(),
-            "regions_and_table": [_told(row) for row in compared.by_region().iter_rows(named=True)],
+            "regions_and_table": [_plain(row) for row in compared.by_region().iter_rows(named=True)],
         }
 
 
-def _told(measures: dict[str, Any]) -> dict[str, Any]:
+def _plain(measures: dict[str, Any]) -> dict[str, Any]:
     return {name: None if value != value else value for name, value in measures.items()}
 
 
@@ -83,30 +83,30 @@ def evaluate(
     rivals: Sequence[Rival] = SIMPLE,
     ahead: Sequence[int] = AHEAD,
 ) -> Evaluation:
-    """Score a model's forecasts of hours that it has not seen.
+    """Score a model's forecasts of held-out hours.
 
-    They are scored against true demand where the panel has it (`y_true`). Otherwise observed demand is what there is: a
-    forecast of true demand is thinned by the exposure of each hour, and scored over fully exposed hours besides.
-    Measures are those of the paper: the tilted loss sum_q rho_q(y - f_q), the coverage of the interval (ICP) and its
-    mean length (MIL).
+    They are scored against true demand if the panel has it (`y_true`), else against observed demand: a forecast of true
+    demand is then thinned by the exposure of each hour, and also scored over fully exposed hours alone. Measures are
+    those of the paper: the tilted loss sum_q rho_q(y - f_q), the coverage of the interval (ICP) and its mean length
+    (MIL).
 
     Args:
         model: a fitted forecaster.
-        panel: a `Panel`, a fitted `LostDemand`, or a table; by default what the model was fitted on.
-        since: first hour to score; by default the end of what the model was fitted on.
-        rivals: to compare with, each fitted on the same hours.
-        ahead: horizons [h] at which a direct forecaster is scored; a network is scored in pools of horizons.
+        panel: a `Panel`, a fitted `LostDemand`, or a table; by default the panel of the fit.
+        since: first hour to score; by default the end of the fit.
+        rivals: methods to compare with, each fitted on the same hours.
+        ahead: horizons at which a direct forecaster is scored [h]; a network is scored in pools of horizons.
 
     Returns:
-        The evaluation: `.summary()` for the numbers, in kWh and in units of each region's largest observed demand, and
+        The evaluation: `.summary()` for the scores, in kWh and in units of each region's largest observed demand, and
         `.table` for every hour that was scored.
 
     Example:
-        >>> model = unmet.Forecaster("climatology").fit(panel)  # of an unmet.Panel
-        >>> found = evaluate(model, panel)
-        >>> found.scored_as
+        >>> model = unmet.Forecaster("climatology").fit(panel)  # an unmet.Panel
+        >>> evaluation = evaluate(model, panel)
+        >>> evaluation.scored_as
         'observed demand, thinned'
-        >>> 0 <= found.overall["icp"] <= 1
+        >>> 0 <= evaluation.overall["icp"] <= 1
         True
     """
     given = model.read(panel)
@@ -126,7 +126,7 @@ def evaluate(
     nearest = forecasts(1)
     rows = with_actual(nearest, table, "target", scale)
     horizons = _horizons(forecasts, actual, table, scale, ahead)
-    if horizons and horizons[0]["to_hour"] == 1:  # of which every hour is known, not only some
+    if horizons and horizons[0]["to_hour"] == 1:  # one hour ahead, every hour is forecast
         horizons[0] |= score(rows, model.levels)
     open_hours = rows.filter(pl.col("exposure") >= NEARLY) if scored_as == THINNED else rows[:0]
     learned = with_lost(model.series(panel)).target if against == "y_true" else actual.demand
@@ -150,25 +150,25 @@ def evaluate(
 
 
 class _Forecasts:
-    """Forecasts of past hours by how far ahead they were made [h], each computed once."""
+    """Forecasts of past hours by horizon [h], each computed once."""
 
     def __init__(self, model: Forecaster, panel: pl.DataFrame, since: dt.datetime, *, thinned: bool) -> None:
         self.model, self.panel, self.since, self.thinned = model, panel, since, thinned
-        self.made: dict[int, pl.DataFrame] = {}
+        self.by_horizon: dict[int, pl.DataFrame] = {}
         self.backtest: pl.DataFrame | None = None
 
     def __call__(self, horizon: int) -> pl.DataFrame:
-        if horizon not in self.made:
-            self.made[horizon] = self._make(horizon)
-        return self.made[horizon]
+        if horizon not in self.by_horizon:
+            self.by_horizon[horizon] = self._compute(horizon)
+        return self.by_horizon[horizon]
 
     def from_origins(self) -> pl.DataFrame:
-        """Those of a network, over its whole horizon."""
+        """Forecasts of a network over its whole horizon."""
         if self.backtest is None:
             self.backtest = self.model.backtest(self.panel, self.since, every=EVERY)
         return self.backtest
 
-    def _make(self, horizon: int) -> pl.DataFrame:
+    def _compute(self, horizon: int) -> pl.DataFrame:
         model = self.model
         if not isinstance(model, DirectForecaster):
             if horizon == 1:
@@ -176,17 +176,17 @@ class _Forecasts:
                 return predicted
             return self.from_origins().filter(pl.col("horizon") == horizon)
         if not self.thinned:
-            told: pl.DataFrame = model.hindcast(self.panel, horizon, self.since)
-            return told
+            hindcast: pl.DataFrame = model.hindcast(self.panel, horizon, self.since)
+            return hindcast
         session_kwh = dict(zip(model.regions_, model.engine_.session_kwh.tolist(), strict=True))
-        made = model.hindcast(self.panel, horizon, self.since, GRID)
-        return thin_forecast(made, self.panel, session_kwh, model.levels)
+        on_grid = model.hindcast(self.panel, horizon, self.since, GRID)
+        return thin_forecast(on_grid, self.panel, session_kwh, model.levels)
 
 
 def _horizons(
     forecasts: _Forecasts, actual: PanelSeries, table: pl.DataFrame, scale: dict[str, float], ahead: Sequence[int]
 ) -> list[dict[str, Any]]:
-    """Measures by how far ahead, as far as there are hours enough."""
+    """Scores by horizon, for horizons with enough hours."""
     model, since = forecasts.model, forecasts.since
     if model.horizon == 1:
         return []

@@ -1,7 +1,7 @@
 """Measures of probabilistic forecasts, as pure functions of arrays.
 
-`y` has shape (...), quantiles have shape (..., levels); both in the same unit. Each gives one value a cell, (...), or
-(..., levels), so that the caller says over what to take the mean.
+`y` has shape (...), quantiles have shape (..., levels), both in the same unit. Functions return a value for every cell,
+(...) or (..., levels), so that the caller can choose over what to average.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ def tilted_loss(y: Floats, quantiles: Floats, levels: Sequence[float]) -> Floats
 
 
 def covered(y: Floats, quantiles: Floats) -> NDArray[np.bool_]:
-    """Whether y lies between the outermost quantiles, ends included; its mean is the paper's ICP."""
+    """Whether y lies between the outermost quantiles, inclusive; its mean is the paper's ICP."""
     return np.asarray((quantiles[..., 0] <= y) & (y <= quantiles[..., -1]))
 
 
 def coverage_with_zeros(
     y: Floats, lower: Floats, upper: Floats, no_demand: Floats, levels: tuple[float, float]
 ) -> Floats:
-    """Chance that y lies between two quantiles of a distribution with a point mass at zero.
+    """Probability that y lies between two quantiles of a distribution with a point mass at zero.
 
-    Where nothing came, y may count as any part of the point mass: it lies inside with the share of the mass between the
-    two levels, so that a right forecast covers `levels[1] - levels[0]` on average even if most hours are zero. The
-    plain share of hours between the quantiles, ends included, is then larger: 0.95 where the lower one is 0.
+    A zero may be any part of the point mass: it counts as inside with the share of the mass between the two levels, so
+    that a calibrated forecast covers `levels[1] - levels[0]` on average even if most hours are zero. The plain share of
+    hours between the quantiles, inclusive, is larger: 0.95 if the lower quantile is 0.
     """
     inside = (np.minimum(no_demand, levels[1]) - levels[0]) / np.maximum(no_demand, 1e-12)
     positive = (lower <= y) & (y <= upper)
@@ -52,20 +52,21 @@ def coverage_with_zeros(
 
 
 def interval_length(quantiles: Floats) -> Floats:
-    """Distance of the outermost quantiles; its mean is the paper's MIL."""
+    """Distance between the outermost quantiles; its mean is the paper's MIL."""
     return np.asarray(np.abs(quantiles[..., -1] - quantiles[..., 0]))
 
 
 def crps(y: Floats, quantiles: Floats, levels: Sequence[float]) -> Floats:
-    """Continuous ranked probability score as far as quantiles tell it: twice the mean tilted loss over levels."""
+    """Continuous ranked probability score, approximated by twice the mean tilted loss over levels."""
     return np.asarray(2 * tilted_loss(y, quantiles, levels).mean(axis=-1))
 
 
 def mean_of(quantiles: Floats, levels: Sequence[float]) -> Floats:
     """The mean that quantiles imply.
 
-    Of the 0.05, 0.5 and 0.95 quantiles it is Pearson and Tukey's 0.185, 0.63 and 0.185 [1], which is near for skewed
-    distributions too; of other levels, the area under the quantiles joined by lines, flat beyond the outermost.
+    For the 0.05, 0.5 and 0.95 quantiles, the weights are Pearson and Tukey's 0.185, 0.63 and 0.185 [1], which are also
+    accurate for skewed distributions. For other levels, it is the area under the linearly interpolated quantile
+    function, constant beyond the outermost levels.
 
     [1] D. L. Keefer, S. E. Bodily, Three-point approximations for continuous random variables, Management Science 29
     (1983) 595-609.
@@ -77,11 +78,11 @@ def mean_of(quantiles: Floats, levels: Sequence[float]) -> Floats:
 
 
 def bias_percent(y: Floats, forecast: Floats) -> float:
-    """Total forecast beyond the total truth, in percent of it; NaN where the truth is nothing."""
+    """Total forecast minus total truth, in percent of the latter; NaN if the truth is 0."""
     total = float(y.sum())
     return 100 * (float(forecast.sum()) - total) / total if total else float("nan")
 
 
 def gap_closed(unaware: float, model: float, oracle: float) -> float:
-    """(unaware - model) / (unaware - oracle): 0 is no better than unaware, 1 as good as having seen the truth."""
+    """(unaware - model) / (unaware - oracle): 0 is no better than unaware, 1 as good as the oracle."""
     return (unaware - model) / (unaware - oracle) if unaware != oracle else float("nan")

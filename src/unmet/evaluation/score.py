@@ -1,4 +1,4 @@
-"""Scores: forecasts against what came, overall, by region and by horizon."""
+"""Scores of forecasts against actual demand, overall, by region and by horizon."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ACTUAL, _SCALE = "__actual__", "__scale__"
 
 
 def with_actual(forecasts: pl.DataFrame, panel: pl.DataFrame, column: str, scale: dict[str, float]) -> pl.DataFrame:
-    """Forecasts (`unique_id, ds`, quantiles) with what came and each region's scale [kWh], for the hours known."""
+    """Forecasts (`unique_id, ds`, quantiles) with actual demand and each region's scale [kWh], for known hours."""
     if column not in panel.columns:
         raise InputError(
             f"The panel has no column {column} to score against: its columns are {', '.join(panel.columns)}."
@@ -43,9 +43,9 @@ def with_actual(forecasts: pl.DataFrame, panel: pl.DataFrame, column: str, scale
 def score(rows: pl.DataFrame, levels: Sequence[float]) -> dict[str, float]:
     """The measures over all rows of `with_actual`.
 
-    `tilted_loss` is the paper's: in units of each region's scale, the mean over hours, summed over regions and levels;
-    `icp` and `mil` likewise in its unit, as means. `coverage` counts zeros by the forecast's chance of no demand, where
-    it has one. The others are in kWh an hour of a region.
+    `tilted_loss` is the paper's: in units of each region's scale, the mean over hours, summed over regions and levels.
+    `icp` and `mil` are means in the same units. `coverage` takes the forecast's probability of no demand into account,
+    if it has one (`coverage_with_zeros`). The others are in kWh per hour of a region.
     """
     y = rows[_ACTUAL].to_numpy()
     scale = rows[_SCALE].to_numpy()

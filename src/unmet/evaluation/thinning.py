@@ -1,7 +1,7 @@
-"""Forecasts of true demand as they would have been observed, so that real records can score them.
+"""Forecasts of true demand as they would have been observed, so that they can be scored with real records.
 
-Of the arrivals that a forecast expects, records show a share: the exposure of the hour. A forecast of true demand that
-is right is above observed demand wherever some of it was lost. Thinned by each hour's exposure, it is comparable.
+Records show a share of all arrivals: the exposure of the hour. A perfect forecast of true demand therefore exceeds
+observed demand in hours with losses. Thinned by the exposure of each hour, it becomes comparable.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from unmet.models.quantile_levels import quantile_column
 __all__ = ["GRID", "thin_forecast", "thin_values"]
 
 
-GRID = tuple(((np.arange(100) + 0.5) / 100).tolist())  # levels of a forecast that stand for its distribution
-REPEATS = 4  # thinnings of each of them
-NEARLY = 0.999  # exposure from which an hour counts as fully seen
-CHUNK = 20_000  # rows at once
+GRID = tuple(((np.arange(100) + 0.5) / 100).tolist())  # levels of the quantiles that represent a distribution
+REPEATS = 4  # thinnings of each quantile
+NEARLY = 0.999  # exposure from which an hour counts as fully exposed
+CHUNK = 20_000  # rows at a time
 
 
 def thin_values(values: Floats, exposure: Floats, session_kwh: Floats, rng: np.random.Generator) -> Floats:
-    """Samples of demand, (cells, samples) [kWh], of which each session is seen with the probability of its exposure.
+    """Samples of demand, (cells, samples) [kWh], of which each session is kept with the probability of its exposure.
 
-    A demand of x kWh stands for about x / session_kwh sessions, one at least.
+    A demand of x kWh represents about x / session_kwh sessions, at least one.
     """
     sessions = np.maximum(np.rint(values / session_kwh[:, None]), 1.0).astype(np.int64)
-    seen = rng.binomial(sessions, np.clip(exposure, 0.0, 1.0)[:, None])
-    return np.asarray(values * seen / sessions)
+    kept = rng.binomial(sessions, np.clip(exposure, 0.0, 1.0)[:, None])
+    return np.asarray(values * kept / sessions)
 
 
 def thin_forecast(
@@ -40,31 +40,31 @@ def thin_forecast(
     levels: Sequence[float],
     seed: int = 0,
 ) -> pl.DataFrame:
-    """A forecast at the levels of the grid as it would be observed, at other levels, with `exposure` as a column.
+    """A forecast at the levels of `GRID` as it would be observed, at other levels, with `exposure` as a column.
 
     Args:
         forecast: `unique_id, ds, mean, no_demand` and the quantiles of `GRID` [kWh].
         exposure: `unique_id, ds, exposure`.
         session_kwh: energy of a session by region [kWh].
-        levels: of the quantiles to give.
-        seed: of the thinning.
+        levels: levels of the quantiles to return.
+        seed: seed of the thinning.
     """
     rng = np.random.default_rng([seed, 5])
     keys = exposure.select("unique_id", pl.col("ds").cast(forecast.schema["ds"]), "exposure")
     rows = forecast.join(keys, on=["unique_id", "ds"], how="left", maintain_order="left")
-    seen = rows["exposure"].fill_null(1.0).fill_nan(1.0).to_numpy()
+    share = rows["exposure"].fill_null(1.0).fill_nan(1.0).to_numpy()
     size = rows["unique_id"].replace_strict(session_kwh, return_dtype=pl.Float64).to_numpy()
     grid = rows.select(quantile_column(level) for level in GRID).to_numpy()
     quantiles, zero = np.quantile(grid, levels, axis=1).T, rows["no_demand"].to_numpy(writable=True)
-    hidden = np.flatnonzero(seen < NEARLY)
-    for part in np.array_split(hidden, max(1, len(hidden) // CHUNK)):
+    partly = np.flatnonzero(share < NEARLY)
+    for part in np.array_split(partly, max(1, len(partly) // CHUNK)):
         if len(part):
-            sample = thin_values(np.tile(grid[part], (1, REPEATS)), seen[part], size[part], rng)
+            sample = thin_values(np.tile(grid[part], (1, REPEATS)), share[part], size[part], rng)
             quantiles[part], zero[part] = np.quantile(sample, levels, axis=1).T, (sample <= 0).mean(axis=1)
     columns = {quantile_column(level): quantiles[:, i] for i, level in enumerate(levels)}
     return rows.select("unique_id", "ds").with_columns(
-        pl.Series("mean", rows["mean"].to_numpy() * seen),
+        pl.Series("mean", rows["mean"].to_numpy() * share),
         pl.Series("no_demand", zero),
         *(pl.Series(name, values) for name, values in columns.items()),
-        pl.Series("exposure", seen),
+        pl.Series("exposure", share),
     )

@@ -1,4 +1,4 @@
-"""Calibrated ensembles: networks whose quantiles held-out hours have moved to where they belong, in kWh."""
+"""Calibrated ensembles: networks with quantiles corrected by held-out hours, in kWh."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ __all__ = ["CalibratedEnsemble", "floored"]
 
 
 def floored(quantiles: Floats, floor_kwh: float | None, scale: Floats) -> Floats:
-    """Scaled quantiles (..., nodes, levels), not below the floor [kWh]; `scale` is that of each node [kWh]."""
+    """Scaled quantiles (..., nodes, levels), cut off at the floor [kWh]; `scale` is that of each node [kWh]."""
     return quantiles if floor_kwh is None else np.maximum(quantiles, (floor_kwh / scale)[:, None])
 
 
 @dataclass(frozen=True, slots=True)
 class CalibratedEnsemble:
-    """An ensemble, its calibration by held-out hours, and from when on later weeks calibrate it anew."""
+    """An ensemble with its calibration by held-out hours, and by later weeks after the fit."""
 
     ensemble: Ensemble
     calibration: Calibration
     train_end: dt.datetime
     fit_end: dt.datetime
     floor_kwh: float | None
-    is_rolling: bool  # whether forecasts after the fit are calibrated by the weeks before them
+    is_rolling: bool  # whether forecasts after the fit are calibrated with the weeks before them
 
     def encode(self, series: PanelSeries, ahead: Floats | None = None) -> Data:
-        """A series as the networks read it, perhaps with the features of hours to come."""
+        """A series as the networks read it, perhaps with the features of future hours."""
         device = str(next(self.ensemble.networks[0].parameters()).device)
         return self.ensemble.encoding.encode(with_lost(series), ahead).to(device)
 
     def to_kwh(
         self, quantiles: Floats, horizon: int | NDArray[np.int64], calibration: Calibration | None = None
     ) -> Floats:
-        """Scaled quantiles (..., nodes, levels), calibrated, not below the floor, in kWh."""
+        """Scaled quantiles (..., nodes, levels), calibrated, cut off at the floor and converted to kWh."""
         by = calibration or self.calibration
         moved = self.floored(by.apply(self.floored(quantiles), horizon))
         if not np.isfinite(moved).all():
@@ -52,21 +52,21 @@ class CalibratedEnsemble:
         return moved * self.ensemble.encoding.scale[:, None]
 
     def floored(self, quantiles: Floats) -> Floats:
-        """Scaled quantiles, not below the floor."""
+        """Scaled quantiles, cut off at the floor."""
         return floored(quantiles, self.floor_kwh, self.ensemble.encoding.scale)
 
     def by_week(
         self, series: PanelSeries, data: Data, first: int, horizon: int
     ) -> Iterator[tuple[int, int, Calibration]]:
-        """Blocks of hours from `first` to the end of a series, and how to calibrate each."""
-        seen = series.hour_from(self.fit_end)
-        for begin, end in blocks(first, series.hours, seen):
-            yield begin, end, self.before(seen + (begin - seen) // WEEK * WEEK, series, data, horizon)
+        """Blocks of hours from `first` to the end of a series, and the calibration of each."""
+        fitted = series.hour_from(self.fit_end)
+        for begin, end in blocks(first, series.hours, fitted):
+            yield begin, end, self.before(fitted + (begin - fitted) // WEEK * WEEK, series, data, horizon)
 
     def before(self, hour: int, series: PanelSeries, data: Data, horizon: int) -> Calibration:
-        """By the weeks before an hour, if these are after the fit and one or more; else that of the fit."""
-        learned, seen = map(series.hour_from, (self.train_end, self.fit_end))
-        since = max(learned, hour - max(seen - learned, WINDOW), self.ensemble.lags)
-        if not self.is_rolling or hour <= seen or hour - since < WEEK:
+        """Calibration with the weeks before an hour that is after the fit, at least one; else that of the fit."""
+        learned, fitted = map(series.hour_from, (self.train_end, self.fit_end))
+        since = max(learned, hour - max(fitted - learned, WINDOW), self.ensemble.lags)
+        if not self.is_rolling or hour <= fitted or hour - since < WEEK:
             return self.calibration
         return calibrate(self.ensemble, data, since, hour, horizon, self.floored, self.calibration)

@@ -1,9 +1,8 @@
-"""Calibration: quantiles moved to where held-out hours say they belong, at every horizon.
+"""Calibration: quantiles corrected by held-out hours, at every horizon.
 
-A quantile q of level p is moved by d times the width of its interval, d the level-p quantile of (truth - q) / width
-over held-out hours. Where the truth is only known to be larger than what was seen, that quantile is Kaplan and
-Meier's; where it may be smaller, or lie within an interval, Turnbull's. Horizons are pooled from 1 hour to a week in
-steps that double.
+A quantile q of level p is moved by d times the width of the interval, where d is the level-p quantile of
+(truth - q) / width over held-out hours. If the truth is right-censored, that quantile is estimated by Kaplan and Meier;
+if it is left- or interval-censored, by Turnbull. Horizons from 1 hour to a week are pooled in steps that double.
 """
 
 from __future__ import annotations
@@ -21,8 +20,9 @@ __all__ = ["EDGES", "Calibration", "kaplan_meier_quantile", "moves_of", "pool_of
 
 
 EDGES = (1, 2, 4, 7, 13, 25, 49, 97)  # first horizon of each pool [h]
-LEAST_WIDTH = 0.01  # of a region's scale
-LEAST_HOURS = 100  # region-hours without which a pool takes the moves of the pool before it
+LEAST_WIDTH = 0.01  # of an interval, relative to a region's scale
+LEAST_HOURS = 100  # region-hours; a pool with fewer takes the moves of the pool before it
+MOST_VALUES, POINTS, ROUNDS = 1000, 200, 200  # of Turnbull's estimator: values, grid points, EM steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +33,11 @@ class Calibration:
 
     @classmethod
     def none(cls, levels: int) -> Calibration:
-        """Leave quantiles as they are."""
+        """A calibration that leaves quantiles unchanged."""
         return cls(np.zeros((len(EDGES), levels)))
 
     def apply(self, quantiles: Floats, horizon: int | NDArray[np.int64] = 1) -> Floats:
-        """Moved quantiles, (..., levels); the horizon [h] is one for all, or one each, (...)."""
+        """Moved quantiles, (..., levels); the horizon [h] is a number, or one for each, (...)."""
         move = self.moves[pool_of(np.asarray(horizon))]
         return np.sort(quantiles + move * _width(quantiles)[..., None], axis=-1)
 
@@ -48,9 +48,9 @@ def pool_of(horizon: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def moves_of(quantiles: Floats, lower: Floats, upper: Floats, levels: Sequence[float]) -> Floats:
-    """The moves that would have been right for these quantiles (cells, levels), given the bounds of the truth."""
+    """The moves that calibrate these quantiles (cells, levels), given the bounds of the truth."""
     width = _width(quantiles)
-    beyond = np.isinf(upper)  # known only to be larger
+    beyond = np.isinf(upper)  # right-censored
     from_right = bool((beyond | (lower == upper)).all())
     moves = []
     for i, level in enumerate(levels):
@@ -62,7 +62,7 @@ def moves_of(quantiles: Floats, lower: Floats, upper: Floats, levels: Sequence[f
 def kaplan_meier_quantile(values: Floats, censored: NDArray[np.bool_], level: float) -> float:
     """Quantile of right-censored values by the Kaplan-Meier estimator.
 
-    If so many values are censored that the level is never reached: the largest uncensored value, and at least 0.
+    If so many values are censored that the level is never reached, it is the largest uncensored value, or 0 if larger.
     """
     cdf = ecdf(CensoredData.right_censored(values, censored)).cdf
     reached = np.flatnonzero(cdf.probabilities >= level - 1e-12)
@@ -72,15 +72,15 @@ def kaplan_meier_quantile(values: Floats, censored: NDArray[np.bool_], level: fl
 
 
 def turnbull_quantile(lower: Floats, upper: Floats, level: float) -> float:
-    """Quantile of values of which each is only known to lie in [lower, upper], by Turnbull's estimator.
+    """Quantile of values that are known to lie in [lower, upper], by Turnbull's estimator.
 
-    It is found by expectation and maximisation on a grid of points that lie between the bounds as these themselves do.
+    It is computed by EM on a grid of quantiles of the bounds.
     """
     step = -(-len(lower) // MOST_VALUES)
     lower, upper = lower[::step], upper[::step]
     ends = np.concatenate([lower[np.isfinite(lower)], upper[np.isfinite(upper)]])
     points = np.unique(np.quantile(ends, np.linspace(0, 1, POINTS)))
-    # A value that is known, or lies between two points, is put on the next one.
+    # A value that is known exactly, or lies between two points, is assigned to the next point.
     first = np.minimum(np.searchsorted(points, lower), len(points) - 1)
     last = np.maximum(np.searchsorted(points, upper, side="right") - 1, first)
     place = np.arange(len(points))
@@ -89,9 +89,6 @@ def turnbull_quantile(lower: Floats, upper: Floats, level: float) -> float:
     for _ in range(ROUNDS):
         mass = mass * (inside / (inside @ mass)[:, None]).mean(axis=0)
     return float(points[min(int(np.searchsorted(np.cumsum(mass), level - 1e-9)), len(points) - 1)])
-
-
-MOST_VALUES, POINTS, ROUNDS = 1000, 200, 200
 
 
 def _width(quantiles: Floats) -> Floats:

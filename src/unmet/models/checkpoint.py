@@ -1,4 +1,4 @@
-"""Checkpoints: where trainings stand, in files that are whole or not there."""
+"""Checkpoints: states of trainings in files that are written atomically."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PARTS = ("weights", "best", "moments")
 
 
 def write_state(path: Path, state: TrainingState) -> None:
-    """Write where a training stands."""
+    """Write the state of a training."""
     tensors = {
         f"{part}/{name}": value.cpu().contiguous() for part in PARTS for name, value in getattr(state, part).items()
     }
@@ -37,7 +37,7 @@ def write_state(path: Path, state: TrainingState) -> None:
 
 
 def read_state(path: Path) -> TrainingState:
-    """Read where a training stands; at its beginning, if there is no file."""
+    """Read the state of a training; the initial state if there is no file."""
     if not path.exists():
         return TrainingState()
     parts: dict[str, dict[str, torch.Tensor]] = {part: {} for part in PARTS}
@@ -54,7 +54,7 @@ def read_state(path: Path) -> TrainingState:
 
 
 def training_folder(out: Path, *, resume: bool, overwrite: bool) -> Path:
-    """The folder beside a run in which its trainings are kept until they are finished.
+    """The folder beside a run that holds its trainings until they are finished.
 
     With `resume` it must exist; without it, it must not, unless `overwrite` starts again.
     """
@@ -67,13 +67,13 @@ def training_folder(out: Path, *, resume: bool, overwrite: bool) -> Path:
                 f"There is an unfinished training at {folder}: resume it (--resume), or start again (--overwrite)."
             )
         if not (folder / MARK).is_file() and any(folder.iterdir()):
-            raise InputError(f"{folder} holds what no training of unmet wrote: name another folder with --out.")
+            raise InputError(f"{folder} holds files that no training of unmet wrote: name another folder with --out.")
         shutil.rmtree(folder)
     return folder
 
 
 def claim(folder: Path, job: TrainingJob, options: dict[str, Any]) -> None:
-    """Take a folder for the checkpoints of a job; refuse one that holds those of another panel or other options."""
+    """Mark a folder as that of a job's checkpoints; refuse one of another panel or with other options."""
     digest = hashlib.sha256()
     for part in job.task.data:
         digest.update(np.ascontiguousarray(part.cpu().numpy()).tobytes())

@@ -1,8 +1,8 @@
-"""Draws of lost demand: how a panel carries them, and how models learn from them.
+"""Draws of lost demand: how a panel stores them, and how models learn from them.
 
-`unmet.LostDemand` writes two columns into a panel. `lost_draws` holds some posterior draws of the energy that was lost
-in each region-hour; observed demand plus a draw is a draw of true demand. `lost_kwh_before` is the energy that was
-expected to be lost by what was known before that day, so that it can stand in a lag without knowing the future.
+`unmet.LostDemand` writes two columns into a panel. `lost_draws` holds some posterior draws of the energy lost in each
+region-hour; observed demand plus a draw is a draw of true demand. `lost_kwh_before` is the expected loss given what was
+known before that day, so that it can be used in lags without leaking the future.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ REMEDY = (
     "make the panel with `unmet panel` (in Python, `LostDemand().fit(panel).panel_table()`), or fit with "
     "--likelihood quantile, which forecasts observed demand."
 )
-SEED = 0  # of the draw by which models are stopped and calibrated
+SEED = 0  # of the draw that is used for early stopping and calibration
 
 
 def read_draws(frame: pl.DataFrame) -> Draws:
-    """The draws of lost energy in each row of a panel [kWh], (rows, draws); 0 where they are missing."""
+    """The draws of lost energy in each row of a panel [kWh], (rows, draws); 0 if they are missing."""
     missing = [name for name in (BEFORE, DRAWS) if name not in frame.columns]
     if missing:
         raise InputError(f"The panel has no column {', '.join(missing)}, which the likelihood reads: {REMEDY}")
@@ -44,8 +44,8 @@ def read_draws(frame: pl.DataFrame) -> Draws:
     if len(sizes) > 1 or sizes[0] == 0:
         raise InputError(f"{DRAWS} must hold the same number of draws in every row, at least one: {REMEDY}")
     draws = np.zeros((len(column), int(sizes[0])), np.float32)
-    there = lists.is_not_null().to_numpy()
-    draws[there] = lists.drop_nulls().explode().to_numpy().reshape(-1, draws.shape[1])
+    present = lists.is_not_null().to_numpy()
+    draws[present] = lists.drop_nulls().explode().to_numpy().reshape(-1, draws.shape[1])
     draws[np.isnan(draws)] = 0
     if not np.isfinite(draws).all() or draws.min(initial=0) < 0:
         raise InputError(f"{DRAWS} must hold energies of 0 kWh or more: {REMEDY}")
@@ -55,11 +55,11 @@ def read_draws(frame: pl.DataFrame) -> Draws:
 def draw_cells(draws: Draws, rng: np.random.Generator) -> Floats:
     """One draw of every region-hour [kWh], (hours, regions), chosen independently for each of them.
 
-    The loss of a model is a sum over region-hours, so that its expectation depends on the distribution of each one
-    alone: choosing one draw for all of them gives the same quantiles in the long run. But what all region-hours of a
-    draw share (who waits, how far off the estimate is) would then move all targets of an epoch up or down together.
-    Independent choices average that out within every epoch, while each quantile still learns the whole spread,
-    that common part included, which is what coverage needs.
+    The loss of a model is a sum over region-hours, so its expectation depends only on the distribution of each one:
+    choosing the same draw for all would give the same quantiles in the long run. But region-hours of a draw share some
+    errors (of the waiting share, for example), which would move all targets of an epoch up or down together.
+    Independent choices average this out within every epoch, while each quantile still learns the whole spread,
+    including the shared errors, as coverage requires.
     """
     chosen = rng.integers(draws.shape[-1], size=(*draws.shape[:-1], 1))
     return np.take_along_axis(draws, chosen, axis=-1)[..., 0].astype(np.float64)
@@ -68,7 +68,8 @@ def draw_cells(draws: Draws, rng: np.random.Generator) -> Floats:
 def draw_by_day(draws: Draws, first_hour: int) -> Floats:
     """One draw of every region-hour [kWh], always the same one.
 
-    The choice depends on the day alone, so that longer or shorter panels give the same. `first_hour` counts from 1970.
+    The choice depends only on the day, so that longer or shorter panels give the same draws. `first_hour` counts from
+    1970.
     """
     day = (first_hour + np.arange(len(draws))) // HOURS_A_DAY
     parts = [draws[:0, :, 0].astype(np.float64)]
@@ -83,11 +84,11 @@ def draw_by_day(draws: Draws, first_hour: int) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class TrueDemand:
-    """Draws of true demand: what was observed, and a draw of what was lost."""
+    """Draws of true demand: observed demand plus a draw of lost demand."""
 
-    demand: Floats  # (hours, regions), observed [kWh], 0 where missing
+    demand: Floats  # (hours, regions), observed [kWh], 0 if missing
     lost: Draws  # (hours, regions, draws) [kWh]
-    scale: Floats  # (regions,), the unit of each region [kWh]
+    scale: Floats  # (regions,), scale of each region [kWh]
 
     def draw(self, rng: np.random.Generator) -> Floats:
         """One draw in units of each region's scale, (hours, regions)."""

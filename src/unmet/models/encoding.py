@@ -1,4 +1,4 @@
-"""Encoding: series as the tensors that networks read, scaled by what the training part holds."""
+"""Encoding: series as the tensors that networks read, with scales from the training part."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch import Tensor
 from unmet.arrays import Floats
 from unmet.demand.calendar import HOURS_A_WEEK
 from unmet.models.backbones.base import Inputs, Shape
-from unmet.models.likelihoods.base import Seen
+from unmet.models.likelihoods.base import Observation
 from unmet.models.series import PanelSeries
 
 __all__ = ["Data", "Encoding"]
@@ -22,28 +22,28 @@ __all__ = ["Data", "Encoding"]
 class Data(NamedTuple):
     """A series as tensors, in units of each region's scale."""
 
-    values: Tensor  # (hours, nodes, features), what is known at each hour
-    week: Tensor  # (hours,), hour of the week of the hour to come
-    y: Tensor  # (hours, nodes), what is to be learned; 0 where missing
+    values: Tensor  # (hours, nodes, features), what is known at the end of each hour
+    week: Tensor  # (hours,), hour of the week of the next hour
+    y: Tensor  # (hours, nodes), target; 0 if missing
     lower: Tensor  # (hours, nodes)
     upper: Tensor  # (hours, nodes)
-    weight: Tensor  # (hours, nodes), 1 where there is something to learn, else 0
+    weight: Tensor  # (hours, nodes), 0 if the target is missing, else 1
 
     def inputs(self, starts: Tensor, length: int) -> Inputs:
-        """So many hours from each start, as a batch."""
+        """`length` hours from each start, as a batch."""
         hours = starts[None] + torch.arange(length, device=starts.device)[:, None]
         return Inputs(self.values[hours], self.week[hours])
 
-    def seen(self, hours: Tensor) -> tuple[Seen, Tensor]:
-        """What was seen at these hours (hours, batch), and how much each counts; (hours, batch, nodes)."""
-        return Seen(self.y[hours], self.lower[hours], self.upper[hours]), self.weight[hours]
+    def observations(self, hours: Tensor) -> tuple[Observation, Tensor]:
+        """Observations at these hours (hours, batch), and their weights; (hours, batch, nodes)."""
+        return Observation(self.y[hours], self.lower[hours], self.upper[hours]), self.weight[hours]
 
     def longer(self, hours: int) -> Data:
-        """The last hour repeated so many times at the end, so that an origin near it can look ahead."""
+        """The same with the last hour repeated `hours` times, so that forecasts from late origins have inputs."""
         return Data(*(torch.cat([part, part[-1:].expand(hours, *part.shape[1:])]) for part in self))
 
     def to(self, device: str) -> Data:
-        """On a device."""
+        """The same tensors on a device."""
         return Data(*(part.to(device) for part in self))
 
 
@@ -51,13 +51,13 @@ class Data(NamedTuple):
 class Encoding:
     """How series become tensors.
 
-    Features of an hour, in order: demand over the region's scale; if `marks_unknown`, whether that is known; then of
-    the hour to come, sine and cosine of its hour and weekday, and the extra columns, standardised.
+    Features of an hour, in order: demand over the region's scale; if `marks_unknown`, whether it is known; then sine
+    and cosine of hour and weekday of the next hour, and its extra columns, standardised.
     """
 
     scale: Floats  # (nodes,), largest observed demand of the training part [kWh]
     marks_unknown: bool
-    profile: Floats  # (168, nodes), stands in for missing hours where unknown hours are not marked
+    profile: Floats  # (168, nodes), replaces missing hours if unknown hours are not marked
     extra_mean: Floats  # (columns,)
     extra_spread: Floats
     time_zone: str
@@ -78,14 +78,14 @@ class Encoding:
         return cls(scale, marks_unknown, profile, mean, np.where(spread > 1e-9 * np.abs(mean), spread, 1.0), time_zone)
 
     def shape(self, lags: int) -> Shape:
-        """What a backbone must fit."""
+        """The sizes of the inputs of a backbone."""
         past = 1 + self.marks_unknown
         return Shape(len(self.scale), past + CALENDAR + len(self.extra_mean), past, lags)
 
     def encode(self, series: PanelSeries, ahead: Floats | None = None) -> Data:
-        """The series as tensors, and some hours more of which only the extra columns `ahead` are known.
+        """The series as tensors, with additional hours of which only the extra columns `ahead` are known.
 
-        `ahead` has shape (hours, nodes, columns), and no columns where there are no extras.
+        `ahead` has shape (hours, nodes, columns), with no columns if there are no extras.
         """
         more = np.empty((0, *series.extras.shape[1:])) if ahead is None else ahead
         week = series.week(self.time_zone, len(more) + 1)
@@ -93,8 +93,8 @@ class Encoding:
         demand = np.concatenate([series.demand, gap]) / self.scale
         known = np.isfinite(demand)
         filled = np.where(known, demand, 0.0 if self.marks_unknown else self.profile[week[:-1]])
-        to_come = np.concatenate([series.extras, more, np.full((1, *series.extras.shape[1:]), np.nan)])[1:]
-        extras = (to_come - self.extra_mean) / self.extra_spread
+        next_hour = np.concatenate([series.extras, more, np.full((1, *series.extras.shape[1:]), np.nan)])[1:]
+        extras = (next_hour - self.extra_mean) / self.extra_spread
         past = [filled, known] if self.marks_unknown else [filled]
         calendar = np.broadcast_to(_calendar(week[1:])[:, None], (*demand.shape, CALENDAR))
         values = np.concatenate([np.stack(past, -1), calendar, np.nan_to_num(extras, nan=0.0)], -1)
@@ -112,11 +112,11 @@ class Encoding:
         )
 
     def blank(self, values: Tensor, origin: Tensor) -> Tensor:
-        """Values (hours, batch, nodes, features) of which demand is unknown from the hour `origin` (batch,) on."""
+        """Values (hours, batch, nodes, features) without demand from the hour `origin` (batch,) on."""
         hour = torch.arange(len(values), device=values.device)[:, None]
-        seen = (hour < origin[None]).to(values.dtype)[:, :, None, None]
+        is_known = (hour < origin[None]).to(values.dtype)[:, :, None, None]
         past = self.shape(1).past_features
-        return torch.cat([values[..., :past] * seen, values[..., past:]], -1)
+        return torch.cat([values[..., :past] * is_known, values[..., past:]], -1)
 
 
 CALENDAR = 4
@@ -128,7 +128,7 @@ def _calendar(week: NDArray[np.int64]) -> Floats:
 
 
 def _mean(values: Floats, axis: tuple[int, ...]) -> Floats:
-    """Mean of what is finite; 0 where nothing is."""
+    """Mean of the finite values; 0 if there are none."""
     finite = np.isfinite(values)
     total = np.where(finite, values, 0).sum(axis=axis)
     return np.asarray(total / np.maximum(finite.sum(axis=axis), 1))

@@ -1,4 +1,4 @@
-"""Ensembles: networks trained from different seeds, of which forecasts are the mean."""
+"""Ensembles: networks trained from different seeds, whose forecasts are averaged."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Ensemble"]
 
 @dataclass(frozen=True, slots=True)
 class Ensemble:
-    """Networks, and what their outputs mean."""
+    """Networks with a common likelihood and encoding."""
 
     networks: Sequence[ForecastNetwork]
     likelihood: Likelihood
@@ -33,7 +33,7 @@ class Ensemble:
     def one_hour_ahead(self, data: Data, first: int, last: int) -> Floats:
         """Quantiles of the hours from `first` to `last`, each from the `lags` hours before it; (hours, nodes, levels).
 
-        They are scaled, as those of `from_origins`.
+        They are scaled, like those of `from_origins`.
         """
         with one_thread():
             return _mean(
@@ -46,13 +46,13 @@ class Ensemble:
         def of(network: ForecastNetwork) -> Floats:
             return from_origins(network, self.likelihood, data, self.encoding, self.lags, origins, hours)
 
-        # Each network is run by one thread, so that the number of cores does not change what it gives.
+        # Each network runs on one thread, so that results do not depend on the number of cores.
         with one_thread(), ThreadPoolExecutor(available_cores()) as pool:
             return _mean(pool.map(of, self.networks))
 
 
 def _mean(parts: Iterable[Floats]) -> Floats:
-    """The mean of arrays, summed one by one as they come."""
+    """The mean of arrays, summed one by one in order."""
     total, number = None, 0
     for part in parts:
         total = part if total is None else total + part

@@ -1,4 +1,4 @@
-"""A forecast: quantiles of the demand of the hours to come, by region."""
+"""A forecast: quantiles of demand in future hours, by region."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ __all__ = ["Forecast"]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Forecast(Shown):
-    """The hours after the end of a panel, as a fitted model expects them. `.plot()` draws them."""
+    """Forecast of the hours after the end of a panel. `.plot()` draws it."""
 
     model: Forecaster
-    hours: pl.DataFrame  # `unique_id, ds, horizon` [h], `mean` [kWh] and `no_demand` where known, quantiles [kWh]
-    past: pl.DataFrame  # `unique_id, ds, demand` [kWh]: the last week that was observed
+    hours: pl.DataFrame  # `unique_id, ds, horizon` [h], `mean` [kWh] and `no_demand` if known, quantiles [kWh]
+    past: pl.DataFrame  # `unique_id, ds, demand` [kWh]: the last observed week
     frame_type: str
 
     @property
     def table(self) -> Frame:
         """One row per region and hour, as a data frame of the library that the panel came in.
 
-        Columns: `unique_id` (region), `ds` (hour, UTC), `horizon` [h], the quantiles as `q0.05, q0.5, q0.95` [kWh];
-        of models that give them also `mean` [kWh] and `no_demand` (probability of no demand at all).
+        Columns: `unique_id` (region), `ds` (hour, UTC), `horizon` [h], and the quantiles as `q0.05, q0.5, q0.95` [kWh].
+        Direct models also give `mean` [kWh] and `no_demand` (probability of no demand).
         """
         return to_frame_type(self.hours, self.frame_type)
 

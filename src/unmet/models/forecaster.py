@@ -1,4 +1,4 @@
-"""The forecaster: fitted on a panel, it says what charging demand is to come, with intervals."""
+"""The forecaster: fitted on a panel, it forecasts charging demand with intervals."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any, Self
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
+from unmet.arrays import Floats
 from unmet.demand.panel import Panel
 from unmet.errors import InputError
 from unmet.extras import needs_extra
@@ -30,17 +30,16 @@ from unmet.zones import checked_zone
 
 __all__ = ["Forecaster", "Split", "long_frame", "quantile_column"]
 
-Floats = NDArray[np.float64]
-PAST_HOURS = 168  # that a forecast shows before its first hour
-MOST_KM = 5.0  # by which a region may move between the panel of the fit and a later one
+PAST_HOURS = 168  # shown before the first hour of a forecast
+MOST_KM = 5.0  # by which the centre of a region may differ between the panel of the fit and a later one
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
     """When the parts of a panel end.
 
-    Hours before `train_end` are learned from, those up to `fit_end` say when to stop and calibrate, and those after it
-    no part of the model has seen.
+    A model learns from the hours before `train_end`, and is stopped and calibrated with those up to `fit_end`. Later
+    hours are held out.
     """
 
     first: dt.datetime
@@ -52,17 +51,17 @@ class Forecaster(Shown, BaseEstimator):  # type: ignore[misc]
     """Fit a model on a panel, and forecast true demand with intervals.
 
     `Forecaster()` is the stacked default, `Forecaster("climatology")` a table of the last weeks, and
-    `Forecaster("tgcn", ...)` the paper's network: as `pathlib.Path` does, it makes an object of the class that serves
-    its backbone, `DirectForecaster` or `NetworkForecaster`, which take the further arguments.
+    `Forecaster("tgcn", ...)` the paper's network. Like `pathlib.Path`, it creates an object of the class for its
+    backbone, `DirectForecaster` or `NetworkForecaster`, with the other arguments.
 
     Args:
-        backbone: what forecasts: stacked, climatology, regression or lightgbm, which read the panel's draws of lost
-            demand, or a network: tgcn (the paper's), mlp, linear, seasonal, or one that you registered.
-        **options: of the class that serves the backbone, as `likelihood="exposure", levels=(0.05, 0.5, 0.95),
+        backbone: the model: stacked, climatology, regression or lightgbm, which read the panel's draws of lost demand,
+            or a network: tgcn (the paper's), mlp, linear, seasonal, or one that you registered.
+        **options: options of the class for the backbone, such as `likelihood="exposure", levels=(0.05, 0.5, 0.95),
             horizon=168` [h]`, seed=1, time_zone="Europe/London"`.
 
     Example:
-        >>> model = Forecaster("climatology").fit(panel)  # of an unmet.Panel
+        >>> model = Forecaster("climatology").fit(panel)  # an unmet.Panel
         >>> model.forecast(hours=24)
         Forecast(2 regions, 2024-02-12 00:00 to 2024-02-12 23:00 UTC)
         >>> model.forecast(hours=24).table.columns
@@ -76,19 +75,19 @@ class Forecaster(Shown, BaseEstimator):  # type: ignore[misc]
     features: Sequence[str]
     time_zone: str | None
     seed: int
-    # Fitted, by every kind of forecaster:
+    # Fitted values of every forecaster:
     regions_: tuple[str, ...]
     positions_: Floats | None
     split_: Split
-    scale_: Floats  # largest observed demand of each region in the hours learned from [kWh]
+    scale_: Floats  # largest observed demand of each region in the training hours [kWh]
     notes_: tuple[str, ...]
     set_aside_: pl.DataFrame  # rows of the panel that could not be used; not stored
-    finished_: bool = True  # whether training ended by itself
+    finished_: bool = True  # whether training ended without being interrupted
     time_zone_: str
     fitted_on_: ModelInput | None = None  # not stored
 
     def __new__(cls, backbone: str = "stacked", *args: Any, **options: Any) -> Any:
-        """An object of the class that serves the backbone."""
+        """An object of the class for the backbone."""
         if cls is not Forecaster:
             return super().__new__(cls)
         from unmet.models.direct import DIRECT
@@ -111,15 +110,15 @@ class Forecaster(Shown, BaseEstimator):  # type: ignore[misc]
     @property
     @abstractmethod
     def forecasts_true(self) -> bool:
-        """Whether it forecasts more than what is observed."""
+        """Whether it forecasts true rather than observed demand."""
 
     @abstractmethod
     def fit(self, panel: Any, positions: Any = None) -> Self:
         """Fit on a panel.
 
         Args:
-            panel: a `Panel`, whose lost demand is estimated first where the likelihood needs it, a fitted
-                `LostDemand`, or a table (`unique_id, ds, y` [kWh], and what the likelihood reads), any data frame or a
+            panel: a `Panel`, whose lost demand is estimated first if the likelihood needs it; a fitted `LostDemand`;
+                or a table (`unique_id, ds, y` [kWh], and the columns that the likelihood reads) as a data frame or
                 file.
             positions: `unique_id, lat, lon` [degree] of the regions; by default those of the panel.
         """
@@ -130,15 +129,15 @@ class Forecaster(Shown, BaseEstimator):  # type: ignore[misc]
 
     @abstractmethod
     def backtest(self, panel: Any, since: dt.datetime | None = None, every: int = 24) -> Frame:
-        """Forecasts as they would have been made every so many hours: `unique_id, ds, cutoff, horizon`, quantiles."""
+        """Forecasts as they would have been made every `every` hours: `unique_id, ds, cutoff, horizon`, quantiles."""
 
     def forecast(self, panel: Any = None, hours: int | None = None, future: Any = None) -> Forecast:
         """Forecast the hours after the end of a panel.
 
         Args:
-            panel: the hours before: a `Panel`, a fitted `LostDemand`, or a table; by default what it was fitted on.
-            hours: how many [h]; the model's horizon at most, and by default.
-            future: table of `unique_id, ds` and the extra features, if the model reads such.
+            panel: the past hours: a `Panel`, a fitted `LostDemand`, or a table; by default the panel of the fit.
+            hours: number of hours ahead [h]; at most, and by default, the model's horizon.
+            future: table of `unique_id, ds` and the additional features, if the model has any.
 
         Returns:
             The forecast, with `.table` and `.plot()`.
@@ -153,7 +152,7 @@ class Forecaster(Shown, BaseEstimator):  # type: ignore[misc]
         """The hours after the end of a table: `unique_id, ds, horizon` [h], the quantiles [kWh]."""
 
     def read(self, panel: Any = None) -> ModelInput:
-        """What the model reads of a panel; by default of the one that it was fitted on."""
+        """The input of the model from a panel; by default from the panel of the fit."""
         self.check_fitted()
         if panel is None and self.fitted_on_ is None:
             raise InputError("A model that was read from disk has no panel: give one to forecast from.")
@@ -162,7 +161,7 @@ class Forecaster(Shown, BaseEstimator):  # type: ignore[misc]
         return read_input(panel, estimates=self._estimates(), until=self.split_.fit_end, seed=self.seed)
 
     def _take(self, panel: Any, shares: tuple[float, float]) -> ModelInput:
-        """What to learn from, which is remembered."""
+        """Read the input of the fit, and remember it."""
         until = None
         if isinstance(panel, Panel) and sum(shares) < 1:
             until = panel.period[0] + dt.timedelta(hours=int(round(panel.hours * sum(shares), 6)))
@@ -172,7 +171,7 @@ class Forecaster(Shown, BaseEstimator):  # type: ignore[misc]
         return given
 
     def _estimates(self) -> bool:
-        """Whether it learns from an estimate of what was not observed."""
+        """Whether it learns from an estimate of unobserved demand."""
         return self.forecasts_true and getattr(self, "target", "y") == "y"
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
@@ -191,28 +190,28 @@ class Forecaster(Shown, BaseEstimator):  # type: ignore[misc]
         return load_model(Path(folder))
 
     def check_fitted(self) -> None:
-        """Raise a clear error if there is nothing fitted yet."""
+        """Raise `NotFittedError` if it is not fitted yet."""
         if not hasattr(self, "regions_"):
             raise NotFittedError("The forecaster is not fitted yet: call fit first.")
 
     def series(self, panel: Any, last_hours: int | None = None) -> PanelSeries:
-        """A panel of the model's regions as arrays; of its last hours only, if so many are asked for."""
+        """A panel of the model's regions as arrays; only its last hours if `last_hours` is given."""
         self.check_fitted()
         return read_series(
             panel, extras=self.features, with_lost=self._reads_lost(), names=self.regions_, last_hours=last_hours
         )
 
     def check_places(self, regions: pl.DataFrame | None) -> None:
-        """Refuse regions (`unique_id, lat, lon`) of the same names that are elsewhere than those of the fit."""
+        """Refuse regions (`unique_id, lat, lon`) whose positions differ from those of the same names in the fit."""
         self.check_fitted()
         if regions is None or self.positions_ is None or not set(self.regions_) <= set(regions["unique_id"]):
             return
-        there = read_positions(regions.filter(pl.col("unique_id").is_in(self.regions_)), self.regions_)
-        km = haversine_km(*there.T, *self.positions_.T)
+        positions = read_positions(regions.filter(pl.col("unique_id").is_in(self.regions_)), self.regions_)
+        km = haversine_km(*positions.T, *self.positions_.T)
         if km.max(initial=0.0) > MOST_KM:
             worst = int(km.argmax())
             raise InputError(
-                f"Region {self.regions_[worst]} of the panel lies {km[worst]:,.0f} km from the one of that name which "
+                f"Region {self.regions_[worst]} of the panel is {km[worst]:,.0f} km from the region of that name which "
                 "the model was fitted on: fit a model on this panel, or make the panel with the model's regions."
             )
 
@@ -237,7 +236,7 @@ def long_frame(
     levels: Sequence[float],
     more: dict[str, Floats] | None = None,
 ) -> pl.DataFrame:
-    """Quantiles (hours, regions, levels), and more columns (hours, regions), as a table, region by region."""
+    """Quantiles (hours, regions, levels) and other columns (hours, regions) as a long table, region by region."""
     names = pl.Series(list(regions), dtype=pl.String)
     columns = {
         "unique_id": names.gather(np.repeat(np.arange(len(names)), len(times))),

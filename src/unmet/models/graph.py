@@ -1,4 +1,4 @@
-"""The graph of regions: near ones are strongly tied."""
+"""The graph of regions: nearby ones have large weights."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from unmet.geo import haversine_km, nearest_stations
 
 __all__ = ["DENSE_UP_TO", "NEIGHBOURS", "Graph", "adjacency", "region_graph"]
 
-DENSE_UP_TO = 200  # regions; beyond them only the nearest are tied
+DENSE_UP_TO = 200  # regions; with more, only nearest neighbours are connected
 NEIGHBOURS = 16
 
 
 def adjacency(lat: ArrayLike, lon: ArrayLike, neighbours: int | None = None) -> sparse.csr_array:
     """A-hat = D^-1/2 A D^-1/2, A_ij = exp(-haversine(i, j) in km), with A_ii = 1 and D the row sums of A.
 
-    With `neighbours`, a region is tied only to that many nearest ones, and to those that count it among their nearest.
+    With `neighbours`, a region is connected only to that many nearest ones, and to those whose nearest include it.
     """
     lat, lon = np.asarray(lat, float), np.asarray(lon, float)
     nodes = len(lat)
@@ -36,7 +36,7 @@ def adjacency(lat: ArrayLike, lon: ArrayLike, neighbours: int | None = None) -> 
 
 
 def region_graph(positions: NDArray[np.float64] | None, nodes: int) -> sparse.csr_array:
-    """A-hat of regions at positions (nodes, 2) [degree]; without positions no region is tied to another."""
+    """A-hat of regions at positions (nodes, 2) [degree]; without positions, regions are not connected."""
     if positions is None:
         return sparse.csr_array(sparse.eye_array(nodes))
     return adjacency(positions[:, 0], positions[:, 1], NEIGHBOURS if nodes > DENSE_UP_TO else None)
@@ -61,7 +61,7 @@ class Graph(nn.Module):
 
     def spread(self, values: Tensor) -> Tensor:
         """A-hat x for x of shape (hours, batch, nodes, features)."""
-        if self.dense:  # A-hat is symmetric, so that one matrix product does for all hours
+        if self.dense:  # A-hat is symmetric, so a single matrix product serves all hours
             return torch.nn.functional.linear(values.transpose(-1, -2), self.matrix).transpose(-1, -2)
         hours, batch, nodes, features = values.shape
         flat = values.permute(2, 0, 1, 3).reshape(nodes, -1)

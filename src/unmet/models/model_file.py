@@ -1,4 +1,4 @@
-"""What `model.json` may hold: types, shapes and ranges, checked before a model is built of it."""
+"""The contents of `model.json`: types, shapes and ranges, checked before a model is built from it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["check_model_file"]
 
 HOURS_A_WEEK = 168
 MOST_HOURS = 24 * 366  # that a model may look back or ahead
-MOST_KWH = 1e12  # of a region in an hour: beyond all that is generated
+MOST_KWH = 1e12  # of a region in an hour: more than is generated worldwide
 
 
 def _finite(value: float) -> float:
@@ -61,7 +61,7 @@ class _Options(_Part):
     @model_validator(mode="after")
     def _ordered(self) -> Self:
         if sorted(set(self.levels)) != self.levels:
-            raise ValueError("the levels of quantiles should rise")
+            raise ValueError("the levels of quantiles should be ascending")
         return self
 
 
@@ -83,7 +83,7 @@ class _Common(_Part):
         _rows("positions", self.positions, len(self.regions))
         times = [dt.datetime.fromisoformat(text) for text in self.split.values()]
         if any(time.tzinfo is None for time in times) or sorted(times) != times:
-            raise ValueError("split should be rising times in UTC")
+            raise ValueError("split should be ascending times in UTC")
         return self
 
 
@@ -102,7 +102,7 @@ class _Network(_Common):
     seeds: list[Annotated[int, Field(ge=0)]] = Field(min_length=1, max_length=10_000)
     encoding: _Encoding
     calibration: list[list[Number]] = Field(min_length=len(EDGES), max_length=len(EDGES))
-    losses: list[list[Annotated[list[float], Field(min_length=2, max_length=2)]]]  # which may have been none
+    losses: list[list[Annotated[list[float], Field(min_length=2, max_length=2)]]]  # may be NaN
     finished: bool
 
     @model_validator(mode="after")
@@ -125,7 +125,7 @@ def _rows(name: str, values: list[Any] | None, wanted: int) -> None:
 
 
 def check_model_file(stored: Any) -> None:
-    """Refuse the value of a `model.json` that no version wrote.
+    """Refuse the contents of a `model.json` that no version could have written.
 
     Raises:
         ValueError: with the first reason, on one line.

@@ -1,4 +1,4 @@
-"""What a model reads: the table of a panel, with what its records do not show estimated where the model learns that."""
+"""The input of a model: the table of a panel, with an estimate of unobserved demand if the model learns from it."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from unmet.frames import frame_type_of
 
 __all__ = ["ModelInput", "read_input"]
 
-LEAST_HISTORY = dt.timedelta(weeks=4)  # from which lost demand can be estimated for the days after it
+LEAST_HISTORY = dt.timedelta(weeks=4)  # needed to estimate the lost demand of later days
 
 
 @dataclass(frozen=True, slots=True)
 class ModelInput:
-    """A table that models read, and what its source says besides."""
+    """A table that models read, with the context of its source."""
 
-    source: Any  # what was given
-    table: Any  # `unique_id, ds, y` and more: any frame or a file
-    regions: pl.DataFrame | None  # `unique_id, lat, lon`, where positions are known
+    source: Any  # as it was passed
+    table: Any  # `unique_id, ds, y` and more: a data frame or a file
+    regions: pl.DataFrame | None  # `unique_id, lat, lon`, if positions are known
     time_zone: str | None
     frame_type: str
-    country: str | None = None  # of its holidays, where known
+    country: str | None = None  # of its holidays, if known
 
 
 def read_input(source: Any, *, estimates: bool, until: dt.datetime | None, seed: int = 1) -> ModelInput:
-    """Read what a model is fitted on or forecasts from.
+    """Read the input for a fit or a forecast.
 
     Args:
-        source: a `Panel`, a fitted `LostDemand`, or a table (any frame or a file), which is taken as it is.
-        estimates: whether the model reads an estimate of what a panel does not show.
-        until: of a panel, the lost demand of later days is estimated from the days before each alone, so that a model
-            can be tested on them.
-        seed: of the estimate.
+        source: a `Panel`, a fitted `LostDemand`, or a table (a data frame or a file), which is used as it is.
+        estimates: whether the model reads an estimate of unobserved demand.
+        until: the lost demand of each later day of a panel is estimated only from the days before it, so that a model
+            can be tested on these days.
+        seed: seed of the estimate.
     """
     if isinstance(source, LostDemand):
         source.summary()  # raises if it is not fitted
@@ -47,8 +47,8 @@ def read_input(source: Any, *, estimates: bool, until: dt.datetime | None, seed:
         table = source.table
         if estimates:
             first, last = source.period
-            honest = until is not None and first + LEAST_HISTORY <= until < last
-            table = panel_table(LostDemand(seed=seed).fit(source, until if honest else None))
+            is_possible = until is not None and first + LEAST_HISTORY <= until < last
+            table = panel_table(LostDemand(seed=seed).fit(source, until if is_possible else None))
         return _of_panel(source, source, table)
     return ModelInput(source, source, None, None, frame_type_of(source))
 

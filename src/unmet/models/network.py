@@ -1,4 +1,4 @@
-"""A backbone with a linear head for each region: what is trained."""
+"""The network that is trained: a backbone with a linear head for each region."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["ForecastNetwork"]
 
 
 class ForecastNetwork(nn.Module):
-    """Inputs -> the outputs that a likelihood reads, (targets, batch, nodes, outputs)."""
+    """Inputs -> outputs for a likelihood, (targets, batch, nodes, outputs)."""
 
     def __init__(self, backbone: Backbone, outputs: int) -> None:
         super().__init__()
@@ -23,5 +23,5 @@ class ForecastNetwork(nn.Module):
         self.bias = nn.Parameter(torch.zeros(backbone.shape.nodes, outputs))
 
     def forward(self, inputs: Inputs) -> Tensor:
-        """Outputs for every hour to come that has enough hours before it."""
+        """Outputs for every next hour with enough hours before it."""
         return torch.einsum("tbnw,nwo->tbno", self.backbone(inputs), self.weight) + self.bias

@@ -1,4 +1,4 @@
-"""Forecasts by networks: a backbone and a likelihood, trained on a panel from several seeds; the paper's models."""
+"""Forecasts by networks: a backbone and a likelihood, trained on a panel from several seeds, as in the paper."""
 
 from __future__ import annotations
 
@@ -42,25 +42,25 @@ class NetworkForecaster(Forecaster):
     """Train a network with a likelihood on a panel, and forecast true demand with intervals.
 
     Args:
-        backbone: what turns past hours into features: tgcn, mlp, linear, seasonal, or one registered by you.
-        likelihood: what an observation says of true demand: gaussian, tobit, quantile,
-            censored-quantile, exposure, or yours.
-        levels: of the quantiles to forecast.
-        seeds: trainings from different beginnings, of which forecasts are the mean.
-        seed: the first of them; the same seed gives the same model.
-        lags: hours that a forecast looks back.
-        horizon: hours that it can look ahead; 1 is the paper's model.
-        features: further numeric columns of the panel, known of an hour before it comes.
+        backbone: turns past hours into features: tgcn, mlp, linear, seasonal, or one that you registered.
+        likelihood: relates observations to true demand: gaussian, tobit, quantile, censored-quantile, exposure, or one
+            that you registered.
+        levels: levels of the quantiles to forecast.
+        seeds: number of trainings from different seeds, whose forecasts are averaged.
+        seed: first seed; the same seed gives the same model.
+        lags: number of past hours that a forecast uses [h].
+        horizon: number of hours ahead [h]; 1 is the paper's model.
+        features: additional numeric columns of the panel that are known in advance.
         target: the column to learn; the true demand of a simulation gives an oracle.
-        shares: of the hours to learn from, and to stop and calibrate by; the rest is for tests.
+        shares: shares of the hours for training, and for early stopping and calibration; the rest is held out.
         training: how the networks are trained.
-        calibrate: move quantiles to where held-out hours say they belong.
-        floor: the least that a forecast may say [kWh]; none with `None`.
-        time_zone: of the calendar; by default that of the panel, else UTC.
-        workers: trainings at once; without it, one a core.
+        calibrate: whether to correct quantiles with held-out hours.
+        floor: lower limit of forecasts [kWh]; `None` for no limit.
+        time_zone: time zone of the calendar; by default that of the panel, else UTC.
+        workers: number of trainings at a time; by default one per core.
     """
 
-    latest_: Calibration | None = None  # by `recalibrate`
+    latest_: Calibration | None = None  # set by `recalibrate`
 
     def __init__(
         self,
@@ -108,10 +108,10 @@ class NetworkForecaster(Forecaster):
         checkpoints: Path | None = None,
         on_progress: Callable[[list[SeedProgress]], None] | None = None,
     ) -> Self:
-        """Fit on a panel, as every `Forecaster` does. A table may have `censored, lower, upper`.
+        """Fit on a panel, as for every `Forecaster`. A table may have `censored, lower, upper`.
 
-        `positions` (`unique_id, lat, lon`) tie near regions to each other; without them none are. Ctrl-C keeps the
-        best weights so far; with a folder of `checkpoints` a later call goes on from where this one ended.
+        `positions` (`unique_id, lat, lon`) connect nearby regions; without them, none are connected. Ctrl-C keeps the
+        best weights so far; with a folder of `checkpoints`, a later call resumes the training.
         """
         likelihood = self._check()
         given = self._take(panel, self.shares)
@@ -133,7 +133,7 @@ class NetworkForecaster(Forecaster):
             claim(checkpoints, job, self.get_params() | {"time_zone": self.time_zone_})
         workers = 1 if device == "cuda" else self.workers or available_cores()
         states, stopped = train_seeds(job, self.seeds_, workers, checkpoints, on_progress)
-        # Seeds that Ctrl-C came before would only blur the forecasts of the others.
+        # Seeds that had not started before Ctrl-C would only degrade the mean.
         begun = [i for i, state in enumerate(states) if state.epoch] or range(len(states))
         self.seeds_, states = tuple(self.seeds_[i] for i in begun), [states[i] for i in begun]
 
@@ -153,9 +153,9 @@ class NetworkForecaster(Forecaster):
     def predict(self, panel: Any, since: dt.datetime | None = None, *, each: bool = False) -> Frame:
         """Forecasts one hour ahead for every past hour from `since` on that has enough hours before it.
 
-        Those after the end of what the model has seen are calibrated week by week, by the weeks before. Columns:
-        `unique_id, ds`, the quantiles as `q0.05, q0.5, q0.95` [kWh]; with `each` also `seed`, one row a seed, all
-        calibrated as their mean is.
+        Forecasts after the end of the fit are calibrated week by week, with the weeks before. Columns: `unique_id, ds`,
+        the quantiles as `q0.05, q0.5, q0.95` [kWh]; with `each` also `seed`, one row per seed, all with the calibration
+        of their mean.
         """
         given = self.read(panel)
         series = self.series(given.table)
@@ -200,10 +200,10 @@ class NetworkForecaster(Forecaster):
         return frame.insert_column(2, horizon)
 
     def backtest(self, panel: Any, since: dt.datetime | None = None, every: int = 24) -> Frame:
-        """Forecasts as they would have been made every so many hours from `since` on, each over the whole horizon.
+        """Forecasts as they would have been made every `every` hours from `since` on, each over the whole horizon.
 
-        They are calibrated week by week, by the weeks before. Columns: `unique_id, ds, cutoff` (the first hour
-        forecast), `horizon` [h], the quantiles [kWh]. `since` is by default the end of what the model has seen.
+        They are calibrated week by week, with the weeks before. Columns: `unique_id, ds, cutoff` (the first hour
+        forecast), `horizon` [h], the quantiles [kWh]. `since` is by default the end of the fit.
         """
         if every < 1:
             raise InputError(f"Forecasts every {every} hours make no sense: give at least one hour.")
@@ -221,16 +221,15 @@ class NetworkForecaster(Forecaster):
         mean = calibrated.ensemble.from_origins(data, origins, self.horizon)
         steps = np.arange(1, self.horizon + 1)
         rolling = calibrated.by_week(series, data, int(origins[0]), self.horizon)
-        one_by_one = steps[:, None]
-        done = np.concatenate(
+        quantiles = np.concatenate(
             [
-                calibrated.to_kwh(mean[(origins >= begin) & (origins < end)], one_by_one, by)
+                calibrated.to_kwh(mean[(origins >= begin) & (origins < end)], steps[:, None], by)
                 for begin, end, by in rolling
             ]
         )
         times = series.times()
         frames = [
-            self._frame(times[origin : origin + self.horizon], done[i]).with_columns(
+            self._frame(times[origin : origin + self.horizon], quantiles[i]).with_columns(
                 cutoff=pl.lit(times[int(origin)]), horizon=pl.Series(np.tile(steps, len(series.names)))
             )
             for i, origin in enumerate(origins)
@@ -238,9 +237,9 @@ class NetworkForecaster(Forecaster):
         return to_frame_type(pl.concat(frames), given.frame_type)
 
     def recalibrate(self, panel: Any) -> Self:
-        """Calibrate what `forecast` tells by the last weeks of a panel, as far as the model has not learned from them.
+        """Calibrate `forecast` with the last weeks of a panel, except hours that the model was fitted to.
 
-        Forecasts of the past do not change.
+        Forecasts of past hours do not change.
         """
         series = self.series(self.read(panel).table)
         calibrated = self._calibrated()
@@ -254,19 +253,19 @@ class NetworkForecaster(Forecaster):
 
     @property
     def forecasts_true(self) -> bool:
-        """Whether it learns to forecast more than what is observed."""
+        """Whether it forecasts true rather than observed demand."""
         likelihood = LIKELIHOODS.named(self.likelihood)
         return likelihood.aware or likelihood.imputes or self.target != "y"
 
     def set_weights(self, weights: Sequence[dict[str, torch.Tensor]]) -> None:
-        """Take these weights for the networks, one set a seed. Regions, positions and encoding are there already."""
+        """Build the networks with these weights, one set per seed. Regions, positions and encoding must be set."""
         device = "cuda" if torch.cuda.is_available() else "cpu"
         outputs = self._likelihood().outputs
         self.scale_ = self.encoding_.scale
         self.networks_ = []
         for values in weights:
             graph = Graph(region_graph(self.positions_, len(self.regions_)))
-            with torch.random.fork_rng(devices=[]):  # weights are drawn here only to be replaced
+            with torch.random.fork_rng(devices=[]):  # the random initial weights are replaced below
                 backbone = BACKBONES.named(self.backbone)(self.encoding_.shape(self.lags), graph)
                 network = ForecastNetwork(backbone, outputs).to(device)
             network.load_state_dict(values)
@@ -278,7 +277,7 @@ class NetworkForecaster(Forecaster):
         try:
             BACKBONES.named(self.backbone)
         except InputError as error:
-            raise InputError(f"{error} These are networks; {', '.join(DIRECT)} do without one.") from None
+            raise InputError(f"{error} These are networks; {', '.join(DIRECT)} are not.") from None
         if self.seeds < 1 or self.lags < 1 or self.horizon < 1 or (self.workers is not None and self.workers < 1):
             raise InputError("seeds, lags, horizon and workers must be at least 1.")
         if self.horizon > 1 and self.training.by == "window":
@@ -297,7 +296,7 @@ class NetworkForecaster(Forecaster):
         return self._likelihood().imputes
 
     def _calibrated(self, networks: Sequence[ForecastNetwork] | None = None) -> CalibratedEnsemble:
-        """The networks, all by default, with the calibration of the fit."""
+        """The networks (all by default) with the calibration of the fit."""
         return CalibratedEnsemble(
             Ensemble(networks or self.networks_, self._likelihood(), self.encoding_, self.lags),
             self.calibration_,
@@ -312,15 +311,15 @@ class NetworkForecaster(Forecaster):
 
 
 def _split_hours(series: PanelSeries, shares: tuple[float, float], lags: int) -> tuple[int, int]:
-    """Hours of the training part, and hours of it and the part that says when to stop."""
+    """Number of hours for training, and including those for early stopping."""
     train_hours = int(series.hours * shares[0])
     fit_hours = int(round(series.hours * sum(shares), 6))
     least = lags + LEAST_TARGETS
     if train_hours < least or fit_hours <= train_hours:
         needed = max(int(np.ceil(least / shares[0])), int(np.ceil(LEAST_TARGETS / shares[1])))
         raise InputError(
-            f"The panel covers {series.hours} hours, too few to learn from with {lags} hours to look back on: "
-            f"give {needed} hours or more, or fewer lags."
+            f"The panel covers {series.hours} hours, too few to learn from with {lags} lags: give {needed} hours or "
+            "more, or fewer lags."
         )
     empty = ~np.isfinite(series.target[lags:train_hours]).any(axis=0)
     if empty.any():
@@ -333,6 +332,6 @@ def _split_hours(series: PanelSeries, shares: tuple[float, float], lags: int) ->
     if not np.isfinite(series.target[train_hours:fit_hours]).any():
         raise InputError(
             f"The panel has no usable hour between {series.first + train_hours * HOUR:%Y-%m-%d} and "
-            f"{series.first + fit_hours * HOUR:%Y-%m-%d} to tell when to stop: give a longer panel."
+            f"{series.first + fit_hours * HOUR:%Y-%m-%d} for early stopping: give a longer panel."
         )
     return train_hours, fit_hours

@@ -59,11 +59,11 @@ def write_network(forecaster: Any, folder: Path, format_number: int) -> None:
         for name, value in network.state_dict().items()
     }
     save_file(weights, folder / "weights.safetensors")
-    (folder / "weights.safetensors").chmod(0o644)  # as other files, and not for its writer alone
+    (folder / "weights.safetensors").chmod(0o644)  # safetensors writes files that only their owner can read
 
 
 def read_network(stored: dict[str, Any], folder: Path) -> NetworkForecaster:
-    """Read a fitted forecaster from what `write_network` wrote."""
+    """Read a fitted forecaster from the files that `write_network` wrote."""
     try:
         weights = load_file(folder / "weights.safetensors")
     except SafetensorError as error:
@@ -110,11 +110,11 @@ def _plain(value: Any) -> Any:
 
 
 def _check_weights(weights: Mapping[str, torch.Tensor]) -> None:
-    """Refuse weights that are no numbers: every forecast would be none either.
+    """Refuse weights that are not finite, since no forecast would be finite either.
 
     Raises:
         ValueError: naming the first such tensor.
     """
     for name, value in weights.items():
         if not torch.isfinite(value).all():
-            raise ValueError(f"{shortened(printable(name))} of weights.safetensors holds no numbers")
+            raise ValueError(f"{shortened(printable(name))} of weights.safetensors is not finite")

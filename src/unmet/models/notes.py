@@ -1,4 +1,4 @@
-"""Notes: what a user should know of the panel that a model was fitted on."""
+"""Notes: what a user should know about the panel that a model was fitted on."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from unmet.models.series import HOUR, PanelSeries
 
 __all__ = ["panel_notes"]
 
+ABSURD = 30  # times the 99th percentile of a region's hours
+
 
 def panel_notes(
     series: PanelSeries, likelihood: Likelihood, train_hours: int, fit_hours: int, horizon: int
@@ -18,7 +20,7 @@ def panel_notes(
     if not series.set_aside.is_empty():
         first = series.set_aside.row(0, named=True)
         notes.append(
-            f"{series.set_aside.height:,} rows of the panel could not be used, as line {first['line']}: "
+            f"{series.set_aside.height:,} rows of the panel could not be used, such as line {first['line']}: "
             f"{first['column']} {first['reason']}. They count as missing."
         )
     demand = series.demand[:train_hours]
@@ -27,13 +29,13 @@ def panel_notes(
         notes.append(f"{missing:,} region-hours of {series.demand.size:,} are missing; nothing is learned from them.")
     silent = [name for name, part in zip(series.names, demand.T, strict=True) if not np.nansum(part) > 0]
     if silent:
-        notes.append(f"No demand was seen in {', '.join(silent[:5])} to learn from: forecasts there say little.")
+        notes.append(f"No demand was observed in {', '.join(silent[:5])} to learn from: forecasts there say little.")
     notes += _absurd(series, train_hours)
     held_out = fit_hours - train_hours
     if horizon > held_out:
         notes.append(
-            f"{held_out} hours were held out: forecasts further ahead are calibrated as those {held_out} hours ahead, "
-            "and how good they are is not known."
+            f"{held_out} hours were held out: forecasts further ahead are calibrated like those {held_out} hours "
+            "ahead, and their accuracy is not known."
         )
     censored = (series.lower != series.upper)[:train_hours] & np.isfinite(demand)
     if censored.any():
@@ -44,18 +46,18 @@ def panel_notes(
         ]
         if not (likelihood.aware or likelihood.imputes):
             notes.append(
-                f"{100 * censored.mean():.1f} % of the hours are censored; {likelihood.title.lower()} takes them for "
-                "the truth."
+                f"{100 * censored.mean():.1f} % of the hours are censored, which the {likelihood.title.lower()} "
+                "likelihood ignores."
             )
         elif always and not likelihood.imputes:
             notes.append(
-                f"Every hour of {', '.join(always[:5])} is censored: the records say only that demand is not less."
+                f"Every hour of {', '.join(always[:5])} is censored: the records only give a lower bound of demand."
             )
     return tuple(notes)
 
 
 def _absurd(series: PanelSeries, train_hours: int) -> list[str]:
-    """A warning where one hour dwarfs all others of its region, and with them the unit that they are measured in."""
+    """A warning if one hour dwarfs all others of its region, because demand is scaled by the largest hour."""
     notes = []
     for i, name in enumerate(series.names):
         demand = np.where(np.isfinite(series.demand[:train_hours, i]), series.demand[:train_hours, i], 0.0)
@@ -64,9 +66,6 @@ def _absurd(series: PanelSeries, train_hours: int) -> list[str]:
             when = series.first + int(demand.argmax()) * HOUR
             notes.append(
                 f"{most:,.0f} kWh in {name} at {when:%Y-%m-%d %H:%M} UTC is {most / usual:,.0f} times the 99th "
-                "percentile of its hours: check it, since demand is measured by the largest."
+                "percentile of its hours: check it, since demand is scaled by the largest hour."
             )
     return notes[:5]
-
-
-ABSURD = 30

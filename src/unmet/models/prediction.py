@@ -13,7 +13,7 @@ from unmet.models.network import ForecastNetwork
 
 __all__ = ["from_origins", "one_hour_ahead"]
 
-SEQUENCES = 4096  # regions times windows at once: enough to be fast, few enough to fit into memory
+SEQUENCES = 4096  # regions times windows at a time: enough to be fast, few enough to fit into memory
 
 
 @torch.inference_mode()

@@ -12,14 +12,16 @@ LEVELS = (0.05, 0.5, 0.95)
 
 
 def checked_levels(levels: Sequence[float]) -> tuple[float, ...]:
-    """The levels, if they rise between 0 and 1."""
+    """The levels, if they are ascending and between 0 and 1."""
     levels = list(levels)
     if not levels or sorted(set(levels)) != levels or not all(0 < level < 1 for level in levels):
         shown = ", ".join(f"{level:g}" for level in levels) or "none"
-        raise InputError(f"Levels {shown} make no sense: give rising numbers between 0 and 1, such as 0.05, 0.5, 0.95.")
+        raise InputError(
+            f"Levels {shown} make no sense: give ascending numbers between 0 and 1, such as 0.05, 0.5, 0.95."
+        )
     return tuple(float(level) for level in levels)
 
 
 def quantile_column(level: float) -> str:
-    """The column of a quantile in a table of forecasts, as q0.05."""
+    """The column of a quantile in a table of forecasts, such as q0.05."""
     return f"q{level:g}"

@@ -1,4 +1,4 @@
-"""Calibrating: the moves that held-out hours ask an ensemble for, one hour ahead and up to its horizon."""
+"""Rolling calibration: correct the quantiles of an ensemble with held-out hours, up to its horizon."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from unmet.models.likelihoods import Likelihood
 
 __all__ = ["WEEK", "WINDOW", "blocks", "calibrate"]
 
-ORIGINS = 48  # from which forecasts are calibrated, at most
+ORIGINS = 48  # highest number of origins used for calibration
 WEEK = HOURS_A_WEEK
-WINDOW = 4 * WEEK  # hours before a block that calibrate it, as far as the model has not learned from them
-MOST_CELLS = 20_000_000  # region-hours of these forecasts, at most
+WINDOW = 4 * WEEK  # hours before a block that are used to calibrate it, except those that the model was fitted to
+MOST_CELLS = 20_000_000  # highest number of region-hours of these forecasts
 
 
 def calibrate(
@@ -33,10 +33,10 @@ def calibrate(
     floored: Callable[[Floats], Floats],
     before: Calibration | None = None,
 ) -> Calibration:
-    """Moves that the held-out hours from `first` to `last` ask for, pool by pool of horizons.
+    """Calibration with the held-out hours from `first` to `last`, for each pool of horizons.
 
-    `floored` cuts quantiles (..., nodes, levels) off at the floor, as the forecasts will be. Where these hours say too
-    little, moves are those of the calibration `before`.
+    `floored` cuts quantiles (..., nodes, levels) off at the floor, as in forecasts. If there are too few hours, the
+    moves are those of the calibration `before`.
     """
     likelihood = ensemble.likelihood
     moves = (before or Calibration.none(len(likelihood.levels))).moves.copy()
@@ -50,7 +50,7 @@ def calibrate(
         return Calibration(moves)
     origins = _origins(first, last, reach, data.y.shape[1])
     hours_of = origins[:, None] + np.arange(reach)
-    # Origins late in the held-out part look beyond it: those hours are not counted.
+    # Forecasts from late origins extend beyond the held-out part: those hours are not used.
     beyond = ensemble.from_origins(data.longer(reach), origins, reach)
     for pool in range(1, len(EDGES)):
         steps = np.flatnonzero(pool_of(np.arange(1, reach + 1)) == pool)
@@ -61,10 +61,10 @@ def calibrate(
     return Calibration(moves)
 
 
-def blocks(first: int, last: int, seen: int) -> Iterator[tuple[int, int]]:
-    """The hours from `first` to `last` in weeks from `seen` on; those before, which a model was fitted on, are one."""
+def blocks(first: int, last: int, fitted: int) -> Iterator[tuple[int, int]]:
+    """The hours from `first` to `last` in weeks from the end of the fit on; earlier hours are one block."""
     while first < last:
-        end = min(last, seen if first < seen else first + WEEK - (first - seen) % WEEK)
+        end = min(last, fitted if first < fitted else first + WEEK - (first - fitted) % WEEK)
         yield first, end
         first = end
 
@@ -79,7 +79,7 @@ def _origins(first: int, last: int, reach: int, nodes: int) -> NDArray[np.int64]
 
 
 def _moves(likelihood: Likelihood, data: Data, quantiles: Floats, hours: NDArray[np.int64], before: Floats) -> Floats:
-    """Moves for quantiles (hours, nodes, levels) of these hours; those of the pool before, where there are few."""
+    """Moves for quantiles (hours, nodes, levels) of these hours; `before` if there are too few."""
     index = torch.from_numpy(hours).to(data.y.device)
     known = data.weight[index].cpu().numpy().astype(bool)
     if known.sum() < LEAST_HOURS:

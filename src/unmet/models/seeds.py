@@ -1,6 +1,6 @@
-"""Seeds: the same training from different beginnings, side by side on the cores at hand.
+"""Seeds: the same training from different seeds, in parallel on the available cores.
 
-Each seed is trained by one thread, so that its result does not depend on how many are trained at once.
+Each seed is trained on one thread, so that its result does not depend on how many are trained at a time.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from unmet.processes import end_with
 __all__ = ["SeedProgress", "TrainingJob", "build_network", "one_thread", "train_seeds"]
 
 CHECKPOINT_SECONDS = 10
-LOOK_SECONDS = 0.1
+POLL_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingJob:
-    """What is trained: a backbone on a graph, for a task."""
+    """A backbone on a graph, to be trained for a task."""
 
     task: Task
     backbone: type[Backbone]
@@ -47,7 +47,7 @@ class TrainingJob:
 
 
 class SeedProgress(NamedTuple):
-    """How far one seed is."""
+    """Progress of one seed."""
 
     seed: int
     epoch: int
@@ -57,7 +57,7 @@ class SeedProgress(NamedTuple):
 
 
 def build_network(job: TrainingJob, seed: int) -> ForecastNetwork:
-    """A network with weights drawn from a seed; torch's own random numbers are left as they were."""
+    """A network with initial weights from a seed; torch's global random state is unchanged."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         backbone = job.backbone(job.task.encoding.shape(job.task.lags), Graph(job.graph))
@@ -71,42 +71,42 @@ def train_seeds(
     checkpoints: Path | None = None,
     on_progress: Callable[[list[SeedProgress]], None] | None = None,
 ) -> tuple[list[TrainingState], bool]:
-    """Train every seed; and say whether it was stopped before its end.
+    """Train every seed. Returns their states, and whether training was interrupted.
 
-    Ctrl-C ends all trainings after the epoch under way, with the best weights so far. With a folder of `checkpoints`
-    they go on from there, and keep it up to date.
+    Ctrl-C ends all trainings after the current epoch, with the best weights so far. With a folder of `checkpoints`,
+    trainings resume from it and update it.
     """
     with tempfile.TemporaryDirectory(prefix="unmet-") as folder:
         board = _Board(Path(folder) / "board", len(seeds), create=True)
 
-        def tell() -> None:
+        def report() -> None:
             if on_progress:
                 on_progress(board.progress(seeds))
 
         with _stop_on_interrupt(board):
             if workers == 1 or len(seeds) == 1:
-                states = [_train_one(job, seed, row, board, checkpoints, tell) for row, seed in enumerate(seeds)]
+                states = [_train_one(job, seed, row, board, checkpoints, report) for row, seed in enumerate(seeds)]
             else:
-                states = _side_by_side(job, seeds, min(workers, len(seeds)), board, checkpoints, tell)
-        tell()
+                states = _in_parallel(job, seeds, min(workers, len(seeds)), board, checkpoints, report)
+        report()
         return states, board.stopped and not all(state.done for state in states)
 
 
-def _side_by_side(
+def _in_parallel(
     job: TrainingJob,
     seeds: Sequence[int],
     workers: int,
     board: _Board,
     checkpoints: Path | None,
-    tell: Callable[[], None],
+    report: Callable[[], None],
 ) -> list[TrainingState]:
     import cloudpickle
     from loky import get_reusable_executor
     from loky.process_executor import BrokenProcessPool
 
-    stored = board.path.with_name("job")  # once for all seeds; classes from outside this package go along
+    stored = board.path.with_name("job")  # once for all seeds; cloudpickle includes classes of other packages
     stored.write_bytes(cloudpickle.dumps(job))
-    with _deaf_children():
+    with _interrupts_blocked_in_children():
         pool = get_reusable_executor(workers, timeout=60, initializer=end_with, initargs=(os.getpid(),))
         futures = [
             pool.submit(_in_process, board.path, len(seeds), seed, row, checkpoints) for row, seed in enumerate(seeds)
@@ -114,14 +114,14 @@ def _side_by_side(
     pending = set(futures)
     try:
         while pending:
-            _, pending = wait(pending, LOOK_SECONDS, FIRST_EXCEPTION)
-            tell()
+            _, pending = wait(pending, POLL_SECONDS, FIRST_EXCEPTION)
+            report()
             if any(future.done() and future.exception() for future in futures):
                 board.stop()
         return [future.result() for future in futures]
     except BrokenProcessPool:
         raise InputError(
-            "A process that trained a seed was lost, perhaps for want of memory: train fewer at once (workers)."
+            "A process that trained a seed was lost, perhaps for lack of memory: train fewer at a time (workers)."
         ) from None
     except BaseException:
         board.stop()
@@ -129,13 +129,13 @@ def _side_by_side(
 
 
 def _in_process(path: Path, seeds: int, seed: int, row: int, checkpoints: Path | None) -> TrainingState:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears Ctrl-C, and the board tells
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C, and stops workers through the board
     job: TrainingJob = pickle.loads(path.with_name("job").read_bytes())  # noqa: S301 (written by the parent just now)
     return _train_one(job, seed, row, _Board(path, seeds), checkpoints, lambda: None)
 
 
 def _train_one(
-    job: TrainingJob, seed: int, row: int, board: _Board, checkpoints: Path | None, tell: Callable[[], None]
+    job: TrainingJob, seed: int, row: int, board: _Board, checkpoints: Path | None, report: Callable[[], None]
 ) -> TrainingState:
     path = checkpoints / f"seed-{seed}.safetensors" if checkpoints else None
     state = read_state(path) if path else TrainingState()
@@ -143,12 +143,12 @@ def _train_one(
 
     def on_epoch(epoch: Epoch) -> bool:
         board.write(row, epoch)
-        tell()
+        report()
         return not board.stopped and not (path and time.monotonic() - written > CHECKPOINT_SECONDS)
 
     with one_thread():
         network = build_network(job, seed)
-        if board.stopped and not state.epoch:  # never begun: what there is of it
+        if board.stopped and not state.epoch:  # stopped before the first epoch: return the initial weights
             state.best = network.state_dict()
             return state
         while True:
@@ -163,7 +163,7 @@ def _train_one(
 
 
 class _Board:
-    """Where trainings in other processes tell how far they are, and read whether to stop: a small shared file."""
+    """A small shared file in which trainings in other processes report progress and read whether to stop."""
 
     def __init__(self, path: Path, seeds: int, *, create: bool = False) -> None:
         self.path = path
@@ -191,17 +191,17 @@ class _Board:
 
 @contextmanager
 def _stop_on_interrupt(board: _Board) -> Iterator[None]:
-    """Ctrl-C asks the trainings to stop; a second one breaks off."""
+    """Ctrl-C asks the trainings to stop; a second one raises KeyboardInterrupt."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     before = signal.getsignal(signal.SIGINT)
 
-    def ask(number: int, frame: object) -> None:
+    def on_interrupt(number: int, frame: object) -> None:
         board.stop()
         signal.signal(signal.SIGINT, before)
 
-    signal.signal(signal.SIGINT, ask)
+    signal.signal(signal.SIGINT, on_interrupt)
     try:
         yield
     finally:
@@ -209,10 +209,10 @@ def _stop_on_interrupt(board: _Board) -> Iterator[None]:
 
 
 @contextmanager
-def _deaf_children() -> Iterator[None]:
-    """Processes begun here do not hear Ctrl-C from their first moment on, while they still import torch.
+def _interrupts_blocked_in_children() -> Iterator[None]:
+    """Block Ctrl-C in processes that are started here, from the start, while they still import torch.
 
-    The signal is held back, not ignored: one that comes meanwhile reaches this process afterwards.
+    In this process the signal is only delayed: it is delivered afterwards.
     """
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "pthread_sigmask"):
         yield
@@ -221,7 +221,7 @@ def _deaf_children() -> Iterator[None]:
 
     from loky.backend import resource_tracker as loky_tracker
 
-    for tracker in (resource_tracker, loky_tracker):  # whose start would let the signal through again
+    for tracker in (resource_tracker, loky_tracker):  # starting these would unblock the signal
         tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -232,7 +232,7 @@ def _deaf_children() -> Iterator[None]:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Torch on one thread, so that sums have one order."""
+    """Torch on one thread, so that sums have a fixed order."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -1,4 +1,4 @@
-"""Series: a panel as arrays of hours and regions, through the gate that every panel from outside passes."""
+"""Series: a panel as arrays of hours and regions, validated on reading."""
 
 from __future__ import annotations
 
@@ -39,22 +39,22 @@ PANEL = Table(
             least=-1,
             most=1,
         ),
-        Column("lower", "number", "kWh", "what true demand is at least in a censored hour, else `y`", required=False),
-        Column("upper", "number", "kWh", "what true demand is at most in a censored hour, else `y`", required=False),
+        Column("lower", "number", "kWh", "lower bound of true demand in a censored hour, else `y`", required=False),
+        Column("upper", "number", "kWh", "upper bound of true demand in a censored hour, else `y`", required=False),
     ),
 )
 LOST_BEFORE = Column(
     BEFORE,
     "number",
     "kWh",
-    "energy expected to be lost, by what was known before that day",
+    "expected lost energy, given what was known before that day",
     required=False,
     least=0,
 )
 AFTERWARDS = (
     "y_true", "lost", "arrivals", "exposure", "lost_arrivals", "lost_kwh", "elsewhere_kwh", BEFORE, DRAWS,
 )  # fmt: skip
-"""Columns whose values are unknown before their hour."""
+"""Columns that are not known in advance."""
 POSITIONS = Table(
     "regions",
     (
@@ -67,35 +67,35 @@ POSITIONS = Table(
 
 @dataclass(frozen=True, slots=True)
 class PanelSeries:
-    """A panel as arrays of shape (hours, regions), with NaN where an hour of a region is missing."""
+    """A panel as arrays of shape (hours, regions), with NaN for missing hours."""
 
     names: tuple[str, ...]
     first: dt.datetime
-    demand: Floats  # observed, kWh
-    target: Floats  # what is to be learned: observed demand, or another column such as the true demand
-    lower: Floats  # true demand is at least this
-    upper: Floats  # and at most this
+    demand: Floats  # observed [kWh]
+    target: Floats  # column to learn: observed demand, or another column such as true demand
+    lower: Floats  # lower bound of true demand
+    upper: Floats  # upper bound of true demand
     extras: Floats  # (hours, regions, columns)
     set_aside: pl.DataFrame  # rows that could not be used
-    lost_before: Floats | None = None  # expected lost energy by what was known before the day [kWh]
+    lost_before: Floats | None = None  # expected lost energy, given what was known before the day [kWh]
     lost_draws: NDArray[np.float32] | None = None  # (hours, regions, draws), of lost energy [kWh]
 
     @property
     def hours(self) -> int:
-        """Hours from the first to the last."""
+        """Number of hours from the first to the last."""
         return len(self.demand)
 
     def times(self, ahead: int = 0) -> pl.Series:
-        """The hours, and some more after them."""
+        """The hours, and `ahead` more after them."""
         return hours_between(self.first, self.first + (self.hours + ahead) * HOUR)
 
     def hour_from(self, since: dt.datetime) -> int:
-        """The first hour that is not before a time; UTC where the time has no offset."""
+        """The first hour that is not before a time; UTC if the time has no offset."""
         aware = since if since.tzinfo else since.replace(tzinfo=dt.UTC)
         return int(-((self.first - aware) // HOUR))
 
     def table(self) -> pl.DataFrame:
-        """As a long table again: `unique_id, ds, demand, target`, one row a region and hour, NaN where missing."""
+        """A long table: `unique_id, ds, demand, target`, one row per region and hour, NaN if missing."""
         return pl.DataFrame(
             {
                 "unique_id": pl.Series(self.names).gather(np.repeat(np.arange(len(self.names)), self.hours)),
@@ -106,7 +106,7 @@ class PanelSeries:
         )
 
     def week(self, time_zone: str, ahead: int = 0) -> NDArray[np.int64]:
-        """Local hour of the week of each hour, and of some more after them."""
+        """Local hour of the week of each hour, and of `ahead` more after them."""
         return hour_of_week(self.times(ahead), time_zone).to_numpy()
 
 
@@ -119,18 +119,18 @@ def read_series(
     names: Sequence[str] | None = None,
     last_hours: int | None = None,
 ) -> PanelSeries:
-    """Read a panel, any frame or a CSV or Parquet file; of its last hours only, if so many are asked for.
+    """Read a panel from a data frame or a CSV or Parquet file.
 
     Args:
         panel: `unique_id, ds, y`, and perhaps more.
         target: the column to learn.
-        extras: further columns that are known of an hour before it comes.
-        with_lost: whether to read `lost_kwh_before` and `lost_draws`; 0 where they are missing.
-        names: the regions that the panel must have, just these.
-        last_hours: how many.
+        extras: additional columns that are known in advance.
+        with_lost: whether to read `lost_kwh_before` and `lost_draws`; 0 if they are missing.
+        names: the regions that the panel must have, and no others.
+        last_hours: number of hours at the end to read; by default all.
 
     Returns:
-        Arrays of hours and regions. An hour that is missing, or has no usable `y`, is NaN.
+        Arrays of hours and regions. An hour that is missing, or has no valid `y`, is NaN.
     """
     shapeless = None
     if isinstance(panel, str | Path):
@@ -142,10 +142,10 @@ def read_series(
     if missing:
         raise InputError(f"The panel has no column {', '.join(missing)}: its columns are {', '.join(frame.columns)}.")
     if target in ("unique_id", "ds"):
-        raise InputError(f"{target} cannot be learned: name a column of energies, as y or y_true.")
+        raise InputError(f"{target} cannot be learned: name a column of energies, such as y or y_true.")
     own = [name for name in extras if name in {*(column.name for column in PANEL.columns), *AFTERWARDS}]
     if own:
-        raise InputError(f"{', '.join(own)} cannot be a feature: it is not known before its hour. Leave it out.")
+        raise InputError(f"{', '.join(own)} cannot be a feature: it is not known in advance. Leave it out.")
     frame = _cleaned(frame, wanted, last_hours)
     draws = None
     if with_lost:
@@ -160,34 +160,34 @@ def read_series(
     )
     checked = check_table(frame, Table("panel", (*PANEL.columns, *more)), _RULES, sort=("unique_id", "ds"))
     if checked.kept.is_empty():
-        raise InputError("The panel has no row that can be used: it needs unique_id, ds (a full hour) and y (kWh).")
+        raise InputError("The panel has no valid row: it needs unique_id, ds (a full hour) and y (kWh).")
     rejected = checked.rejected if shapeless is None else pl.concat([checked.rejected, shapeless]).sort("line")
     return _arrays(checked.kept, rejected, target, list(extras), draws, names)
 
 
 def _cleaned(frame: pl.DataFrame, wanted: Sequence[str], last_hours: int | None) -> pl.DataFrame:
-    """Flags as numbers, what is not a number as missing, and the last hours only if so many are asked for."""
+    """Flags as numbers, NaN as missing, and only the last hours if `last_hours` is given."""
     flags = [name for name, dtype in frame.schema.items() if dtype == pl.Boolean]
     texts = [name for name in ("censored", *wanted) if frame.schema.get(name) == pl.String]
     truth = pl.col(texts).str.strip_chars().str.to_lowercase().replace({"true": "1", "false": "0"})
-    # What is not a number is missing, and an infinite bound is none.
+    # NaN counts as missing, and an infinite bound as none.
     bounds = [name for name in ("lower", "upper") if name in frame.columns and frame.schema[name].is_float()]
     numbers = pl.col(pl.Float32, pl.Float64).fill_nan(None)
     frame = frame.with_columns(pl.col(flags).cast(pl.Int8), truth, numbers).with_columns(
         pl.when(pl.col(name).is_finite()).then(name).alias(name) for name in bounds
     )
     if last_hours is not None and "unique_id" in frame.columns and isinstance(frame.schema.get("ds"), pl.Datetime):
-        # A region that fell silent before these hours is still there, so that its last row is kept.
+        # A region without rows in these hours still belongs to the panel, so its last row is kept.
         last = pl.col("ds").max()
         silent = last.over("unique_id").min()
         frame = frame.filter(pl.col("ds") > pl.min_horizontal(last - last_hours * HOUR, silent - HOUR))
     return frame
 
 
-ROW = "__row__"  # of the panel, by which its draws are found again
+ROW = "__row__"  # row of the panel, to look up its draws
 _RULES = (
     RowRule("ds", pl.col("ds") == pl.col("ds").dt.truncate("1h"), "is not a full hour"),
-    RowRule("ds", pl.struct("unique_id", "ds").is_first_distinct(), "is there twice for its region"),
+    RowRule("ds", pl.struct("unique_id", "ds").is_first_distinct(), "occurs twice for its region"),
 )
 
 
@@ -240,7 +240,7 @@ def _arrays(
 
 
 MOST_CELLS = 500_000_000
-LEAST_FILLED = 0.01  # share of the cells of a panel; with fewer, a date is wrong
+LEAST_FILLED = 0.01  # share of the cells of a panel; if fewer are filled, a date is wrong
 
 
 def _check_regions(found: list[str], names: Sequence[str] | None) -> None:
@@ -256,7 +256,7 @@ def _check_regions(found: list[str], names: Sequence[str] | None) -> None:
 
 
 def _checked_span(rows: pl.DataFrame, regions: int) -> tuple[dt.datetime, int]:
-    """The first hour of a panel, and its number of hours, unless a wrong date makes it far too long."""
+    """The first hour of a panel, and its number of hours; refuses panels that a wrong date makes far too long."""
     first, last = rows.select(a=pl.col("ds").min(), b=pl.col("ds").max()).row(0)
     hours = int((last - first) / HOUR) + 1
     if hours * regions > MOST_CELLS:
@@ -273,12 +273,12 @@ def _checked_span(rows: pl.DataFrame, regions: int) -> tuple[dt.datetime, int]:
 
 
 def _bounds(rows: pl.DataFrame, y: Floats) -> tuple[Floats, Floats]:
-    """Between what true demand lies: [y, y] where it is known, [lower, inf) or (-inf, upper] or [lower, upper]."""
+    """Bounds of true demand: [y, y] if it is known, else [lower, inf), (-inf, upper] or [lower, upper]."""
     flag = rows["censored"].to_numpy()
 
     def bound(name: str) -> Floats:
-        nothing = np.full(len(y), np.nan)
-        return rows[name].cast(pl.Float64).fill_null(np.nan).to_numpy() if name in rows.columns else nothing
+        missing = np.full(len(y), np.nan)
+        return rows[name].cast(pl.Float64).fill_null(np.nan).to_numpy() if name in rows.columns else missing
 
     low, high = bound("lower"), bound("upper")
     own = np.where(flag == 1, np.where(np.isnan(low), y, low), np.where(np.isnan(low), -np.inf, low))
@@ -305,13 +305,13 @@ def read_positions(positions: Any, names: Sequence[str]) -> Floats:
 
 
 def read_ahead(future: Any, features: Sequence[str], past: PanelSeries, hours: int) -> Floats:
-    """The extra features of the hours after a series, (hours, regions, columns)."""
+    """The additional features of the hours after a series, (hours, regions, columns)."""
     if not features:
         return np.empty((hours, len(past.names), 0))
     if future is None:
         raise InputError(
-            f"The model reads {', '.join(features)}: give these for the hours to come, as a table of "
-            "unique_id, ds and them."
+            f"The model reads {', '.join(features)}: give a table of unique_id, ds and these columns for the hours "
+            "to forecast."
         )
     series = read_series(_with_y(future, features), extras=features, names=past.names)
     first = past.first + past.hours * HOUR
@@ -326,16 +326,16 @@ def read_ahead(future: Any, features: Sequence[str], past: PanelSeries, hours: i
 
 
 def _with_y(future: Any, features: Sequence[str]) -> pl.DataFrame:
-    """Features of hours to come as a panel; demand, if there are columns of it, is not read."""
+    """Features of future hours as a panel; other columns are not read."""
     frame = read_frame(Path(future))[0] if isinstance(future, str | Path) else as_frame(future)
     kept = [name for name in frame.columns if name in features or name.lower() in ("unique_id", "ds")]
     return frame.select(kept).with_columns(y=pl.lit(0.0))
 
 
 def with_lost(series: PanelSeries) -> PanelSeries:
-    """The series with lost energy added, where it is read.
+    """The series with lost energy added, if it was read.
 
-    Lags are filled up by what was expected before their day; what is to be learned or calibrated by is one draw.
+    To lags, the loss expected before their day is added; to the target of learning and calibration, one draw of it.
     """
     if series.lost_before is None or series.lost_draws is None:
         return series

@@ -1,7 +1,8 @@
 """Training of one network: by chunks, or by windows as in the paper.
 
-A window of `lags` hours has one target, so that a pass over all targets runs over every hour `lags` times. A chunk has
-`lags` hours of warm-up and then a target at each of the next hours: (lags + K) / K steps a target instead of `lags`.
+A window of `lags` hours has one target, so a pass over all targets processes every hour `lags` times. A chunk has
+`lags` hours of warm-up and then a target at each of the next K hours: (lags + K) / K steps per target instead of
+`lags`.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ from unmet.models.network import ForecastNetwork
 __all__ = ["CHUNK", "Epoch", "Task", "Training", "TrainingState", "train", "training_named"]
 
 CHUNK = 168  # targets of a chunk
-STEPS_AN_EPOCH = 10  # gradient steps an epoch at most, where the batch is not given
-MOST_SEQUENCES = 8192  # regions times chunks a step at most, where the batch is not given, for want of memory
-RISE = 20  # steps in which the learning rate rises from zero
-OPEN_SHARE = 0.7  # of the chunks that end in hours of unknown demand, where forecasts reach beyond one hour
+STEPS_AN_EPOCH = 10  # highest number of gradient steps per epoch, if the batch is not given
+MOST_SEQUENCES = 8192  # highest number of regions times chunks per step, if the batch is not given, to limit memory
+WARM_UP_STEPS = 20  # steps over which the learning rate rises from zero
+OPEN_SHARE = 0.7  # share of the chunks that end in hours of unknown demand, for horizons beyond one hour
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class Training:
     epochs: int = 80  # at most
     learning_rate: float = 0.015
     schedule: str = "cosine"  # down to a fiftieth over all epochs; or constant
-    batch: int | None = None  # chunks or windows a gradient step; without it, ten steps an epoch at most
+    batch: int | None = None  # chunks or windows per gradient step; by default at most ten steps per epoch
     patience: int = 20  # epochs without an improvement
     least_improvement: float = 0.001  # of the validation loss, summed over regions
     gradient_norm: float = 1.0
@@ -49,7 +50,7 @@ class Training:
             raise InputError(f"Training by {self.by!r} with schedule {self.schedule!r} makes no sense: by is chunk or "
                              "window, schedule cosine or constant.")  # fmt: skip
         if self.epochs < 1 or self.patience < 1 or (self.batch is not None and self.batch < 1):
-            raise InputError("Training needs at least one epoch, one epoch of patience and one chunk or window a step.")
+            raise InputError("Training needs at least one epoch, a patience of 1 and one chunk or window per step.")
         if not (self.learning_rate > 0 and self.gradient_norm > 0 and self.least_improvement >= 0):
             raise InputError("Training needs a learning rate and a gradient norm above zero.")
 
@@ -60,7 +61,7 @@ class Training:
 
 
 def training_named(name: str, epochs: int | None = None) -> Training:
-    """Training by chunk, the default, or as in the paper; with another number of epochs if one is given."""
+    """The training `chunk` (the default) or `paper`, perhaps with another number of epochs."""
     known = {"chunk": Training(), "paper": Training.as_in_paper()}
     if name not in known:
         raise InputError(f"There is no training named {name!r}: choose one of {', '.join(known)}.")
@@ -69,21 +70,21 @@ def training_named(name: str, epochs: int | None = None) -> Training:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What all seeds of a fit have in common."""
+    """Data and options that all seeds of a fit share."""
 
     data: Data
     encoding: Encoding
     likelihood: Likelihood
     lags: int
     horizon: int
-    train_hours: int  # the first so many hours are learned from,
-    fit_hours: int  # the hours from there to here say when to stop
+    train_hours: int  # hours for training
+    fit_hours: int  # end of the hours for early stopping, which follow
     training: Training
-    true_demand: TrueDemand | None = None  # the target, drawn again at every epoch
+    true_demand: TrueDemand | None = None  # the target, drawn anew in every epoch
 
 
 class Epoch(NamedTuple):
-    """What an epoch came to. Losses are means over hours, summed over regions."""
+    """Losses of an epoch: means over hours, summed over regions."""
 
     number: int  # from 1
     loss: float
@@ -93,7 +94,7 @@ class Epoch(NamedTuple):
 
 @dataclass(slots=True)
 class TrainingState:
-    """Where a training stands, so that it can go on as if it had never stopped."""
+    """State of a training, from which it can be resumed as if it had never stopped."""
 
     epoch: int = 0
     best_loss: float = math.inf
@@ -122,10 +123,10 @@ def train(
     state: TrainingState | None = None,
     on_epoch: Callable[[Epoch], bool] | None = None,
 ) -> TrainingState:
-    """Train a network until it no longer improves; it ends with the best weights.
+    """Train a network until it no longer improves, and restore the best weights.
 
-    `on_epoch` hears of every epoch and says whether to go on. Each epoch draws from its own random numbers, so that a
-    training that goes on from a `state` ends as one that was never stopped.
+    `on_epoch` is called after every epoch and returns whether to continue. Each epoch has random numbers of its own, so
+    that a training resumed from a `state` gives the same result as one that was never stopped.
     """
     state = state or TrainingState()
     training = task.training
@@ -148,8 +149,7 @@ def train(
         if validation < state.best_loss or not state.best:
             state.best_loss, state.best = validation, _copy(network)
         state.done = state.epoch >= training.epochs or state.waited >= training.patience
-        go_on = on_epoch is None or on_epoch(Epoch(state.epoch, loss, validation, state.best_loss))
-        if not go_on:
+        if on_epoch is not None and not on_epoch(Epoch(state.epoch, loss, validation, state.best_loss)):
             break
     state.weights, state.moments = _copy(network), _moments(optimizer, network)
     if state.best:
@@ -163,7 +163,7 @@ def _epoch(
     """One pass over all targets of the training part."""
     training = task.training
     if task.true_demand is not None:
-        # From random numbers of their own, so that chunks come in the same order as with any other likelihood.
+        # From random numbers of their own, so that the order of chunks does not depend on the likelihood.
         drawn = torch.from_numpy(task.true_demand.draw(rng.spawn(1)[0]).astype(np.float32)).to(task.data.y.device)
         task = replace(task, data=task.data._replace(y=drawn, lower=drawn, upper=drawn))
     starts, length = _segments(task, task.lags, task.train_hours, rng)
@@ -191,13 +191,13 @@ def _epoch(
 def _share_of_rate(training: Training, step: int, steps: int) -> float:
     if training.schedule == "constant":
         return 1.0
-    return max(0.02, 0.5 * (1 + math.cos(math.pi * step / steps))) * min(1.0, (step + 1) / RISE)
+    return max(0.02, 0.5 * (1 + math.cos(math.pi * step / steps))) * min(1.0, (step + 1) / WARM_UP_STEPS)
 
 
 def _segments(task: Task, first: int, last: int, rng: np.random.Generator | None) -> tuple[NDArray[np.int64], int]:
-    """Hours at which segments begin whose targets are the hours from `first` to `last`, and their length.
+    """Starts and length of segments whose targets are the hours from `first` to `last`.
 
-    With random numbers they come in random order, and chunks begin at a random hour of the week.
+    With random numbers, they are in random order, and chunks start at a random hour of the week.
     """
     if task.training.by == "window":
         targets = np.arange(first, last)
@@ -209,7 +209,7 @@ def _segments(task: Task, first: int, last: int, rng: np.random.Generator | None
 
 
 def _origins(task: Task, batch: int, length: int, rng: np.random.Generator) -> Tensor | None:
-    """From which hour of each segment on demand is unknown, so that the network learns to look further ahead."""
+    """Hour of each segment from which demand is unknown, so that the network learns to forecast further ahead."""
     if task.horizon == 1:
         return None
     earliest = max(task.lags, length - task.horizon + 1)
@@ -220,26 +220,26 @@ def _origins(task: Task, batch: int, length: int, rng: np.random.Generator) -> T
 def _losses(
     network: ForecastNetwork, task: Task, starts: Tensor, length: int, origins: Tensor | None
 ) -> tuple[Tensor, float]:
-    """Summed loss over the targets of segments, and how many targets they have."""
+    """Sum of the loss over the targets of segments, and the number of targets."""
     starts = starts.to(task.data.values.device)
     inputs = task.data.inputs(starts, length)
     if origins is not None:
         inputs = inputs._replace(values=task.encoding.blank(inputs.values, origins.to(starts.device)))
     hours = starts[None] + torch.arange(task.lags, length + 1, device=starts.device)[:, None]
-    seen, weight = task.data.seen(hours)
-    return (task.likelihood.loss(network(inputs), seen) * weight).sum(), float(weight.sum())
+    observations, weight = task.data.observations(hours)
+    return (task.likelihood.loss(network(inputs), observations) * weight).sum(), float(weight.sum())
 
 
 @torch.no_grad()
 def _validate(network: ForecastNetwork, task: Task) -> float:
-    """Validation loss: one hour ahead, and on top, where forecasts reach further, looking from each chunk's start."""
+    """Validation loss one hour ahead; for longer horizons, plus that from the start of each chunk."""
     network.eval()
     starts, length = _segments(task, task.train_hours, task.fit_hours, None)
-    views: list[Tensor | None] = [None]
+    origins_of_pass: list[Tensor | None] = [None]
     if task.horizon > 1:
-        views.append(torch.full((len(starts),), max(task.lags, length - task.horizon + 1)))
+        origins_of_pass.append(torch.full((len(starts),), max(task.lags, length - task.horizon + 1)))
     total = 0.0
-    for origins in views:
+    for origins in origins_of_pass:
         parts = [
             _losses(network, task, torch.from_numpy(starts[rows]), length, None if origins is None else origins[rows])
             for rows in _batches(len(starts), task)

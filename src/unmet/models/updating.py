@@ -1,4 +1,4 @@
-"""Updating: append the records of the last days to a panel in seconds, without estimating all of it again."""
+"""Updating: append the records of the last days to a panel in seconds, without estimating all of it anew."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from unmet.tables import as_frame
 __all__ = ["updated_table"]
 
 WINDOW = dt.timedelta(weeks=13)
-"""Records before the new ones from which the lost part of the new hours is estimated: a season, not all years."""
+"""Length of the earlier records from which the loss of the new hours is estimated: a season, not all years."""
 
 
 def updated_table(panel: Path, new: Sequence[Any]) -> pl.DataFrame:
     """The table of a panel, with its last days completed and continued by new records.
 
-    For a panel folder `new` are session records. They may overlap with those of the panel: a session of the same
-    station and start is the same one, as the new records have it. For a table of one's own `new` are rows of it, which
-    replace those of the table from their first hour on.
+    For a panel folder, `new` are session records. They may overlap with those of the panel: sessions with the same
+    station and start are replaced by the new ones. For a table of your own, `new` are further rows, which replace those
+    of the table from their first hour on.
 
     Args:
         panel: a folder that `unmet panel` wrote, or a CSV or Parquet table.
@@ -47,8 +47,8 @@ def updated_table(panel: Path, new: Sequence[Any]) -> pl.DataFrame:
     cut, _ = whole_days(records.sessions["start"])
     if cut > full.period[1]:
         raise InputError(
-            f"The panel ends on {full.period[1]:%Y-%m-%d}, and the new records begin on {cut:%Y-%m-%d}: give those in "
-            "between as well."
+            f"The panel ends on {full.period[1]:%Y-%m-%d}, and the new records begin on {cut:%Y-%m-%d}: give the "
+            "records in between as well."
         )
     columns = [name for name in full.sessions.columns if name in records.sessions.columns]
     before = full.sessions.filter(pl.col("start") >= cut - WINDOW)
@@ -65,7 +65,7 @@ def updated_table(panel: Path, new: Sequence[Any]) -> pl.DataFrame:
 
 
 def _appended(table: pl.DataFrame, new: Sequence[Any]) -> pl.DataFrame:
-    """Rows of a table of one's own, continued."""
+    """Append rows to a table that is not a panel folder."""
     parts = [read_frame(Path(part))[0] if isinstance(part, str | Path) else as_frame(part) for part in new]
     rows = pl.concat(parts, how="diagonal_relaxed")
     missing = [name for name in ("unique_id", "ds", "y") if name not in rows.columns]

@@ -1,8 +1,8 @@
 """Choice: whether a driver wants to charge after a trip, and at which station.
 
 Whether: W = [F(x_i) - F(x_f)] / F(x_i), with F the distribution function of Beta(a, b), x_i and x_f the state of charge
-before and after the trip. The chances of not charging multiply along a day to F(x_f) / F(x_i), so the state of charge
-at which a driver plugs in is Beta(a, b)-distributed, with mean a / (a + b).
+before and after the trip. The probabilities of not charging multiply along a day to F(x_f) / F(x_i), so the state of
+charge at which a driver plugs in is Beta(a, b)-distributed, with mean a / (a + b).
 
 Where: P_j proportional to exp(-s D_j) among the five nearest stations, D in km.
 """
@@ -31,7 +31,7 @@ def beta_table(a: float, b: float) -> Floats:
 
 @compiled("float64(float64[::1], float64)")
 def interpolate(table: Floats, x: float) -> float:
-    """Linear interpolation at x of a function on [0, 1], tabulated in equal steps."""
+    """Linear interpolation at x of a function on [0, 1] that is tabulated in equal steps."""
     scaled = x * (table.size - 1)
     below = min(int(scaled), table.size - 2)
     return float(table[below] + (scaled - below) * (table[below + 1] - table[below]))

@@ -61,10 +61,10 @@ class Rules(NamedTuple):
 
 
 COLUMNS = ("trip", "station", "plug", "start_s", "taper_s", "charged_s", "end_s", "soc", "energy_kwh", "attempt")
-"""What a row of the engine's log says.
+"""Columns of the engine's log.
 
 A served driver is on the plug from `start_s` to `end_s`, at full power until `taper_s` and at a quarter of it until
-`charged_s`. A lost one has plug -1 and the energy that it wanted.
+`charged_s`. A lost driver has plug -1 and the energy wanted.
 """
 
 _FLOATS = types.Array(types.float64, 1, "C")
@@ -78,7 +78,7 @@ _RULES = named_tuple_type(Rules, _FLOATS, types.float64, types.boolean, types.bo
 
 
 @compiled(_FLOATS_2D(_FLOATS_2D, types.int64, types.int64, SLOT_TYPE, *(types.float64,) * 4, types.int64))
-def _note(
+def _append(
     log: Floats, n: int, trip: int, slot: Slot, taper_s: float, charged_s: float, soc: float, kwh: float, attempt: int
 ) -> Floats:
     """Write row n of the log. Returns the log, doubled in length if it was full."""
@@ -120,14 +120,14 @@ def run(admit: Admit, rows: Integers, trips: Trips, cars: Cars, plugs: Plugs, ru
             for other in nearest:
                 if other == chosen:
                     continue
-                log = _note(log, n, row, slot, driver.now, driver.now, soc, wanted, attempt)
+                log = _append(log, n, row, slot, driver.now, driver.now, soc, wanted, attempt)
                 n += 1
                 attempt += 1
                 slot = admit(driver, other, nearest, plugs)
                 if slot.plug != LOST:
                     break
         if slot.plug == LOST:
-            log = _note(log, n, row, slot, driver.now, driver.now, soc, wanted, attempt)
+            log = _append(log, n, row, slot, driver.now, driver.now, soc, wanted, attempt)
             # An empty car cannot drive on and try later.
             if soc > 0.0 and trips.uniform[row, 2] < rules.retries:
                 cars.tries[car] = attempt
@@ -145,6 +145,6 @@ def run(admit: Admit, rows: Integers, trips: Trips, cars: Cars, plugs: Plugs, ru
             charged = soc_after_charging(soc, hours, capacity, power, rules.literal)
             cars.soc[car] = charged
             cars.tries[car] = 0
-            log = _note(log, n, row, slot, taper, full, soc, (charged - soc) * capacity, attempt)
+            log = _append(log, n, row, slot, taper, full, soc, (charged - soc) * capacity, attempt)
         n += 1
     return log[:n].copy()

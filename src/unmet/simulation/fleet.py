@@ -50,7 +50,7 @@ class FleetModel(_Part):
     """A car model of a fleet."""
 
     name: str
-    share: float = Field(gt=0, description="of the fleet, as a share or a number of cars: only ratios matter")
+    share: float = Field(gt=0, description="share of the fleet, or number of cars: only ratios matter")
     range_km: float = Field(gt=0)
     battery_kwh: float = Field(gt=0)
 
@@ -119,18 +119,18 @@ def electric_vehicles(penetration: float, cars: int, observed: int, rng: np.rand
         raise InputError(f"A penetration of {penetration:g} makes no sense: give one between 0 and 1, such as 0.05.")
     if wanted > observed:
         raise InputError(
-            f"A penetration of {penetration:.2%} of {cars:,} cars is {wanted:,} vehicles, but trips are known of "
-            f"{observed:,}: ask for at most {np.floor(observed / cars * 1e4) / 1e4:.2%}."
+            f"A penetration of {penetration:.2%} of {cars:,} cars is {wanted:,} vehicles, but only {observed:,} have "
+            f"known trips: ask for at most {np.floor(observed / cars * 1e4) / 1e4:.2%}."
         )
     if wanted == 0:
-        raise InputError(f"A penetration of {penetration:.4%} of {cars:,} cars is not one vehicle: ask for more.")
+        raise InputError(f"A penetration of {penetration:.4%} of {cars:,} cars is less than one vehicle: ask for more.")
     return rng.permutation(observed) < wanted
 
 
 def sample_models(vehicles: int, rng: np.random.Generator, fleet: Fleet = DENMARK) -> NDArray[np.int64]:
-    """Index into the fleet's models for each vehicle, drawn by market share."""
-    count = np.array([model.share for model in fleet.models], float)
-    return rng.choice(len(fleet.models), size=vehicles, p=count / count.sum())
+    """Index of the model of each vehicle, drawn by market share."""
+    share = np.array([model.share for model in fleet.models], float)
+    return rng.choice(len(fleet.models), size=vehicles, p=share / share.sum())
 
 
 def initial_soc(vehicles: int, rng: np.random.Generator, fleet: Fleet = DENMARK) -> NDArray[np.float64]:

@@ -11,11 +11,11 @@ from unmet.geo import haversine_km
 __all__ = ["ends_at_home"]
 
 NIGHT_HOUR = 3  # local hour at which a parked car is assumed to stay for the night
-NEAR_KM = 1.2  # a little more than twice the largest privacy noise
+NEAR_KM = 1.2  # slightly more than twice the largest privacy noise
 
 
 def ends_at_home(trips: pl.DataFrame, time_zone: str) -> NDArray[np.bool_]:
-    """Which trips end at the car's home, in the order of their ends and vehicles.
+    """Whether trips end at the car's home, sorted by their end and vehicle.
 
     Home is the median position of a car's stops at three in the morning; a car without such a stop has none.
     """

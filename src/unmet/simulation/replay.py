@@ -1,7 +1,7 @@
 """Replay: the same arrivals at stations with different plugs, powers or queue.
 
-In a simulation, served drivers behave differently later, because their batteries are full. A replay holds
-every arrival fixed, which is what a comparison of plugs needs.
+In a simulation, served drivers behave differently later, because their batteries are full. A replay keeps every arrival
+fixed, as a comparison of plugs requires.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def replay(
 ) -> pl.DataFrame:
     """Send the arrivals of a simulation, in order of time, to these stations.
 
-    Returns the arrivals with `outcome, plug_id, start, end, energy_kwh, wanted_kwh` under these conditions. A driver is
-    offered the station of the arrival only.
+    Returns the arrivals with `outcome, plug_id, start, end, energy_kwh, wanted_kwh` under these conditions. Drivers try
+    only the station of their arrival.
     """
     missing = {"arrival", "leaves", "soc", "battery_kwh", "station_id"} - set(arrivals.columns)
     if missing:
@@ -72,7 +72,10 @@ _FLOATS_2D = types.Array(types.float64, 2, "C")
 
 @compiled(_FLOATS_2D(types.FunctionType(ADMIT), _FLOATS_2D, PLUGS_TYPE, types.boolean, types.boolean))
 def _serve(admit: Admit, drivers: Floats, plugs: Plugs, literal: bool, literal_lost: bool) -> Floats:
-    """Rows plug, start, end, energy delivered, energy wanted, one a driver (station, now, leaves, SoC, capacity)."""
+    """Rows of plug, start, end, energy delivered and energy wanted, one per driver.
+
+    Columns of `drivers`: station, now, leaves, SoC, capacity.
+    """
     log = np.empty((len(drivers), 5))
     only = np.empty(1, np.int64)
     for i in range(len(drivers)):

@@ -20,9 +20,9 @@ __all__ = ["summarise", "write_run", "write_scenario"]
 def summarise(city: City, scenario: Scenario, outcome: Outcome) -> dict[str, Any]:
     """Summary of a simulation. The same seed gives the same numbers.
 
-    A driver who retries or diverts is an arrival at every station tried, and lost to each without a plug, so arrivals
-    and energies count some wishes more than once. `wishes` counts each once, and `unserved_share_of_energy` only its
-    final outcome.
+    A driver who retries or diverts is an arrival at every station tried, and lost at each one without a free plug, so
+    arrivals and energies count some drivers more than once. `wishes` counts each wish to charge once, and
+    `unserved_share_of_energy` only its final outcome.
     """
     arrivals = outcome.arrivals
     lost = arrivals.filter(pl.col("outcome") == "lost")
@@ -67,7 +67,7 @@ def _unserved_share(arrivals: pl.DataFrame) -> float:
 
 
 def write_run(folder: Path, city: City, scenario: Scenario, outcome: Outcome, sources: dict[str, Path | None]) -> None:
-    """Write all files of a run into a folder. `sources` says where trips and stations came from."""
+    """Write all files of a run into a folder; `sources` are the files of trips and stations, if any."""
     write_scenario(folder, city, scenario, sources)
     outcome.arrivals.write_parquet(folder / "arrivals.parquet")
     outcome.sessions.write_parquet(folder / "sessions.parquet")
@@ -79,7 +79,7 @@ def write_run(folder: Path, city: City, scenario: Scenario, outcome: Outcome, so
 
 
 def write_scenario(folder: Path, city: City, scenario: Scenario, sources: dict[str, Path | None]) -> None:
-    """Write `scenario.yaml`, with which the run can be repeated."""
+    """Write `scenario.yaml`, from which the run can be repeated."""
     files = {name: str(path.resolve()) if path else BUILT_IN for name, path in sources.items()}
     about = {"version": __version__, "city": {**files, "cars": city.cars, "time_zone": city.time_zone}}
     text = scenario.to_yaml() + yaml.safe_dump(about, sort_keys=False)

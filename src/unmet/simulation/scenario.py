@@ -18,11 +18,11 @@ __all__ = ["BUILT_IN", "Curve", "Scenario", "TurnedAway", "read_scenario", "scen
 
 
 class Curve(str, Enum):
-    """Which charging curve: continuous, or as the paper prints it."""
+    """The charging curve: continuous, or as printed in the paper."""
 
     CONTINUOUS = "continuous"
     LITERAL = "literal"
-    LITERAL_LOST = "literal-lost"  # and the energy of a lost driver by the printed formula too
+    LITERAL_LOST = "literal-lost"  # literal, also for the energy of lost drivers
 
 
 class TurnedAway(str, Enum):
@@ -37,7 +37,7 @@ class TurnedAway(str, Enum):
 class Scenario(BaseModel):
     """A counterfactual: which cars are electric, and which rules hold at the stations.
 
-    Its fields are the options of `unmet.simulate` and of a scenario file; the paper's study plays three queue
+    Its fields are the options of `unmet.simulate` and of a scenario file. The paper's study simulates three queue
     disciplines at penetrations of 1 to 5 %.
 
     Example:
@@ -74,7 +74,7 @@ class Scenario(BaseModel):
 
 
 def scenario_from(values: dict[str, Any], source: str) -> Scenario:
-    """A scenario of these values; an `InputError` if one is invalid."""
+    """A scenario with these values; raises `InputError` if one is invalid."""
     try:
         return Scenario(**values)
     except ValidationError as error:
@@ -86,8 +86,8 @@ def scenario_from(values: dict[str, Any], source: str) -> Scenario:
 def read_scenario(path: Path) -> tuple[Scenario, dict[str, Any]]:
     """Read a scenario file as a run writes it: the scenario, and the city if it is not the built-in one.
 
-    The city has the given ones of `trips`, `stations`, `cars` and `time_zone`. The version that wrote the file
-    is ignored.
+    The city has those of `trips`, `stations`, `cars` and `time_zone` that the file gives. The version that wrote the
+    file is ignored.
     """
     try:
         values = parse_yaml(path)

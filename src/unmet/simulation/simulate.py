@@ -38,9 +38,9 @@ __all__ = [
     "vehicles_table",
 ]
 
-NEAREST = 5  # stations a driver considers
-BYTES_PER_TRIP = 510  # of memory that a simulation at once takes; measured with 1.56 million trips
-BYTES_PER_ROW = 110  # of these, what the table of trips takes already
+NEAREST = 5  # stations that a driver considers
+BYTES_PER_TRIP = 510  # memory of a simulation; measured with 1.56 million trips
+BYTES_PER_ROW = 110  # part of it that the table of trips takes
 SESSION_COLUMNS = ("session_id", "station_id", "start", "charged", "end", "energy_kwh", "plug_id", "vehicle_id")
 
 
@@ -50,7 +50,7 @@ class Itinerary:
 
     city: City
     vehicle_ids: pl.Series
-    trips: engine.Trips  # `uniform` is empty here: it comes with the seed
+    trips: engine.Trips  # `uniform` is empty: it depends on the seed
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Outcome:
 
 
 def prepare(city: City) -> Itinerary:
-    """Sort the trips by their end, find each one's nearest stations and the car's next start."""
+    """Sort trips by their end, and find the nearest stations and the next start of the car for each."""
     require_bytes(
         city.trips.height * (BYTES_PER_TRIP - BYTES_PER_ROW),
         f"A simulation of {city.trips.height:,} trips",
@@ -141,9 +141,10 @@ def prepare(city: City) -> Itinerary:
 
 
 def draw(itinerary: Itinerary, scenario: Scenario) -> Draw:
-    """Draw all random numbers of a simulation at once; stations and queues are deterministic given them.
+    """Draw all random numbers of a simulation in advance; given these, everything else is deterministic.
 
-    A trip's draws do not depend on the queue or the penetration, so scenarios differ by their rules, not by chance.
+    The numbers of a trip do not depend on the queue or the penetration, so scenarios differ by their rules and not by
+    chance.
     """
     streams = [np.random.default_rng([scenario.seed, stream]) for stream in range(4)]
     cars = len(itinerary.vehicle_ids)
@@ -170,24 +171,24 @@ def simulate(
 ) -> Outcome:
     """Simulate a city of electric cars: every arrival at every station, served or lost.
 
-    Cars drive their trips, decide after each whether to charge (Willingness to charge in the paper), choose one of the
-    five nearest stations with probability proportional to exp(-s D_j), and are served as the queue discipline allows.
-    The same seed gives the same result, to the bit.
+    Cars drive their trips. After each trip, a driver decides whether to charge (the paper's willingness to charge) and
+    chooses one of the five nearest stations with probability proportional to exp(-s D_j), where the queue discipline
+    decides who is served. The same seed gives the same result, to the bit.
 
     Args:
-        city: of `unmet.city.build.build_city`, or an itinerary of `prepare`, which saves time if many scenarios are
-            simulated; by default the built-in city, a synthetic Copenhagen of 1.6 million trips.
-        scenario: the rules; by default made of the options.
+        city: a city from `unmet.city.build.build_city`, or an itinerary from `prepare`, which saves time if many
+            scenarios are simulated; by default the built-in city, a synthetic Copenhagen with 1.6 million trips.
+        scenario: the rules; by default from the options.
         trips: your own trips in place of the built-in ones, a data frame or a file: `vehicle_id, start_time, end_time,
             end_lat, end_lon` [degree], `distance_km` [km].
         stations: your own stations, a data frame or a file: `station_id, lat, lon` [degree], `power_kw` [kW], `plugs`.
-        cars: number of cars that the penetration is a share of; by default the vehicles of your own trips.
-        time_zone: of the city, such as Europe/Copenhagen.
+        cars: number of cars to which the penetration refers; by default the vehicles of your own trips.
+        time_zone: time zone of the city, such as Europe/Copenhagen.
         **options: fields of `unmet.Scenario`, such as `queue="three-hour", penetration=0.05, seed=2`.
 
     Returns:
         The outcome: `arrivals` (served or lost, `wanted_kwh` [kWh]), `sessions` as operators would have recorded them,
-        `stations` and `vehicles`. `unmet.Panel` takes it as it is.
+        `stations` and `vehicles`. It can be passed to `unmet.Panel`.
 
     Example:
         >>> import datetime as dt
@@ -211,36 +212,36 @@ def simulate(
         scenario = scenario_from(share | options, "The scenario")
     if city is None:
         city = build_city(trips, stations, cars, time_zone, scenario.seed)
-    outcome = _play(city if isinstance(city, Itinerary) else prepare(city), scenario)
+    outcome = _run(city if isinstance(city, Itinerary) else prepare(city), scenario)
     return replace(outcome, frame_type=frame_type_of(trips, stations))
 
 
-def _play(itinerary: Itinerary, scenario: Scenario) -> Outcome:
-    luck = draw(itinerary, scenario)
-    trips = itinerary.trips._replace(uniform=luck.uniform)
-    if luck.fleet.home_charging:
+def _run(itinerary: Itinerary, scenario: Scenario) -> Outcome:
+    drawn = draw(itinerary, scenario)
+    trips = itinerary.trips._replace(uniform=drawn.uniform)
+    if drawn.fleet.home_charging:
         trips = trips._replace(at_home=ends_at_home(itinerary.city.trips, itinerary.city.time_zone))
-    tries = np.zeros(len(luck.soc), np.int64)
-    cars = engine.Cars(luck.soc.copy(), tries, luck.capacity_kwh, luck.range_km, luck.home_kw)
-    rows = np.flatnonzero(luck.electric[trips.vehicle])
+    tries = np.zeros(len(drawn.soc), np.int64)
+    cars = engine.Cars(drawn.soc.copy(), tries, drawn.capacity_kwh, drawn.range_km, drawn.home_kw)
+    rows = np.flatnonzero(drawn.electric[trips.vehicle])
     plugs = plugs_of(itinerary.city.stations)
     log = engine.run(queue_named(scenario.queue).admit, rows, trips, cars, plugs, rules_of(scenario))
-    arrivals = arrivals_table(log, itinerary, trips, luck.capacity_kwh, plugs)
+    arrivals = arrivals_table(log, itinerary, trips, drawn.capacity_kwh, plugs)
     city = itinerary.city
-    return Outcome(arrivals, vehicles_table(itinerary.vehicle_ids, luck), city.stations, len(rows), city.time_zone)
+    return Outcome(arrivals, vehicles_table(itinerary.vehicle_ids, drawn), city.stations, len(rows), city.time_zone)
 
 
-def vehicles_table(vehicle_ids: pl.Series, luck: Draw) -> pl.DataFrame:
+def vehicles_table(vehicle_ids: pl.Series, drawn: Draw) -> pl.DataFrame:
     """The electric vehicles."""
     return pl.DataFrame(
         {
             "vehicle_id": vehicle_ids,
-            "model": pl.Series([m.name for m in luck.fleet.models]).gather(luck.model),
-            "battery_kwh": luck.capacity_kwh,
-            "range_km": luck.range_km,
-            "initial_soc": luck.soc,
+            "model": pl.Series([m.name for m in drawn.fleet.models]).gather(drawn.model),
+            "battery_kwh": drawn.capacity_kwh,
+            "range_km": drawn.range_km,
+            "initial_soc": drawn.soc,
         }
-    ).filter(luck.electric)
+    ).filter(drawn.electric)
 
 
 def plugs_of(stations: pl.DataFrame) -> Plugs:
@@ -271,9 +272,9 @@ def arrivals_table(
     plugs: Plugs,
     before: int = 0,
 ) -> pl.DataFrame:
-    """The engine's log as a table. Times are rounded to the millisecond, so that order is kept.
+    """The engine's log as a table, with times rounded to the millisecond, which keeps their order.
 
-    Sessions are numbered after the `before` sessions of earlier parts of the trips.
+    Session numbers continue after `before` sessions of earlier trips.
     """
     trip, station, plug, start, taper, charged, end, soc, energy, attempt = log.T
     row, place = trip.astype(np.int64), station.astype(np.int64)

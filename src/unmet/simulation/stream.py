@@ -2,12 +2,12 @@
 
 Three passes over temporary files beside the output:
 
-1. the input, a batch at a time, into parts by vehicle;
-2. each part, validated (rules concern one row or one vehicle) and with each trip's next start,
-   into buckets by the time of arrival;
-3. each bucket in order of arrival through the engine, which carries cars and plugs over to the next.
+1. the input is sorted, a batch at a time, into parts by vehicle;
+2. each part is validated (rules concern one row or one vehicle), gets the next start of each trip, and is sorted into
+   buckets by the time of arrival;
+3. the engine processes the buckets in order; the state of cars and plugs carries over from one to the next.
 
-Random numbers are drawn in the order of arrival, so the result is that of `simulate`, to the bit, whatever the sizes of
+Random numbers are drawn in the order of arrival, so the result equals that of `simulate`, to the bit, for any sizes of
 batches, parts and buckets.
 """
 
@@ -58,13 +58,13 @@ class Streamed:
     arrivals: Path
     vehicles: pl.DataFrame
     city: City
-    """Its `trips` hold the first start and the last end only."""
+    """Its `trips` hold only the first start and the last end."""
     trips: int = 0
-    """Driven by electric cars."""
+    """Number of trips driven by electric cars."""
     trips_in: int = 0
 
     def outcome(self) -> Outcome:
-        """The arrivals' columns that a summary needs, as the outcome of a simulation."""
+        """An outcome with those columns of the arrivals that a summary needs."""
         needed = ["vehicle_id", "arrival", "outcome", "wanted_kwh", "attempt", "waited_minutes"]
         arrivals = pl.read_parquet(self.arrivals, columns=needed)
         return Outcome(arrivals, self.vehicles, self.city.stations, self.trips, self.city.time_zone)
@@ -81,41 +81,41 @@ def stream_simulation(
     sizes: Sizes = Sizes(),  # noqa: B008 (it is frozen)
     on_progress: Callable[[int], None] | None = None,
 ) -> Streamed:
-    """Simulate the trips of Parquet files; `arrivals.parquet` is written into a folder that exists.
+    """Simulate the trips of Parquet files, and write `arrivals.parquet` into an existing folder.
 
     Args:
-        files: with the columns of trips, in types that Parquet has for them.
-        stations: a frame or a file. [those of the built-in city]
-        scenario: to play.
-        folder: to write to, and for temporary files, which take about as much space as the input unpacked.
-        cars: in the city, which a penetration is a share of. [the vehicles in the files]
-        time_zone: of the city.
-        sizes: of what is in memory.
-        on_progress: called with the number of trips done in each pass.
+        files: Parquet files with the columns of trips.
+        stations: a data frame or a file; by default those of the built-in city.
+        scenario: the scenario.
+        folder: folder for the output and for temporary files, which take about as much space as the unpacked input.
+        cars: number of cars to which the penetration refers; by default the vehicles in the files.
+        time_zone: time zone of the city.
+        sizes: numbers of rows in memory.
+        on_progress: called with the number of trips processed in each pass.
     """
-    tell = on_progress or (lambda _: None)
+    report = on_progress or (lambda _: None)
     placed = check_city_stations(synthetic_stations() if stations is None else stations)
     if placed.kept.is_empty():
-        raise InputError("The table of stations has no rows that can be used: give at least one.")
+        raise InputError("The table of stations has no valid rows: give at least one.")
     parts = TripParts(folder, files, sizes)
-    parts.write(tell)
+    parts.write(report)
     ids = parts.vehicle_ids()
     rejected = [placed.rejected.select(pl.lit("stations").alias("table"), pl.all())]
     buckets = TripBuckets(folder, parts, sizes)
     with buckets:
         for part in parts.read():
-            kept, aside = _through_gate(part)
+            kept, aside = _validated(part)
             if not aside.is_empty():
                 rejected.append(aside.select(pl.lit("trips").alias("table"), pl.all()))
             buckets.write(kept, ids)
-            tell(buckets.rows)
+            report(buckets.rows)
     if not buckets.rows:
         raise InputError("None of the rows of trips can be used: check their columns and units.")
     ids = _kept_ids(ids, buckets)
     aside = pl.concat(rejected)
     ends = pl.DataFrame({"start_time": [buckets.first], "end_time": [buckets.last]}).cast(UTC)
     city = City(ends, placed.kept, cars or len(ids), checked_zone(time_zone), aside, placed.filled)
-    return _play(buckets, city, ids, scenario, folder, parts.rows, tell)
+    return _run(buckets, city, ids, scenario, folder, parts.rows, report)
 
 
 def write_streamed_run(
@@ -134,10 +134,10 @@ def write_streamed_run(
     return summary
 
 
-def _through_gate(part: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Trips of a part that can be driven, by vehicle and start, and those that cannot.
+def _validated(part: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Valid trips of a part, sorted by vehicle and start, and invalid ones with reasons.
 
-    Where nothing is wrong, which is quick to see, the gate's sentences are not needed.
+    If all trips are valid, which is quick to check, the slower `check_trips` is not needed.
     """
     ordered = part.sort("vehicle_id", "start_time", "end_time", maintain_order=True)
     hours = (pl.col("end_time") - pl.col("start_time")).dt.total_milliseconds() / 3.6e6
@@ -168,51 +168,51 @@ def _through_gate(part: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def _kept_ids(ids: pl.Series, buckets: TripBuckets) -> pl.Series:
-    """Ids of vehicles that have a usable trip; numbers in the buckets refer to all of them."""
-    assert buckets.seen is not None  # noqa: S101 (there are rows)
-    return ids.filter(pl.Series(buckets.seen))
+    """Ids of vehicles with a valid trip; vehicle numbers in the buckets refer to all ids."""
+    assert buckets.has_trips is not None  # noqa: S101 (there are rows)
+    return ids.filter(pl.Series(buckets.has_trips))
 
 
-def _play(
+def _run(
     buckets: TripBuckets,
     city: City,
     ids: pl.Series,
     scenario: Scenario,
     folder: Path,
     trips_in: int,
-    tell: Callable[[int], None],
+    report: Callable[[int], None],
 ) -> Streamed:
-    """Simulate the buckets in order; cars and plugs continue from the bucket before."""
-    assert buckets.seen is not None  # noqa: S101 (there are rows)
-    number = (np.cumsum(buckets.seen) - 1).astype(np.int64)
-    luck = draw(Itinerary(city, ids, _arrays(pl.DataFrame(schema=dict.fromkeys(BUCKET, pl.Float64)), city)), scenario)
-    chance = np.random.default_rng([scenario.seed, 3])  # the stream that `draw` takes trips' numbers from
-    if luck.home_kw.any():
+    """Simulate the buckets in order; cars and plugs keep their state from bucket to bucket."""
+    assert buckets.has_trips is not None  # noqa: S101 (there are rows)
+    number = (np.cumsum(buckets.has_trips) - 1).astype(np.int64)
+    drawn = draw(Itinerary(city, ids, _arrays(pl.DataFrame(schema=dict.fromkeys(BUCKET, pl.Float64)), city)), scenario)
+    rng = np.random.default_rng([scenario.seed, 3])  # the stream from which `draw` takes the numbers of trips
+    if drawn.home_kw.any():
         raise InputError(
-            "Where cars are at home is read from all of their trips, which streams do not hold: give the trips in one "
-            "file, or a fleet without chargers at home."
+            "The home of a car is inferred from all of its trips, which a streamed simulation does not hold: give the "
+            "trips in one file, or a fleet without home charging."
         )
-    tries = np.zeros(len(luck.soc), np.int64)
-    cars = engine.Cars(luck.soc.copy(), tries, luck.capacity_kwh, luck.range_km, luck.home_kw)
+    tries = np.zeros(len(drawn.soc), np.int64)
+    cars = engine.Cars(drawn.soc.copy(), tries, drawn.capacity_kwh, drawn.range_km, drawn.home_kw)
     plugs, rules, admit = plugs_of(city.stations), rules_of(scenario), queue_named(scenario.queue).admit
-    streamed = Streamed(folder / "arrivals.parquet", vehicles_table(ids, luck), city, 0, trips_in)
+    streamed = Streamed(folder / "arrivals.parquet", vehicles_table(ids, drawn), city, 0, trips_in)
     writer, arrivals, done = None, 0, 0
     try:
         for bucket in buckets.read():
-            uniform = chance.random((bucket.height, 3))
+            uniform = rng.random((bucket.height, 3))
             car = number[bucket["vehicle"].to_numpy()]
-            electric = luck.electric[car]
+            electric = drawn.electric[car]
             own = bucket.with_columns(vehicle=pl.Series(car)).filter(electric)
             trips = _arrays(own, city)._replace(uniform=np.ascontiguousarray(uniform[electric]))
             log = engine.run(admit, np.arange(own.height), trips, cars, plugs, rules)
-            table = arrivals_table(log, Itinerary(city, ids, trips), trips, luck.capacity_kwh, plugs, arrivals)
+            table = arrivals_table(log, Itinerary(city, ids, trips), trips, drawn.capacity_kwh, plugs, arrivals)
             arrow = table.to_arrow(compat_level=pl.CompatLevel.oldest())
             if writer is None:
                 writer = pq.ParquetWriter(streamed.arrivals, arrow.schema, compression="zstd")
             writer.write_table(arrow)
             arrivals, done = arrivals + table.height, done + bucket.height
             streamed.trips += own.height
-            tell(done)
+            report(done)
     finally:
         if writer is not None:
             writer.close()
@@ -220,7 +220,7 @@ def _play(
 
 
 def _arrays(trips: pl.DataFrame, city: City) -> engine.Trips:
-    """Trips of a bucket as the engine reads them; random numbers are put in later."""
+    """Trips of a bucket as the engine reads them, still without random numbers."""
     stations = city.stations
     near = nearest_stations(trips["end_lat"], trips["end_lon"], stations["lat"], stations["lon"], NEAREST)
     return engine.Trips(

@@ -33,12 +33,12 @@ BUCKET = {
 }  # fmt: skip
 
 
-MOST_PARTS = 512  # files that are open at one time
+MOST_PARTS = 512  # each is an open file
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How much is in memory at one time; none of it changes the result."""
+    """Numbers of rows in memory at a time; none of them changes the result."""
 
     batch_rows: int = 1_000_000
     part_rows: int = 2_000_000
@@ -46,7 +46,7 @@ class Sizes:
 
 
 def files_to_stream(trips: Path | None) -> list[Path]:
-    """The Parquet files of trips that are too many, or too large, to be read at once; none otherwise."""
+    """The Parquet files of trips, if they are several or too large for memory; else none."""
     if trips is None or not trips.is_file():
         return find_trip_files(trips) if trips is not None else []
     with trips.open("rb") as file:
@@ -56,7 +56,7 @@ def files_to_stream(trips: Path | None) -> list[Path]:
 
 
 def find_trip_files(path: Path) -> list[Path]:
-    """The Parquet files that a folder or a pattern names, by name; none if it is one file."""
+    """The Parquet files of a folder or a pattern, sorted by name; none if it is a single file."""
     if path.is_file():
         return []
     pattern = ("*.parquet", path) if path.is_dir() else (path.name, path.parent)
@@ -79,13 +79,13 @@ class TripParts:
     names: list[pl.Series] = field(default_factory=list)
 
     def paths(self) -> list[Path]:
-        """Files of the parts, some of which may not exist."""
+        """Files of the parts, not all of which need to exist."""
         rows = sum(_rows_of(file) for file in self.files)
         count = min(MOST_PARTS, max(1, -(-rows // self.sizes.part_rows)))
         return [self.folder / f"part-{i}.arrow" for i in range(count)]
 
-    def write(self, tell: Callable[[int], None]) -> None:
-        """Read the input once and write every trip into its part; `tell` receives the number of trips so far."""
+    def write(self, report: Callable[[int], None]) -> None:
+        """Read the input once and write every trip into its part; `report` receives the number of trips so far."""
         paths = self.paths()
         with ExitStack() as stack:
             writers: dict[int, Any] = {}
@@ -98,7 +98,7 @@ class TripParts:
                         writers[i] = stack.enter_context(pa.ipc.new_file(paths[i], table.schema))
                     writers[i].write_table(table)
                 self.rows += batch.height
-                tell(self.rows)
+                report(self.rows)
             if not self.rows:
                 raise InputError("The files of trips have no rows: give at least one.")
 
@@ -111,9 +111,9 @@ class TripParts:
                     if missing := [name for name in COLUMNS if name not in file.schema_arrow.names]:
                         raise InputError(f"{path} has no column {', '.join(missing)}: trips need {', '.join(COLUMNS)}.")
                     for batch in file.iter_batches(self.sizes.batch_rows, columns=list(COLUMNS)):
-                        with panics_as_errors():  # at names of columns that are no text
-                            made = pl.DataFrame(batch)
-                        frame = _typed(made, path).with_columns(
+                        with panics_as_errors():  # caused by column names that are not text
+                            untyped = pl.DataFrame(batch)
+                        frame = _typed(untyped, path).with_columns(
                             pl.arange(line, line + batch.num_rows, dtype=pl.UInt32, eager=True).alias(LINE)
                         )
                         line += batch.num_rows
@@ -143,7 +143,7 @@ def _rows_of(path: Path) -> int:
 
 
 def _typed(frame: pl.DataFrame, path: Path) -> pl.DataFrame:
-    """Columns in one type for all files; values that have none in it become empty, and are set aside by the gate."""
+    """Columns with the same types in all files; values that cannot be converted become null, to be set aside later."""
     for name in ("start_time", "end_time"):
         if not isinstance(frame.schema[name], pl.Datetime):
             raise InputError(f"{path}: column {name} holds {frame.schema[name]}: save it as a timestamp.")
@@ -158,7 +158,7 @@ def _typed(frame: pl.DataFrame, path: Path) -> pl.DataFrame:
 
 
 class TripBuckets:
-    """Trips by the time of their end: bucket i has those from `edges[i]` on, before the next edge."""
+    """Trips by the time of their end; bucket i has those between two consecutive `edges`."""
 
     def __init__(self, folder: Path, parts: TripParts, sizes: Sizes) -> None:
         self.folder, self.sizes = folder, sizes
@@ -166,7 +166,7 @@ class TripBuckets:
         self.first: dt.datetime | None = None
         self.last: dt.datetime | None = None
         self.edges: np.ndarray[Any, np.dtype[np.float64]] | None = None
-        self.seen: np.ndarray[Any, np.dtype[np.bool_]] | None = None
+        self.has_trips: np.ndarray[Any, np.dtype[np.bool_]] | None = None
         self.writers: dict[int, Any] = {}
         self.stack = ExitStack()
 
@@ -177,15 +177,15 @@ class TripBuckets:
         self.stack.close()
 
     def write(self, kept: pl.DataFrame, ids: pl.Series) -> None:
-        """Sort one part's trips, which are all of some vehicles', into buckets."""
+        """Sort the trips of a part into buckets; a part has all trips of its vehicles."""
         if kept.is_empty():
             return
-        runs = kept["vehicle_id"].rle().struct.unnest()  # trips come by vehicle and start
+        runs = kept["vehicle_id"].rle().struct.unnest()  # trips are sorted by vehicle and start
         vehicle = np.repeat(ids.search_sorted(runs["value"]).to_numpy().astype(np.int32), runs["len"].to_numpy())
-        goes_on = pl.col("vehicle") == pl.col("vehicle").shift(-1)
+        has_next = pl.col("vehicle") == pl.col("vehicle").shift(-1)
         trips = kept.with_columns(vehicle=pl.Series(vehicle)).with_columns(
             end_s=pl.col("end_time").dt.epoch("ms") / 1000,
-            next_start_s=pl.when(goes_on).then(pl.col("start_time").shift(-1).dt.epoch("ms") / 1000).otherwise(np.inf),
+            next_start_s=pl.when(has_next).then(pl.col("start_time").shift(-1).dt.epoch("ms") / 1000).otherwise(np.inf),
         )
         first, last = trips.select(pl.col("start_time").min(), end=pl.col("end_time").max()).row(0)
         self.first = first if self.first is None else min(self.first, first)
@@ -193,9 +193,9 @@ class TripBuckets:
         if self.edges is None:  # one part is a sample of all vehicles
             shares = np.linspace(0, 1, self.planned + 1)[1:-1]
             self.edges = np.unique(np.quantile(trips["end_s"].to_numpy(), shares)) if len(shares) else np.empty(0)
-            self.seen = np.zeros(len(ids), np.bool_)
-        assert self.seen is not None  # noqa: S101 (set with the edges)
-        self.seen[trips["vehicle"].unique().to_numpy()] = True
+            self.has_trips = np.zeros(len(ids), np.bool_)
+        assert self.has_trips is not None  # noqa: S101 (set with the edges)
+        self.has_trips[trips["vehicle"].unique().to_numpy()] = True
         which = np.searchsorted(self.edges, trips["end_s"].to_numpy(), side="right")
         for (i,), rows in trips.group_by(pl.Series("bucket", which), maintain_order=True):
             table = rows.select(*BUCKET).to_arrow().cast(pa.schema(list(BUCKET.items())))

@@ -1,4 +1,4 @@
-"""Direct forecasters as users meet them."""
+"""The public interface of direct forecasters."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_forecast_has_every_region_and_hour_and_its_mean_adds_up(model, panel)
     ].to_numpy() == pytest.approx(weekly, rel=0.15)
 
 
-def test_it_is_as_good_as_knowing_the_rates_and_better_than_the_table(model, panel):
+def test_the_default_is_as_good_as_knowing_the_rates_and_better_than_the_table(model, panel):
     found = evaluate(model, panel)
     rows = found.comparison.by_horizon().filter(pl.col("rival") == "table")
     assert (rows["skill"] > 0).all()
@@ -73,7 +73,7 @@ def test_it_is_as_good_as_knowing_the_rates_and_better_than_the_table(model, pan
     assert [row["from_hour"] for row in found.horizons] == [1, 2, 4, 7, 13, 25, 49, 97, 168]
 
 
-def test_draws_add_up_to_the_forecast_and_their_sums_spread_as_weeks_do(model, panel):
+def test_draws_average_to_the_forecast_and_weekly_sums_have_the_right_spread(model, panel):
     hours, draws = model.draw(panel, 400)
     made = model.forecast(panel).table
     assert draws.shape == (400, 168, 3)
@@ -100,7 +100,7 @@ def test_the_same_seed_gives_the_same_model(model, panel):
     assert_frame_equal(Forecaster("stacked", "quantile").fit(panel).forecast(panel).table, model.forecast(panel).table)
 
 
-def test_hindcasts_are_what_forecasts_were(model, panel):
+def test_hindcasts_equal_the_forecasts_at_that_time(model, panel):
     """A forecast made on the panel cut off at a week's end equals the hindcast of its hours."""
     cut = model.split_.fit_end + dt.timedelta(days=7)
     then = model.forecast(panel.filter(pl.col("ds") < cut)).table
@@ -118,7 +118,7 @@ def test_backtests_and_hindcasts_agree(model, panel):
     assert_frame_equal(same.sort("unique_id", "ds"), back.sort("unique_id", "ds"))
 
 
-def test_without_lightgbm_a_sentence_says_so(panel, monkeypatch):
+def test_a_note_says_that_lightgbm_is_missing(panel, monkeypatch):
     monkeypatch.setattr(Trees, "is_installed", classmethod(lambda cls: False))
     made = Forecaster("stacked", "quantile").fit(panel)
     assert "LightGBM is not installed" in made.notes_[0]
@@ -135,7 +135,7 @@ def test_true_demand_is_learned_from_draws():
     assert seen["mean"].sum() == pytest.approx(actual["y"].sum(), rel=0.06)
 
 
-def test_a_covariate_that_matters_is_used():
+def test_an_informative_covariate_is_used():
     hours = 20 * 168
     rng = np.random.default_rng(0)
     event = (rng.random(hours // 24) < 0.3).repeat(24).astype(float)
@@ -146,7 +146,7 @@ def test_a_covariate_that_matters_is_used():
     )
     losses = [evaluate(model, panel).overall["tilted_loss_kwh"] for model in (told, untold)]
     assert losses[0] < 0.95 * losses[1]
-    with pytest.raises(InputError, match="give these for the hours to come"):
+    with pytest.raises(InputError, match="give a table of unique_id, ds and these columns"):
         told.forecast(panel)
     last = panel["ds"].max()
     future = pl.DataFrame({"ds": pl.datetime_range(last + HOUR, last + 168 * HOUR, "1h", eager=True)})
@@ -175,11 +175,11 @@ def test_regions_that_are_silent_closed_new_or_short_get_sensible_forecasts():
     assert 0.3 * week < sums["r3"] < 8 * week
     assert sums["r4"] == pytest.approx(week, rel=0.3)
     said = " ".join(model.notes_)
-    for name, words in (("r1", "No demand was seen in r1"), ("r2", "charged in r2 for"), ("r3", "lately in r3")):
+    for name, words in (("r1", "No demand was observed in r1"), ("r2", "charged in r2 for"), ("r3", "recently in r3")):
         assert words in said, name
 
 
-def test_a_week_of_records_gives_a_table_and_a_sentence():
+def test_a_week_of_records_gives_a_table_and_a_note():
     panel = town(weeks=2, regions=2)
     model = Forecaster("stacked", "quantile", shares=(0.9, 0.1)).fit(panel)
     assert "weeks to learn from" in model.notes_[0]
@@ -191,7 +191,7 @@ def test_a_week_of_records_gives_a_table_and_a_sentence():
 
 
 def awkward(kind):
-    """Panels of ten weeks or more on which forecasters break, with what is expected of the week to come, or None."""
+    """Difficult panels of ten weeks or more, with the expected demand of the next week, or None."""
     hours = 12 * 168
     usual = demand_of(rates(hours), 1)
     week = rates(168).sum() * 12
@@ -243,19 +243,19 @@ def test_awkward_networks_get_sensible_forecasts(kind):
     ("options", "says"),
     [
         ({"likelihood": "tobit"}, "does not combine with likelihood tobit"),
-        ({"levels": (0.9, 0.1)}, "rising numbers"),
+        ({"levels": (0.9, 0.1)}, "ascending numbers"),
         ({"horizon": 0}, "at least 1"),
         ({"target": "y_true"}, "learns from y"),
         ({"shares": (0.9, 0.3)}, "sum to 1 at most"),
         ({"time_zone": "Mars/Olympus"}, "Mars/Olympus"),
     ],
 )
-def test_options_that_make_no_sense_get_a_sentence(panel, options, says):
+def test_invalid_options_are_refused(panel, options, says):
     with pytest.raises(InputError, match=says):
         Forecaster("stacked", **options).fit(panel)
 
 
-def test_questions_that_make_no_sense_get_a_sentence(model, panel):
+def test_invalid_requests_are_refused(model, panel):
     with pytest.raises(NotFittedError, match="not fitted"):
         Forecaster().forecast(panel)
     with pytest.raises(InputError, match="looks 168 hours ahead"):
@@ -268,7 +268,7 @@ def test_questions_that_make_no_sense_get_a_sentence(model, panel):
         model.draw(panel, 0)
 
 
-def test_networks_keep_their_own_arguments():
+def test_networks_have_their_own_arguments():
     assert quick("seasonal", "quantile").get_params()["lags"] == 24
     with pytest.raises(TypeError):
         Forecaster("stacked", lags=24)

@@ -1,4 +1,4 @@
-"""Free days: which days they are, and whether they are forecast as Sundays."""
+"""Free days: which days they are, and how close to Sundays they are forecast."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def test_the_share_of_sunday_is_learned_and_shrunk_to_a_half(on_free_days, share
     for kind, dates in free.items():
         n = sum(day in dates and day.weekday() < 5 for day in DAYS)
         assert found[kind] == pytest.approx((n * share + PRIOR_DAYS * 0.5) / (n + PRIOR_DAYS))
-    assert sunday_shares(demand, DAYS, {FREE_DAYS[0]: set()}) == {FREE_DAYS[0]: 0.5}  # never seen
+    assert sunday_shares(demand, DAYS, {FREE_DAYS[0]: set()}) == {FREE_DAYS[0]: 0.5}  # never observed
 
 
-def test_a_holiday_to_come_is_forecast_as_a_sunday():
-    """Thanksgiving closes the office: a forecast made the day before knows it, in a zone of the country."""
+def test_a_future_holiday_is_forecast_as_a_sunday():
+    """Offices close on Thanksgiving, and the forecast of the day before knows it from the time zone."""
     hours = 60 * 168
     first = dt.datetime(2022, 10, 3, 7, tzinfo=dt.UTC)  # a Monday, midnight in Los Angeles
     ds = pl.datetime_range(first, first + dt.timedelta(hours=hours - 1), "1h", time_zone="UTC", eager=True)

@@ -1,4 +1,4 @@
-"""The parts of direct forecasters: tables against NumPy, distributions and weights against what they must be."""
+"""The parts of direct forecasters: tables agree with NumPy, and distributions and weights have their properties."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ def demand():
 def test_the_table_is_numpys_quantiles_of_the_same_hour_and_day_type(demand):
     history = history_of(demand)
     for target, horizon in ((1800, 1), (1800, 24), (1805, 168), (1900, 100)):
-        made = climatology(history, np.array([target]), np.array([horizon]), 8, LEVELS)[0]
+        result = climatology(history, np.array([target]), np.array([horizon]), 8, LEVELS)[0]
         past = np.arange(target - horizon - 8 * 168 + 1, target - horizon + 1)
         same = past[(past % 24 == target % 24) & ((past // 24 % 7 >= 5) == (target // 24 % 7 >= 5))]
-        assert np.quantile(demand[same], LEVELS, axis=0) == pytest.approx(made[:, :3].T)
-        assert made[:, 3] == pytest.approx(demand[same].mean(axis=0))
-        assert made[:, 4] == pytest.approx((demand[same] == 0).mean(axis=0))
+        assert np.quantile(demand[same], LEVELS, axis=0) == pytest.approx(result[:, :3].T)
+        assert result[:, 3] == pytest.approx(demand[same].mean(axis=0))
+        assert result[:, 4] == pytest.approx((demand[same] == 0).mean(axis=0))
 
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(1, 168), st.integers(0, 200), st.floats(0.1, 50))
-def test_nothing_after_the_origin_is_read(horizon, offset, factor):
+def test_features_do_not_read_hours_after_the_origin(horizon, offset, factor):
     before = np.stack([demand_of(rates(10 * 168), 5)], axis=1)
     target = 1300 + offset
     after = before.copy()
@@ -80,7 +80,7 @@ def test_bands_hold_every_horizon_once():
         assert [int(band_of(np.array([first]))[0]) for first, _ in spans] == list(range(len(spans)))
 
 
-def test_poisson_regression_finds_the_coefficients_of_statsmodels():
+def test_poisson_regression_agrees_with_statsmodels():
     import statsmodels.api as sm
 
     rng = np.random.default_rng(0)
@@ -96,31 +96,31 @@ def test_a_distribution_given_its_mean_has_the_zeros_and_spread_of_past_forecast
     rng = np.random.default_rng(1)
     expected = rng.uniform(1, 20, (4000, 1))
     came = expected * np.where(rng.random((4000, 1)) < 0.4, 0.0, rng.gamma(4, 1 / 4, (4000, 1)) / 0.6)
-    made = conditional_quantiles(expected, came, np.array([[4.0], [16.0]]), LEVELS, np.ones(1))
-    # Its mean is what is expected; 200 neighbours: three standard errors of their share of zeros
-    assert made[:, 0, 3] == pytest.approx([4.0, 16.0])
-    assert made[:, 0, 4] == pytest.approx([0.4, 0.4], abs=3 * np.sqrt(0.24 / 200))
-    assert made[1, 0, 2] == pytest.approx(4 * made[0, 0, 2], rel=0.3)
+    result = conditional_quantiles(expected, came, np.array([[4.0], [16.0]]), LEVELS, np.ones(1))
+    # Its mean is the expected value; with 200 neighbours, three standard errors of their share of zeros
+    assert result[:, 0, 3] == pytest.approx([4.0, 16.0])
+    assert result[:, 0, 4] == pytest.approx([0.4, 0.4], abs=3 * np.sqrt(0.24 / 200))
+    assert result[1, 0, 2] == pytest.approx(4 * result[0, 0, 2], rel=0.3)
     assert NEIGHBOURS == 200
 
 
 def test_a_forecast_that_was_twice_too_high_is_corrected():
     expected = np.full((500, 1), 10.0) + np.linspace(0, 1, 500)[:, None]
     ratio = moving_ratio(expected, expected / 2, np.full(1, 0.01), 2184)
-    made = conditional_quantiles(expected, expected / 2, np.array([[10.5]]), LEVELS, ratio)
-    assert made[0, 0, 3] == pytest.approx(5.25, rel=1e-3)
+    result = conditional_quantiles(expected, expected / 2, np.array([[10.5]]), LEVELS, ratio)
+    assert result[0, 0, 3] == pytest.approx(5.25, rel=1e-3)
 
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.sampled_from([0.0, 0.0, 0.0, 1.0, 4.0, 9.0]), min_size=1, max_size=60), st.floats(0.3, 3))
 def test_a_moved_distribution_has_the_moved_mean_and_poisson_zeros(values, ratio):
     sample = np.sort(np.array(values))
-    made = moved_quantiles(sample, ratio, GRID)
-    assert made[-2] == pytest.approx(ratio * sample.mean())
-    assert made[-1] == pytest.approx((sample == 0).mean() ** ratio)
-    assert (np.diff(made[:-2]) >= 0).all()
+    result = moved_quantiles(sample, ratio, GRID)
+    assert result[-2] == pytest.approx(ratio * sample.mean())
+    assert result[-1] == pytest.approx((sample == 0).mean() ** ratio)
+    assert (np.diff(result[:-2]) >= 0).all()
     if ratio != 1:
-        assert (made[:-2][made[-1] >= GRID] == 0).all()
+        assert (result[:-2][result[-1] >= GRID] == 0).all()
     assert moved_quantiles(sample, 1.0, LEVELS)[:-2] == pytest.approx(np.quantile(sample, LEVELS))
 
 
@@ -128,8 +128,8 @@ def test_quantiles_of_a_moved_distribution_have_its_mean():
     rng = np.random.default_rng(0)
     sample = np.sort(np.where(rng.random(5000) < 0.6, 0.0, rng.gamma(4, 3, 5000)))
     for ratio in (0.5, 1.0, 2.0):
-        made = moved_quantiles(sample, ratio, (np.arange(2000) + 0.5) / 2000)
-        assert made[:-2].mean() == pytest.approx(made[-2], rel=5e-3)
+        result = moved_quantiles(sample, ratio, (np.arange(2000) + 0.5) / 2000)
+        assert result[:-2].mean() == pytest.approx(result[-2], rel=5e-3)
 
 
 def test_the_moving_ratio_is_that_of_the_region_if_busy_and_of_the_town_if_sparse():
@@ -149,21 +149,21 @@ def test_the_mean_of_the_table_by_running_sums_is_the_mean_of_the_table(demand):
     demand[300:500, 0] = np.nan
     history = history_of(demand)
     hours, horizon = np.arange(200, 2000, 7), 1 + np.arange(200, 2000, 7) % 168
-    made = climatology_mean(history, hours, horizon, 8)
+    result = climatology_mean(history, hours, horizon, 8)
     table = climatology(history, hours, horizon, 8, LEVELS)
-    assert np.nan_to_num(made) == pytest.approx(table[..., 3])
+    assert np.nan_to_num(result) == pytest.approx(table[..., 3])
     assert np.isnan(climatology_mean(history, np.array([5]), np.array([6]), 8)).all()
 
 
-def test_the_pool_has_the_mean_of_the_means_and_of_the_point_masses():
+def test_pooling_averages_means_and_point_masses():
     parts = np.zeros((1, 1, 2, 5))
     parts[0, 0, 0] = [0, 2, 8, 3, 0.4]
     parts[0, 0, 1] = [0, 0, 4, 1, 0.8]
-    made = pool(parts, np.array([[0.5, 0.5]]), LEVELS)[0, 0]
-    assert made == pytest.approx([0, 0, 6, 2, 0.6])  # the median is 0, as there is no demand in 60 % of the hours
+    result = pool(parts, np.array([[0.5, 0.5]]), LEVELS)[0, 0]
+    assert result == pytest.approx([0, 0, 6, 2, 0.6])  # the median is 0, as there is no demand in 60 % of the hours
 
 
-def test_weights_prefer_the_member_that_was_right_and_sum_to_one():
+def test_weights_prefer_the_better_member_and_sum_to_one():
     rng = np.random.default_rng(2)
     came = rng.gamma(4, 3, (600, 3))
     right = np.quantile(rng.gamma(4, 3, 20_000), LEVELS)
@@ -196,7 +196,7 @@ def test_draws_keep_the_distribution_of_each_hour_and_the_dependence_of_the_past
     assert tied.sum(axis=(1, 2)).std() > 5 * loose.sum(axis=(1, 2)).std()
 
 
-def test_demand_lies_uniformly_within_right_forecasts_even_if_most_hours_are_zero():
+def test_ranks_within_calibrated_forecasts_are_uniform_even_if_most_hours_are_zero():
     rng = np.random.default_rng(5)
     came = demand_of(np.full(4000, 0.3), 6)[:, None]
     quantiles = np.broadcast_to(np.quantile(came, GRID), (4000, 1, 100))
@@ -204,7 +204,7 @@ def test_demand_lies_uniformly_within_right_forecasts_even_if_most_hours_are_zer
     assert np.quantile(where, [0.1, 0.25, 0.5, 0.75, 0.9]) == pytest.approx([0.1, 0.25, 0.5, 0.75, 0.9], abs=0.03)
 
 
-def test_the_energy_of_a_session_is_found_in_sparse_hours():
+def test_the_energy_of_a_session_is_estimated_from_sparse_hours():
     sparse = demand_of(np.full(20_000, 0.02), 7)[:, None]
     assert session_energy(sparse)[0] == pytest.approx(12 * 1.25, rel=0.1)  # E(x^2) / E(x) of gamma(4)
     assert session_energy(np.zeros((10, 2))).tolist() == [10.0, 10.0]

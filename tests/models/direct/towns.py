@@ -13,7 +13,7 @@ Floats = NDArray[np.float64]
 
 
 def rates(hours: int) -> Floats:
-    """Sessions an hour of a region: none at night, busy on weekday afternoons."""
+    """Sessions per hour of a region: none at night, many on weekday afternoons."""
     hour, day = np.arange(hours) % 24, np.arange(hours) // 24 % 7
     return np.where((hour >= 8) & (hour < 20), 1.2, 0.15) * np.where(day >= 5, 0.5, 1.0)
 

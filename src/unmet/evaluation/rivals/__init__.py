@@ -1,4 +1,4 @@
-"""Rivals: what is readily available, forecasting the same hours from the same records."""
+"""Rivals: readily available methods that forecast the same hours from the same records."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ from unmet.evaluation.rivals.statsforecast import AUTO_ETS, MSTL
 __all__ = ["LAST_WEEK", "PEERS", "SIMPLE", "TABLE", "Rival", "RivalTask"]
 
 SIMPLE = (TABLE, LAST_WEEK)
-"""Rivals that every evaluation has."""
+"""Rivals in every evaluation."""
 PEERS = (LIGHTGBM, AUTO_ETS, MSTL)
-"""Rivals that take part if their library is installed."""
+"""Rivals that are included if their library is installed."""

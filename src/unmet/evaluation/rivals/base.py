@@ -1,4 +1,4 @@
-"""What a rival is: a name, and a function that forecasts past hours from the hours before their origin."""
+"""The interface of rivals: a name, and a function that forecasts past hours from the hours before each origin."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["Rival", "RivalTask"]
 class RivalTask:
     """Hours to forecast, each the same number of hours ahead."""
 
-    demand: Floats  # (hours, regions) [kWh], NaN where missing
+    demand: Floats  # (hours, regions) [kWh], NaN if missing
     week: Integers  # (hours,), local hour of the week
-    hours: Integers  # targets
-    horizon: int  # hours ahead
+    hours: Integers  # hours to forecast
+    horizon: int  # [h]
     fitted: int  # first held-out hour
     levels: Floats
 
@@ -29,10 +29,10 @@ class Rival:
 
     name: str
     title: str
-    answer: Callable[[Sequence[RivalTask]], list[Floats]]
-    """To each question (targets, regions, levels) [kWh]; NaN for targets that it does not forecast."""
+    forecast: Callable[[Sequence[RivalTask]], list[Floats]]
+    """Quantiles for each task, (targets, regions, levels) [kWh]; NaN for targets that it does not forecast."""
     needs: str | None = None  # library
 
     def is_installed(self) -> bool:
-        """Whether its library is there."""
+        """Whether its library is installed."""
         return self.needs is None or find_spec(self.needs) is not None

@@ -16,12 +16,12 @@ TREES = 300
 HOURLY, DAILY, LONGEST = 24, 24, 336  # lags: the last day hour by hour, then day by day up to two weeks
 MEANS = (24, 168, 336, 672)  # windows of the running means [h]
 WARM_UP = 700  # hours before the first row
-MOST_ROWS = 400_000  # to learn from; of more, so many at random
+MOST_ROWS = 400_000  # training rows; a random sample of more
 
 
-def _features(question: RivalTask) -> Floats:
-    """Lags, means and calendar of every hour, known so many hours ahead, (hours, regions, features)."""
-    demand, h = question.demand, question.horizon
+def _features(task: RivalTask) -> Floats:
+    """Lags, means and calendar of every hour, as known at the horizon, (hours, regions, features)."""
+    demand, h = task.demand, task.horizon
     hours, regions = demand.shape
     lags = [h + i for i in range(HOURLY)]
     lags += [k for k in range(DAILY, max(LONGEST, h + LONGEST) + 1, DAILY) if k >= h + HOURLY]
@@ -36,33 +36,33 @@ def _features(question: RivalTask) -> Floats:
         at = np.arange(window + h - 1, hours)
         column[at] = (total[at - h + 1] - total[at - h + 1 - window]) / window
         columns.append(column)
-    week = question.week
+    week = task.week
     calendar = (week % 24, week // 24, week, week // 24 >= 5)
     columns += [np.broadcast_to(part[:, None].astype(float), demand.shape) for part in calendar]
     columns.append(np.broadcast_to(np.arange(regions, dtype=float)[None], demand.shape))
     return np.stack(columns, axis=-1).astype(np.float32)
 
 
-def _quantiles(question: RivalTask) -> Floats:
+def _quantiles(task: RivalTask) -> Floats:
     import lightgbm
 
-    values = _features(question)
-    first = min(WARM_UP, question.fitted // 2)
-    known = np.isfinite(question.demand[first : question.fitted])
+    values = _features(task)
+    first = min(WARM_UP, task.fitted // 2)
+    known = np.isfinite(task.demand[first : task.fitted])
     if known.sum() > MOST_ROWS:
         known &= np.random.default_rng(1).random(known.shape) < MOST_ROWS / known.sum()
-    x, y = values[first : question.fitted][known], question.demand[first : question.fitted][known]
+    x, y = values[first : task.fitted][known], task.demand[first : task.fitted][known]
     data = lightgbm.Dataset(x, y, categorical_feature=[x.shape[-1] - 1], free_raw_data=False, params={"verbose": -1})
-    asked = values[question.hours].reshape(-1, x.shape[-1])
-    made = []
-    for level in question.levels:
+    targets = values[task.hours].reshape(-1, x.shape[-1])
+    quantiles = []
+    for level in task.levels:
         options = {"objective": "quantile", "alpha": float(level), "learning_rate": 0.05, "num_threads": 1,
                    "deterministic": True, "force_row_wise": True, "verbose": -1, "seed": 1}  # fmt: skip
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            made.append(np.asarray(lightgbm.train(options, data, TREES).predict(asked, num_threads=1)))
-    stacked = np.stack(made, axis=-1).reshape(len(question.hours), -1, len(question.levels))
+            quantiles.append(np.asarray(lightgbm.train(options, data, TREES).predict(targets, num_threads=1)))
+    stacked = np.stack(quantiles, axis=-1).reshape(len(task.hours), -1, len(task.levels))
     return np.asarray(np.maximum(np.sort(stacked, axis=-1), 0.0))
 
 
-LIGHTGBM = Rival("lightgbm", "LightGBM on lags", lambda questions: [_quantiles(q) for q in questions], "lightgbm")
+LIGHTGBM = Rival("lightgbm", "LightGBM on lags", lambda tasks: [_quantiles(q) for q in tasks], "lightgbm")

@@ -14,20 +14,20 @@ __all__ = ["LAST_WEEK", "TABLE"]
 WEEK = 168
 
 
-def _table(question: RivalTask) -> Floats:
-    demand, none = question.demand, np.empty((*question.demand.shape, 0))
-    history = build_history(demand, demand, none, question.week, np.ones(demand.shape[1]))
-    ahead = np.full(len(question.hours), question.horizon)
-    return climatology(history, question.hours, ahead, WINDOWS["climatology"], question.levels)[..., :-2]
+def _table(task: RivalTask) -> Floats:
+    demand, none = task.demand, np.empty((*task.demand.shape, 0))
+    history = build_history(demand, demand, none, task.week, np.ones(demand.shape[1]))
+    ahead = np.full(len(task.hours), task.horizon)
+    return climatology(history, task.hours, ahead, WINDOWS["climatology"], task.levels)[..., :-2]
 
 
-def _last_week(question: RivalTask) -> Floats:
-    back = question.hours - WEEK * -(-question.horizon // WEEK)
-    values = np.where((back >= 0)[:, None], question.demand[np.maximum(back, 0)], np.nan)
-    return np.repeat(values[..., None], len(question.levels), axis=-1)
+def _last_week(task: RivalTask) -> Floats:
+    back = task.hours - WEEK * -(-task.horizon // WEEK)
+    values = np.where((back >= 0)[:, None], task.demand[np.maximum(back, 0)], np.nan)
+    return np.repeat(values[..., None], len(task.levels), axis=-1)
 
 
-TABLE = Rival("table", "table of the last 8 weeks", lambda questions: [_table(q) for q in questions])
+TABLE = Rival("table", "table of the last 8 weeks", lambda tasks: [_table(q) for q in tasks])
 """Quantiles of the same hour and day type."""
-LAST_WEEK = Rival("last-week", "last week's value", lambda questions: [_last_week(q) for q in questions])
+LAST_WEEK = Rival("last-week", "last week's value", lambda tasks: [_last_week(q) for q in tasks])
 """The same hour a week before, as every quantile."""

@@ -1,4 +1,4 @@
-"""Backbones. A new one is a file beside these with one small class, and a call of `BACKBONES.register`."""
+"""Backbones. To add one, write a small class in a file of its own and call `BACKBONES.register`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The T-GCN with a graph that is learned, beside that of the distances."""
+"""The T-GCN with a learned graph in addition to that of the distances."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from unmet.models.graph import Graph
 
 __all__ = ["AdaptiveTGCN"]
 
-EMBEDDING = 4  # numbers that say of each region whom it resembles
+EMBEDDING = 4  # size of the learned embedding of a region
 
 
 class AdaptiveTGCN(TGCN):
     """A-hat + softmax(relu(E1 E2^T)), with E1 and E2 learned, in place of A-hat (Wu et al., 2019, Graph WaveNet).
 
-    With exp(-km) weights between regions that lie kilometres apart, A-hat is all but the identity, and what one
-    region's last hours say of a busy day in the city is lost on the others. Learned weights need no positions.
+    With weights exp(-km) between regions that are kilometres apart, A-hat is almost the identity, so that a busy day in
+    one region does not inform the forecasts of others. Learned weights need no positions.
     """
 
     name = "tgcn-adaptive"

@@ -1,4 +1,4 @@
-"""What a backbone is: a network that turns past hours into features of the hour to come, for each region."""
+"""The interface of backbones: networks that turn past hours into features of the next hour, for each region."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ __all__ = ["Backbone", "Inputs", "Shape"]
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What a backbone must fit: how many regions and features there are, and how many hours it looks back."""
+    """Sizes of the inputs: the number of regions, of features, and of past hours."""
 
     nodes: int
     features: int
-    past_features: int  # the first so many say something of the hour past, the others of the hour to come
+    past_features: int  # the first features are of the past hour; the others are of the next one
     lags: int
 
 
 class Inputs(NamedTuple):
-    """What is known at each hour. The hour to come is the one right after it."""
+    """What is known at the end of each hour, to forecast the next one."""
 
     values: Tensor  # (hours, batch, nodes, features)
-    week: Tensor  # (hours, batch), hour of the week of the hour to come
+    week: Tensor  # (hours, batch), hour of the week of the next hour
 
 
 class Backbone(nn.Module, ABC):
-    """A backbone. A new one is a subclass with a name and a width, and `forward`."""
+    """A backbone. A subclass has a name, a title, a width and `forward`."""
 
     name: ClassVar[str]
     title: ClassVar[str]
-    width: int  # features given for each region and hour
+    width: int  # number of output features of each region and hour
 
     def __init__(self, shape: Shape, graph: Graph) -> None:
         super().__init__()
@@ -44,8 +44,8 @@ class Backbone(nn.Module, ABC):
 
     @abstractmethod
     def forward(self, inputs: Inputs) -> Tensor:
-        """Features of the hours to come, (hours - lags + 1, batch, nodes or 1, width).
+        """Features of the next hours, (hours - lags + 1, batch, nodes or 1, width).
 
-        Each may depend on the hours before it in `inputs`, on the last `lags` of them at least. The first is of the
-        hour after the first `lags` hours.
+        The first is for the hour after the first `lags` hours of `inputs`. Each may depend on all hours before it, and
+        depends on at least the last `lags` of them.
         """

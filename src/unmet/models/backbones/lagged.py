@@ -1,4 +1,4 @@
-"""Backbones on lags: a perceptron and a linear map, which look at the last hours of each region alone."""
+"""Backbones on lags: a perceptron and a linear map that read the last hours of each region separately."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ __all__ = ["LaggedLinear", "Perceptron"]
 
 
 class LaggedLinear(Backbone):
-    """Linear in the last `lags` hours of a region and in what is known of the hour to come.
+    """Linear in the last `lags` hours of a region and in the known features of the next hour.
 
-    32 directions are shared by all regions; each region's head weighs them in its own way.
+    All regions share 32 linear combinations; the head of each region weights them.
     """
 
     name = "linear"
@@ -28,7 +28,7 @@ class LaggedLinear(Backbone):
         self.ahead = nn.Linear(shape.features - shape.past_features, self.width, bias=False)
 
     def forward(self, inputs: Inputs) -> Tensor:
-        """The directions at each hour that has `lags` hours up to it."""
+        """The linear combinations at each hour that completes `lags` hours."""
         hours, batch, nodes, _ = inputs.values.shape
         past = inputs.values[..., : self.shape.past_features]
         ahead = inputs.values[self.shape.lags - 1 :, ..., self.shape.past_features :]
@@ -36,8 +36,8 @@ class LaggedLinear(Backbone):
             past.permute(1, 2, 3, 0).reshape(batch * nodes, -1, hours)
         )  # (batch * nodes, width, targets)
         lags = lags.reshape(batch, nodes, self.width, -1).permute(3, 0, 1, 2)
-        directions: Tensor = lags + self.ahead(ahead)
-        return directions
+        combinations: Tensor = lags + self.ahead(ahead)
+        return combinations
 
 
 class Perceptron(LaggedLinear):

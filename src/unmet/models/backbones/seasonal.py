@@ -1,4 +1,4 @@
-"""The seasonal profile: what an hour of the week brought so far, whatever came before it."""
+"""The seasonal profile: the hour of the week alone, without lags."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ __all__ = ["Seasonal"]
 
 
 class Seasonal(Backbone):
-    """The hour of the week as 168 ones and zeros, so that each region's head is a table of its week."""
+    """One-hot encoding of the hour of the week, so that each region's head is a table of its week."""
 
     name = "seasonal"
     title = "Seasonal profile"
     width = HOURS_A_WEEK
 
     def forward(self, inputs: Inputs) -> Tensor:
-        """The hour of the week, the same for all regions."""
+        """One-hot hour of the week, the same for all regions."""
         week = inputs.week[self.shape.lags - 1 :]
         return one_hot(week, HOURS_A_WEEK).to(inputs.values.dtype)[:, :, None]

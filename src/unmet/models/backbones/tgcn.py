@@ -39,11 +39,11 @@ class TGCN(Backbone):
         return torch.sigmoid(self.graph.spread(hidden @ self.w1))
 
     def forward(self, inputs: Inputs) -> Tensor:
-        """The LSTM's state after each hour that has `lags` hours up to it."""
+        """The LSTM's state after each hour that completes `lags` hours."""
         features = self.convolve(inputs.values)
         hours, batch, nodes, channels = features.shape
         sequences = features.reshape(hours, batch * nodes, channels)
-        # Sequences do not touch each other. Blocks of them fit into the cache, so that many cost no more each than few.
+        # Sequences are independent. Blocks of them fit into the cache, so that the time per sequence does not grow.
         blocks = torch.split(sequences, BLOCK, dim=1)
         state = torch.cat([self.lstm(block)[0] for block in blocks], dim=1)
         return state[self.shape.lags - 1 :].reshape(-1, batch, nodes, self.width)

@@ -1,4 +1,4 @@
-"""Direct forecasters: every horizon is forecast from what is known now, by tables and models of expected demand."""
+"""Direct forecasters: tables and models of expected demand that forecast every horizon from the present."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["DIRECT", "Recipe"]
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What a direct backbone is made of."""
+    """The parts of a direct backbone."""
 
     title: str
     tables: tuple[str, ...]  # climatologies

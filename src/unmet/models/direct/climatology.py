@@ -1,4 +1,4 @@
-"""Climatology: demand in the same hour of days of the same type, of the last weeks."""
+"""Climatology: demand in the same hour of days of the same type over the last weeks."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ def climatology(
 
     Args:
         history: states up to the last past hour.
-        hours: targets.
-        horizon: of each [h].
-        weeks: to look back from the hour of the forecast.
-        levels: of the quantiles, linear between order statistics, as NumPy's.
-        ratio: by which the level of each region is moved; the table as it is if not given.
+        hours: hours to forecast.
+        horizon: horizon of each [h].
+        weeks: number of weeks before the forecast to use.
+        levels: levels of the quantiles, interpolated linearly between order statistics as in NumPy.
+        ratio: factor on the level of each region; by default 1.
 
     Returns:
-        (targets, regions, levels + 2): quantiles and mean [kWh], and the share of zeros, which is 1 where a region has
-        no such hour yet.
+        (targets, regions, levels + 2): quantiles and mean [kWh], and the share of zeros, which is 1 if a region has no
+        such hour yet.
     """
     cells, origin = history.day_type, hours - horizon
     last = cells.rank(cells.label[hours], origin)
@@ -41,7 +41,7 @@ def climatology(
 
 
 def climatology_mean(history: HourlyHistory, hours: Integers, horizon: Integers, weeks: int) -> Floats:
-    """The mean of the same table, (targets, regions) [kWh], by sums that are computed once; NaN where it is empty."""
+    """The mean of the same table, (targets, regions) [kWh], from cumulative sums; NaN if it is empty."""
     cells, origin = history.day_type, hours - horizon
     label = cells.label[hours]
     first, last = _after(cells, label, origin - weeks * 168), _after(cells, label, origin)
@@ -55,7 +55,7 @@ def climatology_mean(history: HourlyHistory, hours: Integers, horizon: Integers,
 
 
 def _after(cells: Cells, label: Integers, until: Integers) -> Integers:
-    """Place in the order of cells of the first hour of a label that is after `until`."""
+    """Position in `cells.order` of the first hour of a label after `until`."""
     place = cells.rank(label, until)
     return np.where(place >= 0, place + 1, cells.first(label))
 
@@ -71,13 +71,13 @@ def _window_quantiles(
     levels: Floats,
     ratio: Floats,
 ) -> Floats:
-    """Quantiles, mean and share of zeros of a cell, from its hour of rank `last` back to those after `after`.
+    """Quantiles, mean and share of zeros over the hours of a cell after `after`, up to position `last` in `order`.
 
-    `label` is that of the hours in `order`.
+    `wanted` is the label of each target, and `label` that of the hours in `order`.
     """
     regions, number = values.shape[1], len(levels)
-    made = np.zeros((len(last), regions, number + 2))
-    made[..., number + 1] = 1.0
+    result = np.zeros((len(last), regions, number + 2))
+    result[..., number + 1] = 1.0
     sample = np.empty(len(order))
     for i in range(len(last)):
         for r in range(regions):
@@ -90,5 +90,5 @@ def _window_quantiles(
                     n += 1
                 place -= 1
             if n > 0:
-                made[i, r] = moved_quantiles(np.sort(sample[:n]), ratio[r], levels)
-    return made
+                result[i, r] = moved_quantiles(np.sort(sample[:n]), ratio[r], levels)
+    return result

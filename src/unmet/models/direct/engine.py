@@ -1,10 +1,10 @@
 """The steps of a direct forecaster, in the order of the data: rows, members, rolling origins, weights, distributions.
 
 1. Members learn expected demand from rows: a region, an hour and a horizon each.
-2. They are fitted on the first half and on the first three quarters of the hours as well, and forecast what follows:
-   forecasts from rolling origins, which no member has learned from.
-3. How these turned out gives the distribution of demand around an expected value (`conditional`).
-4. Weights of all members and tables are those that were best in the last quarter (`stacking`).
+2. They are also fitted on the first half and on the first three quarters of the hours, and forecast the hours that
+   follow: forecasts from rolling origins, for hours that a member was not fitted to.
+3. The demand that followed these forecasts gives the distribution around an expected value (`conditional`).
+4. Weights of members and tables minimise the loss in the last quarter (`stacking`).
 """
 
 from __future__ import annotations
@@ -23,59 +23,62 @@ from unmet.models.direct.member import Member, Rows
 from unmet.models.direct.moving import LEVEL_MEMORY, MODEL_MEMORY, moving_ratio
 from unmet.models.direct.stacking import stack_weights
 
-__all__ = ["LEAST_HOURS", "Before", "Engine", "fit_engine", "session_energy"]
+__all__ = ["LEAST_HOURS", "Engine", "PastForecasts", "fit_engine", "session_energy"]
 
 
 WEEK = 168
-LEAST_HOURS = 8 * WEEK  # without which nothing but the table is used
-ROWS = 30_000  # to learn from, of each band of horizons
+LEAST_HOURS = 8 * WEEK  # with fewer, only the table is used
+ROWS = 30_000  # to learn from in each band of horizons
 WARM_UP = 4 * WEEK  # hours before the first row
-WEIGHTED = 26 * WEEK  # last hours by which weights are found, at most
-EVERY = 5  # of which each fifth counts: no divisor of a day
-CHUNK = 400_000  # features of region-hours at once
+WEIGHTED = 26 * WEEK  # last hours from which weights are learned, at most
+EVERY = 5  # every fifth of these hours is used: 5 does not divide 24
+CHUNK = 400_000  # region-hours whose features are computed at once
+STRIDE = 31  # step of the horizon from hour to hour within a band, so that every hour of the day has all horizons
 
 
 @dataclass(frozen=True, slots=True)
-class Before:
-    """What is known when forecasts are made: how the forecasts of the last weeks turned out."""
+class PastForecasts:
+    """Forecasts of the last weeks and the demand that followed, as known when new forecasts are made."""
 
     until: int  # first hour that is not known
-    expected: Floats  # (members, bands, hours, regions), by members that had not seen those hours [kWh]
-    came: Floats  # (hours, regions) [kWh], of the hours up to `until`
+    expected: Floats  # (members, bands, hours, regions) [kWh], by members that were not fitted to those hours
+    demand: Floats  # (hours, regions) [kWh], of the hours up to `until`
 
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """What was learned: members, their weights, and how their latest forecasts turned out."""
+    """The fitted parts: members, their weights, and their latest forecasts."""
 
     tables: tuple[str, ...]  # climatologies, by name
     members: tuple[Member, ...]
     weights: Floats  # (bands, regions, tables and members)
-    past: Floats  # (members, bands, hours, regions), expected before by members that had not seen those hours [kWh]
+    past: Floats  # (members, bands, hours, regions) [kWh], expected by members that were not fitted to those hours
     horizon: int
     session_kwh: Floats  # (regions,)
 
-    def expected(self, history: HourlyHistory, seen: int, first: int, last: int) -> Floats:
-        """What members expected of the hours from `first` to `last`, in every band, (members, bands, hours, regions).
+    def expected(self, history: HourlyHistory, fitted: int, first: int, last: int) -> Floats:
+        """Expected demand of the hours from `first` to `last`, in every band, (members, bands, hours, regions) [kWh].
 
-        Up to `seen`, the end of the fit, it is what they said before they learned from it; NaN where unknown.
+        Up to `fitted`, the end of the fit, these are forecasts of members that were not fitted to those hours; NaN if
+        there are none.
         """
-        made = np.full((len(self.members), len(bands(self.horizon)), last - first, history.regions), np.nan)
-        stored = np.arange(max(first, seen - self.past.shape[2]), min(last, seen))
+        result = np.full((len(self.members), len(bands(self.horizon)), last - first, history.regions), np.nan)
+        stored = np.arange(max(first, fitted - self.past.shape[2]), min(last, fitted))
         if len(stored):
-            made[:, :, stored - first] = self.past[:, :, stored - seen + self.past.shape[2]]
-        if last > max(first, seen):
-            made[:, :, max(first, seen) - first :] = expect(self.members, history, max(first, seen), last, self.horizon)
-        return made
+            result[:, :, stored - first] = self.past[:, :, stored - fitted + self.past.shape[2]]
+        later = max(first, fitted)
+        if last > later:
+            result[:, :, later - first :] = expect(self.members, history, later, last, self.horizon)
+        return result
 
     def quantiles(
-        self, history: HourlyHistory, hours: Integers, horizon: Integers, before: Before, levels: Floats
+        self, history: HourlyHistory, hours: Integers, horizon: Integers, before: PastForecasts, levels: Floats
     ) -> Floats:
-        """Quantiles and mean [kWh] of hours so far ahead, and the chance of no demand, (targets, regions, levels + 2).
+        """Quantiles and mean of hours [kWh], and their probability of no demand, (targets, regions, levels + 2).
 
-        `before` may end earlier than forecasts are made, so that many share it.
+        `before` may end some hours before the time of a forecast, so that many forecasts share it.
         """
-        made = np.empty((len(hours), history.regions, len(levels) + 2))
+        result = np.empty((len(hours), history.regions, len(levels) + 2))
         for band in np.unique(band_of(horizon)):
             own = band_of(horizon) == band
             parts = member_quantiles(
@@ -89,26 +92,26 @@ class Engine:
                 levels,
                 self.session_kwh,
             )
-            made[own] = pool(parts, self.weights[band], levels)
-        return made
+            result[own] = pool(parts, self.weights[band], levels)
+        return result
 
 
 def pool(parts: Floats, weights: Floats, levels: Floats) -> Floats:
     """The weighted mean of quantiles, level by level, with the weighted mean of the point masses at zero.
 
     Args:
-        parts: (targets, regions, parts, levels + 2), quantiles, mean and chance of no demand.
-        weights: (regions, parts).
-        levels: of the quantiles.
+        parts: quantiles, mean and probability of no demand of each part, (targets, regions, parts, levels + 2).
+        weights: weights of the parts, (regions, parts).
+        levels: levels of the quantiles.
     """
     pooled = np.einsum("hrml,rm->hrl", parts, weights)
-    # A mean of quantiles is positive as soon as one of them is: the point mass would be the smallest of all.
+    # A mean of quantiles is positive if any of them is, which would leave only the smallest of the point masses.
     pooled[..., :-2] = np.where(levels <= pooled[..., -1:], 0.0, pooled[..., :-2])
     return np.asarray(pooled)
 
 
 def session_energy(demand: Floats) -> Floats:
-    """Energy of one session in each region [kWh], as far as hourly sums tell it: E(y^2) / E(y) of sparse demand."""
+    """Energy of one session in each region [kWh], estimated from hourly sums as E(y^2) / E(y) of sparse demand."""
     total, squares = np.nansum(demand, axis=0), np.nansum(demand**2, axis=0)
     own = np.where(total > 0, squares / np.maximum(total, 1e-12), np.nan)
     return np.where(np.isfinite(own), own, np.nanmedian(own) if np.isfinite(own).any() else 10.0)
@@ -124,9 +127,9 @@ def fit_engine(
     seed: int,
     threads: int,
 ) -> Engine:
-    """Fit members, find how their forecasts from rolling origins turned out, and weigh them.
+    """Fit members, forecast from rolling origins, and learn weights.
 
-    With too short a history, or without members, the tables alone count, equally.
+    If the history is too short, or there are no members, only the tables are used, with equal weights.
     """
     hours, of = history.hours, len(bands(horizon))
     if hours < LEAST_HOURS or not kinds:
@@ -136,7 +139,7 @@ def fit_engine(
     past = np.full((len(kinds), of, keep, history.regions), np.nan)
     members: list[Member] = []
     cuts = [hours // 2, hours * 3 // 4, hours]
-    # Without demand in the hours learned from, as in a network that has not opened yet, there is nothing to model.
+    # Without demand in the training hours, as in a network that has not opened yet, there is nothing to model.
     learned = [learning_rows(history, first, horizon, session_kwh, seed) for first in cuts] if kinds else []
     if not all(rows.ratio.any() for rows in learned[1:]):
         return fit_engine(history, tuple(tables) or ("climatology",), (), horizon, session_kwh, levels, seed, threads)
@@ -150,18 +153,18 @@ def fit_engine(
         if last > begin:
             past[:, :, begin - hours + keep : last - hours + keep] = expect(members, history, begin, last, horizon)
     weights = _weights(history, tuple(tables), members, past, horizon, levels, session_kwh)
-    stored = past[:, :, -WINDOW:].astype(np.float32).astype(np.float64)  # as it is on disk
+    stored = past[:, :, -WINDOW:].astype(np.float32).astype(np.float64)  # with the precision of the stored model
     return Engine(tuple(tables), tuple(members), weights, stored, horizon, session_kwh)
 
 
 def learning_rows(history: HourlyHistory, last: int, horizon: int, session_kwh: Floats, seed: int) -> Rows:
-    """Up to `ROWS` rows of each band, of hours before `last` and of regions that are not silent."""
+    """About `ROWS` rows of each band, from hours before `last` and regions that are not silent."""
     rng = np.random.default_rng([seed, last])
     parts = []
     for band, (nearest, farthest) in enumerate(bands(horizon)):
         start = min(WARM_UP, last // 2) + farthest
         hours = np.arange(min(start, max(last - WEEK, farthest)), last)
-        # Enough hours for the rows wanted; every region is learned from at each of them.
+        # As many hours as the rows need if every region has a row at each of them.
         wanted = min(len(hours), max(WEEK, -(-ROWS // max(history.regions, 1))))
         hours = np.sort(rng.choice(hours, wanted, replace=False))
         ahead = rng.integers(nearest, farthest + 1, wanted)
@@ -176,21 +179,18 @@ def learning_rows(history: HourlyHistory, last: int, horizon: int, session_kwh: 
 
 
 def expect(members: Sequence[Member], history: HourlyHistory, first: int, last: int, horizon: int) -> Floats:
-    """What members expect of the hours from `first` to `last` in each band, (members, bands, hours, regions) [kWh].
+    """Expected demand of the hours from `first` to `last` in each band, (members, bands, hours, regions) [kWh].
 
-    The horizon of an hour runs through its band from hour to hour.
+    The horizon varies within the band from hour to hour.
     """
-    made = np.full((len(members), len(bands(horizon)), last - first, history.regions), np.nan)
+    result = np.full((len(members), len(bands(horizon)), last - first, history.regions), np.nan)
     size = max(1, CHUNK // max(history.regions, 1))
     for band, (nearest, farthest) in enumerate(bands(horizon) if members else ()):
         for begin in range(max(first, farthest), last, size):
             hours = np.arange(begin, min(begin + size, last))
             ahead = nearest + hours * STRIDE % (farthest - nearest + 1)
-            made[:, band, hours - first] = _expected_at(members, history, hours, ahead, band)
-    return made
-
-
-STRIDE = 31  # by which horizons run through a band: each hour of the day meets each of them
+            result[:, band, hours - first] = _expected_at(members, history, hours, ahead, band)
+    return result
 
 
 def _expected_at(
@@ -209,28 +209,28 @@ def member_quantiles(
     hours: Integers,
     horizon: Integers,
     band: int,
-    before: Before,
+    before: PastForecasts,
     levels: Floats,
     session_kwh: Floats,
 ) -> Floats:
-    """Quantiles, mean and chance of no demand by each part, (targets, regions, tables and members, levels + 2).
+    """Quantiles, mean and probability of no demand of each part, (targets, regions, tables and members, levels + 2).
 
-    A table by itself is left as it is; beside members its level moves.
+    Without members, tables are used as they are; with members, their level follows recent demand.
     """
     if not members:
         return np.stack([climatology(history, hours, horizon, WINDOWS[name], levels) for name in tables], axis=2)
     parts = []
-    past = np.arange(before.until - len(before.came), before.until)
+    past = np.arange(before.until - len(before.demand), before.until)
     for name in tables:
         table = climatology_mean(history, past, past - before.until + 1, WINDOWS[name])
-        ratio = moving_ratio(table, before.came, session_kwh, LEVEL_MEMORY)
+        ratio = moving_ratio(table, before.demand, session_kwh, LEVEL_MEMORY)
         parts.append(climatology(history, hours, horizon, WINDOWS[name], levels, ratio))
-    asked = _expected_at(members, history, hours, horizon, band)
+    wanted = _expected_at(members, history, hours, horizon, band)
     for i in range(len(members)):
         expected = before.expected[i, band]
-        # Members were fitted anew since most of these forecasts were made: half of the correction is still due.
-        ratio = np.sqrt(moving_ratio(expected, before.came, session_kwh, MODEL_MEMORY))
-        parts.append(conditional_quantiles(expected, before.came, asked[i], levels, ratio))
+        # Members were refitted after most of these forecasts, so only half of the correction (in logs) is applied.
+        ratio = np.sqrt(moving_ratio(expected, before.demand, session_kwh, MODEL_MEMORY))
+        parts.append(conditional_quantiles(expected, before.demand, wanted[i], levels, ratio))
     return np.stack(parts, axis=2)
 
 
@@ -243,22 +243,22 @@ def _weights(
     levels: Floats,
     session_kwh: Floats,
 ) -> Floats:
-    """Weights by band and region, by the forecasts of the last quarter of the hours, (bands, regions, parts)."""
+    """Weights by band and region, from the forecasts of the last quarter of the hours, (bands, regions, parts)."""
     number, hours = len(tables) + len(members), history.hours
     equal = np.full((len(bands(horizon)), history.regions, number), 1 / number)
     if number == 1 or not members:
         return equal
     first, kept = max(hours * 3 // 4, hours - WEIGHTED), past.shape[2]
-    made = []
+    result = []
     for band, (nearest, farthest) in enumerate(bands(horizon)):
         blocks = []
         for begin in range(first, hours, WEEK):
             chosen = np.arange(begin, min(begin + WEEK, hours), EVERY)
             known = np.arange(max(begin - WINDOW, hours - kept), begin)
             ahead = nearest + chosen * STRIDE % (farthest - nearest + 1)
-            before = Before(begin, past[:, :, known - hours + kept], history.target[known])
-            made_then = member_quantiles(tables, members, history, chosen, ahead, band, before, levels, session_kwh)
-            blocks.append((chosen, made_then[..., :-2]))
+            before = PastForecasts(begin, past[:, :, known - hours + kept], history.target[known])
+            quantiles = member_quantiles(tables, members, history, chosen, ahead, band, before, levels, session_kwh)
+            blocks.append((chosen, quantiles[..., :-2]))
         chosen = np.concatenate([hours_of for hours_of, _ in blocks])
-        made.append(stack_weights(np.concatenate([part for _, part in blocks]), history.target[chosen], levels))
-    return np.stack(made)
+        result.append(stack_weights(np.concatenate([part for _, part in blocks]), history.target[chosen], levels))
+    return np.stack(result)

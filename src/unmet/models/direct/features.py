@@ -1,7 +1,7 @@
-"""Features of an hour to come: what the history says of it at the time of the forecast, in units of its scale.
+"""Features of an hour to forecast, from the history up to the time of the forecast.
 
-All are logarithms of demand over scale, or of recent demand over expected demand, so that a busy and a quiet region,
-or a region before and after it grew, look alike, and one model serves them all.
+Most are logarithms of demand over its scale, or of recent demand over expected demand. Busy and quiet regions, or a
+region before and after growth, then look alike, and one model serves them all.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from unmet.models.direct.history import DAY_TYPE_MEMORIES, LEVEL_MEMORIES, USUAL
 __all__ = ["CALENDAR", "TABLES", "band_of", "bands", "features"]
 
 
-SMALL = 0.05  # of the scale: what a logarithm sees of no demand at all
+SMALL = 0.05  # added to demand over scale before taking logarithms
 TABLES = 3  # the first features are the logarithms of the tables by hour and day type
-CALENDAR = 3  # the last features before covariates are numbers of the calendar and the horizon, for trees alone
-FIRST_OF_BAND = (1, 2, 7, 25, 73)  # horizons that share coefficients, weights and spreads begin here [h]
+CALENDAR = 3  # the last features before covariates are hour, weekday and horizon as numbers, for trees only
+FIRST_OF_BAND = (1, 2, 7, 25, 73)  # first horizon of each band, which shares coefficients and weights [h]
 
 
 def bands(horizon: int) -> list[tuple[int, int]]:
-    """First and last horizon of every band that a model of so long a horizon has [h]."""
+    """First and last horizon of every band up to a horizon [h]."""
     first = [h for h in FIRST_OF_BAND if h <= horizon]
     return list(zip(first, [*(h - 1 for h in first[1:]), horizon], strict=True))
 
@@ -34,12 +34,12 @@ def band_of(horizon: Integers) -> Integers:
 
 
 def features(history: HourlyHistory, hours: Integers, horizon: Integers) -> tuple[Floats, Floats]:
-    """Features of each region at these hours, forecast so many hours ahead, and the scale they are measured in.
+    """Features of each region for these hours at these horizons, and the scale of demand.
 
     Args:
         history: states up to the last past hour.
-        hours: targets, counted from the first hour of the history.
-        horizon: of each [h]; `hours - horizon` must be past hours.
+        hours: hours to forecast, counted from the first hour of the history.
+        horizon: horizon of each [h]; `hours - horizon` must be past hours.
 
     Returns:
         (targets, regions, features) and (targets, regions) [kWh].
@@ -50,7 +50,7 @@ def features(history: HourlyHistory, hours: Integers, horizon: Integers) -> tupl
     same, weekly = history.day_type.last(label, origin), history.by_week.last(week, origin)
 
     def of(state: Floats, at: Integers) -> Floats:
-        """A state at past hours; 0 where there was no such hour yet."""
+        """A state at past hours; 0 if there was no such hour yet."""
         return np.where(at[:, None] >= 0, state[np.maximum(at, 0)], 0.0)
 
     def log(demand: Floats) -> Floats:
@@ -66,8 +66,8 @@ def features(history: HourlyHistory, hours: Integers, horizon: Integers) -> tupl
     columns = [log(of(table, same)) for table in history.day_tables]
     columns.append(log((beside[0] + beside[1]) / 2))
     for table, count in zip(history.week_tables, history.week_counts, strict=True):
-        seen = of(count, weekly)
-        columns.append(log((seen * of(table, weekly) + 0.5 * usual) / (seen + 0.5)))
+        weeks = of(count, weekly)
+        columns.append(log((weeks * of(table, weekly) + 0.5 * usual) / (weeks + 0.5)))
     columns += [log(level[origin]) for level, m in zip(history.levels, LEVEL_MEMORIES, strict=True) if m != 504]
     columns += [np.log(ratio[origin]) for ratio in history.ratios]
     columns += [np.broadcast_to(np.log(np.maximum(ratio[origin], SMALL)), scale.shape) for ratio in history.town]

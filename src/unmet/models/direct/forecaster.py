@@ -1,4 +1,4 @@
-"""Direct forecaster: tables and models of expected demand, stacked; full distributions, and draws of whole weeks."""
+"""Direct forecaster: stacked tables and models of expected demand, with full distributions and draws of whole weeks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from unmet.errors import InputError
 from unmet.frames import Frame, to_frame_type
 from unmet.models.direct import DIRECT
 from unmet.models.direct.conditional import WINDOW
-from unmet.models.direct.engine import LEAST_HOURS, STRIDE, WEEK, Before, Engine, fit_engine, session_energy
+from unmet.models.direct.engine import LEAST_HOURS, STRIDE, WEEK, Engine, PastForecasts, fit_engine, session_energy
 from unmet.models.direct.features import band_of, bands
 from unmet.models.direct.free_days import SUNDAY, free_days, known_country, learned_free_days, local_days
 from unmet.models.direct.history import HourlyHistory, build_history
@@ -33,26 +33,27 @@ __all__ = ["MEMBERS", "DirectForecaster"]
 
 MEMBERS: dict[str, type[Member]] = {kind.name: kind for kind in (Regression, Trees)}
 Weeks = tuple[Integers, Integers, Floats]
-LIKELIHOODS = {"exposure": "true", "quantile": "observed"}  # what is forecast
-DRAWS_SEED = 4  # apart from other random choices of the same seed
+LIKELIHOODS = {"exposure": "true", "quantile": "observed"}  # demand that is forecast
+DRAWS_SEED = 4  # stream of random numbers for draws
 
 
 class DirectForecaster(Forecaster):
-    """Forecast every hour to come from what is known now.
+    """Forecast every future hour directly from the present.
 
     Args:
         backbone: stacked, climatology, regression or lightgbm.
         likelihood: exposure, which learns true demand from the panel's draws of lost demand, or quantile, which
-            learns observed demand as it is.
-        levels: of the quantiles to forecast.
+            learns observed demand.
+        levels: levels of the quantiles to forecast.
         seed: the same seed gives the same model.
-        horizon: hours that it looks ahead.
-        features: further numeric columns of the panel, known of an hour before it comes, such as a weather forecast.
+        horizon: number of hours ahead [h].
+        features: additional numeric columns of the panel that are known in advance, such as a weather forecast.
         target: the column to learn; the true demand of a simulation gives an oracle.
-        shares: of the hours; their sum is learned from, and the rest is for tests.
-        time_zone: of the calendar; by default that of the panel, else UTC.
-        country: whose public holidays are known, as DK or US-CA; by default that of the panel, else of the time zone.
-        workers: threads that trees are grown by; one if not given.
+        shares: two shares of the hours; the model learns from their sum, and the rest is held out.
+        time_zone: time zone of the calendar; by default that of the panel, else UTC.
+        country: country of the public holidays, such as DK or US-CA; by default that of the panel, else of the time
+            zone.
+        workers: threads for growing trees; by default one.
     """
 
     def __init__(
@@ -97,11 +98,11 @@ class DirectForecaster(Forecaster):
 
     @property
     def forecasts_true(self) -> bool:
-        """Whether it forecasts more than what is observed."""
+        """Whether it forecasts true rather than observed demand."""
         return self.likelihood == "exposure" or self.target != "y"
 
     def fit(self, panel: Any, positions: Any = None) -> Self:
-        """Fit on a panel, as every `Forecaster` does. A table needs `lost_kwh_before, lost_draws` for true demand.
+        """Fit on a panel, as for every `Forecaster`; for true demand, a table needs `lost_kwh_before, lost_draws`.
 
         `positions` are kept to recognise the regions of later panels.
         """
@@ -118,7 +119,7 @@ class DirectForecaster(Forecaster):
         if len(kinds) == 1 and not kinds[0].is_installed():
             raise InputError(
                 f"The backbone {self.backbone} needs LightGBM: install it with `pip install 'unmet[trees]'`, or fit "
-                "with --backbone stacked, which does without."
+                "with --backbone stacked, which works without it."
             )
         used = [kind for kind in kinds if kind.is_installed()]
         self.regions_ = series.names
@@ -135,7 +136,7 @@ class DirectForecaster(Forecaster):
         history = self._history(full, session_energy(full.target[:fit_hours]), fit_hours)
         levels = np.array(checked_levels(self.levels))
         energy = session_energy(full.target[:fit_hours])
-        threads = self.workers or 1  # trees of this size gain little from more
+        threads = self.workers or 1  # more threads hardly speed up trees of this size
         self.engine_ = fit_engine(history, recipe.tables, used, self.horizon, energy, levels, self.seed, threads)
         end = series.first + fit_hours * HOUR
         self.split_ = Split(series.first, end, end)
@@ -156,10 +157,10 @@ class DirectForecaster(Forecaster):
         """Forecasts of every past hour from `since` on as they would have been made `horizon` hours before it.
 
         Args:
-            panel: the hours before are its own; those after the fit are not learned from.
-            horizon: hours ahead, that of the model at most.
-            since: the end of the fit, if not given.
-            levels: of the quantiles; the model's if not given.
+            panel: panel with the past hours; the model does not learn from those after the fit.
+            horizon: number of hours ahead, at most the model's horizon [h].
+            since: first hour; by default the end of the fit.
+            levels: levels of the quantiles; by default those of the model.
         """
         self._may_look(horizon)
         given = self.read(panel)
@@ -170,15 +171,14 @@ class DirectForecaster(Forecaster):
                 f"No hour of the panel comes after {since or self.split_.fit_end:%Y-%m-%d %H:%M}: give a longer panel."
             )
         chosen = checked_levels(self.levels if levels is None else levels)
-        made = self._past_forecasts(series, hours, np.full(len(hours), horizon), np.array(chosen))
-        return to_frame_type(self._frame(series.times()[int(hours[0]) :], made, chosen), given.frame_type)
+        result = self._past_forecasts(series, hours, np.full(len(hours), horizon), np.array(chosen))
+        return to_frame_type(self._frame(series.times()[int(hours[0]) :], result, chosen), given.frame_type)
 
     def backtest(self, panel: Any, since: dt.datetime | None = None, every: int = 24) -> Frame:
-        """Forecasts as they would have been made every so many hours from `since` on, each over the whole horizon.
+        """Forecasts as they would have been made every `every` hours from `since` on, each over the whole horizon.
 
-        Columns: `unique_id, ds, cutoff` (the first hour forecast), `horizon` [h], `mean`,
-        `no_demand`, the quantiles [kWh].
-        `since` is by default the end of the fit.
+        Columns: `unique_id, ds, cutoff` (the first hour forecast), `horizon` [h], `mean`, `no_demand`, the quantiles
+        [kWh]. `since` is by default the end of the fit.
         """
         if every < 1:
             raise InputError(f"Forecasts every {every} hours make no sense: give at least one hour.")
@@ -195,13 +195,13 @@ class DirectForecaster(Forecaster):
         steps = np.arange(1, self.horizon + 1)
         hours = (origins[:, None] + steps - 1).ravel()
         chosen = checked_levels(self.levels)
-        made = self._past_forecasts(series, hours, np.tile(steps, len(origins)), np.array(chosen))
+        result = self._past_forecasts(series, hours, np.tile(steps, len(origins)), np.array(chosen))
         times, regions = series.times(), len(series.names)
         frames = [
             self._frame(times[int(origin) : int(origin) + self.horizon], part, chosen).with_columns(
                 cutoff=pl.lit(times[int(origin)]), horizon=pl.Series(np.tile(steps, regions))
             )
-            for origin, part in zip(origins, np.split(made, len(origins)), strict=True)
+            for origin, part in zip(origins, np.split(result, len(origins)), strict=True)
         ]
         return to_frame_type(pl.concat(frames), given.frame_type)
 
@@ -210,12 +210,12 @@ class DirectForecaster(Forecaster):
         steps = np.arange(1, hours + 1)
         levels = np.array(checked_levels(self.levels))
         weeks, before = self._weeks(series, hours), self._before(series, history, series.hours)
-        made = self._quantiles(history, weeks, series.hours - 1 + steps, steps, before, levels)
-        frame = self._frame(series.times(hours)[-hours:], made, checked_levels(self.levels))
+        result = self._quantiles(history, weeks, series.hours - 1 + steps, steps, before, levels)
+        frame = self._frame(series.times(hours)[-hours:], result, checked_levels(self.levels))
         return frame.insert_column(2, pl.Series("horizon", np.tile(steps, len(series.names))))
 
     def draw(self, panel: Any, number: int, hours: int | None = None, future: Any = None) -> tuple[pl.Series, Floats]:
-        """Draws of the hours after the end of a panel, which may be summed over hours and regions.
+        """Joint draws of the hours after the end of a panel, which may be summed over hours and regions.
 
         Returns:
             The hours, and draws of shape (draws, hours, regions) [kWh], regions in the order of `regions_`.
@@ -232,7 +232,7 @@ class DirectForecaster(Forecaster):
         return series.times(hours)[-hours:], drawn
 
     def _ranks(
-        self, series: PanelSeries, history: HourlyHistory, before: Before, hours: int, rng: np.random.Generator
+        self, series: PanelSeries, history: HourlyHistory, before: PastForecasts, hours: int, rng: np.random.Generator
     ) -> Floats | None:
         """Trajectories of ranks from origins at the same hour of past days, (origins, hours, regions)."""
         last = history.hours
@@ -245,13 +245,13 @@ class DirectForecaster(Forecaster):
         where = np.empty((reach, len(past), history.regions))
         for band, (nearest, farthest) in enumerate(bands(self.horizon)[:reach]):
             ahead = nearest + past * STRIDE % (farthest - nearest + 1)
-            made = self.engine_.quantiles(history, past, ahead, before, GRID)[..., :-2]
-            where[band] = probabilities(np.sort(made, axis=-1), history.target[past], rng.random(made.shape[:2]))
+            result = self.engine_.quantiles(history, past, ahead, before, GRID)[..., :-2]
+            where[band] = probabilities(np.sort(result, axis=-1), history.target[past], rng.random(result.shape[:2]))
         steps = np.arange(1, hours + 1)
         return trajectory_ranks(where[band_of(steps)[None], origins[:, None] + steps - 1 - start], rng)
 
     def _ahead(self, panel: Any, hours: int | None, future: Any) -> tuple[PanelSeries, HourlyHistory, int]:
-        """The series, its history with the covariates of the hours to come, and how many these are."""
+        """The series, its history with the covariates of future hours, and the number of future hours."""
         hours = self.horizon if hours is None else hours
         self._may_look(hours)
         series = self.series(self.read(panel).table)
@@ -261,16 +261,16 @@ class DirectForecaster(Forecaster):
     def _history(
         self, series: PanelSeries, session_kwh: Floats, hours: int, ahead: Floats | None = None
     ) -> HourlyHistory:
-        """The states of the first hours of a series, and the calendar and covariates of those to come."""
+        """The states of the first hours of a series, and the calendar and covariates of future hours."""
         more = 0 if ahead is None else len(ahead)
         plain, sundays, share = (part[: hours + more] for part in self._weeks(series, more))
-        week = np.where(share >= 0.5, sundays, plain)  # what past hours are grouped by
+        week = np.where(share >= 0.5, sundays, plain)  # by which past hours are grouped
         extras = series.extras[:hours] if ahead is None else np.concatenate([series.extras[:hours], ahead])
         extras = np.nan_to_num((extras - self.extra_mean_) / self.extra_spread_)
         return build_history(series.demand[:hours], series.target[:hours], extras, week, session_kwh)
 
     def _weeks(self, series: PanelSeries, ahead: int) -> Weeks:
-        """Local hour of the week, the same with free days as Sundays, and the share of Sunday that hours have."""
+        """Local hour of the week, the same with free days as Sundays, and the weight of the latter."""
         plain = series.week(self.time_zone_, ahead).astype(np.int64)
         if not self.sunday_shares_:
             return plain, plain, np.zeros(len(plain))
@@ -280,48 +280,54 @@ class DirectForecaster(Forecaster):
         share = np.array([share_of.get(day, 0.0) for day in days])
         return plain, np.where(share > 0, SUNDAY * 24 + plain % 24, plain), share
 
-    def _before(self, series: PanelSeries, history: HourlyHistory, until: int) -> Before:
-        """What members expected of the last hours before `until`, and what came."""
+    def _before(self, series: PanelSeries, history: HourlyHistory, until: int) -> PastForecasts:
+        """Forecasts of the last hours before `until`, and the demand that followed."""
         first = max(until - WINDOW, 0)
-        seen = series.hour_from(self.split_.fit_end)
-        return Before(until, self.engine_.expected(history, seen, first, until), history.target[first:until])
+        fitted = series.hour_from(self.split_.fit_end)
+        return PastForecasts(until, self.engine_.expected(history, fitted, first, until), history.target[first:until])
 
     def _past_forecasts(self, series: PanelSeries, hours: Integers, horizon: Integers, levels: Floats) -> Floats:
-        """Past hours as they would have been forecast, (targets, regions, levels + 2), as of `Engine.quantiles`.
+        """Past hours as they would have been forecast, (targets, regions, levels + 2), as from `Engine.quantiles`.
 
-        Forecasts of one week share the hours before it from which distributions are made.
+        All forecasts of a week use the past forecasts up to its start.
         """
         history = self._history(with_lost(series), self.engine_.session_kwh, series.hours)
-        made = np.empty((len(hours), history.regions, len(levels) + 2))
-        seen = series.hour_from(self.split_.fit_end)
+        result = np.empty((len(hours), history.regions, len(levels) + 2))
+        fitted = series.hour_from(self.split_.fit_end)
         origin = hours - horizon + 1
-        weeks = list(_weekly(origin, seen))
+        weeks = list(_weekly(origin, fitted))
         first = max(weeks[0][0] - WINDOW, 0)
-        everything, calendar = self.engine_.expected(history, seen, first, series.hours), self._weeks(series, 0)
+        everything, calendar = self.engine_.expected(history, fitted, first, series.hours), self._weeks(series, 0)
         for begin, own in weeks:
             known = max(begin - WINDOW, 0)
-            before = Before(begin, everything[:, :, known - first : begin - first], history.target[known:begin])
-            made[own] = self._quantiles(history, calendar, hours[own], horizon[own], before, levels)
-        return made
+            before = PastForecasts(begin, everything[:, :, known - first : begin - first], history.target[known:begin])
+            result[own] = self._quantiles(history, calendar, hours[own], horizon[own], before, levels)
+        return result
 
     def _quantiles(
-        self, history: HourlyHistory, weeks: Weeks, hours: Integers, horizon: Integers, before: Before, levels: Floats
+        self,
+        history: HourlyHistory,
+        weeks: Weeks,
+        hours: Integers,
+        horizon: Integers,
+        before: PastForecasts,
+        levels: Floats,
     ) -> Floats:
-        """As of `Engine.quantiles`; on free days, the mean of the forecasts of a weekday and of a Sunday."""
+        """As `Engine.quantiles`; on free days, a weighted mean of the forecasts of a weekday and of a Sunday."""
         plain, sundays, share = weeks
-        made = self.engine_.quantiles(history.looked_up(plain), hours, horizon, before, levels)
+        result = self.engine_.quantiles(history.looked_up(plain), hours, horizon, before, levels)
         free = share[hours] > 0
         if free.any():
             sunday = self.engine_.quantiles(history.looked_up(sundays), hours[free], horizon[free], before, levels)
             part = share[hours][free][:, None, None]
-            made[free] = (1 - part) * made[free] + part * sunday
-            # The mean of quantiles is positive as soon as one of them is.
-            made[free, :, :-2] = np.where(levels <= made[free, :, -1:], 0.0, made[free, :, :-2])
-        return made
+            result[free] = (1 - part) * result[free] + part * sunday
+            # A mean of quantiles is positive if any of them is: restore the point mass at zero.
+            result[free, :, :-2] = np.where(levels <= result[free, :, -1:], 0.0, result[free, :, :-2])
+        return result
 
-    def _frame(self, times: pl.Series, made: Floats, levels: Sequence[float]) -> pl.DataFrame:
-        extra = {"mean": made[..., -2], "no_demand": made[..., -1]}
-        return long_frame(self.regions_, times, np.sort(made[..., :-2], axis=-1), levels, extra)
+    def _frame(self, times: pl.Series, result: Floats, levels: Sequence[float]) -> pl.DataFrame:
+        extra = {"mean": result[..., -2], "no_demand": result[..., -1]}
+        return long_frame(self.regions_, times, np.sort(result[..., :-2], axis=-1), levels, extra)
 
     def series(self, panel: Any, last_hours: int | None = None) -> PanelSeries:
         """A panel of the model's regions as arrays, with the column that was learned."""
@@ -356,11 +362,11 @@ class DirectForecaster(Forecaster):
         return DIRECT[self.backbone]
 
 
-def _weekly(origin: Integers, seen: int) -> Iterator[tuple[int, NDArray[np.bool_]]]:
-    """Weeks of origins after the end of the fit; all origins before it count as one, at that end."""
-    week = np.maximum((origin - seen) // WEEK, 0)
+def _weekly(origin: Integers, fitted: int) -> Iterator[tuple[int, NDArray[np.bool_]]]:
+    """Weeks of origins after the end of the fit; all earlier origins belong to the first week."""
+    week = np.maximum((origin - fitted) // WEEK, 0)
     for number in np.unique(week):
-        yield seen + int(number) * WEEK, week == number
+        yield fitted + int(number) * WEEK, week == number
 
 
 def _finite_mean(values: Floats) -> float:

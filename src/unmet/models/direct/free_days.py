@@ -1,8 +1,8 @@
-"""Free days: public holidays and the days to New Year, which are forecast between a weekday and a Sunday.
+"""Free days: public holidays and the days up to New Year, forecast as a mixture of a weekday and a Sunday.
 
-How far towards Sunday is learned from those of the past. In the training parts of the public records tried, public
-holidays were nearer to the Sundays around them than to the weekdays in five towns of six, and weekdays from 24 to 31
-December in all four with such days; at workplaces by far. Some holidays are ordinary working days, though.
+The weight of the Sunday is learned from past free days. In the training parts of the public records tried, demand on
+public holidays was closer to the Sundays around them than to the weekdays in five towns of six, and on weekdays from 24
+to 31 December in all four with such days; at workplaces by far. Some holidays are ordinary working days, though.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ __all__ = ["FREE_DAYS", "SUNDAY", "free_days", "known_country", "learned_free_da
 
 
 FREE_DAYS = ("public holidays", "24 to 31 December")
-AROUND = 14  # days before and after that a free day is compared with
-PRIOR_DAYS = 4  # worth of belief that a free day lies halfway between a weekday and a Sunday
+AROUND = 14  # a free day is compared with this many days before and after it
+PRIOR_DAYS = 4  # weight of the prior that a free day lies halfway between a weekday and a Sunday [days]
 SATURDAY, SUNDAY = 5, 6
 
 
 def free_days(days: Sequence[dt.date], country: str | None) -> dict[str, set[dt.date]]:
-    """Free days by kind; none without a country, and no days to New Year where Christmas Day is no holiday."""
+    """Free days by kind; none without a country, and none up to New Year if Christmas Day is not a holiday."""
     if country is None:
         return {}
     years = {day.year for day in days}
@@ -40,15 +40,15 @@ def free_days(days: Sequence[dt.date], country: str | None) -> dict[str, set[dt.
 
 
 def sunday_shares(demand: Floats, days: Sequence[dt.date], free: dict[str, set[dt.date]]) -> dict[str, float]:
-    """How far each kind of free day goes from a weekday to a Sunday, in [0, 1].
+    """Position of each kind of free day between a weekday (0) and a Sunday (1).
 
-    With y the demand of a free weekday, w and s the means of the weekdays and Sundays around it, the share is the
-    coefficient of w - y on w - s, shrunk to a half by as much evidence as four such days give.
+    With y the demand of a free weekday, and w and s the means of the weekdays and Sundays around it, the share is the
+    regression coefficient of w - y on w - s, shrunk to a half with the weight of four such days.
 
     Args:
-        demand: of all regions together, by day [kWh].
-        days: their dates, in order.
-        free: free days by kind, as of `free_days`.
+        demand: demand of all regions together, by day [kWh].
+        days: dates of these days, in order.
+        free: free days by kind, from `free_days`.
     """
     by_day = dict(zip(days, demand.tolist(), strict=True))
     usual = {day: value for day, value in by_day.items() if not any(day in dates for dates in free.values())}
@@ -62,9 +62,9 @@ def sunday_shares(demand: Floats, days: Sequence[dt.date], free: dict[str, set[d
 
     found = {}
     for kind, dates in free.items():
-        seen = [day for day in days if day in dates and day.weekday() < SATURDAY]
-        y = np.array([by_day[day] for day in seen])
-        weekday, sunday = (np.array([mean_around(day, sundays=which) for day in seen]) for which in (False, True))
+        weekdays = [day for day in days if day in dates and day.weekday() < SATURDAY]
+        y = np.array([by_day[day] for day in weekdays])
+        weekday, sunday = (np.array([mean_around(day, sundays=which) for day in weekdays]) for which in (False, True))
         known = np.isfinite(weekday) & np.isfinite(sunday)
         below, gap = (weekday - y)[known], (weekday - sunday)[known]
         square = float(np.mean(gap**2)) if len(gap) else 1.0

@@ -1,7 +1,7 @@
-"""History: what is known of demand at every hour, as running tables and levels that are computed once.
+"""History: running tables and levels of demand, computed once for every hour.
 
-A forecast of hour t made after hour o looks up the state of these at o. So neither overlapping windows nor many
-origins compute anything twice, and a longer panel costs proportionally more.
+A forecast made after hour o looks up the state of these at o. Nothing is computed twice for overlapping windows or
+several origins, and the cost is proportional to the length of the panel.
 """
 
 from __future__ import annotations
@@ -20,87 +20,85 @@ __all__ = ["Cells", "HourlyHistory", "build_history", "level_scale"]
 DAY_TYPE_MEMORIES = (10, 40, 160)  # half-lives of the tables by hour and day type [days of that type]
 WEEK_MEMORIES = (4, 16)  # half-lives of the tables by hour of the week [weeks]
 LEVEL_MEMORIES = (24, 72, 168, 504, 2016)  # half-lives of the levels [h]
-RATIO_MEMORIES = (3, 12, 48, 168)  # half-lives of recent demand over what the table expected [h]
-TOWN_MEMORIES = (12, 72)  # the same, of all regions together [h]
-USUAL = 40  # the table that recent demand is compared with
-LEAST_SESSIONS = 1e-3  # sessions an hour below which a region counts as silent
+RATIO_MEMORIES = (3, 12, 48, 168)  # half-lives of recent demand over that expected by the table [h]
+TOWN_MEMORIES = (12, 72)  # the same for all regions together [h]
+USUAL = 40  # memory of the table with which recent demand is compared
+LEAST_SESSIONS = 1e-3  # a region with fewer sessions per hour counts as silent
+SIZE = 1 << 32  # more hours than any panel has
 
 
 @dataclass(frozen=True, slots=True)
 class Cells:
     """Hours grouped by a label, such as hour and day type, in order of time within each group."""
 
-    label: Integers  # (hours,), under which past hours and those to come are looked up
-    order: Integers  # past hours, sorted by the label that they are grouped by, then by time
-    key: Integers  # that label x size + hour, in that order
+    label: Integers  # (hours,), label of past and future hours, for lookups
+    order: Integers  # past hours, sorted by the label of their group, then by time
+    key: Integers  # that label x SIZE + hour, in that order
 
     @classmethod
     def of(cls, label: Integers, hours: int) -> Cells:
-        """Group the first `hours` hours; labels may go on beyond them."""
+        """Group the first `hours` hours; labels may extend beyond them."""
         past = np.arange(hours)
         order = np.lexsort((past, label[:hours]))
         return cls(label, order, label[:hours][order] * SIZE + order)
 
     def rank(self, label: Integers, until: Integers) -> Integers:
-        """Place in `order` of the last hour of a label that is not after `until`; -1 where there is none."""
+        """Position in `order` of the last hour of a label that is not after `until`; -1 if there is none."""
         place = np.searchsorted(self.key, label * SIZE + until, side="right") - 1
         found = (place >= 0) & (self.key[np.maximum(place, 0)] // SIZE == label)
         return np.where(found, place, -1)
 
     def first(self, label: Integers) -> Integers:
-        """Place in `order` of the first hour of a label."""
+        """Position in `order` of the first hour of a label."""
         return np.searchsorted(self.key, label * SIZE, side="left")
 
     def last(self, label: Integers, until: Integers) -> Integers:
-        """The last hour of a label that is not after `until`; -1 where there is none."""
+        """The last hour of a label that is not after `until`; -1 if there is none."""
         place = self.rank(label, until)
         return np.where(place >= 0, self.order[place] if len(self.order) else -1, -1)
 
     def previous(self) -> Integers:
-        """The hour of the same label before each past hour; -1 where there is none."""
+        """The hour of the same label before each past hour; -1 if there is none."""
         hours = np.arange(len(self.order))
         return self.last(self.label[: len(hours)], hours - 1)
 
 
-SIZE = 1 << 32  # more hours than any panel has
-
-
 @dataclass(frozen=True, slots=True)
 class HourlyHistory:
-    """Running states of demand, each (hours, regions): the state after an hour knows that hour and those before.
+    """Running states of demand, each (hours, regions); the state of an hour includes that hour and those before it.
 
-    Means are in kWh an hour. Hours without a record leave every state as it was.
+    Means are in kWh per hour. Missing hours leave every state unchanged.
     """
 
-    known: Floats  # demand as known afterwards, the lost part by its expectation [kWh]; NaN where missing
-    target: Floats  # what is to be forecast [kWh]; NaN where missing
-    extras: Floats  # (hours and hours to come, regions, columns), covariates known in advance
-    week: Integers  # hour of the week of past hours and of those to come
+    known: Floats  # observed demand plus the expected loss [kWh]; NaN if missing
+    target: Floats  # demand to be forecast [kWh]; NaN if missing
+    extras: Floats  # (past and future hours, regions, columns), covariates known in advance
+    week: Integers  # (past and future hours,), hour of the week
     day_type: Cells  # by hour and day type (weekdays, weekends)
     day_tables: tuple[Floats, ...]  # mean of the cell, by memory
     zero_share: Floats  # share of hours of the cell without demand
     by_week: Cells  # by hour of the week
     week_tables: tuple[Floats, ...]
-    week_counts: tuple[Floats, ...]  # weeks that a cell has seen, discounted
+    week_counts: tuple[Floats, ...]  # discounted number of weeks in a cell
     levels: tuple[Floats, ...]
-    ratios: tuple[Floats, ...]  # recent demand over what the usual table expected
-    town: tuple[Floats, ...]  # (hours, 1), the same of all regions together
-    scale: Floats  # moving level that everything is measured in, never 0
-    floor: Floats = field(repr=False)  # (regions,), the least scale
+    ratios: tuple[Floats, ...]  # recent demand over that expected by the usual table
+    town: tuple[Floats, ...]  # (hours, 1), the same for all regions together
+    scale: Floats  # moving level by which features are scaled, never 0
+    floor: Floats = field(repr=False)  # (regions,), smallest scale
 
     def looked_up(self, week: Integers) -> HourlyHistory:
-        """The same history, in which hours to forecast are looked up as if they were these hours of the week."""
+        """The same history, with hours to forecast looked up as these hours of the week."""
         day_type = replace(self.day_type, label=_day_type(week))
         return replace(self, week=week, day_type=day_type, by_week=replace(self.by_week, label=week))
 
     @property
     def hours(self) -> int:
-        """Past hours."""
+        """Number of past hours."""
         return len(self.known)
 
     @property
     def regions(self) -> int:
-        """Regions."""
+        """Number of regions."""
         return int(self.known.shape[1])
 
 
@@ -108,11 +106,11 @@ def build_history(known: Floats, target: Floats, extras: Floats, week: Integers,
     """The states of all hours.
 
     Args:
-        known: demand (hours, regions) [kWh], NaN where missing.
-        target: what is to be forecast, of the same shape.
-        extras: covariates of these hours and of those to come, (hours + ahead, regions, columns).
+        known: observed demand plus the expected loss, (hours, regions) [kWh], NaN if missing.
+        target: demand to be forecast, of the same shape.
+        extras: covariates of past and future hours, (hours + ahead, regions, columns).
         week: local hour of the week, (hours + ahead,).
-        session_kwh: size of one session in each region [kWh], which says what a small level is.
+        session_kwh: energy of one session in each region [kWh], which defines the smallest scale.
     """
     hours = len(known)
     day_type, by_week = Cells.of(_day_type(week), hours), Cells.of(week, hours)
@@ -150,24 +148,24 @@ def _day_type(week: Integers) -> Integers:
 
 
 def level_scale(levels: tuple[Floats, ...], floor: Floats) -> Floats:
-    """The unit of every hour: mostly the level of the last three weeks, a little that of the last quarter."""
+    """The scale of every hour: the level of the last three weeks, with some weight on that of the last quarter."""
     return 0.8 * levels[LEVEL_MEMORIES.index(504)] + 0.2 * levels[LEVEL_MEMORIES.index(2016)] + floor
 
 
 def _recent(known: Floats, expected: Floats, memories: tuple[int, ...], scale: Floats) -> tuple[Floats, ...]:
-    """Recent demand over expected demand, shrunk to 1 by a tenth of the usual demand of the memory."""
+    """Recent demand over expected demand, shrunk to 1 with a tenth of the usual demand over the memory."""
     both = np.isfinite(known) & np.isfinite(expected)
-    came, should = np.where(both, known, 0.0), np.where(both, expected, 0.0)
+    demand, predicted = np.where(both, known, 0.0), np.where(both, expected, 0.0)
     return tuple(
-        (decayed(came, _keep(m))[0] + 0.1 * m * scale) / (decayed(should, _keep(m))[0] + 0.1 * m * scale)
+        (decayed(demand, _keep(m))[0] + 0.1 * m * scale) / (decayed(predicted, _keep(m))[0] + 0.1 * m * scale)
         for m in memories
     )
 
 
 def _totals(known: Floats, expected: Floats) -> tuple[Floats, Floats]:
     both = np.isfinite(known) & np.isfinite(expected)
-    came, should = (np.where(both, part, 0.0).sum(axis=1, keepdims=True) for part in (known, expected))
-    return came, should
+    demand, predicted = (np.where(both, part, 0.0).sum(axis=1, keepdims=True) for part in (known, expected))
+    return demand, predicted
 
 
 def _keep(half_life: float) -> float:
@@ -180,7 +178,7 @@ def _ratio(total: Floats, count: Floats) -> Floats:
 
 @compiled()
 def decayed(values: Floats, keep: float) -> tuple[Floats, Floats]:
-    """Sum and count of all values so far, each hour's discounted by `keep` in the next; (hours, regions)."""
+    """Discounted sum and count of all values so far, (hours, regions); `keep` is the discount factor per hour."""
     hours, regions = values.shape
     total, count = np.zeros((hours, regions)), np.zeros((hours, regions))
     for r in range(regions):
@@ -196,7 +194,7 @@ def decayed(values: Floats, keep: float) -> tuple[Floats, Floats]:
 
 @compiled()
 def decayed_in_cells(values: Floats, previous: Integers, keep: float) -> tuple[Floats, Floats]:
-    """The same along the hours of one cell, which `previous` links backwards."""
+    """The same within cells; `previous` is the hour of the same cell before each hour."""
     hours, regions = values.shape
     total, count = np.zeros((hours, regions)), np.zeros((hours, regions))
     for t in range(hours):

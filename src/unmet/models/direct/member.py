@@ -1,4 +1,4 @@
-"""What a member of a direct forecaster is: a model of expected demand that serves every horizon."""
+"""The interface of members of a direct forecaster: models of expected demand at every horizon."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ __all__ = ["Member", "Rows"]
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """What there is to learn from: one row is a region and hour, forecast some hours ahead."""
+    """Training data; one row is a region, an hour and a horizon."""
 
     features: Floats  # (rows, features)
     ratio: Floats  # (rows,), demand over scale
-    weight: Floats  # (rows,), scale over the energy of a session: sessions that a ratio of 1 stands for
-    band: NDArray[np.int64]  # (rows,), of the horizon
+    weight: Floats  # (rows,), scale over the energy of a session: number of sessions at a ratio of 1
+    band: NDArray[np.int64]  # (rows,), band of the horizon
 
 
 class Member(ABC):
-    """A model of expected demand over scale. A new one is a subclass with a name, a title and these methods."""
+    """A model of expected demand over scale. A subclass has a name, a title and these methods."""
 
     name: ClassVar[str]
     title: ClassVar[str]
 
     @classmethod
     def is_installed(cls) -> bool:
-        """Whether the libraries that it needs are there."""
+        """Whether the libraries that it needs are installed."""
         return True
 
     @abstractmethod
     def fit(self, rows: Rows, covariates: int, seed: int, threads: int) -> None:
-        """Learn from rows of all bands; the last `covariates` features are the user's."""
+        """Learn from rows of all bands; the last `covariates` features are columns that the user gave."""
 
     @abstractmethod
     def predict(self, features: Floats, band: int, covariates: int) -> Floats:
@@ -45,8 +45,8 @@ class Member(ABC):
 
     @abstractmethod
     def state(self) -> dict[str, Any]:
-        """What was learned, as arrays and texts by name."""
+        """The fitted values, as arrays and texts by name."""
 
     @abstractmethod
     def restore(self, state: dict[str, Any]) -> None:
-        """The reverse of `state`."""
+        """Set the fitted values that `state` returned."""

@@ -1,4 +1,4 @@
-"""Notes of a direct forecaster: what a user should know before its forecasts are believed."""
+"""Notes of a direct forecaster: what a user should know before using its forecasts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["direct_notes"]
 
 WEEK = 168
 QUIET = 4 * WEEK  # hours without demand at the end of a panel after which a region may be closed
-NAMED = 5  # regions that a sentence names at most
+NAMED = 5  # highest number of regions named in a sentence
 
 
 def direct_notes(series: PanelSeries, fit_hours: int, missing: Sequence[str], least_hours: int) -> tuple[str, ...]:
@@ -21,18 +21,18 @@ def direct_notes(series: PanelSeries, fit_hours: int, missing: Sequence[str], le
     if not series.set_aside.is_empty():
         first = series.set_aside.row(0, named=True)
         notes.append(
-            f"{series.set_aside.height:,} rows of the panel could not be used, as line {first['line']}: "
+            f"{series.set_aside.height:,} rows of the panel could not be used, such as line {first['line']}: "
             f"{first['column']} {first['reason']}. They count as missing."
         )
     if fit_hours < least_hours:
         notes.append(
-            f"The panel has {fit_hours / WEEK:.1f} weeks to learn from. With fewer than {least_hours // WEEK} the "
-            "forecast is a table of what the same hour brought so far: give a longer panel for a better one."
+            f"The panel has {fit_hours / WEEK:.1f} weeks to learn from. With fewer than {least_hours // WEEK} weeks, "
+            "the forecast is a table of past demand in the same hour: give a longer panel for a better one."
         )
     elif missing:
         notes.append(
             f"{', '.join(missing)} are left out, because LightGBM is not installed: `pip install 'unmet[trees]'` adds "
-            "them. Tables and regression do the work meanwhile."
+            "them. Without them, tables and regression are used."
         )
     demand = series.demand[:fit_hours]
     gaps = int(np.isnan(series.demand).sum())
@@ -46,7 +46,7 @@ def _regions(series: PanelSeries, demand: np.ndarray[tuple[int, int], np.dtype[n
     active = np.nan_to_num(demand) > 0
     silent = [name for name, part in zip(series.names, active.T, strict=True) if not part.any()]
     if silent:
-        notes.append(f"No demand was seen in {_named(silent)}: the forecast there is nothing.")
+        notes.append(f"No demand was observed in {_named(silent)}: the forecast there is zero.")
     recent = active[-QUIET:]
     closed = [
         name
@@ -55,8 +55,8 @@ def _regions(series: PanelSeries, demand: np.ndarray[tuple[int, int], np.dtype[n
     ]
     if closed:
         notes.append(
-            f"Nothing was charged in {_named(closed)} for the last four weeks: hardly anything is expected until "
-            "demand returns."
+            f"Nothing was charged in {_named(closed)} for the last four weeks: hardly any demand is expected until "
+            "it returns."
         )
     new = []
     for i, name in enumerate(series.names):
@@ -64,7 +64,7 @@ def _regions(series: PanelSeries, demand: np.ndarray[tuple[int, int], np.dtype[n
         if len(where) and len(active) - where[0] < 2 * WEEK and len(active) > 4 * WEEK:
             new.append(f"{name} (since {series.first + int(where[0]) * HOUR:%Y-%m-%d})")
     if new:
-        notes.append(f"Demand began only lately in {_named(new)}: forecasts there rest on few hours.")
+        notes.append(f"Demand began only recently in {_named(new)}: forecasts there are based on few hours.")
     return notes
 
 

@@ -1,8 +1,8 @@
-"""Paths: draws of the hours to come that hang together as past hours did, so that sums over them can be taken.
+"""Paths: joint draws of future hours that depend on each other as past hours did, so that they can be summed.
 
-The marginal distribution of each hour and region is the forecast's. How hours and regions depend on each other is taken
-from the past: where observed demand lay within its forecast distribution, hour by hour over a week, is one trajectory
-of ranks. A draw follows one such trajectory, as in the Schaake shuffle [1].
+The marginal distribution of each hour and region is that of the forecast. The dependence between hours and regions is
+that of the past: the ranks of past demand within its forecast distributions, hour by hour over a week, form one
+trajectory. A draw follows one such trajectory, as in the Schaake shuffle [1].
 
 [1] M. Clark, S. Gangopadhyay, L. Hay, B. Rajagopalan, R. Wilby, The Schaake shuffle, J. Hydrometeorology 5 (2004)
 243-262.
@@ -18,30 +18,30 @@ from unmet.compiled import compiled
 __all__ = ["GRID", "LEAST_TRAJECTORIES", "draw_paths", "probabilities", "trajectory_ranks"]
 
 
-GRID = (np.arange(100) + 0.5) / 100  # levels that stand for a whole distribution
+GRID = (np.arange(100) + 0.5) / 100  # levels of the quantiles that represent a distribution
 LEAST_TRAJECTORIES = 8  # with fewer, hours are drawn independently
 
 
 @compiled()
-def probabilities(quantiles: Floats, came: Floats, at: Floats) -> Floats:
-    """Where demand lay within its forecast distribution, in [0, 1]; (hours, regions), NaN where missing.
+def probabilities(quantiles: Floats, demand: Floats, at: Floats) -> Floats:
+    """Rank of demand within its forecast distribution, in [0, 1]; (hours, regions), NaN if missing.
 
     Args:
-        quantiles: at the levels of the grid, (hours, regions, levels) [kWh].
-        came: demand, (hours, regions) [kWh].
-        at: numbers in [0, 1] that say where within a point mass, such as that at zero, a value counts as lying.
+        quantiles: quantiles at the levels of the grid, (hours, regions, levels) [kWh].
+        demand: demand, (hours, regions) [kWh].
+        at: numbers in [0, 1] that place a value within a point mass, such as that at zero.
     """
     hours, regions, levels = quantiles.shape
-    made = np.full((hours, regions), np.nan)
+    result = np.full((hours, regions), np.nan)
     for t in range(hours):
         for r in range(regions):
-            y = came[t, r]
+            y = demand[t, r]
             if np.isnan(y):
                 continue
             below = np.searchsorted(quantiles[t, r], y, side="left")
             upto = np.searchsorted(quantiles[t, r], y, side="right")
-            made[t, r] = (below + at[t, r] * (upto - below)) / levels
-    return made
+            result[t, r] = (below + at[t, r] * (upto - below)) / levels
+    return result
 
 
 def trajectory_ranks(where: Floats, rng: np.random.Generator) -> Floats:
@@ -58,20 +58,20 @@ def draw_paths(quantiles: Floats, mean: Floats, ranks: Floats | None, number: in
     """Draws of demand, (draws, hours, regions) [kWh], whose mean is that of the forecast up to chance.
 
     Args:
-        quantiles: of the hours to come at the levels of the grid, (hours, regions, levels) [kWh].
-        mean: of each, (hours, regions) [kWh].
-        ranks: of past trajectories, as of `trajectory_ranks`; None draws every hour by itself.
-        number: of draws.
-        rng: of every choice.
+        quantiles: quantiles of future hours at the levels of the grid, (hours, regions, levels) [kWh].
+        mean: forecast mean, (hours, regions) [kWh].
+        ranks: ranks of past trajectories, from `trajectory_ranks`; with None, hours are drawn independently.
+        number: number of draws.
+        rng: random numbers.
     """
     hours, regions, levels = quantiles.shape
     grid_mean = quantiles.mean(axis=-1)
     factor = np.where(grid_mean > 0, mean / np.maximum(grid_mean, 1e-12), 1.0)[..., None]
     scaled = quantiles * np.clip(factor, 0.5, 2.0)
-    made = np.empty((number, hours, regions))
+    result = np.empty((number, hours, regions))
     if ranks is None:
         order = None
-    else:  # every trajectory as often as any other, in random order
+    else:  # all trajectories equally often, in random order
         order = np.concatenate([rng.permutation(len(ranks)) for _ in range(-(-number // len(ranks)))])[:number]
     for i in range(number):
         within = rng.random((hours, regions))
@@ -81,5 +81,5 @@ def draw_paths(quantiles: Floats, mean: Floats, ranks: Floats | None, number: in
         high = np.minimum(low + 1, levels - 1)
         bottom = np.take_along_axis(scaled, low[..., None], axis=-1)[..., 0]
         top = np.take_along_axis(scaled, high[..., None], axis=-1)[..., 0]
-        made[i] = bottom + (place - low) * (top - bottom)
-    return made
+        result[i] = bottom + (place - low) * (top - bottom)
+    return result

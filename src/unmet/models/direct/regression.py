@@ -13,9 +13,9 @@ from unmet.models.direct.member import Member, Rows
 __all__ = ["Regression"]
 
 
-RIDGE = 20.0  # sessions' worth of belief that demand is the mean of its tables
+RIDGE = 20.0  # weight of the prior that demand is the mean of its tables [sessions]
 STEPS = 12  # of Newton's method
-LOWEST, HIGHEST = -8.0, 4.0  # of the logarithm of demand over scale
+LOWEST, HIGHEST = -8.0, 4.0  # limits of the logarithm of demand over scale
 
 
 class Regression(Member):
@@ -47,18 +47,18 @@ class Regression(Member):
         return {f"band-{band}": values for band, values in self.coefficients.items()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """The reverse of `state`."""
+        """Set the coefficients that `state` returned."""
         self.coefficients = {int(key.removeprefix("band-")): np.asarray(value) for key, value in state.items()}
 
 
 def _used(features: Floats, covariates: int) -> Floats:
-    """All but the numbers of the calendar, which mean nothing to a linear model."""
+    """All features but the calendar as numbers, which are useless to a linear model."""
     first = features.shape[-1] - covariates
     return np.concatenate([features[..., : first - CALENDAR], features[..., first:]], axis=-1)
 
 
 def fit_poisson(features: Floats, ratio: Floats, weight: Floats) -> Floats:
-    """Intercept and coefficients of a Poisson regression with weights, shrunk to the mean of the first features."""
+    """Intercept and coefficients of a weighted Poisson regression, shrunk to the mean of the first features."""
     x = np.concatenate([np.ones((len(features), 1)), features], axis=1)
     prior = np.zeros(x.shape[1])
     prior[1 : 1 + TABLES] = 1 / TABLES

@@ -1,7 +1,7 @@
-"""Stacking: weights of members that would have given the smallest loss in past forecasts, by region and horizon.
+"""Stacking: weights of members that minimise the loss of past forecasts, by region and horizon.
 
-Quantiles are averaged level by level (Vincent's average). The loss is convex in the weights, so that exponentiated
-gradient steps find the best ones.
+Quantiles are averaged level by level (Vincent's average). The loss is convex in the weights, so exponentiated gradient
+descent finds the minimum.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ __all__ = ["stack_weights"]
 
 
 STEPS, RATE = 150, 0.4
-SHRINKAGE = (
-    0.1  # of a region's weights to the town's, in units of the members' loss times Kullback and Leibler's divergence
-)
+SHRINKAGE = 0.1  # factor on the Kullback-Leibler divergence of a region's weights from the town's, relative to the loss
 
 
-def stack_weights(quantiles: Floats, came: Floats, levels: Floats) -> Floats:
+def stack_weights(quantiles: Floats, demand: Floats, levels: Floats) -> Floats:
     """Weights of members by region, (regions, members), each region's summing to 1.
 
     Args:
-        quantiles: past forecasts (hours, regions, members, levels) [kWh].
-        came: what came (hours, regions) [kWh]; NaN where missing.
-        levels: of the quantiles.
+        quantiles: past forecasts, (hours, regions, members, levels) [kWh].
+        demand: demand of these hours, (hours, regions) [kWh]; NaN if missing.
+        levels: levels of the quantiles.
     """
     members = quantiles.shape[2]
     equal = np.full((quantiles.shape[1], members), 1 / members)
-    known = np.isfinite(came)
-    unit = np.array([_mean_loss(quantiles[:, r], equal[r], came[:, r], known[:, r], levels) for r in range(len(equal))])
+    known = np.isfinite(demand)
+    unit = np.array(
+        [_mean_loss(quantiles[:, r], equal[r], demand[:, r], known[:, r], levels) for r in range(len(equal))]
+    )
     if members == 1 or not (unit > 0).any():
         return equal
     # The town's weights minimise the loss of all regions in kWh.
-    town = _descend(quantiles, came, known, levels, equal[:1], float(unit.sum()), equal[:1])
+    town = _descend(quantiles, demand, known, levels, equal[:1], float(unit.sum()), equal[:1])
     return np.concatenate(
         [
-            _descend(quantiles[:, [r]], came[:, [r]], known[:, [r]], levels, town, float(unit[r]), town)
+            _descend(quantiles[:, [r]], demand[:, [r]], known[:, [r]], levels, town, float(unit[r]), town)
             if unit[r] > 0
             else town
             for r in range(len(equal))
@@ -47,13 +47,19 @@ def stack_weights(quantiles: Floats, came: Floats, levels: Floats) -> Floats:
 
 
 def _descend(
-    quantiles: Floats, came: Floats, known: NDArray[np.bool_], levels: Floats, start: Floats, unit: float, prior: Floats
+    quantiles: Floats,
+    demand: Floats,
+    known: NDArray[np.bool_],
+    levels: Floats,
+    start: Floats,
+    unit: float,
+    prior: Floats,
 ) -> Floats:
     """Weights (1, members) that minimise loss / unit + shrinkage x KL(weights, prior), the same for all regions."""
     weights, best, least = start.copy(), start.copy(), np.inf
     for step in range(STEPS):
         pooled = np.einsum("hrml,m->hrl", quantiles, weights[0])
-        residual = np.where(known[..., None], came[..., None] - pooled, 0.0)
+        residual = np.where(known[..., None], demand[..., None] - pooled, 0.0)
         loss = np.maximum(levels * residual, (levels - 1) * residual).sum() / max(known.sum(axis=0).max(), 1)
         penalty = SHRINKAGE * float((weights * np.log(weights / prior)).sum())
         if loss / unit + penalty < least:
@@ -67,6 +73,6 @@ def _descend(
     return best
 
 
-def _mean_loss(quantiles: Floats, weights: Floats, came: Floats, known: NDArray[np.bool_], levels: Floats) -> float:
-    residual = (came[:, None] - np.einsum("hml,m->hl", quantiles, weights))[known]
+def _mean_loss(quantiles: Floats, weights: Floats, demand: Floats, known: NDArray[np.bool_], levels: Floats) -> float:
+    residual = (demand[:, None] - np.einsum("hml,m->hl", quantiles, weights))[known]
     return float(np.maximum(levels * residual, (levels - 1) * residual).sum() / max(known.sum(), 1))

@@ -57,11 +57,11 @@ def write_direct(forecaster: DirectForecaster, folder: Path, format_number: int)
             else:
                 arrays[f"{member.name}/{name}"] = value
     save_file({name: np.ascontiguousarray(value) for name, value in arrays.items()}, folder / "arrays.safetensors")
-    (folder / "arrays.safetensors").chmod(0o644)  # as other files, and not for its writer alone
+    (folder / "arrays.safetensors").chmod(0o644)  # safetensors writes files that only their owner can read
 
 
 def read_direct(stored: dict[str, Any], folder: Path) -> DirectForecaster:
-    """Read a fitted forecaster from what `write_direct` wrote."""
+    """Read a fitted forecaster from the files that `write_direct` wrote."""
     try:
         arrays = load_file(folder / "arrays.safetensors")
     except SafetensorError as error:
@@ -73,7 +73,7 @@ def read_direct(stored: dict[str, Any], folder: Path) -> DirectForecaster:
     forecaster.positions_ = None if stored["positions"] is None else np.array(stored["positions"])
     forecaster.split_ = Split(**{name: dt.datetime.fromisoformat(time) for name, time in stored["split"].items()})
     forecaster.notes_ = tuple(stored["notes"])
-    forecaster.sunday_shares_ = dict(stored.get("sunday_shares", {}))  # models of older versions know of none
+    forecaster.sunday_shares_ = dict(stored.get("sunday_shares", {}))  # missing in models of older versions
     forecaster.scale_ = arrays["scale"]
     forecaster.extra_mean_, forecaster.extra_spread_ = arrays["extra_mean"], arrays["extra_spread"]
     members = tuple(_member(name, arrays, folder) for name in stored["members"])

@@ -29,7 +29,7 @@ class Trees(Member):
 
     @classmethod
     def is_installed(cls) -> bool:
-        """Whether LightGBM is there."""
+        """Whether LightGBM is installed."""
         return find_spec("lightgbm") is not None
 
     def fit(self, rows: Rows, covariates: int, seed: int, threads: int) -> None:
@@ -57,7 +57,7 @@ class Trees(Member):
         return {"trees": self.booster.model_to_string()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """The reverse of `state`."""
+        """Set the trees that `state` returned."""
         self.booster = _lightgbm().Booster(model_str=state["trees"])
 
 

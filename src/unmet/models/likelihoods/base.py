@@ -1,4 +1,4 @@
-"""What a likelihood is: a loss that says what an observation tells about true demand, and the quantiles it implies."""
+"""The interface of likelihoods: the loss of an observation that may be censored, and quantiles of true demand."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from torch import Tensor
 
 from unmet.models.quantile_levels import LEVELS, checked_levels
 
-__all__ = ["LEVELS", "Likelihood", "Seen", "tilted"]
+__all__ = ["LEVELS", "Likelihood", "Observation", "tilted"]
 
 
-class Seen(NamedTuple):
-    """What was seen of true demand, each of one shape, in units of each region's scale.
+class Observation(NamedTuple):
+    """Observed demand and bounds of true demand, of one shape, in units of each region's scale.
 
-    True demand lies in [lower, upper]. Both equal `y` where it is known; `upper` is infinite where demand is censored
-    on the right and `lower` is where it is censored on the left; both are finite and differ for an interval.
+    True demand lies in [lower, upper]. Both equal `y` if it is known. If demand is right-censored, `upper` is infinite;
+    if it is left-censored, `lower` is minus infinity; if it is interval-censored, both are finite.
     """
 
     y: Tensor
@@ -27,12 +27,12 @@ class Seen(NamedTuple):
 
 
 class Likelihood(ABC):
-    """A likelihood. A new one is a subclass with a name, a number of outputs, a loss and quantiles."""
+    """A likelihood. A subclass has a name, a title, a number of outputs, a loss and quantiles."""
 
     name: ClassVar[str]
     title: ClassVar[str]
     aware: ClassVar[bool] = False  # whether it reads the bounds
-    imputes: ClassVar[bool] = False  # whether it learns observed demand plus draws of what was lost
+    imputes: ClassVar[bool] = False  # whether it learns observed demand plus draws of lost demand
 
     def __init__(self, levels: Sequence[float] = LEVELS) -> None:
         self.levels = checked_levels(levels)
@@ -40,10 +40,10 @@ class Likelihood(ABC):
     @property
     @abstractmethod
     def outputs(self) -> int:
-        """How many numbers the network gives for each region and hour."""
+        """Number of outputs of the network for each region and hour."""
 
     @abstractmethod
-    def loss(self, outputs: Tensor, seen: Seen) -> Tensor:
+    def loss(self, outputs: Tensor, observed: Observation) -> Tensor:
         """The loss of each observation, (...), given (..., outputs)."""
 
     @abstractmethod

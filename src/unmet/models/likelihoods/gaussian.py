@@ -1,4 +1,4 @@
-"""Gaussian likelihood, which takes every observation for the truth."""
+"""Gaussian likelihood, which ignores censoring."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from unmet.models.likelihoods.base import Likelihood, Seen
+from unmet.models.likelihoods.base import Likelihood, Observation
 
 __all__ = ["Gaussian", "log_density"]
 
@@ -27,17 +27,17 @@ class Gaussian(Likelihood):
 
     @property
     def outputs(self) -> int:
-        """Two: mean and spread."""
+        """Two: mean and standard deviation."""
         return 2
 
     def mean_and_sigma(self, outputs: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and standard deviation, each (...)."""
         return outputs[..., 0], softplus(outputs[..., 1]) + LEAST_SIGMA
 
-    def loss(self, outputs: Tensor, seen: Seen) -> Tensor:
-        """Negative log-density of what was seen."""
+    def loss(self, outputs: Tensor, observed: Observation) -> Tensor:
+        """Negative log-density of the observation."""
         mean, sigma = self.mean_and_sigma(outputs)
-        return -log_density(seen.y, mean, sigma)
+        return -log_density(observed.y, mean, sigma)
 
     def quantiles(self, outputs: Tensor) -> Tensor:
         """Mu + sigma Phi^-1(q)."""

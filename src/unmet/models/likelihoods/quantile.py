@@ -1,32 +1,32 @@
-"""Quantile regression, which takes every observation for the truth."""
+"""Quantile regression, which ignores censoring."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-from unmet.models.likelihoods.base import Likelihood, Seen, tilted
+from unmet.models.likelihoods.base import Likelihood, Observation, tilted
 
 __all__ = ["Quantile"]
 
 
 class Quantile(Likelihood):
-    """One output f_q a level. Loss: the sum over levels of rho_q(y - f_q)."""
+    """One output f_q per level. Loss: the sum over levels of rho_q(y - f_q)."""
 
     name = "quantile"
     title = "Quantile"
 
     @property
     def outputs(self) -> int:
-        """One a level."""
+        """One per level."""
         return len(self.levels)
 
-    def loss(self, outputs: Tensor, seen: Seen) -> Tensor:
+    def loss(self, outputs: Tensor, observed: Observation) -> Tensor:
         """Tilted loss summed over levels."""
-        return tilted(seen.y[..., None] - outputs, self._levels(outputs)).sum(-1)
+        return tilted(observed.y[..., None] - outputs, self._levels(outputs)).sum(-1)
 
     def quantiles(self, outputs: Tensor) -> Tensor:
-        """The outputs in rising order."""
+        """The outputs in ascending order."""
         return outputs.sort(-1).values
 
     def _levels(self, like: Tensor) -> Tensor:

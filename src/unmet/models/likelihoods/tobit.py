@@ -1,4 +1,4 @@
-"""Tobit likelihood: Gaussian demand of which some hours are known only to lie within bounds."""
+"""Tobit likelihood: Gaussian demand, of which some hours are censored."""
 
 from __future__ import annotations
 
@@ -8,44 +8,44 @@ import torch
 from torch import Tensor
 from torch.special import erfcx, log_ndtr
 
-from unmet.models.likelihoods.base import Seen
+from unmet.models.likelihoods.base import Observation
 from unmet.models.likelihoods.gaussian import Gaussian, log_density
 
 __all__ = ["Tobit", "log_probability"]
 
 
 class Tobit(Gaussian):
-    """y* ~ N(mu, sigma^2), seen exactly or only to lie in [lower, upper].
+    """y* ~ N(mu, sigma^2), known exactly or only to lie in [lower, upper].
 
-    Loss: -log phi(y) where seen exactly, -log(1 - Phi(lower)) on the right, -log Phi(upper) on the left, and
-    -log(Phi(upper) - Phi(lower)) within an interval. Each tail is computed by its logarithm, so that residuals of
-    forty sigma still have a loss and a gradient.
+    Loss: -log phi(y) if it is known, -log(1 - Phi(lower)) if right-censored, -log Phi(upper) if left-censored, and
+    -log(Phi(upper) - Phi(lower)) in an interval. Tails are computed as logarithms, so that residuals of forty sigma
+    still have a finite loss and a gradient.
     """
 
     name = "tobit"
     title = "Tobit"
     aware = True
 
-    def loss(self, outputs: Tensor, seen: Seen) -> Tensor:
-        """Negative log-likelihood of what was seen."""
+    def loss(self, outputs: Tensor, observed: Observation) -> Tensor:
+        """Negative log-likelihood of the observation."""
         mean, sigma = self.mean_and_sigma(outputs)
-        known = seen.lower == seen.upper
-        exact = log_density(torch.where(known, seen.lower, seen.y), mean, sigma)
-        # Where demand is known, any bounds will do: they must only keep the branch that is not taken finite.
-        low = _standardised(torch.where(known, -torch.inf, seen.lower), mean, sigma)
-        high = _standardised(torch.where(known, torch.inf, seen.upper), mean, sigma)
+        known = observed.lower == observed.upper
+        exact = log_density(torch.where(known, observed.lower, observed.y), mean, sigma)
+        # If demand is known, any bounds will do that keep the unused branch finite.
+        low = _standardised(torch.where(known, -torch.inf, observed.lower), mean, sigma)
+        high = _standardised(torch.where(known, torch.inf, observed.upper), mean, sigma)
         return -torch.where(known, exact, log_probability(low, high))
 
 
 def _standardised(bound: Tensor, mean: Tensor, sigma: Tensor) -> Tensor:
-    """(bound - mean) / sigma; an infinite bound stays infinite, and gives no gradient, where a quotient gives NaN."""
+    """(bound - mean) / sigma; an infinite bound stays infinite and has gradient 0, not NaN as the quotient would."""
     infinite = torch.isinf(bound)
     return torch.where(infinite, bound, (torch.where(infinite, mean.detach(), bound) - mean) / sigma)
 
 
 def log_probability(low: Tensor, high: Tensor) -> Tensor:
     """Log of Phi(high) - Phi(low) for low <= high, either of which may be infinite."""
-    # In the right tail both are near 1 and their difference is lost, so the interval is mirrored to the left tail.
+    # In the right tail both are close to 1 and their difference cancels, so the interval is mirrored to the left tail.
     mirror = low > -high
     low, high = torch.where(mirror, -high, low), torch.where(mirror, -low, high)
     open_below, open_above = low == -torch.inf, high == torch.inf

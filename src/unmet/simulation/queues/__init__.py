@@ -1,6 +1,6 @@
 """Queue disciplines: who gets a plug, and for how long.
 
-A new one is a file beside these with one compiled function, and a call of `register`, from this package or another.
+To add one, write a compiled function in a file of its own, in this package or another, and call `register`.
 """
 
 from __future__ import annotations

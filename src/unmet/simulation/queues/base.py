@@ -1,4 +1,4 @@
-"""What a queue discipline is: one compiled function that says which plug a driver gets, from when to when."""
+"""The interface of queue disciplines: one compiled function that decides which plug a driver gets, and how long."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["ADMIT", "LOST", "Admit", "Driver", "Plugs", "Queue", "Slot", "free_p
 
 
 class Driver(NamedTuple):
-    """What a queue may know of a driver. Times in seconds; `leaves` is infinite if no later trip is known."""
+    """What a queue knows about a driver. Times are in seconds; `leaves` is infinite if no later trip is known."""
 
     now: float
     leaves: float
@@ -27,7 +27,7 @@ class Driver(NamedTuple):
 
 
 class Plugs(NamedTuple):
-    """All plugs of the city: those of station s are first[s], ..., first[s + 1] - 1."""
+    """All plugs of the city; those of station s are first[s], ..., first[s + 1] - 1."""
 
     first: Integers  # (stations + 1,)
     power_kw: Floats  # (stations,)
@@ -35,7 +35,7 @@ class Plugs(NamedTuple):
 
 
 class Slot(NamedTuple):
-    """What a driver gets: plug `plug` of all plugs from `start` until `end` [s]. No plug (-1): lost."""
+    """The plug that a driver gets, from `start` to `end` [s]; a plug of -1 means lost."""
 
     station: int
     plug: int
@@ -68,7 +68,7 @@ def free_plug(plugs: Plugs, station: int, now: float) -> int:
 
 @compiled(types.float64(DRIVER_TYPE, types.float64))
 def until_next_trip(driver: Driver, power_kw: float) -> float:
-    """When a driver leaves who stays until the next trip, or, where none is known, until the battery is full [s]."""
+    """When a driver leaves who stays until the next trip or, if none is known, until the battery is full [s]."""
     if driver.leaves < np.inf:
         return driver.leaves
     return driver.now + 3600.0 * hours_to_full(driver.soc, driver.capacity_kwh, power_kw, driver.literal)

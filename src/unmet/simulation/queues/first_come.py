@@ -1,4 +1,4 @@
-"""First come, first served: whoever finds a plug keeps it until the next trip; whoever finds none is lost."""
+"""First come, first served: a driver who finds a free plug keeps it until the next trip; others are lost."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Reservation: a driver books the first free slot within an hour among the five nearest stations.
 
 Not in the paper. A booking lasts until the battery is at 80 %, or until the next trip if that comes first, so that the
-end of every slot is known to whoever books the next. The nearest station wins where slots begin at the same time.
+end of every slot is known when the next one is booked. Among slots that start at the same time, the nearest station
+wins.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from unmet.models.likelihoods.base import Likelihood, Seen, tilted
+from unmet.models.likelihoods.base import Likelihood, Observation, tilted
 
 __all__ = ["CQRNN"]
 
@@ -34,12 +34,12 @@ class CQRNN(Likelihood):
         """One per level of the grid."""
         return len(GRID)
 
-    def loss(self, outputs: Tensor, seen: Seen) -> Tensor:
+    def loss(self, outputs: Tensor, observed: Observation) -> Tensor:
         """Weighted tilted loss: the mean over the grid times the number of levels to forecast."""
         level = torch.tensor(GRID, dtype=outputs.dtype, device=outputs.device)
-        bound = torch.where(torch.isinf(seen.lower), seen.y, seen.lower)[..., None]
+        bound = torch.where(torch.isinf(observed.lower), observed.y, observed.lower)[..., None]
         exact = tilted(bound - outputs, level)
-        censored = torch.isinf(seen.upper)[..., None]
+        censored = torch.isinf(observed.upper)[..., None]
         with torch.no_grad():
             below = (outputs.sort(-1).values < bound).sum(-1, keepdim=True)
             at = torch.cat([level.new_zeros(1), level])[below]
