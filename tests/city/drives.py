@@ -1,4 +1,4 @@
-"""Known drives as GPS points, and what must hold of the trips that are stitched from points."""
+"""Known drives as GPS points, and properties of the trips that are stitched from points."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def city(seed: int, cars: int = 3, **kind: Any) -> tuple[pl.DataFrame, pl.DataFr
 def spoiled(points: pl.DataFrame, seed: int) -> pl.DataFrame:
     """The points with 10 % dropped, 2 % sent twice and 1 % of them far away.
 
-    A point next to a silence stays as it is: nothing else tells where the car came to rest.
+    A point next to a silence is unchanged: nothing else shows where the car came to rest.
     """
     rng = np.random.default_rng(seed)
     step = pl.col("time").diff().over("vehicle_id").dt.total_seconds().fill_null(999)
@@ -106,7 +106,7 @@ def assert_recovered(stitched: Stitched, truth: pl.DataFrame) -> None:
 
 
 def assert_lawful(stitched: Stitched) -> None:
-    """What holds for any points at all."""
+    """Properties that hold for any points."""
     trips = stitched.trips
     assert stitched.points_in == stitched.points_kept + stitched.rejected.height
     assert stitched.rejected["line"].is_unique().all()

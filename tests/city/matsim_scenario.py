@@ -14,7 +14,7 @@ SIDE = 6
 
 
 def write_scenario(folder: Path, people: int = 900, seed: int = 1) -> dict[str, Path]:
-    """Write network.xml, plans.xml.gz, events.xml and chargers.xml as MATSim has them."""
+    """Write network.xml, plans.xml.gz, events.xml and chargers.xml in MATSim's formats."""
     rng = np.random.default_rng(seed)
     nodes = {f"{i}_{j}": (EAST + SPACING * i, NORTH + SPACING * j) for i in range(SIDE) for j in range(SIDE)}
     links = {}

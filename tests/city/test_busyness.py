@@ -1,4 +1,4 @@
-"""Days, weeks and places differ by factors with mean 1 and the spread asked for."""
+"""Days, weeks and places differ by factors with mean 1 and the given spread."""
 
 from __future__ import annotations
 

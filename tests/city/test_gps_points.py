@@ -1,4 +1,4 @@
-"""Points from files and frames: whatever they hold, each is kept or set aside, and batches do not matter."""
+"""Points from files and frames: each is kept or set aside, whatever it holds, and batches do not matter."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_rejects_name_line_column_and_reason() -> None:
         assert reason.startswith(start)
 
 
-def test_points_without_a_position_or_a_sensible_time_are_set_aside() -> None:
+def test_points_without_a_position_or_a_plausible_time_are_set_aside() -> None:
     time = pl.Series([START_MS, START_MS + 20_000, 2**62, 0]).cast(UTC)
     points = pl.DataFrame({"id": ["a", "a", "b", " "], "t": time, "lat": [55.0, 0, 1, 1], "lng": [12.0, 0, 1, 1]})
     rejected = stitch_trips(points).rejected

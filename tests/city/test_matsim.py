@@ -1,4 +1,4 @@
-"""A MATSim scenario from its files to the demand it loses, and back from the records alone."""
+"""A MATSim scenario, from its files to its lost demand, and the estimate from its records alone."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def files(tmp_path_factory):
 
 
 def test_plans_become_trips_at_their_places_and_local_times(files):
-    made = read_matsim_trips(files["plans"], CRS, MatsimDay(dt.date(2024, 7, 1), 2, BERLIN))
-    trips = made.trips
-    assert trips.height == 2 * made.legs
-    assert made.rejected.is_empty()
+    scenario = read_matsim_trips(files["plans"], CRS, MatsimDay(dt.date(2024, 7, 1), 2, BERLIN))
+    trips = scenario.trips
+    assert trips.height == 2 * scenario.legs
+    assert scenario.rejected.is_empty()
     first = trips.filter(pl.col("vehicle_id") == "p0").sort("start_time")
     leaves = first["start_time"].dt.convert_time_zone(BERLIN)
     assert leaves[0].hour == 7
@@ -41,15 +41,15 @@ def test_plans_become_trips_at_their_places_and_local_times(files):
     x, y = Transformer.from_crs("EPSG:4326", CRS, always_xy=True).transform(trips["end_lon"], trips["end_lat"])
     assert ((np.array(x) >= EAST - 1) & (np.array(x) <= EAST + 5 * SPACING + 1)).all()
     assert ((np.array(y) >= NORTH - 1) & (np.array(y) <= NORTH + 5 * SPACING + 1)).all()
-    assert trips["distance_km"].min() > 20  # of the routes, not of the crow
+    assert trips["distance_km"].min() > 20  # of the routes, not of the straight line
 
 
 def test_events_need_the_network_for_places_and_give_its_lengths(files):
     network = read_road_network(files["network"])
-    made = read_matsim_trips(files["events"], CRS, MatsimDay(), network)
+    scenario = read_matsim_trips(files["events"], CRS, MatsimDay(), network)
     plans = read_matsim_trips(files["plans"], CRS, MatsimDay())
-    assert made.trips.height == plans.trips.height // 2  # only mornings are in the events
-    assert (made.trips["distance_km"] == SPACING / 1000).all()
+    assert scenario.trips.height == plans.trips.height // 2  # only mornings are in the events
+    assert (scenario.trips["distance_km"] == SPACING / 1000).all()
     with pytest.raises(InputError, match="give --network"):
         read_matsim_trips(files["events"], CRS, MatsimDay())
 
@@ -68,7 +68,7 @@ def test_chargers_are_placed_on_their_links(files):
     [
         ("network", "give plans"),
         ("cut", "not a whole XML file"),
-        ("crs", "say with --crs"),
+        ("crs", "coordinate system with --crs"),
         ("bad crs", "no coordinate reference system"),
         ("mode", "no leg by bike"),
         ("days", "make no sense"),
@@ -104,8 +104,8 @@ def test_lost_demand_of_a_scenario_is_recovered_within_its_interval(files, tmp_p
     outcome = simulate(prepare(city), Scenario(queue="first-come", penetration=0.25))
     lost = outcome.arrivals.filter(pl.col("outcome") == "lost")
     assert lost.height > 0.2 * outcome.arrivals.height
-    made = estimate_simulated(outcome.sessions, city.stations, kmeans_regions(city.stations, 1), BERLIN)
-    told = made.summary()["lost_kwh"]
-    assert told["low"] <= lost["wanted_kwh"].sum() <= told["high"]
-    assert told["mean"] == pytest.approx(lost["wanted_kwh"].sum(), rel=0.4)
-    assert made.session_kwh_.mean() == pytest.approx(lost["wanted_kwh"].mean(), rel=0.15)
+    lost_demand = estimate_simulated(outcome.sessions, city.stations, kmeans_regions(city.stations, 1), BERLIN)
+    estimate = lost_demand.summary()["lost_kwh"]
+    assert estimate["low"] <= lost["wanted_kwh"].sum() <= estimate["high"]
+    assert estimate["mean"] == pytest.approx(lost["wanted_kwh"].sum(), rel=0.4)
+    assert lost_demand.session_kwh_.mean() == pytest.approx(lost["wanted_kwh"].mean(), rel=0.15)

@@ -25,11 +25,11 @@ def test_stations_resemble_those_of_2021():
     )
 
 
-def test_stations_are_the_same_whatever_the_seed_of_the_trips():
+def test_stations_do_not_depend_on_the_seed_of_the_trips():
     assert synthetic_stations().equals(synthetic_stations())
 
 
-def test_real_stations_of_openstreetmap(shared_data):
+def test_real_stations_from_openstreetmap_are_read(shared_data):
     trips = pl.DataFrame(
         {
             "vehicle_id": ["a"],

@@ -1,4 +1,4 @@
-"""Trips come back from the points of known drives, and no trip overlaps another."""
+"""Trips are recovered from the points of known drives, and no trip overlaps another."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def test_a_tunnel_does_not_cut_a_trip(seed: int) -> None:
     assert short_bridge.trips.height == 2 * truth.height
 
 
-def test_a_stop_needs_rest_or_silence_for_its_whole_time() -> None:
-    """A halt of four minutes is traffic, one of six a stop, with or without points during the halt."""
+def test_a_stop_needs_rest_or_silence_for_its_whole_duration() -> None:
+    """A halt of four minutes is traffic and one of six a stop, with or without points during the halt."""
     for minutes, trips in ((4, 1), (6, 2)):
         for chatter in (True, False):
             leg, wait = [0.15] * 30, [0.0] * (3 * minutes)
@@ -58,7 +58,7 @@ def test_a_stop_needs_rest_or_silence_for_its_whole_time() -> None:
             assert stitch_trips(as_points(track)).trips.height == trips
 
 
-def test_drives_round_the_yard_are_fragments() -> None:
+def test_very_short_drives_are_fragments() -> None:
     east = np.concatenate([np.zeros(20), [0.15, 0.2, 0.15], np.zeros(30)])
     track = pl.DataFrame({"vehicle_id": "a", "s": np.arange(len(east)) * STEP_S, "x": east, "y": 0.0})
     stitched = stitch_trips(as_points(track))
@@ -79,8 +79,8 @@ def test_a_confirmed_jump_is_accepted() -> None:
         assert_recovered(spoiled, truth)
 
 
-def test_the_first_fix_after_a_night_waits_for_the_next_to_confirm_it() -> None:
-    """It is set aside if the car turns out not to have moved, and used where the record ends with it."""
+def test_the_first_fix_after_a_night_is_held_until_the_next_confirms_it() -> None:
+    """It is set aside if the car turns out not to have moved, and used if it is the last point."""
     minutes = [0, 1, 600, 601, 602]
     for east, wrong in (([0, 0, 1, 0, 0], [3]), ([0, 0, 1, 1.2, 1.4], []), ([0, 0, 1], [])):
         track = {"vehicle_id": "a", "s": [60 * m for m in minutes[: len(east)]], "x": np.array(east, float), "y": 0.0}
@@ -139,7 +139,7 @@ def test_privacy_noise_moves_every_stop_once_within_its_bounds() -> None:
 
 
 def test_trips_across_the_date_line() -> None:
-    """Nothing changes where the longitude does."""
+    """Nothing changes where the longitude wraps around."""
     points, _ = city(12, cars=1, parked="chatter")
     shifted = points.with_columns((pl.col("lon") - 12.57 + 360) % 360 - 180)
     here, there = stitch_trips(points).trips, stitch_trips(shifted).trips
@@ -161,7 +161,7 @@ def test_the_documentation_states_the_rules_and_its_example_holds(tmp_path: Path
 
 
 def in_a_new_process(code: str, **environment: str) -> Any:
-    """What a Python process of its own prints, as JSON."""
+    """The JSON that a separate Python process prints."""
     paths = os.pathsep.join([str(Path(unmet.__file__).parents[1]), str(Path(__file__).parent)])
     run = subprocess.run(
         [sys.executable, "-c", code],
@@ -220,7 +220,7 @@ def test_memory_depends_on_the_batch_not_on_the_file(tmp_path: Path) -> None:
         "    peaks.append(int(re.search(r'VmHWM:\\s+(\\d+)', status)[1]) / 1024)\n"
         "print(json.dumps(peaks))"
     )
-    # Memory goes back to the system at once, not when a timer says so: the peak does not depend on the machine's load.
+    # Memory is returned to the system at once and not by a timer, so that the peak does not depend on the load.
     at_once = {"_RJEM_MALLOC_CONF": "dirty_decay_ms:0,muzzy_decay_ms:0", "ARROW_DEFAULT_MEMORY_POOL": "system",
                "MALLOC_ARENA_MAX": "1", "POLARS_MAX_THREADS": "1"}  # fmt: skip
     peaks = in_a_new_process(code, **at_once)
@@ -233,7 +233,7 @@ def _track(seconds: list[float], east: list[float]) -> pl.DataFrame:
 
 
 def test_a_receiver_that_catches_up_does_not_end_a_trip() -> None:
-    """It stands still for a minute while the car drives on, then leaps by 700 m within three seconds."""
+    """Its position stands still for a minute while the car drives on, then leaps by 700 m within three seconds."""
     drive = list(np.arange(0, 6, 0.2))
     east = [*drive, 5.8, 5.8, 5.8, 6.5, 6.7, 6.9, 7.1, *np.arange(7.3, 12, 0.2)]
     seconds = [*(20.0 * np.arange(len(drive))), 600, 620, 640, 643, 660, 680, 700]
@@ -260,8 +260,8 @@ def test_a_wrong_fix_that_drifts_back_is_not_a_trip() -> None:
     stop_minutes=st.sampled_from([3.0, 5.0, 10.0]),
     wrong=st.lists(st.tuples(st.integers(5, 180), st.floats(-3, 3)), max_size=12),
 )
-def test_no_parking_is_shorter_than_a_stop(seed: int, stop_minutes: float, wrong: list[tuple[int, float]]) -> None:
-    """Whatever is wrong with a car's points: leaps, silences, drifts."""
+def test_no_parking_time_is_shorter_than_a_stop(seed: int, stop_minutes: float, wrong: list[tuple[int, float]]) -> None:
+    """With any errors in a car's points: leaps, silences, drifts."""
     rng = np.random.default_rng(seed)
     pace = rng.choice([0.0, 0.0, 0.25], 200).repeat(rng.integers(1, 12, 200))[:200]
     seconds = np.cumsum(rng.choice([20, 20, 20, 20, 400, 900], 200))

@@ -1,4 +1,4 @@
-"""The built-in city keeps to the facts that are known of the paper's data."""
+"""The built-in city agrees with the known facts about the paper's data."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def local(trips) -> pl.DataFrame:
     return trips.with_columns(at=pl.col("start_time").dt.convert_time_zone("Europe/Copenhagen"))
 
 
-def test_as_many_vehicles_and_trips_as_in_the_paper(trips):
+def test_the_numbers_of_vehicles_and_trips_are_those_of_the_paper(trips):
     per_car = trips.group_by("vehicle_id").len()["len"]
     assert len(per_car) == VEHICLES == 32_664
     assert abs(trips.height / 1_550_509 - 1) < 0.03
@@ -75,7 +75,7 @@ def test_cars_park_for_hours_by_day_and_overnight_at_home(local):
     evening = parked.filter(pl.col("ends").is_between(20, 23))["hours"]
     assert 0.5 < by_day.median() < 4
     assert evening.median() > 8
-    # At night a car is where it was the nights before: at home, but for the noise.
+    # At night a car is where it was in earlier nights: at home, up to noise.
     home = parked.filter((pl.col("hours") > 6) & (pl.col("ends") >= 19))
     spread = home.group_by("vehicle_id").agg(pl.len(), pl.col("end_lat", "end_lon").median().name.prefix("home_"))
     nights = home.join(spread.filter(pl.col("len") >= 10), on="vehicle_id")
@@ -86,7 +86,7 @@ def test_cars_park_for_hours_by_day_and_overnight_at_home(local):
 def test_driven_distances_exceed_straight_lines(trips):
     crow = haversine_km(trips["start_lat"], trips["start_lon"], trips["end_lat"], trips["end_lon"])
     driven = trips["distance_km"].to_numpy()
-    far = crow > 5  # where the noise of up to 500 m at both ends weighs little
+    far = crow > 5  # so that the noise of up to 500 m at both ends matters little
     assert 1.2 < np.median(driven[far] / crow[far]) < 1.4
     assert 3 < driven.mean() < 20
 
@@ -101,7 +101,7 @@ def test_every_stop_has_50_to_500_metres_of_noise():
     assert np.mean(away) == pytest.approx(0.275, abs=0.01)
 
 
-def test_a_seed_gives_the_same_trips_and_another_gives_others():
+def test_trips_depend_on_the_seed_only():
     few = synthetic_trips(5, vehicles=300)
     assert few.equals(synthetic_trips(5, vehicles=300))
     assert not few.equals(synthetic_trips(6, vehicles=300))
@@ -117,7 +117,7 @@ def test_the_clock_change_shifts_trips_by_an_hour_of_utc(trips):
     assert at["summer"][5] > 1.5 * at["winter"][5]
 
 
-def test_places_are_on_land_and_near_each_other():
+def test_places_are_on_land_and_close_to_each_other():
     assert len(PLACES) == 35
     assert sum(p.population for p in PLACES) == pytest.approx(1_750_000, rel=0.05)
     cars = sum(p.population * p.cars_per_person for p in PLACES)

@@ -34,9 +34,9 @@ class City:
     cars: int
     time_zone: str
     rejected: pl.DataFrame  # table, line, column, value, reason
-    filled: dict[str, int]  # empty cells of stations filled with a default, by column
-    is_built_in: bool = False  # both trips and stations: only then are results comparable with the paper's
-    zone_assumed: bool = False  # no time zone was given
+    filled: dict[str, int]  # number of empty cells of stations filled with a default, by column
+    is_built_in: bool = False  # both trips and stations; only then are results comparable with the paper's
+    zone_assumed: bool = False  # whether no time zone was given
 
     @property
     def period(self) -> tuple[dt.datetime, dt.datetime]:
@@ -65,7 +65,7 @@ class City:
         sample = self.trips.gather_every(max(1, self.trips.height // 1000))
         near = nearest_stations(sample["end_lat"], sample["end_lon"], self.stations["lat"], self.stations["lon"], 1)
         if (away := float(np.median(near.km))) > FAR_KM:
-            notes.append(f"Half of the trips end over {away:,.0f} km from any station: are they of the same place?")
+            notes.append(f"Half of the trips end over {away:,.0f} km from any station: are both of the same city?")
         return notes
 
 

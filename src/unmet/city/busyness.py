@@ -1,9 +1,9 @@
 """Busyness: days, weeks and places differ, as in real records.
 
-Session records vary between days more than chance and the weekday explain: the standard deviation of a city-day's
-factor is 10 to 23 % in five of six public sets and 3 % in the other, that of a station-day's up to 28 %, where plugs do
-not limit it (`python -m benchmarks.busyness`). Here every city-day, place-week and place-day has a lognormal factor
-with mean 1.
+The number of sessions varies between days by more than chance and the weekday explain. In six public data sets, the
+standard deviation of the factor of a city-day is 10 to 23 % in five and 3 % in one, and that of a station-day up to
+28 % if plugs do not limit it (`python -m benchmarks.busyness`). Here every city-day, place-week and place-day has a
+lognormal factor with mean 1.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def draw_busyness(
         days: length of the period.
         places: number of places.
         city_day: standard deviation of the logarithm of a day's factor in the whole city.
-        place_week: that of a week's factor of a place; weeks of seven days from the first day on.
-        place_day: that of a day's factor of a place.
+        place_week: the same for a place and week of seven days, counted from the first day.
+        place_day: the same for a place and day.
 
     Example:
         >>> calm = draw_busyness(np.random.default_rng(1), 7, 2, city_day=0.0, place_week=0.0, place_day=0.0)

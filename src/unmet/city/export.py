@@ -81,7 +81,7 @@ def write_matsim(
     places = out.with_name(f"{out.stem}.stations{out.suffix}")
     _may_write(overwrite, out, aside, *((places,) if source.chargers else ()))
     if source.chargers and not source.network:
-        raise InputError("Chargers stand on links: give the scenario's network with --network.")
+        raise InputError("Chargers are located on links: give the scenario's network with --network.")
     network = read_road_network(source.network) if source.network else None
     found = read_matsim_trips(source.drives, source.crs, day, network, source.mode)
     stations = read_chargers(source.chargers, network, source.crs) if source.chargers and network else None

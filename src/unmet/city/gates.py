@@ -48,7 +48,7 @@ MOST_KMH = 300
 
 
 def check_trips(source: Any, mapped: Mapping[str, str] | None = None) -> Checked:
-    """Trips that can be driven: in time order, without overlap on one vehicle."""
+    """Valid trips, in order of time and without overlaps of one vehicle."""
     hours = (pl.col("end_time") - pl.col("start_time")).dt.total_milliseconds() / 3.6e6
     speed = pl.when(pl.col("distance_km") > 1).then(pl.col("distance_km") / (hours + 0.02)).otherwise(0)
     rules = (
@@ -80,7 +80,7 @@ def _follow(trips: pl.Series) -> pl.Series:
 def _one_after_another(
     vehicle: NDArray[np.int64], start: NDArray[np.int64], end: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Which trips, sorted by vehicle and start, begin after the last kept one has ended."""
+    """Which trips, sorted by vehicle and start, start after the last kept one of the vehicle has ended."""
     keep = np.zeros(len(start), np.bool_)
     last = 0
     for i in range(len(start)):

@@ -23,14 +23,14 @@ __all__ = ["GPS_POINTS", "StitchRules", "Stitched", "stitch_trips"]
 class StitchRules:
     """Thresholds that define a stop, a jump, a gap and a trip. All are 0 or more; `docs/gps.md` explains them."""
 
-    stop_minutes: float = 5  # at rest for this long, or silent without sign of driving: the trip is over
+    stop_minutes: float = 5  # a trip ends if the car rests, or is silent without a sign of driving, for this long
     stop_radius_m: float = 100  # a car within this distance of where it came to rest has not moved
-    max_speed_kmh: float = 220  # a point that a car could only reach faster is a jump
-    noise_m: float = 25  # a point nearer than this to the last counted one adds no distance
-    bridge_minutes: float = 30  # a shorter silence is part of the trip if the car went on at 5 km/h or more
-    cold_start_km: float = 2  # a first fix this near to the parking place belongs to the trip that began there
-    min_km: float = 0.3  # a drive that is shorter, or never leads this far from its start, is a fragment
-    min_minutes: float = 1  # so is one that takes less than this
+    max_speed_kmh: float = 220  # a point that could only be reached at a higher speed is a jump
+    noise_m: float = 25  # a point closer than this to the last counted one adds no distance
+    bridge_minutes: float = 30  # a shorter silence is part of the trip if the car moved on at 5 km/h or more
+    cold_start_km: float = 2  # a first fix within this distance of the parking place belongs to the trip from there
+    min_km: float = 0.3  # a drive that is shorter, or stays within this distance of its start, is a fragment
+    min_minutes: float = 1  # a drive that takes less than this is a fragment
 
     def __post_init__(self) -> None:
         for rule in fields(self):
@@ -153,7 +153,7 @@ def _rejects(records: NDArray[np.void], rules: StitchRules) -> pl.DataFrame:
 def _displaced(trips: pl.DataFrame, low: float, high: float, rng: np.random.Generator) -> pl.DataFrame:
     """Trips with every stop displaced by `low` to `high` metres in any direction, along a great circle."""
     first = trips["vehicle_id"].is_first_distinct().to_numpy()
-    start = np.arange(trips.height) + np.cumsum(first) - 1  # the stop where a trip starts; it ends at the next one
+    start = np.arange(trips.height) + np.cumsum(first) - 1  # stop at which a trip starts; it ends at the next
     stops = trips.height + int(first.sum())
     angle, bearing = rng.uniform(low, high, stops) / (EARTH_RADIUS_KM * 1e3), rng.uniform(0, 2 * np.pi, stops)
     columns = []

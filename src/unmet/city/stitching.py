@@ -1,8 +1,8 @@
 """A state machine that stitches GPS points into trips, one point at a time, with a fixed record per vehicle.
 
-A point is processed in two steps. First it is classified: out of order, implausibly far (a jump), or good. A point that
-is undecided (too far, or after a long silence) is held until the next ones confirm or refute it. A good point then
-moves its vehicle between two states, parked at a place and driving away from one.
+A point is processed in two steps. First it is classified: out of order, implausibly far (a jump), or good. If this is
+undecided (too far, or after a long silence), the point is held until the next ones confirm or refute it. A good point
+then updates the state of its vehicle, which is either parked or driving.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DRIVING_KM_PER_MS = 5 / 3.6e6  # straight-line speed over a silence: slower is n
 CATCH_UP_KM = 1.0  # if a driving car leaps by less than this, its receiver lagged behind
 COLD_START_KM_PER_MS = 30 / 3.6e6  # between parking place and first fix, where the receiver was slow to start
 
-TRIPS, REJECTS, KEPT, FRAGMENTS = 0, 1, 2, 3  # places in the array of counts
+TRIPS, REJECTS, KEPT, FRAGMENTS = 0, 1, 2, 3  # positions in the array of counts
 ROOM = 4  # one point ends at most this many trips and sets aside at most this many points
 
 
@@ -191,7 +191,7 @@ def _reject(line: int, why: int, ms: float, lat: float, lon: float, rejects: Any
 
 @compiled()
 def _release(car: Any, vehicle: int, limits: StitchLimits, trips: Any, counts: Any) -> None:
-    """Accept the held points: the car really is there."""
+    """Accept the held points: the position is confirmed."""
     for i in range(car.held):
         leap = i == 0 and car.needed == AFTER_JUMP
         caught_up = car.driving and _km(car.lat, car.lon, car.held_lat[0], car.held_lon[0]) <= CATCH_UP_KM

@@ -19,8 +19,8 @@ def to_degrees(x: ArrayLike, y: ArrayLike, crs: str | None) -> tuple[Floats, Flo
         if far.any():
             at = int(far.argmax())
             raise InputError(
-                f"Positions such as {east[at]:g}, {north[at]:g} are not degrees: say with --crs on which grid "
-                "they are, such as EPSG:25832. MATSim's config names it under global, coordinateSystem."
+                f"Positions such as {east[at]:g}, {north[at]:g} are not degrees: give their coordinate system with "
+                "--crs, such as EPSG:25832. MATSim's config names it under global, coordinateSystem."
             )
         return north, east
     from pyproj import Transformer
@@ -33,5 +33,5 @@ def to_degrees(x: ArrayLike, y: ArrayLike, crs: str | None) -> tuple[Floats, Flo
         raise InputError(f"--crs {crs!r} is no coordinate reference system: give one such as EPSG:25832.") from None
     good = np.isfinite(lat) & np.isfinite(lon)
     if np.isfinite(east).any() and not good.any():
-        raise InputError(f"No position lies where {crs} is used: check --crs.")
+        raise InputError(f"All positions are outside the area of {crs}: check --crs.")
     return np.where(good, lat, np.nan), np.where(good, lon, np.nan)

@@ -16,7 +16,7 @@ __all__ = ["Leg", "car_legs"]
 
 
 class Leg(NamedTuple):
-    """A drive. Times in seconds after midnight, positions in the scenario's coordinates; NaN where unknown."""
+    """A drive. Times are in seconds after midnight, positions in the scenario's coordinates; NaN if unknown."""
 
     person: str
     start_s: float

@@ -53,9 +53,9 @@ def read_matsim_trips(
 ) -> MatsimTrips:
     """Read plans.xml or events.xml (also .gz) as trips.
 
-    MATSim simulates one day. With `day.days` it is repeated on the following days: the random parts of a
-    simulation of charging (which cars are electric, how full they are, where they charge) then differ between days,
-    while the drives do not. Distances are those of routes, of links in events, or 1.3 times the straight line.
+    MATSim simulates one day. With `day.days` it is repeated on the following days: the random parts of a charging
+    simulation (states of charge, choices of station) then differ between days, while the drives do not. Distances are
+    those of routes, those of links in events, or 1.3 times the straight line.
     """
     legs = list(car_legs(path, network, mode))
     if not legs:
@@ -84,7 +84,7 @@ def _on_day(legs: list[Leg], date: dt.date, zone: str, crs: str | None) -> pl.Da
     start_lat, start_lon = to_degrees([leg.start[0] for leg in legs], [leg.start[1] for leg in legs], crs)
     end_lat, end_lon = to_degrees([leg.end[0] for leg in legs], [leg.end[1] for leg in legs], crs)
     driven = np.array([leg.distance_m for leg in legs]) / 1000
-    crow = np.nan_to_num(haversine_km(start_lat, start_lon, end_lat, end_lon)) * ROAD_DETOUR
+    estimated = np.nan_to_num(haversine_km(start_lat, start_lon, end_lat, end_lon)) * ROAD_DETOUR
     millis = 1000 * (midnight + np.array([[leg.start_s, leg.end_s] for leg in legs]))
     utc = pl.Datetime("ms", "UTC")
     return pl.DataFrame(
@@ -96,6 +96,6 @@ def _on_day(legs: list[Leg], date: dt.date, zone: str, crs: str | None) -> pl.Da
             "start_lon": start_lon,
             "end_lat": end_lat,
             "end_lon": end_lon,
-            "distance_km": np.where(np.isnan(driven), crow, driven),
+            "distance_km": np.where(np.isnan(driven), estimated, driven),
         }
     ).with_columns(pl.col("start_lat", "start_lon").fill_nan(None))
