@@ -37,7 +37,7 @@ def test_penetration_counts_cars_of_the_whole_city_and_is_nested():
 
 @pytest.mark.parametrize(
     ("penetration", "says"),
-    [(0.2, "at most 10.00%"), (0, "makes no sense"), (1.5, "makes no sense"), (1e-5, "not one")],
+    [(0.2, "at most 10.00%"), (0, "makes no sense"), (1.5, "makes no sense"), (1e-5, "less than one")],
 )
 def test_an_impossible_penetration_is_refused(penetration, says):
     with pytest.raises(InputError, match=says):
