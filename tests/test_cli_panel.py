@@ -177,7 +177,7 @@ BAD = {
     "share over one": (["{sessions}", "--share", "3"], "up to 1"),
     "share the wrong way round": (["{sessions}", "--share", "0.3-0.2"], "as 0.25 or 0.2-0.3"),
     "unknown zone": (["{sessions}", "--time-zone", "Mars/North"], "no time zone"),
-    "unknown country": (["{sessions}", "--country", "XX"], "No holidays"),
+    "unknown country": (["{sessions}", "--country", "XX"], "The holidays"),
     "unknown operator": (["{sessions}", "--operator", "Nobody"], "operator"),
     "outages without a column": (["{sessions}", "--outages", "{mine}"], "no column"),
     "waiting that is not a share": (["{sessions}", "--waiting", "some"], "give auto, or a share from 0 to 1"),

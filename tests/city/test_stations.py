@@ -1,3 +1,5 @@
+"""Stations of the built-in city, and validation of one's own tables."""
+
 from __future__ import annotations
 
 import polars as pl
@@ -25,7 +27,7 @@ def test_stations_resemble_those_of_2021():
     )
 
 
-def test_stations_do_not_depend_on_the_seed_of_the_trips():
+def test_stations_are_the_same_in_every_call():
     assert synthetic_stations().equals(synthetic_stations())
 
 

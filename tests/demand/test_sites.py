@@ -1,4 +1,4 @@
-"""Sites: stations side by side are one choice for a driver."""
+"""Sites: adjacent stations of similar power are one choice for a driver."""
 
 from __future__ import annotations
 

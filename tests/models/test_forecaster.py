@@ -361,5 +361,5 @@ def test_regions_of_the_same_names_at_other_positions_are_refused():
     forecaster.check_places(places.with_columns(pl.col("lat") + 0.01))
     forecaster.check_places(None)
     forecaster.check_places(places.head(2))  # missing regions are reported when the panel is read
-    with pytest.raises(InputError, match="of the panel lies 111 km from the one of that name"):
+    with pytest.raises(InputError, match="of the panel is 111 km from the region of that name"):
         forecaster.check_places(places.with_columns(pl.col("lat") + 1))

@@ -39,7 +39,7 @@ _REJECTED = REJECTED | {"line": pl.UInt64}  # a file of points can have more tha
 
 
 class PointBatch(NamedTuple):
-    """Rows under the names of `GPS_POINTS`, with their lines, and rows with a wrong number of fields."""
+    """Rows with the columns of `GPS_POINTS`, their lines, and rows with a wrong number of fields."""
 
     frame: pl.DataFrame
     line: pl.Series

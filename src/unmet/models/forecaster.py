@@ -160,7 +160,7 @@ class Forecaster(Shown, BaseEstimator):  # type: ignore[misc]
             return self.fitted_on_
         return read_input(panel, estimates=self._estimates(), until=self.split_.fit_end, seed=self.seed)
 
-    def _take(self, panel: Any, shares: tuple[float, float]) -> ModelInput:
+    def _read_training_input(self, panel: Any, shares: tuple[float, float]) -> ModelInput:
         """Read the input of the fit, and remember it."""
         until = None
         if isinstance(panel, Panel) and sum(shares) < 1:
@@ -219,7 +219,7 @@ class Forecaster(Shown, BaseEstimator):  # type: ignore[misc]
     def _reads_lost(self) -> bool:
         """Whether it reads the draws of lost demand in a panel."""
 
-    def _may_look(self, hours: int) -> None:
+    def _check_hours(self, hours: int) -> None:
         self.check_fitted()
         if hours < 1:
             raise InputError(f"A forecast of {hours} hours makes no sense: ask for at least one.")

@@ -121,7 +121,7 @@ class _Network(_Common):
 
 def _rows(name: str, values: list[Any] | None, wanted: int) -> None:
     if values is not None and len(values) != wanted:
-        raise ValueError(f"{name} should have {wanted} entries in a row, not {len(values)}")
+        raise ValueError(f"{name} should have {wanted} entries, not {len(values)}")
 
 
 def check_model_file(stored: Any) -> None:

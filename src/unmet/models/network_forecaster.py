@@ -114,7 +114,7 @@ class NetworkForecaster(Forecaster):
         best weights so far; with a folder of `checkpoints`, a later call resumes the training.
         """
         likelihood = self._check()
-        given = self._take(panel, self.shares)
+        given = self._read_training_input(panel, self.shares)
         positions = given.regions if positions is None else positions
         series = read_series(given.table, target=self.target, extras=self.features, with_lost=likelihood.imputes)
         names = series.names
@@ -184,7 +184,7 @@ class NetworkForecaster(Forecaster):
 
     def _forecast(self, table: Any, hours: int | None, future: Any) -> pl.DataFrame:
         hours = self.horizon if hours is None else hours
-        self._may_look(hours)
+        self._check_hours(hours)
         series = self.series(table, self.lags)
         if series.hours < self.lags:
             raise InputError(

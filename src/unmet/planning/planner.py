@@ -41,7 +41,7 @@ DISAGREE = 0.02  # relative difference of the joint gain from the sum over sites
 class Planner:
     """Chooses plugs year by year, simulates all sites together, and assesses the uncertainty of the choice."""
 
-    read: PlanSource
+    source: PlanSource
     target: Target
     costs: Costs
     money: Money | None
@@ -50,7 +50,7 @@ class Planner:
     workers: int | None
 
     def plan(
-        self, change: Change, growth: float, horizon: int, places: Candidates | None, propose: int, progress: OnStep
+        self, change: Change, growth: float, horizon: int, candidates: Candidates | None, propose: int, progress: OnStep
     ) -> Plan:
         """Make the plan.
 
@@ -58,11 +58,11 @@ class Planner:
             change: other differences from the records.
             growth: yearly growth of demand, such as 0.2.
             horizon: number of years.
-            places: positions of new sites, if given.
+            candidates: positions of new sites, if given.
             propose: number of new sites to propose otherwise.
             progress: called with the name of each step.
         """
-        demand = self.read.demand
+        demand = self.source.demand
         stages: list[Stage] = []
         built, power, year_of = np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64)
         # 1. Year by year: the gain of every possible plug, and which ones to add.
@@ -71,24 +71,24 @@ class Planner:
             progress("Replaying drivers" if horizon == 1 else f"Replaying drivers, year {year} of {horizon}")
             world = changed_world(demand, replace(change, growth=factor))
             supplies = site_curves(world, self.target.most, self.powers, self.workers)
-            if places is None and propose:
-                places = proposed_candidates(world, supplies, propose)
-            attracted = score_candidates(world, places, self.target.most, self.powers) if places else []
-            menu = self._menu(world, supplies, attracted, places)
+            if candidates is None and propose:
+                candidates = proposed_candidates(world, supplies, propose)
+            attracted = score_candidates(world, candidates, self.target.most, self.powers) if candidates else []
+            menu = self._menu(world, supplies, attracted, candidates)
             if year == 1:
                 _check_demand(menu)
                 none = np.zeros(len(menu.supplies), np.int64)
                 built, power, year_of = none, np.full(len(none), np.nan), none
             progress("Choosing plugs")
             before = built, power
-            decision = self._decide(world, menu, self.target.until(year / horizon), *before, places)
+            decision = self._decide(world, menu, self.target.until(year / horizon), *before, candidates)
             year_of = np.where((built == 0) & (decision.plugs > 0), year, year_of)
             built, power = decision.plugs, decision.power
             stages.append(self._stage(menu, year, factor, built, power))
         # 2. All sites together; if they miss the share to be served, more plugs are added.
         for _ in range(MOST_SIMULATIONS):
             progress("Simulating all sites together")
-            joint = simulate_jointly(world, Built(built, power), places) if built.any() else None
+            joint = simulate_jointly(world, Built(built, power), candidates) if built.any() else None
             gain, interplay = _joint_gain(menu, built, power, joint)
             if not self._is_missed(menu, decision, gain):
                 break
@@ -101,7 +101,7 @@ class Planner:
         # 3. How the choice depends on the estimate.
         progress("Assessing the uncertainty of the choice")
         chosen = Chosen(built, power, year_of, chosen_share(menu, int(built.sum())))
-        tables = self._tables(world, menu, chosen, places, attracted)
+        tables = self._tables(world, menu, chosen, candidates, attracted)
         return Plan(
             tables=tables,
             energy=_energy(menu, gain, interplay),
@@ -109,47 +109,47 @@ class Planner:
             stages=tuple(stages),
             target=self.target,
             change=replace(change, growth=stages[-1].growth),
-            interval=self.read.interval,
+            interval=self.source.interval,
             decision=decision,
             money=self.money,
-            notes=(*self._notes(world, decision, interplay, places), *self.read.notes),
+            notes=(*self._notes(world, decision, interplay, candidates), *self.source.notes),
             seed=demand.seed,
             frame_type=demand.panel.frame_type,
         )
 
     def _tables(
-        self, world: World, menu: Menu, chosen: Chosen, places: Candidates | None, attracted: list[Attracted]
+        self, world: World, menu: Menu, chosen: Chosen, candidates: Candidates | None, attracted: list[Attracted]
     ) -> PlanTables:
         """The sites, the gain against the number of plugs, and the gain under other assumptions."""
         most = max(int(BEYOND * chosen.plugs.sum()), LEAST_CURVE)
         return PlanTables(
-            plan_table(world, menu, chosen, places, attracted, self.money, self.read.interval),
-            gain_by_plugs(menu, most, self.read.interval),
+            plan_table(world, menu, chosen, candidates, attracted, self.money, self.source.interval),
+            gain_by_plugs(menu, most, self.source.interval),
             sensitivity(world, menu, chosen.plugs, chosen.power, self.workers),
         )
 
     def _menu(
-        self, world: World, supplies: list[Supply], attracted: list[Attracted], places: Candidates | None
+        self, world: World, supplies: list[Supply], attracted: list[Attracted], candidates: Candidates | None
     ) -> Menu:
         demand = world.demand
-        ids = [*demand.panel.sites["site_id"].to_list(), *(places.name if places else ())]
-        new_kw = [np.nan if power is None else power for power in (places.power_kw if places else ())]
+        ids = [*demand.panel.sites["site_id"].to_list(), *(candidates.name if candidates else ())]
+        new_kw = [np.nan if power is None else power for power in (candidates.power_kw if candidates else ())]
         kw = np.concatenate([demand.stays.power_kw, np.array(new_kw, float)])
         allowed = np.concatenate([demand.is_open & (world.capacity > 0), np.ones(len(attracted), bool)])
-        most = [*[self.most_per_site] * demand.sites, *(places.most_plugs if places else ())]
+        most = [*[self.most_per_site] * demand.sites, *(candidates.most_plugs if candidates else ())]
         everyone = [*supplies, *(part.supply for part in attracted)]
         return make_menu(ids, everyone, demand.sites, kw, allowed, self.costs, most)
 
     def _decide(
-        self, world: World, menu: Menu, target: Target, built: Integers, power: Floats, places: Candidates | None
+        self, world: World, menu: Menu, target: Target, built: Integers, power: Floats, candidates: Candidates | None
     ) -> Decision:
         """The best plugs to add. Sites share lost drivers, so plans with and without new sites are both simulated."""
         decision = decide(menu, target, built, power, self.costs.known)
-        if places is None or not decision.plugs[world.demand.sites :].any() or target.serve is not None:
+        if candidates is None or not decision.plugs[world.demand.sites :].any() or target.serve is not None:
             return decision
         other = decide(menu.of_existing(world.demand.sites), target, built, power, self.costs.known)
         gains = [
-            float(simulate_jointly(world, Built(each.plugs, each.power), places).gain_kwh.mean())
+            float(simulate_jointly(world, Built(each.plugs, each.power), candidates).gain_kwh.mean())
             if each.plugs.any()
             else 0.0
             for each in (decision, other)
@@ -170,7 +170,7 @@ class Planner:
         known = self.costs.known and not np.isnan(cost)
         return Stage(year, growth, int(built.sum()), lost, menu.gain_of(built, power), float(cost) if known else None)
 
-    def _notes(self, world: World, decision: Decision, interplay: float, places: Candidates | None) -> list[str]:
+    def _notes(self, world: World, decision: Decision, interplay: float, candidates: Candidates | None) -> list[str]:
         notes, demand = [], world.demand
         if not decision.reached and decision.short:
             names = ", ".join(decision.short[:3]) + (" and others" if len(decision.short) > 3 else "")
@@ -197,7 +197,7 @@ class Planner:
                     f"Integer programming: {100 * better:+.1f} % gain at {100 * cheaper:.1f} % less cost than the "
                     f"greedy choice; {gap}."
                 )
-        if places is not None:
+        if candidates is not None:
             notes.append(
                 "New sites are scored by the lost demand that they recover. Drivers who would come only because a site "
                 "is new appear in no record, and may be many."

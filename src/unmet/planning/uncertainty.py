@@ -156,7 +156,7 @@ def _if_nobody_stays_away(world: World, menu: Menu, workers: int | None) -> Floa
 
 
 def _if_stays(world: World, menu: Menu, factor: float, workers: int | None) -> Floats:
-    """Gains if lost drivers stayed longer, or less long, than recorded ones."""
+    """Gains if the stays of lost drivers were those of recorded ones times a factor."""
     demand = world.demand
     stays = replace(demand.stays, stay_ms=np.maximum(demand.stays.stay_ms * factor, 1).astype(np.int64))
     return _gains(replace(world, demand=replace(demand, stays=stays)), menu, workers)
@@ -169,13 +169,13 @@ def _gains(world: World, menu: Menu, workers: int | None) -> Floats:
     powers = tuple(menu.supplies[0].curves) if menu.supplies else (None,)
     other: list[Supply] = site_curves(world, most, powers, workers)
     means: dict[tuple[int, float], tuple[Floats, Floats]] = {}
-    gain, now = options.gain.copy(), options.gain.copy()
+    gain, baseline = options.gain.copy(), options.gain.copy()
     for row, (key, k) in enumerate(zip(_keys(options), options.plugs, strict=True)):
         if key[0] >= sites:
             continue
         if key not in means:
             changed = other[key[0]].curves[None if np.isnan(key[1]) else key[1]].mean_kwh
             means[key] = changed, menu.curve(*key).kwh[: world.demand.draws].mean(axis=0)
-        gain[row], now[row] = (values[min(int(k), len(values) - 1)] for values in means[key])
+        gain[row], baseline[row] = (values[min(int(k), len(values) - 1)] for values in means[key])
     # Lost demand in the first draws may differ from that in all draws; the ratio removes that difference.
-    return np.asarray(gain * (options.gain.sum() / max(float(now.sum()), TINY)))
+    return np.asarray(gain * (options.gain.sum() / max(float(baseline.sum()), TINY)))

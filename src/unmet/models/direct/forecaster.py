@@ -107,7 +107,7 @@ class DirectForecaster(Forecaster):
         `positions` are kept to recognise the regions of later panels.
         """
         recipe = self._check()
-        given = self._take(panel, self.shares)
+        given = self._read_training_input(panel, self.shares)
         positions = given.regions if positions is None else positions
         series = read_series(given.table, target=self.target, extras=self.features, with_lost=self._reads_lost())
         fit_hours = int(round(series.hours * sum(self.shares), 6))
@@ -162,7 +162,7 @@ class DirectForecaster(Forecaster):
             since: first hour; by default the end of the fit.
             levels: levels of the quantiles; by default those of the model.
         """
-        self._may_look(horizon)
+        self._check_hours(horizon)
         given = self.read(panel)
         series = self.series(given.table)
         hours = np.arange(max(series.hour_from(since or self.split_.fit_end), horizon), series.hours)
@@ -253,7 +253,7 @@ class DirectForecaster(Forecaster):
     def _ahead(self, panel: Any, hours: int | None, future: Any) -> tuple[PanelSeries, HourlyHistory, int]:
         """The series, its history with the covariates of future hours, and the number of future hours."""
         hours = self.horizon if hours is None else hours
-        self._may_look(hours)
+        self._check_hours(hours)
         series = self.series(self.read(panel).table)
         ahead = read_ahead(future, self.features, series, hours)
         return series, self._history(with_lost(series), self.engine_.session_kwh, series.hours, ahead), hours

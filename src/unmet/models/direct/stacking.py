@@ -14,7 +14,7 @@ from unmet.arrays import Floats
 __all__ = ["stack_weights"]
 
 
-STEPS, RATE = 150, 0.4
+STEPS, RATE = 150, 0.4  # of the exponentiated gradient descent; the rate falls with the root of the step
 SHRINKAGE = 0.1  # factor on the Kullback-Leibler divergence of a region's weights from the town's, relative to the loss
 
 
@@ -55,7 +55,10 @@ def _descend(
     unit: float,
     prior: Floats,
 ) -> Floats:
-    """Weights (1, members) that minimise loss / unit + shrinkage x KL(weights, prior), the same for all regions."""
+    """Weights (1, members) that minimise loss / unit + SHRINKAGE x KL(weights, prior), the same for all regions.
+
+    `unit` is the loss with equal weights.
+    """
     weights, best, least = start.copy(), start.copy(), np.inf
     for step in range(STEPS):
         pooled = np.einsum("hrml,m->hrl", quantiles, weights[0])
