@@ -268,3 +268,56 @@ def test_the_counter_of_each_plug_only_rises():
     for plug in {(row.station, row.plug) for row in ROWS}:
         own = [row for row in ROWS if (row.station, row.plug) == plug]
         assert all(one.end <= other.start for one, other in pairwise(own))
+
+
+def test_structs_in_a_frame_are_columns(tmp_path):
+    frame = pl.DataFrame(
+        {
+            "station": [{"id": row.station} for row in ROWS],
+            "period": [[{"start": iso(row.start), "end": iso(row.end)}] for row in ROWS],
+            "kwh": [row.kwh for row in ROWS],
+        }
+    )
+    assert is_same(read_sessions(frame, join_minutes=0))
+    frame.write_parquet(tmp_path / "a.parquet")
+    assert is_same(read_sessions(tmp_path / "a.parquet", join_minutes=0))
+
+
+def member(row: Row, **more: object) -> dict[str, object]:
+    return {"station": row.station, "start": iso(row.start), "end": iso(row.end)} | more
+
+
+def test_a_unit_beside_a_value_is_heeded_whatever_else_is_there(tmp_path):
+    members = [member(row, energy={"value": 90, "unit": "Wh", "source": "meter"}) for row in ROWS]
+    assert set(read(tmp_path / "a.json", json.dumps(members)).sessions["energy_kwh"]) == {0.09}
+
+
+def test_of_two_objects_with_a_start_none_is_guessed(tmp_path):
+    def two(row: Row, name: str):
+        times = {"start": iso(row.start), "end": iso(row.end)}
+        return {
+            "station": row.station,
+            "kwh": row.kwh,
+            "booking": {"start": "2023-01-01T00:00Z", "end": ""},
+            name: times,
+        }
+
+    with pytest.raises(InputError, match="start"):
+        read(tmp_path / "a.json", json.dumps([two(row, "visit") for row in ROWS]))
+    records = read(tmp_path / "a.json", json.dumps([two(row, "session") for row in ROWS]))
+    assert is_same(records)
+    assert any("start from 'session.start'" in note for note in records.notes)
+
+
+def test_start_without_a_date_is_said(tmp_path):
+    text = "Station,Booking Date,Visit Date,Start,End,kWh\nA,2023-01-01,2023-05-01,08:00,09:00,5\n"
+    records = read(tmp_path / "a.csv", text, **HERE)  # which of the two dates is meant is open
+    assert records.counts["start_without_date"] == 1
+    assert not any("have no date" in note for note in records.notes)
+
+
+def test_grouped_meter_readings(tmp_path):
+    text = "Station;Start;End;meter_start_wh;meter_end_wh\nA;2023-05-01T08:00Z;2023-05-01T09:00Z;1.108.000;1.115.500\n"
+    assert read(tmp_path / "a.csv", text).sessions["energy_kwh"].to_list() == [7.5]
+    odd = read(tmp_path / "a.csv", text.replace("1.108.000", "n/a"))
+    assert odd.counts["energy_unreadable"] == 1

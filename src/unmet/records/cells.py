@@ -13,9 +13,9 @@ import polars as pl
 
 from unmet.csv_files import LINE, REJECTED
 from unmet.records.clocks import Clocks, read_clocks
-from unmet.records.energies import energy_cells, read_energies
+from unmet.records.energies import energy_cells, has_energy, read_energies
 from unmet.records.evidence import Finding
-from unmet.records.id_cells import as_text, columns_of, identity_of
+from unmet.records.id_cells import columns_of, identity_of
 from unmet.records.mapping import Mapping
 from unmet.records.named_zones import UNNAMED, NamedZones
 from unmet.records.outliers import FAR_AWAY
@@ -35,6 +35,7 @@ REASONS: dict[str, tuple[str, str]] = {  # what is counted: column whose value i
     "station_missing": ("station_id", "is empty"),
     "start_missing": ("start", "is empty"),
     "start_without_time": ("start", "is a date without a time of day: map its column too, such as start=DATE+TIME"),
+    "start_without_date": ("start", "is a time of day without a date: map its date too, such as start=DATE+TIME"),
     "start_unreadable": ("start", "is not a date and time that can be read"),
     "day_order_open": ("start", "may have the day or the month first: nothing in the file tells which"),
     "open_sessions": ("end", "is empty: the session was still open"),
@@ -98,10 +99,19 @@ def type_cells(
         [*clocks.readings, *energy.readings],
         [*clocks.notes, *energy.notes, *([respelled] if respelled else [])],
     )
-    energy_given = as_text(written) if written.dtype == pl.String else written
-    cells = {"start": start_cells, "end": end_cells, "energy_kwh": energy_given}
-    given = pl.DataFrame({name: column.is_not_null() for name, column in cells.items()})
-    doubts = _Doubts(clocks.is_open, _lacks_time(start_cells, typed["start"]), _lacks_time(end_cells, typed["end"]))
+    given = pl.DataFrame(
+        {
+            "start": start_cells.is_not_null(),
+            "end": end_cells.is_not_null(),
+            "energy_kwh": has_energy(raw, mapping, written),
+        }
+    )
+    doubts = _Doubts(
+        clocks.is_open,
+        _lacks_time(start_cells, typed["start"]),
+        _lacks_time(end_cells, typed["end"]),
+        _lacks_date(start_cells, typed["start"]),
+    )
     code = _judge(typed, given, doubts, now, known_stations, period)
     if not (code > 0).any():
         return Typed(typed, pl.DataFrame(schema=REJECTED), {}, notes, readings)
@@ -141,6 +151,15 @@ class _Doubts:
     day_order: pl.Series | None
     start_time: pl.Series | None
     end_time: pl.Series | None
+    start_date: pl.Series | None
+
+
+def _lacks_date(cells: pl.Series, read: pl.Series) -> pl.Series | None:
+    """Which unreadable cells are times of day without a date."""
+    if cells.dtype != pl.String or read.null_count() == cells.null_count():
+        return None
+    unread = cells.set(read.is_not_null(), None)
+    return unread.str.contains(r"^\s*\d{1,2}[:.h]\d\d([:.]\d\d)?(\s*[AaPp]\.?[Mm]\.?)?\s*$").fill_null(value=False)
 
 
 def _lacks_time(cells: pl.Series, read: pl.Series) -> pl.Series | None:
@@ -168,6 +187,7 @@ def _judge(
         "station_missing": pl.col("station_id").is_null(),
         "start_missing": pl.lit(~given["start"]),
         "start_without_time": _where(doubts.start_time),
+        "start_without_date": _where(doubts.start_date),
         "start_unreadable": start.is_null(),
         "day_order_open": _where(doubts.day_order),
         "open_sessions": pl.lit(~given["end"]),

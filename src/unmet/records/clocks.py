@@ -61,8 +61,9 @@ def read_clocks(
     day_first = mapping.day_first if "day_first" in chosen else None
     clocks, readings, notes = read_times(columns, day_first, mapping.day_first)
     if bare is not None:
-        clocks[1] = bare.dated(clocks[1], clocks[0])
-        notes.append(bare.note)
+        dated = bare.dated(clocks[1], clocks[0])
+        notes += [bare.note] if dated.wall.null_count() < clocks[1].wall.null_count() else []
+        clocks[1] = dated
     zones = raw[mapping.zone] if mapping.zone is not None else None
     end_zones = raw[mapping.end_zone] if mapping.end_zone is not None else zones
     zone, note = mapping.time_zone, None

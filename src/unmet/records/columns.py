@@ -102,6 +102,8 @@ def candidates(entry: str, frame: pl.DataFrame, taken: Collection[str] = ()) -> 
         if column == LINE or column in taken or not _holds(entry, sample[column]):
             continue
         plain = plain_name(column)
+        if entry == "energy_kwh" and any(word in plain for word in (*ALIASES["meter_start"], *ALIASES["meter_end"])):
+            continue  # a reading is no energy
         words = [word for word in ALIASES.get(entry, ()) if word]
         likeness = max((difflib.SequenceMatcher(None, plain, word).ratio() for word in words), default=0.0)
         likeness = max([likeness, *(0.8 for word in words if len(word) > 3 and word in plain)])

@@ -9,12 +9,14 @@ import polars as pl
 from unmet.records.energy_numbers import read_numbers
 from unmet.records.evidence import Finding
 from unmet.records.grouped_digits import without_grouping_points
+from unmet.records.id_cells import as_text
 from unmet.records.mapping import Mapping
 from unmet.records.units import choose_unit
 
-__all__ = ["Energies", "energy_cells", "read_energies"]
+__all__ = ["Energies", "energy_cells", "has_energy", "read_energies"]
 
 _HOUR = 3_600_000
+_TWO_GROUPS = r"^\s*\d{1,3}(?:\.\d{3}){2,}(?:,\d+)?\D*$"  # 1.234.567: points that can only group digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,17 @@ def energy_cells(raw: pl.DataFrame, mapping: Mapping) -> pl.Series:
     return (last - first).round(6)
 
 
+def has_energy(raw: pl.DataFrame, mapping: Mapping, cells: pl.Series) -> pl.Series:
+    """Which rows have an energy, or both meter readings, readable or not."""
+    if mapping.meter_start is None or mapping.meter_end is None:
+        return (as_text(cells) if cells.dtype == pl.String else cells).is_not_null()
+    first, last = (as_text(raw[name]).is_not_null() for name in (mapping.meter_start, mapping.meter_end))
+    return first & last
+
+
 def _counts(cells: pl.Series, mapping: Mapping) -> pl.Series:
     """Meter readings in the unit of the mapping, also those that name another."""
+    if cells.dtype == pl.String and cells.str.contains(_TWO_GROUPS).any():
+        cells = cells.str.replace_all(".", "", literal=True)
     numbers, are_kwh, _ = read_numbers(cells)
     return (numbers / mapping.energy_factor).zip_with(are_kwh, numbers)

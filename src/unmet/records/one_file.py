@@ -82,14 +82,15 @@ def look_at(source: RecordSource, format: str) -> Looked:  # noqa: A002
     if isinstance(source.table, pl.DataFrame):
         frame = source.table
         frame = frame if LINE in frame.columns else frame.with_row_index(LINE, offset=1)
-        raw = _plain_columns(Raw(guess_mapping(frame.drop(LINE)), sessions=frame), source.name)
-        return Looked(source, raw, "table", tuple(frame.columns))
+        raw = _plain_columns(Raw(guess_mapping(frame.drop(LINE)), sessions=frame), source.name, is_guessed=True)
+        return Looked(source, raw, "table", tuple((frame if raw.sessions is None else raw.sessions).columns))
     if format == "auto":
         used, head = recognise(source.table, source.sheet)
     else:
         used, head = format_named(format), read_head(source.table, source.sheet)
     head = replace(head, part=source.part)
-    raw = with_sheet_as_station(_plain_columns(used.read(head), source.name), source)
+    raw = _plain_columns(used.read(head), source.name, is_guessed=used.name == "generic")
+    raw = with_sheet_as_station(raw, source)
     columns = () if raw.sessions is None else tuple(raw.sessions.columns)
     if head.kind in ("csv", "excel"):
         columns = (*head.columns, *(column for column in columns if column not in head.columns))
@@ -173,14 +174,33 @@ def _another_sheet(frame: pl.DataFrame, problem: str) -> OneFile:
     return OneFile("none", None, nothing, {}, notes=["holds no sessions and is left out."], problem=problem)
 
 
-def _plain_columns(raw: Raw, name: str) -> Raw:
-    """Categories as text; columns of nested values are refused."""
+def _flat(frame: pl.DataFrame) -> pl.DataFrame:
+    """A frame without structs, up to three within one another, and with lists of one as their member."""
+    for _ in range(3):
+        lists = [column for column, dtype in frame.schema.items() if isinstance(dtype, pl.List)]
+        short = [column for column in lists if (frame[column].list.len() <= 1).all()]
+        frame = frame.with_columns(pl.col(column).list.first() for column in short) if short else frame
+        structs = [column for column, dtype in frame.schema.items() if isinstance(dtype, pl.Struct)]
+        if not structs:
+            break
+        frame = frame.with_columns(pl.col(column).name.prefix_fields(f"{column}.") for column in structs).unnest(
+            structs
+        )
+    return frame
+
+
+def _plain_columns(raw: Raw, name: str, *, is_guessed: bool) -> Raw:
+    """Categories as text, fields of structs as columns such as `station.id`; other nested values are refused."""
     if raw.sessions is None:
         return raw
-    for column, dtype in raw.sessions.schema.items():
+    flat, mapping = _flat(raw.sessions), raw.mapping
+    if is_guessed and flat.columns != raw.sessions.columns:
+        mapping = guess_mapping(flat.drop(LINE))
+    for column, dtype in flat.schema.items():
         if dtype.is_nested() or dtype in (pl.Binary, pl.Object, pl.Duration):
             raise InputError(f"{name}: column {column} holds {dtype}: give text, numbers or times.")
-    return replace(raw, sessions=raw.sessions.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String)))
+    plain = flat.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
+    return replace(raw, sessions=plain, mapping=mapping)
 
 
 def final_mapping(base: Mapping, chosen: dict[str, Any], columns: Collection[str], name: str) -> Mapping:

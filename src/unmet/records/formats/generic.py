@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from unmet.csv_files import LINE
 from unmet.records.formats.base import Format, Head, Raw
 from unmet.records.formats.column_names import are_times_of_day, nested_names, plain_name
 from unmet.records.formats.files import read_table
@@ -39,10 +40,10 @@ _WORDS = {  # as `plain_name` gives them, the best first; English, then German, 
     "quantitedenergie,energia,energiaerogata,consumo,energiaconsumida,"
     "energiasuministrada,energieafgenomen,verbruik,forbrug",
     "meter_start": "meterstart,startmeter,meterstartreading,startmeterreading,meterreadingstart,meterbegin,meterbefore,"
-    "meterstartvalue,startreading,zahlerstandstart,zahlerstandbeginn,zahlerstandanfang,startzahlerstand,"
+    "meterstartvalue,zahlerstandstart,zahlerstandbeginn,zahlerstandanfang,startzahlerstand,"
     "anfangszahlerstand,zahlerstart,compteurdebut,indexdebut,indexdedebut,letturainiziale,lecturainicial,meterstandstart",
     "meter_end": "meterstop,meterend,stopmeter,endmeter,meterstopreading,meterendreading,stopmeterreading,"
-    "endmeterreading,meterreadingend,meterreadingstop,meterafter,meterstopvalue,meterendvalue,endreading,stopreading,"
+    "endmeterreading,meterreadingend,meterreadingstop,meterafter,meterstopvalue,meterendvalue,"
     "zahlerstandende,zahlerstandstop,endzahlerstand,zahlerende,compteurfin,indexfin,indexdefin,letturafinale,"
     "lecturafinal,meterstandeind,meterstandeinde",
     "session_id": "sessionid,chargingsessionid,chargesessionid,transactionid,chargingeventid,chargingevent,eventid,"
@@ -95,9 +96,9 @@ def guess_mapping(frame: pl.DataFrame) -> Mapping:
     found: dict[str, Any] = {}
     for field, aliases in ALIASES.items():
         free = [column for column in reversed(frame.columns) if column not in found.values()]
-        is_id = field.endswith("_id")
-        names = {_base(field, name): column for column in free for name in nested_names(column, is_id=is_id)}
-        names |= {_base(field, plain_name(column)): column for column in free}  # a whole name comes first
+        names = {_base(field, plain_name(column)): column for column in free}
+        if not names.keys() & set(aliases):
+            names = _inner_names(field, free)
         column = next((names[alias] for alias in aliases if alias in names), None)
         if column is not None:
             found[field] = column
@@ -114,6 +115,15 @@ def guess_mapping(frame: pl.DataFrame) -> Mapping:
     if "energy_kwh" in found or "meter_end" in found:
         found["energy_factor"] = energy_factor(found.get("energy_kwh") or found["meter_end"])
     return Mapping(**found)
+
+
+def _inner_names(field: str, columns: list[str]) -> dict[str, str]:
+    """Names of values within objects, without the outer ones; those that several objects have are left out."""
+    found: dict[str, set[str]] = {}
+    for column in columns:
+        for name in nested_names(column, is_id=field.endswith("_id")):
+            found.setdefault(_base(field, name), set()).add(column)
+    return {name: owners.pop() for name, owners in found.items() if len(owners) == 1}
 
 
 def _base(field: str, name: str) -> str:
@@ -177,7 +187,17 @@ def _read(head: Head) -> Raw:
         sessions, rejected = read_table(head)
     else:
         sessions, rejected = read_json_table(head)
-    return Raw(guess_mapping(sessions.drop("__line__")), sessions=sessions, rejected=rejected)
+    mapping = guess_mapping(sessions.drop(LINE))
+    return Raw(mapping, sessions=sessions, rejected=rejected, notes=_inner_notes(mapping, head))
+
+
+def _inner_notes(mapping: Mapping, head: Head) -> tuple[str, ...]:
+    """A sentence about values within objects that are used."""
+    used = {entry: value for entry, value in mapping.said().items() if isinstance(value, str) and "." in value}
+    if head.kind != "json" or not used:
+        return ()
+    shown = ", ".join(f"{entry} from {column!r}" for entry, column in used.items())
+    return (f"values within objects are used: {shown}. Give --map to use others.",)
 
 
 _ENVELOPES = ("data", "_items", "items", "results", "records", "sessions", "transactions", "value")

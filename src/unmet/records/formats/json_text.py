@@ -107,7 +107,7 @@ def flat_cells(member: dict[str, Any], prefix: str = "", depth: int = _DEPTH) ->
         name = _cell(prefix + key) or ""
         while isinstance(value, list) and len(value) == 1:
             value = value[0]
-        if isinstance(value, dict) and set(value) == {"value", "unit"} and _is_energy_unit(value["unit"]):
+        if isinstance(value, dict) and "value" in value and _is_energy_unit(value.get("unit")):
             cells[name] = None if value["value"] is None else f"{_cell(value['value'])} {value['unit']}"
         elif isinstance(value, dict):
             if depth > 1:
