@@ -171,7 +171,7 @@ def test_random_bytes(tmp_path_factory, content):
 
 def test_a_column_of_lists_is_refused(tmp_path):
     path = tmp_path / "lists.parquet"
-    path.write_bytes(parquet(station_id=["A"], start=[[1]], end=["2018-01-02 11:00"], energy_kwh=[1]))
+    path.write_bytes(parquet(station_id=["A"], start=[[1, 2]], end=["2018-01-02 11:00"], energy_kwh=[1]))
     with pytest.raises(InputError, match="column start holds List"):
         read_sessions([path])
 
