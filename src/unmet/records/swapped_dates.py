@@ -43,9 +43,11 @@ def swapped_back(walls: Sequence[pl.Series], texts: Sequence[pl.Series | None]) 
         texts: the other cells of each column.
     """
     as_they_are = SwappedDates(list(walls))
-    parsed = [_settled_days(column, len(wall)) for column, wall in zip(texts, walls, strict=True)]
     dates = pl.concat([wall.drop_nulls() for wall in walls]).cast(pl.Datetime("ms"))
-    if any(days is None for days in parsed) or dates.is_empty() or not (dates.dt.day() <= 12).all():
+    if dates.is_empty() or not (dates.dt.day() <= 12).all():  # before the texts are parsed, which takes long
+        return as_they_are
+    parsed = [_settled_days(column, len(wall)) for column, wall in zip(texts, walls, strict=True)]
+    if any(days is None for days in parsed):
         return as_they_are
     settled = [days for days in parsed if days is not None]
     others = pl.concat([days.drop_nulls() for days in settled])
