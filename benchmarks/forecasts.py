@@ -22,6 +22,7 @@ import numpy as np
 import polars as pl
 
 from benchmarks.data_sets import BOULDER, DUNDEE, JPL, LUGANO, SAP, Source, chosen_sources, read_records
+from benchmarks.report import write_or_print
 from unmet import Forecaster
 from unmet.demand.panel import Panel
 from unmet.estimation.lost_demand import LostDemand
@@ -383,12 +384,7 @@ def main() -> None:
         if path:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(json.dumps(asdict(results[-1])), encoding="utf-8")
-    text = page(results, "python -m benchmarks.forecasts")
-    if options.set is not None:
-        print(text)
-        return
-    PAGE.write_text(text, encoding="utf-8")
-    print(f"Written to {PAGE}")
+    write_or_print(page(results, "python -m benchmarks.forecasts"), PAGE, complete=options.set is None)
 
 
 if __name__ == "__main__":

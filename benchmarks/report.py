@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["PAGE", "Result", "Section", "read_sections", "write_page"]
+__all__ = ["PAGE", "Result", "Section", "read_sections", "write_or_print", "write_page"]
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 
@@ -40,6 +40,15 @@ def read_sections(path: Path = PAGE) -> dict[str, list[str]]:
     """The sections of the existing page, by title."""
     parts = path.read_text(encoding="utf-8").split("\n## ")[1:] if path.is_file() else []
     return {part.split("\n", 1)[0]: part.split("\n", 1)[1].strip().split("\n") for part in parts}
+
+
+def write_or_print(text: str, path: Path, *, complete: bool) -> None:
+    """Write a page of results if the run was complete; otherwise only print it."""
+    if not complete:
+        print(text)
+        return
+    path.write_text(text, encoding="utf-8")
+    print(f"Written to {path}")
 
 
 def write_page(sections: Sequence[tuple[str, list[str]]], path: Path = PAGE) -> None:

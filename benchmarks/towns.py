@@ -22,6 +22,7 @@ import numpy as np
 import polars as pl
 
 from benchmarks.data_sets import BOULDER, DUNDEE, JPL, LUGANO, SAP, Source, chosen_sources, read_records
+from benchmarks.report import write_or_print
 from benchmarks.stress.measure import plain_count
 from unmet.errors import InputError
 from unmet.estimation.crowding import BETAS, Crowding
@@ -332,11 +333,7 @@ def main() -> None:
         priors = [prior_without(source.name) for source in chosen]
         draws = _flat(pool.map(measure, chosen, [options.draws] * len(chosen), priors))
     text = page(draws, f"python -m benchmarks.towns --draws {options.draws}")
-    if options.town is not None:
-        print(text)
-        return
-    PAGE.write_text(text, encoding="utf-8")
-    print(f"Written to {PAGE}")
+    write_or_print(text, PAGE, complete=options.town is None)
 
 
 if __name__ == "__main__":

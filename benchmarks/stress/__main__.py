@@ -11,6 +11,7 @@ import sys
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+from benchmarks.report import write_or_print
 from benchmarks.stress.arrivals import Case
 from benchmarks.stress.cases import CASES
 from benchmarks.stress.measure import Run, measure
@@ -34,11 +35,7 @@ def main() -> None:
             runs.append(run)
             _show(run, len(runs), len(jobs))
     text = page(cases, runs, f"python -m benchmarks.stress --seeds {options.seeds}")
-    if len(cases) < len(CASES):
-        print(text)
-        return
-    PAGE.write_text(text, encoding="utf-8")
-    print(f"Written to {PAGE}")
+    write_or_print(text, PAGE, complete=len(cases) == len(CASES))
 
 
 def _cases(names: str | None) -> list[Case]:
