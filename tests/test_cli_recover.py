@@ -108,6 +108,14 @@ def test_records_and_their_panel_give_the_same_estimate(folder, summary):
         assert one.equals(other), name
 
 
+def test_a_model_is_fitted_to_the_run_and_to_its_panel_alike(folder, summary, tmp_path):
+    for source, name in ((folder / "out", "run"), (folder / "out" / "panel", "panel")):
+        run("fit", source, "--backbone", "climatology", "--out", tmp_path / name)
+    model = "model/model.json"
+    assert (tmp_path / "run" / model).read_bytes() == (tmp_path / "panel" / model).read_bytes()
+    assert json.loads((tmp_path / "run" / model).read_text())["options"]["time_zone"] == "Europe/Copenhagen"
+
+
 def test_sites_are_ranked_by_lost_energy_not_by_time_full(folder, summary):
     lost = [row["lost_kwh"] for row in summary["most_lost"]]
     assert lost == sorted(lost, reverse=True)

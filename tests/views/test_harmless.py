@@ -12,6 +12,7 @@ import pytest
 from unmet.views.figures.base import Figure
 from unmet.views.harmless import harmless_figure, spreadsheet_safe
 from unmet.views.page import render_page
+from unmet.views.report_sections import csv_of
 
 NAMES = (
     "<a href='https://evil.example'>r0</a>",
@@ -42,6 +43,13 @@ def test_tags_in_names_are_escaped_on_pages(name):
     body = page.split("</script>", 1)[1]  # after Plotly's own code
     for tag in ("<a ", "<A ", "<img", "<span style='font-size:900px'", "<b onclick", "<script>alert"):
         assert tag not in body
+
+
+def test_downloads_of_a_report_are_safe_in_a_spreadsheet():
+    assert (
+        csv_of(pl.DataFrame({"name": ["=1+1", "ok"], "kwh": [-1.23456789, 2.0]}))
+        == "name,kwh\n'=1+1,-1.23457\nok,2.0\n"
+    )
 
 
 def test_formulas_in_cells_become_text():

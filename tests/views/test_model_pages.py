@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import polars as pl
 import pytest
 
 from tests.models.panels import capped, quick, small_panel
+from unmet.errors import InputError
 from unmet.evaluation.evaluate import evaluate
 from unmet.models.series import read_series
+from unmet.runs import write_json
 from unmet.views.figures import FORECAST_FIGURES, MODEL_FIGURES
 from unmet.views.forecast_pages import write_forecast
-from unmet.views.model_pages import write_evaluation
+from unmet.views.model_pages import worse_than_table, write_evaluation
 from unmet.views.model_report import ForecastReport, ModelReport
 
 
@@ -91,6 +96,22 @@ def test_pages_start_with_the_answer_and_need_no_network(model_report, forecast_
     assert f"<h1>{summary['expected_kwh'] / 1000:,.1f} MWh are expected in the next 24 hours</h1>" in forecast
     for page in (report, forecast):
         assert "src=" not in page.split("</script>", 1)[1]
+
+
+def test_regions_in_which_the_table_is_better_are_named_first(ahead, tmp_path):
+    *_, quietest = ahead.busiest()
+    write_json(tmp_path / "metrics.json", {"unseen": {"worse_than_table": [quietest]}})
+    assert worse_than_table(tmp_path) == worse_than_table(tmp_path / "model") == (quietest,)
+    summary = write_forecast(replace(ahead, worse=(quietest,)), tmp_path)
+    assert summary["worse_than_table"] == [quietest]
+    sentence = f"In {quietest} a table of the last eight weeks is more than 5\u00a0% better"
+    written = (tmp_path / "forecast.html").read_text()
+    assert written.index(f'role="alert">{sentence}') < written.index("<h1>")
+    first = re.search(r"<tbody>\s*<tr><td>(\w+)<small>([^<]*)", written)
+    assert first.groups() == (quietest, "a table was better")
+    (tmp_path / "metrics.json").write_text("[]")
+    with pytest.raises(InputError, match="fit the model again"):
+        worse_than_table(tmp_path)
 
 
 def test_a_model_without_held_out_hours_has_a_page(panel, tmp_path):

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import base64
+import datetime as dt
+import gzip
 import json
 import re
+from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 from typer.testing import CliRunner
 
 from tests.views.browser import CLIPPED, OVERLAPS, opened, serious_issues, visible_text
-from tests.views.runs import write_forecast, write_lost, write_plan
+from tests.views.runs import rejected, write_forecast, write_lost, write_plan
 from unmet.cli import app
 from unmet.errors import InputError
+from unmet.views.figures.base import Figure
+from unmet.views.figures.map_layers import MapLayers, region_outlines
+from unmet.views.page import PageSection, PageTable
+from unmet.views.page_weight import light_page
 from unmet.views.report import SalesPrice, report_page
-from unmet.views.stored import read_runs
+from unmet.views.stored import StoredRuns, read_runs
 from unmet.views.theme import about_energy
 
 MOST_BYTES = 6_000_000
@@ -34,6 +43,15 @@ def folders(tmp_path_factory) -> dict[str, object]:
 @pytest.fixture(scope="module")
 def page(folders) -> str:
     return report_page(read_runs(list(folders.values())), SalesPrice(0.4, "EUR"), "Small town")
+
+
+def downloads(page: str) -> dict[str, bytes]:
+    """Tables in a page, by the names of their files."""
+    links = re.findall(r'download="([a-z]+\.csv)(|\.gz)" href="data:[^,"]+;base64,([^"]+)"', page)
+    return {
+        name: gzip.decompress(base64.b64decode(data)) if packed else base64.b64decode(data)
+        for name, packed, data in links
+    }
 
 
 def test_the_report_starts_with_the_answer_of_the_run(page, folders):
@@ -65,7 +83,7 @@ def test_the_report_is_one_file_without_requests(page):
 
 
 def test_every_download_is_the_whole_table(page, folders):
-    links = dict(re.findall(r'download="([a-z]+\.csv)" href="data:text/csv;charset=utf-8;base64,([^"]+)"', page))
+    links = downloads(page)
     assert {
         "sites.csv",
         "regions.csv",
@@ -75,11 +93,11 @@ def test_every_download_is_the_whole_table(page, folders):
         "plan.csv",
         "forecast.csv",
     } <= set(links)
-    sites = pl.read_csv(base64.b64decode(links["sites.csv"]))
+    sites = pl.read_csv(links["sites.csv"])
     stored = pl.read_parquet(folders["lost"] / "sites.parquet")
     assert set(sites["site_id"]) == set(stored["site_id"])
-    assert sites["lost_kwh"].sum() == pytest.approx(stored["lost_kwh"].sum(), abs=1e-3)
-    assert pl.read_csv(base64.b64decode(links["rejected.csv"])).height == 10
+    assert sites["lost_kwh"].sum() == pytest.approx(stored["lost_kwh"].sum(), rel=1e-5)
+    assert pl.read_csv(links["rejected.csv"]).height == 10
 
 
 def test_every_figure_has_alternative_text_and_names_are_escaped(page):
@@ -162,8 +180,82 @@ def check_table_and_print(view) -> None:
     assert view.evaluate(rows) == sorted(view.evaluate(rows), reverse=True)
     view.click("#regions th:nth-child(3) button")
     assert view.evaluate(rows) == sorted(view.evaluate(rows))
-    with view.expect_download() as download:
-        view.click("#provenance .download")
-    assert download.value.suggested_filename == "runs.csv"
+    for part, name, begins in (
+        ("provenance", "runs.csv", '"Run","Folder"'),
+        ("quality", "rejected.csv", "file,line"),
+        ("weeks", "weeks.csv", "unique_id,week"),
+    ):
+        with view.expect_download() as download:
+            view.click(f"#{part} .download")
+        assert download.value.suggested_filename == name
+        assert Path(download.value.path()).read_text(encoding="utf-8-sig").startswith(begins)
     pages = len(re.findall(rb"/Type\s*/Page\b(?!s)", view.pdf(prefer_css_page_size=True)))
     assert 2 <= pages <= 6
+
+
+def large_runs(folders) -> StoredRuns:
+    """Runs on a network of 5,000 stations, made up from those on the small one: two years, 100 regions."""
+    few = read_runs(folders)
+    number, regions, weeks = 5000, 100, 104
+    rng = np.random.default_rng(1)
+
+    def many(table: pl.DataFrame, rows: int, key: str) -> pl.DataFrame:
+        pick = table[rng.integers(0, table.height, rows).tolist()]
+        wide = [name for name, kind in table.schema.items() if kind == pl.Float64]
+        spread = pl.Series(rng.lognormal(0, 1, rows))
+        return pick.with_columns(*(pl.col(name) * spread for name in wide)).with_columns(
+            pl.format("{}-{}", pl.lit(key), pl.int_range(rows)).alias(key)
+        )
+
+    place = {"lat": 51 + rng.normal(0, 0.5, number), "lon": rng.normal(0, 0.5, number)}
+    names = [f'Site "{i}",\nHigh Street' for i in range(number)]
+    sites = many(few.lost.sites, number, "site_id").with_columns(name=pl.Series(names), **place)
+    stations = many(few.lost.stations, number, "station_id").with_columns(
+        unique_id=pl.format("region {}", pl.int_range(number) % regions), **place
+    )
+    every = many(few.lost.regions, regions, "unique_id")
+    keys = pl.DataFrame({"unique_id": ["all", *every["unique_id"]]}).join(
+        pl.select(week=pl.date_range(dt.date(2023, 1, 2), dt.date(2024, 12, 30), "1w")).head(weeks), how="cross"
+    )
+    by_week = many(few.lost.weeks, keys.height, "unique_id").with_columns(keys)
+    far = {"first_hour": "2023-01-02T00:00Z", "last_hour": "2024-12-29T22:00Z", "regions": regions}
+    lost = replace(
+        few.lost, summary=few.lost.summary | far, sites=sites, stations=stations, regions=every, weeks=by_week,
+        layers=MapLayers(outlines=region_outlines(stations)), rejected=pl.concat([rejected()] * 2000),
+    )  # fmt: skip
+    planned = many(few.plan.tables.sites, number, "site_id").with_columns(name=pl.Series(names), **place)
+    plan = replace(few.plan, tables=replace(few.plan.tables, sites=planned))
+    return replace(few, lost=lost, plan=plan)
+
+
+def test_a_report_on_5000_stations_can_be_sent_too(folders):
+    runs = large_runs(list(folders.values()))
+    page = report_page(runs, SalesPrice(0.4, "EUR"))
+    assert 0.95 * MOST_BYTES < len(page.encode()) <= MOST_BYTES
+    assert page.count('id="plot-') == 7
+    whole = {"sites.csv": runs.lost.sites, "weeks.csv": runs.lost.weeks, "plan.csv": runs.plan.chosen}
+    cut = {}
+    for file, data in downloads(page).items():
+        kept = pl.read_csv(data, infer_schema=False).height
+        if file in whole:
+            assert f"the download holds the first {kept:,} of {whole[file].height:,} rows" in page
+            cut[file] = kept
+    assert set(cut) == set(whole)
+    assert page.count("Download the first rows (CSV)") == 3
+
+
+def test_the_heaviest_figure_gives_way_where_downloads_are_not_enough():
+    figures = [Figure(name, name, lambda _: None, lambda _: "") for name in ("light", "heavy")]
+    weight = {"light": 100, "heavy": 1000}
+
+    def render(sections: list[PageSection]) -> str:
+        text = "".join(line for part in sections for line in (*part.paragraphs, part.table.csv if part.table else ""))
+        return text + "".join(figure.name * weight[figure.name] for part in sections for figure, _ in part.figures)
+
+    table = PageTable(("a",), (), "", csv="a\n" + "1\n" * 500)
+    sections = [PageSection("s", "S", table=table, figures=[(figure, None) for figure in figures])]
+    assert light_page(render, sections, 10_000) == render(sections)
+    page = light_page(render, sections, 900)
+    assert len(page.encode()) <= 900
+    assert "lightlight" in page
+    assert "The figure “heavy” is left out" in page

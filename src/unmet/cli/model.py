@@ -47,6 +47,7 @@ def forecast(
     from unmet.models.storage import load_model
     from unmet.runs import run_folder
     from unmet.views.forecast_pages import print_forecast, write_forecast
+    from unmet.views.model_pages import worse_than_table
     from unmet.views.model_report import ForecastReport
     from unmet.views.table_files import parse_formats, write_table_files
     from unmet.views.terminal import next_step, progress
@@ -70,7 +71,9 @@ def forecast(
         else:
             expected = fitted.recalibrate(table).forecast(table, hours, future).hours
         past = read_series(table, names=fitted.regions_, last_hours=168).table()
-        summary = write_forecast(ForecastReport(fitted, expected, past, drawn, keep_draws=draws is not None), folder)
+        worse = worse_than_table(model)
+        shown = ForecastReport(fitted, expected, past, drawn, keep_draws=draws is not None, worse=worse)
+        summary = write_forecast(shown, folder)
         write_table_files(folder, formats)
     print_forecast(summary, out, as_json=as_json)
     next_step(f"`unmet report RUN {out}` writes a report to share, together with a run of `unmet recover`.")

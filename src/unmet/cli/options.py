@@ -47,7 +47,7 @@ MapStations = Annotated[
 Since = Annotated[str | None, typer.Option(help="Leave out sessions that start before this day or time.")]
 Until = Annotated[str | None, typer.Option(help="Leave out sessions that start on this day or time, or later.")]
 PanelPath = Annotated[
-    Path, typer.Argument(metavar="PANEL", help="Folder that `unmet panel` or `unmet simulate` wrote, or a file.")
+    Path, typer.Argument(metavar="PANEL", help="Folder that `unmet panel`, `recover` or `simulate` wrote, or a file.")
 ]
 ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder that `unmet fit` wrote.")]
 WaitingOption = Annotated[

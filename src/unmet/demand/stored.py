@@ -25,6 +25,7 @@ from unmet.tables import UTC
 from unmet.zones import checked_zone
 
 __all__ = [
+    "PANEL_FOLDER",
     "StoredPanel",
     "holds_panel",
     "load_panel",
@@ -37,6 +38,8 @@ __all__ = [
 
 ABOUT = "panel.json"
 PANEL_FILE = "panel.parquet"
+PANEL_FOLDER = "panel"
+"""Folder of the panel in a run of `unmet recover`."""
 TEXT, NUMBER = pl.String(), pl.Float64()
 SCHEMAS: dict[str, dict[str, Any]] = {
     "panel": {
@@ -105,14 +108,19 @@ def write_table(
 
 
 def read_panel(path: Path) -> StoredPanel:
-    """Read the table of a panel from a folder, or from a CSV or Parquet file (`unique_id, ds, y`)."""
+    """Read the table of a panel from a folder, also of `unmet recover`, or from a file (`unique_id, ds, y`)."""
     if not path.exists():
         raise InputError(f"There is no panel at {path}: give a folder that `unmet panel` wrote, or a file.")
     if path.is_file():
         return StoredPanel(path, read_frame(path)[0], None, None)
+    if not (path / PANEL_FILE).is_file() and (path / PANEL_FOLDER / PANEL_FILE).is_file():
+        path = path / PANEL_FOLDER
     source = path / PANEL_FILE
     if not source.is_file():
-        raise InputError(f"{path} holds no {PANEL_FILE}: give a folder that `unmet panel` or `unmet simulate` wrote.")
+        raise InputError(
+            f"{path} holds no {PANEL_FILE}: give a folder that `unmet panel`, `unmet recover` or `unmet simulate` "
+            "wrote."
+        )
     table, _ = read_frame(source)
     try:
         regions = read_parquet(path / "regions.parquet") if (path / "regions.parquet").is_file() else None

@@ -23,8 +23,8 @@ Draws = NDArray[np.float32]
 
 BEFORE, DRAWS = "lost_kwh_before", "lost_draws"
 REMEDY = (
-    "make the panel with `unmet panel` (in Python, `LostDemand().fit(panel).panel_table()`), or fit with "
-    "--likelihood quantile, which forecasts observed demand."
+    "make the panel with `unmet panel` or `unmet recover` (in Python, `LostDemand().fit(panel).panel_table()`), or fit "
+    "with --likelihood quantile, which forecasts observed demand."
 )
 SEED = 0  # of the draw that is used for early stopping and calibration
 

@@ -33,13 +33,14 @@ def updated_table(panel: Path, new: Sequence[Any]) -> pl.DataFrame:
     of the table from their first hour on.
 
     Args:
-        panel: a folder that `unmet panel` wrote, or a CSV or Parquet table.
+        panel: a folder that `unmet panel` or `unmet recover` wrote, or a CSV or Parquet table.
         new: files (or frames) of the last days.
     """
     stored = read_panel(panel)
-    if not (panel.is_dir() and holds_panel(panel)):
+    folder = stored.source.parent
+    if not (panel.is_dir() and holds_panel(folder)):
         return _appended(stored.table, new)
-    full = load_panel(panel)
+    full = load_panel(folder)
     records = read_sessions(list(new), stations=full.stations.select("station_id", "lat", "lon", "power_kw", "plugs"),
                            time_zone=full.time_zone)  # fmt: skip
     if records.sessions.is_empty():

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from unmet.arrays import Floats, Integers
 from unmet.demand.calendar import hours_between
 from unmet.demand.panel import Panel
+from unmet.demand.stored import PANEL_FOLDER
 from unmet.errors import InputError
 from unmet.estimation.clock import BINS_AN_HOUR
 from unmet.estimation.lost_demand import LostDemand
@@ -26,12 +27,12 @@ from unmet.parquet_files import parquet_rows, parquet_schema, read_parquet
 from unmet.runs import available_cores
 from unmet.tables import UTC
 
-__all__ = ["DRAWS_FILE", "PANEL_FOLDER", "Hidden", "hidden_drivers", "read_hidden", "write_hidden"]
+__all__ = ["DRAWS_FILE", "Hidden", "hidden_drivers", "read_hidden", "write_hidden"]
 
 Counts = NDArray[np.uint16]
 
-DRAWS_FILE, PANEL_FOLDER = "lost_draws.parquet", "panel"
-"""What `unmet recover` stores for plans: draws of lost drivers, and the panel."""
+DRAWS_FILE = "lost_draws.parquet"
+"""What `unmet recover` stores for plans beside the panel: draws of lost drivers."""
 MOST_STORED = 2_000_000_000
 """Most numbers (full hours x draws) that a run stores; a larger network stores fewer draws."""
 LEAST_DRAWS = 20

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from unmet.demand.panel import Panel
-from unmet.demand.stored import holds_panel, load_panel
+from unmet.demand.stored import PANEL_FOLDER, holds_panel, load_panel
 from unmet.errors import InputError
 from unmet.estimation.lost_demand import LostDemand
 from unmet.planning.drivers import DrawnDemand, demand_of, drawn_demand
-from unmet.planning.hidden import DRAWS_FILE, PANEL_FOLDER, read_hidden
+from unmet.planning.hidden import DRAWS_FILE, read_hidden
 
 __all__ = ["PlanSource", "read_source"]
 

@@ -10,9 +10,9 @@ import polars as pl
 from unmet import __version__
 from unmet.runs import write_json
 from unmet.views.figures import FORECAST_FIGURES
-from unmet.views.model_report import ForecastReport
+from unmet.views.model_report import TABLE_BETTER, ForecastReport, worse_first, worse_sentence
 from unmet.views.page import PageTable, render_page
-from unmet.views.terminal import print_summary
+from unmet.views.terminal import print_summary, say
 from unmet.views.theme import percent
 
 __all__ = ["print_forecast", "write_forecast"]
@@ -37,6 +37,7 @@ def write_forecast(shown: ForecastReport, folder: Path) -> dict[str, Any]:
         "most_kwh": round(peak["kwh"], 1),
         "time_zone": zone,
         "forecasts_true": shown.model.forecasts_true,
+        "worse_than_table": list(shown.worse),
         "seed": shown.model.seed,
         "version": __version__,
     }
@@ -74,7 +75,8 @@ def write_forecast(shown: ForecastReport, folder: Path) -> dict[str, Any]:
             (str(peak["unique_id"]), f"is the busiest region, with {peak['kwh'] / 1000:,.1f} MWh"),
             (f"{peak['peak_kwh']:,.0f} kWh", f"expected in its peak hour, {local[0]:%a %d %b, %H:%M} local time"),
         ),
-        table=_forecast_table(shown, totals, sums, local),
+        table=_forecast_table(shown, totals, sums),
+        warning=worse_sentence(shown.worse),
         footer=f"unmet {__version__}, {shown.model.title}, seed {shown.model.seed}.",
     )
     (folder / "forecast.html").write_text(page, encoding="utf-8")
@@ -85,10 +87,13 @@ def _span_of(hours: int) -> str:
     return f"{hours // 24} days" if hours % 24 == 0 and hours > 24 else f"{hours} hours"
 
 
-def _forecast_table(
-    shown: ForecastReport, totals: pl.DataFrame, sums: pl.DataFrame | None, local: pl.Series
-) -> PageTable:
-    """Expected demand by region, with its interval, next to the demand recorded in the week before."""
+def _forecast_table(shown: ForecastReport, totals: pl.DataFrame, sums: pl.DataFrame | None) -> PageTable:
+    """Expected demand by region, with its interval, next to the demand recorded in the week before.
+
+    Regions in which a table of past weeks was better on held-out hours come first.
+    """
+    totals = worse_first(totals, shown.worse)
+    local = totals["peak"].dt.convert_time_zone(shown.model.time_zone_)
     ends: dict[str, str] = {}
     if sums is not None:
         rows = sums.filter(pl.col("unique_id").is_not_null(), pl.col("day").is_null())
@@ -101,7 +106,7 @@ def _forecast_table(
         ("Region", "expected, kWh", f"{share} interval", "week before, kWh", "peak hour, kWh", "at, local time"),
         [
             (
-                row["unique_id"],
+                (row["unique_id"], TABLE_BETTER if row["unique_id"] in shown.worse else ""),
                 f"{row['kwh']:,.0f}",
                 ends.get(row["unique_id"], "-"),
                 f"{before.get(row['unique_id'], 0.0):,.0f}",
@@ -116,6 +121,9 @@ def _forecast_table(
 
 def print_forecast(summary: dict[str, Any], out: Path, *, as_json: bool) -> None:
     """Print the summary of a forecast."""
-    print_summary("Forecast", summary | {"out": str(out)}, as_json=as_json)
+    shown = summary if as_json else {name: value for name, value in summary.items() if name != "worse_than_table"}
+    print_summary("Forecast", shown | {"out": str(out)}, as_json=as_json)
     if not as_json:
+        if sentence := worse_sentence(summary["worse_than_table"]):
+            say(sentence)
         print(f"Forecast and figures: {out / 'forecast.html'} (open it in a browser)")

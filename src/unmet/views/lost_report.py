@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from unmet import __version__
 from unmet.demand.panel import Panel
 from unmet.estimation.lost_demand import LostDemand
 from unmet.estimation.notes import FAR_OFF
@@ -31,6 +32,7 @@ class LostReport(LostTables):
         """The report of a fitted estimator."""
         panel, found = lost.panel_, lost.recovered_
         about = {
+            "version": __version__,
             "seed": lost.seed,
             "draws": lost.draws,
             "energies": lost.energies,

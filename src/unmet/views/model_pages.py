@@ -8,19 +8,23 @@ from typing import Any
 import polars as pl
 
 from unmet import __version__
+from unmet.errors import InputError
 from unmet.evaluation.evaluate import THINNED, TRUE, Evaluation
 from unmet.evaluation.rivals import PEERS, SIMPLE, TABLE
+from unmet.files import read_json
 from unmet.models.storage import write_model
 from unmet.runs import write_json
 from unmet.views.figures import MODEL_FIGURES
 from unmet.views.figures.coverage import COVERAGE
 from unmet.views.figures.forecast_week import FORECAST_WEEK
-from unmet.views.model_report import ModelReport
+from unmet.views.model_report import ModelReport, worse_sentence
 from unmet.views.page import PageSection, PageTable, render_page
 from unmet.views.terminal import print_summary, report_grid, say
 from unmet.views.theme import percent
 
-__all__ = ["print_model", "write_evaluation", "write_fit"]
+__all__ = ["print_model", "worse_than_table", "write_evaluation", "write_fit"]
+
+METRICS = "metrics.json"
 
 
 def model_summary(shown: ModelReport) -> dict[str, Any]:
@@ -53,7 +57,7 @@ def write_fit(shown: ModelReport, folder: Path) -> None:
 
 def write_evaluation(shown: ModelReport, folder: Path) -> None:
     """Write the scores of a model: `metrics.json`, the forecasts one hour ahead and the page."""
-    write_json(folder / "metrics.json", model_summary(shown))
+    write_json(folder / METRICS, model_summary(shown))
     if shown.evaluation:
         shown.evaluation.hours.write_parquet(folder / "unseen.parquet")
     (folder / "report.html").write_text(_model_page(shown), encoding="utf-8")
@@ -135,12 +139,19 @@ def _ahead(hours: int) -> str:
 
 
 def _worse_regions(evaluation: Evaluation | None) -> str:
-    """A sentence that names the regions in which the table is the better forecast."""
-    worse = evaluation.comparison.worse_regions() if evaluation else []
-    if not worse:
-        return ""
-    named = ", ".join(worse[:NAMED]) + (f" and {len(worse) - NAMED} more" if len(worse) > NAMED else "")
-    return f"In {named} a table of the last eight weeks is more than 5 % better: do not rely on the model there."
+    return worse_sentence(evaluation.comparison.worse_regions() if evaluation else [])
+
+
+def worse_than_table(model: Path) -> tuple[str, ...]:
+    """Regions in which a table of past weeks was better on held-out hours, as `unmet fit` noted beside its model."""
+    path = next((folder / METRICS for folder in (model, model.parent) if (folder / METRICS).is_file()), None)
+    if path is None:
+        return ()
+    try:
+        unseen = read_json(path)["unseen"] or {}
+        return tuple(map(str, unseen.get("worse_than_table", ())))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise InputError(f"{path} is damaged: fit the model again with --overwrite.") from None
 
 
 def _region_table(shown: ModelReport) -> PageTable:
@@ -207,7 +218,6 @@ def _span(row: dict[str, Any]) -> str:
     return str(first) if first == last else f"{first} to {last}"
 
 
-NAMED = 5
 MOST_ROWS = 20
 
 

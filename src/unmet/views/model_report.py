@@ -13,7 +13,20 @@ from unmet.evaluation.evaluate import Evaluation
 from unmet.evaluation.measures import mean_of
 from unmet.models.forecaster import Forecaster, quantile_column
 
-__all__ = ["ForecastReport", "ModelReport", "expected_hours", "expected_totals"]
+__all__ = [
+    "TABLE_BETTER",
+    "ForecastReport",
+    "ModelReport",
+    "expected_hours",
+    "expected_totals",
+    "worse_first",
+    "worse_sentence",
+]
+
+NAMED = 5
+"""Regions that a sentence names."""
+TABLE_BETTER = "a table was better"
+"""Said beside a region in which the model failed on held-out hours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +58,7 @@ class ForecastReport:
     past: pl.DataFrame  # unique_id, ds, demand
     drawn: tuple[pl.Series, NDArray[np.float64]] | None = None  # hours, and draws (draws, hours, regions) [kWh]
     keep_draws: bool = False  # whether to write the draws themselves
+    worse: tuple[str, ...] = ()  # regions in which a table forecast held-out hours better, the worst first
 
     def expected(self) -> pl.DataFrame:
         """The forecast with its mean [kWh], which for a network is implied by its quantiles."""
@@ -116,6 +130,20 @@ class ForecastReport:
     def busiest(self) -> list[str]:
         """The regions by expected energy, largest first."""
         return self.totals()["unique_id"].to_list()
+
+
+def worse_sentence(regions: Sequence[str]) -> str:
+    """A sentence that names the regions in which the table is the better forecast; empty if there are none."""
+    if not regions:
+        return ""
+    more = len(regions) - NAMED
+    named = ", ".join(regions[:NAMED]) + (f" and {more} more" if more > 0 else "")
+    return f"In {named} a table of the last eight weeks is more than 5 % better: do not rely on the model there."
+
+
+def worse_first(totals: pl.DataFrame, worse: Sequence[str]) -> pl.DataFrame:
+    """A table of regions, those first in which the model failed."""
+    return totals.sort(~pl.col("unique_id").is_in(list(worse)), maintain_order=True)
 
 
 def expected_hours(forecast: pl.DataFrame, levels: Sequence[float]) -> pl.DataFrame:

@@ -20,10 +20,27 @@
     head.closest("tr").querySelectorAll("th").forEach((other) => other.removeAttribute("aria-sort"));
     head.setAttribute("aria-sort", up ? "ascending" : "descending");
   };
+  // A cell that a spreadsheet would take for a formula starts with an apostrophe, as in the files of a run.
+  const safe = (text) => (/^[=+\-@\t\r]/.test(text) && !/^[+-]?\d+([.,]\d+)?$/.test(text) ? `'${text}` : text);
   const csv = (table) => [...table.rows].map((row) => [...row.cells].map((cell) => {
     const parts = [...cell.childNodes].map((node) => node.textContent.trim()).filter(Boolean);
-    return `"${parts.join(" ").replace(/"/g, '""')}"`;
+    return `"${safe(parts.join(" ")).replace(/"/g, '""')}"`;
   }).join(",")).join("\r\n");
+  const save = (blob, name) => {
+    const anchor = document.createElement("a");
+    anchor.href = URL.createObjectURL(blob);
+    anchor.download = name;
+    anchor.click();
+    URL.revokeObjectURL(anchor.href);
+  };
+  // Long tables are gzipped in the page. A browser that cannot unpack them saves them as they are.
+  document.querySelectorAll("a.download[download$='.gz']").forEach((link) => link.addEventListener("click", (click) => {
+    if (!window.DecompressionStream) return;
+    click.preventDefault();
+    const bytes = Uint8Array.from(atob(link.href.split(",", 2)[1]), (letter) => letter.charCodeAt(0));
+    const text = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    new Response(text).blob().then((blob) => save(blob, link.download.slice(0, -".gz".length)));
+  }));
   document.querySelectorAll("table[data-file]").forEach((table) => {
     table.querySelectorAll("thead th").forEach((head, column) => {
       if (!head.textContent.trim() || table.tBodies[0].querySelector(`td:nth-child(${column + 1}) .bar`)) return;
@@ -42,23 +59,20 @@
     link.type = "button";
     link.className = "download";
     link.textContent = "Download this table (CSV)";
-    link.addEventListener("click", () => {
-      const anchor = document.createElement("a");
-      anchor.href = URL.createObjectURL(new Blob(["\ufeff", csv(table)], { type: "text/csv" }));
-      anchor.download = table.dataset.file;
-      anchor.click();
-      URL.revokeObjectURL(anchor.href);
-    });
+    link.addEventListener("click", () => save(new Blob(["\ufeff", csv(table)], { type: "text/csv" }), table.dataset.file));
     line.append(link);
     table.parentElement.insertAdjacentElement("afterend", line);
   });
   // A map is as high as its width makes it. On paper, figures are drawn wide, and the style sheet scales them down.
-  const [LEAST, MOST, FRAME, PAPER_WIDTH] = [220, 760, 130, 1060];
+  const [LEAST, MOST, FRAME, PAPER_WIDTH, FULL_WIDTH] = [220, 760, 130, 1180, 800];
   const plots = [...document.querySelectorAll(".js-plotly-plot")];
   const heights = new Map(plots.map((plot) => [plot, plot.layout.height ?? 420]));
+  const isMap = (plot) => Boolean(plot.layout.yaxis && plot.layout.yaxis.scaleanchor);
+  // Circles of a map shrink with it, or they would cover each other on a phone.
+  const shrunk = (width) => ({ "marker.sizeref": 1 / Math.min(1, Math.max(width / FULL_WIDTH, 0.5)) });
   const height = (plot, width) => {
     const { xaxis, yaxis } = plot.layout;
-    if (!yaxis || !yaxis.scaleanchor || !xaxis.range || !yaxis.range) return heights.get(plot);
+    if (!isMap(plot) || !xaxis.range || !yaxis.range) return heights.get(plot);
     const [x, y] = [xaxis.range, yaxis.range].map(([low, high]) => high - low);
     const best = FRAME + ((width - 94) * y) / x;
     return Math.round(Math.min(Math.max(best, LEAST), MOST, heights.get(plot)));
@@ -68,7 +82,8 @@
     if (!width) return;
     const tall = height(plot, width);
     plot.style.height = plot.parentElement.style.height = `${tall}px`; // Plotly wraps its figure in a box
-    window.Plotly.relayout(plot, { width: onPaper ? width : null, height: tall, autosize: !onPaper });
+    const size = { width: onPaper ? width : null, height: tall, autosize: !onPaper };
+    window.Plotly.update(plot, isMap(plot) ? shrunk(width) : {}, size);
   });
   if (plots.length) {
     const paper = window.matchMedia("print");

@@ -6,6 +6,7 @@ import re
 from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
+from gzip import compress
 from importlib.resources import files
 
 from markupsafe import Markup, escape
@@ -13,7 +14,10 @@ from markupsafe import Markup, escape
 from unmet.views.figures.base import Figure
 from unmet.views.harmless import harmless_figure
 
-__all__ = ["PageBar", "PageSection", "PageTable", "render_page"]
+__all__ = ["PageBar", "PageSection", "PageTable", "data_link", "render_page"]
+
+LONG = 20_000
+"""Bytes of a table from which a page holds it gzipped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,8 @@ class PageTable:
     """The whole table as CSV, for download; by default the cells shown are downloaded."""
     file: str = "table.csv"
     """Name of the downloaded file."""
+    is_cut: bool = False
+    """Whether the download holds only the first rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +104,7 @@ def render_page(
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters["prose"] = _prose
     template = environment.from_string(files("unmet.views").joinpath("page.html.j2").read_text(encoding="utf-8"))
-    environment.filters["data_link"] = _data_link
+    environment.filters["data_link"] = data_link
     environment.globals["drawn"] = _drawn
     drawn = [_drawn(figure, result) for figure in figures]
     parts = [*before, *after]
@@ -143,9 +149,12 @@ def _drawn(figure: Figure, result: object) -> dict[str, object]:
     }
 
 
-def _data_link(csv: str) -> str:
-    """A data URL with the text as its content, so that a page without a server can offer a file."""
-    return "data:text/csv;charset=utf-8;base64," + b64encode(csv.encode("utf-8-sig")).decode("ascii")
+def data_link(csv: str) -> str:
+    """A data URL with the text as its content, gzipped if long, so that a page without a server can offer a file."""
+    data, kind = csv.encode("utf-8-sig"), "text/csv;charset=utf-8"
+    if len(data) > LONG:
+        data, kind = compress(data, mtime=0), "application/gzip"
+    return f"data:{kind};base64,{b64encode(data).decode('ascii')}"
 
 
 def _prose(text: str) -> Markup:

@@ -69,7 +69,7 @@ def write_panel_page(
     spreadsheet_safe(report.sites).write_csv(folder / "sites.csv")
     for name, table in ((BY_REGION, report.regions), (WEEKS, report.weeks), (SENSITIVITY, report.sensitivity)):
         table.write_parquet(folder / f"{name}.parquet")
-        table.write_csv(folder / f"{name}.csv")
+        spreadsheet_safe(table).write_csv(folder / f"{name}.csv")
     fitted = report.lost
     station_hours = station_hour_table(fitted.panel_, fitted.network_, fitted.rows_, fitted.recovered_)
     station_hours.write_parquet(folder / "station_hours.parquet")

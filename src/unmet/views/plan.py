@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from unmet.views.figures import PLAN_FIGURES
 from unmet.views.figures.plan_map import PLAN_MAP, plan_has_positions
 from unmet.views.page import render_page
 from unmet.views.plan_text import headline, lead, plan_facts, plan_sections, planned_site_rows, site_heads
+from unmet.views.table_files import write_table_files
 from unmet.views.terminal import print_summary, report_grid, say
 
 if TYPE_CHECKING:
@@ -23,17 +23,12 @@ if TYPE_CHECKING:
 __all__ = ["plan_page", "plan_summary", "print_plan", "write_plan"]
 
 ON_SCREEN = 20
-SHEET = "plan"
 
 
 def write_plan(plan: Plan, folder: Path) -> dict[str, Any]:
     """Write a plan into an existing folder: tables, page and summary, which is returned."""
     plan.tables.sites.write_parquet(folder / "plan.parquet")
-    plan.tables.sites.write_csv(folder / "plan.csv")
-    plan.tables.sites.write_excel(
-        folder / "plan.xlsx", worksheet=SHEET, float_precision=2, freeze_panes=(1, 2), autofit=True
-    )
-    (folder / "plan.geojson").write_text(_geojson(plan.tables.sites), encoding="utf-8")
+    write_table_files(folder, frozenset({"csv", "xlsx"}))
     plan.tables.curve.write_csv(folder / "gain.csv")
     plan.tables.sensitivity.write_csv(folder / "sensitivity.csv")
     summary = plan_summary(plan)
@@ -90,19 +85,6 @@ def plan_page(plan: Plan) -> str:
         footer=f"unmet {__version__}, seed {plan.seed}, {plan.draws} draws.",
         after=plan_sections(plan),
     )
-
-
-def _geojson(table: pl.DataFrame) -> str:
-    """Sites with a position as points."""
-    features = [
-        {
-            "type": "Feature",
-            "geometry": {"type": "Point", "coordinates": [row["lon"], row["lat"]]},
-            "properties": {name: value for name, value in row.items() if name not in ("lat", "lon")},
-        }
-        for row in table.drop_nulls(["lat", "lon"]).iter_rows(named=True)
-    ]
-    return json.dumps({"type": "FeatureCollection", "features": features}, ensure_ascii=False)
 
 
 def print_plan(plan: Plan, summary: dict[str, Any], out: Path, *, as_json: bool) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 import polars as pl
 
 from unmet import __version__
-from unmet.demand.stored import write_panel
+from unmet.demand.stored import PANEL_FOLDER, write_panel
 from unmet.estimation.by_area import AddedUp
-from unmet.planning.hidden import PANEL_FOLDER, hidden_drivers, write_hidden
+from unmet.planning.hidden import hidden_drivers, write_hidden
 from unmet.runs import write_json
 from unmet.views.figures import RECOVERY_FIGURES
 from unmet.views.figures.recovered_regions import RECOVERED_REGIONS
@@ -60,7 +60,7 @@ def write_recovery(
 ) -> dict[str, Any]:
     """Write lost demand into a folder: tables, the page and the summary, which is returned.
 
-    The panel itself and the draws of lost drivers are kept for `unmet plan`.
+    The panel with its draws of lost energy is kept for `unmet fit`, and the draws of lost drivers for `unmet plan`.
 
     Args:
         report: report of a fitted estimator.
@@ -71,7 +71,7 @@ def write_recovery(
     write_tables(lost_tables(report), rejected, folder)
     report.hours.write_parquet(folder / "hours.parquet")
     (folder / PANEL_FOLDER).mkdir()
-    write_panel(report.panel, folder / PANEL_FOLDER)
+    write_panel(report.panel, folder / PANEL_FOLDER, table=report.table)
     write_hidden(hidden_drivers(report.lost), report.panel, folder)
     kept = {name: value for name, value in (records or {}).items() if name != "mapping"}
     summary = report.for_machines() | {"records": kept or None}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from unmet.views.figures.site_map import SITE_MAP, has_positions
 from unmet.views.first_screen import NOTHING, first_screen, method
 from unmet.views.lost_tables import MOST, LostTables
 from unmet.views.page import PageSection, PageTable, render_page
+from unmet.views.page_weight import light_page
 from unmet.views.report_sections import build, csv_of, forecast_section, quality, sources, when, with_download
 from unmet.views.stored import StoredRuns
 from unmet.views.theme import about, percent, short
@@ -26,6 +28,7 @@ from unmet.views.theme import about, percent, short
 __all__ = ["SalesPrice", "report_figures", "report_page", "write_report"]
 
 MOST_REGIONS = 12
+MOST_BYTES = 6_000_000
 TENTH = 0.1
 """Price per kWh that lost sales are given for where nobody gives another."""
 
@@ -52,18 +55,21 @@ class SalesPrice:
 
 
 def report_page(runs: StoredRuns, money: SalesPrice | None = None, title: str = "") -> str:
-    """One self-contained HTML page on all runs; what runs do not hold is left out."""
+    """One self-contained HTML page on all runs, of 6 MB at most; what runs do not hold is left out."""
     opening = _opening(runs, money)
-    sections = _sections(runs, money)
-    return render_page(
-        None,
-        (),
-        title=title or "unmet: demand that charging records do not show",
-        footer=f"{title + '. ' if title else ''}Made with unmet {__version__}.",
-        before=sections,
-        contents=True,
-        **opening,
-    )
+
+    def render(sections: Sequence[PageSection]) -> str:
+        return render_page(
+            None,
+            (),
+            title=title or "unmet: demand that charging records do not show",
+            footer=f"{title + '. ' if title else ''}Made with unmet {__version__}.",
+            before=sections,
+            contents=True,
+            **opening,
+        )
+
+    return light_page(render, _sections(runs, money), MOST_BYTES)
 
 
 def write_report(runs: StoredRuns, out: Path, money: SalesPrice | None, title: str) -> dict[str, Any]:
@@ -137,7 +143,7 @@ def _sections(runs: StoredRuns, money: SalesPrice | None) -> list[PageSection]:
     if runs.plan is not None:
         sections.append(build(runs.plan))
     if runs.forecast is not None:
-        sections.append(forecast_section(runs.forecast))
+        sections.append(forecast_section(runs.forecast, lost.region_places() if lost else None))
     if lost is not None:
         sections += [_regions(lost), _weeks(lost), quality(lost), method(lost)]
     return [*sections, sources(runs)]
@@ -184,7 +190,7 @@ def _regions(lost: LostTables) -> PageSection:
         for row in ranked.head(MOST_REGIONS).iter_rows(named=True)
     ]
     more = ranked.height - len(rows)
-    note = f"{more} further regions are in the download." if more > 0 else ""
+    note = f"{more:,} further regions are in the download." if more > 0 else ""
     table = PageTable(
         ("Region", "Lost energy [kWh]", "Recorded [kWh]", "Lost share"), rows, note, csv=csv_of(ranked),
         file="regions.csv",

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+import polars.selectors as cs
 
 from unmet import __version__
 from unmet.views.figures.lost_week import LOST_WEEK, lost_when
 from unmet.views.figures.plan_gain import PLAN_GAIN
 from unmet.views.figures.plan_map import PLAN_MAP, plan_has_positions
+from unmet.views.harmless import spreadsheet_safe
 from unmet.views.page import PageSection, PageTable
 from unmet.views.stored import StoredForecast, StoredLost, StoredPlan, StoredRuns
 from unmet.views.theme import about, energy, percent, short
@@ -19,7 +22,8 @@ from unmet.views.theme import about, energy, percent, short
 __all__ = ["build", "csv_of", "forecast_section", "quality", "sources", "when", "with_download"]
 
 MOST_ROWS = 20
-MOST_CSV = 400_000  # characters of one table inside the page
+MOST_FILES = 20  # that are named
+DIGITS = 6  # of numbers in downloads
 
 QUALITY = {
     "open_sessions": "sessions without an end: set aside",
@@ -44,13 +48,12 @@ QUALITY = {
 
 
 def csv_of(table: pl.DataFrame) -> str:
-    """A table as CSV to be put into a page, cut where it would outweigh the page; lists are left out."""
-    plain = table.select(pl.exclude(pl.List, pl.Struct, pl.Array)).with_columns(pl.col(pl.Float64, pl.Float32).round(4))
-    text = plain.write_csv()
-    if len(text) <= MOST_CSV:
-        return text
-    rows = max(int(plain.height * MOST_CSV / len(text)), 1)
-    return plain.head(rows).write_csv()
+    """A table as CSV to be put into a page, safe in a spreadsheet; lists are left out."""
+    degrees = [name for name in ("lat", "lon") if name in table.columns]
+    plain = table.select(pl.exclude(pl.List, pl.Struct, pl.Array)).with_columns(
+        pl.col(degrees).cast(pl.Float64).round(6), (cs.float() - cs.by_name(degrees)).round_sig_figs(DIGITS)
+    )
+    return spreadsheet_safe(plain).write_csv()
 
 
 def when(lost: StoredLost) -> list[PageSection]:
@@ -100,27 +103,48 @@ def _reason(row: dict[str, Any]) -> str:
     return f"Turns away {now:.1f} drivers a week now, {max(after, 0.0):.1f} with the plan; {use}{sure}"
 
 
-def forecast_section(forecast: StoredForecast) -> PageSection:
-    """What to expect."""
+def forecast_section(forecast: StoredForecast, places: Mapping[str, str] | None = None) -> PageSection:
+    """What to expect; `places` are names for regions."""
     from unmet.views.figures.forecast_fan import FORECAST_FAN
+    from unmet.views.model_report import worse_first, worse_sentence
 
-    totals, zone = forecast.totals(), forecast.model.time_zone_
+    worse = [str(name) for name in forecast.summary.get("worse_than_table") or ()]
+    totals, zone = worse_first(forecast.totals(), worse), forecast.model.time_zone_
     hours = forecast.forecast["ds"].n_unique()
     first = forecast.forecast["ds"].dt.convert_time_zone(zone).sort()[0]
     peak = totals["peak"].dt.convert_time_zone(zone)
     rows = [
-        (str(row["unique_id"]), f"{row['kwh']:,.0f}", f"{row['peak_kwh']:,.0f}", f"{at:%a %d %b, %H:%M}")
+        (
+            _region(row["unique_id"], places or {}, worse),
+            f"{row['kwh']:,.0f}",
+            f"{row['peak_kwh']:,.0f}",
+            f"{at:%a %d %b, %H:%M}",
+        )
         for row, at in zip(totals.head(MOST_ROWS).iter_rows(named=True), peak, strict=False)
     ]
+    summary = forecast.summary
+    span = ""
+    if "low_kwh" in summary and "high_kwh" in summary:
+        span = f" ({energy(summary['low_kwh'])} to {energy(summary['high_kwh'])})"
     text = (
-        f"{energy(float(totals['kwh'].sum()))} are expected in the {hours} hours from {first:%d %B %Y, %H:%M} on, what "
-        "records will not show included."
+        f"{energy(float(totals['kwh'].sum()))}{span} are expected in the {hours} hours from {first.day} "
+        f"{first:%B %Y, %H:%M} local time"
+        + (", including demand that full stations would turn away." if forecast.model.forecasts_true else ".")
     )
     table = PageTable(
         ("Region", "Expected [kWh]", "Peak hour [kWh]", "Peak at, local time"), rows, "", csv=csv_of(totals),
         file="forecast.csv",
     )  # fmt: skip
-    return PageSection("forecast", "What to expect", [text], table=table, figures=[(FORECAST_FAN, forecast)])
+    said = [text, *([worse_sentence(worse)] if worse else [])]
+    return PageSection("forecast", "What to expect", said, table=table, figures=[(FORECAST_FAN, forecast)])
+
+
+def _region(name: str, places: Mapping[str, str], worse: Sequence[str]) -> tuple[str, str]:
+    """A region with a place in it, and whether the model failed there."""
+    from unmet.views.model_report import TABLE_BETTER
+
+    place = [f"around {short(places[name])}"] if name in places else []
+    return str(name), "; ".join([*place, *([TABLE_BETTER] if name in worse else [])])
 
 
 def quality(lost: StoredLost) -> PageSection:
@@ -165,10 +189,11 @@ def sources(runs: StoredRuns) -> PageSection:
         )
         for run in runs.runs
     ]
-    heads = ("Run", "Folder", "Seed", "Version", "SHA-256 of its summary")
+    heads = ("Run", "Folder", "Seed", "Version", "SHA-256")
     items = [*_lost_source(runs.lost)] if runs.lost else []
+    note = "SHA-256: first digits of that of the run's summary.json."
     return PageSection(
-        "provenance", "What it was made from", table=PageTable(heads, rows, "", file="runs.csv"), items=items
+        "provenance", "What it was made from", table=PageTable(heads, rows, note, file="runs.csv"), items=items
     )
 
 
@@ -176,8 +201,9 @@ def _lost_source(lost: StoredLost) -> list[str]:
     records, summary = lost.records, lost.summary
     items = []
     if records.get("formats"):
-        names = ", ".join(f"{Path(name).name} ({form})" for name, form in records["formats"].items())
-        items.append(f"Files: {names}.")
+        names = [f"{Path(name).name} ({form})" for name, form in records["formats"].items()]
+        more = f" and {len(names) - MOST_FILES:,} more" if len(names) > MOST_FILES else ""
+        items.append(f"Files: {', '.join(names[:MOST_FILES])}{more}.")
     given = summary.get("given") or {}
     said = "".join(f", {name} set to {value:g}" for name, value in given.items() if value is not None)
     items.append(

@@ -8,6 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from unmet.errors import InputError
+from unmet.views.harmless import spreadsheet_safe
 
 __all__ = ["FORMATS", "parse_formats", "write_geojson", "write_table_files"]
 
@@ -45,7 +46,7 @@ def write_table_files(folder: Path, formats: frozenset[str] | None) -> list[str]
         flat = table.select(pl.exclude(pl.List, pl.Struct, pl.Array, pl.Object))
         wants_csv = flat.height <= SMALL if formats is None else "csv" in formats
         if wants_csv and not path.with_suffix(".csv").exists():
-            flat.write_csv(path.with_suffix(".csv"))
+            spreadsheet_safe(flat).write_csv(path.with_suffix(".csv"))
         if formats and "xlsx" in formats and not path.with_suffix(".xlsx").exists():
             if flat.height > EXCEL_ROWS:
                 notes.append(f"{path.stem} has {flat.height:,} rows, more than Excel holds: it is not written as xlsx.")

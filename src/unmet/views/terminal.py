@@ -55,6 +55,9 @@ WORDS = {
     "wishes_unserved_percent": "of them never served [%]",
     "mean_waited_minutes": "mean wait [minutes]",
     "expected_kwh": "expected energy [kWh]",
+    "low_kwh": "low end of its interval [kWh]",
+    "high_kwh": "high end of its interval [kWh]",
+    "forecasts_true": "unserved drivers included",
     "most_in": "most in region",
     "most_kwh": "expected there [kWh]",
     "most_lost": "most lost at",
@@ -141,7 +144,7 @@ def print_summary(title: str, summary: dict[str, Any], *, as_json: bool) -> None
     for name, value in summary.items():
         if value != {}:
             text = str(value) if name == "seed" else _readable(value)
-            table.add_row(WORDS.get(name, name.replace("_", " ")), escape(printable(text)))
+            table.add_row(escape(WORDS.get(name, name.replace("_", " "))), escape(printable(text)))
     Console().print(table)
 
 
@@ -196,6 +199,8 @@ def _readable(value: Any) -> str:
         return "\n".join(map(_readable, value)) or "none"
     if isinstance(value, dict):
         return ", ".join(f"{name} {_readable(part)}" for name, part in value.items()) or "none"
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
         return f"{value:,}" if abs(value) >= 10_000 or isinstance(value, int) else f"{value:g}"
     return str(value)

@@ -120,22 +120,21 @@ def plan_run(folder: Path, asked: dict[str, Any], say: Say) -> None:
 
 def forecast_run(folder: Path, asked: dict[str, Any], say: Say) -> None:
     """Fit a model of true demand to a run of lost demand, and forecast the hours to come."""
-    from unmet.estimation.lost_demand import LostDemand
-    from unmet.estimation.panel_table import panel_table
+    from unmet.demand.stored import read_panel
+    from unmet.evaluation.evaluate import evaluate
     from unmet.models.forecaster import Forecaster
     from unmet.models.series import read_series
     from unmet.views.forecast_pages import write_forecast
     from unmet.views.model_report import ForecastReport
 
     say("Reading the records", 0.05)
-    panel = _panel_of(Path(asked["run"]))
-    say("Estimating lost demand", 0.15)
-    table = panel_table(LostDemand(seed=asked["seed"]).fit(panel))
-    say("Learning from it", 0.35)
-    model = Forecaster(seed=asked["seed"], time_zone=panel.time_zone)
-    centres = panel.regions.centres
-    model.fit(table, None if centres["lat"].null_count() else centres.select("unique_id", "lat", "lon"))
+    stored = read_panel(Path(asked["run"]))
+    say("Learning from them", 0.15)
+    model = Forecaster(seed=asked["seed"], time_zone=stored.time_zone, country=stored.country)
+    model.fit(stored.table, stored.regions)
+    say("Comparing with a table of past weeks", 0.6)
+    worse = evaluate(model, stored.table).comparison.worse_regions()
     say("Forecasting", 0.85)
-    made = model.forecast(table, asked["hours"]).hours
-    past = read_series(table, names=model.regions_, last_hours=48).table()
-    write_forecast(ForecastReport(model, made, past), folder)
+    made = model.forecast(stored.table, asked["hours"]).hours
+    past = read_series(stored.table, names=model.regions_, last_hours=168).table()
+    write_forecast(ForecastReport(model, made, past, worse=tuple(worse)), folder)

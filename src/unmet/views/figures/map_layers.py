@@ -19,9 +19,22 @@ from numpy.typing import NDArray
 from unmet.arrays import Floats
 from unmet.errors import InputError
 from unmet.geo import Projection
-from unmet.views.theme import layout
+from unmet.views.theme import TEXT, layout
 
-__all__ = ["MapLayers", "add_layers", "far_away", "far_positions", "map_frame", "read_layers", "region_outlines"]
+__all__ = [
+    "MOST_DOTS",
+    "MOST_HOVERS",
+    "MapLayers",
+    "add_label",
+    "add_layers",
+    "far_away",
+    "far_positions",
+    "light",
+    "map_frame",
+    "read_layers",
+    "region_outlines",
+    "seen_outlines",
+]
 
 Outline = tuple[str, Floats]
 
@@ -30,8 +43,10 @@ AIR_KM, AIR = 0.3, 0.08  # margin around the points: a constant, plus a share of
 WIDTH, HEIGHTS = 920, (380, 760)  # width of the plot, and limits of the height of the figure [px]
 HULL_KM = 0.25  # distance between the outermost stations of a region and its outline
 FAR, FAR_KM = 12.0, 30.0  # a position this many times the median distance away, and this far, looks like a mistake
+FITS = 24  # diameter of a circle that a label fits into [px]
 FINE = 1 / 1500  # visible detail of lines, as a share of the map's extent
-MOST_VERTICES = 60_000
+MOST_VERTICES, MOST_OUTLINE = 20_000, 6000  # of lines and of outlines, so that a page stays small
+MOST_DOTS, MOST_HOVERS = 4000, 300  # points of a map, and points whose label on hover has more than a name
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +136,13 @@ def add_layers(figure: go.Figure, layers: MapLayers | None, origin: Projection, 
         drawn = _inside([_km(line, origin) for line in layers.lines], box)
         _add(figure, drawn, {"color": LAND, "width": 1})
     if layers.outlines:
-        shown = [_km(line, origin) for _, line in layers.outlines]
+        shown = [_km(line, origin) for _, line in layers.outlines] if seen_outlines(layers) else []
         _add(figure, shown, {"color": BORDER, "width": 1, "dash": "dot"})
+
+
+def seen_outlines(layers: MapLayers | None) -> bool:
+    """Whether outlines of regions are drawn: so many of them would hide the map."""
+    return layers is not None and 0 < sum(len(line) for _, line in layers.outlines) <= MOST_OUTLINE
 
 
 def _km(line: Floats, origin: Projection) -> Floats:
@@ -171,6 +191,20 @@ def map_frame(figure: go.Figure, east: Floats, north: Floats) -> tuple[Floats, F
     figure.update_xaxes(gridcolor="#e8ebee")
     figure.update_layout(hovermode="closest")
     return ranges[0], ranges[1]
+
+
+def add_label(figure: go.Figure, east_km: float, north_km: float, text: str, circle_px: float) -> None:
+    """Label a circle of this diameter: in it, or beside it if it is so small that the label would hide it."""
+    beside = {} if circle_px >= FITS else {"xanchor": "left", "xshift": circle_px / 2 + 1}
+    figure.add_annotation(
+        x=east_km, y=north_km, text=f"<b>{text}</b>", showarrow=False, borderpad=1, bgcolor="rgba(255, 255, 255, 0.75)",
+        font={"size": 13, "color": TEXT}, **beside,
+    )  # fmt: skip
+
+
+def light(values: Floats) -> NDArray[np.float32]:
+    """Numbers of points that may be many, in the form that takes least room in a page: to 0.001 km, or px."""
+    return values.round(3).astype(np.float32)
 
 
 def _median(values: pl.Series) -> float:

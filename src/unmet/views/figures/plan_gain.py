@@ -33,11 +33,9 @@ def _draw(plan: Plan) -> go.Figure:
         hovertemplate="%{customdata[0]} per week (%{customdata[1]} to %{customdata[2]})<extra></extra>",
     )  # fmt: skip
     lost = plan.lost_kwh / size
-    figure.add_hline(y=lost, line={"color": FAINT, "dash": "dot", "width": 1.5})
-    figure.add_annotation(
-        x=plugs[-1], y=lost, xanchor="right", yanchor="bottom", showarrow=False,
-        text="all energy lost with today's plugs",
-        font={"color": FAINT, "size": 13},
+    figure.add_scatter(
+        x=[plugs[0], plugs[-1]], y=[lost, lost], mode="lines", name="All energy lost now", hoverinfo="skip",
+        line={"color": FAINT, "dash": "dot", "width": 1.5},
     )  # fmt: skip
     for at, text, shift in ((plan.plugs, "this plan", -42), (plan.knee, "knee", 46)):
         if at is None or at not in plugs or (text == "knee" and at == plan.plugs):

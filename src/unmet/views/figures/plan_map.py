@@ -10,8 +10,16 @@ import polars as pl
 
 from unmet.geo import Projection
 from unmet.views.figures.base import Figure
-from unmet.views.figures.map_layers import add_layers, far_positions, map_frame
-from unmet.views.theme import FAINT, FORECAST, OBSERVED, TEXT, count, energy
+from unmet.views.figures.map_layers import (
+    MOST_DOTS,
+    MOST_HOVERS,
+    add_label,
+    add_layers,
+    far_positions,
+    light,
+    map_frame,
+)
+from unmet.views.theme import FAINT, FORECAST, OBSERVED, TEXT, count, energy, short
 
 if TYPE_CHECKING:
     from unmet.planning.plan import Plan
@@ -34,8 +42,15 @@ def _placed(plan: Plan) -> pl.DataFrame:
     return placed.filter(~far_positions(placed["lat"], placed["lon"]))
 
 
+def _drawn(plan: Plan) -> pl.DataFrame:
+    """Sites on the map: where there are very many, those that get plugs, and of the others those that lose most."""
+    order = ["plugs_added", "lost_kwh", "site_id"]
+    placed = _placed(plan)
+    return placed if placed.height <= MOST_DOTS else placed.sort(order, descending=True).head(MOST_DOTS)
+
+
 def _draw(plan: Plan) -> go.Figure:
-    sites = _placed(plan)
+    sites = _drawn(plan)
     origin = Projection.around(sites["lat"], sites["lon"])
     east, north = origin.to_km(sites["lat"], sites["lon"])
     gain, added = sites["gain_kwh"].to_numpy(), sites["plugs_added"].to_numpy()
@@ -52,22 +67,28 @@ def _draw(plan: Plan) -> go.Figure:
         if not rows.any():
             continue
         figure.add_scatter(
-            x=east[rows].round(3), y=north[rows].round(3), mode="markers", name=name,
-            marker={"size": size[rows], "color": colour, "opacity": opacity, "symbol": symbol,
+            x=light(east[rows]), y=light(north[rows]), mode="markers", name=name,
+            marker={"size": light(size[rows]), "color": colour, "opacity": opacity, "symbol": symbol,
                     "line": {"width": 1, "color": TEXT if name != "No change" else FAINT}},
-            customdata=[_hover(row) for row in sites.filter(pl.Series(rows)).iter_rows(named=True)],
+            customdata=[
+                _hover(row) if i < MOST_HOVERS else _name(row)
+                for i, row in enumerate(sites.filter(pl.Series(rows)).iter_rows(named=True))
+            ],
             hovertemplate="%{customdata}<extra></extra>",
         )  # fmt: skip
     for i in np.flatnonzero(added > 0)[:MOST_LABELS]:
-        figure.add_annotation(
-            x=east[i], y=north[i], text=f"<b>+{added[i]}</b>", showarrow=False, borderpad=1,
-            bgcolor="rgba(255, 255, 255, 0.7)", font={"size": 13, "color": TEXT},
-        )  # fmt: skip
+        add_label(figure, east[i], north[i], f"+{added[i]}", size[i])
     return figure
 
 
+def _name(row: dict[str, Any]) -> str:
+    """Names come from outside, and Plotly reads markup."""
+    name = short(str(row["name"] or row["site_id"]), 60)
+    return name.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
 def _hover(row: dict[str, Any]) -> str:
-    name = str(row["name"] or row["site_id"]).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    name = _name(row)
     if not row["plugs_added"]:
         return f"<b>{name}</b><br>{count(row['plugs_now'], 'plug')}, loses {energy(row['lost_kwh'])} per week"
     return (
@@ -79,9 +100,11 @@ def _hover(row: dict[str, Any]) -> str:
 def _caption(plan: Plan) -> str:
     hidden = plan.tables.sites.height - _placed(plan).height
     missing = f" {count(hidden, 'site')} without a credible position cannot be shown." if hidden else ""
+    more = _placed(plan).height - MOST_DOTS
+    dropped = f" {more:,} sites that get no plugs and lose least are not drawn." if more > 0 else ""
     return (
         "Numbers are plugs to add. The larger a circle's area, the more energy they recover. Distances are from the "
-        f"mean of all sites.{missing}"
+        f"mean of all sites.{missing}{dropped}"
     )
 
 

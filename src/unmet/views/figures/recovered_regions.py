@@ -11,7 +11,7 @@ from unmet.views.theme import LOST, TEXT, energy, layout, percent, short
 
 __all__ = ["RECOVERED_REGIONS"]
 
-MOST = 30
+MOST = 15
 ROW = 44  # height of a bar with its label [px]
 
 

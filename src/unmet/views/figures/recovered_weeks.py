@@ -14,13 +14,21 @@ from unmet.views.theme import LOST, OBSERVED, TEXT, energy_unit, layout, percent
 __all__ = ["RECOVERED_WEEKS"]
 
 MOST = 40  # regions in the menu
+FEWEST, MOST_BARS = 5, 2000  # fewest regions in it, and bars of all of them, so that a page stays small
 LABELS = 5  # labelled weeks
 WEEK_MS = 7 * 86_400_000
 CUT = 0.45  # opacity of a week that the records cover only in part
 
 
+def _choices(report: LostTables) -> list[str]:
+    """The regions to choose from, those first that lost most; none where there is one only."""
+    weeks = report.weeks["week"].n_unique()
+    number = min(max(MOST_BARS // max(weeks, 1), FEWEST), MOST)
+    return report.ranked_regions()["unique_id"].head(number).to_list() if report.summary["regions"] > 1 else []
+
+
 def _draw(report: LostTables) -> go.Figure:
-    names = [ALL, *(report.ranked_regions()["unique_id"].head(MOST) if report.summary["regions"] > 1 else [])]
+    names = [ALL, *_choices(report)]
     every = report.weeks.filter(pl.col("unique_id") == ALL).sort("week")
     units = [energy_unit(_most(every[column])) for column in ("lost_kwh_high", "observed_kwh")]
     figure = make_subplots(rows=2, cols=1, shared_xaxes=True, row_heights=[0.6, 0.4], vertical_spacing=0.06)
@@ -34,7 +42,7 @@ def _draw(report: LostTables) -> go.Figure:
     layout(figure, 500, legend_above=False).update_layout(bargap=0.25, showlegend=False)
     figure.update_xaxes(title="Week from Monday, local time", row=2, col=1)
     for row, (what, (unit, _)) in enumerate(zip(("Lost", "Recorded"), units, strict=True), start=1):
-        figure.update_yaxes(title=f"{what} [{unit}/week]", tickformat=",", rangemode="tozero", row=row, col=1)
+        figure.update_yaxes(title=f"{what} [{unit}]", tickformat=",", rangemode="tozero", row=row, col=1)
     return figure if len(names) == 1 else figure.update_layout(updatemenus=[_menu(names)], margin_t=64)
 
 
@@ -49,8 +57,8 @@ def _add_bars(figure: go.Figure, report: LostTables, name: str, units: list[tupl
         x=days, y=lost.to_list(), name="Lost", row=1, col=1, visible=name == ALL,
         marker={"color": LOST, "opacity": faint},
         error_y={
-            "type": "data", "array": (high - lost).to_list(), "arrayminus": (lost - low).to_list(), "thickness": 1.2,
-            "width": 2, "color": TEXT,
+            "type": "data", "array": (high - lost).round(3).to_list(), "arrayminus": (lost - low).round(3).to_list(),
+            "thickness": 1.2, "width": 2, "color": TEXT,
         },
         customdata=[f"{a:,.1f} to {b:,.1f}" for a, b in zip(low, high, strict=True)],
         hovertemplate=f"%{{y:,.1f}} {lost_unit} (%{{customdata}})",
@@ -79,10 +87,10 @@ def _menu(names: list[str]) -> dict[str, object]:
 
 
 def _caption(report: LostTables) -> str:
-    regions = report.summary["regions"]
+    regions, shown = report.summary["regions"], len(_choices(report))
     choose = "" if regions == 1 else (
-        f"The menu shows one of the {regions} regions alone. " if regions <= MOST else
-        f"The menu shows one of the {MOST} regions that lost most alone. "
+        f"The menu shows one of the {regions} regions alone. " if regions <= shown else
+        f"The menu shows one of the {shown} regions that lost most alone. "
     )  # fmt: skip
     pale = "Pale weeks are only partly covered by the records. " if report.cut_weeks() else ""
     return (

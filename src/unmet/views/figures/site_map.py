@@ -10,7 +10,16 @@ import polars as pl
 
 from unmet.geo import Projection
 from unmet.views.figures.base import Figure
-from unmet.views.figures.map_layers import add_layers, far_away, map_frame
+from unmet.views.figures.map_layers import (
+    MOST_DOTS,
+    MOST_HOVERS,
+    add_label,
+    add_layers,
+    far_away,
+    light,
+    map_frame,
+    seen_outlines,
+)
 from unmet.views.lost_tables import MOST, LostTables
 from unmet.views.theme import FAINT, LOST, TEXT, count, energy, percent, short
 
@@ -37,7 +46,7 @@ def _placed(report: LostTables) -> pl.DataFrame:
 
 def _draw(report: LostTables) -> go.Figure:
     placed = _placed(report)
-    sites, off_map = placed.filter(~pl.col("far")), placed.filter("far")
+    sites, off_map = placed.filter(~pl.col("far")).head(MOST_DOTS), placed.filter("far")
     origin = Projection.around(sites["lat"], sites["lon"])
     east, north = origin.to_km(sites["lat"], sites["lon"])
     lost = sites["lost_kwh"].to_numpy()
@@ -48,16 +57,15 @@ def _draw(report: LostTables) -> go.Figure:
     add_layers(figure, report.layers, origin, box)
     for name, rows, colour, opacity in (("lost drivers", some, LOST, 0.55), ("lost no driver", ~some, FAINT, 0.6)):
         figure.add_scatter(
-            x=east[rows].round(3), y=north[rows].round(3), mode="markers", name=f"Site that {name}",
-            marker={"size": size[rows], "color": colour, "opacity": opacity, "line": {"width": 1, "color": TEXT}},
+            x=light(east[rows]), y=light(north[rows]), mode="markers", name=f"Site that {name}",
+            marker={
+                "size": light(size[rows]), "color": colour, "opacity": opacity, "line": {"width": 1, "color": TEXT},
+            },
             customdata=[_hover(row) for row in sites.filter(rows).iter_rows(named=True)],
             hovertemplate="%{customdata}<extra></extra>",
         )  # fmt: skip
     for i in np.flatnonzero(some & (sites["rank"] <= MOST).to_numpy()):
-        figure.add_annotation(
-            x=east[i], y=north[i], text=f"<b>{sites['rank'][int(i)]}</b>", showarrow=False, borderpad=1,
-            bgcolor="rgba(255, 255, 255, 0.75)", font={"size": 13, "color": TEXT},
-        )  # fmt: skip
+        add_label(figure, east[i], north[i], str(sites["rank"][int(i)]), size[i])
     _name_far(figure, off_map)
     return figure
 
@@ -78,6 +86,8 @@ def _name_far(figure: go.Figure, far: pl.DataFrame) -> None:
 
 
 def _hover(row: dict[str, Any]) -> str:
+    if row["rank"] > MOST_HOVERS:
+        return _escape(short(str(row["label"]), 40))
     cars = count(row["capacity"], "car")
     low, high = energy(row["lost_kwh_low"]), energy(row["lost_kwh_high"])
     return (
@@ -100,10 +110,12 @@ def _caption(report: LostTables) -> str:
     hidden, far = report.sites.height - placed.height, int(placed["far"].sum())
     missing = f" {count(hidden, 'site')} without a position cannot be shown." if hidden else ""
     off = f" {count(far, 'site')} so far away that the position looks wrong {'is' if far == 1 else 'are'} not drawn."
-    dotted = " Dotted lines surround the stations of a region." if report.layers and report.layers.outlines else ""
+    dotted = " Dotted lines surround the stations of a region." if seen_outlines(report.layers) else ""
+    more = placed.height - far - MOST_DOTS
+    dropped = f" {more:,} sites that lost least are not drawn." if more > 0 else ""
     return (
         "The larger a circle's area, the more energy its site lost. Numbers are the ranks of the table above. "
-        f"Distances are from the mean of all sites.{dotted}{missing}{off if far else ''}"
+        f"Distances are from the mean of all sites.{dotted}{missing}{dropped}{off if far else ''}"
     )
 
 
