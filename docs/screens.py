@@ -73,6 +73,7 @@ def main() -> None:
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         shoot(browser, page.as_uri(), "report", DESKTOP, "#site-map .main-svg")
         shoot(browser, page.as_uri(), "report-phone", PHONE, "#site-map .main-svg")
+        shoot(browser, page.as_uri(), "report-dark", DESKTOP, "#site-map .main-svg", dark=True)
         with served(runs) as address:
             for tab, ready in TABS.items():
                 shoot(browser, f"{address}/?tab={tab}", f"app-{tab}", DESKTOP | {"height": 1150}, ready)

@@ -9,6 +9,7 @@ from typing import Any
 from dash import dcc, html
 
 from unmet.views.app.jobs import Job
+from unmet.views.app.wording import on_page
 from unmet.views.figures.base import Figure
 from unmet.views.page import PageBar, PageTable
 
@@ -104,13 +105,13 @@ def _cell(cell: Any) -> Any:
 
 
 def prose(text: str) -> str:
-    """Text whose units stay on the line of their number."""
-    return re.sub(r"(?<=\d) (%|kWh|MWh)", "\N{NO-BREAK SPACE}\\1", text)
+    """Text in the words of the page, whose units stay on the line of their number."""
+    return re.sub(r"(?<=\d) (%|kWh|MWh)", "\N{NO-BREAK SPACE}\\1", on_page(text))
 
 
 def problem(text: str) -> Any:
     """A warning about something that went wrong, in one sentence."""
-    return html.P(text, className="warning", role="alert")
+    return html.P(on_page(text), className="warning", role="alert")
 
 
 def job_box(job: Job | None) -> Any:

@@ -1,0 +1,41 @@
+"""Wording: notes and messages name options of the command line; the app names what a visitor finds on the page."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["on_page"]
+
+ELSEWHERE = "(only on the command line)"
+ON_PAGE = {
+    "time-zone": "the time zone under Assumptions",
+    "stations": "the file of stations",
+    "outages": f"a table of outages {ELSEWHERE}",
+    "plug-cost": "the cost of a plug",
+    "site-cost": "the cost of a site",
+    "plugs": "a number of plugs",
+    "budget": "a budget",
+    "most-per-site": "the limit per site",
+}
+"""What an option is on the page, or where it is to be found."""
+ZONE = re.compile(r"--(?:map\s+[\"']?time_zone=|time-zone\s+(?=[A-Z]\w+/))(\w+(?:/\w+)*)[\"']?")
+MAPPED = re.compile(r"--map(?:-stations)?\s+(?:([\"'])(\w+)=(.+?)\1|(\w+)=([\w.+/-]*\w))")
+OPTION = re.compile(r"--([a-z][a-z-]*)")
+SETTINGS = frozenset({"day_first", "duration_unit", "energy_factor", "zone", "end_zone"})
+"""Entries of a mapping that are no columns."""
+
+
+def on_page(text: str) -> str:
+    """The text with every option of the command line replaced by what does the same on the page."""
+    text = ZONE.sub(r"the time zone \1 under Assumptions", text)
+    text = MAPPED.sub(_mapped, text)
+    return OPTION.sub(lambda found: ON_PAGE.get(found[1], f"the option “{found[1]}” {ELSEWHERE}"), text)
+
+
+def _mapped(found: re.Match[str]) -> str:
+    """An entry of a mapping: a column can be renamed in the file, a setting cannot."""
+    _, quoted, text, plain, word = found.groups()
+    entry, value = quoted or plain, text or word
+    if entry in SETTINGS:
+        return f"the setting {entry}={value} {ELSEWHERE}"
+    return f"a column named {entry} in the file" + ("" if value == "COLUMN" else f" (now {value})")
