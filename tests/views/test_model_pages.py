@@ -98,11 +98,11 @@ def test_pages_start_with_the_answer_and_need_no_network(model_report, forecast_
         assert "src=" not in page.split("</script>", 1)[1]
 
 
-def test_regions_in_which_the_table_is_better_are_named_first(ahead, tmp_path):
-    *_, quietest = ahead.busiest()
+def test_regions_in_which_the_table_is_better_are_named_first(forecast_report, tmp_path):
+    *_, quietest = forecast_report.busiest()
     write_json(tmp_path / "metrics.json", {"unseen": {"worse_than_table": [quietest]}})
     assert worse_than_table(tmp_path) == worse_than_table(tmp_path / "model") == (quietest,)
-    summary = write_forecast(replace(ahead, worse=(quietest,)), tmp_path)
+    summary = write_forecast(replace(forecast_report, worse=(quietest,)), tmp_path)
     assert summary["worse_than_table"] == [quietest]
     sentence = f"In {quietest} a table of the last eight weeks is more than 5\u00a0% better"
     written = (tmp_path / "forecast.html").read_text()
