@@ -15,6 +15,7 @@ from unmet.views.figures import PLAN_FIGURES
 from unmet.views.figures.plan_map import PLAN_MAP, plan_has_positions
 from unmet.views.page import render_page
 from unmet.views.plan_text import headline, lead, plan_facts, plan_sections, planned_site_rows, site_heads
+from unmet.views.table_files import workbook
 from unmet.views.terminal import print_summary, report_grid, say
 
 if TYPE_CHECKING:
@@ -30,9 +31,8 @@ def write_plan(plan: Plan, folder: Path) -> dict[str, Any]:
     """Write a plan into an existing folder: tables, page and summary, which is returned."""
     plan.tables.sites.write_parquet(folder / "plan.parquet")
     plan.tables.sites.write_csv(folder / "plan.csv")
-    plan.tables.sites.write_excel(
-        folder / "plan.xlsx", worksheet=SHEET, float_precision=2, freeze_panes=(1, 2), autofit=True
-    )
+    with workbook(folder / "plan.xlsx") as book:
+        plan.tables.sites.write_excel(book, worksheet=SHEET, float_precision=2, freeze_panes=(1, 2), autofit=True)
     (folder / "plan.geojson").write_text(_geojson(plan.tables.sites), encoding="utf-8")
     plan.tables.curve.write_csv(folder / "gain.csv")
     plan.tables.sensitivity.write_csv(folder / "sensitivity.csv")
