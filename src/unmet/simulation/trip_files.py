@@ -178,7 +178,7 @@ class TripBuckets:
         self.stack.close()
 
     def write(self, kept: pl.DataFrame) -> None:
-        """Sort the trips of a part, grouped by vehicle and sorted by start, into buckets; it has all of its vehicles."""
+        """Sort the trips of a part, which are grouped by vehicle and sorted by start, into buckets."""
         if kept.is_empty():
             return
         runs = kept["vehicle_id"].rle().struct.unnest()
