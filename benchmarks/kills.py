@@ -1,11 +1,12 @@
-"""Random `kill -9` of every command that writes: `python -m benchmarks.kills`, or of some: `... panel fit 5`.
+"""Random `kill -9` of every verb that writes: `python -m benchmarks.kills`, or of some, as in `... panel fit 5`.
 
-`simulate`, `panel`, `recover` and `fit` replace their own run repeatedly, and are killed at random moments. After each
-kill the next command (`unmet check`) must find a complete run, no process may be left after ten seconds, and other
-files in the folder must be unchanged; the last run, undisturbed, must give the same bytes as the first one.
+`simulate`, `panel`, `recover`, `fit` and `plan` replace a run of their own again and again, and are killed at random
+moments, and once between the two renames of the replacement. After each kill the next verb (`unmet check`) must find a
+whole run in the place, no process may be left after ten seconds, and files beside it must be as they were; the last
+run, left alone, must give the bytes of the first one.
 
-A study is killed ten times and resumed each time; it must give the same bytes as an undisturbed one. A study that ends
-before it is killed is compared as well, and another one is started in its place.
+A study is killed too, and goes on each time; it must give the bytes of one left alone. A study that ends before it is
+killed is compared as well, and another one is begun in its place.
 """
 
 from __future__ import annotations
@@ -16,164 +17,188 @@ import subprocess
 import sys
 import tempfile
 import time
+import uuid
 from pathlib import Path
 
 import psutil
 
 from unmet.manifest import read_manifest
 
-KILLS = 10
-STUDY = ("study", "total", "--queue", "first-come", "--penetration", "0.05", "--models", "quantile,censored-quantile",
-         "--backbones", "linear", "--runs", "3")  # fmt: skip
-
-
-def begin(out: Path) -> subprocess.Popen[bytes]:
-    """Start the study in a new process, with its results in `out`."""
-    command = [sys.executable, "-m", "unmet", *STUDY, "--out", out]
-    quiet = os.environ | {"PYTHONWARNINGS": "ignore"}  # cleaning up after a killed process gives warnings
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, env=quiet)
-
-
-def kept(out: Path) -> int:
-    """Number of stored runs of a study."""
-    return len(list((out / "runs").glob("*.parquet")))
-
-
-def results(out: Path) -> dict[str, bytes]:
-    """The results of a finished study: its runs and its cells."""
-    return {path.name: path.read_bytes() for path in (*(out / "runs").glob("*.parquet"), out / "cells.parquet")}
-
-
-def finish(out: Path) -> None:
-    """Run the study to its end."""
-    if begin(out).wait() != 0:
-        sys.exit(f"unmet {' '.join(STUDY)} failed")
-
-
-VERBS = ("simulate", "panel", "recover", "fit")
-KILLS_EACH = 10
+VERBS = ("simulate", "panel", "recover", "fit", "plan")
+KILLS = {"simulate": 9, "panel": 9, "recover": 9, "fit": 9, "plan": 7, "study": 7}  # 50 in all
 ORPHAN_SECONDS = 10
+MARK = "UNMET_BENCHMARK"  # in the environment of a command and of all processes that it starts
+STUDY = ("total", "--queue", "first-come", "--penetration", "0.05", "--models", "quantile,censored-quantile",
+         "--backbones", "linear", "--runs", "3", "--workers", "2")  # fmt: skip
+BETWEEN_THE_RENAMES = """
+import os, pathlib, signal
+rename = pathlib.Path.rename
+def rename_and_die(self, target):
+    made = rename(self, target)
+    if pathlib.Path(target).name == "old":  # the older run was moved aside, and the newer one has no name yet
+        os.kill(os.getpid(), signal.SIGKILL)
+    return made
+pathlib.Path.rename = rename_and_die
+from unmet import cli
+cli.main()
+"""
 
 
-def unmet(*arguments: object) -> subprocess.Popen[bytes]:
-    """Start a command in a new process."""
-    command = [sys.executable, "-m", "unmet", *map(str, arguments)]
-    quiet = os.environ | {"PYTHONWARNINGS": "ignore"}
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=quiet)
+def unmet(
+    *arguments: object, code: str | None = None, errors: int = subprocess.DEVNULL, **variables: str
+) -> subprocess.Popen[str]:
+    """A verb in a process of its own; `code` is run in place of the command."""
+    start = ["-m", "unmet"] if code is None else ["-c", code]
+    # What cleans up after a killed process warns of doing so.
+    given = os.environ | {"PYTHONWARNINGS": "ignore"} | variables
+    command = [sys.executable, *start, *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors, env=given, text=True)
+
+
+def finish(*arguments: object) -> float:
+    """Run a verb that must succeed; gives the seconds that it took."""
+    begun = time.perf_counter()
+    if unmet(*arguments).wait() != 0:
+        sys.exit(f"unmet {' '.join(map(str, arguments))} failed")
+    return time.perf_counter() - begun
 
 
 def write_inputs(folder: Path) -> None:
-    """A small city, its records and their panel."""
+    """A small city, its records and their lost demand."""
     from tests.simulation.cities import small_city
 
     city = small_city(1, 60, 200, 6, 2)
     city.trips.write_parquet(folder / "trips.parquet")
     city.stations.write_parquet(folder / "stations.parquet")
-    given = ["--trips", folder / "trips.parquet", "--stations", folder / "stations.parquet"]
-    if unmet("simulate", *given, "--out", folder / "run").wait() != 0:
-        sys.exit("unmet simulate failed")
+    finish("simulate", *arguments_of("simulate", folder), "--out", folder / "run")
+    finish("recover", *arguments_of("recover", folder), "--out", folder / "recovered")
 
 
 def arguments_of(verb: str, folder: Path) -> list[object]:
-    """The arguments of a command."""
+    """What a verb is run with."""
     stations = ["--stations", folder / "stations.parquet"]
     return {
         "simulate": ["--trips", folder / "trips.parquet", *stations],
         "panel": [folder / "run" / "sessions.parquet", *stations],
         "recover": [folder / "run" / "sessions.parquet", *stations, "--draws", 50],
-        "fit": [folder / "run", "--seeds", 2, "--workers", 2, "--epochs", 3, "--lags", 24, "--horizon", 24],
+        "fit": [folder / "run", "--backbone", "tgcn", "--seeds", 2, "--workers", 2, "--epochs", 3, "--lags", 24],
+        "plan": [folder / "recovered", "--plugs", 3],
     }[verb]
 
 
 def kill_verb(verb: str, folder: Path, kills: int) -> bool:
-    """Kill a command `kills` times, and return whether nothing was damaged."""
+    """Kill a verb so many times, and say whether nothing was harmed."""
     out, thesis = folder / f"out-{verb}" / "run", folder / f"out-{verb}" / "thesis.txt"
     thesis.parent.mkdir()
     thesis.write_text("precious")
     command = [verb, *arguments_of(verb, folder), "--overwrite", "--out", out]
-    started = time.perf_counter()
-    if unmet(*command).wait() != 0:
-        sys.exit(f"unmet {verb} failed")
-    seconds, expected = time.perf_counter() - started, whole_files(out)
-    fine, done = True, 0
+    seconds, expected = finish(*command), whole_files(out)
+    fine, done = bool(expected), 0
     while done < kills:
-        process = psutil.Process((running := unmet(*command)).pid)
+        mark = uuid.uuid4().hex
+        running = unmet(*command, code=BETWEEN_THE_RENAMES if done == 0 else None, **{MARK: mark})
         try:
-            running.wait(random.uniform(0, 1.05 * seconds))  # noqa: S311
-            continue
+            running.wait(None if done == 0 else random.uniform(0, 1.05 * seconds))  # noqa: S311
+            if running.returncode == 0:
+                continue
         except subprocess.TimeoutExpired:
-            workers = process.children(recursive=True)
             running.kill()
             running.wait()
         done += 1
-        orphans = psutil.wait_procs(workers, timeout=ORPHAN_SECONDS)[1]
+        orphans = left_after(mark, ORPHAN_SECONDS)
         checked = unmet("check", out).wait() == 0
         good = checked and not orphans and thesis.read_text() == "precious" and whole_files(out) == expected
         fine &= good
-        print(f"{verb}, kill {done}: {'whole' if good else 'HARMED'} ({len(workers)} workers ended)", flush=True)
-    again = unmet(*command).wait() == 0 and whole_files(out) == expected
+        when = "between the renames" if done == 1 else "at random"
+        print(f"{verb}, kill {done} {when}: {'whole' if good else 'HARMED'}", flush=True)
+    finish(*command)
+    again = whole_files(out) == expected
     left = sorted(path.name for path in out.parent.iterdir() if path.name not in ("run", "thesis.txt"))
     verdict = "the same bytes" if again else "OTHER BYTES"
     print(f"{verb}: the next run gives {verdict}; left beside it: {left or 'nothing'}", flush=True)
     return fine and again and not left
 
 
+def left_after(mark: str, seconds: float) -> list[int]:
+    """Processes of a command, its workers included, that are alive after so many seconds."""
+    until = time.monotonic() + seconds
+    while (found := _marked(mark)) and time.monotonic() < until:
+        time.sleep(0.2)
+    return found
+
+
+def _marked(mark: str) -> list[int]:
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get(MARK) == mark and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process.pid)
+        except psutil.Error:
+            continue
+    return found
+
+
 def whole_files(out: Path) -> dict[str, str]:
-    """Hashes of a run's files, from its manifest; pages and models contain no times, so they are compared too."""
+    """Hashes of a run's files, from its manifest; pages and models hold no times, so they are compared too."""
     manifest = read_manifest(out)
     return {} if manifest is None else manifest.files
 
 
+def study_files(out: Path) -> dict[str, bytes]:
+    """The results of a study that was ended: its runs and its cells."""
+    return {path.name: path.read_bytes() for path in (*(out / "runs").glob("*.parquet"), out / "cells.parquet")}
+
+
+def kill_study(folder: Path, kills: int) -> bool:
+    """Kill a study, go on, and compare."""
+    seconds = finish("study", *STUDY, "--out", folder / "alone")
+    expected = study_files(folder / "alone")
+    print(f"study: left alone, {len(expected) - 1} runs took {seconds:.0f} s", flush=True)
+    fine, done, studies = True, 0, 1
+    while done < kills:
+        out = folder / f"killed-{studies}"
+        mark = uuid.uuid4().hex
+        running = unmet("study", *STUDY, "--out", out, **{MARK: mark})
+        try:
+            running.wait(random.uniform(0, 0.7 * seconds))  # noqa: S311
+        except subprocess.TimeoutExpired:
+            running.kill()
+            running.wait()
+            done += 1
+            orphans = left_after(mark, ORPHAN_SECONDS)
+            fine &= not orphans
+            kept = len(list((out / "runs").glob("*.parquet")))
+            harm = f"{len(orphans)} PROCESSES LEFT" if orphans else "no process left"
+            print(f"study {studies}, kill {done}: {kept} of {len(expected) - 1} runs kept, {harm}", flush=True)
+            continue
+        fine &= _same_study(out, expected, studies)
+        studies += 1
+    finish("study", *STUDY, "--out", out)
+    return fine & _same_study(out, expected, studies)
+
+
+def _same_study(out: Path, expected: dict[str, bytes], study: int) -> bool:
+    same = study_files(out) == expected
+    verdict = "equal" if same else "DIFFER FROM"
+    print(f"study {study} ended: its bytes {verdict} those of the one left alone", flush=True)
+    return same
+
+
 def main() -> None:
-    """Kill the given commands, or all of them."""
+    """Kill the verbs that were named, or all of them."""
     chosen = [word for word in sys.argv[1:] if not word.isdecimal()] or [*VERBS, "study"]
-    kills = next((int(word) for word in sys.argv[1:] if word.isdecimal()), KILLS_EACH)
-    fine = True
+    given = next((int(word) for word in sys.argv[1:] if word.isdecimal()), None)
+    fine, kills = True, 0
     with tempfile.TemporaryDirectory(prefix="unmet-kills-") as name:
         folder = Path(name)
         if set(chosen) & set(VERBS):
             write_inputs(folder)
         for verb in chosen:
-            if verb in VERBS:
-                fine &= kill_verb(verb, folder, kills)
-    sys.exit(not (fine and ("study" not in chosen or kill_study())))
-
-
-def kill_study() -> bool:
-    """Kill a study repeatedly, resume it, and compare its results with those of an undisturbed one."""
-    same = True
-    with tempfile.TemporaryDirectory(prefix="unmet-kills-") as name:
-        folder = Path(name)
-        started = time.perf_counter()
-        finish(folder / "alone")
-        seconds = time.perf_counter() - started
-        expected = results(folder / "alone")
-        print(f"Left alone, {len(expected) - 1} runs took {seconds:.0f} s.", flush=True)
-        kills, studies = 0, 1
-        while kills < KILLS:
-            out = folder / f"killed-{studies}"
-            study = begin(out)
-            try:
-                study.wait(random.uniform(0, 0.7 * seconds))  # noqa: S311
-            except subprocess.TimeoutExpired:
-                study.kill()
-                study.wait()
-                kills += 1
-                print(f"Kill {kills}, study {studies}: {kept(out)} of {len(expected) - 1} runs kept.", flush=True)
-                continue
-            same &= compare(out, expected, studies)
-            studies += 1
-        finish(out)
-        same &= compare(out, expected, studies)
-    return same
-
-
-def compare(out: Path, expected: dict[str, bytes], study: int) -> bool:
-    """Whether a study that was killed has the results of the undisturbed one."""
-    same = results(out) == expected
-    verdict = "equal" if same else "DIFFER FROM"
-    print(f"Study {study} ended: its bytes {verdict} those of the one left alone.", flush=True)
-    return same
+            count = KILLS[verb] if given is None else given
+            fine &= kill_study(folder, count) if verb == "study" else kill_verb(verb, folder, count)
+            kills += count
+    print(f"{kills} kills: {'nothing was harmed' if fine else 'SOMETHING WAS HARMED'}")
+    sys.exit(not fine)
 
 
 if __name__ == "__main__":

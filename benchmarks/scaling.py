@@ -4,8 +4,9 @@
     python -m benchmarks.scaling --full          # 100 million of each: a quiet machine, tens of GB of disk
     python -m benchmarks.scaling trips 1e5 1e6   # one kind, these sizes
 
-Inputs are generated first, and not measured. Each size runs in a process of its own; memory is its peak. CPU time is
-given next to wall time, because other work on the machine changes only the latter.
+Inputs are generated first, and not measured. Each size runs in a process of its own; memory is the peak of that process
+and of those that it starts. CPU time is given beside wall time, because a machine that does something else as well
+changes the latter above all.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import multiprocessing
 import os
 import resource
 import subprocess
@@ -23,6 +25,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+import psutil
 
 SIZES = {"trips": (100_000, 1_000_000, 10_000_000), "sessions": (10_000, 100_000, 1_000_000), "areas": (1_000_000,)}
 FULL = {
@@ -157,15 +160,35 @@ def measured(kind: str, size: int, folder: Path) -> dict[str, float]:
     else:
         make_sessions(folder / kind, size)
     command = [sys.executable, "-m", "benchmarks.scaling", "--measure", kind, str(size), str(folder)]
-    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1])
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        peak = _watched_peak(process)
+        printed = process.stdout.read() if process.stdout else ""
+    if process.returncode:
+        sys.exit(f"{kind} of {size} failed")
+    return json.loads(printed.splitlines()[-1]) | {"peak_gib": round(peak / 1024**3, 3)}
+
+
+def _watched_peak(process: subprocess.Popen[str]) -> float:
+    """Most memory [byte] that a process and those it started had at one time; pages that they share count once."""
+    peak = 0.0
+    while process.poll() is None:
+        try:
+            whole = psutil.Process(process.pid)
+            peak = max(peak, sum(each.memory_full_info().pss for each in (whole, *whole.children(recursive=True))))
+        except psutil.Error:
+            pass
+        time.sleep(0.25)
+    return peak
 
 
 def measure(kind: str, size: int, folder: Path) -> None:
     """Do the work and measure it, imports included."""
     started, before = time.perf_counter(), _cpu()
     found = WORK[kind](folder)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
-    figures = {"size": size, "wall_s": time.perf_counter() - started, "cpu_s": _cpu() - before, "peak_gib": peak}
+    wall = time.perf_counter() - started
+    for worker in multiprocessing.active_children():  # their time counts once they have ended
+        worker.join()
+    figures = {"size": size, "wall_s": wall, "cpu_s": _cpu() - before}
     print(json.dumps({name: round(value, 3) for name, value in figures.items()} | found))
 
 

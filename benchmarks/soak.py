@@ -73,7 +73,7 @@ def requests(client: Client, rng: random.Random, stations: list[dict[str, object
     def nonsense() -> None:
         path, body, status = rng.choice((
             ("/api/city/what-if", b'{"plugs": [["nowhere", 1]]}', 400),
-            ("/api/city/what-if", b"[" * 5000, 422),
+            ("/api/city/what-if", b"[" * 5000, 400),
             ("/api/city/what-if", b'{"penetration": NaN}', 422),
             ("/api/plan", b"{}", 400),
             ("/api/records?name=x.exe", b"MZ", 400),

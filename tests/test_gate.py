@@ -121,6 +121,8 @@ def test_a_parquet_file_that_does_not_fit_into_memory_is_refused_unread(tmp_path
 
 def test_sizes_of_memory(monkeypatch):
     assert [parse_size(text) for text in ("8GB", "8", "500MB", "1.5 g", "10b")] == [8e9, 8e9, 5e8, 1.5e9, 10]
+    for size in (10, 500_000_000, 8_000_000_000, 12_345_678_901_234):  # as `allow_bytes` passes them on
+        assert parse_size(f"{size}B") == size
     for text in ("", "-1GB", "lots", "0GB", "1EB", "nan", "9" * 400):
         with pytest.raises(InputError, match="not a size of memory"):
             parse_size(text)

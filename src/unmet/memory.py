@@ -22,7 +22,7 @@ def parse_size(text: str) -> int:
         >>> parse_size("1.5GB")
         1500000000
     """
-    found = re.fullmatch(r"\s*(\d{1,6}(?:\.\d{1,6})?)\s*([KMGT]?B?)\s*", text.upper())
+    found = re.fullmatch(r"\s*(\d{1,15}(?:\.\d{1,6})?)\s*([KMGT]?B?)\s*", text.upper())
     unit = found and (found[2] if found[2] in _UNITS else f"{found[2]}B")
     if not found or unit not in _UNITS or not (size := int(float(found[1]) * _UNITS[unit])):
         raise InputError(f"{text!r} is not a size of memory: give one such as 8GB or 500MB.")

@@ -113,7 +113,7 @@ def test_a_cluster_of_two_workers_gives_the_same_result(two_areas, choices, tmp_
     distributed = pytest.importorskip("distributed")
     added, _, _ = two_areas
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", silence_logs=50
     ) as cluster:
         again, _, _ = recover_by_area(
             choices, OPTIONS, tmp_path, areas=2, places=Places(scheduler=cluster.scheduler_address)

@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 from tests.estimation.networks import MONDAY, Simulated, moments, network
 from unmet.demand.market import Market
 from unmet.errors import InputError
+from unmet.estimation import sensitivity
 from unmet.estimation.lost_demand import LostDemand
 from unmet.estimation.rates import response_at_full
 from unmet.estimation.towns import TOWNS
@@ -349,6 +350,15 @@ def test_the_sensitivity_table_follows_from_the_shares(lost):
     assert fewer > 1.3 * estimated
     each = lost.summary()["lost_kwh"]["mean"] / estimated
     assert table["lost_kwh"].to_numpy() == pytest.approx(each * table["lost_arrivals"].to_numpy())
+
+
+def test_part_of_a_large_network_shows_what_other_capacities_mean(lost, monkeypatch):
+    whole = lost.sensitivity()["lost_arrivals"].to_numpy()
+    monkeypatch.setattr(sensitivity, "MOST_SITES", lost.network_.sites - 1)
+    part = lost.sensitivity()["lost_arrivals"].to_numpy()
+    assert part[:-2] == pytest.approx(whole[:-2])
+    assert part[-2:] == pytest.approx(whole[-2:], rel=0.25)
+    assert not np.array_equal(part[-2:], whole[-2:])
 
 
 @pytest.mark.parametrize(

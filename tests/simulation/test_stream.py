@@ -115,3 +115,10 @@ def test_a_folder_of_trips_gives_a_run_like_any_other(city, tmp_path, monkeypatc
             by = ours.columns[0]
             assert_frame_equal(ours.sort(by), theirs.sort(by), check_exact=True)
         assert run_files["summary.json"].read_bytes() == whole["summary.json"].read_bytes()
+
+
+def test_a_city_without_electric_cars_has_an_empty_table_of_arrivals(city, tmp_path):
+    files = stored(city.trips, tmp_path / "trips", 1)
+    (tmp_path / "out").mkdir()
+    streamed = stream_simulation(files, city.stations, Scenario(penetration=0.0), tmp_path / "out")
+    assert streamed.outcome().arrivals.is_empty()

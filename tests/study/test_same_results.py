@@ -35,9 +35,9 @@ def kept(folder: Path) -> int:
 
 
 def test_a_study_survives_being_killed_repeatedly(undisturbed, tmp_path):
-    """Kill the whole study twice, then one of its workers, then the whole again: its workers must end with it."""
+    """Kill one of its workers, then the whole study, whose workers must end with it, then the whole again."""
     before = 0
-    for workers, runs in ((1, 2), (1, 2), (2, 4)):
+    for workers, runs in ((2, 3), (1, 2)):
         command = [sys.executable, "-m", "tests.study.grids", str(tmp_path), str(workers), str(runs)]
         with subprocess.Popen(command, cwd=ROOT) as study:
             while not (tmp_path / "paused").exists():

@@ -11,7 +11,7 @@ import pytest
 
 from unmet.errors import InputError
 from unmet.views.figures.map_layers import far_away, read_layers, region_outlines
-from unmet.views.table_files import parse_formats, write_table_files
+from unmet.views.table_files import parse_formats, workbook, write_table_files
 
 SITES = pl.DataFrame(
     {
@@ -89,3 +89,18 @@ def test_base_maps_are_lines_in_degrees(tmp_path):
             read_layers(tmp_path / f"{name}.geojson")
     with pytest.raises(InputError, match="Cannot read the map"):
         read_layers(tmp_path / "nowhere.geojson")
+
+
+def test_a_workbook_holds_no_time(tmp_path, monkeypatch):
+    """The same table gives the same bytes at any time, and text that looks like a formula stays text."""
+    import time
+    import zipfile
+
+    for name in ("one", "two"):
+        with workbook(tmp_path / name) as book:
+            pl.DataFrame({"id": ["=1+1"], "kwh": [2.0]}).write_excel(book)
+        monkeypatch.setattr(time, "time", lambda: 1e9)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    with zipfile.ZipFile(tmp_path / "one") as packed:
+        assert b"2000-01-01T00:00:00Z" in packed.read("docProps/core.xml")
+        assert b"<f>" not in packed.read("xl/worksheets/sheet1.xml")

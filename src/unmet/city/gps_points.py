@@ -118,6 +118,7 @@ def _parquet_batches(path: Path, rows: int, mapped: Mapping[str, str] | None) ->
 
 
 def _frame_of(batch: Any) -> pl.DataFrame:
+    batch.validate(full=True)  # text that is not UTF-8
     with panics_as_errors():  # Polars panics at column names that are not text
         return pl.DataFrame(batch)
 

@@ -24,13 +24,20 @@ CLEARLY = 2.0
 
 def log_marginal(count: Floats, expected: Floats, shape: float) -> float:
     """Log marginal likelihood of counts, up to a term that does not depend on the shape."""
-    if np.isinf(shape):
-        return float((xlogy(count, np.maximum(expected, 1e-12)) - expected).sum())
-    a = shape
-    return float(
-        (gammaln(a + count) - gammaln(a) + xlogy(count, np.maximum(expected, 1e-12)) - count * np.log(a)
-         - (a + count) * np.log1p(expected / a)).sum()
-    )  # fmt: skip
+    return float(_log_marginals(count, expected, np.array([shape]))[0])
+
+
+def _log_marginals(count: Floats, expected: Floats, shapes: Floats) -> Floats:
+    """The same for several shapes; most counts are small whole numbers, so terms of the counts alone are few."""
+    distinct, how_often = np.unique(count, return_counts=True)
+    values = np.full(len(shapes), xlogy(count, np.maximum(expected, 1e-12)).sum())
+    for i, a in enumerate(shapes):
+        if np.isinf(a):
+            values[i] -= expected.sum()
+            continue
+        values[i] += how_often @ (gammaln(a + distinct) - gammaln(a) - distinct * np.log(a))
+        values[i] -= (a + count) @ np.log1p(expected / a)
+    return values
 
 
 def gamma_shape(count: Floats, expected: Floats) -> float:
@@ -40,6 +47,6 @@ def gamma_shape(count: Floats, expected: Floats) -> float:
     if len(n) > MOST_CELLS:
         sample = np.random.default_rng(0).choice(len(n), MOST_CELLS, replace=False)
         n, m = n[sample], m[sample]
-    values = np.array([log_marginal(n, m, shape) for shape in SHAPES])
+    values = _log_marginals(n, m, SHAPES)
     best = int(values[:-1].argmax())
     return float(SHAPES[best]) if values[best] > values[-1] + CLEARLY else np.inf

@@ -18,6 +18,7 @@ from unmet.records.evidence import Finding
 from unmet.records.id_cells import columns_of, identity_of
 from unmet.records.mapping import Mapping
 from unmet.records.named_zones import UNNAMED, NamedZones
+from unmet.records.odd_times import printable_times
 from unmet.records.outliers import FAR_AWAY
 from unmet.records.station_ids import as_the_table_spells
 from unmet.records.time_cells import join_cells
@@ -235,12 +236,8 @@ def _set_aside(lines: pl.Series, code: pl.Series, shown: dict[str, pl.Series]) -
 
 def _shown(cells: pl.Series) -> pl.Series:
     """Cells as text, for messages."""
-    if isinstance(cells.dtype, pl.Datetime):  # Polars cannot print the year 300000
-        years = pl.Series([0, 10_000]) * 31_556_952 - 62_167_219_200
-        unit = {"ms": 10**3, "us": 10**6, "ns": 10**9}[cells.dtype.time_unit]
-        number = cells.cast(pl.Int64)
-        sane = number.is_between(years[0] * min(unit, 10**6), min(years[1] * unit, 2**63 - 1)).fill_null(value=False)
-        cells = cells.set(~sane, None).cast(pl.String).fill_null(number.cast(pl.String))
+    if cells.dtype.is_temporal():
+        cells = printable_times(cells)
     elif cells.dtype.is_nested() or cells.dtype in (pl.Binary, pl.Object):
         cells = pl.Series([str(cell) for cell in cells.to_list()], dtype=pl.String)
     return cells.cast(pl.String, strict=False).str.slice(0, 200)

@@ -22,6 +22,7 @@ from unmet.records.formats.generic import energy_factor, guess_mapping
 from unmet.records.local_zone import zone_by_rows
 from unmet.records.mapping import Mapping, mapping_from
 from unmet.records.named_zones import NamedZones, named_zones
+from unmet.records.odd_times import with_printable_times
 from unmet.records.places import positions_in
 from unmet.records.plug_ids import tell_plugs_apart
 from unmet.records.sheet_stations import with_sheet_as_station
@@ -190,7 +191,10 @@ def _flat(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _plain_columns(raw: Raw, name: str, *, is_guessed: bool) -> Raw:
-    """Categories as text, fields of structs as columns such as `station.id`; other nested values are refused."""
+    """Categories and times that cannot be printed as text, fields of structs as columns such as `station.id`.
+
+    Other nested values are refused.
+    """
     if raw.sessions is None:
         return raw
     flat, mapping = _flat(raw.sessions), raw.mapping
@@ -200,7 +204,7 @@ def _plain_columns(raw: Raw, name: str, *, is_guessed: bool) -> Raw:
         if dtype.is_nested() or dtype in (pl.Binary, pl.Object, pl.Duration):
             raise InputError(f"{name}: column {column} holds {dtype}: give text, numbers or times.")
     plain = flat.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
-    return replace(raw, sessions=plain, mapping=mapping)
+    return replace(raw, sessions=with_printable_times(plain), mapping=mapping)
 
 
 def final_mapping(base: Mapping, chosen: dict[str, Any], columns: Collection[str], name: str) -> Mapping:

@@ -11,6 +11,7 @@ import polars as pl
 from unmet.csv_files import LINE
 from unmet.errors import InputError
 from unmet.records.formats.files import read_head, read_table
+from unmet.records.odd_times import with_printable_times
 from unmet.records.positions import X_NAMES, Y_NAMES, in_degrees
 from unmet.records.station_columns import guess_station_columns, known_columns, station_hints, unused_note
 from unmet.tables import Checked, Column, RowRule, Table, as_frame, check_table
@@ -108,7 +109,7 @@ def check_stations(
     else:
         name, frame = name or "The table of stations", as_frame(source)
         lines, odd = pl.arange(1, frame.height + 1, dtype=pl.UInt32, eager=True), None
-    frame = _mapped(frame, mapping or {}, name)
+    frame = _mapped(with_printable_times(frame), mapping or {}, name)
     known = known_columns(frame, STATIONS, (*X_NAMES, *Y_NAMES))
     if "station_id" not in known:
         raise InputError(_no_id(frame, known, name))

@@ -30,6 +30,8 @@ from unmet.errors import InputError
 from unmet.geo import nearest_stations
 from unmet.runs import write_json
 from unmet.simulation import engine
+from unmet.simulation.ahead import ahead
+from unmet.simulation.lookahead import may_charge
 from unmet.simulation.queues import queue_named
 from unmet.simulation.run import summarise, write_scenario
 from unmet.simulation.scenario import Scenario
@@ -47,6 +49,8 @@ from unmet.simulation.simulate import (
 from unmet.simulation.trip_files import BUCKET, Sizes, TripBuckets, TripParts
 from unmet.tables import UTC
 from unmet.zones import checked_zone
+
+LEAST_STEP = 50_000  # trips that are simulated between two searches for nearest stations
 
 __all__ = ["Streamed", "stream_simulation", "write_streamed_run"]
 
@@ -99,19 +103,17 @@ def stream_simulation(
         raise InputError("The table of stations has no valid rows: give at least one.")
     parts = TripParts(folder, files, sizes)
     parts.write(report)
-    ids = parts.vehicle_ids()
     rejected = [placed.rejected.select(pl.lit("stations").alias("table"), pl.all())]
     buckets = TripBuckets(folder, parts, sizes)
     with buckets:
-        for part in parts.read():
-            kept, aside = _validated(part)
+        for kept, aside in ahead(_validated(part) for part in parts.read()):
             if not aside.is_empty():
                 rejected.append(aside.select(pl.lit("trips").alias("table"), pl.all()))
-            buckets.write(kept, ids)
+            buckets.write(kept)
             report(buckets.rows)
     if not buckets.rows:
         raise InputError("None of the rows of trips can be used: check their columns and units.")
-    ids = _kept_ids(ids, buckets)
+    ids = buckets.vehicle_ids()
     aside = pl.concat(rejected)
     ends = pl.DataFrame({"start_time": [buckets.first], "end_time": [buckets.last]}).cast(UTC)
     city = City(ends, placed.kept, cars or len(ids), checked_zone(time_zone), aside, placed.filled)
@@ -134,20 +136,22 @@ def write_streamed_run(
     return summary
 
 
+_HASH = "__hash__"
+
+
 def _validated(part: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Valid trips of a part, sorted by vehicle and start, and invalid ones with reasons.
+    """Valid trips of a part, grouped by vehicle and sorted by start, and invalid ones with reasons.
 
     If all trips are valid, which is quick to check, the slower `check_trips` is not needed.
     """
-    ordered = part.sort("vehicle_id", "start_time", "end_time", maintain_order=True)
+    # Numbers sort several times faster than names. Two trips of a car that start at once, or two cars with one hash,
+    # are left to the gate.
+    ordered = part.with_columns(part["vehicle_id"].hash(0).alias(_HASH)).sort(_HASH, "start_time")
     hours = (pl.col("end_time") - pl.col("start_time")).dt.total_milliseconds() / 3.6e6
     same = pl.col("vehicle_id") == pl.col("vehicle_id").shift(1)
     years = (dt.datetime(1900, 1, 1, tzinfo=dt.UTC), dt.datetime(2200, 1, 1, tzinfo=dt.UTC))
-    again = (
-        same
-        & (pl.col("start_time") == pl.col("start_time").shift(1))
-        & (pl.col("end_time") == pl.col("end_time").shift(1))
-    )
+    hashed_same = pl.col(_HASH) == pl.col(_HASH).shift(1)
+    unclear = hashed_same & (~same | (pl.col("start_time") == pl.col("start_time").shift(1)))
     fine = (
         (pl.col("vehicle_id") != "")
         & pl.col("start_time").is_between(*years)
@@ -158,19 +162,13 @@ def _validated(part: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         & pl.col("distance_km").is_between(0, 5000)
         & ((pl.col("end_lat") != 0) | (pl.col("end_lon") != 0))
         & ((pl.col("distance_km") <= 1) | (pl.col("distance_km") / (hours + 0.02) < MOST_KMH))
-        & ~again.fill_null(value=False)
+        & ~unclear.fill_null(value=False)
         & (~same.fill_null(value=False) | (pl.col("start_time") >= pl.col("end_time").shift(1)))
     )
     if ordered.select(fine.fill_null(value=False).all()).item():
-        return ordered, pl.DataFrame()
+        return ordered.drop(_HASH), pl.DataFrame()
     checked = check_trips(part)
     return checked.kept, checked.rejected
-
-
-def _kept_ids(ids: pl.Series, buckets: TripBuckets) -> pl.Series:
-    """Ids of vehicles with a valid trip; vehicle numbers in the buckets refer to all ids."""
-    assert buckets.has_trips is not None  # noqa: S101 (there are rows)
-    return ids.filter(pl.Series(buckets.has_trips))
 
 
 def _run(
@@ -183,9 +181,7 @@ def _run(
     report: Callable[[int], None],
 ) -> Streamed:
     """Simulate the buckets in order; cars and plugs keep their state from bucket to bucket."""
-    assert buckets.has_trips is not None  # noqa: S101 (there are rows)
-    number = (np.cumsum(buckets.has_trips) - 1).astype(np.int64)
-    drawn = draw(Itinerary(city, ids, _arrays(pl.DataFrame(schema=dict.fromkeys(BUCKET, pl.Float64)), city)), scenario)
+    drawn = draw(Itinerary(city, ids, _arrays(pl.DataFrame(schema=dict.fromkeys(BUCKET, pl.Float64)))), scenario)
     rng = np.random.default_rng([scenario.seed, 3])  # the stream from which `draw` takes the numbers of trips
     if drawn.home_kw.any():
         raise InputError(
@@ -196,21 +192,28 @@ def _run(
     cars = engine.Cars(drawn.soc.copy(), tries, drawn.capacity_kwh, drawn.range_km, drawn.home_kw)
     plugs, rules, admit = plugs_of(city.stations), rules_of(scenario), queue_named(scenario.queue).admit
     streamed = Streamed(folder / "arrivals.parquet", vehicles_table(ids, drawn), city, 0, trips_in)
+    step = max(LEAST_STEP, len(ids))  # about one trip a car, of which few may end at a station
     writer, arrivals, done = None, 0, 0
     try:
-        for bucket in buckets.read():
+        for bucket in ahead(buckets.read()):
             uniform = rng.random((bucket.height, 3))
-            car = number[bucket["vehicle"].to_numpy()]
-            electric = drawn.electric[car]
-            own = bucket.with_columns(vehicle=pl.Series(car)).filter(electric)
-            trips = _arrays(own, city)._replace(uniform=np.ascontiguousarray(uniform[electric]))
-            log = engine.run(admit, np.arange(own.height), trips, cars, plugs, rules)
-            table = arrivals_table(log, Itinerary(city, ids, trips), trips, drawn.capacity_kwh, plugs, arrivals)
-            arrow = table.to_arrow(compat_level=pl.CompatLevel.oldest())
+            electric, own = drawn.electric[bucket["vehicle"].to_numpy()], bucket
+            if not electric.all():
+                own, uniform = bucket.filter(electric), uniform[electric]
+            tables = []
+            for first in range(0, max(own.height, 1), step):
+                trips = _arrays(own.slice(first, step))._replace(uniform=uniform[first : first + step])
+                trips = _with_nearest(trips, own.slice(first, step), city, cars, rules)
+                log = engine.run(admit, np.arange(len(trips.vehicle)), trips, cars, plugs, rules)
+                tables.append(
+                    arrivals_table(log, Itinerary(city, ids, trips), trips, drawn.capacity_kwh, plugs, arrivals)
+                )
+                arrivals += tables[-1].height
+            arrow = pl.concat(tables).to_arrow(compat_level=pl.CompatLevel.oldest())
             if writer is None:
                 writer = pq.ParquetWriter(streamed.arrivals, arrow.schema, compression="zstd")
             writer.write_table(arrow)
-            arrivals, done = arrivals + table.height, done + bucket.height
+            done += bucket.height
             streamed.trips += own.height
             report(done)
     finally:
@@ -219,17 +222,30 @@ def _run(
     return streamed
 
 
-def _arrays(trips: pl.DataFrame, city: City) -> engine.Trips:
-    """Trips of a bucket as the engine reads them, still without random numbers."""
-    stations = city.stations
-    near = nearest_stations(trips["end_lat"], trips["end_lon"], stations["lat"], stations["lon"], NEAREST)
+def _arrays(trips: pl.DataFrame) -> engine.Trips:
+    """Trips as the engine reads them; nearest stations and random numbers are put in later."""
     return engine.Trips(
         trips["vehicle"].cast(pl.Int64).to_numpy(writable=True),
         trips["end_s"].to_numpy(writable=True),
         trips["next_start_s"].to_numpy(writable=True),
         trips["distance_km"].to_numpy(writable=True),
-        np.ascontiguousarray(near.station),
-        np.ascontiguousarray(near.km),
+        np.empty((0, 0), np.int64),
+        np.empty((0, 0)),
         np.empty((0, 3)),
         np.empty(0, np.bool_),
     )
+
+
+def _with_nearest(
+    trips: engine.Trips, rows: pl.DataFrame, city: City, cars: engine.Cars, rules: engine.Rules
+) -> engine.Trips:
+    """Trips with the nearest stations of those that may end at one; the engine does not look at others'."""
+    flagged = may_charge(
+        trips.vehicle, trips.distance_km, trips.uniform, cars.soc, cars.tries, cars.range_km, rules.beta_table
+    )
+    lat, lon = (rows[name].to_numpy()[flagged] for name in ("end_lat", "end_lon"))
+    near = nearest_stations(lat, lon, city.stations["lat"], city.stations["lon"], NEAREST)
+    station = np.zeros((len(flagged), near.station.shape[1]), np.int64)
+    km = np.zeros(station.shape)
+    station[flagged], km[flagged] = near
+    return trips._replace(nearest=station, nearest_km=km)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,13 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from unmet.csv_files import LINE
 from unmet.errors import InputError
 from unmet.files import check_regular, panics_as_errors
 from unmet.memory import allowed_bytes
+from unmet.simulation.ahead import ahead
 from unmet.simulation.simulate import BYTES_PER_TRIP
 from unmet.tables import UTC
 
@@ -27,12 +29,7 @@ __all__ = ["BUCKET", "Sizes", "TripBuckets", "TripParts", "files_to_stream", "fi
 COLUMNS = ("vehicle_id", "start_time", "end_time", "end_lat", "end_lon", "distance_km")
 
 
-BUCKET = {
-    "vehicle": pa.int32(), "end_s": pa.float64(), "next_start_s": pa.float64(), "distance_km": pa.float64(),
-    "end_lat": pa.float64(), "end_lon": pa.float64(),
-}  # fmt: skip
-
-
+BUCKET = ("vehicle", "end_s", "next_start_s", "distance_km", "end_lat", "end_lon")
 MOST_PARTS = 512  # each is an open file
 
 
@@ -76,7 +73,6 @@ class TripParts:
     rows: int = 0
     first: dt.datetime | None = None
     last: dt.datetime | None = None
-    names: list[pl.Series] = field(default_factory=list)
 
     def paths(self) -> list[Path]:
         """Files of the parts, not all of which need to exist."""
@@ -89,11 +85,9 @@ class TripParts:
         paths = self.paths()
         with ExitStack() as stack:
             writers: dict[int, Any] = {}
-            for batch in self._batches():
-                self.names.append(batch["vehicle_id"].unique())
-                which = (batch["vehicle_id"].hash(0) % len(paths)).cast(pl.UInt32)
-                for (i,), rows in batch.group_by(which.alias("part"), maintain_order=True):
-                    table = rows.select(LINE, *COLUMNS).to_arrow(compat_level=pl.CompatLevel.oldest())
+            for batch in ahead(self._batches()):
+                which = (batch["vehicle_id"].hash(0) % len(paths)).to_numpy()
+                for i, table in _tables_by(which, batch.select(LINE, *COLUMNS)):
                     if i not in writers:
                         writers[i] = stack.enter_context(pa.ipc.new_file(paths[i], table.schema))
                     writers[i].write_table(table)
@@ -111,19 +105,16 @@ class TripParts:
                     if missing := [name for name in COLUMNS if name not in file.schema_arrow.names]:
                         raise InputError(f"{path} has no column {', '.join(missing)}: trips need {', '.join(COLUMNS)}.")
                     for batch in file.iter_batches(self.sizes.batch_rows, columns=list(COLUMNS)):
+                        batch.validate(full=True)  # text that is not UTF-8
                         with panics_as_errors():  # caused by column names that are not text
-                            untyped = pl.DataFrame(batch)
-                        frame = _typed(untyped, path).with_columns(
+                            made = pl.DataFrame(batch)
+                        frame = _typed(made, path).with_columns(
                             pl.arange(line, line + batch.num_rows, dtype=pl.UInt32, eager=True).alias(LINE)
                         )
                         line += batch.num_rows
                         yield frame
             except (pa.ArrowException, pl.exceptions.PolarsError, OSError, UnicodeDecodeError) as error:
                 raise InputError(f"Cannot read {path} ({error}): check that the file is whole.") from None
-
-    def vehicle_ids(self) -> pl.Series:
-        """Ids of all vehicles, in order."""
-        return pl.concat(self.names).unique().drop_nulls().sort()
 
     def read(self) -> Iterator[pl.DataFrame]:
         """The parts, one after the other. Each file is removed once it has been used."""
@@ -132,6 +123,15 @@ class TripParts:
                 with pa.memory_map(str(path)) as file:
                     yield pl.DataFrame(pa.ipc.open_file(file).read_all())
                 path.unlink()
+
+
+def _tables_by(which: NDArray[Any], rows: pl.DataFrame) -> Iterator[tuple[int, pa.Table]]:
+    """Rows as Arrow tables by number, in their order; numbers are below 2 ** 15."""
+    order = np.argsort(which.astype(np.int16), kind="stable")  # by radix
+    table = rows[order].to_arrow(compat_level=pl.CompatLevel.oldest())
+    numbers, first = np.unique(which[order], return_index=True)
+    for number, start, end in zip(numbers, first, np.append(first[1:], len(which)), strict=True):
+        yield int(number), table.slice(int(start), int(end - start))
 
 
 def _rows_of(path: Path) -> int:
@@ -166,7 +166,8 @@ class TripBuckets:
         self.first: dt.datetime | None = None
         self.last: dt.datetime | None = None
         self.edges: np.ndarray[Any, np.dtype[np.float64]] | None = None
-        self.has_trips: np.ndarray[Any, np.dtype[np.bool_]] | None = None
+        self.names: list[pl.Series] = []  # of vehicles, in the order of their numbers on disk
+        self.vehicles = 0
         self.writers: dict[int, Any] = {}
         self.stack = ExitStack()
 
@@ -176,12 +177,15 @@ class TripBuckets:
     def __exit__(self, *raised: object) -> None:
         self.stack.close()
 
-    def write(self, kept: pl.DataFrame, ids: pl.Series) -> None:
-        """Sort the trips of a part into buckets; a part has all trips of its vehicles."""
+    def write(self, kept: pl.DataFrame) -> None:
+        """Sort the trips of a part, which are grouped by vehicle and sorted by start, into buckets."""
         if kept.is_empty():
             return
-        runs = kept["vehicle_id"].rle().struct.unnest()  # trips are sorted by vehicle and start
-        vehicle = np.repeat(ids.search_sorted(runs["value"]).to_numpy().astype(np.int32), runs["len"].to_numpy())
+        runs = kept["vehicle_id"].rle().struct.unnest()
+        numbers = np.arange(self.vehicles, self.vehicles + runs.height, dtype=np.int32)
+        vehicle = np.repeat(numbers, runs["len"].to_numpy())
+        self.names.append(runs["value"])
+        self.vehicles += runs.height
         has_next = pl.col("vehicle") == pl.col("vehicle").shift(-1)
         trips = kept.with_columns(vehicle=pl.Series(vehicle)).with_columns(
             end_s=pl.col("end_time").dt.epoch("ms") / 1000,
@@ -193,22 +197,26 @@ class TripBuckets:
         if self.edges is None:  # one part is a sample of all vehicles
             shares = np.linspace(0, 1, self.planned + 1)[1:-1]
             self.edges = np.unique(np.quantile(trips["end_s"].to_numpy(), shares)) if len(shares) else np.empty(0)
-            self.has_trips = np.zeros(len(ids), np.bool_)
-        assert self.has_trips is not None  # noqa: S101 (set with the edges)
-        self.has_trips[trips["vehicle"].unique().to_numpy()] = True
         which = np.searchsorted(self.edges, trips["end_s"].to_numpy(), side="right")
-        for (i,), rows in trips.group_by(pl.Series("bucket", which), maintain_order=True):
-            table = rows.select(*BUCKET).to_arrow().cast(pa.schema(list(BUCKET.items())))
+        for i, table in _tables_by(which, trips.select(*BUCKET)):
             if i not in self.writers:
                 self.writers[i] = self.stack.enter_context(pa.ipc.new_file(self._path(i), table.schema))
             self.writers[i].write_table(table)
         self.rows += trips.height
 
+    def vehicle_ids(self) -> pl.Series:
+        """Ids of all vehicles that have a trip, in order."""
+        return pl.concat(self.names).sort()
+
     def read(self) -> Iterator[pl.DataFrame]:
-        """Buckets in order of time, each sorted by end and vehicle."""
+        """Buckets in order of time, each sorted by end and vehicle; vehicles are numbered in the order of their ids."""
+        number = np.empty(self.vehicles, np.int32)
+        number[pl.concat(self.names).arg_sort().to_numpy()] = np.arange(self.vehicles, dtype=np.int32)
         for i in sorted(self.writers):
             with pa.memory_map(str(self._path(i))) as file:
-                yield pl.DataFrame(pa.ipc.open_file(file).read_all()).sort("end_s", "vehicle", maintain_order=True)
+                bucket = pl.DataFrame(pa.ipc.open_file(file).read_all())
+                ordered = bucket.with_columns(vehicle=pl.Series(number[bucket["vehicle"].to_numpy()]))
+                yield ordered.sort("end_s", "vehicle", maintain_order=True)
             self._path(i).unlink()
 
     def _path(self, i: int) -> Path:

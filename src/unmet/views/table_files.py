@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from unmet.errors import InputError
 from unmet.views.harmless import spreadsheet_safe
 
-__all__ = ["FORMATS", "parse_formats", "write_geojson", "write_table_files"]
+__all__ = ["FORMATS", "parse_formats", "workbook", "write_geojson", "write_table_files"]
 
 FORMATS = ("csv", "parquet", "xlsx")
 EXCEL_ROWS = 1_048_575  # below the heading
+CREATED = dt.datetime(2000, 1, 1)
 FOR_COMMANDS = frozenset({"lost_draws"})  # tables that only other commands read
 SMALL = 100_000  # tables of up to this many rows are written as CSV by default
 
@@ -75,14 +80,21 @@ def write_geojson(table: pl.DataFrame, path: Path) -> None:
     path.write_text(json.dumps(document, ensure_ascii=False, allow_nan=False), encoding="utf-8")
 
 
-def _write_excel(table: pl.DataFrame, path: Path, sheet: str) -> None:
-    """Write a table for Excel, which has no time zones; text that starts with = stays text."""
+@contextmanager
+def workbook(path: Path) -> Iterator[Any]:
+    """A workbook to write; text that starts with = stays text, and no time is stored: the same run, the same bytes."""
     from xlsxwriter import Workbook
 
+    with Workbook(str(path), {"strings_to_formulas": False, "strings_to_urls": False}) as book:
+        book.set_properties({"created": CREATED})
+        yield book
+
+
+def _write_excel(table: pl.DataFrame, path: Path, sheet: str) -> None:
+    """Write a table for Excel, which has no time zones."""
     zoned = [name for name, kind in table.schema.items() if isinstance(kind, pl.Datetime) and kind.time_zone]
     plain = table.with_columns(pl.col(zoned).dt.convert_time_zone("UTC").dt.replace_time_zone(None))
     floats = [name for name, kind in plain.schema.items() if kind.is_float()]
     plain = plain.with_columns(pl.when(pl.col(name).is_finite()).then(pl.col(name)).alias(name) for name in floats)
-    options = {"strings_to_formulas": False, "strings_to_urls": False}
-    with Workbook(str(path), options) as book:
+    with workbook(path) as book:
         plain.write_excel(book, worksheet=sheet[:31], freeze_panes=(1, 1), autofit=plain.height <= 5000)

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from unmet import __version__
+from unmet.errors import LONGEST_MESSAGE, printable, shortened
 from unmet.extras import needs_extra
 from unmet.views.app.settings import Limits, Settings
 from unmet.views.terminal import say
@@ -15,6 +16,7 @@ from unmet.views.terminal import say
 __all__ = ["Limits", "Settings", "make_server", "run_server"]
 
 ABOUT = "Charging demand that records do not show: the built-in city, records, plans and forecasts."
+MOST_TOLD = 20  # mistakes of one request
 DOCS_PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>unmet: API</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <link rel="stylesheet" href="/swagger/swagger-ui.css"></head><body><div id="swagger-ui"></div>
@@ -32,8 +34,9 @@ def make_server(settings: Settings) -> Any:
     """
     try:
         import swagger_ui_bundle
-        from fastapi import FastAPI
-        from fastapi.responses import HTMLResponse, Response
+        from fastapi import FastAPI, Request
+        from fastapi.exceptions import RequestValidationError
+        from fastapi.responses import HTMLResponse, JSONResponse, Response
         from fastapi.staticfiles import StaticFiles
 
         from unmet.views.app.api import make_api
@@ -57,6 +60,19 @@ def make_server(settings: Settings) -> Any:
     server.state.state = state
     server.include_router(make_api(state))
     server.mount("/swagger", StaticFiles(directory=swagger_ui_bundle.swagger_ui_path), name="swagger")
+
+    @server.exception_handler(RequestValidationError)
+    async def refuse(_: Request, error: RequestValidationError) -> JSONResponse:
+        # The values themselves are left out: NaN, for one, cannot be sent back as JSON.
+        told = [
+            {
+                "type": each["type"],
+                "loc": [part if isinstance(part, int) else shortened(printable(str(part))) for part in each["loc"]],
+                "msg": shortened(printable(each["msg"]), LONGEST_MESSAGE),
+            }
+            for each in error.errors()[:MOST_TOLD]
+        ]
+        return JSONResponse({"detail": told}, 422)
 
     @server.get("/docs", include_in_schema=False)
     def docs() -> HTMLResponse:

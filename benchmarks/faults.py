@@ -1,0 +1,113 @@
+"""Faults of the machine, for every verb that writes: `python -m benchmarks.faults`, or of some, as in `... panel plan`.
+
+- A full disk (a file system of some kilobytes) and a read-only one: one sentence, exit code 2, and nothing left there.
+- Two writers to one new folder: one succeeds, the other is refused; the result is whole.
+- A clock that is set back by a month in the middle of a run that replaces one from the future: the same bytes, nothing
+  left beside them.
+
+File systems are mounted, so this needs root on Linux, and libfaketime for the clock; what cannot be tried is said.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from benchmarks.kills import VERBS, arguments_of, finish, unmet, whole_files, write_inputs
+
+FAKETIME = next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
+SMALL = "48k"  # less than any of the runs
+
+
+@contextmanager
+def file_system(folder: Path, *options: str) -> Iterator[Path]:
+    """A small file system of its own, mounted for the time being."""
+    folder.mkdir()
+    subprocess.run(["/usr/bin/mount", "-t", "tmpfs", "-o", f"size={SMALL}", "unmet", folder], check=True)
+    try:
+        if options:
+            subprocess.run(["/usr/bin/mount", "-o", ",".join(("remount", *options)), folder], check=True)
+        yield folder
+    finally:
+        subprocess.run(["/usr/bin/umount", folder], check=True)
+        folder.rmdir()
+
+
+def refuses(verb: str, folder: Path, place: Path) -> bool:
+    """Whether a verb refuses to write to a place with one sentence, and leaves nothing there."""
+    running = unmet(verb, *arguments_of(verb, folder), "--out", place / "run", errors=subprocess.PIPE)
+    said = running.communicate()[1]
+    left = [path.name for path in place.iterdir()]
+    told = "Traceback" not in said and any(words in said for words in ("Cannot write to", "The disk is full"))
+    fine = running.returncode == 2 and told and not left
+    if not fine:
+        print(f"  exit code {running.returncode}, left {left}: {said[-500:]}")
+    return fine
+
+
+def two_writers(verb: str, folder: Path) -> bool:
+    """Whether one of two writers to a new folder succeeds, and the other is refused."""
+    out = folder / f"two-{verb}"
+    command = [verb, *arguments_of(verb, folder), "--out", out]
+    both = [unmet(*command, errors=subprocess.PIPE) for _ in range(2)]
+    said = [each.communicate()[1] for each in both]
+    codes = sorted(each.returncode for each in both)
+    whole = unmet("check", out).wait() == 0
+    refused = any("Another process is writing" in text or "is not empty" in text for text in said)
+    fine = codes == [0, 2] and whole and refused and not any("Traceback" in text for text in said)
+    if not fine:
+        print(f"  exit codes {codes}, whole {whole}: {[text[-300:] for text in said]}")
+    return fine
+
+
+def clock_set_back(verb: str, folder: Path) -> bool:
+    """Whether a run replaces one from the future while the clock is set back by a month, with the same bytes."""
+    out, clock = folder / f"clock-{verb}" / "run", folder / f"clock-{verb}.txt"
+    command = [verb, *arguments_of(verb, folder), "--overwrite", "--out", out]
+    faked = {"LD_PRELOAD": str(FAKETIME), "FAKETIME_TIMESTAMP_FILE": str(clock), "FAKETIME_NO_CACHE": "1",
+             "FAKETIME_DONT_FAKE_MONOTONIC": "1"}  # fmt: skip
+    clock.write_text("+10d\n")
+    begun = time.perf_counter()
+    if unmet(*command, **faked).wait() != 0:
+        return False
+    seconds, expected = time.perf_counter() - begun, whole_files(out)
+    running = unmet(*command, errors=subprocess.PIPE, **faked)
+    time.sleep(seconds / 2)
+    clock.write_text("-20d\n")
+    said = running.communicate()[1]
+    left = [path.name for path in out.parent.iterdir()]
+    fine = running.returncode == 0 and whole_files(out) == expected and left == ["run"]
+    finish(*command)  # and the next one, by the true clock
+    if not (fine and whole_files(out) == expected):
+        print(f"  exit code {running.returncode}, left {left}: {said[-500:]}")
+        return False
+    return True
+
+
+def main() -> None:
+    """Try the verbs that were named, or all of them."""
+    fine = True
+    with tempfile.TemporaryDirectory(prefix="unmet-faults-") as name:
+        folder = Path(name)
+        write_inputs(folder)
+        for verb in sys.argv[1:] or VERBS:
+            with file_system(folder / "full") as place:
+                found = {"disk full": refuses(verb, folder, place)}
+            with file_system(folder / "sealed", "ro") as place:
+                found["read-only"] = refuses(verb, folder, place)
+            found["two writers"] = two_writers(verb, folder)
+            if FAKETIME is not None:
+                found["clock set back"] = clock_set_back(verb, folder)
+            told = [f"{fault} {'fine' if good else 'FAILED'}" for fault, good in found.items()]
+            print(f"{verb}: {', '.join(told)}{'' if FAKETIME else ', no libfaketime'}", flush=True)
+            fine &= all(found.values())
+    sys.exit(not fine)
+
+
+if __name__ == "__main__":
+    main()
