@@ -32,14 +32,21 @@ class Group:
 
     first: Integers  # (keys * blocks + 1,)
     row: Integers  # (records,), rows of the records, grouped
+    total_kwh: Floats  # (keys * blocks,)
 
     @classmethod
-    def of(cls, cell: Integers, cells: int) -> Group:
+    def of(cls, cell: Integers, cells: int, kwh: Floats) -> Group:
         order = np.argsort(cell, kind="stable")
-        return cls(np.searchsorted(cell[order], np.arange(cells + 1)), order)
+        first = np.searchsorted(cell[order], np.arange(cells + 1))
+        return cls(first, order, np.bincount(cell, kwh, minlength=cells).astype(float))
 
     def number(self) -> Integers:
         return np.diff(self.first)
+
+    def pooled_kwh(self, cell: Integers, around: Floats) -> Floats:
+        """Mean energy of the records of cells, pooled with the means around them."""
+        number = self.first[cell + 1] - self.first[cell]
+        return np.asarray((self.total_kwh[cell] + POOL * around) / (number + POOL))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +70,10 @@ class Stays:
 
     def mean_kwh(self, site: int) -> Floats:
         """Mean energy of a driver drawn for a site, by block of the day, (blocks,)."""
-        alike = self.of_class[site] * BLOCKS + np.arange(BLOCKS)
-        mean = _pooled(self.by_class, alike, self.kwh, np.full(BLOCKS, self.kwh.mean()))
-        return _pooled(self.by_site, site * BLOCKS + np.arange(BLOCKS), self.kwh, mean)
-
-
-def _pooled(group: Group, cell: Integers, values: Floats, around: Floats) -> Floats:
-    total = np.array([values[group.row[group.first[c] : group.first[c + 1]]].sum() for c in cell])
-    return np.asarray((total + POOL * around) / (group.number()[cell] + POOL))
+        blocks = np.arange(BLOCKS)
+        everywhere = np.full(BLOCKS, self.by_class.total_kwh.sum() / len(self.kwh))
+        alike = self.by_class.pooled_kwh(self.of_class[site] * BLOCKS + blocks, everywhere)
+        return self.by_site.pooled_kwh(site * BLOCKS + blocks, alike)
 
 
 def recorded_stays(panel: Panel, network: Network) -> Stays:
@@ -86,13 +89,15 @@ def recorded_stays(panel: Panel, network: Network) -> Stays:
     power = _power(panel, network, sessions, site)
     listed = np.where(np.isfinite(power), np.round(np.log2(np.maximum(np.nan_to_num(power, nan=1.0), 0.1))), -99)
     of_class = np.unique(listed, return_inverse=True)[1].astype(np.int64)
+    kwh = sessions["energy_kwh"].to_numpy()
+    classes = int(of_class.max(initial=0)) + 1
     return Stays(
         np.maximum(end - start, LEAST_STAY_MS),
-        sessions["energy_kwh"].to_numpy(),
+        kwh,
         power,
         of_class,
-        Group.of(site * BLOCKS + block, network.sites * BLOCKS),
-        Group.of(of_class[site] * BLOCKS + block, (int(of_class.max(initial=0)) + 1) * BLOCKS),
+        Group.of(site * BLOCKS + block, network.sites * BLOCKS, kwh),
+        Group.of(of_class[site] * BLOCKS + block, classes * BLOCKS, kwh),
     )
 
 
