@@ -156,6 +156,8 @@ def csv_rows(lines: list[bytes], first: int, separator: str, width: int, wanted:
     text = b"".join(lines)
     separators = separator.encode()
     plain = width > 1 and b'"' not in text and text.count(b"\r") == text.count(b"\r\n") and _is_utf8(text)
+    # Where lines end in CR, a single LF within one of them is part of a cell.
+    plain = plain and text.count(b"\n") == sum(line.endswith(b"\n") for line in lines)
     if lines and plain and all(line.count(separators) == width - 1 for line in lines):
         frame = pl.read_csv(
             text,

@@ -117,8 +117,12 @@ def test_a_folder_of_trips_gives_a_run_like_any_other(city, tmp_path, monkeypatc
         assert run_files["summary.json"].read_bytes() == whole["summary.json"].read_bytes()
 
 
-def test_a_city_without_electric_cars_has_an_empty_table_of_arrivals(city, tmp_path):
-    files = stored(city.trips, tmp_path / "trips", 1)
+def test_buckets_without_electric_cars_add_nothing(city, tmp_path):
+    """One car of sixty is electric, so that most buckets of seven trips have none of its."""
+    files, scenario = stored(city.trips, tmp_path / "trips", 1), Scenario(penetration=1 / city.cars)
     (tmp_path / "out").mkdir()
-    streamed = stream_simulation(files, city.stations, Scenario(penetration=0.0), tmp_path / "out")
-    assert streamed.outcome().arrivals.is_empty()
+    sizes = Sizes(1000, 10**6, 7)
+    streamed = stream_simulation(files, city.stations, scenario, tmp_path / "out", cars=city.cars, sizes=sizes)
+    expected = simulate(prepare(city), scenario)
+    assert streamed.vehicles.height == expected.vehicles.height == 1
+    assert_frame_equal(pl.read_parquet(streamed.arrivals), expected.arrivals, check_exact=True)
