@@ -1,6 +1,8 @@
 """Faults of the machine, for every verb that writes: `python -m benchmarks.faults`, or of some, as in `... panel plan`.
 
-- A full disk (a file system of some kilobytes) and a read-only one: one sentence, exit code 2, and nothing left there.
+- A full disk (a file system of some kilobytes) and a read-only one: one sentence, exit code 2, and nothing left there,
+  except trainings that the sentence says how to continue. Once there is space, the next run succeeds, with --resume if
+  it was offered.
 - Two writers to one new folder: one succeeds, the other is refused; the result is whole.
 - A clock that is set back by a month in the middle of a run that replaces one from the future: the same bytes, nothing
   left beside them.
@@ -21,7 +23,7 @@ from pathlib import Path
 from benchmarks.kills import VERBS, arguments_of, finish, unmet, whole_files, write_inputs
 
 FAKETIME = next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
-SMALL = "48k"  # less than any of the runs
+SMALL, LARGE = "48k", "64m"  # less than any of the runs; enough for each
 
 
 @contextmanager
@@ -39,15 +41,24 @@ def file_system(folder: Path, *options: str) -> Iterator[Path]:
 
 
 def refuses(verb: str, folder: Path, place: Path) -> bool:
-    """Whether a verb refuses to write to a place with one sentence, and leaves nothing there."""
-    running = unmet(verb, *arguments_of(verb, folder), "--out", place / "run", errors=subprocess.PIPE)
+    """Whether a verb refuses to write to a place with one sentence, and leaves nothing there that it does not name."""
+    command = [verb, *arguments_of(verb, folder), "--out", place / "run"]
+    running = unmet(*command, errors=subprocess.PIPE)
     said = running.communicate()[1]
     left = [path.name for path in place.iterdir()]
     told = "Traceback" not in said and any(words in said for words in ("Cannot write to", "The disk is full"))
-    fine = running.returncode == 2 and told and not left
+    resumes = "with --resume" in said
+    fine = running.returncode == 2 and told and left == (["run.training"] if resumes else [])
     if not fine:
         print(f"  exit code {running.returncode}, left {left}: {said[-500:]}")
-    return fine
+    if left:
+        print(f"  {verb}: {' '.join(said.split())[-300:]}")
+    subprocess.run(["/usr/bin/mount", "-o", f"remount,rw,size={LARGE}", place], check=True)
+    finish(*command, *(["--resume"] if resumes else []))
+    left = [path.name for path in place.iterdir()]
+    if left != ["run"]:
+        print(f"  left beside the next run: {left}")
+    return fine and left == ["run"]
 
 
 def two_writers(verb: str, folder: Path) -> bool:

@@ -269,7 +269,7 @@ LIMITS = (
     "Restarts can be joined only from June 2018 on, where the records name drivers. Both sides of the first comparison "
     "count them as arrivals; in the second, only the first weeks do, which makes the trend a few per cent too low.",
     "Public Works had lost half of its arrivals within the winter before the first hub opened, for reasons that the "
-    "records do not tell; the estimate before and the comparison after use the last eight weeks alone.",
+    "records do not show; the estimate before and the comparison after use the last eight weeks alone.",
     "Drivers who were seen both in the month before and at the hub are the regular ones, who charge often; part of "
     "their rise may be that of regular drivers anywhere.",
     "Drivers who stay away because they expect a queue leave no trace at a full charger. If they come to a hub, they "

@@ -87,7 +87,7 @@ def arguments_of(verb: str, folder: Path) -> list[object]:
 
 
 def kill_verb(verb: str, folder: Path, kills: int) -> bool:
-    """Kill a verb so many times, and say whether nothing was harmed."""
+    """Kill a verb this many times, and say whether nothing was harmed."""
     out, thesis = folder / f"out-{verb}" / "run", folder / f"out-{verb}" / "thesis.txt"
     thesis.parent.mkdir()
     thesis.write_text("precious")
@@ -120,7 +120,7 @@ def kill_verb(verb: str, folder: Path, kills: int) -> bool:
 
 
 def left_after(mark: str, seconds: float) -> list[int]:
-    """Processes of a command, its workers included, that are alive after so many seconds."""
+    """Processes of a command, its workers included, that are alive after this many seconds."""
     until = time.monotonic() + seconds
     while (found := _marked(mark)) and time.monotonic() < until:
         time.sleep(0.2)

@@ -35,7 +35,7 @@ class Reading(NamedTuple):
 
 READINGS = (
     Reading("default", "", Scenario()),
-    Reading("a car that is turned away keeps its charge and decides anew", "`--turned-away keep`",
+    Reading("a car that is turned away keeps its charge and decides again", "`--turned-away keep`",
             Scenario(turned_away=TurnedAway.KEEP)),
     Reading("5 % is all known cars", "`--cars 653280`", Scenario(), round(KNOWN_CARS / 0.05)),
     Reading("the printed charging curve", "`--curve literal`", Scenario(curve=Curve.LITERAL)),

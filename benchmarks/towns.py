@@ -186,9 +186,8 @@ def fit(sources: Sequence[Source], draws: int, pool: ProcessPoolExecutor) -> lis
     for town in sorted({draw.town for draw in ratios}):
         log_ratio = -np.mean([np.log(draw.kwh) for draw in ratios if draw.town == town])
         own = [draw for draw in betas if draw.town == town]
-        responds = np.mean([draw.no_response for draw in own]) < 0.5
-        beta = np.mean([draw.beta for draw in own]) if responds else 0.0
-        lines.append(f'    Town("{town}", {beta:.2f}, {log_ratio:.2f}),')
+        no_response, beta = _mean(own, "no_response"), _mean(own, "beta")
+        lines.append(f'    Town("{town}", {no_response:.2f}, {beta:.2f}, {log_ratio:.2f}),')
     return lines
 
 

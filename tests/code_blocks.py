@@ -76,7 +76,7 @@ def check_command(words: list[str]) -> None:
             assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE), words
         case ["pip" | ".venv/bin/pip", "install", *what]:
             extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-            for name in re.findall(r"unmet\[(.*?)\]", " ".join(what)):
+            for name in re.findall(r"(?:unmet|\.)\[(.*?)\]", " ".join(what)):
                 assert set(name.split(",")) <= set(extras), words
         case ["python", "-m", module, *_] if module.startswith("benchmarks"):
             place = ROOT / module.replace(".", "/")

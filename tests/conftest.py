@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +10,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# In CI the examples are the same in every run, so that a commit passes or fails for what it contains.
+settings.register_profile(
+    "default", deadline=None, derandomize="CI" in os.environ, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("default")
 
 
@@ -24,11 +28,26 @@ def shared_data() -> Path:
 
 @pytest.fixture(autouse=True, scope="session")
 def cache(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> None:
-    """One cache for all workers of a test run, separate from the user's."""
+    """One cache for all workers of a test run, separate from the user's.
+
+    Compiled code stays where this process has it, so that commands in other processes do not compile it again.
+    """
+    import numba
+
+    import unmet.compiled  # noqa: F401, sets the folder of compiled code
+
     root = tmp_path_factory.getbasetemp()
     folder = (root if worker_id == "master" else root.parent) / "unmet-cache"
     patch = pytest.MonkeyPatch()
     patch.setenv("UNMET_CACHE", str(folder))
+    patch.setenv("NUMBA_CACHE_DIR", str(vars(numba.config)["CACHE_DIR"]))
+
+
+@pytest.fixture(autouse=True)
+def seeded() -> None:
+    """Torch draws the same numbers in a test whichever tests ran before it."""
+    if torch := sys.modules.get("torch"):
+        torch.manual_seed(0)
 
 
 @pytest.fixture

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -17,16 +19,21 @@ from tests.models.direct.towns import town
 from tests.models.panels import capped, small_panel, with_lost
 from tests.test_cli import unmet
 from unmet.cli import app
+from unmet.cli.gate import sentence_on
 from unmet.errors import InputError
+from unmet.models import seeds as seeds_room
+from unmet.models.checkpoint import write_state
+from unmet.runs import run_folder
+from unmet.views import model_pages
 
 QUICK = ("--backbone", "tgcn", "--seeds", 1, "--epochs", 2, "--lags", 24, "--horizon", 24)
 
 
 def refused(*arguments: object) -> str:
-    """The message of the `InputError` that a command raises; `main` would print it and exit with code 2."""
+    """What `main` would print for the `InputError` that a command raises, before it exits with code 2."""
     done = CliRunner().invoke(app, [str(argument) for argument in arguments])
     assert isinstance(done.exception, InputError), done.exception
-    return str(done.exception)
+    return sentence_on(done.exception)
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +111,7 @@ def test_the_default_needs_no_network_and_gives_draws_and_sums(tmp_path):
     assert by_day["mean_kwh"].sum() == pytest.approx(forecast["mean"].sum())
     page = (tmp_path / "f" / "forecast.html").read_text().replace("\u00a0", " ")
     assert f"<h1>{forecast['mean'].sum() / 1000:,.1f} MWh are expected in the next 7 days, 90 % sure between" in page
-    assert "Only a network has --seeds" in refused(
+    assert "Only networks take --seeds" in refused(
         "fit", tmp_path / "early.parquet", "--out", tmp_path / "x", "--seeds", 2
     )
 
@@ -154,6 +161,51 @@ def test_ctrl_c_keeps_the_best_weights_and_resume_continues(panel, tmp_path):
     assert done.exit_code == 0, done.output
     assert json.loads((tmp_path / "m" / "model" / "model.json").read_text())["finished"]
     assert not (tmp_path / "m.training").exists()
+
+
+def test_a_disk_that_is_full_before_the_first_checkpoint_leaves_nothing_behind(panel, tmp_path, monkeypatch):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def write_little(path, state):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+        try:
+            write_state(path, state)  # safetensors has an error of its own for this
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    monkeypatch.setattr(seeds_room, "write_state", write_little)
+    said = refused("fit", panel, "--out", tmp_path / "m", *QUICK)
+    assert "Cannot write to" in said
+    assert "Free some space" in said
+    assert "--resume" not in said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_disk_that_is_full_after_a_training_keeps_it_and_says_how_to_continue(panel, tmp_path, monkeypatch):
+    def no_space(result, folder):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    command = ("fit", panel, "--out", tmp_path / "m", *QUICK)
+    with monkeypatch.context() as full:
+        full.setattr(model_pages, "write_fit", no_space)
+        said = refused(*command)
+    assert f"The training so far is kept in {tmp_path / 'm.training'}: the same command with --resume" in said
+    assert "Nothing was written" not in said
+    assert [path.name for path in tmp_path.iterdir()] == ["m.training"]
+    assert "There is an unfinished training" in refused(*command)
+    done = CliRunner().invoke(app, [*map(str, command), "--resume"])
+    assert done.exit_code == 0, done.output
+    assert [path.name for path in tmp_path.iterdir()] == ["m"]
+
+
+def test_a_second_fit_is_told_of_the_first_one(panel, tmp_path):
+    with run_folder(tmp_path / "m"):
+        trainings = tmp_path / "m.training"
+        trainings.mkdir()
+        (trainings / "training-of").write_text("the first one's")
+        for more in ((), ("--overwrite",), ("--resume",)):
+            assert "Another process is writing" in refused("fit", panel, "--out", tmp_path / "m", *QUICK, *more)
+        assert (trainings / "training-of").read_text() == "the first one's"
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,8 @@ import pytest
 
 from tests.command_line import run, write_records
 
-FILES = {
-    "plan.parquet", "plan.csv", "plan.xlsx", "plan.geojson", "plan.html", "gain.csv", "sensitivity.csv", "summary.json",
-    ".unmet-run",
-}  # fmt: skip
+TABLES = {f"{name}.{kind}" for name in ("plan", "gain", "sensitivity") for kind in ("parquet", "csv", "xlsx")}
+FILES = {*TABLES, "plan.geojson", "plan.html", "summary.json", ".unmet-run"}
 DRAWS = ("--draws", 40)
 
 

@@ -180,7 +180,7 @@ BAD = {
     "mapped column": ("total", ["--map-trips", "vehicle_id=wagon"], "no column 'wagon'"),
     "preset": ("all", ["--preset", "slow"], "no preset 'slow'"),
     "scheduler that does not answer": ("total", ["--scheduler", "tcp://127.0.0.1:9"], "no Dask scheduler at tcp://"),
-    "scheduler that is no address": ("total", ["--scheduler", "the big one"], "no Dask scheduler at the big one"),
+    "scheduler that is not an address": ("total", ["--scheduler", "the big one"], "no Dask scheduler at the big one"),
     "folder of something else": ("total", ["--out", "{foreign}"], "contains files that no study wrote"),
 }
 

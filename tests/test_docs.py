@@ -9,7 +9,6 @@ import polars as pl
 import pytest
 
 from tests.simulation.cities import small_city
-from unmet.city.build import build_city
 from unmet.city.gates import STATIONS, TRIPS
 from unmet.city.stations import DRAW, KINDS, synthetic_stations
 from unmet.city.trips import Habits
@@ -19,8 +18,6 @@ from unmet.planning.costs import COSTS
 from unmet.simulation import queues
 from unmet.simulation.scenario import Scenario
 from unmet.simulation.simulate import prepare, simulate
-from unmet.study.censoring import run_censoring
-from unmet.views.censoring import censoring_markdown
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
@@ -58,11 +55,6 @@ def test_documented_calibration_is_the_one_in_use():
         assert f"{100 * kind.share:.0f} % {kind.power_kw:g} kW" in rows["`KINDS`"]
     stations = synthetic_stations()
     assert f"{stations.height} with {stations['plugs'].sum()} plugs" in text
-
-
-def test_the_committed_result_is_reproduced_by_its_command():
-    committed = (ROOT / "docs" / "results" / "censoring.md").read_text(encoding="utf-8")
-    assert censoring_markdown(run_censoring(build_city())) == committed
 
 
 def test_the_queue_in_the_document_works():

@@ -11,12 +11,13 @@ import polars as pl
 import pytest
 from polars.exceptions import PanicException
 
-from unmet.cli.gate import run_guarded
+from unmet.cli.gate import run_guarded, sentence_on
 from unmet.csv_files import read_frame
 from unmet.errors import InputError, printable, shortened
 from unmet.files import check_regular, parse_yaml, read_json, unpack
 from unmet.memory import VARIABLE, allowed_bytes, free_bytes, parse_size, require_bytes
 from unmet.parquet_files import read_parquet
+from unmet.records.sessions import read_sessions
 from unmet.simulation.scenario import read_scenario
 from unmet.tables import check_table
 from unmet.zones import checked_zone
@@ -55,6 +56,13 @@ def test_every_exception_becomes_one_sentence(error, says, capsys):
     assert len(message) < 1400
     assert "\x1b" not in message
     assert "hunter2" not in message
+
+
+def test_what_a_command_has_left_on_disk_is_said():
+    for error in (InputError("Too large."), MemoryError(), OSError(errno.ENOSPC, "No space"), KeyError("x")):
+        error.add_note("Half of it is kept in x.")
+        assert "Half of it is kept in x." in sentence_on(error)
+        assert "Nothing was written" not in sentence_on(error)
 
 
 def test_exit_and_ctrl_c_pass_through():
@@ -178,6 +186,15 @@ def test_names_that_are_not_time_zones_are_refused(zone):
     with pytest.raises(InputError, match="no time zone"):
         checked_zone(zone)
     assert checked_zone("Europe/Copenhagen") == "Europe/Copenhagen"
+
+
+@pytest.mark.parametrize("zone", ["*", "", "Mars/Olympus"])
+def test_a_zone_is_checked_even_if_all_times_have_their_own(zone, tmp_path):
+    rows = "session_id,station_id,start,end,energy_kwh\n1,a,2024-03-04T08:00:00Z,2024-03-04T09:00:00Z,7\n"
+    (tmp_path / "s.csv").write_text(rows)
+    assert read_sessions(tmp_path / "s.csv", time_zone="Europe/Rome").time_zone == "Europe/Rome"
+    with pytest.raises(InputError, match="no time zone"):
+        read_sessions(tmp_path / "s.csv", time_zone=zone)
 
 
 def test_extreme_times_in_a_column_of_ids_are_rejected():

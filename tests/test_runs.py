@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from unmet.claims import SUFFIX, hold, settle
+from unmet.claims import SUFFIX, hold, is_claimed, settle
 from unmet.errors import InputError
 from unmet.manifest import read_manifest, verify
 from unmet.runs import MANIFEST, atomic_file, cache_folder, run_folder
@@ -135,7 +135,9 @@ def test_a_second_writer_is_refused_at_once(tmp_path):
         (folder / "table").write_text("first")
         with pytest.raises(InputError, match="Another process is writing"), run_folder(tmp_path / "run"):
             pass
+        assert is_claimed(tmp_path / "run")
     assert (tmp_path / "run" / "table").read_text() == "first"
+    assert not is_claimed(tmp_path / "run")
     handle = hold(tmp_path / "run")
     with pytest.raises(InputError, match="Another process"):
         hold(tmp_path / "run")
@@ -271,6 +273,17 @@ def test_a_full_disk_gives_one_sentence_and_leaves_nothing_behind(tmp_path, kind
             work()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_is_recognised_in_the_words_of_other_libraries(tmp_path):
+    for error in (RuntimeError("IO error: No space left on device (os error 28)"), OSError(28, "No space left")):
+        error.add_note("Half of it is kept.")
+        with pytest.raises(InputError, match="Free some space") as refused, run_folder(tmp_path / "out"):
+            raise error
+        assert refused.value.__notes__ == ["Half of it is kept."]
+    with pytest.raises(RuntimeError), run_folder(tmp_path / "out"):
+        raise RuntimeError("something else")
     assert list(tmp_path.iterdir()) == []
 
 

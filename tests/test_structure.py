@@ -16,7 +16,7 @@ MOST_METHODS = 20
 LONG_FUNCTIONS = {
     "make_api": "the routes of the API share one state",
     "_run_jobs": "the callbacks of one tab",
-    "fit_rates": "one compiled loop",
+    "fit_rates": "the components of one fit, each given the others",
 }
 WIDE_CLASSES = {
     "Habits": "the parameters of the built-in city, documented as one table",

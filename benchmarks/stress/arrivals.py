@@ -95,6 +95,9 @@ class Case:
     energy_sigma: float = 0.0  # of the log of a station's mean energy
     energy_swing: float = 0.0  # amplitude of mean energy over the day, highest at 20:00
 
+    # What the estimator is told besides the records
+    known_response: bool = False  # that arrivals do not depend on occupied plugs, which other towns contradict
+
 
 @dataclass(frozen=True, slots=True)
 class _Calendar:

@@ -35,6 +35,14 @@ CASES = (
     ),
     Case("two-years", "Two years of records of 15 stations.", "right", stations=15, weeks=104),
     Case("single-plugs", "Every station has a single plug.", "right", plug_choices=(1,), load=0.06),
+    Case(
+        "single-plugs-told",
+        "The same; the estimator is told that arrivals do not depend on occupied plugs.",
+        "right",
+        plug_choices=(1,),
+        load=0.06,
+        known_response=True,
+    ),
     Case("small", "A small operator: six stations, six weeks.", "right", stations=6, weeks=6, load=0.2, town_km=5.0),
     # Arrivals within the hour are more or less regular than Poisson.
     Case("hours", "Demand at each station changes from hour to hour (by 50 %).", "hard", site_hour=0.5),

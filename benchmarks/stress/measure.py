@@ -14,11 +14,14 @@ from benchmarks.stress.simulator import Network, simulate
 from unmet.demand.panel import Panel
 from unmet.demand.spells import FULL, History
 from unmet.estimation.lost_demand import LostDemand
+from unmet.estimation.towns import TOWNS
 from unmet.records.restarts import join_restarts
 
 __all__ = ["Run", "full_hours_of_sites", "measure", "plain_count"]
 
 HOUR_MS = 3_600_000
+NO_RESPONSE = TOWNS._replace(no_crowding=1 - 1e-12)
+"""The prior of an estimator that is told that arrivals do not depend on occupied plugs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ def measure(case: Case, seed: int) -> Run:
     if "user_id" in sessions.columns:
         sessions, _ = join_restarts(sessions)
     panel = Panel(sessions, network.stations, regions="10", time_zone=network.time_zone)
-    lost = LostDemand().fit(panel)
+    lost = LostDemand(prior=NO_RESPONSE if case.known_response else TOWNS).fit(panel)
     summary = lost.summary()
     seconds = time.perf_counter() - started
     kwh, true = summary["lost_kwh"], float(network.lost["energy_kwh"].sum())

@@ -28,7 +28,7 @@ try:
 except ImportError:  # not on Windows, where an open file cannot be replaced in the first place
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["Claim", "claimed", "hold", "settle", "settle_beside"]
+__all__ = ["Claim", "claimed", "hold", "is_claimed", "settle", "settle_beside"]
 
 SUFFIX = ".unmet-draft"
 POLL_SECONDS = 0.05
@@ -68,6 +68,18 @@ def claimed(target: Path, patience_seconds: float = 1.0) -> Iterator[Claim]:
         yield claim
     finally:
         _release(claim, lock)
+
+
+def is_claimed(target: Path) -> bool:
+    """Whether another process is writing to a path right now."""
+    try:
+        handle = os.open(_claim_of(target).work / "lock", os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
+    except OSError:
+        return False
+    try:
+        return not _try_lock(handle)
+    finally:
+        os.close(handle)
 
 
 def hold(folder: Path) -> int:

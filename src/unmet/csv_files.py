@@ -106,6 +106,8 @@ def read_frame(path: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
         raise InputError(f"{path} is empty: give a CSV or Parquet file with a header.")
     header, *lines = csv_lines(io.BytesIO(data))
     separator, names = csv_header(header)
+    if not names:
+        raise InputError(f"{path} begins with an empty line: the first line must name the columns.")
     rows = csv_rows(lines, 2, separator, len(names), {name: place for place, name in reversed(list(enumerate(names)))})
     frame = rows.cells.drop(LINE, strict=False).insert_column(0, rows.line.cast(pl.UInt32).alias(LINE))
     return frame, rows.malformed.cast(pl.Schema(REJECTED))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import errno
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -10,10 +11,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
-__all__ = ["InputError", "printable", "refusal", "shortened"]
+__all__ = ["InputError", "is_disk_full", "notes_of", "printable", "refusal", "shortened"]
 
 LONGEST_MESSAGE = 1200  # characters
 LONGEST_VALUE = 120
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_DISK_FULL_WORDS = re.compile(r"No space left|Disk quota exceeded|File too large|os error (27|28|122)\b")
 # Control characters, including those that start terminal escape codes; marks that change the writing direction; and
 # lone surrogates, which cannot be printed. Line breaks and tabs are kept.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -59,6 +62,21 @@ class InputError(ValueError):
 
     def __init__(self, sentence: str = "") -> None:
         super().__init__(shortened(printable(sentence), LONGEST_MESSAGE))
+
+
+def is_disk_full(error: BaseException) -> bool:
+    """Whether an error of the operating system, or of a library that reports one in its own words, is a full disk.
+
+    Example:
+        >>> is_disk_full(RuntimeError("IO error: No space left on device (os error 28)"))
+        True
+    """
+    return getattr(error, "errno", None) in _DISK_FULL or bool(_DISK_FULL_WORDS.search(str(error)))
+
+
+def notes_of(error: BaseException) -> str:
+    """What `add_note` added to an error: what a command that failed has left on disk, and how to continue."""
+    return " ".join(getattr(error, "__notes__", ()))
 
 
 def refusal(error: ValidationError, source: str, unknown: str, hints: Mapping[str, str] | None = None) -> InputError:

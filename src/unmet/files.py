@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 import yaml
 from polars.exceptions import ComputeError, PanicException
 
-from unmet.errors import InputError
+from unmet.errors import InputError, shortened
 from unmet.memory import allowed_bytes, require_bytes
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "panics_as_errors",
     "parse_yaml",
     "read_json",
+    "read_yaml_lines",
     "unpack",
 ]
 
@@ -150,6 +151,33 @@ def _check_names(value: Any) -> None:
     elif isinstance(value, list):
         for inner in value:
             _check_names(inner)
+
+
+def read_yaml_lines(path: Path, kind: str, example: str) -> dict[str, Any]:
+    """The values of a small YAML file of `name: value` lines.
+
+    Args:
+        path: the file.
+        kind: what the file is, such as scenario.
+        example: a line such as `queue: first-come`, for messages.
+
+    Raises:
+        InputError: the file cannot be read, or holds anything else.
+    """
+    try:
+        values = parse_yaml(path)
+    except OSError as error:
+        raise InputError(f"Cannot read the {kind} {path}: {error.strerror}.") from None
+    except InputError:
+        raise
+    except ValueError as error:
+        reason = shortened(str(error))
+        raise InputError(
+            f"{path} is not a YAML file of plain values ({reason}): give lines such as {example}."
+        ) from None
+    if not isinstance(values, dict):
+        raise InputError(f"{path} is not a {kind}: give lines such as {example}.")
+    return values
 
 
 def parse_yaml(path: Path) -> Any:

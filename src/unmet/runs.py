@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from unmet.claims import Claim, claimed, settle_beside
-from unmet.errors import InputError
+from unmet.errors import InputError, is_disk_full, notes_of
 from unmet.finite import null_not_finite, plain_json
 from unmet.manifest import MANIFEST, foreign_paths, write_manifest
 
 __all__ = ["MANIFEST", "atomic_file", "available_cores", "cache_folder", "run_folder", "write_json"]
 
 FILE_PATIENCE_SECONDS = 10.0  # files are written quickly, so waiting for another writer is worthwhile
-DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager
@@ -54,15 +53,19 @@ def _unwritable(path: Path, error: OSError, kind: str) -> InputError:
 
 @contextmanager
 def _disk_full_as_input_error(path: Path) -> Iterator[None]:
-    """Turn the errors of a full or read-only disk into an `InputError`."""
+    """Turn the errors of a full or read-only disk into an `InputError`. Libraries have other types for them."""
     try:
         yield
-    except OSError as error:
-        if error.errno not in (*DISK_FULL, errno.EROFS):
+    except InputError:
+        raise
+    except Exception as error:
+        if not is_disk_full(error) and getattr(error, "errno", None) != errno.EROFS:
             raise
-        raise InputError(
-            f"Cannot write to {path}: {error.strerror}. Free some space, or name another place with --out."
-        ) from None
+        reason = getattr(error, "strerror", None) or "No space left on device"
+        refused = InputError(f"Cannot write to {path}: {reason}. Free some space, or name another place with --out.")
+        if kept := notes_of(error):
+            refused.add_note(kept)
+        raise refused from None
 
 
 def _check_replaceable(path: Path, *, overwrite: bool) -> None:
@@ -71,7 +74,7 @@ def _check_replaceable(path: Path, *, overwrite: bool) -> None:
     if not path.exists() or not any(path.iterdir()):
         return
     if not overwrite:
-        raise InputError(f"{path} is not empty: name another folder with --out, or allow --overwrite.")
+        raise InputError(f"{path} is not empty: name another folder with --out, or replace it with --overwrite.")
     if foreign := foreign_paths(path):
         raise InputError(
             f"{path} contains files that unmet did not write, or that have changed since ({', '.join(foreign[:3])}), "
@@ -132,7 +135,7 @@ def _flush_entry(path: Path) -> None:
     try:
         os.fsync(handle)
     except OSError as error:  # not every file system can flush a folder
-        if error.errno in (*DISK_FULL, errno.EIO):
+        if is_disk_full(error) or error.errno == errno.EIO:
             raise
     finally:
         os.close(handle)
@@ -168,10 +171,12 @@ def _link_as(draft: Path, path: Path) -> None:
     try:
         path.hardlink_to(draft)
     except FileExistsError:
-        raise InputError(f"{path} already exists: name another file with --out, or allow --overwrite.") from None
+        raise InputError(
+            f"{path} already exists: name another file with --out, or replace it with --overwrite."
+        ) from None
     except OSError:  # a file system without links
         if path.exists():
-            raise InputError(f"{path} already exists: name another file, or allow --overwrite.") from None
+            raise InputError(f"{path} already exists: name another file, or replace it with --overwrite.") from None
         draft.rename(path)
 
 

@@ -69,7 +69,7 @@ def test_chargers_are_placed_on_their_links(files):
         ("network", "give plans"),
         ("cut", "not a whole XML file"),
         ("crs", "coordinate system with --crs"),
-        ("bad crs", "no coordinate reference system"),
+        ("bad crs", "not a coordinate reference system"),
         ("mode", "no leg by bike"),
         ("days", "make no sense"),
     ],
@@ -82,6 +82,36 @@ def test_unreadable_scenarios_are_explained(files, tmp_path, what, says):
     mode, days = "bike" if what == "mode" else "car", 0 if what == "days" else 1
     with pytest.raises(InputError, match=says):
         read_matsim_trips(path, crs, MatsimDay(days=days), None, mode)
+
+
+@pytest.mark.parametrize(
+    ("chargers", "says"),
+    [
+        ("<chargers/>", "holds no chargers"),
+        ("<chargers><charger id='c' link='nowhere' plug_power='22'/></chargers>", "which the network does not have"),
+        ("<chargers><charger id='c' link='0_0-1_0' plug_power='fast'/></chargers>", "no usable plug_power"),
+        (None, "Cannot read"),
+    ],
+)
+def test_unusable_chargers_are_explained(files, tmp_path, chargers, says):
+    if chargers is not None:
+        (tmp_path / "chargers.xml").write_text(chargers, encoding="utf-8")
+    with pytest.raises(InputError, match=says):
+        read_chargers(tmp_path / "chargers.xml", read_road_network(files["network"]), CRS)
+
+
+@pytest.mark.parametrize(
+    ("network", "says"),
+    [
+        ("<network/>", "holds no links"),
+        ("<network><node id='a' x='1' y='here'/></network>", "the node 'a' has no usable place"),
+        ("<network><link id='l' from='a' to='b'/></network>", "the link 'l' has no usable place"),
+    ],
+)
+def test_unusable_networks_are_explained(tmp_path, network, says):
+    (tmp_path / "network.xml").write_text(network, encoding="utf-8")
+    with pytest.raises(InputError, match=says):
+        read_road_network(tmp_path / "network.xml")
 
 
 def test_nothing_is_replaced_without_overwrite(files, tmp_path):

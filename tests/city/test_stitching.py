@@ -245,7 +245,7 @@ def test_a_receiver_that_catches_up_does_not_end_a_trip() -> None:
 
 
 def test_a_wrong_fix_that_drifts_back_is_not_a_trip() -> None:
-    """A parked car's fix is 900 m off after a pause and wears off within four minutes."""
+    """The first fix of a parked car after a pause is 900 m off, an error that fades within four minutes."""
     parked = [0.0] * 20
     east = [*parked, 0.9, 0.7, 0.55, 0.4, 0.3, 0.2, 0.15, 0.05, *parked]
     assert stitch_trips(_track(list(60.0 * np.arange(len(east))), east)).trips.is_empty()

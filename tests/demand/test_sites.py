@@ -44,6 +44,18 @@ def test_stations_without_positions_are_sites_of_their_own():
     assert find_sites(nowhere, NONE).to_list() == ["s0", "s1", "s2"]
 
 
+def test_stations_of_one_name_are_one_site_only_where_positions_are_missing():
+    here = at(0, 0, 5, power=[50.0, 50.0, 50.0]).with_columns(name=pl.lit("Hub"))
+    assert find_sites(here, NONE).to_list() == ["s0", "s0", "s2"]
+    nowhere = here.with_columns(lat=pl.lit(None, pl.Float64), lon=pl.lit(None, pl.Float64))
+    assert find_sites(nowhere, NONE).to_list() == ["s0"] * 3
+    assert find_sites(nowhere.with_columns(power_kw=pl.Series([50.0, 7.0, 50.0])), NONE).to_list() == ["s0", "s1", "s0"]
+    names = nowhere.with_columns(name=pl.Series(["Hub", None, "Rink"]))
+    assert find_sites(names, NONE).to_list() == ["s0", "s1", "s2"]
+    many = pl.concat([nowhere] * 5).with_columns(station_id=pl.format("s{}", pl.int_range(15)))
+    assert find_sites(many, NONE).n_unique() == 15  # a name that so many share is no place
+
+
 def test_sessions_show_the_power_if_the_table_does_not():
     fast = [("s0", i, i + 1, 45.0) for i in range(20)] + [("s2", i, i + 1, 43.0) for i in range(20)]
     rows = sessions(*fast, *[("s1", i, i + 1, 7.0) for i in range(20)])

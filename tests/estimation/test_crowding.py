@@ -185,12 +185,27 @@ def test_posteriors_are_probabilities():
     assert (result.beta <= 0).all()
 
 
+def test_the_variance_of_the_response_is_that_of_draws():
+    rng = np.random.default_rng(2)
+    site = rng.random((4, 3, len(BETAS))) ** 4
+    site /= site.sum(axis=2, keepdims=True)
+    crowding = Crowding(site, np.array([0.1, 0.2, 0.3, 0.4]), np.ones((3, len(BETAS))))
+    capacity, weight = np.array([1, 2, 4]), np.array([5.0, 3.0, 2.0])
+    totals = []
+    for _ in range(20_000):
+        h = rng.choice(4, p=crowding.weight)
+        beta = [rng.choice(BETAS, p=site[h, s]) for s in range(3)]
+        totals.append(weight @ np.exp(np.array(beta) * capacity / (capacity + POOL_PLUGS)))
+    expected = np.var(totals) / np.mean(totals) ** 2
+    assert strength(crowding, capacity, weight).variance == pytest.approx(expected, rel=0.05)
+
+
 def test_the_strength_of_the_response_is_weighted_by_the_drivers_turned_away():
     site = np.zeros((3, 2, len(BETAS)))
     site[0, :, -1] = 1.0  # none
     site[1, 0, 26], site[1, 1, -1] = 1.0, 1.0  # only the first site responds
     site[2, :, 0] = 1.0  # as strongly as can be
     crowding = Crowding(site, np.array([0.2, 0.3, 0.5]), np.ones((2, len(BETAS))))
-    result = strength(crowding, np.array([2, 4]), np.array([30.0, 10.0]))
+    result = strength(crowding, np.array([2, 4]), np.array([30.0, 10.0])).of_hypothesis
     x = 2 / (2 + POOL_PLUGS)
     assert result == pytest.approx([0.0, 0.75 * -BETAS[26] * x / TYPICAL, 1.0])

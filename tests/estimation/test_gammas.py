@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import gammaln
 from scipy.stats import nbinom, poisson
 
-from unmet.estimation.gammas import SHAPES, gamma_shape, log_marginal
+from unmet.estimation.gammas import SHAPES, gamma_shape, log_marginal, quiet_days
 
 cells = st.lists(st.tuples(st.integers(0, 50), st.floats(0.01, 60)), min_size=1, max_size=20)
 
@@ -65,3 +65,16 @@ def test_cells_without_exposed_time_are_ignored():
     padded[:500], with_count[:500] = expected, count
     assert gamma_shape(with_count, padded) == gamma_shape(count, expected)
     assert gamma_shape(np.zeros(5), np.zeros(5)) == np.inf
+
+
+def test_a_day_is_quiet_if_nearly_nobody_came():
+    expected = np.array([60.0, 60.0, 60.0, 60.0, 3.0, 0.0, 60.0])
+    count = np.array([60.0, 30.0, 12.0, 0.0, 0.0, 0.0, 200.0])
+    assert quiet_days(count, expected).tolist() == [False, False, True, True, False, False, False]
+
+
+def test_ordinary_days_that_vary_are_not_quiet():
+    rng = np.random.default_rng(1)
+    expected = np.full(20_000, 50.0)
+    count = rng.poisson(expected * rng.gamma(16, 1 / 16, len(expected))).astype(float)  # by 25 %
+    assert quiet_days(count, expected).mean() < 0.004

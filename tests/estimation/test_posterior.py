@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from unmet.estimation.clock import BINS_A_WEEK, make_clock
-from unmet.estimation.crowding import BETAS, Crowding, crowd
+from unmet.estimation.crowding import BETAS, POOL_PLUGS, Crowding, Strength, crowd
 from unmet.estimation.energies import BLOCK
 from unmet.estimation.exposed import FullHours
 from unmet.estimation.hours import HourEffects
 from unmet.estimation.posterior import (
     MODEL_ERROR,
     MOST_ERROR,
+    RESPONSE_ERROR,
     SITE_ERROR,
     UNRELIABLE,
     NetworkDraws,
@@ -151,14 +152,14 @@ def test_energies_depend_on_the_time_of_day_and_vary_like_sessions():
     assert [part.std() / part.mean() for part in alone] == pytest.approx([0.4] * 4, rel=0.07)
 
 
-def network(fitted=None, waits=0.0, spills=0.0, prior=CERTAIN, strength=(0.0, 1.0), excess=0.0, profiles=4):
+def network(fitted=None, waits=0.0, spills=0.0, prior=CERTAIN, strength=(0.0,), response=0.0, excess=0.0, profiles=4):
     return draw_network(
         rates=fitted or rates(),
         profiles=profiles,
         waits=np.full(DRAWS, waits),
         spills=np.full(DRAWS, spills),
         prior=prior,
-        strength=np.array(strength),
+        strength=Strength(np.array(strength), response),
         excess=excess,
         rng=np.random.default_rng(2),
     )
@@ -178,6 +179,23 @@ def test_the_self_check_widens_intervals_and_never_shifts_them():
         assert np.log(result.factor).std() == pytest.approx(
             np.hypot(excess if excess > UNRELIABLE else min(excess, MOST_ERROR), MODEL_ERROR), rel=0.02
         )
+
+
+def test_an_uncertain_response_leaves_less_room_for_the_self_check():
+    """Together they widen intervals up to a limit; the response is drawn by site, and not part of the factor."""
+    result = network(excess=0.6, response=0.2**2)
+    assert np.log(result.factor).std() == pytest.approx(np.sqrt(MOST_ERROR**2 - 0.2**2 + MODEL_ERROR**2), rel=0.02)
+
+
+def test_the_error_of_a_site_grows_with_its_response():
+    site = np.zeros((1, 2, len(BETAS)))
+    site[0, :, 0] = 1.0  # as strong as can be
+    level = np.full((2, len(BETAS)), np.exp(-BETAS[0] * 2 / (2 + POOL_PLUGS)))  # so that as many come as usual
+    result = drawn(rates(crowding=Crowding(site, np.ones(1), level)), common())
+    assert result.arrivals.mean(axis=0) == pytest.approx(ROWS.usual, rel=0.03)
+    together = np.cov(result.arrivals[:, 0], result.arrivals[:, 2])[0, 1]
+    error = np.exp(SITE_ERROR**2 + RESPONSE_ERROR**2) - 1
+    assert together == pytest.approx(ROWS.usual[0] * ROWS.usual[2] * error, rel=0.1)
 
 
 def test_the_error_in_other_towns_scales_with_the_response():

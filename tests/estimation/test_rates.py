@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
 
 from tests.estimation.networks import HOUR_MS, KINDS, MONDAY_MS, network
@@ -24,6 +25,7 @@ from unmet.estimation.rates import (
 PLAIN = Components(1, slow=False, city_day=False, site_day=False, crowding=False)
 PLUGS = (2, 3, 4, 3, 4, 3)
 NONE = np.zeros((0, 0), np.bool_)
+CLOSED = [10, 11, 40, 41, 42, 90]  # days
 
 
 def observed_town(days=56, per_plug=0.25, stay=1.5, seed=1, plugs=PLUGS, **options):
@@ -94,6 +96,21 @@ def test_known_day_effects_are_recovered():
     assert np.isinf(none.city_shape)
     assert np.isinf(none.site_shape)
     assert (none.level == 1).all()
+
+
+def test_closed_days_do_not_make_ordinary_days_vary():
+    """Without the sessions of six days, the other days are as they were."""
+    town = network(PLUGS, 0.35, 112, 1.5, 1)
+    day = (pl.col("start") - town.sessions["start"].min()).dt.total_days()
+    whole, holed = town.panel(), town._replace(sessions=town.sessions.filter(~day.is_in(CLOSED))).panel()
+    components = PLAIN._replace(city_day=True, slow=True)
+    before, after = (fit(observe(panel), components) for panel in (whole, holed))
+    assert np.isinf(before.city_shape)
+    assert np.isinf(after.city_shape)
+    assert (after.city_day < 0.5).sum() == len(CLOSED)
+    ordinary = after.city_day > 0.5
+    usual = [rates.weekly.mean(axis=1, keepdims=True) * rates.level for rates in (before, after)]
+    assert (usual[1] / usual[0])[:, ordinary].mean() == pytest.approx(1.0, abs=0.02)
 
 
 @pytest.mark.parametrize("parts", [{"city_day": 0.4}, {"site_day": 0.5}])

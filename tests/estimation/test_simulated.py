@@ -38,7 +38,7 @@ def test_the_table_has_the_truth_and_the_estimate(crowded):
 
 
 def test_a_lost_driver_is_booked_as_the_energy_to_80_percent(crowded):
-    """Which differs from the energy of served drivers."""
+    """This differs from the energy of served drivers."""
     city, outcome = crowded
     result = estimate_simulated(outcome.sessions, city.stations, kmeans_regions(city.stations, 2), "UTC")
     wanted = outcome.arrivals.filter(pl.col("outcome") == "lost")["wanted_kwh"].mean()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.estimation.networks import network
+from unmet.demand.panel import Panel
 from unmet.demand.spells import RELEASED_MS, group_visits, sweep
 from unmet.estimation.clock import BINS_A_WEEK, make_clock
 from unmet.estimation.lost_demand import LostDemand
@@ -15,6 +17,7 @@ from unmet.estimation.waiting import RESTARTS, RESTARTS_SPREAD, Departures, afte
 
 MINUTE, HOURS = 60_000, 30
 CLOCK = make_clock(0, HOURS, "UTC")
+QUEUE = (np.array([[5000.0, 0.0]]), np.array([[5000.0, 0.0]]), np.array([[2.0, 0.0]]))  # of `Departures`
 BUSY = {"plugs": (2, 2, 3, 2, 3, 4, 2, 3), "per_plug": 0.4, "stay": 1.5, "days": 42}
 
 
@@ -33,7 +36,7 @@ def test_arrivals_after_departures_equal_a_count(seed, number, capacity):
     visits = group_visits(site, start * MINUTE, end * MINUTE, np.arange(len(start)), 2)
     history = sweep(visits, np.full(2, capacity), np.zeros(2, np.int64), np.full(2, HOURS * 60 * MINUTE))
     rate, level, response = rng.random((2, BINS_A_WEEK)), rng.random((2, CLOCK.days)), rng.random((2, capacity + 1))
-    number, retaken, chance = np.zeros(2), np.zeros(2), np.zeros(2)
+    number, retaken, chance = np.zeros((2, 2)), np.zeros((2, 2)), np.zeros((2, 2))
     for s in range(2):
         starts, ends = start[site == s], end[site == s]
         for at in ends[ends < HOURS * 60]:
@@ -41,22 +44,27 @@ def test_arrivals_after_departures_equal_a_count(seed, number, capacity):
             kind = 0 if cars >= capacity else 1
             later = starts[(starts > at) & (starts * MINUTE < at * MINUTE + RELEASED_MS)]
             until = later.min() if len(later) else at + RELEASED_MS // MINUTE
-            number[kind] += 1
+            number[s, kind] += 1
             found = (starts < until).sum() - (ends < until).sum()
-            retaken[kind] += len(later) > 0 and found < capacity  # arrivals at a full site are counted separately
+            retaken[s, kind] += len(later) > 0 and found < capacity  # arrivals at a full site are counted separately
             hourly = (
                 rate[s, CLOCK.week[at // 15]] * level[s, CLOCK.day[at // 15]] * response[s, min(cars - 1, capacity)]
             )
-            chance[kind] += hourly * (until - at) / 60
+            chance[s, kind] += hourly * (until - at) / 60
     result = after_departures(history, CLOCK, rate, level, response)
     assert result.number.tolist() == number.tolist()
     assert result.arrivals.tolist() == retaken.tolist()
     assert result.by_chance == pytest.approx(chance)
 
 
+def of_one_site(departures, arrivals, by_chance, at_full=0.0, turned_away=1e6):
+    """Drivers who waited at a network of one site; each argument has full, then free departures."""
+    given = Departures(*(np.array([values]) for values in (departures, arrivals, by_chance)))
+    return waiting_drivers(given, np.array([at_full]), np.array([turned_away]))
+
+
 def test_waiting_drivers_are_arrivals_beyond_chance_and_restarts():
-    many = Departures(np.array([1000.0, 1e7]), np.array([400.0, 2e6]), np.array([50.0, 5e5]))
-    result = waiting_drivers(many)
+    result = of_one_site([1000.0, 1e7], [400.0, 2e6], [50.0, 5e5])
     assert result.restarts == pytest.approx(0.15, abs=1e-3)
     assert result.drivers == pytest.approx(400 - 50 - 0.15 * 1000, abs=1)
     assert result.spread == pytest.approx(20, abs=0.5)
@@ -64,7 +72,7 @@ def test_waiting_drivers_are_arrivals_beyond_chance_and_restarts():
 
 
 def test_without_a_placebo_restarts_have_their_prior_mean():
-    result = waiting_drivers(Departures(np.array([100.0, 0.0]), np.array([30.0, 0.0]), np.array([5.0, 0.0])))
+    result = of_one_site([100.0, 0.0], [30.0, 0.0], [5.0, 0.0])
     assert result.restarts == pytest.approx(RESTARTS)
     assert result.drivers == pytest.approx(30 - 5 - 100 * RESTARTS)
     assert result.spread == pytest.approx(np.sqrt(30 + (100 * RESTARTS_SPREAD) ** 2))
@@ -72,10 +80,34 @@ def test_without_a_placebo_restarts_have_their_prior_mean():
 
 def test_a_placebo_is_weighted_by_its_precision():
     """With D departures and N arrivals, the variance of restarts per departure is N / D squared."""
-    result = waiting_drivers(Departures(np.array([100.0, 50.0]), np.array([30.0, 20.0]), np.array([5.0, 2.0])))
+    result = of_one_site([100.0, 50.0], [30.0, 20.0], [5.0, 2.0])
     data, prior = 50**2 / 20, 1 / RESTARTS_SPREAD**2
     assert result.restarts == pytest.approx((data * 18 / 50 + prior * RESTARTS) / (data + prior))
     assert result.spread == pytest.approx(np.sqrt(30 + 100**2 / (data + prior)))
+
+
+@pytest.mark.parametrize("expected", [3.0, 200.0])
+def test_a_site_with_a_queue_says_nothing_about_others(expected):
+    """Everybody waits at the second site. The first is as it would be alone."""
+    first = Departures(*(np.array([values]) for values in ([1000.0, 1e7], [400.0, 2e6], [50.0, 5e5])))
+    both = Departures(*(np.concatenate([values, extra]) for values, extra in zip(first, QUEUE, strict=True)))
+    alone = waiting_drivers(first, np.zeros(1), np.array([900.0]))
+    together = waiting_drivers(both, np.zeros(2), np.array([900.0, expected]))
+    assert together.queue.tolist() == [False, True]
+    assert not alone.queue.any()
+    assert together[:-1] == pytest.approx(alone[:-1], rel=1e-6)
+
+
+def test_a_permanent_queue_at_one_site_does_not_hide_the_losses_of_others():
+    """One site is always full, and its plugs are retaken at once; nobody waits anywhere else."""
+    town = network(seed=5, **BUSY)
+    queue = network((2,), 8.0, BUSY["days"], BUSY["stay"], 9, waiting=1.0)
+    sessions = pl.concat([town.sessions, queue.sessions.with_columns(station_id=pl.lit("queue"))])
+    own = queue.stations.with_columns(station_id=pl.lit("queue"), lat=pl.col("lat") + 1.0)
+    lost = LostDemand(draws=100).fit(Panel(sessions, pl.concat([town.stations, own]), regions="3"))
+    found = lost.by_station().filter(pl.col("station_id") != "queue")["lost_arrivals"].sum()
+    assert lost.waiting_ < 0.15
+    assert found == pytest.approx(town.lost.height, rel=0.25)
 
 
 def fitted(**options):

@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unmet.planning.allocate import Options, choose_to_reach, choose_within, greedy, greedy_steps
+from unmet.planning.allocate import (
+    Options,
+    _possible_rows,
+    choose_to_reach,
+    choose_within,
+    exact,
+    greedy,
+    greedy_steps,
+)
 
 
 def options(gains, cost=lambda site, plugs: float(plugs)):
@@ -50,6 +58,20 @@ def test_fixed_costs_are_solved_exactly(steps, budget, site_cost):
     assert chosen.cost <= budget + 1e-6
     assert chosen.gain >= chosen.greedy_gain - 1e-6
     assert len(set(choices.site[chosen.rows])) == len(chosen.rows)
+
+
+def test_options_that_cannot_be_part_of_a_better_plan_are_left_out():
+    """The programme is much smaller, and its optimum the same."""
+    rng = np.random.default_rng(1)
+    choices = options([np.cumsum(rng.gamma(1.0, scale, 6)) for scale in rng.gamma(1.0, 3.0, 400)])
+    rows = greedy(choices, 60.0)
+    reached = float(choices.gain[rows].sum())
+    possible = _possible_rows(choices, 60.0, reached, rows)
+    assert len(possible) < 0.2 * len(choices)
+    best, _ = exact(choices, most_cost=60.0)
+    chosen = choose_within(choices, 60.0)
+    assert chosen.method == "exact"
+    assert chosen.gain == pytest.approx(choices.gain[best].sum(), rel=1e-5)
 
 
 def test_greedy_is_not_optimal_with_fixed_costs():

@@ -64,7 +64,7 @@ def test_blocks_may_change_among_settled_dates():
 
 def test_a_spreadsheet_that_rewrote_the_dates_it_could_read():
     sessions = stays(600)
-    # Months came first; a spreadsheet that puts days first took those with a day up to 12 for its own and turned them.
+    # Months came first. A spreadsheet that expects days first parsed the dates with a day up to 12 and swapped them.
     for turned in ("%d.%m.%y", DAY_FIRST):
         starts, ends = (
             pl.Series([f"{t.strftime(turned if t.day <= 12 else MONTH_FIRST)} {t:%H:%M}" for t in column])
@@ -153,7 +153,7 @@ def test_orders_at_random_are_read_right_or_left_open(is_shuffled, days):
         for row, form, order, is_open in zip(sessions, forms, orders, found.open_rows, strict=True):
             day = row[which].date()
             assert is_open or day.day == day.month or order == (form == DAY_FIRST), (day, form)
-    # In order of time, or in a short period, few rows are open; nothing tells in a shuffled year.
+    # In order of time, or in a short period, few rows are open; a shuffled year shows nothing.
     assert found.open_rows.mean() < (0.4 if is_shuffled and days == 300 else 0.15)
 
 

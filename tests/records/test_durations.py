@@ -115,4 +115,4 @@ def test_few_durations_are_read_by_their_rows_or_noted():
     assert (records.sessions["end"] - records.sessions["start"]).dt.total_minutes().to_list() == few
     assert any("read as minutes and seconds" in note for note in records.notes)
     frame = sessions([15, 15], 20.0).drop("plug_id").with_columns(pl.lit("15:00").alias("Duration"))
-    assert any("too few rows tell" in note for note in read_sessions(frame).notes)
+    assert any("too few rows to be sure" in note for note in read_sessions(frame).notes)

@@ -74,7 +74,7 @@ def test_the_proposed_mapping_reads_the_file_as_it_was_read(tmp_path, time_zone)
 def test_a_mapping_file_may_say_the_default(tmp_path):
     path = tmp_path / "m.yaml"
     path.write_text("time_zone: UTC\n")
-    assert read_mapping(path).said() == {"time_zone": "UTC"}
+    assert read_mapping(path).entries() == {"time_zone": "UTC"}
     assert read_mapping(path).to_yaml() == "time_zone: UTC\n"
     header = "Charging event,CP ID,Connector,Start Date,Start Time,End Date,End Time,Total kWh"
     (tmp_path / "a.csv").write_text(f"{header}\n1,A,1,13/07/2018,10:00,13/07/2018,12:00,20\n")

@@ -1,4 +1,4 @@
-"""Zones and positions in the rows of sessions tell where the stations are."""
+"""Zones and positions in the rows of sessions show where the stations are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of real databases come in with their types, nothing can be written, and no message tells a password."""
+"""Rows of real databases come in with their types, nothing can be written, and no message contains a password."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes of status tell when plugs were taken and when they were out of order, if not what was charged."""
+"""Changes of status show when plugs were taken and when they were out of order, but not what was charged."""
 
 from __future__ import annotations
 

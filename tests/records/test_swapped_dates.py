@@ -58,5 +58,5 @@ def test_two_dates_that_may_be_swapped_are_named():
     texts = ["20/01/2024 08:00", "14/01/2024 09:00", "2024-01-02 10:00:00", "17/01/2024 09:00", "2024-02-01 11:00:00"]
     (clock,), _, notes = read_times([pl.Series(texts)])
     assert local(clock)[2] == dt.datetime(2024, 1, 2, 10)
-    assert notes[0].startswith("2 dates are written otherwise")
+    assert notes[0].startswith("2 dates are written differently")
     assert "export the file again" in notes[0]

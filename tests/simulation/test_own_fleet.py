@@ -36,12 +36,23 @@ def test_a_fleet_is_read_and_written_with_its_scenario(tmp_path):
 @pytest.mark.parametrize(
     ("text", "says"),
     [("models: []", "models"), ("models: 3", "models"), ("cars: 4", "models"), ("- a", "not a fleet"),
+     ("models: &all []\nhome_charging: *all", "anchors and references"), ("models: [", "not a YAML file"),
      ("models: [{name: A, share: 1, range_km: 0, battery_kwh: 50}]", "range_km")],
 )  # fmt: skip
 def test_an_invalid_fleet_is_refused(tmp_path, text, says):
     (tmp_path / "fleet.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=says):
         read_fleet(tmp_path / "fleet.yaml")
+
+
+def test_a_fleet_that_cannot_be_read_is_refused(tmp_path):
+    (tmp_path / "fleet.csv").write_bytes(b"")
+    with pytest.raises(InputError, match="not a CSV table of models"):
+        read_fleet(tmp_path / "fleet.csv")
+    with pytest.raises(InputError, match=r"Cannot read the fleet|no file"):
+        read_fleet(tmp_path / "absent.csv")
+    with pytest.raises(InputError, match=r"Cannot read the fleet|no file"):
+        read_fleet(tmp_path / "absent.yaml")
 
 
 def test_models_of_cars_have_the_shares_of_the_fleet(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from unmet.city.build import build_city
 from unmet.study import censoring
 from unmet.study.censoring import CensoringStudy, run_censoring
 from unmet.study.paper import CENSORED_HOURS_BY_REGION_PERCENT, CENSORED_HOURS_PERCENT, PENETRATIONS, QUEUES
+from unmet.views.censoring import censoring_markdown
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +66,11 @@ def test_the_result_does_not_depend_on_the_number_of_workers(study, monkeypatch)
         row for row in study.table().rows() if row[0] in QUEUES[:2] and row[1] in (0.01, 0.05)
     ]
     assert all(one.panel.equals(other.panel) for one, other in zip(alone.cells, both, strict=True))
+
+
+def test_the_committed_result_is_reproduced_by_its_command(study):
+    committed = Path(__file__).parents[2] / "docs" / "results" / "censoring.md"
+    assert censoring_markdown(study) == committed.read_text(encoding="utf-8")
 
 
 def test_the_papers_numbers_are_the_published_ones(shared_data):

@@ -78,6 +78,22 @@ def serious_issues(page: Any) -> list[str]:
     ]
 
 
+def wait_until_drawn(page: Any) -> None:
+    """Wait until every figure is drawn as wide as its place, and the browser has shown it."""
+    page.wait_for_function(
+        """() => [...document.querySelectorAll(".plotly-graph-div")].every((plot) => {
+          const drawn = plot.querySelector(".main-svg");
+          return drawn && Math.abs(drawn.getBoundingClientRect().width - plot.getBoundingClientRect().width) < 2;
+        })"""
+    )
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+def faults_of_boxes(page: Any) -> list[str]:
+    """What is clipped, overlaps or needs scrolling sideways in a page."""
+    return [f"{kind}: {part}" for kind, check in BOXES.items() for part in page.evaluate(check)]
+
+
 CLIPPED = """() => {
   const wide = document.documentElement.clientWidth;
   const parts = document.querySelectorAll("h1, h2, h3, p, li, figure, .fact, .main-svg, footer");
@@ -93,7 +109,8 @@ CLIPPED = """() => {
 OVERLAPS = """() => {
   const parts = [...document.querySelectorAll("h1, h2, h3, p, li, figure, table, .fact, footer")]
     .filter((part) => part.getClientRects().length && !part.closest("figure, table") || part.matches("figure, table"));
-  const boxes = parts.map((part) => [part, part.getBoundingClientRect()]).filter(([, box]) => box.width && box.height);
+  const boxes = parts.filter((part) => part.checkVisibility()).map((part) => [part, part.getBoundingClientRect()])
+    .filter(([, box]) => box.width && box.height);
   const found = [];
   boxes.forEach(([a, x], i) => boxes.slice(i + 1).forEach(([b, y]) => {
     if (a.contains(b) || b.contains(a)) return;
@@ -104,3 +121,32 @@ OVERLAPS = """() => {
   return found;
 }"""
 """Pairs of parts that overlap."""
+
+LABELS = """() => {
+  const found = [];
+  document.querySelectorAll(".js-plotly-plot").forEach((plot) => {
+    const frame = plot.getBoundingClientRect();
+    [".annotation-text-g", ".xtick text", ".ytick text", ".legendtext"].forEach((kind) => {
+      const boxes = [...plot.querySelectorAll(kind)].map((part) => [part.textContent, part.getBoundingClientRect()])
+        .filter(([, box]) => box.width);
+      boxes.forEach(([text, x], i) => {
+        if (x.left < frame.left - 1 || x.right > frame.right + 1) found.push(`${plot.id}: "${text}" is cut off`);
+        boxes.slice(i + 1).forEach(([other, y]) => {
+          const across = Math.min(x.right, y.right) - Math.max(x.left, y.left);
+          const down = Math.min(x.bottom, y.bottom) - Math.max(x.top, y.top);
+          if (across > 2 && down > 2) found.push(`${plot.id}: "${text}" covers "${other}"`);
+        });
+      });
+    });
+  });
+  return found;
+}"""
+"""Labels in figures that overlap others of their kind, or extend beyond the figure."""
+
+SIDEWAYS = """() => [
+  ...(document.documentElement.scrollWidth > document.documentElement.clientWidth ? ["the page"] : []),
+  ...[...document.querySelectorAll(".scroll")].filter((part) => part.scrollWidth > part.clientWidth + 1)
+    .map((part) => part.getAttribute("aria-label")),
+]"""
+"""The page or tables that must be scrolled sideways."""
+BOXES = {"clipped": CLIPPED, "overlap": OVERLAPS, "label": LABELS, "sideways": SIDEWAYS}

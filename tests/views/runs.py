@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import datetime as dt
+import shutil
+import tempfile
+from functools import cache
 from pathlib import Path
 
 import polars as pl
@@ -39,12 +43,20 @@ def rejected() -> pl.DataFrame:
     )
 
 
+@cache
+def _lost_run() -> Path:
+    """The run of `write_lost`, estimated once; it is removed when the process ends."""
+    stored = Path(tempfile.mkdtemp(prefix="unmet-tests-"))
+    atexit.register(shutil.rmtree, stored, ignore_errors=True)
+    panel = Panel(records()[0], STATIONS, regions=2, time_zone="Europe/Copenhagen")
+    write_recovery(LostReport.of(LostDemand(draws=60).fit(panel)), rejected(), ABOUT, stored)
+    write_table_files(stored, None)
+    return stored
+
+
 def write_lost(folder: Path) -> Path:
     """A run of `unmet recover` on the small network."""
-    folder.mkdir(parents=True)
-    panel = Panel(records()[0], STATIONS, regions=2, time_zone="Europe/Copenhagen")
-    write_recovery(LostReport.of(LostDemand(draws=60).fit(panel)), rejected(), ABOUT, folder)
-    write_table_files(folder, None)
+    shutil.copytree(_lost_run(), folder)
     return folder
 
 

@@ -9,10 +9,13 @@ import plotly.graph_objects as go
 import polars as pl
 import pytest
 
+from unmet.records.inspection import inspect_files
 from unmet.views.figures.base import Figure
 from unmet.views.harmless import harmless_figure, spreadsheet_safe
+from unmet.views.inspection import print_inspections
 from unmet.views.page import render_page
 from unmet.views.report_sections import csv_of
+from unmet.views.terminal import print_summary, report_set_aside
 
 NAMES = (
     "<a href='https://evil.example'>r0</a>",
@@ -62,3 +65,20 @@ def test_formulas_in_cells_become_text():
     two = pl.DataFrame({"a": ["=1", "b"], "b": ["c", "@d"]})
     assert spreadsheet_safe(two).rows() == [("'=1", "c"), ("b", "'@d")]
     assert spreadsheet_safe(pl.DataFrame({"kwh": [1.0]})).rows() == [(1.0,)]
+
+
+def test_escape_codes_in_files_do_not_reach_the_terminal(tmp_path, capsys):
+    code = "\x1b]0;owned\x07"
+    row = f"1{code},s{code},2024-03-04T08:00:00Z,2024-03-04T09:00:00Z,7\n"
+    (tmp_path / "s.csv").write_text(
+        f"session_id,station_id,start,end,energy_kwh,{code}\n{row}{row.replace(',7', ',x')}"
+    )
+    print_inspections(inspect_files(tmp_path / "s.csv"), as_json=False)
+    print_inspections(inspect_files(tmp_path / "s.csv"), as_json=True)
+    print_summary("Records", {"stations": code, "notes": [code]}, as_json=False)
+    print_summary("Records", {"stations": code}, as_json=True)
+    report_set_aside(pl.DataFrame({"file": code, "line": [1], "column": code, "value": code, "reason": code}))
+    printed = capsys.readouterr()
+    assert "\x1b" not in printed.out + printed.err
+    assert r"\x1b]0;owned\x07" in printed.out
+    assert r"\x1b]0;owned\x07" in printed.err

@@ -175,6 +175,28 @@ def test_the_map_shows_loss_as_area_on_equal_scales(report):
     assert "Station &lt;West&gt;" in hover
 
 
+def test_a_site_with_swapped_coordinates_is_named_on_the_map_instead_of_shrinking_it(report):
+    usual = FIGURES["site-map"].draw(report)
+    worst = pl.col("lost_kwh") == pl.col("lost_kwh").max()
+    swapped = report.sites.with_columns(
+        lat=pl.when(worst).then("lon").otherwise("lat"), lon=pl.when(worst).then("lat").otherwise("lon")
+    )
+    figure = FIGURES["site-map"].draw(replace(report, sites=swapped))
+    (note,) = [label.text for label in figure.layout.annotations if "Off the map" in label.text]
+    away = re.search(r": ([\d,]+) km away", note)
+    assert away is not None
+    assert float(away[1].replace(",", "")) > 1000
+    shown, all_sites = (
+        sum(len(trace.x) for trace in drawn.data if trace.mode == "markers") for drawn in (figure, usual)
+    )
+    assert shown == all_sites - 1
+    width = [np.ptp(drawn.layout.xaxis.range) for drawn in (figure, usual)]
+    assert width[0] <= 1.5 * width[1]
+    assert "1 site so far away that the position looks wrong is not drawn" in FIGURES["site-map"].caption(
+        replace(report, sites=swapped)
+    )
+
+
 def test_pages_omit_figures_that_would_be_empty():
     panel = Panel(records(21)[0], STATIONS.select("station_id", "plugs"), regions=1)
     page = recovery_page(LostReport.of(LostDemand(draws=20).fit(panel)))

@@ -91,7 +91,7 @@ def test_pages_start_with_the_answer_and_need_no_network(model_report, forecast_
         f"<h1>Forecasts are {100 * abs(skill):.0f} % {word} than a table of the last eight weeks</h1>"
         in report.replace("\u00a0", " ")
     )
-    assert "of held-out hours inside the 90" in report
+    assert "of later hours inside the 90" in report
     forecast = (tmp_path / "forecast.html").read_text()
     assert f"<h1>{summary['expected_kwh'] / 1000:,.1f} MWh are expected in the next 24 hours</h1>" in forecast
     for page in (report, forecast):

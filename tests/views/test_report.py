@@ -15,15 +15,17 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from tests.views.browser import CLIPPED, OVERLAPS, opened, serious_issues, visible_text
+from tests.views.browser import faults_of_boxes, opened, serious_issues, visible_text, wait_until_drawn
 from tests.views.runs import rejected, write_forecast, write_lost, write_plan
 from unmet.cli import app
 from unmet.errors import InputError
+from unmet.records.cells import REASONS
 from unmet.views.figures.base import Figure
 from unmet.views.figures.map_layers import MapLayers, region_outlines
 from unmet.views.page import PageSection, PageTable
 from unmet.views.page_weight import light_page
 from unmet.views.report import SalesPrice, report_page
+from unmet.views.report_sections import build, quality
 from unmet.views.stored import StoredRuns, read_runs
 from unmet.views.theme import about_energy
 
@@ -106,6 +108,49 @@ def test_every_figure_has_alternative_text_and_names_are_escaped(page):
     assert "Station &lt;West&gt;" in page
 
 
+def test_counts_of_records_are_in_words_and_notes_without_folders(folders):
+    lost = read_runs([folders["lost"]]).lost
+    about = lost.records | {
+        "quality": dict.fromkeys(REASONS, 1) | {"restarts_joined": 2},
+        "record_notes": ["/home/me/my data/stations.csv: converted (docs: Europe/Rome, 3 kWh/h)."],
+        "formats": {"/home/me/my data/sessions.csv": "unmet"},
+    }
+    section = quality(replace(lost, summary=lost.summary | {"records": about}))
+    words = [row[0] for row in section.table.rows]
+    assert len(words) == len(REASONS) + 1
+    assert not [text for text in words if text in {key.replace("_", " ") for key in REASONS}]
+    assert section.items == ["stations.csv: converted (docs: Europe/Rome, 3 kWh/h)."]
+
+
+def test_a_plan_names_the_sites_that_lost_much_and_are_missing_in_it(folders):
+    runs = read_runs([folders["lost"], folders["plan"]])
+    worst, second = runs.lost.ranked_sites()["site_id", "label"].rows()[:2]
+    without = replace(
+        runs.plan,
+        tables=replace(runs.plan.tables, sites=runs.plan.tables.sites.with_columns(site_id=pl.lit(second[0]))),
+    )
+    said = " ".join(build(without, runs.lost).paragraphs)
+    assert f"Not part of the plan: {worst[1]}" in said
+    assert second[1] not in said
+    assert "Not part of the plan" not in " ".join(build(without).paragraphs)
+
+
+def test_a_report_on_records_without_loss_has_no_empty_figure(folders):
+    runs = read_runs([folders["lost"]])
+    nothing = {"mean": 0.0, "low": 0.0, "high": 0.0}
+    none = {name: pl.lit(0.0) for name in ("lost_kwh", "lost_kwh_low", "lost_kwh_high", "lost_arrivals")}
+    lost = replace(
+        runs.lost,
+        summary=runs.lost.summary | {"lost_kwh": nothing, "lost_arrivals": nothing},
+        sites=runs.lost.sites.with_columns(**none),
+        regions=runs.lost.regions.with_columns(**none),
+    )
+    page = report_page(replace(runs, lost=lost))
+    assert "No charging demand was lost" in page
+    assert 'id="plot-recovered-regions"' not in page
+    assert "weeks that lost most" not in page
+
+
 def test_hours_of_the_week_add_up_to_the_whole_loss(folders):
     lost = read_runs([folders["lost"]]).lost
     assert lost is not None
@@ -156,13 +201,8 @@ def test_a_browser_renders_the_report_without_a_network(browser, page, tmp_path,
     file.write_text(page, encoding="utf-8")
     with opened(browser, viewport={"width": width, "height": 900}, offline=True) as (view, messages):
         view.goto(file.as_uri())
-        view.wait_for_function(
-            "[...document.querySelectorAll('.plotly-graph-div')].every((p) => p.querySelector('.main-svg'))"
-        )
-        view.wait_for_timeout(300)
-        assert view.evaluate("document.documentElement.scrollWidth") <= width
-        assert view.evaluate(CLIPPED) == []
-        assert view.evaluate(OVERLAPS) == []
+        wait_until_drawn(view)
+        assert faults_of_boxes(view) == []
         assert serious_issues(view) == []
         view.emulate_media(color_scheme="dark")
         assert serious_issues(view) == []

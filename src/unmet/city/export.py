@@ -107,7 +107,7 @@ def _may_write(overwrite: bool, *paths: Path) -> None:
     if paths[0].suffix not in (".parquet", ".csv"):
         raise InputError(f"{paths[0]} must end in .parquet or .csv, which says what to write.")
     if (existing := [path for path in paths if path.exists()]) and not overwrite:
-        raise InputError(f"{existing[0]} already exists: name another file with --out, or allow --overwrite.")
+        raise InputError(f"{existing[0]} already exists: name another file with --out, or replace it with --overwrite.")
 
 
 def _write(table: pl.DataFrame, path: Path, overwrite: bool = True) -> None:

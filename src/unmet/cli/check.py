@@ -19,7 +19,7 @@ def check(
     """Check that the files of a run are unchanged, and show the versions that wrote them. Exit code 1 if not."""
     from unmet.errors import InputError
     from unmet.manifest import verify
-    from unmet.views.terminal import print_summary, say
+    from unmet.views.terminal import next_step, print_summary, say
 
     if not run.is_dir():
         raise InputError(f"There is no folder {run}: give one that `unmet` wrote.")
@@ -39,3 +39,4 @@ def check(
     if not found.is_whole:
         say(f"{run} is damaged: run the command that wrote it again.")
         raise typer.Exit(1)
+    next_step(f"`unmet report {run}` or `unmet serve {run}` shows a run of records, a plan or a forecast.")

@@ -95,6 +95,7 @@ def trips(
             summary, rejected = write_matsim(out, source, MatsimDay(day.date(), days, time_zone), overwrite=overwrite)
         report_set_aside(rejected)
         print_summary("Trips", summary, as_json=as_json)
+        next_step(after_trips(out))
         return
     with progress("Stitching", parts="GPS points") if gps else progress("Simulating trips") as advance:
         summary, rejected = write_trips(
@@ -109,4 +110,9 @@ def trips(
         )
     report_set_aside(rejected, listed=f"in {summary.get('rejected')}")
     print_summary("Trips", summary, as_json=as_json)
-    next_step(f"`unmet simulate --trips {out} --stations STATIONS --out RUN` makes all of these cars electric.")
+    next_step(after_trips(out))
+
+
+def after_trips(out: Path) -> str:
+    """What to do with trips."""
+    return f"`unmet simulate --trips {out} --stations STATIONS --out RUN` makes all of these cars electric."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -37,8 +37,8 @@ class NetworkOptions:
         }  # fmt: skip
         if used := [name for name, value in given.items() if value]:
             raise InputError(
-                f"Only a network has {', '.join(used)}, and {backbone} is none: name one, such as --backbone tgcn, or "
-                "leave that out."
+                f"Only networks take {', '.join(used)}, and {backbone} is not a network: choose one, such as "
+                "--backbone tgcn, or leave the option out."
             )
 
     def arguments(self) -> dict[str, Any]:
@@ -184,19 +184,15 @@ def fit(
     """
     from unmet.demand.stored import read_panel
     from unmet.evaluation.evaluate import evaluate as score
-    from unmet.models.direct import DIRECT
     from unmet.runs import run_folder
     from unmet.views.model_pages import print_model, write_fit
     from unmet.views.model_report import ModelReport
     from unmet.views.terminal import next_step, progress, report_set_aside, say, training_progress
 
     stored = read_panel(panel)
-    model, trainings = options.model(stored.time_zone, stored.country, network), None
-    if options.backbone not in DIRECT:
-        from unmet.models.checkpoint import training_folder
-
-        trainings = training_folder(out, resume=network.resume, overwrite=overwrite)
-    with run_folder(out, overwrite=overwrite or network.resume) as folder:
+    model = options.model(stored.time_zone, stored.country, network)
+    unfinished = _trainings(options.backbone, out, resume=network.resume, overwrite=overwrite)
+    with run_folder(out, overwrite=overwrite or network.resume) as folder, unfinished as trainings:
         positions = regions or stored.regions
         if trainings is None:
             with progress("Fitting tables, regression and trees"):
@@ -213,5 +209,19 @@ def fit(
         say(f"Stopped: the best weights so far are kept. The same command with --resume continues from {trainings}.")
         raise typer.Exit(130)
     if trainings is not None:
-        shutil.rmtree(trainings)
+        from unmet.models.checkpoint import discard_trainings
+
+        discard_trainings(out)
     next_step(f"`unmet forecast {out} {panel} --out RUN` forecasts the hours ahead.")
+
+
+def _trainings(backbone: str, out: Path, *, resume: bool, overwrite: bool) -> AbstractContextManager[Path | None]:
+    """The folder of a network's unfinished trainings; None for other models, which are fitted in seconds."""
+    from unmet.models.direct import DIRECT
+
+    if backbone in DIRECT:
+        return nullcontext()
+    from unmet.models.checkpoint import check_trainings, training_folder
+
+    check_trainings(out, resume=resume, overwrite=overwrite)
+    return training_folder(out, resume=resume, overwrite=overwrite)

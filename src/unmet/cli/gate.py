@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import sys
@@ -11,14 +10,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from unmet.errors import InputError, printable, shortened
+from unmet.errors import InputError, is_disk_full, notes_of, printable, shortened
 from unmet.extras import EXTRA_OF, needs_extra
 
 __all__ = ["run_guarded", "sentence_on"]
 
 TRACEBACK = "UNMET_TRACEBACK"  # environment variable that shows tracebacks
 _URL = re.compile(r"(?P<before>\b[a-z][a-z0-9+.-]*://[^\s:/@]*:)[^\s@]*@", re.IGNORECASE)
-_FULL = re.compile(r"No space left|Disk quota exceeded|File too large|os error (27|28|122)\b")
 _SETTLED_PARENTS = 3
 
 
@@ -40,16 +38,19 @@ def run_guarded(command: Callable[[], Any], arguments: Sequence[str] = ()) -> No
 
 
 def sentence_on(error: BaseException) -> str:
-    """One sentence about an error, with a remedy."""
+    """One sentence about an error, with a remedy; a second one if the command has left something to continue from."""
+    left = notes_of(error)
     if isinstance(error, InputError):
-        return str(error)
+        return f"{error} {left}".rstrip()
     if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] in EXTRA_OF:
         return str(needs_extra("This", error))
     reason = shortened(printable(_without_password(" ".join(str(error).split()))), 300)
     if isinstance(error, MemoryError):
-        return f"There is not enough memory{f' ({reason})' if reason else ''}: process less data at a time."
-    if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) or _FULL.search(reason):
-        return f"The disk is full ({reason}): free some space, or name another place with --out. Nothing was written."
+        told = f"There is not enough memory{f' ({reason})' if reason else ''}: process less data at a time."
+        return f"{told} {left}".rstrip()
+    left = left or "Nothing was written."
+    if is_disk_full(error):
+        return f"The disk is full ({reason}): free some space, or name another place with --out. {left}"
     if isinstance(error, OSError) and error.filename is not None:
         name = shortened(printable(os.fsdecode(error.filename)), 300)
         return f"Cannot use {name}: {error.strerror}. Check that it exists and that you may read or write it."
@@ -57,7 +58,7 @@ def sentence_on(error: BaseException) -> str:
         return "The input is nested too deeply: check its contents."
     kind = type(error).__name__
     return (
-        f"An unexpected error occurred ({kind}{f': {reason}' if reason else ''}). Nothing was written. Check the "
+        f"An unexpected error occurred ({kind}{f': {reason}' if reason else ''}). {left} Check the "
         f"input, and report this if it looks right; {TRACEBACK}=1 shows the traceback."
     )
 

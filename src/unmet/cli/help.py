@@ -1,10 +1,10 @@
-"""The layout of `--help`: options in groups, and flags without a type."""
+"""The layout of `--help`: options in groups, and types in words that mean something to a reader."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from typer.core import TyperCommand, TyperGroup, TyperOption
+from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 __all__ = ["GroupedCommand", "GroupedVerbs"]
 
@@ -18,6 +18,7 @@ _GROUPS: dict[str, tuple[str, ...]] = {
     "What if": ("more_cars", "stay_limit", "idle_fee", "closed", "competitor", "growth", "horizon"),
     "Costs": ("plug_cost", "site_cost", "costs", "price", "currency", "upkeep", "years", "discount"),
     "Output": ("out", "tables", "figures", "title", "basemap", "overwrite", "as_json", "open_it"),
+    "Large records": ("by_area", "workers", "scheduler", "max_memory"),
     "Network": ("host", "port", "most_megabytes", "most_rows"),
 }  # fmt: skip
 """Headings, with the parameters under each; all others stay under Options."""
@@ -26,13 +27,21 @@ _HEADING = {name: heading for heading, names in _GROUPS.items() for name in name
 
 def _tidy(params: list[Any]) -> list[Any]:
     for param in params:
+        if isinstance(param, TyperArgument) and param.nargs != 1:
+            vars(param)["display_type_rich"] = _nothing  # its name, such as FILES..., already says what it takes
         if not isinstance(param, TyperOption):
             continue
         if param.is_flag and param.metavar is None:
             param.metavar = ""  # a flag takes no value, so its type is noise
+        elif param.multiple and param.metavar is None:
+            param.metavar = "VALUE"
         if param.rich_help_panel is None and param.name in _HEADING:
             param.rich_help_panel = _HEADING[param.name]
     return params
+
+
+def _nothing(ctx: Any) -> str:
+    return ""
 
 
 class GroupedCommand(TyperCommand):

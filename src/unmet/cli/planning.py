@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 
 __all__ = ["plan"]
 
+PlanTables = Annotated[
+    str | None,
+    typer.Option("--tables", metavar="FORMATS", help="Formats of all tables: csv, xlsx. Parquet is always written. "
+                 "[csv,xlsx]"),
+]  # fmt: skip
+
 
 def cost_options(
     plug_cost: Annotated[float | None, typer.Option(help="Cost of one more plug.")] = None,
@@ -110,6 +116,7 @@ def plan(
     candidates: Annotated[Path | None, typer.Option(help="Positions of new sites: name, lat, lon, most_plugs.")] = None,
     propose: Annotated[int, typer.Option(help="New sites to propose where demand is lost and no site is near.")] = 0,
     workers: Annotated[int | None, typer.Option(min=1, help="Threads. The plan does not depend on them.")] = None,
+    tables: PlanTables = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
@@ -121,9 +128,11 @@ def plan(
     from unmet.planning.target import Target
     from unmet.runs import run_folder
     from unmet.views.plan import print_plan, write_plan
-    from unmet.views.terminal import progress
+    from unmet.views.table_files import parse_formats
+    from unmet.views.terminal import next_step, progress
 
     Target(plugs, budget, serve, each_site).check(costs["plug_cost"] is not None or costs["costs"] is not None)
+    formats = parse_formats(tables)
     with run_folder(out, overwrite=overwrite) as folder:
         source = _source(choices, estimate)
         with progress("Planning"):
@@ -133,8 +142,10 @@ def plan(
                 interval=estimate.interval, seed=estimate.seed, **costs, **what_if,
             )  # fmt: skip
         with progress("Writing tables and figures"):
-            summary = write_plan(result, folder)
+            summary = write_plan(result, folder, formats)
     print_plan(result, summary, out, as_json=as_json)
+    run = next((f"{path} " for path in choices.files if (path / "summary.json").is_file()), "")
+    next_step(f"`unmet report {run}{out}` writes a report to share; `unmet serve {run}{out}` opens it in a browser.")
 
 
 def _source(choices: PanelChoices, estimate: EstimateOptions) -> Any:

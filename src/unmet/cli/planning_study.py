@@ -37,7 +37,7 @@ def study_planning(
     from unmet.runs import run_folder
     from unmet.study.planning import METHODS, PENETRATIONS, PLUGS, SEEDS, run_planning
     from unmet.views.planning_study import print_planning, write_planning
-    from unmet.views.terminal import progress
+    from unmet.views.terminal import next_step, progress
 
     chosen = tuple(name.strip() for name in (methods or ",".join(METHODS)).split(",") if name.strip())
     if unknown := [name for name in chosen if name not in METHODS]:
@@ -59,3 +59,4 @@ def study_planning(
         with progress("Drawing the figures"):
             write_planning(study, folder)
     print_planning(study, out, as_json=as_json)
+    next_step(f"open {out / 'study.html'} in a browser; docs/planning.md explains its tables.")

@@ -199,7 +199,7 @@ def recover(
     print_recovery(report, summary, out, as_json=as_json)
     for note in notes:
         say(note)
-    next_step(f"`unmet report {out}` writes a report to share; `unmet serve {out}` opens it in a browser.")
+    next_step(after_recover(out, can_plan=summary["lost_arrivals"]["mean"] > 0))
 
 
 def need_areas(choices: PanelChoices) -> bool:
@@ -246,6 +246,12 @@ def recover_areas(
     for note in notes:
         say(note)
     next_step(f"`unmet report {out}` writes a report to share; areas.csv lists the areas.")
+
+
+def after_recover(out: Path, *, can_plan: bool) -> str:
+    """What to do with lost demand; plugs are planned only where some was found."""
+    plan = f"`unmet plan {out} --plugs 10 --out {out}-plan` says where to add plugs; " if can_plan else ""
+    return f"{plan}`unmet report {out}` writes a report to share; `unmet serve {out}` opens it in a browser."
 
 
 def energies_of(choices: PanelChoices, energy: str) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from unmet.cli.city_options import CityOptions, city_options
-from unmet.cli.help import GroupedCommand
+from unmet.cli.help import GroupedCommand, GroupedVerbs
 from unmet.cli.option_groups import with_options
 from unmet.cli.options import FormatName, Json, MapFile, Mapped, Overwrite, Seed, StationsTable, complete_queue
 from unmet.cli.study_options import Cities, Execution, GridOptions, ScenarioFile, execution_options, grid_options
@@ -29,6 +29,7 @@ OWN_PENETRATIONS = (0.2, 0.4, 0.6, 0.8, 1.0)  # of the vehicles in the user's ow
 FOLDER = "Output folder. An existing study there is resumed."
 
 study_verbs = typer.Typer(
+    cls=GroupedVerbs,
     help="Repeat the paper's experiments and compare its numbers with ours, or test models on your own records.",
     no_args_is_help=True,
 )
@@ -64,7 +65,7 @@ def study_censoring(
 def study_total(
     city: CityOptions,
     grid: GridOptions,
-    how: Execution,
+    execution: Execution,
     out: Annotated[Path, typer.Option(help=FOLDER)] = Path("runs/total"),
     queue: Annotated[list[str] | None, typer.Option(help="Queue; may be repeated. [the paper's three]")] = None,
     penetration: Annotated[
@@ -76,7 +77,7 @@ def study_total(
 ) -> None:
     """Forecast the demand of the whole city with every model: the paper's Table 3, and the gap that each closes."""
     choices = grid.choices(cities, scenario)
-    run_studies({out: _total(city, city.by_seed(), choices, tuple(queue or ()), tuple(penetration or ()))}, how)
+    run_studies({out: _total(city, city.by_seed(), choices, tuple(queue or ()), tuple(penetration or ()))}, execution)
 
 
 @study_verbs.command("competition", cls=GroupedCommand)
@@ -84,7 +85,7 @@ def study_total(
 def study_competition(
     city: CityOptions,
     grid: GridOptions,
-    how: Execution,
+    execution: Execution,
     out: Annotated[Path, typer.Option(help=FOLDER)] = Path("runs/competition"),
     share: Annotated[
         list[float] | None, typer.Option(help="Market share; may be repeated. [0.1, 0.25, 0.5, 0.75, 0.95]")
@@ -101,7 +102,7 @@ def study_competition(
     electric = _one_penetration(city) if penetration is None else penetration
     choices = grid.choices(cities, scenario)
     study = _competition(city.by_seed(), choices, tuple(share or ()), queue, electric, _sampling(sampling))
-    run_studies({out: study}, how)
+    run_studies({out: study}, execution)
 
 
 @study_verbs.command("application", cls=GroupedCommand)
@@ -109,7 +110,7 @@ def study_competition(
 def study_application(
     city: CityOptions,
     grid: GridOptions,
-    how: Execution,
+    execution: Execution,
     out: Annotated[Path, typer.Option(help=FOLDER)] = Path("runs/application"),
     queue: StudyQueue = "first-come",
     penetration: Penetration = None,
@@ -118,14 +119,14 @@ def study_application(
     """Forecasts for the most censored region: true, observed and predicted demand, with intervals."""
     electric = _one_penetration(city) if penetration is None else penetration
     choices = grid.choices(scenario=scenario)
-    run_studies({out: _application(city.by_seed(), choices, queue, electric)}, how)
+    run_studies({out: _application(city.by_seed(), choices, queue, electric)}, execution)
 
 
 @study_verbs.command("thinning", cls=GroupedCommand)
 @with_options(grid_options, execution_options)
 def study_thinning(
     grid: GridOptions,
-    how: Execution,
+    execution: Execution,
     files: Annotated[list[Path], typer.Argument(metavar="FILES...", help="Session records of one operator.")],
     stations: StationsTable = None,
     format_name: FormatName = "auto",
@@ -155,7 +156,8 @@ def study_thinning(
     choices, shares = grid.choices(), tuple(removed or REMOVED)
     first, last = (when.replace(tzinfo=UTC) if when else None for when in (since, until))
     planned = outline("thinning", "Plugs removed from real records", choices, {"removed": shares}, scene_per_run=True)
-    run_studies({out: Study(planned, lambda: thinning(records, choices, shares, regions, time_zone, first, last))}, how)
+    study = Study(planned, lambda: thinning(records, choices, shares, regions, time_zone, first, last))
+    run_studies({out: study}, execution)
 
 
 @study_verbs.command("all", cls=GroupedCommand)
@@ -163,25 +165,25 @@ def study_thinning(
 def study_all(
     city: CityOptions,
     grid: GridOptions,
-    how: Execution,
+    execution: Execution,
     out: Annotated[Path, typer.Option(help="Output folder; each study gets a folder in it.")] = Path("runs/all"),
     cities: Cities = 3,
     scenario: ScenarioFile = None,
 ) -> None:
     """Every table and figure of the paper: censoring, total, competition and application."""
     city_of, choices, electric = city.by_seed(), grid.choices(cities, scenario), _one_penetration(city)
-    if not how.dry_run:
+    if not execution.dry_run:
         # The table of censored hours is quick, so it is computed again each time.
         shares = OWN_PENETRATIONS if city.has_own_cars else ()
         run_and_print_censoring(
-            city_of(grid.seed), out / "censoring", 10, grid.seed, shares, overwrite=True, as_json=how.as_json
+            city_of(grid.seed), out / "censoring", 10, grid.seed, shares, overwrite=True, as_json=execution.as_json
         )
     studies = {
         out / "total": _total(city, city_of, choices),
         out / "competition": _competition(city_of, choices, penetration=electric),
         out / "application": _application(city_of, choices, penetration=electric),
     }
-    run_studies(studies, how)
+    run_studies(studies, execution)
 
 
 def _total(

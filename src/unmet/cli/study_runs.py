@@ -40,7 +40,7 @@ def _run_study(study: Study, out: Path, how: Execution) -> bool:
     from unmet.study.execute import connected, execute
     from unmet.study.store import Store
     from unmet.views.study_pages import print_study, print_study_plan, study_report, write_study
-    from unmet.views.terminal import progress, say, study_progress
+    from unmet.views.terminal import next_step, progress, say, study_progress
 
     Store(out, read_only=True)  # refuses a folder with other files before any work is done
     if how.dry_run:
@@ -72,6 +72,7 @@ def _run_study(study: Study, out: Path, how: Execution) -> bool:
     with progress("Drawing the figures"):
         write_study(report, out)
     print_study(report, store, out, as_json=how.as_json)
+    next_step(after_study(out))
     return not done.failed
 
 
@@ -89,13 +90,19 @@ def run_and_print_censoring(
     """Run the study of censored hours, write it to a folder and print it."""
     from unmet.runs import run_folder
     from unmet.views.censoring import print_censoring, write_censoring
-    from unmet.views.terminal import progress
+    from unmet.views.terminal import next_step, progress
 
     with run_folder(out, overwrite=overwrite) as folder:
         study = censoring_study(city, regions, seed, penetrations, scenario)
         with progress("Drawing the figures"):
             write_censoring(study, folder)
     print_censoring(study, out, as_json=as_json)
+    next_step(after_study(out))
+
+
+def after_study(out: Path) -> str:
+    """What to do with a study."""
+    return f"open {out / 'study.html'} in a browser; docs/reproducing.md explains its tables."
 
 
 def censoring_study(

@@ -133,7 +133,7 @@ def chosen_sources(choices: PanelChoices) -> list[Any]:
 
 def chosen_mapping(choices: PanelChoices) -> dict[str, Any]:
     """The column mapping of the mapping file, overridden by each --map."""
-    values = read_mapping(choices.map_file).said() if choices.map_file else {}
+    values = read_mapping(choices.map_file).entries() if choices.map_file else {}
     values |= _pairs("--map", choices.mapped, "start=ConnectionStart")
     mapping_from(values, "--map")
     return values

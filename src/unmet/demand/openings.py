@@ -16,8 +16,8 @@ __all__ = ["DAY_MS", "absent_plugs", "openings"]
 
 DAY_MS = 86_400_000
 SURE = 1e-4  # a unit was closed if the silence before its first session (or after its last) is less likely than this,
-LEAST_DAYS = 14  # lasts at least so long,
-LONGER = 3.0  # and so many times as long as any other silence
+LEAST_DAYS = 14  # lasts at least this long,
+LONGER = 3.0  # and is this many times as long as any other silence
 
 
 def openings(visits: Visits, first_ms: int, last_ms: int) -> tuple[Integers, Integers]:

@@ -6,6 +6,8 @@ only stations of similar power are joined.
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -20,6 +22,9 @@ __all__ = ["SITE_KM", "find_sites", "merge_sites"]
 SITE_KM = 0.1
 """Distance up to which stations are one site [km]."""
 SIMILAR_POWER = 2.0  # ratio up to which powers are similar
+MOST_NAMESAKES, FEWEST_NAMESAKES = 12, 4
+"""Stations of one name that can be one site: at most half of all stations, within these limits."""
+NO_NAMES = ["", "-", "--", ".", "?", "n/a", "na", "nan", "none", "null", "unknown", "test"]  # instead of a name
 FAST_SESSIONS = 0.9  # quantile of the mean power of a station's sessions that replaces an unknown power
 
 
@@ -27,7 +32,8 @@ def find_sites(stations: pl.DataFrame, sessions: pl.DataFrame, within_km: float 
     """The site of each station, named after its first station.
 
     Args:
-        stations: `station_id, lat, lon`, perhaps `power_kw`. A station without a position is a site of its own.
+        stations: `station_id, lat, lon`, perhaps `power_kw` and `name`. Stations without a position are neighbours if
+            they have the same name.
         sessions: `station_id, start, end, energy_kwh`, perhaps `charged`; they show the power if it is not listed.
         within_km: distance up to which stations are neighbours.
     """
@@ -38,6 +44,7 @@ def find_sites(stations: pl.DataFrame, sessions: pl.DataFrame, within_km: float 
         tree = KDTree(unit_vectors(at["lat"].to_numpy(), at["lon"].to_numpy()))
         near = tree.query_pairs(2 * np.sin(within_km / EARTH_RADIUS_KM / 2), output_type="ndarray")
         links = placed[near] if len(near) else links
+    links = np.concatenate([links, _namesakes(stations)])
     if len(links):
         power = np.log(_power(stations, sessions))
         first, second = power[links].T
@@ -47,6 +54,21 @@ def find_sites(stations: pl.DataFrame, sessions: pl.DataFrame, within_km: float 
     _, label = connected_components(graph, directed=False)
     first_of = pl.Series(np.unique(label, return_index=True)[1])
     return stations["station_id"].gather(first_of.gather(label)).alias("site_id")
+
+
+def _namesakes(stations: pl.DataFrame) -> NDArray[np.int64]:
+    """Pairs of stations without a position that have the same name, (pairs, 2)."""
+    none = np.empty((0, 2), np.int64)
+    if "name" not in stations.columns:
+        return none
+    is_placed = pl.col("lat", "lon").is_not_null()
+    rows = stations.with_row_index("row").filter(~pl.all_horizontal(is_placed)).drop_nulls("name")
+    rows = rows.filter(~pl.col("name").str.strip_chars().str.to_lowercase().is_in(NO_NAMES))
+    named = rows.group_by("name", maintain_order=True).agg("row")
+    # A name that many stations share is that of a town, an operator or a model rather than of a site.
+    most = min(MOST_NAMESAKES, max(stations.height // 2, FEWEST_NAMESAKES))
+    groups = [row for row in named["row"].to_list() if 1 < len(row) <= most]
+    return np.concatenate([none, *(np.array(list(combinations(group, 2))) for group in groups)])
 
 
 def merge_sites(stations: pl.DataFrame) -> pl.DataFrame:

@@ -36,8 +36,11 @@ from unmet.estimation.towns import TownPrior
 
 __all__ = [
     "BETAS",
+    "NO_STRENGTH",
     "STEPS",
+    "TYPICAL",
     "Crowding",
+    "Strength",
     "crowd",
     "crowd_at_full",
     "fit_crowding",
@@ -80,14 +83,31 @@ class Crowding(NamedTuple):
         return float(self.weight[0])
 
 
-def strength(crowding: Crowding, capacity: Integers, weight: Floats) -> Floats:
-    """How strongly arrivals respond to full sites under each hypothesis, relative to other towns, at most 1.
+class Strength(NamedTuple):
+    """How strongly the arrivals of a network respond to full sites."""
 
-    It is the mean of -log(response at a full site), weighted by the drivers turned away, divided by `TYPICAL`.
+    of_hypothesis: Floats  # (hypotheses,), relative to other towns, at most 1
+    variance: float  # of the log of the share of drivers who still come to full sites
+
+
+NO_STRENGTH = Strength(np.zeros(1), 0.0)
+
+
+def strength(crowding: Crowding, capacity: Integers, weight: Floats) -> Strength:
+    """How strongly arrivals respond to full sites, weighted by the drivers turned away at each, (sites,).
+
+    Under each hypothesis it is the mean of -log(response at a full site) divided by `TYPICAL`, at most 1.
     """
-    full = -BETAS * crowd_at_full(crowding, capacity)[:, None]
+    away = -BETAS * crowd_at_full(crowding, capacity)[:, None]  # (sites, betas)
     share = weight / max(float(weight.sum()), 1e-12)
-    return np.asarray(np.minimum(np.einsum("hsb,sb,s->h", crowding.site, full, share) / TYPICAL, 1.0))
+    relative = np.minimum(np.einsum("hsb,sb,s->h", crowding.site, away, share) / TYPICAL, 1.0)
+    response = np.exp(-away) * crowding.level
+    of_site, squared = (np.einsum("hsb,sb->hs", crowding.site, power) for power in (response, response**2))
+    mean = of_site @ share
+    within = (squared - of_site**2) @ share**2
+    average = float(mean @ crowding.weight)
+    variance = float(((mean - average) ** 2 + within) @ crowding.weight) / max(average, 1e-9) ** 2
+    return Strength(np.asarray(relative), variance)
 
 
 def step_of_taken(capacity: Integers) -> Integers:
@@ -115,27 +135,30 @@ def crowd_at_full(crowding: Crowding, capacity: Integers) -> Floats:
 def fit_crowding(likelihood: Floats, level: Floats, prior: TownPrior) -> Crowding:
     """Posterior of beta from the log likelihoods of sites, (sites, betas)."""
     relative = np.exp(likelihood - likelihood.max(axis=1, keepdims=True))
-    no_response = np.zeros(len(BETAS))
-    no_response[np.abs(BETAS).argmin()] = 1.0
-    shapes, prior_weight = [no_response], [np.log(prior.no_crowding)]
-    normal = -(((COMMON - prior.crowding) / prior.crowding_spread) ** 2) / 2
-    normal -= np.log(np.exp(normal).sum())
-    spread = -((SPREADS / prior.site_spread) ** 2) / 2
-    spread -= np.log(np.exp(spread).sum())
-    for i, common in enumerate(COMMON):
-        for k, sigma in enumerate(SPREADS):
-            shape = np.exp(-(((BETAS - common) / sigma) ** 2) / 2)
-            shapes.append(shape / shape.sum())
-            prior_weight.append(np.log(1 - prior.no_crowding) + normal[i] + spread[k])
-    table = np.array(shapes)  # (hypotheses, betas)
+    table, prior_weight = _hypotheses(prior)
     evidence = np.maximum(relative @ table.T, 1e-300)  # (sites, hypotheses)
-    log_weight = np.log(evidence).sum(axis=0) + np.array(prior_weight)
+    log_weight = np.log(evidence).sum(axis=0) + prior_weight
     weight = np.exp(log_weight - log_weight.max())
     weight /= weight.sum()
     kept = np.concatenate([[0], 1 + np.flatnonzero(weight[1:] > 1e-4)])
     site = relative[None] * table[kept][:, None, :]
     site /= np.maximum(site.sum(axis=2, keepdims=True), 1e-300)
     return Crowding(site, weight[kept] / weight[kept].sum(), level)
+
+
+def _hypotheses(prior: TownPrior) -> tuple[Floats, Floats]:
+    """Distributions of beta between sites, (hypotheses, betas), and the log of their prior weights, (hypotheses,).
+
+    The first hypothesis is that no site responds.
+    """
+    no_response = (np.arange(len(BETAS)) == np.abs(BETAS).argmin()).astype(float)
+    common = np.exp(-(((COMMON - prior.crowding) / prior.crowding_spread) ** 2) / 2)
+    spread = np.exp(-((SPREADS / prior.site_spread) ** 2) / 2)
+    responding = np.exp(-(((BETAS - COMMON[:, None, None]) / SPREADS[:, None]) ** 2) / 2)  # (common, spreads, betas)
+    responding /= responding.sum(axis=2, keepdims=True)
+    weight = (1 - prior.no_crowding) * np.outer(common / common.sum(), spread / spread.sum())
+    table = np.concatenate([no_response[None], responding.reshape(-1, len(BETAS))])
+    return table, np.log(np.concatenate([[prior.no_crowding], weight.ravel()]))
 
 
 def log_likelihoods(expected: Floats, count: Floats, found: Floats, x: Floats, shape: float) -> tuple[Floats, Floats]:

@@ -8,11 +8,12 @@ Exposed time depends on the past alone, so both hold for counts over exposed tim
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import gammaln, xlogy
+from numpy.typing import NDArray
+from scipy.special import gammaln, pdtr, xlogy
 
 from unmet.arrays import Floats
 
-__all__ = ["SHAPES", "gamma_shape", "log_marginal"]
+__all__ = ["SHAPES", "gamma_shape", "log_marginal", "quiet_days"]
 
 SHAPES = np.concatenate([np.geomspace(0.5, 1000.0, 45), [np.inf]])
 """Grid of shapes; the last stands for no effect."""
@@ -20,6 +21,18 @@ MOST_CELLS = 100_000
 """Number of counts from which a shape is estimated; a random sample of more gives the same result."""
 CLEARLY = 2.0
 """Gain in log likelihood from which an effect is kept: Akaike's criterion asks for 1 per parameter."""
+
+QUIET_SHARE, QUIET_CHANCE = 1 / 3, 1e-4
+"""A day with less than this share of the expected arrivals, and this unlikely by chance, is quiet."""
+
+
+def quiet_days(count: Floats, expected: Floats) -> NDArray[np.bool_]:
+    """Days on which nearly nobody came, (days,): public holidays, closures, records that are missing.
+
+    They say nothing about how much ordinary days vary. As part of the same gamma distribution, a few of them would make
+    it so wide that chance arrivals on ordinary mornings would pass for busy days.
+    """
+    return np.asarray((count < QUIET_SHARE * expected) & (pdtr(count, expected) < QUIET_CHANCE))
 
 
 def log_marginal(count: Floats, expected: Floats, shape: float) -> float:

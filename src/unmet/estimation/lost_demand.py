@@ -16,10 +16,9 @@ from sklearn.exceptions import NotFittedError
 from unmet.arrays import Floats, Integers
 from unmet.demand.calendar import HOUR_MS
 from unmet.demand.panel import Panel, station_rows
-from unmet.demand.spells import FULL
 from unmet.errors import InputError
 from unmet.estimation.clock import BIN_MS, BINS_AN_HOUR
-from unmet.estimation.crowding import strength
+from unmet.estimation.crowding import NO_STRENGTH, Strength, strength
 from unmet.estimation.energies import ENERGIES, energy_variation, station_energies
 from unmet.estimation.exposed import FullHours, full_hours, usual_of_rows
 from unmet.estimation.hours import HourEffects, hour_effects
@@ -105,8 +104,7 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
         """
         self._check()
         rng = np.random.default_rng([self.seed, 1])
-        if until is not None and until.tzinfo is None:
-            until = until.replace(tzinfo=dt.UTC)
+        until = until if until is None or until.tzinfo is not None else until.replace(tzinfo=dt.UTC)
         until_ms = None if until is None else int(until.timestamp() * 1000)
         require_rates(panel.sessions.height, panel.sites.height, panel.hours // 24)
         # 1. Occupancy: when was every site full?
@@ -123,8 +121,7 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
         network = network.without(np.flatnonzero(learned.left_out))
         known = rates if until_ms is None else rates.onwards(network.history, network.clock, network.capacity, until_ms)
         spills = rng.choice(SHARES, self.draws, p=spill.posterior) * spill.reach
-        if self.spill is not None:
-            spills = np.full(self.draws, self.spill)
+        spills = spills if self.spill is None else np.full(self.draws, self.spill)
         # 5. Bursts: how busy was each hour in which a site was full?
         response = response_table(known.crowding, network.capacity)
         rows = full_hours(network.history.spells, network.clock, known.weekly)
@@ -136,8 +133,9 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
         # 6. Waiting: how many drivers waited and were served at the same site?
         turned_away = _turned_away(network, known, rows, bursts)
         departures = after_departures(learned.history, network.clock, known.weekly, known.level, response)
-        waited = waiting_drivers(departures, float((learned.history.arrivals.state == FULL).sum()))
-        waits = self._waits(waited, float(turned_away[early].sum()), rng)
+        waited = waiting_drivers(departures, learned.arrivals_at_full, network.by_site(rows.site, turned_away * early))
+        could_wait = float(turned_away[early & ~waited.queue[rows.site]].sum())
+        waits = self._waits(waited, could_wait, rng)
         # 7. Energies: how much would a lost driver have charged?
         station, _, _ = station_rows(sessions, panel.stations)
         hour_of_day = _hour_of_day(network, sessions)
@@ -156,11 +154,11 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
         self.panel_, self.network_, self.rates_, self.rows_, self.bursts_ = panel, network, known, rows, bursts
         self.components_, self.tried_, self.restarts_ = components, tried, waited.restarts
         self.waiting_, self.spill_ = float(waits.mean()), float(spills.mean())
-        self.strength_ = float(responds @ (np.ones(1) if known.crowding is None else known.crowding.weight))
+        self.strength_ = 0.0 if known.crowding is None else float(responds.of_hypothesis @ known.crowding.weight)
         self.turned_away_, self.session_kwh_ = turned_away, session_kwh
         self.lost_share_ = float(common.factor.mean())  # of the drivers turned away, including the error of other towns
         self.station_weight_ = np.bincount(station, minlength=panel.stations.height) + 0.5
-        self.retaken_ = waited.retaken / max(float(turned_away[early].sum()), 1e-9)
+        self.retaken_ = waited.retaken / max(could_wait, 1e-9)
         return self
 
     def summary(self) -> dict[str, Any]:
@@ -255,7 +253,7 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
     def _lost_by_site(self) -> Floats:
         """Posterior mean of the lost arrivals of each site."""
         lost = self.recovered_.station_arrivals.mean(axis=0)
-        return np.bincount(self.network_.site_of_station, lost, minlength=self.network_.sites).astype(float)
+        return self.network_.by_site(self.network_.site_of_station, lost)
 
     def _busiest(self) -> dict[str, int] | None:
         """Most plugs taken at once at the site that came closest to being full, and its capacity."""
@@ -323,9 +321,7 @@ def _resampled_usual(
     usual = usual_of_rows(network.history.spells, network.clock, rows, weekly)
     mean = usual.mean(axis=1, keepdims=True)
     usual = np.maximum(mean + (usual - mean) * np.sqrt(profiles / (profiles - 1)), 0.0)  # a mean of few has variance
-    of_site, resampled = (
-        np.bincount(rows.site, each, minlength=network.sites) for each in (rows.usual, usual.mean(axis=1))
-    )
+    of_site, resampled = (network.by_site(rows.site, each) for each in (rows.usual, usual.mean(axis=1)))
     return np.asarray(usual * (of_site / np.maximum(resampled, 1e-12))[rows.site, None])
 
 
@@ -344,12 +340,11 @@ def _turned_away(network: Network, rates: Rates, rows: FullHours, bursts: HourEf
     return rates.at_rows(network.clock, rows) * bursts.mean * response_at_full(rates, network.capacity)[rows.site]
 
 
-def _strength(network: Network, rates: Rates, rows: FullHours, turned_away: Floats) -> Floats:
-    """How strongly arrivals respond to full sites under each hypothesis about crowding."""
+def _strength(network: Network, rates: Rates, rows: FullHours, turned_away: Floats) -> Strength:
+    """How strongly arrivals respond to full sites."""
     if rates.crowding is None:
-        return np.zeros(1)
-    weight = np.bincount(rows.site, turned_away, minlength=network.sites).astype(float)
-    return strength(rates.crowding, network.capacity, weight)
+        return NO_STRENGTH
+    return strength(rates.crowding, network.capacity, network.by_site(rows.site, turned_away))
 
 
 def _hour_of_day(network: Network, sessions: pl.DataFrame) -> Integers:

@@ -118,7 +118,7 @@ def _capacity(panel: Panel, lost: NDArray[np.float64]) -> list[str]:
     if merged:
         notes.append(
             f"{panel.stations.height:,} stations form {panel.sites.height:,} sites: adjacent stations are one choice "
-            "for a driver."
+            "for a driver, and so are stations of the same name where positions are missing."
         )
     return notes
 

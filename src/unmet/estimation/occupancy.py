@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from unmet.arrays import Integers
+from unmet.arrays import Floats, Integers
 from unmet.demand.openings import openings
 from unmet.demand.panel import Panel, station_rows
-from unmet.demand.spells import FREE, RELEASED, History, Visits, group_visits, sweep
+from unmet.demand.spells import FREE, FULL, RELEASED, History, Visits, group_visits, sweep
 from unmet.estimation.clock import Clock, make_clock
 
 __all__ = ["Network", "failed_attempts", "observe"]
@@ -37,6 +37,16 @@ class Network:
     def sites(self) -> int:
         """Number of sites."""
         return len(self.capacity)
+
+    @property
+    def arrivals_at_full(self) -> Floats:
+        """Arrivals recorded although no plug was free, (sites,)."""
+        arrivals = self.history.arrivals
+        return self.by_site(arrivals.site, (arrivals.state == FULL).astype(float))
+
+    def by_site(self, site: Integers, values: Floats) -> Floats:
+        """Sums of values by site, (sites,)."""
+        return np.bincount(site, values, minlength=self.sites).astype(float)
 
     def with_capacity(self, capacity: Integers) -> Network:
         """The same visits at sites with other capacities."""

@@ -45,7 +45,7 @@ from unmet.estimation.exposed import (
     full_hours,
     time_sums,
 )
-from unmet.estimation.gammas import gamma_shape
+from unmet.estimation.gammas import gamma_shape, quiet_days
 from unmet.estimation.levels import level_before, slow_level
 from unmet.estimation.profiles import SMOOTH_BINS, Profiles, fit_profiles, own_departures
 from unmet.estimation.towns import TOWNS, TownPrior
@@ -116,6 +116,8 @@ class Rates:
         count = _count(site, clock.day[bin_], self.count.shape)
         response = response_table(self.crowding, capacity)
         expected = expected_by_day(history.spells, clock, self.weekly, response, NOTHING_HELD, False)
+        quiet = quiet_days(count.sum(axis=0), expected.sum(axis=0))
+        count, expected = count * ~quiet, expected * ~quiet
         city = level_before(count.sum(axis=0, keepdims=True), expected.sum(axis=0, keepdims=True), self.memories[0])
         own = level_before(count, expected * city, self.memories[1])
         bin_of_end = max((until_ms - clock.first_ms) // BIN_MS, 0)
@@ -174,14 +176,17 @@ def fit_rates(
         by_step = expected_by_step(history.spells, clock, weekly, step, x.shape[1], held)
         by_step[:, :, 0] += unseen[:, None] * is_open
         expected = np.einsum("sdn,sn->sd", by_step, np.exp(beta[:, None] * x))
+        quiet = quiet_days(by_day.sum(axis=0), (expected * slow).sum(axis=0))
         if components.slow:
-            city = slow_level(by_day.sum(axis=0, keepdims=True), expected.sum(axis=0, keepdims=True))
-            own = slow_level(by_day, expected * city.level)
+            count, ordinary = by_day * ~quiet, expected * ~quiet
+            city = slow_level(count.sum(axis=0, keepdims=True), ordinary.sum(axis=0, keepdims=True))
+            own = slow_level(count, ordinary * city.level)
             slow, memories = city.level * own.level, (city.memory, own.memory)
+        total, usual = by_day.sum(axis=0), (expected * slow * site_day).sum(axis=0)
         if components.city_day:
-            total, usual = by_day.sum(axis=0), (expected * slow * site_day).sum(axis=0)
-            city_shape = gamma_shape(total, usual)
+            city_shape = gamma_shape(total[~quiet], usual[~quiet])
             city_day = np.ones(days) if np.isinf(city_shape) else (city_shape + total) / (city_shape + usual)
+        city_day = np.where(quiet, (total + 0.5) / (usual + 0.5), city_day if components.city_day else 1.0)
         expected = expected * slow * city_day
         if components.site_day:
             site_shape = gamma_shape(by_day, expected)

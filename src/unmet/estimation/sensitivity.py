@@ -57,7 +57,7 @@ def sensitivity_table(lost: LostDemand) -> pl.DataFrame:
 
 
 def _other_capacity(lost: LostDemand, sites: Network, change: int) -> float:
-    """Arrivals expected at full sites, had every site so many plugs more."""
+    """Arrivals expected at full sites if every site had this many more plugs."""
     network = sites.with_capacity(np.maximum(sites.capacity + change, 1))
     rates = fit_rates(network.history, network.clock, network.capacity, lost.components_, lost.prior)
     rows = full_hours(network.history.spells, network.clock, rates.weekly)

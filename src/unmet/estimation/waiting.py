@@ -10,6 +10,10 @@ free plug. With D departures, N arrivals within `RELEASED_MS` of them, of which 
 Arrivals that are recorded while a site is full (clocks and capacities are never exact) were served, too. The posterior
 of the share (`unmet.estimation.shares`) is that of both over the arrivals expected while sites were full.
 
+No more drivers can have waited at a site than arrived while it was full. A site with a permanent queue, whose plugs are
+always retaken, shows far more than its hardly exposed time predicts. It says nothing about other sites: the share is
+estimated without it. How many leave that queue cannot be known, and the page says so.
+
 Assumption: restarts are as frequent at a full site as at one with a free plug.
 """
 
@@ -18,6 +22,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unmet.arrays import Floats
 from unmet.compiled import compiled
@@ -28,14 +33,16 @@ __all__ = ["Departures", "Waiting", "after_departures", "waiting_drivers"]
 
 RESTARTS, RESTARTS_SPREAD = 0.08, 0.05
 """Prior mean and standard deviation of restarts per departure: a judgement, for networks without a placebo."""
+QUEUE_SPREADS = 2.0
+"""Standard deviations by which more drivers must have waited at a site than can have arrived for it to have a queue."""
 
 
 class Departures(NamedTuple):
-    """Departures and the arrivals that follow them: first from full sites, then from sites with another free plug."""
+    """Departures and the arrivals that follow them, (sites, 2): from full sites, then with another free plug."""
 
-    number: Floats  # (2,)
-    arrivals: Floats  # (2,), within `RELEASED_MS`
-    by_chance: Floats  # (2,), arrivals expected at the usual rate
+    number: Floats
+    arrivals: Floats  # within `RELEASED_MS`
+    by_chance: Floats  # arrivals expected at the usual rate
 
 
 class Waiting(NamedTuple):
@@ -45,21 +52,28 @@ class Waiting(NamedTuple):
     spread: float  # its standard deviation
     restarts: float  # per departure
     retaken: float  # arrivals soon after a departure from a full site: an upper bound of those who waited
+    queue: NDArray[np.bool_]  # (sites,), sites with a permanent queue, which do not count in the other fields
 
 
-def waiting_drivers(departures: Departures, at_full: float = 0.0) -> Waiting:
+def waiting_drivers(departures: Departures, at_full: Floats, turned_away: Floats) -> Waiting:
     """Estimate how many drivers at full sites waited and were served, from the arrivals after departures.
 
-    `at_full` is the number of arrivals that are recorded although no plug was free.
+    Args:
+        departures: departures and the arrivals after them.
+        at_full: arrivals recorded although no plug was free, (sites,).
+        turned_away: arrivals expected while sites were full, (sites,).
     """
-    (full, free), (n_full, n_free), (e_full, e_free) = departures
+    (_, free), (_, n_free), (_, e_free) = (values.sum(axis=0) for values in departures)
     precision = 1 / RESTARTS_SPREAD**2
     data = free**2 / max(n_free, 1.0)
     restarts = (data * (n_free - e_free) / max(free, 1.0) + precision * RESTARTS) / (data + precision)
     restarts = float(np.clip(restarts, 0.0, 1.0))
-    waited = n_full - e_full - restarts * full + at_full
-    spread = np.sqrt(max(n_full + at_full, 1.0) + full**2 / (data + precision))
-    return Waiting(float(waited), float(spread), restarts, float(n_full))
+    full, n_full, e_full = (values[:, 0] for values in departures)
+    waited, variance = n_full - e_full - restarts * full + at_full, n_full + at_full
+    queue = waited > turned_away + QUEUE_SPREADS * np.sqrt(variance)
+    common = full[~queue].sum() ** 2 / (data + precision)  # restarts are uncertain, and the same at all sites
+    spread = np.sqrt(max(float(variance[~queue].sum()), 1.0) + common)
+    return Waiting(float(waited[~queue].sum()), float(spread), restarts, float(n_full[~queue].sum()), queue)
 
 
 @compiled()
@@ -74,7 +88,7 @@ def after_departures(history: History, clock: Clock, rate: Floats, level: Floats
         response: factor on the rate by number of taken plugs, (sites, most + 1).
     """
     spells, arrivals = history.spells, history.arrivals
-    number, retaken, chance = np.zeros(2), np.zeros(2), np.zeros(2)
+    number, retaken, chance = np.zeros((len(rate), 2)), np.zeros((len(rate), 2)), np.zeros((len(rate), 2))
     most, next_arrival = response.shape[1] - 1, 0
     for s in range(len(rate)):
         for i in range(spells.first[s] + 1, spells.first[s + 1]):
@@ -83,8 +97,8 @@ def after_departures(history: History, clock: Clock, rate: Floats, level: Floats
             at = spells.begin_ms[i]
             kind = 0 if spells.state[i - 1] == FULL else 1
             if spells.taken[i] == spells.taken[i - 1] and spells.state[i] == spells.state[i - 1]:
-                number[kind] += 1  # one car left and another arrived at the same moment
-                retaken[kind] += 1
+                number[s, kind] += 1  # one car left and another arrived at the same moment
+                retaken[s, kind] += 1
                 continue
             if spells.taken[i] != spells.taken[i - 1] - 1:
                 continue
@@ -94,15 +108,17 @@ def after_departures(history: History, clock: Clock, rate: Floats, level: Floats
             ):
                 next_arrival += 1
             until = at + RELEASED_MS
-            number[kind] += 1
+            number[s, kind] += 1
             if (
                 next_arrival < len(arrivals.site)
                 and arrivals.site[next_arrival] == s
                 and arrivals.at_ms[next_arrival] < until
             ):
-                retaken[kind] += arrivals.state[next_arrival] != FULL  # those at a full site are counted as `at_full`
+                retaken[s, kind] += (
+                    arrivals.state[next_arrival] != FULL
+                )  # those at a full site are counted as `at_full`
                 until = arrivals.at_ms[next_arrival]
             bin_ = min((at - clock.first_ms) // BIN_MS, len(clock.week) - 1)
             hourly = rate[s, clock.week[bin_]] * level[s, clock.day[bin_]] * response[s, min(spells.taken[i], most)]
-            chance[kind] += hourly * (until - at) / 3_600_000
+            chance[s, kind] += hourly * (until - at) / 3_600_000
     return Departures(number, retaken, chance)

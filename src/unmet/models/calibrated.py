@@ -64,7 +64,7 @@ class CalibratedEnsemble:
             yield begin, end, self.before(fitted + (begin - fitted) // WEEK * WEEK, series, data, horizon)
 
     def before(self, hour: int, series: PanelSeries, data: Data, horizon: int) -> Calibration:
-        """Calibration with the weeks before an hour that is after the fit, at least one; else that of the fit."""
+        """Calibration by the weeks between the fit and an hour; that of the fit if there is less than one week."""
         learned, fitted = map(series.hour_from, (self.train_end, self.fit_end))
         since = max(learned, hour - max(fitted - learned, WINDOW), self.ensemble.lags)
         if not self.is_rolling or hour <= fitted or hour - since < WEEK:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,16 +16,18 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
+from unmet.claims import claimed, is_claimed
 from unmet.errors import InputError
 from unmet.models.training import Training, TrainingState
 from unmet.runs import atomic_file
 
-__all__ = ["claim", "read_state", "training_folder", "write_state"]
+__all__ = ["check_trainings", "claim", "discard_trainings", "read_state", "training_folder", "write_state"]
 
 if TYPE_CHECKING:
     from unmet.models.seeds import TrainingJob
 
 MARK = "training-of"
+STATE_SUFFIX = ".safetensors"
 PARTS = ("weights", "best", "moments")
 
 
@@ -53,12 +57,51 @@ def read_state(path: Path) -> TrainingState:
         raise InputError(f"{path} is not a training that can be resumed: delete it and start again.") from None
 
 
-def training_folder(out: Path, *, resume: bool, overwrite: bool) -> Path:
-    """The folder beside a run that holds its trainings until they are finished.
+@contextmanager
+def training_folder(out: Path, *, resume: bool, overwrite: bool) -> Iterator[Path]:
+    """The folder beside a run that holds its trainings until the run is written. The run must be claimed.
 
-    With `resume` it must exist; without it, it must not, unless `overwrite` starts again.
+    With `resume` it must exist; without it, it must not, unless `overwrite` starts again. An error says where the
+    trainings so far are and how to continue them; if there are none yet, nothing is left behind.
     """
-    folder = out.with_name(f"{out.name}.training")
+    folder = _folder_beside(out)
+    _check_folder(folder, resume=resume, overwrite=overwrite)
+    if not resume and folder.exists():
+        shutil.rmtree(folder)
+    before = _written(folder)
+    try:
+        yield folder
+    except BaseException as error:
+        written = _written(folder)
+        if not written:
+            shutil.rmtree(folder, ignore_errors=True)
+        elif written != before:
+            error.add_note(f"The training so far is kept in {folder}: the same command with --resume continues it.")
+        raise
+
+
+def check_trainings(out: Path, *, resume: bool, overwrite: bool) -> None:
+    """Refuse what `training_folder` would refuse, before the run is claimed, unless another process has it."""
+    if not is_claimed(out.resolve()):
+        _check_folder(_folder_beside(out), resume=resume, overwrite=overwrite)
+
+
+def discard_trainings(out: Path) -> None:
+    """Delete the trainings of a run that is written, unless another process has begun a new run there since."""
+    with suppress(InputError), claimed(out.resolve(), 0.0):
+        shutil.rmtree(_folder_beside(out), ignore_errors=True)
+
+
+def _folder_beside(out: Path) -> Path:
+    return out.with_name(f"{out.name}.training")
+
+
+def _written(folder: Path) -> dict[str, int]:
+    """When each state of a training was written."""
+    return {path.name: path.stat().st_mtime_ns for path in folder.glob(f"*{STATE_SUFFIX}")}
+
+
+def _check_folder(folder: Path, *, resume: bool, overwrite: bool) -> None:
     if resume and not (folder / MARK).is_file():
         raise InputError(f"There is no unfinished training at {folder}: leave out --resume.")
     if not resume and folder.exists():
@@ -68,8 +111,6 @@ def training_folder(out: Path, *, resume: bool, overwrite: bool) -> Path:
             )
         if not (folder / MARK).is_file() and any(folder.iterdir()):
             raise InputError(f"{folder} holds files that no training of unmet wrote: name another folder with --out.")
-        shutil.rmtree(folder)
-    return folder
 
 
 def claim(folder: Path, job: TrainingJob, options: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Networks on disk: weights as safetensors, all else as JSON; nothing is pickled."""
+"""Networks on disk: weights as safetensors, everything else as JSON; nothing is pickled."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from unmet.models.likelihoods.base import Likelihood
 from unmet.models.series import HOUR, PanelSeries
+from unmet.models.series_notes import missing_hours_notes, set_aside_notes
 
 __all__ = ["panel_notes"]
 
@@ -16,17 +17,9 @@ def panel_notes(
     series: PanelSeries, likelihood: Likelihood, train_hours: int, fit_hours: int, horizon: int
 ) -> tuple[str, ...]:
     """Sentences on rows set aside, missing hours, absurd values, silent regions, censoring and horizons."""
-    notes = []
-    if not series.set_aside.is_empty():
-        first = series.set_aside.row(0, named=True)
-        notes.append(
-            f"{series.set_aside.height:,} rows of the panel could not be used, such as line {first['line']}: "
-            f"{first['column']} {first['reason']}. They count as missing."
-        )
+    notes = set_aside_notes(series)
     demand = series.demand[:train_hours]
-    missing = int(np.isnan(series.demand).sum())
-    if missing:
-        notes.append(f"{missing:,} region-hours of {series.demand.size:,} are missing; nothing is learned from them.")
+    notes += missing_hours_notes(series)
     silent = [name for name, part in zip(series.names, demand.T, strict=True) if not np.nansum(part) > 0]
     if silent:
         notes.append(f"No demand was observed in {', '.join(silent[:5])} to learn from: forecasts there say little.")

@@ -24,7 +24,7 @@ from scipy import sparse
 
 from unmet.errors import InputError
 from unmet.models.backbones.base import Backbone
-from unmet.models.checkpoint import read_state, write_state
+from unmet.models.checkpoint import STATE_SUFFIX, read_state, write_state
 from unmet.models.graph import Graph
 from unmet.models.network import ForecastNetwork
 from unmet.models.training import Epoch, Task, TrainingState, train
@@ -137,7 +137,7 @@ def _in_process(path: Path, seeds: int, seed: int, row: int, checkpoints: Path |
 def _train_one(
     job: TrainingJob, seed: int, row: int, board: _Board, checkpoints: Path | None, report: Callable[[], None]
 ) -> TrainingState:
-    path = checkpoints / f"seed-{seed}.safetensors" if checkpoints else None
+    path = checkpoints / f"seed-{seed}{STATE_SUFFIX}" if checkpoints else None
     state = read_state(path) if path else TrainingState()
     written = time.monotonic()
 

@@ -80,7 +80,7 @@ class Task:
     train_hours: int  # hours for training
     fit_hours: int  # end of the hours for early stopping, which follow
     training: Training
-    true_demand: TrueDemand | None = None  # the target, drawn anew in every epoch
+    true_demand: TrueDemand | None = None  # the target, drawn again in every epoch
 
 
 class Epoch(NamedTuple):

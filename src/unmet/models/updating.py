@@ -1,4 +1,4 @@
-"""Updating: append the records of the last days to a panel in seconds, without estimating all of it anew."""
+"""Updating: append the records of the last days to a panel in seconds, without estimating all of it again."""
 
 from __future__ import annotations
 

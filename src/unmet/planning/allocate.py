@@ -139,7 +139,9 @@ def choose_within(options: Options, most_cost: float) -> Choice:
     gain, cost = float(small.gain[rows].sum()), float(small.cost[rows].sum())
     if _diminishing(small):
         return Choice(useful[rows], gain, cost, gain, cost, 0.0, "greedy")
-    best, gap = exact(small, most_cost=most_cost)
+    possible = _possible_rows(small, most_cost, gain, rows)
+    best, gap = exact(_subset(small, possible), most_cost=most_cost)
+    best = possible[best]
     if float(small.gain[best].sum()) <= gain + TINY:  # the greedy plan is as good
         return Choice(useful[rows], gain, cost, gain, cost, gap, "exact")
     found = float(small.gain[best].sum()), float(small.cost[best].sum())
@@ -178,6 +180,23 @@ def _useful_rows(options: Options) -> Integers:
         if gain[i] > best + TINY:
             kept[i], best = True, gain[i]
     return np.sort(order[kept])
+
+
+def _possible_rows(options: Options, most_cost: float, reached: float, rows: Integers) -> Integers:
+    """Rows of options that may be part of a plan that gains more than `reached`, the gain of the greedy plan `rows`.
+
+    For any price of a unit of cost, no plan gains more than price * most_cost plus the sum over sites of the highest
+    gain - price * cost (Lagrange's bound). An option is out of the question if that bound, with the option in place of
+    the best one of its site, is below what is reached. The price is the lowest gain per cost in the greedy plan.
+    """
+    if not len(rows):
+        return np.arange(len(options))
+    price = float((options.gain[rows] / np.maximum(options.cost[rows], TINY)).min())
+    net = options.gain - price * options.cost
+    best = np.zeros(int(options.site.max()) + 1)
+    np.maximum.at(best, options.site, net)
+    bound = price * most_cost + best.sum() - best[options.site] + net
+    return np.flatnonzero(bound >= reached - TINY - 1e-9 * abs(reached))
 
 
 def _diminishing(options: Options) -> bool:

@@ -43,12 +43,13 @@ def plan_table(
 ) -> pl.DataFrame:
     """One row per open site and per candidate, highest gain first. Energies and drivers are per week."""
     sites, own = world.demand.panel.sites, set(menu.own)
+    existing = sites.select("site_id", "name", "lat", "lon", is_new=pl.lit(value=False)).rows(named=True)
     rows = []
     for s in range(len(menu.supplies)):
         if s < sites.height:
             if s not in own:
                 continue
-            about: dict[str, Any] = sites.select("site_id", "name", "lat", "lon").row(s, named=True) | {"is_new": False}
+            about: dict[str, Any] = existing[s]
         else:
             about = _new_site(candidates, s - sites.height)
         rows.append(about | _measures(world, menu, chosen, s, attracted, money, interval))

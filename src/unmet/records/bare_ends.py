@@ -10,8 +10,8 @@ from unmet.records.times import ParsedTimes, to_utc
 
 __all__ = ["BareEnds", "find_bare_ends"]
 
-_CLOCK = r"^(?i)\s*(\d{1,2})[:.h](\d\d)(?:[:.](\d\d)(?:\.\d+)?)?\s*(?:([ap])\.?m\.?|uhr|h)?\s*$"
-_FIRST_DAYS = r"^1(?:899-12-3[01]|900-01-0[01])[ T]"  # of spreadsheets, which write a time as one of those days
+_CLOCK = r"(?i)\s*(\d{1,2})[:.h](\d\d)(?:[:.](\d\d)(?:\.\d+)?)?\s*(?:([ap])\.?m\.?|uhr|h)?\s*$"
+_FIRST_DAYS = r"1(?:899-12-3[01]|900-01-0[01])[ T]"  # of spreadsheets, which write a time as one of those days
 _LOOK_AT = 1000  # rows from across the file; on a long file, a pattern on every row would take seconds
 _DAY, _HOUR, _MINUTE, _SECOND = 86_400_000, 3_600_000, 60_000, 1000
 
@@ -51,7 +51,7 @@ def find_bare_ends(cells: pl.Series) -> BareEnds | None:
     if cells.dtype != pl.String:
         return None
     some = cells.drop_nulls().gather_every(max(len(cells) // _LOOK_AT, 1))
-    if not _times_of_day(some).is_not_null().any():
+    if not some.str.contains(f"^(?:{_FIRST_DAYS})?{_CLOCK}").any() or not _times_of_day(some).is_not_null().any():
         return None
     found = _times_of_day(cells)
     example = cells.filter(found.is_not_null())[0].strip()
@@ -64,7 +64,7 @@ def find_bare_ends(cells: pl.Series) -> BareEnds | None:
 
 def _times_of_day(cells: pl.Series) -> pl.Series:
     """Times of day [ms], null where a cell is something else."""
-    groups = cells.str.replace(_FIRST_DAYS, "").str.extract_groups(_CLOCK).struct.unnest()
+    groups = cells.str.replace(f"^{_FIRST_DAYS}", "").str.extract_groups(f"^{_CLOCK}").struct.unnest()
     hour, minute, second = (groups[name].cast(pl.Int64, strict=False) for name in groups.columns[:3])
     half = groups[groups.columns[3]].str.to_lowercase()
     is_half, is_late = half.is_not_null(), (half == "p").fill_null(value=False)

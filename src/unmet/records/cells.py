@@ -38,7 +38,7 @@ REASONS: dict[str, tuple[str, str]] = {  # what is counted: column whose value i
     "start_without_time": ("start", "is a date without a time of day: map its column too, such as start=DATE+TIME"),
     "start_without_date": ("start", "is a time of day without a date: map its date too, such as start=DATE+TIME"),
     "start_unreadable": ("start", "is not a date and time that can be read"),
-    "day_order_open": ("start", "may have the day or the month first: nothing in the file tells which"),
+    "day_order_open": ("start", "may have the day or the month first: nothing in the file shows which"),
     "open_sessions": ("end", "is empty: the session was still open"),
     "end_without_time": ("end", "is a date without a time of day: map its column too, such as end=DATE+TIME"),
     "end_unreadable": ("end", "is not a date and time that can be read"),

@@ -21,6 +21,13 @@ from unmet.tables import UTC
 __all__ = ["FILE", "Cleaned", "clean"]
 
 FILE = "__file__"  # the number of the file that a row came from
+_REPEATS: dict[str, pl.DataType] = {
+    "file": pl.UInt32(),
+    "line": pl.UInt32(),
+    "session_id": pl.String(),
+    "first_file": pl.UInt32(),
+    "first_line": pl.UInt32(),
+}
 _EMPTY: dict[str, pl.DataType] = {
     FILE: pl.UInt32(),
     LINE: pl.UInt32(),
@@ -70,8 +77,8 @@ def clean(parts: list[pl.DataFrame], days: pl.DataFrame | None = None) -> Cleane
         by = ["key", "session_id", "row"] if "session_id" in same.columns else ["key", "row"]
         order = order.scatter(tied, same.select(pl.col("row").sort_by(*by))["row"])
     if repeats.height:
-        gone = pl.zeros(frame.height, pl.Boolean, eager=True).scatter(repeats["row"], True)
-        order = order.filter(~gone.gather(order))
+        repeated = pl.zeros(frame.height, pl.Boolean, eager=True).scatter(repeats["row"], True)
+        order = order.filter(~repeated.gather(order))
     del key
     described = _described(repeats, frame)
     if len(order) < frame.height or not _is_counting(order):
@@ -108,6 +115,8 @@ def _without_far(frame: pl.DataFrame, days_of_all: pl.DataFrame | None) -> tuple
 
 def _described(repeats: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
     """File and line of rows, and of the rows that they repeat."""
+    if repeats.is_empty():
+        return pl.DataFrame(schema=_REPEATS)
     row, first = repeats["row"], repeats["first"]
     identity = frame["session_id"].gather(row) if "session_id" in frame.columns else None
     return pl.DataFrame(

@@ -50,7 +50,7 @@ def check_columns(
 def _sentence(
     name: str, missing: dict[str, list[str]], mapping: Mapping, columns: Collection[str], frame: pl.DataFrame
 ) -> str:
-    there = ", ".join(column for column in columns if column and column != LINE)[:1000] or "none"
+    known = ", ".join(column for column in columns if column and column != LINE)[:1000] or "none"
     asked = {column for absent in missing.values() for column in absent}
     taken = {value for value in mapping.model_dump().values() if isinstance(value, str)} - asked
     taken |= {part for value in mapping.model_dump().values() if isinstance(value, tuple) for part in value}
@@ -66,7 +66,7 @@ def _sentence(
     some = "columns" if len(missing) > 1 else "column"
     guessed = " (a guess by names and values)" if any("COLUMN" not in hint for hint in hints) else ""
     return (
-        f"{name} has no {some} {', '.join(parts)}: say which with {' '.join(hints)}{guessed}. Its columns are {there}."
+        f"{name} has no {some} {', '.join(parts)}: say which with {' '.join(hints)}{guessed}. Its columns are {known}."
     )
 
 
@@ -103,7 +103,7 @@ def candidates(entry: str, frame: pl.DataFrame, taken: Collection[str] = ()) -> 
             continue
         plain = plain_name(column)
         if entry == "energy_kwh" and any(word in plain for word in (*ALIASES["meter_start"], *ALIASES["meter_end"])):
-            continue  # a reading is no energy
+            continue  # a meter reading is not an energy
         words = [word for word in ALIASES.get(entry, ()) if word]
         likeness = max((difflib.SequenceMatcher(None, plain, word).ratio() for word in words), default=0.0)
         likeness = max([likeness, *(0.8 for word in words if len(word) > 3 and word in plain)])

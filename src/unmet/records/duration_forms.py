@@ -26,13 +26,13 @@ Form = Literal["h", "min"]
 
 
 def choose_clock_form(
-    cells: pl.Series, said: str | None, kwh: pl.Series, start: pl.Series, charger: pl.Series | None
+    cells: pl.Series, given: str | None, kwh: pl.Series, start: pl.Series, charger: pl.Series | None
 ) -> tuple[Form, str | None]:
     """The unit of the first part of durations such as `42:29`, and a sentence if it is not hours.
 
     Args:
         cells: durations as written.
-        said: the unit that the user gave; it decides, and so does a heading such as `Duration (mm:ss)`.
+        given: the unit that the user gave; it decides, and so does a heading such as `Duration (mm:ss)`.
         kwh: energies, null where unreadable.
         start: starts [ms].
         charger: the plug of each row, null where unknown; None if the file has none.
@@ -42,8 +42,8 @@ def choose_clock_form(
     first, second = parts.get_columns()
     hours = first + second / 60
     heading = cells.name.lower()
-    if said is not None or re.search(r"hh?:mm|mm?:ss", heading):
-        is_minutes = said == "min" or (said is None and re.search(r"(?<!:)\bmm?:ss", heading) is not None)
+    if given is not None or re.search(r"hh?:mm|mm?:ss", heading):
+        is_minutes = given == "min" or (given is None and re.search(r"(?<!:)\bmm?:ss", heading) is not None)
         return ("min" if is_minutes else "h"), None
     known = hours.drop_nulls()
     if known.is_empty():
@@ -63,7 +63,7 @@ def choose_clock_form(
     if is_minutes == is_hours and len(known) < LEAST_ROWS:
         example = text.filter(hours.is_not_null())[0].strip()
         return "h", (
-            f"durations such as {example} are read as hours and minutes: too few rows tell. Give --map "
+            f"durations such as {example} are read as hours and minutes: too few rows to be sure. Give --map "
             "duration_unit=min if they are minutes and seconds."
         )
     if is_minutes == is_hours:

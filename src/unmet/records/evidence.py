@@ -56,10 +56,10 @@ def told_once(notes: dict[str, list[str]]) -> list[str]:
     alike: dict[str, list[tuple[str, str]]] = {}
     for note, names in notes.items():
         alike.setdefault(re.sub(r"\d[\d,.]*", "#", note), []).extend((name, note) for name in names)
-    told = []
+    sentences = []
     for found in alike.values():
         name, note = found[0]
         files = len({name for name, _ in found})  # parts of a large file have its name
         others = f" and {files - 1:,} other file{'s' if files > 2 else ''}" if files > 1 else ""
-        told.append(f"{name}{others}: {note}")
-    return told
+        sentences.append(f"{name}{others}: {note}")
+    return sentences

@@ -47,7 +47,7 @@ class Inspection:
     sample: pl.DataFrame  # parsed rows
     problem: str | None = None  # why the file cannot be read as it is
     stations: int = 0
-    time_zone: str | None = None  # of the stations' clocks, if the file tells it
+    time_zone: str | None = None  # of the stations' clocks, if the file shows it
 
     def to_dict(self) -> dict[str, Any]:
         """As a dictionary, for JSON."""
@@ -67,35 +67,35 @@ def inspect_files(
     Tables of stations among them, and the one given as `stations`, are read with `station_mapping` and `crs`.
     """
     reading = reading or Reading()
-    told = _Told(station_mapping or {}, crs, reading.time_zone)
-    found = [_inspect(source, reading, told) for source in find_sources(paths)]
+    options = _StationOptions(station_mapping or {}, crs, reading.time_zone)
+    found = [_inspect(source, reading, options) for source in find_sources(paths)]
     zone = next((one.time_zone for one in found if one.time_zone not in (None, "UTC")), None)
-    told = replace(told, time_zone=reading.time_zone or zone)
+    options = replace(options, time_zone=reading.time_zone or zone)
     others = [] if stations is None else find_sources([stations])
-    return found + [_inspect_stations(source, look_at(source, "generic").raw.sessions, told) for source in others]
+    return found + [_inspect_stations(source, look_at(source, "generic").raw.sessions, options) for source in others]
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
-    """What is known about tables of stations."""
+class _StationOptions:
+    """Options for reading tables of stations."""
 
     mapping: dict[str, str]
     crs: str | None
     time_zone: str | None
 
 
-def _inspect_stations(source: RecordSource, frame: pl.DataFrame | None, told: _Told) -> Inspection:
+def _inspect_stations(source: RecordSource, frame: pl.DataFrame | None, options: _StationOptions) -> Inspection:
     """A table of stations, as it would be read."""
     frame = pl.DataFrame() if frame is None else frame.drop(LINE, strict=False)
     examples = {name: _example(frame[name]) for name in frame.columns}
-    mapping = told.mapping if set(told.mapping.values()) <= set(frame.columns) else {}
+    mapping = options.mapping if set(options.mapping.values()) <= set(frame.columns) else {}
     known = known_columns(frame, STATIONS, ()) | mapping
     guesses = guess_station_columns(frame, known)
     hint = f"Options to start from: {station_hints(guesses)}" if guesses else ""
     use = "is used where there is no --stations" if source.is_one_of_several else "give it with --stations"
     notes = [f"This is a table of stations: {use}."]
     try:
-        checked = check_stations(frame, told.crs, mapping, source.name)
+        checked = check_stations(frame, options.crs, mapping, source.name)
     except InputError as error:
         nothing = pl.DataFrame(schema=dict.fromkeys(SHOWN_STATIONS, pl.String))
         return Inspection(
@@ -104,8 +104,8 @@ def _inspect_stations(source: RecordSource, frame: pl.DataFrame | None, told: _T
     odd = checked.rejected.group_by("column", "reason", maintain_order=True).len()
     reasons = [f"{_rows(count)}: {column or 'the row'} {reason}" for column, reason, count in odd.rows()]
     used = ", ".join(f"{entry} from {column!r}" for entry, column in known.items())
-    stations, said = _mended(checked, told.time_zone, source.name)
-    notes += [note.removeprefix(f"{source.name}: ") for note in (*checked.notes, *said)]
+    stations, position_notes = _mended(checked, options.time_zone, source.name)
+    notes += [note.removeprefix(f"{source.name}: ") for note in (*checked.notes, *position_notes)]
     kept = stations.select(name for name in SHOWN_STATIONS if stations[name].null_count() < stations.height)
     return Inspection(
         source.name,
@@ -141,7 +141,7 @@ def _in_words(counts: dict[str, int]) -> list[str]:
     return [f"{_rows(count)} set aside: {words.get(key, key)}" for key, count in counts.items()]
 
 
-def _inspect(source: RecordSource, reading: Reading, told: _Told) -> Inspection:
+def _inspect(source: RecordSource, reading: Reading, options: _StationOptions) -> Inspection:
     looked = look_at(source, reading.format)
     raw, used = looked.raw, looked.format
     if raw.sessions is None:
@@ -159,31 +159,31 @@ def _inspect(source: RecordSource, reading: Reading, told: _Told) -> Inspection:
         one, problem = None, str(error)
     is_read = one is not None and one.sessions is not None
     if not is_read and raw.sessions.height and looks_like_stations(raw.sessions, STATIONS):
-        return _inspect_stations(source, raw.sessions, told)
+        return _inspect_stations(source, raw.sessions, options)
     if one is not None and not is_read:
         problem = one.problem or f"{source.name} {NO_ROWS}"
-    made = _to_start_from(mapping, raw.sessions, chosen, one, named_zones(mapping, raw.mapping, reading.chosen))
+    suggested = _to_start_from(mapping, raw.sessions, chosen, one, named_zones(mapping, raw.mapping, reading.chosen))
     rows = raw.sessions.height + raw.rejected.height
     if one is None or one.sessions is None:
         empty = pl.DataFrame(schema=dict.fromkeys(SHOWN, pl.String))
-        return Inspection(source.name, used, rows, 0, examples, made, [], [], {}, [], empty, problem)
+        return Inspection(source.name, used, rows, 0, examples, suggested, [], [], {}, [], empty, problem)
     aside = {name: count for name, count in one.counts.items() if count and name != "rows_in"}
     kept = one.sessions.height
-    positions, said = one.stations, list[str]()
+    positions, position_notes = one.stations, list[str]()
     if positions is not None:
         checked = check_stations(positions, name=source.name)
-        positions, said = _mended(checked, reading.time_zone or one.zone, source.name)
+        positions, position_notes = _mended(checked, reading.time_zone or one.zone, source.name)
     zone, asked = settled_zone([one.zone], reading.time_zone, positions)
-    said = [note.removeprefix(f"{source.name}: ") for note in (*said, *([asked] if asked else []))]
+    position_notes = [note.removeprefix(f"{source.name}: ") for note in (*position_notes, *([asked] if asked else []))]
     return Inspection(
         source.name,
         used,
         rows,
         kept,
         examples,
-        made,
+        suggested,
         list(map(str, one.readings)),
-        [*one.notes, *said],
+        [*one.notes, *position_notes],
         aside,
         _in_words(aside),
         _sample(one.sessions),

@@ -39,7 +39,7 @@ _NEUTRAL = {  # names without a country, whose public holidays would go with it
 def zone_by_rows(
     raw: pl.DataFrame, kept: pl.DataFrame, mapping: Mapping, named: NamedZones
 ) -> tuple[str | None, str | None]:
-    """The local zone of one file by its names, zones and offsets, and a sentence; None if they do not tell it.
+    """The local zone of one file by its names, zones and offsets, and a sentence; None if they do not show it.
 
     Args:
         raw: cells with LINE.
@@ -93,9 +93,9 @@ def settled_zone(
         given: the user's.
         stations: `lat, lon` [degree], null where unknown; None if there is no table.
     """
-    told = [zone for zone in zones if zone is not None]
-    known = next((zone for zone in told if zone != "UTC"), given)
-    if known is not None or told or not zones:
+    named = [zone for zone in zones if zone is not None]
+    known = next((zone for zone in named if zone != "UTC"), given)
+    if known is not None or named or not zones:
         return known or "UTC", None
     zone, likely = None, tuple[str, ...]()
     if stations is not None and {"lat", "lon"} <= set(stations.columns):

@@ -12,8 +12,8 @@ from typing import Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from unmet.errors import InputError, refusal
-from unmet.files import parse_yaml
+from unmet.errors import refusal
+from unmet.files import read_yaml_lines
 
 __all__ = ["Mapping", "mapping_from", "read_mapping"]
 
@@ -58,9 +58,9 @@ class Mapping(BaseModel):
 
     def to_yaml(self) -> str:
         """The mapping as the text of a mapping file, without defaults."""
-        return yaml.safe_dump(self.said(mode="json"), sort_keys=False, allow_unicode=True)
+        return yaml.safe_dump(self.entries(mode="json"), sort_keys=False, allow_unicode=True)
 
-    def said(self, mode: Literal["python", "json"] = "python") -> dict[str, Any]:
+    def entries(self, mode: Literal["python", "json"] = "python") -> dict[str, Any]:
         """The entries that were set, even to their defaults: `time_zone: UTC` is a statement."""
         return self.model_dump(mode=mode, exclude_unset=True)
 
@@ -68,7 +68,7 @@ class Mapping(BaseModel):
 def mapping_from(values: dict[str, Any], source: str, base: Mapping | None = None) -> Mapping:
     """A mapping with these values on top of another one; an `InputError` if one is invalid."""
     try:
-        return Mapping(**((base or Mapping()).said() | values))
+        return Mapping(**((base or Mapping()).entries() | values))
     except ValidationError as error:
         known = ", ".join(Mapping.model_fields)
         raise refusal(error, source, f"maps {{name}}, which cannot be mapped: give {known}") from None
@@ -76,14 +76,4 @@ def mapping_from(values: dict[str, Any], source: str, base: Mapping | None = Non
 
 def read_mapping(path: Path) -> Mapping:
     """Read a mapping file."""
-    try:
-        values = parse_yaml(path)
-    except OSError as error:
-        raise InputError(f"Cannot read the mapping {path}: {error.strerror}.") from None
-    except InputError:
-        raise
-    except ValueError as error:
-        raise InputError(f"{path} is not a YAML file of plain values: {error}.") from None
-    if not isinstance(values, dict):
-        raise InputError(f"{path} is not a mapping: it must be lines of `start: ConnectionStart`.")
-    return mapping_from(values, str(path))
+    return mapping_from(read_yaml_lines(path, "mapping", "`start: ConnectionStart`"), str(path))

@@ -46,5 +46,5 @@ def with_english_months(texts: pl.Series) -> pl.Series:
     english = plain.replace_strict(MONTHS, default=None, return_dtype=pl.String)
     clock = time.str.replace(r"^(\d{1,2})\s?h\s?(\d\d)", "${1}:${2}")
     parts = pl.DataFrame([day.alias("d"), english.alias("m"), year.alias("y"), clock.alias("t")])
-    made = parts.select(pl.format("{} {} {} {}", "d", "m", "y", "t").alias("made"))["made"]
-    return made.fill_null(texts)
+    english = parts.select(pl.format("{} {} {} {}", "d", "m", "y", "t").alias("english"))["english"]
+    return english.fill_null(texts)

@@ -83,13 +83,13 @@ def without_region(name: str) -> str:
     return name if region is None else name.replace(region, "")
 
 
-def named_zones(mapping: Mapping, base: Mapping, said: Collection[str]) -> NamedZones:
+def named_zones(mapping: Mapping, base: Mapping, given: Collection[str]) -> NamedZones:
     """The zones that the columns of a mapping state by their names.
 
-    None does if the user `said` what the zone is, or the format (`base`) did. A column of zones that was only found
-    by its name comes second: beside times in UTC, it is the zone of the place.
+    None if the zone is among the entries `given` by the user, or part of the format (`base`). A column of zones that
+    was only found by its name comes second: beside times in UTC, it is the zone of the place.
     """
-    if {"time_zone", "zone"} & set(said) or "time_zone" in base.model_fields_set:
+    if {"time_zone", "zone"} & set(given) or "time_zone" in base.model_fields_set:
         return UNNAMED
     end = mapping.end if mapping.duration is None else mapping.start
     return NamedZones(zone_in_name(mapping.start), zone_in_name(end), zone_in_name(mapping.charged))

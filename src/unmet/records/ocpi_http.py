@@ -97,7 +97,7 @@ def _first_url(url: str, since: dt.datetime | None, until: dt.datetime | None) -
 
 
 class _State:
-    """The pages that are there, and the address of the next."""
+    """The pages downloaded so far, and the address of the next."""
 
     def __init__(self, folder: Path, first: str) -> None:
         self.folder, self.first = folder, first
@@ -162,7 +162,7 @@ class _Server:
             except HTTPError as error:
                 reason = f"{error.code} {error.reason}"
                 if error.code in (401, 403) and len(self.tokens) > 1:
-                    self.tokens.pop(0)  # a server of before OCPI 2.2 wants the token as it is
+                    self.tokens.pop(0)  # servers before OCPI 2.2 expect the token unencoded
                     continue
                 if error.code in (401, 403):
                     raise InputError(
@@ -185,7 +185,7 @@ class _Server:
         code = body.get("status_code") if isinstance(body, dict) else None
         if isinstance(code, int) and code >= 2000:
             says = f"{code} {body.get('status_message') or ''}".strip()[:200]
-            raise InputError(f"{url} answers with an error of OCPI ({says}): check the endpoint and the token.")
+            raise InputError(f"{url} answers with an OCPI error ({says}): check the endpoint and the token.")
         data = body.get("data") if isinstance(body, dict) else body
         if not isinstance(data, list):
             raise InputError(f"{url} does not answer with a list of objects: give the endpoint of cdrs or locations.")

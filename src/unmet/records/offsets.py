@@ -1,6 +1,6 @@
-"""The local zone that offsets of times tell: `+01:00` in winter and `+02:00` in summer are clocks of Central Europe.
+"""The local zone, inferred from offsets: `+01:00` in winter and `+02:00` in summer are clocks of Central Europe.
 
-An offset says what the clocks at the place showed. A zone is only taken if its clocks had the offset of every row.
+An offset says what the clocks at the place showed. A zone is accepted only if its clocks had the offset of every row.
 Hours of the day are then the same in all zones that fit, so a name that belongs to no country is preferred.
 """
 
@@ -17,7 +17,7 @@ from unmet.records.times import ZONES
 
 __all__ = ["minutes_as_text", "offsets_in", "zone_of_offsets", "zone_offsets"]
 
-_FIRST = (  # zones to name for the many that have the same clocks
+_FIRST = (  # names for groups of zones with the same clocks
     "CET", "WET", "EET", "America/New_York", "America/Chicago", "America/Denver", "America/Los_Angeles",
     "America/Halifax", "America/Anchorage", "America/St_Johns", "Australia/Sydney", "Australia/Adelaide",
     "Pacific/Auckland", "America/Santiago", "Asia/Kolkata",
@@ -37,13 +37,13 @@ def offsets_in(cells: pl.Series, utc: pl.Series) -> pl.DataFrame:
     nothing = pl.DataFrame(schema={"ms": pl.Int64, "minutes": pl.Int64})
     if cells.dtype != pl.String:
         return nothing
-    found = pl.DataFrame({"ms": utc // _QUARTER * _QUARTER, "text": cells.str.extract(_OFFSET)}).drop_nulls().unique()
-    texts = found["text"].unique().to_list()
-    minutes = pl.DataFrame(
-        {"text": texts, "minutes": [_minutes(text) for text in texts]},
-        schema={"text": pl.String, "minutes": pl.Int64},
-    )
-    return found.join(minutes.drop_nulls(), on="text").select("ms", "minutes").unique().sort("ms", "minutes")
+    quarter, text = pl.col("ms") // _QUARTER * _QUARTER, pl.col("text").str.extract(_OFFSET)
+    found = pl.LazyFrame({"ms": utc, "text": cells}).select(quarter, text).drop_nulls().unique().collect()
+    minutes = {text: _minutes(text) for text in found["text"].unique()}
+    if not any(value is not None for value in minutes.values()):
+        return nothing
+    known = pl.col("text").replace_strict(minutes, return_dtype=pl.Int64).alias("minutes")
+    return found.lazy().select("ms", known).drop_nulls().unique().sort("ms", "minutes").collect()
 
 
 def _minutes(text: str) -> int | None:
@@ -66,7 +66,7 @@ def minutes_as_text(minutes: int) -> str:
 def zone_of_offsets(found: pl.DataFrame) -> str | None:
     """The zone whose clocks had the offsets of all rows; None if there is none, or if all times are in UTC.
 
-    One offset alone gives a zone of that offset, such as Etc/GMT-1, since it does not tell whether clocks change.
+    One offset alone gives a zone of that offset, such as Etc/GMT-1, since it does not show whether clocks change.
     """
     seen = found["minutes"].unique().to_list()
     if not seen or seen == [0]:

@@ -28,8 +28,10 @@ from unmet.records.plug_ids import tell_plugs_apart
 from unmet.records.sheet_stations import with_sheet_as_station
 from unmet.records.sources import RecordSource
 from unmet.records.station_columns import looks_like_stations
+from unmet.records.station_names import with_names
 from unmet.records.stations import STATIONS
 from unmet.records.times import ZONES
+from unmet.zones import checked_zone
 
 __all__ = ["NO_ROWS", "Looked", "OneFile", "Reading", "final_mapping", "look_at", "read_one", "with_zone"]
 
@@ -50,6 +52,11 @@ class Reading:
     now: dt.datetime = field(default_factory=lambda: dt.datetime.now(dt.UTC))
     since: dt.datetime | None = None
     until: dt.datetime | None = None
+
+    def __post_init__(self) -> None:
+        """Check the time zone even if the times of all files have their own: hours of the day are counted in it."""
+        if self.time_zone is not None:
+            checked_zone(self.time_zone)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +79,7 @@ class OneFile:
     counts: dict[str, int]
     stations: pl.DataFrame | None = None
     outages: pl.DataFrame | None = None
-    zone: str | None = None  # of the stations' clocks; None if the file does not tell it
+    zone: str | None = None  # of the stations' clocks; None if the file does not show it
     notes: list[str] = field(default_factory=list)  # sentences without the file's name
     readings: list[Finding] = field(default_factory=list)
     problem: str | None = None  # why a sheet of a workbook holds no sessions
@@ -144,7 +151,7 @@ def read_one(looked: Looked, reading: Reading) -> OneFile:
         kept,
         pl.concat([raw.rejected.cast(pl.Schema(REJECTED)), typed.rejected.cast(pl.Schema(REJECTED))]),
         counts | typed.counts,
-        positions_in(raw.sessions, typed.kept) if raw.stations is None and used in _ZONELESS else raw.stations,
+        _stations_in(raw, typed.kept, used),
         raw.outages,
         zone,
         [*notes, *typed.notes, *(sentence for sentence in (note, zone_note) if sentence)],
@@ -152,10 +159,17 @@ def read_one(looked: Looked, reading: Reading) -> OneFile:
     )
 
 
+def _stations_in(raw: Raw, kept: pl.DataFrame, used: str) -> pl.DataFrame | None:
+    """Stations of a file: those that it lists, else what its sessions show about them."""
+    if raw.stations is not None or raw.sessions is None:
+        return raw.stations
+    return with_names(positions_in(raw.sessions, kept) if used in _ZONELESS else None, raw.sessions, kept)
+
+
 def _local_zone(
     looked: Looked, kept: pl.DataFrame, mapping: Mapping, reading: Reading, named: NamedZones
 ) -> tuple[str | None, str | None]:
-    """The local zone of a file's stations, None if it is not known, and a sentence if its rows tell it."""
+    """The local zone of a file's stations, None if it is not known, and a sentence if its rows show it."""
     raw, used = looked.raw, looked.format
     is_said = reading.time_zone is not None or bool({"time_zone", "local_zone"} & set(reading.chosen))
     if is_said or {"time_zone", "local_zone"} & raw.mapping.model_fields_set or raw.sessions is None:

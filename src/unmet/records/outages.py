@@ -26,7 +26,7 @@ def check_outages(source: Any, stations: pl.Series) -> Checked:
     """Valid outages: at one of the stations, and with an end after the start."""
     rules = (
         RowRule("end", pl.col("end") > pl.col("start"), "is not after the start"),
-        RowRule("station_id", pl.col("station_id").is_in(stations.implode()), "is none of the stations"),
+        RowRule("station_id", pl.col("station_id").is_in(stations.implode()), "is not one of the stations"),
     )
     checked = check_table(source, OUTAGE_TABLE, rules)
     kept = checked.kept
@@ -42,6 +42,8 @@ def merge_outages(outages: pl.DataFrame) -> pl.DataFrame:
     plugs; periods without length are dropped.
     """
     plug = ["station_id", "plug_id"]
+    if outages.is_empty():
+        return pl.DataFrame(schema=OUTAGES)
     periods = outages.select(*OUTAGES).cast(pl.Schema(OUTAGES)).filter(pl.col("start") < pl.col("end"))
     known = periods.filter(pl.col("plug_id").is_not_null()).sort(*plug, "start")
     covered = pl.col("end").cum_max().shift().over(plug)  # until when an earlier outage lasts

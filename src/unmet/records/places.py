@@ -1,4 +1,4 @@
-"""What the rows of a session file tell about the place: its local time zone, and the positions of its stations."""
+"""What the rows of a session file show about the place: its local time zone, and the positions of its stations."""
 
 from __future__ import annotations
 

@@ -46,19 +46,19 @@ def tell_plugs_apart(
     share = overlap_share(some, some["plug_id"])
     if share < LEAST_SHARE:
         return typed, None
-    said = f"{100 * share:.0f} % of sessions overlap another one on the same plug"
+    finding = f"{100 * share:.0f} % of sessions overlap another one on the same plug"
     column, left = _telling(some, raw, used, share)
     if column is None:
         remedy = "If ids of plugs start again at every post, give --map plug_id=POST+PLUG."
         if is_settled or share < HOPELESS_SHARE:
-            return typed, f"{said}. {remedy}"
-        return typed.drop("plug_id"), f"{said}, so its id is not used. {remedy}"
+            return typed, f"{finding}. {remedy}"
+        return typed.drop("plug_id"), f"{finding}, so its id is not used. {remedy}"
     if is_settled:
         remedy = f'--map "plug_id={column}+PLUG"'
-        return typed, f"{said}; within {column!r} only {left:.1%} would: give {remedy} if that is the post."
+        return typed, f"{finding}; within {column!r} only {left:.1%} would: give {remedy} if that is the post."
     post = _aligned(typed, raw, column)
     plug = pl.concat_str(post, pl.col("plug_id"), separator="/")
-    note = f"{said}, but only {left:.1%} within {column!r}: that is taken for the post, and is part of the plug's id."
+    note = f"{finding}, but only {left:.1%} within {column!r}, which is taken for the post and becomes part of the id."
     new = {"plug_id": plug} | ({} if "post_id" in typed.columns else {"post_id": post})
     return typed.with_columns(**new), note
 

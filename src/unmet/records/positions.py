@@ -149,7 +149,7 @@ def _turned(
 
 
 def _are_metres(x: pl.Series, y: pl.Series) -> bool:
-    """Whether most rows with a position are beyond degrees in both columns."""
+    """Whether most positions are too large to be degrees, in both columns."""
     given = x.is_not_null() & y.is_not_null()
     beyond = given & (x.abs() > 180) & (y.abs() > 180)
     return int(beyond.sum()) > int(given.sum()) / 2
@@ -181,7 +181,7 @@ def _converted(x: pl.Series, y: pl.Series, crs: str, name: str) -> tuple[pl.Seri
     try:
         system = CRS.from_user_input(crs)
     except CRSError:
-        raise InputError(f"--crs {crs!r} is no coordinate reference system: give one such as EPSG:2056.") from None
+        raise InputError(f"--crs {crs!r} is not a coordinate reference system: give one such as EPSG:2056.") from None
     transformer = Transformer.from_crs(system, "EPSG:4326", always_xy=True)
     best, most = (x, y), 0
     for first, second in ((x, y), (y, x)):

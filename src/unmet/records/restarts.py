@@ -80,6 +80,8 @@ def join_restarts(sessions: Any, minutes: float = JOIN_MINUTES) -> tuple[pl.Data
 
 def _has_user(names: pl.Series, numbers: Integers) -> NDArray[np.bool_]:
     """Whether each session has a real user id: letters or digits other than zeros, and not a placeholder."""
+    if names.null_count() == len(names):
+        return np.zeros(len(names), dtype=np.bool_)
     distinct = pl.DataFrame([pl.Series("number", numbers), names.cast(pl.String).alias("name")]).unique(
         "number", keep="any"
     )
@@ -103,7 +105,7 @@ def _parts(frame: pl.DataFrame) -> Integers:
 def _is_shared(user: Integers, start: Integers, end: Integers) -> NDArray[np.bool_]:
     """Whether the user of a session has more cars at once than one driver can have; sorted by user, start."""
     shared = np.zeros(len(user), dtype=np.bool_)
-    present = np.empty(MOST_CARS, dtype=np.int64)  # until when; a session of no length is nobody's second car
+    present = np.empty(MOST_CARS, dtype=np.int64)  # until when; a session without duration never counts as a second car
     begin = 0
     for i in range(len(user)):
         if i == 0 or user[i] != user[i - 1]:

@@ -33,7 +33,7 @@ from unmet.records.positions_check import mend_positions
 from unmet.records.restarts import JOIN_MINUTES, join_restarts
 from unmet.records.sources import RecordSource, find_sources
 from unmet.records.station_ids import alike_note
-from unmet.records.stations import KEPT_WITHOUT, check_stations
+from unmet.records.stations import KEPT_WITHOUT, check_stations, no_stations
 from unmet.tables import UTC, Checked
 
 __all__ = ["SESSIONS", "Pile", "Records", "finished_sessions", "read_into", "read_sessions"]
@@ -65,10 +65,10 @@ class Records:
     rejected_stations: pl.DataFrame  # rows of station tables set aside: the same columns
     counts: dict[str, int]
     formats: dict[str, str]  # file -> name of its format
-    time_zone: str  # local time zone of the stations, if the records tell it; else UTC
+    time_zone: str  # local time zone of the stations, if the records show it; else UTC
     notes: list[str] = field(default_factory=list)  # sentences about assumptions
     readings: dict[str, list[str]] = field(default_factory=dict)  # file -> how its cells were read, on what evidence
-    readings_in_short: list[str] = field(default_factory=list)  # the same of all files, one sentence for each kind
+    readings_in_short: list[str] = field(default_factory=list)  # the same for all files together, one sentence per kind
     frame_type: str = POLARS  # library of the data frames that came in
 
     def __repr__(self) -> str:
@@ -137,7 +137,7 @@ def read_sessions(
         ['is before the start']
     """
     sources = find_sources(paths)
-    chosen = mapping.said() if isinstance(mapping, Mapping) else dict(mapping or {})
+    chosen = mapping.entries() if isinstance(mapping, Mapping) else dict(mapping or {})
     table = check_stations(stations, crs, station_mapping) if stations is not None else None
     known = set(table.kept["station_id"]) if table is not None else None
     reading = Reading(format, chosen, time_zone, known, now or dt.datetime.now(dt.UTC), since, until)
@@ -180,7 +180,7 @@ class Pile:
         self.stations: list[tuple[str, pl.DataFrame]] = []
         self.counts = dict.fromkeys(("rows_in", "rows_kept", "rows_set_aside", "shapeless", *REASONS), 0)
         self.formats: dict[str, str] = {}
-        self.zones: list[str | None] = []  # None where a file does not tell it
+        self.zones: list[str | None] = []  # None if a file does not show it
         self.odd_stations: list[pl.DataFrame] = [pl.DataFrame(schema=_REJECTED)]
         self.notes: dict[str, list[str]] = {}  # sentence -> files
         self.readings: dict[str, list[str]] = {}
@@ -264,14 +264,14 @@ class Pile:
         counts["stations"], counts["stations_set_aside"] = stations.height, int((~is_kept).sum())
         counts["station_values_unused"] = int(is_kept.sum())
         outages = merge_outages(pl.concat([pl.DataFrame(schema=OUTAGES), *self.outages]))
-        told = [zone for zone in self.zones if zone is not None]
-        if len(set(told)) > 1:
-            notes.append(f"The files are of several time zones ({', '.join(sorted(set(told)))}): one goes for all.")
-        zone = next((zone for zone in told if zone != "UTC"), "UTC")
+        known = [zone for zone in self.zones if zone is not None]
+        if len(set(known)) > 1:
+            notes.append(f"The files have several time zones ({', '.join(sorted(set(known)))}): one is used for all.")
+        zone = next((zone for zone in known if zone != "UTC"), "UTC")
         are_converted = table is not None and any("degrees" in note for note in table.notes)
-        stations, said = mend_positions(stations, time_zone or zone, where, are_certain=are_converted)
+        stations, position_notes = mend_positions(stations, time_zone or zone, where, are_certain=are_converted)
         zone, asked = settled_zone(self.zones, time_zone, stations)
-        notes += [*said, *([asked] if asked else [])]
+        notes += [*position_notes, *([asked] if asked else [])]
         return Records(
             pl.DataFrame(schema=SESSIONS),
             stations,
@@ -307,6 +307,8 @@ def _in_file(rejected: pl.DataFrame, name: str) -> pl.DataFrame:
 
 def _repeated(repeats: pl.DataFrame, names: list[str]) -> pl.DataFrame:
     """Duplicates as rows set aside, each with the line of the first."""
+    if repeats.is_empty():
+        return pl.DataFrame(schema=_REJECTED)
     known = pl.Series(names, dtype=pl.String)
     first = repeats.select(
         pl.format("is the same session as on line {} of {}", "first_line", known.gather(repeats["first_file"]))
@@ -322,6 +324,8 @@ def _repeated(repeats: pl.DataFrame, names: list[str]) -> pl.DataFrame:
 
 def _far(rows: pl.DataFrame, names: list[str]) -> pl.DataFrame:
     """Rows years away from all others as rows set aside."""
+    if rows.is_empty():
+        return pl.DataFrame(schema=_REJECTED)
     years = (pl.col("days") / 365.25).round(1)
     return rows.select(
         pl.Series(names, dtype=pl.String).gather(rows["file"]).alias("file"),
@@ -354,8 +358,11 @@ def _finish(frame: pl.DataFrame, names: list[str], counts: dict[str, int]) -> pl
 
 
 def _all_stations(found: list[tuple[str, pl.DataFrame]], seen: pl.Series) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Stations listed in the files and those named only by sessions; and rejected rows of stations."""
-    kept = [check_stations(pl.DataFrame(schema={"station_id": pl.String})).kept]
+    """Stations listed in the files and those named only by sessions (`seen`, distinct); and rejected rows."""
+    if not found:
+        named = pl.concat([no_stations(), seen.to_frame("station_id")], how="diagonal")
+        return named, pl.DataFrame(schema=_REJECTED)
+    kept = [no_stations()]
     rejected = [pl.DataFrame(schema=_REJECTED)]
     for name, stations in found:
         checked = check_stations(stations, name=name)

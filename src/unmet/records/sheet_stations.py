@@ -27,7 +27,7 @@ _GENERAL = {  # words in names of sheets that are of no station
 
 
 def with_sheet_as_station(raw: Raw, source: RecordSource) -> Raw:
-    """The sheet's name as the station, if the sheet is one of several, has all else of sessions and is no month."""
+    """The sheet's name as the station, if it is one of several, has all other columns and is not a month."""
     if (
         raw.sessions is None
         or source.sheet is None
@@ -35,10 +35,10 @@ def with_sheet_as_station(raw: Raw, source: RecordSource) -> Raw:
         or not _may_be_station(source.sheet)
     ):
         return raw
-    mapping, there = raw.mapping, set(raw.sessions.columns)
+    mapping, present = raw.mapping, set(raw.sessions.columns)
     energies = (mapping.energy_kwh,) if mapping.meter_end is None else (mapping.meter_start, mapping.meter_end)
     needed = {*columns_of(mapping.start), *columns_of(mapping.duration or mapping.end), *energies}
-    if mapping.station is not None or not needed <= there or set(columns_of(mapping.station_id)) <= there:
+    if mapping.station is not None or not needed <= present or set(columns_of(mapping.station_id)) <= present:
         return raw
     note = (
         f"the sheet has no column of stations, so its name, {source.sheet!r}, is taken as the station. If a column "

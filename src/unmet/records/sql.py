@@ -115,7 +115,7 @@ def _check_names(names: list[str]) -> None:
         raise InputError("The query gives no columns: name some after `select`.")
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise InputError(f"The query gives two columns {twice!r}: name one of them otherwise, with `as`.")
+        raise InputError(f"The query gives two columns {twice!r}: rename one of them with `as`.")
 
 
 def _reason(error: Exception, url: str) -> str:

@@ -98,8 +98,8 @@ def unused_note(frame: pl.DataFrame, known: dict[str, str], name: str) -> str | 
         return None
     more = f" and {len(unused) - _SHOWN} others" if len(unused) > _SHOWN else ""
     hint = f" By their names and values, give {station_hints(guesses)}." if guesses else ""
-    there = f"columns that are not used: {', '.join(unused[:_SHOWN])}{more}."
-    return f"{name}: {there}{hint or ' Say what they hold with --map-stations, as --map-stations plugs=COLUMN.'}"
+    unknown = f"columns that are not used: {', '.join(unused[:_SHOWN])}{more}."
+    return f"{name}: {unknown}{hint or ' Say what they hold with --map-stations, as --map-stations plugs=COLUMN.'}"
 
 
 def looks_like_stations(frame: pl.DataFrame, table: Table) -> bool:

@@ -18,7 +18,7 @@ def _plain(ids: pl.Expr) -> pl.Expr:
 
 
 def as_the_table_spells(ids: pl.Series, known: Collection[str]) -> tuple[pl.Series, str | None]:
-    """Ids that the table of stations spells otherwise, as it spells them, and a sentence.
+    """Ids in the spelling of the table of stations, and a sentence about those that differed.
 
     An id that the table has is left alone, and so is one that could be several of its rows.
     """
@@ -35,8 +35,8 @@ def as_the_table_spells(ids: pl.Series, known: Collection[str]) -> tuple[pl.Seri
     rows = int(ids.is_in(list(spelled)).sum())
     example = "{} is {} there".format(*joined.select("id", "table_id").row(0))
     note = (
-        f"{joined.height:,} stations of {rows:,} sessions are spelled otherwise in the table of stations ({example}): "
-        "they differ only in case, leading zeros or a final .0, and are taken for the same."
+        f"{joined.height:,} stations of {rows:,} sessions are spelled differently in the table of stations "
+        f"({example}): they differ only in case, leading zeros or a final .0, and are taken for the same."
     )
     return ids.replace(spelled), note
 
@@ -44,13 +44,15 @@ def as_the_table_spells(ids: pl.Series, known: Collection[str]) -> tuple[pl.Seri
 def alike_note(ids: pl.Series) -> str | None:
     """A sentence about stations whose ids differ only in their spelling."""
     groups = (
-        ids.drop_nulls()
+        ids.to_frame("id")
+        .lazy()
+        .drop_nulls()
         .unique()
-        .sort()
-        .to_frame("id")
+        .sort("id")
         .group_by(_plain(pl.col("id")).alias("plain"), maintain_order=True)
         .agg("id")
         .filter(pl.col("id").list.len() > 1)
+        .collect()
     )
     if groups.is_empty():
         return None

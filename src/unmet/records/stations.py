@@ -16,7 +16,7 @@ from unmet.records.positions import X_NAMES, Y_NAMES, in_degrees
 from unmet.records.station_columns import guess_station_columns, known_columns, station_hints, unused_note
 from unmet.tables import Checked, Column, RowRule, Table, as_frame, check_table
 
-__all__ = ["KEPT_WITHOUT", "STATIONS", "check_stations"]
+__all__ = ["KEPT_WITHOUT", "STATIONS", "check_stations", "no_stations"]
 
 KEPT_WITHOUT = ": the station is kept without it"
 
@@ -93,6 +93,11 @@ _ONLY_ID = Table("stations", STATIONS.columns[:1])
 _TYPES = {"text": pl.String, "number": pl.Float64, "integer": pl.Int32, "time": pl.String}
 
 
+def no_stations() -> pl.DataFrame:
+    """A table of stations without rows, as `check_stations` gives it."""
+    return pl.DataFrame(schema={column.name: _TYPES[column.kind] for column in STATIONS.columns})
+
+
 def check_stations(
     source: Any, crs: str | None = None, mapping: Mapping[str, str] | None = None, name: str | None = None
 ) -> Checked:
@@ -118,11 +123,8 @@ def check_stations(
     notes += [unused] if unused else []
     rules = (RowRule("station_id", pl.col("station_id").is_first_distinct(), "is the id of an earlier station"),)
     checked = check_table(frame, STATIONS, rules)
-    # A station with an unusable cell is still a station: it keeps its id, and the cell is listed.
-    rows = checked.rejected.filter(pl.col("column") != "station_id")["line"].cast(pl.Int64) - 1
-    again = _without_odd_cells(frame[rows.to_list()])
-    again = again.filter(pl.col("station_id").is_first_distinct()).join(checked.kept, on="station_id", how="anti")
-    checked = Checked(pl.concat([checked.kept, again], how="diagonal"), checked.rejected)
+    if checked.rejected.height:
+        checked = _with_partly_usable(checked, frame)
     about_cell = pl.col("column") != "station_id"
     rejected = checked.rejected.with_columns(
         lines.gather(checked.rejected["line"] - 1).alias("line"),
@@ -140,14 +142,22 @@ def check_stations(
     return Checked(kept.with_columns(pl.when(texts != "").then(texts)), rejected, notes=tuple(notes))
 
 
+def _with_partly_usable(checked: Checked, frame: pl.DataFrame) -> Checked:
+    """A station with an unusable cell is still a station: it keeps its id, and the cell is listed."""
+    rows = checked.rejected.filter(pl.col("column") != "station_id")["line"].cast(pl.Int64) - 1
+    again = _without_odd_cells(frame[rows.to_list()])
+    again = again.filter(pl.col("station_id").is_first_distinct()).join(checked.kept, on="station_id", how="anti")
+    return Checked(pl.concat([checked.kept, again], how="diagonal"), checked.rejected)
+
+
 def _no_id(frame: pl.DataFrame, known: dict[str, str], name: str) -> str:
     guesses = guess_station_columns(frame, known)
-    there = ", ".join(frame.columns)[:1000] or "none"
+    present = ", ".join(frame.columns)[:1000] or "none"
     if "station_id" not in guesses:
         hint = "--map-stations station_id=COLUMN"
     else:
         hint = f"{station_hints(guesses)} (a guess by names and values)"
-    return f"{name} has no column station_id: say which with {hint}. Its columns are {there}."
+    return f"{name} has no column station_id: say which with {hint}. Its columns are {present}."
 
 
 def _with_points(frame: pl.DataFrame) -> pl.DataFrame:
@@ -184,7 +194,7 @@ def _without_odd_cells(frame: pl.DataFrame) -> pl.DataFrame:
 def _mapped(frame: pl.DataFrame, mapping: Mapping[str, str], name: str) -> pl.DataFrame:
     """The frame with columns renamed as the user's mapping says."""
     known = [column.name for column in STATIONS.columns]
-    there = ", ".join(frame.columns)[:1000]
+    present = ", ".join(frame.columns)[:1000]
     for entry, value in mapping.items():
         if entry not in known:
             raise InputError(f"--map-stations {entry}={value} makes no sense: stations have {', '.join(known)}.")
@@ -193,7 +203,7 @@ def _mapped(frame: pl.DataFrame, mapping: Mapping[str, str], name: str) -> pl.Da
         if missing:
             raise InputError(
                 f"{name} has no column {missing[0]!r} for {entry}: say which with --map-stations {entry}=COLUMN. "
-                f"Its columns are {there}."
+                f"Its columns are {present}."
             )
     # A column that was mapped is no longer found by another name.
     taken = {value for value in mapping.values() if value in frame.columns}
@@ -202,8 +212,8 @@ def _mapped(frame: pl.DataFrame, mapping: Mapping[str, str], name: str) -> pl.Da
     }
     hidden = [column for column in frame.columns if column.strip().lower() in aliases and column not in taken]
     new = {entry: pl.col(value) if value in frame.columns else _joined(value) for entry, value in mapping.items()}
-    made = frame.select(**new)
-    return pl.concat([made, frame.drop(*hidden, *taken, strict=False)], how="horizontal") if mapping else frame
+    mapped = frame.select(**new)
+    return pl.concat([mapped, frame.drop(*hidden, *taken, strict=False)], how="horizontal") if mapping else frame
 
 
 def _joined(value: str) -> pl.Expr:

@@ -17,7 +17,7 @@ from unmet.records.evidence import Finding
 
 __all__ = ["SwappedDates", "swapped_back"]
 
-DISTINCT_DAYS = 10  # so many days on either side are a pattern; by chance, all are on their side once in 10,000 files
+DISTINCT_DAYS = 10  # this many days on either side are a pattern, which chance produces in one of 10,000 files
 LEAST_ROWS = 3  # that speak for one reading; fewer may be slips
 EDGE_DAYS = 12  # texts have days above 12, so the period may extend this far at either end
 IN_ORDER = 0.5  # share of starts within two days of the one before: rows are in order of time
@@ -66,8 +66,8 @@ def swapped_back(walls: Sequence[pl.Series], texts: Sequence[pl.Series | None]) 
         note = f"{len(dates):,} dates in which a spreadsheet had swapped day and month were swapped back."
         return SwappedDates(turned, Finding(sentence, (len(dates), len(others))), note)
     note = (
-        f"{len(dates):,} dates are written otherwise than the others, and none has a day above 12: a spreadsheet may "
-        "have swapped day and month in them. Nothing in the rows tells, so they are read as they are. If it has, "
+        f"{len(dates):,} dates are written differently from the others, and none has a day above 12: a spreadsheet may "
+        "have swapped day and month in them. The rows do not show it, so they are read as written. If it has, "
         "export the file again with dates such as 2024-02-04."
     )
     return SwappedDates(list(walls), note=note)

@@ -2,7 +2,7 @@
 
 Text is read column by column: ISO 8601, day-first and month-first dates, AM and PM, month names, HTTP and JavaScript
 dates, seconds or milliseconds since 1970. A time with an offset is unambiguous; one without is local time. Two
-rules for local times: of the hour that occurs twice the earlier is meant, unless the end would precede the start;
+rules for local times: in the hour that occurs twice, the earlier time is used unless the end would precede the start;
 a time that does not exist is read an hour later.
 """
 
@@ -193,7 +193,11 @@ def _nulls(length: int) -> pl.Series:
 
 
 def _bounded(millis: pl.Series) -> pl.Series:
-    return millis.set(~millis.is_between(_FIRST, _LAST).fill_null(value=False), None)
+    return millis.to_frame("ms").select(_within_bounds(pl.col("ms")))["ms"].alias(millis.name)
+
+
+def _within_bounds(millis: pl.Expr) -> pl.Expr:
+    return pl.when(millis.is_between(_FIRST, _LAST)).then(millis)
 
 
 def _read_quickly(cells: pl.Series) -> tuple[ParsedTimes, pl.Series | None]:
@@ -237,16 +241,19 @@ _ISO = (
 def _read_common(clock: ParsedTimes, texts: pl.Series, forms: Sequence[str]) -> tuple[ParsedTimes, pl.Series | None]:
     """Parse texts with the forms that fit a sample; returns the times, and the texts left over."""
     utc, wall = clock.utc, clock.wall
+    sample = texts.drop_nulls().head(100)
     for form in forms:
-        sample = texts.drop_nulls().head(100)
         if sample.is_empty():
             break
         certain = "%#z" in form
-        if _strptime(sample, form, certain).null_count() == len(sample):
+        parsed = _strptime(sample, form, certain)
+        if parsed.null_count() == len(sample):
             continue
-        parsed = _strptime(texts, form, certain)
+        if len(sample) < len(texts):
+            parsed = _strptime(texts, form, certain)
         utc, wall = (utc.fill_null(parsed), wall) if certain else (utc, wall.fill_null(parsed))
         texts = texts.set(parsed.is_not_null(), None)
+        sample = texts.drop_nulls().head(100)
     return ParsedTimes(utc, wall), (None if texts.null_count() == len(texts) else texts)
 
 
@@ -274,7 +281,9 @@ def _serial(days: pl.Series) -> pl.Series:
 
 def _strptime(text: pl.Series, form: str, certain: bool) -> pl.Series:
     dtype = pl.Datetime("ms", "UTC") if certain else pl.Datetime("ms")
-    return _bounded(text.str.strptime(dtype, form, strict=False, cache=False).cast(pl.Int64))
+    millis = pl.col("text").str.strptime(dtype, form, strict=False, cache=False).cast(pl.Int64)
+    # One query: on a small file, starting one costs more than running it.
+    return text.to_frame("text").select(_within_bounds(millis))["text"]
 
 
 def _plain(text: pl.Expr) -> pl.Expr:

@@ -60,8 +60,9 @@ def choose_unit(
         return EnergyUnit(suggested, _reading(suggested, 0, 0))
     wrong = are_impossible(energy * suggested, time)
     if is_settled:
-        said = f"{int(wrong.sum()):,} energies are impossible in {_name(suggested)}: check energy_factor."
-        return EnergyUnit(suggested, _reading(suggested, wrong.sum(), len(wrong)), said if wrong.mean() > 0.5 else None)
+        warning = f"{int(wrong.sum()):,} energies are impossible in {_name(suggested)}: check energy_factor."
+        reading = _reading(suggested, wrong.sum(), len(wrong))
+        return EnergyUnit(suggested, reading, warning if wrong.mean() > 0.5 else None)
     factor, note = _for_all(energy, time, suggested)
     ids = [names.filter(telling) for names in chargers]
     if suggested == 1 and (factor != 1 or wrong.sum() >= LEAST_ROWS):

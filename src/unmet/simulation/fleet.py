@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import yaml
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from unmet.errors import InputError, refusal
+from unmet.files import read_yaml_lines
 
 __all__ = [
     "DENMARK", "EV_MODELS", "EvModel", "Fleet", "FleetModel", "InitialCharge", "electric_vehicles", "home_chargers",
@@ -83,20 +83,18 @@ DENMARK = Fleet(
 
 def read_fleet(path: Path) -> Fleet:
     """Read a fleet: YAML with the fields of `Fleet`, or a CSV table of models (name, share, range_km, battery_kwh)."""
-    try:
-        values: Any
-        if path.suffix == ".csv":
-            import polars as pl
+    values: dict[str, Any]
+    if path.suffix == ".csv":
+        import polars as pl
 
+        try:
             values = {"models": pl.read_csv(path).to_dicts()}
-        else:
-            values = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"Cannot read the fleet {path}: {error.strerror}.") from None
-    except Exception:
-        raise InputError(f"{path} is neither YAML nor a CSV table of models: see `unmet simulate --help`.") from None
-    if not isinstance(values, dict):
-        raise InputError(f"{path} is not a fleet: give `models:` with name, share, range_km and battery_kwh each.")
+        except OSError as error:
+            raise InputError(f"Cannot read the fleet {path}: {error.strerror}.") from None
+        except pl.exceptions.PolarsError:
+            raise InputError(f"{path} is not a CSV table of models: see `unmet simulate --help`.") from None
+    else:
+        values = read_yaml_lines(path, "fleet", "`models:`, with name, share, range_km and battery_kwh each")
     try:
         return Fleet(**values)
     except ValidationError as error:

@@ -1,7 +1,7 @@
-"""Which trips may end at a station: known before stations are, so that nearest stations are found for these alone.
+"""Which trips may end at a station, so that nearest stations are looked up for these alone.
 
-Until a car first wants to charge, its state of charge depends on its own trips only. Of some trips in a row, those of
-each car from its first wish to charge on may therefore end at a station, and no other can.
+Until a car first wants to charge, its state of charge depends on its own trips only. Within a
+batch of trips, only those from a car's first wish to charge onwards can therefore end at a station.
 """
 
 from __future__ import annotations

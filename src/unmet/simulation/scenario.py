@@ -9,8 +9,8 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from unmet.errors import InputError, refusal, shortened
-from unmet.files import parse_yaml
+from unmet.errors import InputError, refusal
+from unmet.files import read_yaml_lines
 from unmet.simulation.fleet import Fleet
 from unmet.simulation.queues import queue_named
 
@@ -89,19 +89,7 @@ def read_scenario(path: Path) -> tuple[Scenario, dict[str, Any]]:
     The city has those of `trips`, `stations`, `cars` and `time_zone` that the file gives. The version that wrote the
     file is ignored.
     """
-    try:
-        values = parse_yaml(path)
-    except OSError as error:
-        raise InputError(f"Cannot read the scenario {path}: {error.strerror}.") from None
-    except InputError:
-        raise
-    except ValueError as error:
-        raise InputError(
-            f"{path} is not a YAML file of plain values ({shortened(str(error))}): give lines of `option: value`, as "
-            "in `queue: first-come`."
-        ) from None
-    if not isinstance(values, dict):
-        raise InputError(f"{path} is not a scenario: it must be lines of `option: value`, as in `queue: first-come`.")
+    values = read_yaml_lines(path, "scenario", "`queue: first-come`")
     values.pop("version", None)
     city = values.pop("city", None) or {}
     if not isinstance(city, dict) or not set(city) <= {"trips", "stations", "cars", "time_zone"}:

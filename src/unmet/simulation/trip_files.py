@@ -107,8 +107,8 @@ class TripParts:
                     for batch in file.iter_batches(self.sizes.batch_rows, columns=list(COLUMNS)):
                         batch.validate(full=True)  # text that is not UTF-8
                         with panics_as_errors():  # caused by column names that are not text
-                            made = pl.DataFrame(batch)
-                        frame = _typed(made, path).with_columns(
+                            rows = pl.DataFrame(batch)
+                        frame = _typed(rows, path).with_columns(
                             pl.arange(line, line + batch.num_rows, dtype=pl.UInt32, eager=True).alias(LINE)
                         )
                         line += batch.num_rows

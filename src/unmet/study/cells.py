@@ -249,7 +249,7 @@ def perform(run: Run, scene: Scene) -> RunResult:
     else:
         model = forecaster_of(run, scene.time_zone)
         model.fit(scene.panel, scene.positions)
-        if not model.finished_:  # interrupted by Ctrl-C: a half-trained model is no result
+        if not model.finished_:  # interrupted by Ctrl-C: a half-trained model is not a result
             raise KeyboardInterrupt
         ahead = model.predict(scene.panel, model.split_.fit_end)
         extra = {"epochs": len(getattr(model, "losses_", [[]])[0]), **_lost(model, scene)}

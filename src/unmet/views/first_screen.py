@@ -233,7 +233,7 @@ def method(report: LostTables) -> PageSection:
     energies = (
         "as much energy as those recorded there at that time of day"
         if report.summary.get("energies", "seen") == "seen"
-        else "what the battery lacks to 80 %"
+        else "the energy that brings the battery to 80 %"
     )
     return PageSection(
         "method",

@@ -20,6 +20,10 @@ __all__ = ["print_forecast", "write_forecast"]
 MOST_REGIONS = 20  # in the table of a page
 
 
+def _mwh(kwh: float) -> str:
+    return f"{kwh / 1000:,.1f}"
+
+
 def write_forecast(shown: ForecastReport, folder: Path) -> dict[str, Any]:
     """Write a forecast into a folder: its tables, the summary, which is returned, and the page."""
     totals, sums = shown.totals(), shown.sums()
@@ -53,11 +57,7 @@ def write_forecast(shown: ForecastReport, folder: Path) -> dict[str, Any]:
     write_json(folder / "summary.json", summary | {"by_region": totals.select("unique_id", "kwh").to_dicts()})
     local = totals["peak"].dt.convert_time_zone(zone)
     share = percent(shown.model.levels[-1] - shown.model.levels[0])
-    between = (
-        f", {share} sure between {whole['low_kwh'] / 1000:,.1f} and {whole['high_kwh'] / 1000:,.1f} MWh"
-        if whole
-        else ""
-    )
+    between = f", {share} sure between {_mwh(whole['low_kwh'])} and {_mwh(whole['high_kwh'])} MWh" if whole else ""
     kind = "including what full stations would have turned away" if shown.model.forecasts_true else "as records show it"
     page = render_page(
         shown,
@@ -67,7 +67,8 @@ def write_forecast(shown: ForecastReport, folder: Path) -> dict[str, Any]:
         f"{_span_of(summary['hours'])}{between}",
         lead=(
             f"Demand for charging in {totals.height} regions from {first:%d %B %Y, %H:%M} UTC on, {kind}. "
-            "Expected demand is the mean, which sums over many such weeks approach. " + " ".join(shown.model.notes_)
+            "Expected demand is the mean of all likely outcomes, so it can be added up over hours and regions. "
+            + " ".join(shown.model.notes_)
         ),
         facts=(
             (f"{summary['expected_kwh'] / 1000:,.1f} MWh", "expected in all regions"),
@@ -111,7 +112,7 @@ def _forecast_table(shown: ForecastReport, totals: pl.DataFrame, sums: pl.DataFr
                 ends.get(row["unique_id"], "-"),
                 f"{before.get(row['unique_id'], 0.0):,.0f}",
                 f"{row['peak_kwh']:,.0f}",
-                f"{when:%a %d %b, %H:%M}",
+                f"{when:%a %d %b, %H:%M}" if row["peak_kwh"] > 0 else "-",
             )
             for row, when in zip(totals.head(MOST_REGIONS).iter_rows(named=True), local, strict=False)
         ],

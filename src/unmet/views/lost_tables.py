@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 
 from unmet.views.figures.map_layers import MapLayers
+from unmet.views.theme import short
 
 __all__ = ["MOST", "LostTables", "with_lost_share"]
 
@@ -93,11 +94,16 @@ class LostTables:
         """Regions by lost energy, largest first, with the share of demand lost."""
         return with_lost_share(self.regions).sort("lost_kwh", "unique_id", descending=[True, False])
 
-    def region_places(self) -> dict[str, str]:
-        """A well-known place in each region: the name of its station with the most sessions, if it has a name."""
-        named = self.stations.drop_nulls("name").sort("arrivals", "station_id", descending=[True, False])
-        first = named.group_by("unique_id", maintain_order=True).agg(pl.first("name"))
-        return dict(first.select("unique_id", "name").iter_rows())
+    def region_places(self, most: int = 44) -> dict[str, str]:
+        """Where each region is: around its station with the most sessions, or at the only one; in `most` letters."""
+        name = pl.col("name").fill_null(pl.col("station_id"))
+        order = self.stations.sort("arrivals", "station_id", descending=[True, False])
+        first = order.group_by("unique_id", maintain_order=True).agg(name.first().alias("place"), stations=pl.len())
+        return {
+            region: short(place, most) if number == 1 else f"around {short(place, most)}"
+            for region, place, number in first.iter_rows()
+            if place != region
+        }
 
     def cut_weeks(self) -> set[Any]:
         """The Mondays of weeks that the records cover only in part."""

@@ -71,10 +71,10 @@ def _model_page(shown: ModelReport) -> str:
     elif not evaluation.horizons:
         left_out |= {COVERAGE.name}
     lead = (
-        f"{model.title}, fitted on {len(model.regions_)} regions, {model.split_.first:%d %B %Y} to "
+        f"Learned from {len(model.regions_)} regions, {model.split_.first:%d %B %Y} to "
         f"{model.split_.fit_end:%d %B %Y}. "
         + ("" if model.finished_ else "Training was stopped before its end: these are the best weights so far. ")
-        + (f"All scores are for later hours, compared with {_scored(evaluation)}. " if evaluation else
+        + (f"Tested on later hours, against {_scored(evaluation)}. " if evaluation else
            "No hours were left to test it on. ")
         + " ".join(model.notes_)
     )  # fmt: skip
@@ -88,7 +88,7 @@ def _model_page(shown: ModelReport) -> str:
         table=_region_table(shown),
         warning=_worse_regions(evaluation),
         after=_paper_measures(shown),
-        footer=f"unmet {__version__}, seed {model.seed}.",
+        footer=f"unmet {__version__}, {model.title}, seed {model.seed}.",
     )
 
 
@@ -129,8 +129,8 @@ def _model_facts(shown: ModelReport) -> list[tuple[str, str]]:
     overall = evaluation.overall
     return [
         *facts,
-        (percent(overall["coverage"]), f"of held-out hours inside the {share} interval"),
-        (f"{overall['bias_percent']:+.0f} %", "bias: forecast energy compared with actual energy"),
+        (percent(overall["coverage"]), f"of later hours inside the {share} interval"),
+        (f"{overall['bias_percent']:+.0f} %", "forecast energy, compared with actual energy"),
     ]
 
 
@@ -159,7 +159,7 @@ def _region_table(shown: ModelReport) -> PageTable:
         return PageTable(("Region",), [], "")
     compared = shown.evaluation.comparison.by_region()
     horizons = compared["horizon"].unique().sort().to_list()
-    heads = ("Region", "demand, kWh/h", *(f"{_ahead(h)}, loss" for h in horizons), "inside the interval", "bias")
+    heads = ("Region", "kWh per hour", *(f"error, {_ahead(h)}" for h in horizons), "inside", "energy")
     scores = {row["unique_id"]: row for row in shown.evaluation.regions}
     order = [*compared["unique_id"].unique(maintain_order=True).to_list()]
     order += [name for name in scores if name not in order]
@@ -178,8 +178,8 @@ def _region_table(shown: ModelReport) -> PageTable:
     ]
     left = len(order) - len(rows)
     note = (
-        "Worst first. Loss: change from the loss of a table of the last eight weeks; below 0 the model is better. "
-        "Bias: forecast energy compared with actual energy."
+        "Worst first. Error (pinball loss): compared with that of a table of the last eight weeks; below 0 the model "
+        "is better. Inside: share of hours inside the interval. Energy: forecast compared with actual energy."
     )
     return PageTable(heads, rows, note + (f" {left} more regions are in metrics.json." if left else ""))
 

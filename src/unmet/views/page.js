@@ -64,23 +64,24 @@
     table.parentElement.insertAdjacentElement("afterend", line);
   });
   // A map is as high as its width makes it. On paper, figures are drawn wide, and the style sheet scales them down.
-  const [LEAST, MOST, FRAME, PAPER_WIDTH, FULL_WIDTH] = [220, 760, 130, 1180, 800];
+  const [LEAST, MOST, FRAME, FULL_WIDTH] = [220, 760, 130, 800];
+  const [PAPER_WIDTH, PAPER_HEIGHT, PAPER_MAP] = [960, 0.75, 440];
   const plots = [...document.querySelectorAll(".js-plotly-plot")];
   const heights = new Map(plots.map((plot) => [plot, plot.layout.height ?? 420]));
   const isMap = (plot) => Boolean(plot.layout.yaxis && plot.layout.yaxis.scaleanchor);
   // Circles of a map shrink with it, or they would cover each other on a phone.
   const shrunk = (width) => ({ "marker.sizeref": 1 / Math.min(1, Math.max(width / FULL_WIDTH, 0.5)) });
-  const height = (plot, width) => {
+  const height = (plot, width, onPaper) => {
     const { xaxis, yaxis } = plot.layout;
-    if (!isMap(plot) || !xaxis.range || !yaxis.range) return heights.get(plot);
+    if (!isMap(plot) || !xaxis.range || !yaxis.range) return heights.get(plot) * (onPaper ? PAPER_HEIGHT : 1);
     const [x, y] = [xaxis.range, yaxis.range].map(([low, high]) => high - low);
     const best = FRAME + ((width - 94) * y) / x;
-    return Math.round(Math.min(Math.max(best, LEAST), MOST, heights.get(plot)));
+    return Math.round(Math.min(Math.max(best, LEAST), onPaper ? PAPER_MAP : MOST, heights.get(plot)));
   };
   const draw = (onPaper) => plots.forEach((plot) => {
     const width = onPaper ? PAPER_WIDTH : plot.parentElement.parentElement.clientWidth;
     if (!width) return;
-    const tall = height(plot, width);
+    const tall = height(plot, width, onPaper);
     plot.style.height = plot.parentElement.style.height = `${tall}px`; // Plotly wraps its figure in a box
     const size = { width: onPaper ? width : null, height: tall, autosize: !onPaper };
     window.Plotly.update(plot, isMap(plot) ? shrunk(width) : {}, size);

@@ -18,7 +18,7 @@ PACKED = 12  # times as long as its link that a table may be
 
 
 def light_page(render: Render, sections: Sequence[PageSection], most_bytes: int) -> str:
-    """Render sections to a page of at most so many bytes.
+    """Render sections to a page of at most this many bytes.
 
     Downloads give way first, the largest most: each may be as long as the longest that lets all of them fit. Then
     figures are left out, the heaviest first. A sentence says what is missing, and where it is.
@@ -49,7 +49,7 @@ def _longest(lengths: Sequence[int], room: int) -> int:
 
 
 def _cut(section: PageSection, longest: int) -> PageSection:
-    """The section, whose download is a link of at most so many bytes."""
+    """The section, whose download is a link of at most this many bytes."""
     table = section.table
     if table is None or not table.csv or len(data_link(table.csv)) <= longest:
         return section
@@ -59,11 +59,11 @@ def _cut(section: PageSection, longest: int) -> PageSection:
     while kept and (size := len(data_link(text))) > longest:
         kept = int(min(kept * longest / size, 0.98 * kept))  # rows differ in length: try again if it is too many
         text = rows.head(kept).write_csv()
-    said = (
+    cut_note = (
         f"To keep this page small, the download holds the first {kept:,} of {rows.height:,} rows; the folder of the "
         "run holds all."
     )
-    cut: PageTable = replace(table, csv=text, is_cut=True, note=f"{table.note} {said}".strip())
+    cut: PageTable = replace(table, csv=text, is_cut=True, note=f"{table.note} {cut_note}".strip())
     return replace(section, table=cut)
 
 
@@ -75,6 +75,6 @@ def _without_heaviest(render: Render, sections: Sequence[PageSection]) -> list[P
 
 
 def _without(section: PageSection, left_out: tuple[Figure, object]) -> PageSection:
-    said = f"The figure “{left_out[0].title}” is left out, because it would make this page too large to send."
+    omitted = f"The figure “{left_out[0].title}” is left out, because it would make this page too large to send."
     kept = [pair for pair in section.figures if pair is not left_out]
-    return replace(section, figures=kept, paragraphs=[*section.paragraphs, said])
+    return replace(section, figures=kept, paragraphs=[*section.paragraphs, omitted])

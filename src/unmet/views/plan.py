@@ -25,12 +25,16 @@ __all__ = ["plan_page", "plan_summary", "print_plan", "write_plan"]
 ON_SCREEN = 20
 
 
-def write_plan(plan: Plan, folder: Path) -> dict[str, Any]:
-    """Write a plan into an existing folder: tables, page and summary, which is returned."""
-    plan.tables.sites.write_parquet(folder / "plan.parquet")
-    write_table_files(folder, frozenset({"csv", "xlsx"}))
-    plan.tables.curve.write_csv(folder / "gain.csv")
-    plan.tables.sensitivity.write_csv(folder / "sensitivity.csv")
+def write_plan(plan: Plan, folder: Path, formats: frozenset[str] | None = None) -> dict[str, Any]:
+    """Write a plan into an existing folder: tables, page and summary, which is returned.
+
+    Tables are written as Parquet and in `formats`, by default CSV and Excel: plans are read by people.
+    """
+    for name, table in (
+        ("plan", plan.tables.sites), ("gain", plan.tables.curve), ("sensitivity", plan.tables.sensitivity),
+    ):  # fmt: skip
+        table.write_parquet(folder / f"{name}.parquet")
+    write_table_files(folder, formats or frozenset({"csv", "xlsx"}))
     summary = plan_summary(plan)
     write_json(folder / "summary.json", summary)
     (folder / "plan.html").write_text(plan_page(plan), encoding="utf-8")

@@ -23,7 +23,7 @@ from unmet.views.page import PageSection, PageTable, render_page
 from unmet.views.page_weight import light_page
 from unmet.views.report_sections import build, csv_of, forecast_section, quality, sources, when, with_download
 from unmet.views.stored import StoredRuns
-from unmet.views.theme import about, percent, short
+from unmet.views.theme import about, percent
 
 __all__ = ["SalesPrice", "report_figures", "report_page", "write_report"]
 
@@ -141,7 +141,7 @@ def _sections(runs: StoredRuns, money: SalesPrice | None) -> list[PageSection]:
     if lost is not None:
         sections += [_where(lost, money), *when(lost), *_certain(lost)]
     if runs.plan is not None:
-        sections.append(build(runs.plan))
+        sections.append(build(runs.plan, lost))
     if runs.forecast is not None:
         sections.append(forecast_section(runs.forecast, lost.region_places() if lost else None))
     if lost is not None:
@@ -182,7 +182,7 @@ def _regions(lost: LostTables) -> PageSection:
     ranked, places = lost.ranked_regions(), lost.region_places()
     rows = [
         (
-            (str(row["unique_id"]), f"around {short(places[row['unique_id']])}" if row["unique_id"] in places else ""),
+            (str(row["unique_id"]), places.get(row["unique_id"], "")),
             about(row["lost_kwh"], row["lost_kwh_low"], row["lost_kwh_high"]),
             f"{row['observed_kwh']:,.0f}",
             percent(row["lost_share"], 1),
@@ -195,8 +195,12 @@ def _regions(lost: LostTables) -> PageSection:
         ("Region", "Lost energy [kWh]", "Recorded [kWh]", "Lost share"), rows, note, csv=csv_of(ranked),
         file="regions.csv",
     )  # fmt: skip
-    figures = [(RECOVERED_REGIONS, lost)] if ranked.height > 1 else []
+    figures = [(RECOVERED_REGIONS, lost)] if ranked.height > 1 and _is_any_lost(lost) else []
     return PageSection("regions", "Regions", table=table, figures=figures)
+
+
+def _is_any_lost(lost: LostTables) -> bool:
+    return bool(lost.summary["lost_arrivals"]["high"] >= NOTHING)
 
 
 def _weeks(lost: LostTables) -> PageSection:
@@ -210,10 +214,9 @@ def _weeks(lost: LostTables) -> PageSection:
         for row in weeks.sort("lost_kwh", descending=True).head(5).iter_rows(named=True)
     ]
     heads = ("Week from", "Lost energy [kWh]", "Recorded [kWh]")
-    table = PageTable(
-        heads, rows, "The five weeks that lost most. The download holds all, by region.", csv=csv_of(lost.weeks),
-        file="weeks.csv",
-    )  # fmt: skip
+    some = "The weeks that lost most. " if _is_any_lost(lost) else ""
+    note = f"{some}The download holds all weeks, by region."
+    table = PageTable(heads, rows, note, csv=csv_of(lost.weeks), file="weeks.csv")
     return PageSection("weeks", "Weeks", table=table, figures=[(RECOVERED_WEEKS, lost)])
 
 

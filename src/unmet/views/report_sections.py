@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from unmet.views.figures.lost_week import LOST_WEEK, lost_when
 from unmet.views.figures.plan_gain import PLAN_GAIN
 from unmet.views.figures.plan_map import PLAN_MAP, plan_has_positions
 from unmet.views.harmless import spreadsheet_safe
+from unmet.views.lost_tables import MOST
 from unmet.views.page import PageSection, PageTable
 from unmet.views.stored import StoredForecast, StoredLost, StoredPlan, StoredRuns
 from unmet.views.theme import about, energy, percent, short
@@ -29,11 +31,24 @@ QUALITY = {
     "open_sessions": "sessions without an end: set aside",
     "station_missing": "rows without a station: set aside",
     "start_missing": "rows without a start: set aside",
+    "start_without_time": "rows whose start has no time of day: set aside",
+    "start_without_date": "rows whose start has no date: set aside",
+    "start_unreadable": "rows whose start cannot be read: set aside",
+    "start_in_future": "sessions that start in the future: set aside",
+    "start_too_early": "sessions that start before the year 2000: set aside",
+    "start_far_away": "sessions that start years away from all others: set aside",
+    "day_order_open": "rows whose day and month cannot be told apart: set aside",
+    "end_without_time": "rows whose end has no time of day: set aside",
+    "end_unreadable": "rows whose end cannot be read: set aside",
+    "outside_period": "sessions outside the period asked for: set aside",
+    "stations_unknown": "sessions at stations that are not in the station table: set aside",
     "end_before_start": "sessions that end before they start: set aside",
     "too_long": "sessions of more than a month: set aside",
     "energy_negative": "sessions with negative energy: set aside",
     "energy_missing": "sessions without an energy: set aside",
+    "energy_unreadable": "rows whose energy is not a number: set aside",
     "energy_absurd": "sessions with more energy than a car can take: set aside",
+    "power_absurd": "sessions with more energy than fits the time plugged in: set aside",
     "restarts_joined": "sessions joined with the one before, which the same user had just ended",
     "duplicates": "rows that repeat another: set aside",
     "duplicates_that_differ": "rows that repeat another with other values",
@@ -42,9 +57,11 @@ QUALITY = {
     "ids_used_twice": "session ids that are used twice",
     "ids_made_up": "session ids that were missing and are numbered",
     "stations_set_aside": "rows of the station table that cannot be used",
+    "station_values_unused": "stations kept without a value that cannot be used, such as their position",
     "shapeless": "rows that are not in the shape of the file: set aside",
 }
 """Counts of records in words."""
+_FOLDERS = re.compile(r"(?<![\w:/])(?:[\w.~-]*/)+(?=[^/\s]+\.\w)")  # before the name of a file
 
 
 def csv_of(table: pl.DataFrame) -> str:
@@ -58,19 +75,20 @@ def csv_of(table: pl.DataFrame) -> str:
 
 def when(lost: StoredLost) -> list[PageSection]:
     """When demand was lost."""
-    said = lost_when(lost)
-    return [PageSection("when", "When it was lost", [said], figures=[(LOST_WEEK, lost)])] if said else []
+    when = lost_when(lost)
+    return [PageSection("when", "When it was lost", [when], figures=[(LOST_WEEK, lost)])] if when else []
 
 
-def build(plan: StoredPlan) -> PageSection:
-    """What to build."""
+def build(plan: StoredPlan, lost: StoredLost | None = None) -> PageSection:
+    """What to build; with lost demand, also which of the sites that lost most are not part of the plan, and why."""
     summary, chosen = plan.summary, plan.chosen
     gain = summary["gain_kwh_per_week"]
     value, span = about(**gain)
     before, after = (percent(summary[name], 1) for name in ("served_share", "served_share_after"))
     paragraphs = [
         f"{summary['answer']}. That is {value} kWh per week ({span}): {before} of demand is served now, {after} with "
-        "the plan." + ("" if summary.get("cost") is None else f" It costs {summary['cost']:,.0f}.")
+        "the plan." + ("" if summary.get("cost") is None else f" It costs {summary['cost']:,.0f}."),
+        *_not_planned(plan, lost),
     ]
     rows = [
         (
@@ -83,8 +101,9 @@ def build(plan: StoredPlan) -> PageSection:
     ]
     more = chosen.height - len(rows)
     note = (
-        "Chosen in: share of plans, each made for one draw of the estimate alone, that give this site plugs; a low one "
-        "means that another site may be as good." + (f" {more} further sites are in the download." if more else "")
+        "Per week: mean of the weeks in which a site was open. Chosen in: share of plans, each made for one draw of "
+        "the estimate alone, that give this site plugs; a low one means that another site may be as good."
+        + (f" {more} further sites are in the download." if more else "")
     )
     table = PageTable(
         ("Site", "Plugs now", "Add", "Recovers [kWh per week]"), rows, note, csv=csv_of(chosen), file="plan.csv"
@@ -92,6 +111,24 @@ def build(plan: StoredPlan) -> PageSection:
     shown: Any = plan  # it has what figures of a plan read
     figures = [(PLAN_MAP, plan)] if plan_has_positions(shown) else []
     return PageSection("plan", "What to build", paragraphs, table=table, figures=[*figures, (PLAN_GAIN, plan)])
+
+
+def _not_planned(plan: StoredPlan, lost: StoredLost | None) -> list[str]:
+    """A sentence on the sites that lost most but closed, since a reader misses them in the plan."""
+    if lost is None:
+        return []
+    worst = lost.ranked_sites().filter(pl.col("lost_kwh") > 0).head(MOST)
+    closed = worst.join(plan.tables.sites, on="site_id", how="anti", maintain_order="left")["label"].to_list()
+    if not closed:
+        return []
+    are = "It" if len(closed) == 1 else "They"
+    had = f"{are} had no sessions at the end of the records, and may be closed."
+    return [f"Not part of the plan: {_listed(closed)}. {had}"]
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names as text, such as "a, b and c"."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _reason(row: dict[str, Any]) -> str:
@@ -104,7 +141,7 @@ def _reason(row: dict[str, Any]) -> str:
 
 
 def forecast_section(forecast: StoredForecast, places: Mapping[str, str] | None = None) -> PageSection:
-    """What to expect; `places` are names for regions."""
+    """What to expect; `places` say where regions are."""
     from unmet.views.figures.forecast_fan import FORECAST_FAN
     from unmet.views.model_report import worse_first, worse_sentence
 
@@ -135,15 +172,15 @@ def forecast_section(forecast: StoredForecast, places: Mapping[str, str] | None 
         ("Region", "Expected [kWh]", "Peak hour [kWh]", "Peak at, local time"), rows, "", csv=csv_of(totals),
         file="forecast.csv",
     )  # fmt: skip
-    said = [text, *([worse_sentence(worse)] if worse else [])]
-    return PageSection("forecast", "What to expect", said, table=table, figures=[(FORECAST_FAN, forecast)])
+    paragraphs = [text, *([worse_sentence(worse)] if worse else [])]
+    return PageSection("forecast", "What to expect", paragraphs, table=table, figures=[(FORECAST_FAN, forecast)])
 
 
 def _region(name: str, places: Mapping[str, str], worse: Sequence[str]) -> tuple[str, str]:
     """A region with a place in it, and whether the model failed there."""
     from unmet.views.model_report import TABLE_BETTER
 
-    place = [f"around {short(places[name])}"] if name in places else []
+    place = [places[name]] if name in places else []
     return str(name), "; ".join([*place, *([TABLE_BETTER] if name in worse else [])])
 
 
@@ -164,9 +201,15 @@ def quality(lost: StoredLost) -> PageSection:
     csv = "" if rejected is None else csv_of(_without_folders(rejected))
     note = "" if rejected is None else "The download lists rows that were set aside, with file, line, value and reason."
     table = PageTable(("What", "Number"), rows, note, csv=csv, file="rejected.csv") if rows else None
-    return PageSection(
-        "quality", "Data quality", paragraphs, table=table, items=[str(note) for note in records["record_notes"]]
-    )
+    notes = [_without_paths(str(note), records.get("formats", ())) for note in records["record_notes"]]
+    return PageSection("quality", "Data quality", paragraphs, table=table, items=notes)
+
+
+def _without_paths(note: str, files: Iterable[str]) -> str:
+    """A note in which files are named without their folders: a report is for others to read."""
+    for folder in {str(Path(file).parent) for file in files} - {"."}:
+        note = note.replace(f"{folder}/", "")
+    return _FOLDERS.sub("", note)
 
 
 def _without_folders(rejected: pl.DataFrame) -> pl.DataFrame:
@@ -205,10 +248,10 @@ def _lost_source(lost: StoredLost) -> list[str]:
         more = f" and {len(names) - MOST_FILES:,} more" if len(names) > MOST_FILES else ""
         items.append(f"Files: {', '.join(names[:MOST_FILES])}{more}.")
     given = summary.get("given") or {}
-    said = "".join(f", {name} set to {value:g}" for name, value in given.items() if value is not None)
+    assumed = "".join(f", {name} set to {value:g}" for name, value in given.items() if value is not None)
     items.append(
         f"Estimate: {summary['draws']} draws, seed {summary['seed']}, {percent(lost.interval)} ranges, energies of "
-        f"lost drivers {summary.get('energies', 'seen')}{said}; local time is {lost.time_zone}. This page: unmet "
+        f"lost drivers {summary.get('energies', 'seen')}{assumed}; local time is {lost.time_zone}. This page: unmet "
         f"{__version__}."
     )
     return items

@@ -257,7 +257,12 @@ def _lost(run: StoredRun, layers: MapLayers | None) -> StoredLost:
 
 
 def _plan(run: StoredRun, layers: MapLayers | None) -> StoredPlan:
-    curve, sensitivity = (pl.read_csv(run.folder / f"{name}.csv") for name in ("gain", "sensitivity"))
+    curve, sensitivity = (
+        _table(run.folder, name)
+        if (run.folder / f"{name}.parquet").is_file()
+        else pl.read_csv(run.folder / f"{name}.csv")  # runs of versions up to 0.2.0
+        for name in ("gain", SENSITIVITY)
+    )
     return StoredPlan(run.summary, PlanTables(_table(run.folder, "plan"), curve, sensitivity), layers)
 
 

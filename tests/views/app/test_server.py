@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import json
+import os
 import time
 from importlib import import_module
 
@@ -15,13 +17,15 @@ from starlette.testclient import TestClient
 from tests.small_network import STATIONS, records
 from tests.views.runs import write_lost, write_plan
 from unmet.errors import InputError
-from unmet.views.app.jobs import Jobs
-from unmet.views.app.server import make_server
+from unmet.views.app import state as app_state
+from unmet.views.app.jobs import Job, Jobs
+from unmet.views.app.server import _warm_up, make_server
 from unmet.views.app.settings import Limits, Settings
 from unmet.views.app.work import PLAN_STEPS, check_rows, plan_run, recover_again
 
 HERE = "http://127.0.0.1:8050"
 TOKEN = "a-token-that-is-long-enough"  # noqa: S105
+CASES = int(os.environ.get("UNMET_CASES", "8"))  # requests to each operation of the API
 LIMITS = Limits(upload_bytes=3_000_000, upload_rows=20_000, body_bytes=10_000)
 
 
@@ -36,6 +40,31 @@ def server(runs, tmp_path_factory):
     made = make_server(Settings(runs=runs, folder=tmp_path_factory.mktemp("app"), limits=LIMITS))
     yield made
     made.state.state.close()
+
+
+def test_only_the_latest_runs_of_jobs_stay_in_memory(server, monkeypatch):
+    state, read = server.state.state, []
+    monkeypatch.setattr(state, "_runs", dict(state._runs))
+    monkeypatch.setattr(state.jobs, "named", lambda name: Job(name, "recover", state.folder, state="done"))
+    monkeypatch.setattr(app_state, "read_runs", lambda folders, layers: read.append(1) or folders)
+    for number in range(app_state.KEPT + 3):
+        state.runs(f"job-{number}")
+        state.runs("job-0")
+    assert len(read) == app_state.KEPT + 3  # the one in use was read once
+    assert set(state._runs) == {"given", "job-0", *(f"job-{number}" for number in range(4, app_state.KEPT + 3))}
+
+
+def test_what_lives_as_long_as_the_server_does_not_delay_the_collection_of_garbage():
+    class City:
+        def warm_up(self) -> None:
+            self.cycle = [self]
+
+    try:
+        _warm_up(City())
+        assert gc.get_freeze_count() > 10_000  # modules, among others
+        assert len(gc.get_objects()) < gc.get_freeze_count() / 10
+    finally:
+        gc.unfreeze()
 
 
 @pytest.fixture(scope="module")
@@ -237,7 +266,7 @@ def test_no_request_breaks_the_server(server, recovered):
         operation = found.ok()
 
         @settings(
-            max_examples=8, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck)
+            max_examples=CASES, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck)
         )
         @given(operation.as_strategy(), strategies.booleans())
         def ask(case, is_real: bool) -> None:

@@ -30,7 +30,7 @@ def to_degrees(x: ArrayLike, y: ArrayLike, crs: str | None) -> tuple[Floats, Flo
         transformer = Transformer.from_crs(crs, "EPSG:4326", always_xy=True)
         lon, lat = (np.asarray(part, float) for part in transformer.transform(east, north))
     except ProjError:
-        raise InputError(f"--crs {crs!r} is no coordinate reference system: give one such as EPSG:25832.") from None
+        raise InputError(f"--crs {crs!r} is not a coordinate reference system: give one such as EPSG:25832.") from None
     good = np.isfinite(lat) & np.isfinite(lon)
     if np.isfinite(east).any() and not good.any():
         raise InputError(f"All positions are outside the area of {crs}: check --crs.")

@@ -26,7 +26,7 @@ def climatology(
         horizon: horizon of each [h].
         weeks: number of weeks before the forecast to use.
         levels: levels of the quantiles, interpolated linearly between order statistics as in NumPy.
-        ratio: factor on the level of each region; by default 1.
+        ratio: factor on the level of each region, or of each target and region; by default 1.
 
     Returns:
         (targets, regions, levels + 2): quantiles and mean [kWh], and the share of zeros, which is 1 if a region has no
@@ -34,7 +34,7 @@ def climatology(
     """
     cells, origin = history.day_type, hours - horizon
     last = cells.rank(cells.label[hours], origin)
-    ratio = np.ones(history.regions) if ratio is None else ratio
+    ratio = np.broadcast_to(1.0 if ratio is None else ratio, (len(hours), history.regions)).copy()
     return _window_quantiles(
         history.target, cells.order, last, origin - weeks * 168, cells.label[hours], cells.key // SIZE, levels, ratio
     )
@@ -90,5 +90,5 @@ def _window_quantiles(
                     n += 1
                 place -= 1
             if n > 0:
-                result[i, r] = moved_quantiles(np.sort(sample[:n]), ratio[r], levels)
+                result[i, r] = moved_quantiles(np.sort(sample[:n]), ratio[i, r], levels)
     return result

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from unmet.arrays import Floats, Integers
+from unmet.models.direct.breaks import Breaks, find_breaks
 from unmet.models.direct.climatology import WINDOWS, climatology, climatology_mean
 from unmet.models.direct.conditional import WINDOW, conditional_quantiles
-from unmet.models.direct.features import band_of, bands, features
+from unmet.models.direct.features import WEEK, band_of, bands, features
 from unmet.models.direct.history import HourlyHistory
 from unmet.models.direct.member import Member, Rows
 from unmet.models.direct.moving import LEVEL_MEMORY, MODEL_MEMORY, moving_ratio
@@ -26,13 +27,13 @@ from unmet.models.direct.stacking import stack_weights
 __all__ = ["LEAST_HOURS", "Engine", "PastForecasts", "fit_engine", "session_energy"]
 
 
-WEEK = 168
 LEAST_HOURS = 8 * WEEK  # with fewer, only the table is used
 ROWS = 30_000  # to learn from in each band of horizons
 WARM_UP = 4 * WEEK  # hours before the first row
 WEIGHTED = 26 * WEEK  # last hours from which weights are learned, at most
 EVERY = 5  # every fifth of these hours is used: 5 does not divide 24
 CHUNK = 400_000  # region-hours whose features are computed at once
+BREAK_BAND = 2  # band of the forecasts that breaks are judged by: 7 to 24 hours ahead
 STRIDE = 31  # step of the horizon from hour to hour within a band, so that every hour of the day has all horizons
 
 
@@ -71,8 +72,32 @@ class Engine:
             result[:, :, later - first :] = expect(self.members, history, later, last, self.horizon)
         return result
 
+    def breaks(self, history: HourlyHistory, before: PastForecasts, expected: Floats) -> Breaks | None:
+        """Breaks of the level up to now, relative to the table of the last weeks; None without members.
+
+        Args:
+            history: states up to the last past hour.
+            before: past forecasts, whose last hour is the last of the table.
+            expected: as `before.expected`, possibly continued to later hours, in which breaks are found too.
+        """
+        if not self.members:
+            return None
+        first = before.until - len(before.demand)
+        hours = np.arange(first, first + expected.shape[2])
+        band = min(BREAK_BAND, expected.shape[1] - 1)
+        table = climatology_mean(history, hours, hours - before.until + 1, WINDOWS["climatology"])
+        own = self.weights[band, :, len(self.tables) :].T + 1e-6
+        mean = np.einsum("mhr,mr->hr", expected[:, band], own / own.sum(axis=0))
+        return find_breaks(history.target[hours], mean, table, self.session_kwh, first, len(before.demand))
+
     def quantiles(
-        self, history: HourlyHistory, hours: Integers, horizon: Integers, before: PastForecasts, levels: Floats
+        self,
+        history: HourlyHistory,
+        hours: Integers,
+        horizon: Integers,
+        before: PastForecasts,
+        levels: Floats,
+        breaks: Breaks | None = None,
     ) -> Floats:
         """Quantiles and mean of hours [kWh], and their probability of no demand, (targets, regions, levels + 2).
 
@@ -93,7 +118,7 @@ class Engine:
                 self.session_kwh,
             )
             result[own] = pool(parts, self.weights[band], levels)
-        return result
+        return result if breaks is None else with_breaks(result, breaks, history, hours, horizon, levels)
 
 
 def pool(parts: Floats, weights: Floats, levels: Floats) -> Floats:
@@ -108,6 +133,24 @@ def pool(parts: Floats, weights: Floats, levels: Floats) -> Floats:
     # A mean of quantiles is positive if any of them is, which would leave only the smallest of the point masses.
     pooled[..., :-2] = np.where(levels <= pooled[..., -1:], 0.0, pooled[..., :-2])
     return np.asarray(pooled)
+
+
+def with_breaks(
+    pooled: Floats, breaks: Breaks, history: HourlyHistory, hours: Integers, horizon: Integers, levels: Floats
+) -> Floats:
+    """The mean of a forecast and of the table at the level after a break, weighted by the probability of the break."""
+    chance, level = breaks.at(hours, horizon)
+    some = (chance > 0).any(axis=1)
+    if not some.any():
+        return pooled
+    table = climatology(history, hours[some], horizon[some], WINDOWS["climatology"], levels, level[some])
+    parts = np.stack([pooled[some], table], axis=2)
+    weights = np.stack([1 - chance[some], chance[some]], axis=2)
+    mixed = np.einsum("hrml,hrm->hrl", parts, weights)
+    mixed[..., :-2] = np.where(levels <= mixed[..., -1:], 0.0, mixed[..., :-2])
+    result = pooled.copy()
+    result[some] = np.where(chance[some][..., None] > 0, mixed, pooled[some])
+    return result
 
 
 def session_energy(demand: Floats) -> Floats:

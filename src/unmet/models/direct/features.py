@@ -6,6 +6,8 @@ region before and after growth, then look alike, and one model serves them all.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,9 +15,10 @@ from unmet.arrays import Floats, Integers
 from unmet.demand.calendar import HOURS_A_DAY
 from unmet.models.direct.history import DAY_TYPE_MEMORIES, LEVEL_MEMORIES, USUAL, HourlyHistory
 
-__all__ = ["CALENDAR", "TABLES", "band_of", "bands", "features"]
+__all__ = ["CALENDAR", "TABLES", "WEEK", "band_of", "bands", "features", "weeks_of_origins"]
 
 
+WEEK = 168
 SMALL = 0.05  # added to demand over scale before taking logarithms
 TABLES = 3  # the first features are the logarithms of the tables by hour and day type
 CALENDAR = 3  # the last features before covariates are hour, weekday and horizon as numbers, for trees only
@@ -82,3 +85,10 @@ def features(history: HourlyHistory, hours: Integers, horizon: Integers) -> tupl
 
 def _wide(of_hours: NDArray[np.generic], like: Floats) -> Floats:
     return np.broadcast_to(of_hours.astype(float)[:, None], like.shape)
+
+
+def weeks_of_origins(origin: Integers, fitted: int) -> Iterator[tuple[int, NDArray[np.bool_]]]:
+    """Weeks of origins after the end of the fit; all earlier origins belong to the first week."""
+    week = np.maximum((origin - fitted) // WEEK, 0)
+    for number in np.unique(week):
+        yield fitted + int(number) * WEEK, week == number

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from unmet.arrays import Floats, Integers
 from unmet.errors import InputError
 from unmet.frames import Frame, to_frame_type
 from unmet.models.direct import DIRECT
+from unmet.models.direct.breaks import Breaks
 from unmet.models.direct.conditional import WINDOW
-from unmet.models.direct.engine import LEAST_HOURS, STRIDE, WEEK, Engine, PastForecasts, fit_engine, session_energy
-from unmet.models.direct.features import band_of, bands
+from unmet.models.direct.engine import LEAST_HOURS, STRIDE, Engine, PastForecasts, fit_engine, session_energy
+from unmet.models.direct.features import WEEK, band_of, bands, weeks_of_origins
 from unmet.models.direct.free_days import SUNDAY, free_days, known_country, learned_free_days, local_days
 from unmet.models.direct.history import HourlyHistory, build_history
 from unmet.models.direct.member import Member
@@ -210,7 +210,8 @@ class DirectForecaster(Forecaster):
         steps = np.arange(1, hours + 1)
         levels = np.array(checked_levels(self.levels))
         weeks, before = self._weeks(series, hours), self._before(series, history, series.hours)
-        result = self._quantiles(history, weeks, series.hours - 1 + steps, steps, before, levels)
+        breaks = self.engine_.breaks(history, before, before.expected)
+        result = self._quantiles(history, weeks, series.hours - 1 + steps, steps, before, levels, breaks)
         frame = self._frame(series.times(hours)[-hours:], result, checked_levels(self.levels))
         return frame.insert_column(2, pl.Series("horizon", np.tile(steps, len(series.names))))
 
@@ -226,7 +227,8 @@ class DirectForecaster(Forecaster):
         rng = np.random.default_rng([self.seed, DRAWS_SEED])
         before = self._before(series, history, series.hours)
         steps = np.arange(1, hours + 1)
-        ahead = self._quantiles(history, self._weeks(series, hours), series.hours - 1 + steps, steps, before, GRID)
+        weeks, breaks = self._weeks(series, hours), self.engine_.breaks(history, before, before.expected)
+        ahead = self._quantiles(history, weeks, series.hours - 1 + steps, steps, before, GRID, breaks)
         ranks = self._ranks(series, history, before, hours, rng)
         drawn = draw_paths(np.sort(ahead[..., :-2], axis=-1), ahead[..., -2], ranks, number, rng)
         return series.times(hours)[-hours:], drawn
@@ -295,13 +297,14 @@ class DirectForecaster(Forecaster):
         result = np.empty((len(hours), history.regions, len(levels) + 2))
         fitted = series.hour_from(self.split_.fit_end)
         origin = hours - horizon + 1
-        weeks = list(_weekly(origin, fitted))
+        weeks = list(weeks_of_origins(origin, fitted))
         first = max(weeks[0][0] - WINDOW, 0)
         everything, calendar = self.engine_.expected(history, fitted, first, series.hours), self._weeks(series, 0)
         for begin, own in weeks:
             known = max(begin - WINDOW, 0)
             before = PastForecasts(begin, everything[:, :, known - first : begin - first], history.target[known:begin])
-            result[own] = self._quantiles(history, calendar, hours[own], horizon[own], before, levels)
+            breaks = self.engine_.breaks(history, before, everything[:, :, known - first : begin - first + WEEK])
+            result[own] = self._quantiles(history, calendar, hours[own], horizon[own], before, levels, breaks)
         return result
 
     def _quantiles(
@@ -312,13 +315,16 @@ class DirectForecaster(Forecaster):
         horizon: Integers,
         before: PastForecasts,
         levels: Floats,
+        breaks: Breaks | None,
     ) -> Floats:
         """As `Engine.quantiles`; on free days, a weighted mean of the forecasts of a weekday and of a Sunday."""
         plain, sundays, share = weeks
-        result = self.engine_.quantiles(history.looked_up(plain), hours, horizon, before, levels)
+        result = self.engine_.quantiles(history.looked_up(plain), hours, horizon, before, levels, breaks)
         free = share[hours] > 0
         if free.any():
-            sunday = self.engine_.quantiles(history.looked_up(sundays), hours[free], horizon[free], before, levels)
+            sunday = self.engine_.quantiles(
+                history.looked_up(sundays), hours[free], horizon[free], before, levels, breaks
+            )
             part = share[hours][free][:, None, None]
             result[free] = (1 - part) * result[free] + part * sunday
             # A mean of quantiles is positive if any of them is: restore the point mass at zero.
@@ -360,13 +366,6 @@ class DirectForecaster(Forecaster):
         if not (train > 0 and stop >= 0 and train + stop <= 1 + 1e-9):
             raise InputError(f"Shares of {train:g} and {stop:g} make no sense: give two above 0 that sum to 1 at most.")
         return DIRECT[self.backbone]
-
-
-def _weekly(origin: Integers, fitted: int) -> Iterator[tuple[int, NDArray[np.bool_]]]:
-    """Weeks of origins after the end of the fit; all earlier origins belong to the first week."""
-    week = np.maximum((origin - fitted) // WEEK, 0)
-    for number in np.unique(week):
-        yield fitted + int(number) * WEEK, week == number
 
 
 def _finite_mean(values: Floats) -> float:

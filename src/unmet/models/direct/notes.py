@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from unmet.models.series import HOUR, PanelSeries
+from unmet.models.series_notes import missing_hours_notes, set_aside_notes
 
 __all__ = ["direct_notes"]
 
@@ -17,13 +18,7 @@ NAMED = 5  # highest number of regions named in a sentence
 
 def direct_notes(series: PanelSeries, fit_hours: int, missing: Sequence[str], least_hours: int) -> tuple[str, ...]:
     """Sentences on rows set aside, missing hours, parts left out and regions that are silent, closed or new."""
-    notes = []
-    if not series.set_aside.is_empty():
-        first = series.set_aside.row(0, named=True)
-        notes.append(
-            f"{series.set_aside.height:,} rows of the panel could not be used, such as line {first['line']}: "
-            f"{first['column']} {first['reason']}. They count as missing."
-        )
+    notes = set_aside_notes(series)
     if fit_hours < least_hours:
         notes.append(
             f"The panel has {fit_hours / WEEK:.1f} weeks to learn from. With fewer than {least_hours // WEEK} weeks, "
@@ -34,11 +29,7 @@ def direct_notes(series: PanelSeries, fit_hours: int, missing: Sequence[str], le
             f"{', '.join(missing)} are left out, because LightGBM is not installed: `pip install 'unmet[trees]'` adds "
             "them. Without them, tables and regression are used."
         )
-    demand = series.demand[:fit_hours]
-    gaps = int(np.isnan(series.demand).sum())
-    if gaps:
-        notes.append(f"{gaps:,} region-hours of {series.demand.size:,} are missing; nothing is learned from them.")
-    return (*notes, *_regions(series, demand))
+    return (*notes, *missing_hours_notes(series), *_regions(series, series.demand[:fit_hours]))
 
 
 def _regions(series: PanelSeries, demand: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> list[str]:

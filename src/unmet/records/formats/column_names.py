@@ -34,7 +34,7 @@ def plain_name(column: str) -> str:
 def nested_names(column: str, *, is_id: bool = False) -> Iterator[str]:
     """Shorter plain names of a value within an object of a JSON file, the shortest first.
 
-    Where an id is looked for, `fee.session` is none, but `session.stationId` is one.
+    In a search for ids, `session.stationId` matches, and `fee.session` does not.
 
     >>> list(nested_names("transaction.stop.timestamp")), list(nested_names("session.energy_kwh"))
     (['stop', 'timestamp', 'stoptimestamp'], ['energykwh'])

@@ -77,7 +77,7 @@ def _cells(path: Path, book: fastexcel.ExcelReader, sheet: str, most: int | None
         return book.load_sheet(sheet, header_row=None, n_rows=most, dtypes="string").to_polars()
     except fastexcel.FastExcelError as error:
         if most is not None:
-            return pl.DataFrame()  # a chart, or a sheet of nothing
+            return pl.DataFrame()  # a chart, or an empty sheet
         reason = str(error).splitlines()[0][:200]
         raise InputError(f"Cannot read sheet {sheet!r} of {path} ({reason}): save it again, or as CSV.") from None
 

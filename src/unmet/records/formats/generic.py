@@ -193,7 +193,7 @@ def _read(head: Head) -> Raw:
 
 def _inner_notes(mapping: Mapping, head: Head) -> tuple[str, ...]:
     """A sentence about values within objects that are used."""
-    used = {entry: value for entry, value in mapping.said().items() if isinstance(value, str) and "." in value}
+    used = {entry: value for entry, value in mapping.entries().items() if isinstance(value, str) and "." in value}
     if head.kind != "json" or not used:
         return ()
     shown = ", ".join(f"{entry} from {column!r}" for entry, column in used.items())

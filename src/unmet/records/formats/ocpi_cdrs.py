@@ -104,8 +104,8 @@ def _rows(path: Path, rejects: list[Reject]) -> Iterator[tuple[int, dict[str, st
             reason = "is a reservation that never became a charging session"
             rejects.append((number, "cdr_location.evse_uid", _NO_SESSION, reason))
             continue
-        made = {"operator": operator_code(cdr.country_code, cdr.party_id), "charged": _charged(member)}
-        yield number, flat_cells(member) | made
+        added = {"operator": operator_code(cdr.country_code, cdr.party_id), "charged": _charged(member)}
+        yield number, flat_cells(member) | added
 
 
 def _as_2_2(cdr: Any) -> Any:

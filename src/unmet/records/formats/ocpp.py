@@ -148,8 +148,8 @@ class _Log:
                 self.rejects.append((one.number, "transactionId", transaction, "has a stop but no start in this log"))
                 continue
             energy = None if one.first_wh is None or one.last_wh is None else repr(one.last_wh - one.first_wh)
-            made = {"transaction": transaction, "charge_point": point, "energy_wh": energy}
-            yield one.number, one.cells | made
+            added = {"transaction": transaction, "charge_point": point, "energy_wh": energy}
+            yield one.number, one.cells | added
 
 
 def _messages(member: dict[str, Any]) -> list[Message]:

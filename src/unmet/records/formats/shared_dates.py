@@ -26,7 +26,7 @@ _DAY, _NEARLY = 86_400_000, 90_000  # ms
 def with_shared_date(frame: pl.DataFrame, found: dict[str, Any]) -> dict[str, Any]:
     """The columns found by name, with the date added to a start that is a time of day.
 
-    An end that is a time of day is dropped for a duration that agrees with it, since that also tells stays over a day.
+    A duration that agrees with an end given as a time of day replaces it, since it also covers stays over a day.
     """
     start, end = found.get("start"), found.get("end")
     if isinstance(start, str) and are_times_of_day(frame[start]):

@@ -111,6 +111,7 @@ def _follow(pages: Dash, state: app_state.State) -> None:
     async def follow(search: str, *given: Any) -> tuple[Any, ...]:
         *values, clicked, _applied, _undone, finished, plugs = given
         view, cause = View.read(search), ctx.triggered_id
+        before = view
         if cause in CONTROLS:
             view = _with_value(view, CONTROLS[str(cause)], dict(zip(CONTROLS, values, strict=True))[str(cause)])
         elif cause == "city-map" and clicked:
@@ -121,7 +122,8 @@ def _follow(pages: Dash, state: app_state.State) -> None:
             view = replace(view, plugs="")
         elif cause == "finished" and finished:
             view = _with_jobs(view, finished)
-        new = no_update if cause in (None, "address") else view.search()
+        # A late answer that changes nothing must not lead back from a tab that was opened meanwhile.
+        new = no_update if cause in (None, "address") or view == before else view.search()
         shown: dict[str, Any] = {name: getattr(view, part) for name, part in CONTROLS.items()}
         shown = {name: None if value == "" else value for name, value in shown.items()}
         choices: tuple[Any, Any] = (no_update, no_update)
@@ -253,7 +255,7 @@ def _result(state: app_state.State, view: View, tab: str) -> Any:
         return problem(str(error))
     if tab == "records":
         return records_result(runs.lost, name)
-    return plan_result(runs.plan, name) if tab == "plan" else forecast_result(runs.forecast, name)
+    return plan_result(runs.plan, name, runs.lost) if tab == "plan" else forecast_result(runs.forecast, name)
 
 
 def _run_jobs(pages: Dash, state: app_state.State) -> None:

@@ -27,6 +27,7 @@ __all__ = [
     "prose",
 ]
 
+FEW_COLUMNS = 3  # that fit on a phone side by side
 CONFIG: Any = {"displayModeBar": False, "responsive": True}
 
 
@@ -86,10 +87,16 @@ def plain_table(table: PageTable) -> Any:
     """A table of a page."""
     head = html.Thead(html.Tr([html.Th(name, scope="col") for name in table.heads]))
     body = html.Tbody([html.Tr([html.Td(_cell(cell)) for cell in row]) for row in table.rows])
+    parts = [html.Table([head, body], **_columns(len(table.heads))), html.P(prose(table.note), className="note")]
     return html.Div(
-        [html.Table([head, body]), html.P(prose(table.note), className="note")], className="scroll", tabIndex=0,
-        role="region", **aria_label(f"Table: {', '.join(map(str, table.heads))}"),
+        parts, className="scroll", tabIndex=0, role="region",
+        **aria_label(f"Table: {', '.join(map(str, table.heads))}"),
     )  # fmt: skip
+
+
+def _columns(number: int) -> dict[str, Any]:
+    """Attributes of a table; one with many columns is laid out differently on a phone."""
+    return {"className": "many", "style": {"--columns": str(number)}} if number > FEW_COLUMNS else {}
 
 
 def _cell(cell: Any) -> Any:

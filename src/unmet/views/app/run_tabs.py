@@ -172,14 +172,14 @@ def records_result(lost: StoredLost | None, name: str) -> Any:
     return [*parts, *_section(quality(lost)), *_section(method(lost))]
 
 
-def plan_result(plan: StoredPlan | None, name: str) -> Any:
+def plan_result(plan: StoredPlan | None, name: str, lost: StoredLost | None = None) -> Any:
     """A plan: the answer, the map, the curve and the sites with reasons."""
     if plan is None:
         return [
             html.H2("Choose how many plugs to add"),
             html.P("The plan starts from the lost demand of the Records tab."),
         ]
-    section = build(plan)
+    section = build(plan, lost)
     answer = str(plan.summary["answer"])
     parts: list[Any] = [html.H2(prose(answer))]
     if name == GIVEN:
@@ -204,7 +204,7 @@ def forecast_result(forecast: StoredForecast | None, name: str) -> Any:
             html.P("The forecast starts from the records of the Records tab."),
         ]
     section = forecast_section(forecast)
-    parts: list[Any] = [html.H2(section.paragraphs[0]), _links(name, ("forecast.parquet",), report=True)]
+    parts: list[Any] = [html.H2(section.paragraphs[0]), _links(name, ("forecast.csv",), report=True)]
     for figure, result in section.figures:
         parts += graph(figure, result, "forecast-fan")
     return [*parts, *([plain_table(section.table)] if section.table else [])]

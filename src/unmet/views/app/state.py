@@ -21,6 +21,7 @@ from unmet.views.stored import StoredRuns, read_runs
 
 __all__ = ["GIVEN", "State"]
 
+KEPT = 8  # runs of jobs that stay in memory
 GIVEN = "given"
 """The name of the runs that the app was started with."""
 FILES = frozenset({".csv", ".xlsx", ".geojson", ".parquet"})
@@ -59,6 +60,10 @@ class State:
                 if job.state != "done":
                     raise KeyError(name)
                 self._runs[name] = read_runs([job.run], self.layers)
+            self._runs[name] = self._runs.pop(name)  # the latest is last
+            of_jobs = [kept for kept in self._runs if kept != GIVEN]
+            for oldest in of_jobs[:-KEPT]:
+                del self._runs[oldest]
             return self._runs[name]
 
     def lost_folder(self, name: str) -> Path:

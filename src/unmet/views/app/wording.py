@@ -17,16 +17,16 @@ ON_PAGE = {
     "budget": "a budget",
     "most-per-site": "the limit per site",
 }
-"""What an option is on the page, or where it is to be found."""
+"""What an option is called on the page, or where to find it."""
 ZONE = re.compile(r"--(?:map\s+[\"']?time_zone=|time-zone\s+(?=[A-Z]\w+/))(\w+(?:/\w+)*)[\"']?")
 MAPPED = re.compile(r"--map(?:-stations)?\s+(?:([\"'])(\w+)=(.+?)\1|(\w+)=([\w.+/-]*\w))")
 OPTION = re.compile(r"--([a-z][a-z-]*)")
 SETTINGS = frozenset({"day_first", "duration_unit", "energy_factor", "zone", "end_zone"})
-"""Entries of a mapping that are no columns."""
+"""Entries of a mapping that are settings, not columns."""
 
 
 def on_page(text: str) -> str:
-    """The text with every option of the command line replaced by what does the same on the page."""
+    """The text with every option of the command line replaced by its counterpart on the page."""
     text = ZONE.sub(r"the time zone \1 under Assumptions", text)
     text = MAPPED.sub(_mapped, text)
     return OPTION.sub(lambda found: ON_PAGE.get(found[1], f"the option “{found[1]}” {ELSEWHERE}"), text)

@@ -126,6 +126,7 @@ def forecast_run(folder: Path, asked: dict[str, Any], say: Say) -> None:
     from unmet.models.series import read_series
     from unmet.views.forecast_pages import write_forecast
     from unmet.views.model_report import ForecastReport
+    from unmet.views.table_files import write_table_files
 
     say("Reading the records", 0.05)
     stored = read_panel(Path(asked["run"]))
@@ -138,3 +139,4 @@ def forecast_run(folder: Path, asked: dict[str, Any], say: Say) -> None:
     made = model.forecast(stored.table, asked["hours"]).hours
     past = read_series(stored.table, names=model.regions_, last_hours=168).table()
     write_forecast(ForecastReport(model, made, past, worse=tuple(worse)), folder)
+    write_table_files(folder, None)

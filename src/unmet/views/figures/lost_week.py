@@ -28,7 +28,9 @@ def _draw(report: LostTables) -> go.Figure:
             colorbar={"title": {"text": "Lost [kWh per hour]", "side": "right"}, "thickness": 14},
         )
     )  # fmt: skip
-    figure.update_xaxes(title="Hour of the day, local time", tickvals=list(range(0, 24, 3)), showgrid=False)
+    figure.update_xaxes(
+        title="Hour of the day, local time", tickvals=list(range(0, 24, 3)), showgrid=False, zeroline=False
+    )
     figure.update_yaxes(autorange="reversed", showgrid=False)
     layout(figure, 320, legend_above=False)
     return figure.update_layout(hovermode="closest", margin_l=48)

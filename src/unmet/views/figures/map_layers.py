@@ -19,13 +19,12 @@ from numpy.typing import NDArray
 from unmet.arrays import Floats
 from unmet.errors import InputError
 from unmet.geo import Projection
-from unmet.views.theme import TEXT, layout
+from unmet.views.theme import layout
 
 __all__ = [
     "MOST_DOTS",
     "MOST_HOVERS",
     "MapLayers",
-    "add_label",
     "add_layers",
     "far_away",
     "far_positions",
@@ -43,7 +42,6 @@ AIR_KM, AIR = 0.3, 0.08  # margin around the points: a constant, plus a share of
 WIDTH, HEIGHTS = 920, (380, 760)  # width of the plot, and limits of the height of the figure [px]
 HULL_KM = 0.25  # distance between the outermost stations of a region and its outline
 FAR, FAR_KM = 12.0, 30.0  # a position this many times the median distance away, and this far, looks like a mistake
-FITS = 24  # diameter of a circle that a label fits into [px]
 FINE = 1 / 1500  # visible detail of lines, as a share of the map's extent
 MOST_VERTICES, MOST_OUTLINE = 20_000, 6000  # of lines and of outlines, so that a page stays small
 MOST_DOTS, MOST_HOVERS = 4000, 300  # points of a map, and points whose label on hover has more than a name
@@ -188,18 +186,9 @@ def map_frame(figure: go.Figure, east: Floats, north: Floats) -> tuple[Floats, F
     figure.update_yaxes(scaleanchor="x", scaleratio=1, constraintoward="top")
     (left, right), (bottom, top) = ranges
     layout(figure, int(np.clip(120 + WIDTH * (top - bottom) / (right - left), *HEIGHTS)))
-    figure.update_xaxes(gridcolor="#e8ebee")
+    figure.update_xaxes(gridcolor="#e8ebee", zeroline=False)
     figure.update_layout(hovermode="closest")
     return ranges[0], ranges[1]
-
-
-def add_label(figure: go.Figure, east_km: float, north_km: float, text: str, circle_px: float) -> None:
-    """Label a circle of this diameter: in it, or beside it if it is so small that the label would hide it."""
-    beside = {} if circle_px >= FITS else {"xanchor": "left", "xshift": circle_px / 2 + 1}
-    figure.add_annotation(
-        x=east_km, y=north_km, text=f"<b>{text}</b>", showarrow=False, borderpad=1, bgcolor="rgba(255, 255, 255, 0.75)",
-        font={"size": 13, "color": TEXT}, **beside,
-    )  # fmt: skip
 
 
 def light(values: Floats) -> NDArray[np.float32]:

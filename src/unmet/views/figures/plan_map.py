@@ -10,10 +10,10 @@ import polars as pl
 
 from unmet.geo import Projection
 from unmet.views.figures.base import Figure
+from unmet.views.figures.map_labels import add_labels
 from unmet.views.figures.map_layers import (
     MOST_DOTS,
     MOST_HOVERS,
-    add_label,
     add_layers,
     far_positions,
     light,
@@ -76,8 +76,8 @@ def _draw(plan: Plan) -> go.Figure:
             ],
             hovertemplate="%{customdata}<extra></extra>",
         )  # fmt: skip
-    for i in np.flatnonzero(added > 0)[:MOST_LABELS]:
-        add_label(figure, east[i], north[i], f"+{added[i]}", size[i])
+    gets = np.flatnonzero(added > 0)[:MOST_LABELS]
+    add_labels(figure, east[gets], north[gets], [f"+{added[i]}" for i in gets], size[gets], box)
     return figure
 
 

@@ -7,11 +7,12 @@ import polars as pl
 
 from unmet.views.figures.base import Figure
 from unmet.views.lost_tables import LostTables
-from unmet.views.theme import LOST, TEXT, energy, layout, percent, short
+from unmet.views.theme import LOST, TEXT, energy, layout, percent
 
 __all__ = ["RECOVERED_REGIONS"]
 
 MOST = 15
+PLACE = 20  # letters of the place in a region, so that its label fits a phone
 ROW = 44  # height of a bar with its label [px]
 
 
@@ -40,10 +41,12 @@ def _draw(report: LostTables) -> go.Figure:
         )
     )  # fmt: skip
     # Labels are above the bars, so that long names leave room for the bars in a narrow window.
+    places = report.region_places()
     for row, (name, kwh) in enumerate(regions.select("unique_id", "lost_kwh").iter_rows()):
+        where = f", {_cut(places[name].removeprefix('around '), PLACE)}" if name in places else ""
         figure.add_annotation(
-            x=0, y=row, text=f"{short(name, 36)}: {energy(kwh)}", showarrow=False, xanchor="left", yanchor="bottom",
-            yshift=9, font={"size": 13, "color": TEXT},
+            x=0, y=row, text=f"{_cut(name, PLACE)}{where}: {energy(kwh)}", showarrow=False, xanchor="left",
+            yanchor="bottom", yshift=9, font={"size": 13, "color": TEXT},
         )  # fmt: skip
     figure.update_xaxes(title="Lost energy, of all energy wanted [%]", rangemode="tozero", ticksuffix=" %")
     figure.update_yaxes(
@@ -53,12 +56,16 @@ def _draw(report: LostTables) -> go.Figure:
     return figure.update_layout(hovermode="closest", margin_l=40)
 
 
+def _cut(name: str, most: int) -> str:
+    return name if len(name) <= most else f"{name[: most - 1].rstrip()}\N{HORIZONTAL ELLIPSIS}"
+
+
 def _caption(report: LostTables) -> str:
     shown, number = _shown(report).height, report.regions.height
     some = f"The {shown} of {number} regions that lost most. " if shown < number else ""
     return (
-        f"{some}The number after each name is the region's lost energy. Whiskers are {percent(report.interval)} "
-        "ranges. All regions are in regions.csv."
+        f"{some}After each name: its busiest place, if known, and its lost energy. Whiskers are "
+        f"{percent(report.interval)} ranges. All regions are in regions.csv."
     )
 
 

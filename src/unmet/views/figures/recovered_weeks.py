@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import plotly.graph_objects as go
 import polars as pl
 from plotly.subplots import make_subplots
@@ -16,7 +18,9 @@ __all__ = ["RECOVERED_WEEKS"]
 MOST = 40  # regions in the menu
 FEWEST, MOST_BARS = 5, 2000  # fewest regions in it, and bars of all of them, so that a page stays small
 LABELS = 5  # labelled weeks
+PALE = "rgba(31, 41, 51, 0.5)"
 WEEK_MS = 7 * 86_400_000
+MANY = 80  # weeks above which bars are too thin for outlines and caps
 CUT = 0.45  # opacity of a week that the records cover only in part
 
 
@@ -39,7 +43,8 @@ def _draw(report: LostTables) -> go.Figure:
         tickformat="%d %b<br>%Y", tick0=days[0], hoverformat="%d %b %Y", tickangle=0, tickfont={"size": 12},
         dtick=WEEK_MS * -(-len(days) // LABELS),
     )  # fmt: skip
-    layout(figure, 500, legend_above=False).update_layout(bargap=0.25, showlegend=False)
+    gap = 0.0 if len(days) > MANY else 0.25
+    layout(figure, 500, legend_above=False).update_layout(bargap=gap, showlegend=False)
     figure.update_xaxes(title="Week from Monday, local time", row=2, col=1)
     for row, (what, (unit, _)) in enumerate(zip(("Lost", "Recorded"), units, strict=True), start=1):
         figure.update_yaxes(title=f"{what} [{unit}]", tickformat=",", rangemode="tozero", row=row, col=1)
@@ -52,21 +57,30 @@ def _add_bars(figure: go.Figure, report: LostTables, name: str, units: list[tupl
     days = part["week"].to_list()
     faint = [CUT if day in cut else 1.0 for day in days]
     (lost_unit, lost_size), (seen_unit, seen_size) = units
+    edge, whisker = _strokes(len(days))
     lost, low, high = ((part[column] / lost_size).round(3) for column in ("lost_kwh", "lost_kwh_low", "lost_kwh_high"))
     figure.add_bar(
         x=days, y=lost.to_list(), name="Lost", row=1, col=1, visible=name == ALL,
-        marker={"color": LOST, "opacity": faint},
+        marker={"color": LOST, "opacity": faint, "line": edge},
         error_y={
             "type": "data", "array": (high - lost).round(3).to_list(), "arrayminus": (lost - low).round(3).to_list(),
-            "thickness": 1.2, "width": 2, "color": TEXT,
+            **whisker,
         },
         customdata=[f"{a:,.1f} to {b:,.1f}" for a, b in zip(low, high, strict=True)],
         hovertemplate=f"%{{y:,.1f}} {lost_unit} (%{{customdata}})",
     )  # fmt: skip
     figure.add_bar(
         x=days, y=(part["observed_kwh"] / seen_size).round(3).to_list(), name="Recorded", row=2, col=1,
-        visible=name == ALL, marker={"color": OBSERVED, "opacity": faint}, hovertemplate=f"%{{y:,.1f}} {seen_unit}",
+        visible=name == ALL, marker={"color": OBSERVED, "opacity": faint, "line": edge},
+        hovertemplate=f"%{{y:,.1f}} {seen_unit}",
     )  # fmt: skip
+
+
+def _strokes(weeks: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Outline of bars, and whiskers; of many weeks, bars are so thin that both would hide them."""
+    if weeks > MANY:
+        return {"width": 0}, {"thickness": 0.8, "width": 0, "color": PALE}
+    return {}, {"thickness": 1.2, "width": 2, "color": TEXT}
 
 
 def _most(values: pl.Series) -> float:

@@ -10,10 +10,10 @@ import polars as pl
 
 from unmet.geo import Projection
 from unmet.views.figures.base import Figure
+from unmet.views.figures.map_labels import add_labels
 from unmet.views.figures.map_layers import (
     MOST_DOTS,
     MOST_HOVERS,
-    add_label,
     add_layers,
     far_away,
     light,
@@ -64,8 +64,9 @@ def _draw(report: LostTables) -> go.Figure:
             customdata=[_hover(row) for row in sites.filter(rows).iter_rows(named=True)],
             hovertemplate="%{customdata}<extra></extra>",
         )  # fmt: skip
-    for i in np.flatnonzero(some & (sites["rank"] <= MOST).to_numpy()):
-        add_label(figure, east[i], north[i], str(sites["rank"][int(i)]), size[i])
+    worst = np.flatnonzero(some & (sites["rank"] <= MOST).to_numpy())
+    ranks = [str(sites["rank"][int(i)]) for i in worst]
+    add_labels(figure, east[worst], north[worst], ranks, size[worst], box)
     _name_far(figure, off_map)
     return figure
 

@@ -1,0 +1,151 @@
+"""Breaks: a region that closes, reopens, halves or doubles overnight.
+
+The stack follows slow changes. After a break it stays wrong for weeks, because ordinary days taught it to distrust two
+unusual ones. A region is therefore in one of two states. In the normal state, demand is what the models had expected.
+In the broken state, which began some hours ago, it is the table of the last weeks times an unknown level L. With n
+sessions in a block of hours, of which the models had expected m and the table has b:
+
+    normal:  n ~ Poisson(m),    broken:  n ~ Poisson(L b),  L ~ Gamma(a, a),
+
+so that a break that began with earlier blocks predicts n by a negative binomial distribution. The posterior of the
+state and of the time since the break follows by recursion [1]: overwhelming evidence switches within a day or two, and
+ordinary noise does not. Sessions are divided by the dispersion of daily sums (quasi-likelihood), so that demand which
+varies from day to day needs more evidence.
+
+[1] R. P. Adams, D. J. C. MacKay, Bayesian online changepoint detection, arXiv:0710.3742 (2007).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unmet.arrays import Floats, Integers
+from unmet.compiled import compiled
+
+__all__ = ["Breaks", "find_breaks"]
+
+
+BLOCK = 6  # hours that are judged at once
+AGES = 56  # blocks since a break that are distinguished; older breaks are forgotten gradually
+BREAK_DAYS = 100.0  # mean time between breaks of a region [days]
+END_DAYS = 20.0  # mean time until a region is normal again [days]
+NEXT_DAYS = 60.0  # mean time until the level breaks again [days]
+SHAPE = 1.0  # a: of the prior of a new level, around that of the table
+LEAST = 0.01  # sessions expected in a block, at least
+SMALLEST, LARGEST = 0.01, 5.0  # level
+IGNORED = 0.02  # probability of a break below which forecasts are left as they are
+MOST_UNUSUAL = 16.0  # squared standardised residual of a day, at most
+
+
+@dataclass(frozen=True, slots=True)
+class Breaks:
+    """What is known of breaks at the end of every block of hours."""
+
+    first: int  # hour before which the first block ended
+    chance: Floats  # (blocks, regions), probability of the broken state
+    level: Floats  # (blocks, regions), expected level there, relative to the table
+
+    def at(self, hours: Integers, horizon: Integers) -> tuple[Floats, Floats]:
+        """Probability that a region is still in the broken state, and its level; (targets, regions) each."""
+        known = np.clip((hours - horizon + 1 - self.first) // BLOCK, 0, len(self.chance) - 1)
+        chance = self.chance[known] * np.exp(-horizon / (24 * END_DAYS))[:, None]
+        return np.where(chance > IGNORED, chance, 0.0), self.level[known]
+
+
+def find_breaks(
+    demand: Floats, expected: Floats, table: Floats, session_kwh: Floats, first: int, settled: int
+) -> Breaks:
+    """The state of each region after every block of hours.
+
+    Args:
+        demand: demand of the last hours, (hours, regions) [kWh]; NaN if missing.
+        expected: demand that the models had expected, of the same shape [kWh]; NaN if unknown.
+        table: demand according to the table as it is now, of the same shape [kWh]; NaN if unknown.
+        session_kwh: energy of a session, (regions,) [kWh].
+        first: number of the first hour.
+        settled: number of hours, from the first, from which the dispersion is estimated.
+    """
+    known = np.isfinite(demand) & np.isfinite(expected) & np.isfinite(table)
+    number, normal, usual = (np.where(known, part, 0.0) / session_kwh for part in (demand, expected, table))
+    spread = dispersion(number[:settled], normal[:settled], known[:settled])
+    return Breaks(first, *_states(*(_sums(part / spread, BLOCK) for part in (number, normal, usual))))
+
+
+def dispersion(number: Floats, expected: Floats, known: NDArray[np.bool_]) -> Floats:
+    """Variance of daily sums over their mean, (regions,); at least that of a Poisson distribution.
+
+    Days without a known hour do not count.
+    """
+    days, means, hours = (_sums(values, 24) for values in (number, expected, known.astype(float)))
+    unusual = np.minimum((days - means) ** 2 / np.maximum(means, 0.5), MOST_UNUSUAL) * (hours > 0)
+    return np.asarray(np.maximum(unusual.sum(axis=0) / np.maximum((hours > 0).sum(axis=0), 1), 1.0))
+
+
+def _sums(values: Floats, size: int) -> Floats:
+    """Sums over blocks of hours; an incomplete one at the end is dropped."""
+    whole = len(values) // size * size
+    return np.asarray(values[:whole].reshape(-1, size, values.shape[1]).sum(axis=1))
+
+
+@compiled()
+def _states(number: Floats, normal: Floats, table: Floats) -> tuple[Floats, Floats]:
+    """Probability of the broken state after each block, and the expected level; row 0 is before the first block.
+
+    Args:
+        number: sessions over their dispersion, (blocks, regions).
+        normal: the same, as the models had expected.
+        table: the same, according to the table.
+    """
+    blocks, regions = number.shape
+    chance, level = np.zeros((blocks + 1, regions)), np.ones((blocks + 1, regions))
+    to_break, to_end, to_next = (BLOCK / 24 / BREAK_DAYS, BLOCK / 24 / END_DAYS, BLOCK / 24 / NEXT_DAYS)
+    fit = np.zeros(AGES)
+    for r in range(regions):
+        usual, broken = 1.0, np.zeros(AGES)
+        seen, usually = np.zeros(AGES), np.zeros(AGES)  # sessions since the break, and according to the table
+        for t in range(blocks):
+            n, m, b = number[t, r], max(normal[t, r], LEAST), max(table[t, r], LEAST)
+            total = broken.sum()
+            _grow_older(broken, seen, usually)
+            broken *= 1.0 - to_end - to_next
+            broken[0] = usual * to_break + total * to_next
+            usual = usual * (1.0 - to_break) + total * to_end
+            # Logarithms of the likelihoods, without the term that all have in common.
+            for j in range(AGES):
+                shape, rate = SHAPE + seen[j], SHAPE + usually[j]
+                fit[j] = math.lgamma(shape + n) - math.lgamma(shape) + shape * math.log(rate / (rate + b))
+                fit[j] += n * math.log(b / (rate + b))
+            normally = n * math.log(m) - m
+            best = max(normally, fit.max())
+            usual *= math.exp(normally - best)
+            broken *= np.exp(fit - best)
+            seen += n
+            usually += b
+            total = usual + broken.sum()
+            if not total > 0.0:  # so unlikely in every state that nothing is left
+                usual, total = 1.0, 1.0
+            usual /= total
+            broken /= total
+            chance[t + 1, r] = broken.sum()
+            if chance[t + 1, r] > 0.0:
+                mean = (broken * (SHAPE + seen) / (SHAPE + usually)).sum() / chance[t + 1, r]
+                level[t + 1, r] = min(max(mean, SMALLEST), LARGEST)
+    return chance, level
+
+
+@compiled()
+def _grow_older(broken: Floats, seen: Floats, usually: Floats) -> None:
+    """Let breaks grow older by a block, in place. The oldest two ages are merged, and slowly forget what they saw."""
+    oldest = AGES - 1
+    both = broken[oldest] + broken[oldest - 1]
+    share = broken[oldest] / both if both > 0.0 else 0.0
+    for values in (seen, usually):
+        values[oldest] = (share * values[oldest] + (1.0 - share) * values[oldest - 1]) * (1.0 - 1.0 / AGES)
+        values[1:oldest] = values[: oldest - 1].copy()
+        values[0] = 0.0
+    broken[1:oldest] = broken[: oldest - 1].copy()
+    broken[oldest], broken[0] = both, 0.0

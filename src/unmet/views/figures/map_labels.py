@@ -1,0 +1,98 @@
+"""Labels of circles on a map, placed so that none covers another, on a desk and on a phone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+
+import numpy as np
+import plotly.graph_objects as go
+
+from unmet.arrays import Floats
+from unmet.views.theme import TEXT
+
+__all__ = ["add_labels", "label_offsets"]
+
+FITS = 24  # diameter of a circle that a label fits into [px]
+LETTER, HEIGHT = 9.0, 22.0  # width of a letter, and height of a label with its border [px]
+PLOTS = ((900.0, 620.0), (264.0, 620.0))  # largest plot of a map on a desk and on a phone: width, height [px]
+DISTANCES, DIRECTIONS = (26.0, 38.0, 52.0, 68.0), 12  # where a label may go if its own place is taken [px]
+POINT = 8.0  # side of the square at a labelled point that other labels leave free [px]
+SAME = 1e-9
+Box = tuple[Floats, Floats]
+
+
+def add_labels(
+    figure: go.Figure, east: Floats, north: Floats, texts: Sequence[str], circle_px: Floats, box: Box
+) -> None:
+    """Label circles: in them, beside small ones, or at the end of a line if another label is already there.
+
+    Args:
+        figure: the map.
+        east: the circles' centres, most important first [km].
+        north: likewise [km].
+        texts: their labels.
+        circle_px: their diameters [px].
+        box: limits of the map, east and north [km].
+    """
+    for x, y, text, (right, up) in zip(
+        east, north, texts, label_offsets(east, north, texts, circle_px, box), strict=True
+    ):
+        is_away = up != 0  # a label in or beside its circle is level with it
+        line = {"ax": right, "ay": -up, "arrowhead": 0, "arrowwidth": 1, "arrowcolor": TEXT, "standoff": 2}
+        figure.add_annotation(
+            x=x, y=y, text=f"<b>{text}</b>", borderpad=1, bgcolor="rgba(255, 255, 255, 0.75)", showarrow=is_away,
+            font={"size": 13, "color": TEXT}, **(line if is_away else {"xshift": right, "yshift": up}),
+        )  # fmt: skip
+
+
+def label_offsets(
+    east: Floats, north: Floats, texts: Sequence[str], circle_px: Floats, box: Box
+) -> list[tuple[float, float]]:
+    """Where each label goes, relative to its circle: right and up [px]. Each takes the nearest place that is free."""
+    corner, extent = np.min(box, axis=1), np.maximum(np.ptp(box, axis=1), SAME)
+    scales = np.array([np.min(np.array(plot) / extent) for plot in PLOTS])[:, None]  # [px per km]
+    centres = (np.column_stack([east, north]) - corner) * scales[:, None]  # (plots, labels, 2)
+    limits = extent * scales  # (plots, 2)
+    # Offsets are the same in all plots, so a label must be clear of the others in each of them.
+    taken: list[tuple[Floats, Floats]] = []  # centres (plots, 2) and half sizes (2,) of the labels so far
+    found = []
+    for i, text in enumerate(texts):
+        half = np.array([LETTER * len(text) + 6, HEIGHT]) / 2
+        others = np.delete(centres, i, axis=1)
+        own = (0.0, 0.0) if circle_px[i] >= FITS else (circle_px[i] / 2 + half[0], 0.0)
+        offset = next(
+            (
+                where
+                for where in chain([own], _around(half))
+                if _is_free(centres[:, i] + where, half, taken, others if where != own else None, limits)
+            ),
+            own,
+        )
+        taken.append((centres[:, i] + offset, half))
+        found.append((float(offset[0]), float(offset[1])))
+    return found
+
+
+def _around(half: Floats) -> list[tuple[float, float]]:
+    """Places around a circle, nearest first; wide labels keep more distance sideways."""
+    angles = 2 * np.pi * (np.arange(DIRECTIONS) + 0.5) / DIRECTIONS
+    return [
+        (float(np.cos(angle) * (distance + half[0] - HEIGHT / 2)), float(np.sin(angle) * distance))
+        for distance in DISTANCES
+        for angle in angles
+    ]
+
+
+def _is_free(
+    at: Floats, half: Floats, taken: list[tuple[Floats, Floats]], points: Floats | None, limits: Floats
+) -> bool:
+    """Whether a label at these places (plots, 2) is clear of labels and, if given, of points (plots, points, 2)."""
+    for other, size in taken:
+        if (np.abs(at - other) < half + size).all(axis=1).any():
+            return False
+    if points is None:
+        return True
+    inside = (at >= half).all() and (at + half <= limits).all()
+    covers = (np.abs(points - at[:, None]) < half + POINT / 2).all(axis=2).any()
+    return bool(inside and not covers)
