@@ -17,7 +17,7 @@ from unmet.demand.from_records import PanelChoices, chosen_records
 
 TOWNS = {"Dundee": "dundee", "Boulder": "boulder", "Caltech": "acn_caltech_2019", "Lugano": "lugano", "Paris": "belib",
          "SAP": "sap"}  # fmt: skip
-LEAST_SESSIONS = 400  # per station
+MIN_SESSIONS = 400  # per station
 
 
 def spread(days: pl.Series) -> float:
@@ -43,7 +43,7 @@ def main() -> None:
         records = chosen_records(PanelChoices(files, stations if stations.is_file() else None))
         day = pl.col("start").dt.convert_time_zone(records.time_zone).dt.date()
         sessions = records.sessions.with_columns(day=day)
-        parts = [p["day"] for _, p in sessions.group_by("station_id") if p.height > LEAST_SESSIONS]
+        parts = [p["day"] for _, p in sessions.group_by("station_id") if p.height > MIN_SESSIONS]
         pooled = [math.copysign(spread(part) ** 2, spread(part)) for part in parts]
         mean = float(np.average(pooled, weights=[len(part) for part in parts])) if parts else math.nan
         own = math.copysign(math.sqrt(abs(mean)), mean) if parts else math.nan

@@ -40,7 +40,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "results" / "forecasts.md"
 FITTED = 0.8  # share of the hours to fit on
 WORSE = 1.05
 TITLES = {rival.name: rival.title for rival in (*SIMPLE, *PEERS)}
-MOST_SUMS = 6  # origins from which draws are summed over a week
+MAX_SUMS = 6  # origins from which draws are summed over a week
 
 
 SOURCES = (DUNDEE, BOULDER, Source("Caltech", "acn_caltech_2019-*"), JPL, SAP, LUGANO)
@@ -184,7 +184,7 @@ def _week_sums(model: Any, table: pl.DataFrame) -> dict[str, float]:
     """How often the 90 % interval of a week's energy contains it: of all regions together, and of each."""
     first, last = model.split_.fit_end, table["ds"].max()
     weeks = int((last - first).total_seconds() // 3600 // 168)
-    step = max(1, weeks // MOST_SUMS)
+    step = max(1, weeks // MAX_SUMS)
     town, regions = [], []
     for week in range(0, weeks, step):
         origin = first + pl.duration(weeks=week)

@@ -33,7 +33,7 @@ from tests.fuzzing import CORPUS, TARGETS, Target
 from unmet.errors import LONGEST_MESSAGE, InputError
 
 HANG_SECONDS = 5
-MOST_GIB = 3.0
+MAX_GIB = 3.0
 STUCK_SECONDS = 300  # of wall time, for native code that ignores Python's signals
 NUMBER, INPUT, FOUND = "number.txt", "last.bin", "found.json"
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the one in C is ten times faster
@@ -183,7 +183,7 @@ def fuzz(name: str, first: int, count: int, seed: int) -> int:
         f"{name}: inputs {first:,} to {end - 1:,}, {failed} failures, {seconds:.0f} s, peak {peak:.2f} GiB",
         flush=True,
     )
-    return failed + (peak > MOST_GIB)
+    return failed + (peak > MAX_GIB)
 
 
 def _watched(arguments: list[str], folder: Path) -> str:

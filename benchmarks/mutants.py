@@ -30,7 +30,7 @@ PAGE = ROOT / "docs" / "results" / "mutants.md"
 TESTS = ("tests/estimation", "tests/demand")
 WARM_UP = ("tests/estimation/test_sums.py", "tests/estimation/test_exposed.py")  # enough to compile most of the code
 PROCESSES = 2
-LEAST_CAUGHT = 0.9
+MIN_CAUGHT = 0.9
 PASSED, FAILED, INTERRUPTED = 0, 1, 2  # exit codes of pytest
 
 
@@ -167,7 +167,7 @@ def main() -> None:
     if len(chosen) == len(every):
         _write_page(outcomes)
         print(f"Written to {PAGE}")
-    sys.exit(caught < LEAST_CAUGHT * len(outcomes))
+    sys.exit(caught < MIN_CAUGHT * len(outcomes))
 
 
 if __name__ == "__main__":

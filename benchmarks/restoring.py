@@ -31,7 +31,7 @@ from unmet.planning.gains import site_curves
 from unmet.study.thinning import Thinned, thinned_panel, turned_away
 
 PAGE = Path(__file__).parents[1] / "docs" / "results" / "restoring.md"
-LEAST_SITES, LEAST_PLUGS = 3, 3  # affected by a removal, for an order to mean something
+MIN_SITES, MIN_PLUGS = 3, 3  # affected by a removal, for an order to mean something
 TARGET = 0.9
 
 
@@ -127,7 +127,7 @@ def measure(source: Source, draws: int) -> list[Restored]:
         for sites, sessions, time_zone, share, thinned in experiments(source, draws):
             names, gains = true_gain(sessions, thinned, sites)
             best = best_by_number(gains)
-            if len(names) < LEAST_SITES or len(best) - 1 < LEAST_PLUGS:
+            if len(names) < MIN_SITES or len(best) - 1 < MIN_PLUGS:
                 continue
             panel = thinned_panel(thinned, sites, "10", time_zone)
             demand = demand_of(LostDemand(prior=prior_without(source.name)).fit(panel))
@@ -177,7 +177,7 @@ is left, and the plugs are put back in its order. Since the original records say
 recovers is known. Numbers are energy recovered over that of the best possible choice of as many plugs, summed over 1,
 2, ... plugs but the last, with which every order has put all of them back. The estimator's prior is always learned
 without the town under test. Draws of a town share their drivers: n is the number of towns. Draws in which fewer than
-{LEAST_SITES} sites or {LEAST_PLUGS} plugs are affected have no order to speak of."""
+{MIN_SITES} sites or {MIN_PLUGS} plugs are affected have no order to speak of."""
 
 
 def page(found: Sequence[Restored]) -> str:

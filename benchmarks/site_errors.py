@@ -34,7 +34,7 @@ from unmet.estimation.towns import prior_without
 from unmet.records.restarts import join_restarts
 from unmet.study.thinning import thinned_panel
 
-LEAST_LOST = 20
+MIN_LOST = 20
 SIMULATED = ("light", "base", "heavy", "both-days", "two-years", "city-days", "growth")
 
 Errors = list[tuple[float, float]]
@@ -53,7 +53,7 @@ def errors_of_sites(lost: LostDemand, true: pl.DataFrame) -> Errors:
     for site in range(network.sites):
         own = network.site_of_station == site
         actual, draws = float(number[own].sum()), drawn[:, own].sum(axis=1)
-        if actual >= LEAST_LOST and draws.mean() > 0:
+        if actual >= MIN_LOST and draws.mean() > 0:
             found.append((float(np.log(draws.mean() / actual)), float(draws.std() / draws.mean())))
     return found
 

@@ -34,7 +34,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "results" / "towns.md"
 
 SMALL = 0.05  # share of the energy to turn away where plugs are too few for distinct draws of larger shares
 TRIES = 10  # seeds to try per draw, until draws are distinct
-LEAST_LOST = 20  # drivers that a draw must turn away to count
+MIN_LOST = 20  # drivers that a draw must turn away to count
 VAGUE = TownPrior(no_crowding=0.5, crowding=-1.5, crowding_spread=2.0, site_spread=0.7, bias=0.0, bias_spread=1e-6)
 """A nearly flat prior, under which the response of a town to occupancy is measured."""
 
@@ -90,7 +90,7 @@ TARGETS = {
     "Lugano": Target("median", 0.7, 1.35),
     "Paris": Target("median", 0.7, 1.35),
 }
-LEAST_INSIDE, WIDEST = 0.75, 2.0
+MIN_INSIDE, WIDEST = 0.75, 2.0
 
 
 def experiments(source: Source, draws: int) -> Iterator[tuple[pl.DataFrame, pl.DataFrame, str, float, Thinned]]:
@@ -106,7 +106,7 @@ def experiments(source: Source, draws: int) -> Iterator[tuple[pl.DataFrame, pl.D
         for seed in range(1, TRIES * draws + 1):
             thinned = thin(sessions, sites, share, seed)
             plugs = tuple(thinned.plugs["plugs"].to_list())
-            enough = sessions.height - thinned.sessions.height >= LEAST_LOST
+            enough = sessions.height - thinned.sessions.height >= MIN_LOST
             if plugs in seen or abs(thinned.removed - share) > NEAR or not enough:
                 continue
             seen.add(plugs)
@@ -312,8 +312,8 @@ def _of_town(town: str, draws: Sequence[Draw]) -> list[tuple[str, str, bool]]:
 def _coverage(name: str, draws: Sequence[Draw]) -> tuple[str, str, bool]:
     """Whether enough intervals contain the truth."""
     inside = sum(draw.inside for draw in draws)
-    text = f"{name}: intervals contain the truth in {100 * LEAST_INSIDE:.0f} % of draws"
-    return text, f"{inside} of {len(draws)}", inside >= LEAST_INSIDE * len(draws)
+    text = f"{name}: intervals contain the truth in {100 * MIN_INSIDE:.0f} % of draws"
+    return text, f"{inside} of {len(draws)}", inside >= MIN_INSIDE * len(draws)
 
 
 def main() -> None:

@@ -77,7 +77,7 @@ def test_the_terminal_shows_the_plan_as_a_table(folder):
 
 def test_costs_and_candidates_are_read_from_files(folder):
     (folder / "costs.csv").write_text(
-        "site_id,power_kw,plug_cost,site_cost,most_plugs,grid_kw\n,,3000,5000,,\na,,2000,,1,\ncorner,11,900,,2,30\n"
+        "site_id,power_kw,plug_cost,site_cost,max_plugs,grid_kw\n,,3000,5000,,\na,,2000,,1,\ncorner,11,900,,2,30\n"
     )
     (folder / "places.csv").write_text("name,lat,lon,power_kw\ncorner,55.601,12.501,11\n")
     out = json.loads(
@@ -130,7 +130,7 @@ def test_damaged_draws_are_refused(folder, refusal, tmp_path):
 
 def test_the_answer_says_if_a_share_cannot_be_served(folder):
     out = json.loads(
-        run("plan", folder / "run", "--serve", 0.9999, "--most-per-site", 1, "--out", folder / "reach", "--json")
+        run("plan", folder / "run", "--serve", 0.9999, "--max-per-site", 1, "--out", folder / "reach", "--json")
     )
     assert not out["reached"]
     assert "cannot be served" in out["answer"]

@@ -16,8 +16,8 @@ THINGS = Table(
     "things",
     (
         Column("name", "text", "", "its name", aliases=("label",)),
-        Column("size_km", "number", "km", "its size", least=0, most=100),
-        Column("parts", "integer", "", "its parts", default=2, least=1),
+        Column("size_km", "number", "km", "its size", minimum=0, maximum=100),
+        Column("parts", "integer", "", "its parts", default=2, minimum=1),
         Column("seen", "time", "UTC", "when", required=False),
     ),
 )

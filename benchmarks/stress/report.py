@@ -15,7 +15,7 @@ __all__ = ["page"]
 
 CLOSE, ROUGH = (0.93, 1.07), (0.8, 1.2)
 """Target range of the mean of estimated over true lost energy; the rough one is for arrivals that are not Poisson."""
-LEAST_TOTALS, LEAST_WEEKS, MOST_HALF_WIDTH = 0.8, 0.85, 0.12
+MIN_TOTALS, MIN_WEEKS, MAX_HALF_WIDTH = 0.8, 0.85, 0.12
 KINDS = {
     "right": "the model is right",
     "hard": "arrivals are more or less regular than Poisson",
@@ -78,9 +78,9 @@ class Row:
         warned = self.case.kind == "hard" and all(run.warns for run in self.runs)
         if not low <= mean <= high and not warned:
             found.append(f"mean {mean:.2f} is not in {low:g}-{high:g}")
-        if self.case.kind == "right" and self.mean("half_width") > MOST_HALF_WIDTH:
+        if self.case.kind == "right" and self.mean("half_width") > MAX_HALF_WIDTH:
             found.append(
-                f"half-width over {100 * MOST_HALF_WIDTH:.0f} % (known rates would give "
+                f"half-width over {100 * MAX_HALF_WIDTH:.0f} % (known rates would give "
                 f"{100 * self.mean('chance'):.0f} %)"
             )
         return found
@@ -150,7 +150,7 @@ def _criteria(rows: Sequence[Row], runs: Sequence[Run]) -> list[str]:
     right = [row for row in rows if row.case.kind == "right"]
     close = [row for row in exact if CLOSE[0] <= row.mean("kwh") <= CLOSE[1]]
     rough = [row for row in hard if ROUGH[0] <= row.mean("kwh") <= ROUGH[1] or all(run.warns for run in row.runs)]
-    narrow = [row for row in right if row.mean("half_width") <= MOST_HALF_WIDTH]
+    narrow = [row for row in right if row.mean("half_width") <= MAX_HALF_WIDTH]
     networks = {run.network: [other for other in runs if other.network == run.network] for run in runs}
     inside = float(sum(np.mean([run.inside for run in same]) for same in networks.values()))
     weeks = float(sum(np.mean([run.weeks_inside for run in same]) for same in networks.values()))
@@ -161,11 +161,11 @@ def _criteria(rows: Sequence[Row], runs: Sequence[Run]) -> list[str]:
          len(close) == len(exact)),
         (f"hard cases within {ROUGH[0]:g}-{ROUGH[1]:g}, or every run warns", f"{len(rough)} of {len(hard)} cases",
          len(rough) == len(hard)),
-        (f"intervals of totals contain the truth in {100 * LEAST_TOTALS:.0f} % of networks",
-         f"{100 * inside / len(networks):.0f} % of {len(networks)}", inside / len(networks) >= LEAST_TOTALS),
-        (f"intervals of region-weeks contain it in {100 * LEAST_WEEKS:.0f} %",
-         f"{100 * weeks / weeks_all:.0f} % of {weeks_all:,.0f}", weeks / weeks_all >= LEAST_WEEKS),
-        (f"half-width at most {100 * MOST_HALF_WIDTH:.0f} % where the model is right",
+        (f"intervals of totals contain the truth in {100 * MIN_TOTALS:.0f} % of networks",
+         f"{100 * inside / len(networks):.0f} % of {len(networks)}", inside / len(networks) >= MIN_TOTALS),
+        (f"intervals of region-weeks contain it in {100 * MIN_WEEKS:.0f} %",
+         f"{100 * weeks / weeks_all:.0f} % of {weeks_all:,.0f}", weeks / weeks_all >= MIN_WEEKS),
+        (f"half-width at most {100 * MAX_HALF_WIDTH:.0f} % where the model is right",
          f"{100 * np.mean([row.mean('half_width') for row in right]) if right else np.nan:.0f} % on average; "
          f"{len(narrow)} of {len(right)} cases", len(narrow) == len(right)),
     ]  # fmt: skip

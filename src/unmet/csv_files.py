@@ -37,7 +37,7 @@ __all__ = [
 LINE = "__line__"  # column with the line of the file that a row came from
 REJECTED = {"line": pl.UInt32, "column": pl.String, "value": pl.String, "reason": pl.String}
 """Columns of a table of rejected rows."""
-MOST_LINE_BYTES = 1 << 20
+MAX_LINE_BYTES = 1 << 20
 _SEPARATORS = ",;\t"
 
 
@@ -126,19 +126,19 @@ def csv_header(line: bytes) -> tuple[str, list[str]]:
 
 def csv_lines(file: BinaryIO) -> Iterator[bytes]:
     """The lines of a file, ending in LF, CR LF or (if the first one does) CR; overlong lines come in pieces of 1 MB."""
-    first = file.readline(MOST_LINE_BYTES)
+    first = file.readline(MAX_LINE_BYTES)
     if b"\r" not in first.rstrip(b"\r\n"):
         yield first
-        yield from iter(lambda: file.readline(MOST_LINE_BYTES), b"")
+        yield from iter(lambda: file.readline(MAX_LINE_BYTES), b"")
         return
     rest = first
     while True:
         *lines, rest = rest.split(b"\r")
         yield from (line + b"\n" for line in lines)
-        if len(rest) > MOST_LINE_BYTES:
+        if len(rest) > MAX_LINE_BYTES:
             yield rest
             rest = b""
-        if not (more := file.read(MOST_LINE_BYTES)):
+        if not (more := file.read(MAX_LINE_BYTES)):
             break
         rest += more
     if rest:

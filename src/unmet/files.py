@@ -36,9 +36,9 @@ __all__ = [
 
 COPIES = 4  # copies of a text in memory while it is parsed into a table: bytes, decoded, split, typed
 CHUNK = 1 << 24
-MOST_DOCUMENT_BYTES = 1 << 20  # YAML files are written by hand
-MOST_JSON_BYTES = 1 << 30
-MOST_DEPTH = 20
+MAX_DOCUMENT_BYTES = 1 << 20  # YAML files are written by hand
+MAX_JSON_BYTES = 1 << 30
+MAX_DEPTH = 20
 REMEDY = "split the file, save it as Parquet, or allow more with --max-memory"
 
 
@@ -133,7 +133,7 @@ def read_json(path: Path) -> Any:
         ValueError: the file is not JSON.
     """
     text = unpack(path)
-    if len(text) > MOST_JSON_BYTES:
+    if len(text) > MAX_JSON_BYTES:
         raise InputError(f"{path} is too large to be valid: {len(text) / 1e9:.1f} GB.")
     try:
         return json.loads(text)
@@ -187,14 +187,14 @@ def parse_yaml(path: Path) -> Any:
         ValueError: the file is not YAML, is nested deeply, or refers to itself; the reason is one line.
     """
     check_regular(path)
-    if path.stat().st_size > MOST_DOCUMENT_BYTES:
+    if path.stat().st_size > MAX_DOCUMENT_BYTES:
         raise ValueError("it is larger than 1 MB")
     text = path.read_text(encoding="utf-8-sig")
     try:
         depth = 0
         for event in yaml.parse(io.StringIO(text), yaml.SafeLoader):
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            if depth > MOST_DEPTH:
+            if depth > MAX_DEPTH:
                 raise ValueError("it is nested too deeply")
             if isinstance(event, yaml.AliasEvent):
                 raise ValueError("it uses anchors and references (& and *): write the values out")

@@ -23,7 +23,7 @@ __all__ = ["parquet_rows", "parquet_schema", "read_parquet"]
 
 REMEDY = "give part of it, or allow more with --max-memory"
 WIDE, NARROW = 24, 8  # bytes per value in memory: for text and other types, and for numbers
-MOST_BATCH_ROWS = 1 << 20
+MAX_BATCH_ROWS = 1 << 20
 
 
 @contextmanager
@@ -90,7 +90,7 @@ def _batches(file: pq.ParquetFile, first: int, rows: int, columns: Sequence[str]
         return
     skip = first - (ends[groups[0]] - about.row_group(groups[0]).num_rows)
     names = None if columns is None else list(columns)
-    for batch in file.iter_batches(min(MOST_BATCH_ROWS, max(1, rows)), groups, names):
+    for batch in file.iter_batches(min(MAX_BATCH_ROWS, max(1, rows)), groups, names):
         wanted = batch.slice(skip, rows)
         skip = max(0, skip - batch.num_rows)
         rows -= wanted.num_rows

@@ -34,8 +34,8 @@ class Column:
     required: bool = True
     default: float | None = None  # replaces empty cells, which are counted
     aliases: tuple[str, ...] = ()
-    least: float | None = None
-    most: float | None = None
+    minimum: float | None = None
+    maximum: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,8 +279,8 @@ def _problem(column: Column) -> pl.Expr:
     problems.append((~empty & value.is_null(), f"is not {wanted}"))
     if column.kind == "number":
         problems.append((~value.is_finite(), "is not a number"))
-    if column.least is not None:
-        problems.append((value < column.least, f"is below {column.least:g}"))
-    if column.most is not None:
-        problems.append((value > column.most, f"is above {column.most:g}"))
+    if column.minimum is not None:
+        problems.append((value < column.minimum, f"is below {column.minimum:g}"))
+    if column.maximum is not None:
+        problems.append((value > column.maximum, f"is above {column.maximum:g}"))
     return pl.coalesce(pl.when(wrong).then(_why(column.name, pl.lit(reason))) for wrong, reason in problems)

@@ -15,7 +15,7 @@ from tests.demand.records import MONDAY
 from unmet.errors import InputError
 from unmet.estimation.energies import (
     BLOCK,
-    MOST_OPEN,
+    MAX_SURVIVAL,
     POOL,
     _restricted_mean,
     energy_variation,
@@ -140,6 +140,6 @@ def test_the_mean_of_censored_values_is_the_area_under_the_kaplan_meier_curve(ro
     reference = SurvfuncRight(value, ~censored)
     times, alive = np.concatenate([[0.0], reference.surv_times]), np.concatenate([[1.0], reference.surv_prob])
     area = float((np.diff(np.append(times, value.max())) * alive).sum())
-    assume(abs(alive[-1] - MOST_OPEN) > 1e-9)
-    expected = area if alive[-1] < MOST_OPEN else value.mean()
+    assume(abs(alive[-1] - MAX_SURVIVAL) > 1e-9)
+    expected = area if alive[-1] < MAX_SURVIVAL else value.mean()
     assert _restricted_mean(value, censored) == pytest.approx(expected)

@@ -354,7 +354,7 @@ def test_the_sensitivity_table_follows_from_the_shares(lost):
 
 def test_part_of_a_large_network_shows_what_other_capacities_mean(lost, monkeypatch):
     whole = lost.sensitivity()["lost_arrivals"].to_numpy()
-    monkeypatch.setattr(sensitivity, "MOST_SITES", lost.network_.sites - 1)
+    monkeypatch.setattr(sensitivity, "MAX_SITES", lost.network_.sites - 1)
     part = lost.sensitivity()["lost_arrivals"].to_numpy()
     assert part[:-2] == pytest.approx(whole[:-2])
     assert part[-2:] == pytest.approx(whole[-2:], rel=0.25)

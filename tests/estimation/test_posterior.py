@@ -13,8 +13,8 @@ from unmet.estimation.energies import BLOCK
 from unmet.estimation.exposed import FullHours
 from unmet.estimation.hours import HourEffects
 from unmet.estimation.posterior import (
+    MAX_ERROR,
     MODEL_ERROR,
-    MOST_ERROR,
     RESPONSE_ERROR,
     SITE_ERROR,
     UNRELIABLE,
@@ -177,14 +177,14 @@ def test_the_self_check_widens_intervals_and_never_shifts_them():
         result = network(excess=excess)
         assert result.factor.mean() == pytest.approx(1.0, abs=0.01 if excess < UNRELIABLE else 0.15)
         assert np.log(result.factor).std() == pytest.approx(
-            np.hypot(excess if excess > UNRELIABLE else min(excess, MOST_ERROR), MODEL_ERROR), rel=0.02
+            np.hypot(excess if excess > UNRELIABLE else min(excess, MAX_ERROR), MODEL_ERROR), rel=0.02
         )
 
 
 def test_an_uncertain_response_leaves_less_room_for_the_self_check():
     """Together they widen intervals up to a limit; the response is drawn by site, and not part of the factor."""
     result = network(excess=0.6, response=0.2**2)
-    assert np.log(result.factor).std() == pytest.approx(np.sqrt(MOST_ERROR**2 - 0.2**2 + MODEL_ERROR**2), rel=0.02)
+    assert np.log(result.factor).std() == pytest.approx(np.sqrt(MAX_ERROR**2 - 0.2**2 + MODEL_ERROR**2), rel=0.02)
 
 
 def test_the_error_of_a_site_grows_with_its_response():

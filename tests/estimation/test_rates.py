@@ -12,7 +12,7 @@ from unmet.estimation.crowding import BETAS, crowd_at_full
 from unmet.estimation.exposed import BLOCK_BINS, full_hours, time_sums
 from unmet.estimation.occupancy import observe
 from unmet.estimation.rates import (
-    LEAST_EXPOSED,
+    MIN_EXPOSED,
     Components,
     _observed,
     fit_rates,
@@ -194,13 +194,13 @@ def test_a_site_that_is_almost_always_full_counts_as_exposed_for_a_twentieth(com
     town = observed_town(plugs=(1, 2, 3, 2), per_plug=6.0, stay=4.0, days=70)
     rates = fit(town, components)
     time = time_sums(town.history.spells)
-    assert (time.free < LEAST_EXPOSED * time.whole).any()
-    for s in np.flatnonzero(time.free < LEAST_EXPOSED * time.whole):
+    assert (time.free < MIN_EXPOSED * time.whole).any()
+    for s in np.flatnonzero(time.free < MIN_EXPOSED * time.whole):
         count = ((town.history.arrivals.site == s) & (town.history.arrivals.state == FREE)).sum()
         rate = (rates.weekly[s].mean() * rates.level[s]).mean()
         if rates.crowding is not None:
             rate *= response_at_full(rates, town.capacity)[s]
-        assert rate < 1.3 * count / (LEAST_EXPOSED * time.whole[s])
+        assert rate < 1.3 * count / (MIN_EXPOSED * time.whole[s])
 
 
 def test_the_score_is_the_log_likelihood_of_held_out_time():

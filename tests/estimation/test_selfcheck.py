@@ -11,7 +11,7 @@ from unmet.demand.spells import FREE
 from unmet.estimation.clock import BINS_A_WEEK
 from unmet.estimation.occupancy import observe
 from unmet.estimation.rates import Components
-from unmet.estimation.selfcheck import LEAST_RECORDED, SelfCheck, _expected_at, self_check
+from unmet.estimation.selfcheck import MIN_RECORDED, SelfCheck, _expected_at, self_check
 from unmet.estimation.towns import TOWNS
 
 PLAIN = Components(1, slow=False, city_day=False, site_day=False)
@@ -96,7 +96,7 @@ def test_without_arrivals_at_a_last_free_plug_the_check_is_unknown():
     assert single.recorded == 0
     assert not single.known
     assert single.excess == 0
-    few = SelfCheck(3.0, 1.0, 9.0, LEAST_RECORDED - 1, 0.5)
+    few = SelfCheck(3.0, 1.0, 9.0, MIN_RECORDED - 1, 0.5)
     assert not few.known
     assert few.excess == 0
 

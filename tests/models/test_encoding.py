@@ -175,7 +175,7 @@ def test_other_regions_columns_and_shapes_are_refused_with_a_remedy():
 
 def test_a_panel_that_spans_centuries_is_refused_before_it_fills_the_memory():
     ds = pl.Series([MONDAY, dt.datetime(1905, 1, 1, tzinfo=dt.UTC)], dtype=pl.Datetime("ms", "UTC"))
-    names = [f"r{i}" for i in range(1 + room.MOST_CELLS // 1_000_000)]
+    names = [f"r{i}" for i in range(1 + room.MAX_CELLS // 1_000_000)]
     panel = pl.DataFrame({"unique_id": names}).join(pl.DataFrame({"ds": ds}), how="cross").with_columns(y=pl.lit(1.0))
     with pytest.raises(InputError, match=r"from 1905-01-01 to 2019-09-02.*Check its dates"):
         read_series(panel)

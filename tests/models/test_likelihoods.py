@@ -17,7 +17,7 @@ from statsmodels.regression.quantile_regression import QuantReg
 from unmet.errors import InputError
 from unmet.models.likelihoods import LIKELIHOODS, Observation
 from unmet.models.likelihoods.base import tilted
-from unmet.models.likelihoods.gaussian import LEAST_SIGMA
+from unmet.models.likelihoods.gaussian import MIN_SIGMA
 from unmet.models.seeds import one_thread
 
 NAMES = ("gaussian", "tobit", "quantile", "censored-quantile")
@@ -39,7 +39,7 @@ def observed_as(kind, y, width=0.7):
 
 def gaussian_outputs(mean, sigma, dtype=torch.float64):
     """Outputs for which a Gaussian has this mean and sigma."""
-    raw = np.log(np.expm1(np.asarray(sigma, float) - LEAST_SIGMA))
+    raw = np.log(np.expm1(np.asarray(sigma, float) - MIN_SIGMA))
     return torch.stack(torch.broadcast_tensors(tensor(mean, dtype), tensor(raw, dtype)), -1)
 
 

@@ -68,7 +68,7 @@ def test_options_that_cannot_be_part_of_a_better_plan_are_left_out():
     reached = float(choices.gain[rows].sum())
     possible = _possible_rows(choices, 60.0, reached, rows)
     assert len(possible) < 0.2 * len(choices)
-    best, _ = exact(choices, most_cost=60.0)
+    best, _ = exact(choices, max_cost=60.0)
     chosen = choose_within(choices, 60.0)
     assert chosen.method == "exact"
     assert chosen.gain == pytest.approx(choices.gain[best].sum(), rel=1e-5)

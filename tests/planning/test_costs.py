@@ -16,7 +16,7 @@ TABLE = pl.DataFrame(
         "power_kw": [None, None, 150.0],
         "plug_cost": [1000.0, 2000.0, 30000.0],
         "site_cost": [0.0, 500.0, 9000.0],
-        "most_plugs": [None, 4, 2],
+        "max_plugs": [None, 4, 2],
         "grid_kw": [None, 100.0, None],
     }
 )

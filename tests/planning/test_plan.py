@@ -81,17 +81,17 @@ def test_a_share_of_demand_is_served(lost):
 
 
 def test_a_share_that_cannot_be_served_is_reported(lost):
-    result = plan(lost, serve=0.999, most_per_site=1)
+    result = plan(lost, serve=0.999, max_per_site=1)
     assert not result.decision.reached
     assert result.table["plugs_added"].max() == 1
-    at_sites = plan(lost, serve=0.999, each_site=True, most_per_site=1)
+    at_sites = plan(lost, serve=0.999, each_site=True, max_per_site=1)
     assert at_sites.decision.short
     assert any("cannot be served at" in note for note in at_sites.notes)
 
 
 def test_plans_respect_limits_of_grid_and_space(lost):
     costs = pl.DataFrame(
-        {"site_id": ["s0", None], "plug_cost": [1.0, 1.0], "grid_kw": [50.0, None], "most_plugs": [None, 1]}
+        {"site_id": ["s0", None], "plug_cost": [1.0, 1.0], "grid_kw": [50.0, None], "max_plugs": [None, 1]}
     )
     result = plan(lost, plugs=30, costs=costs)
     added = dict(result.table.select("site_id", "plugs_added").iter_rows())
@@ -152,10 +152,10 @@ def test_plan_is_exported_and_its_result_has_a_plot(eight):
         ({"plugs": 3, "closed": ["nowhere"]}, "no station 'nowhere'"),
         ({"plugs": 3, "horizon": 0}, "horizon"),
         ({"plugs": 3, "growth": -1.0}, "rate over -1"),
-        ({"plugs": 3, "most_per_site": 0}, "at least 1"),
+        ({"plugs": 3, "max_per_site": 0}, "at least 1"),
         ({"plugs": 3, "powers": (0.0,)}, "over 0"),
         ({"plugs": 3, "propose": -1}, "0 or more"),
-        ({"plugs": 3, "costs": pl.DataFrame({"plug_cost": [1.0], "most_plugs": [0]})}, "No plug fits"),
+        ({"plugs": 3, "costs": pl.DataFrame({"plug_cost": [1.0], "max_plugs": [0]})}, "No plug fits"),
     ],
 )
 def test_invalid_arguments_are_refused(lost, asked, sentence):

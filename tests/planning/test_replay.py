@@ -33,11 +33,11 @@ drivers = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 40), st.booleans
 
 @settings(max_examples=200, deadline=None)
 @given(drivers, st.integers(0, 6))
-def test_one_pass_is_a_loss_queue_for_every_number_of_plugs(rows, most):
+def test_one_pass_is_a_loss_queue_for_every_number_of_plugs(rows, max_plugs):
     rows = sorted(rows, key=lambda row: row[0])
     at, stay = (np.array([row[i] for row in rows], np.int64) for i in (0, 1))
-    plug = take_plugs(np.array([0, len(at)]), at, stay, most)
-    for c in range(most + 1):
+    plug = take_plugs(np.array([0, len(at)]), at, stay, max_plugs)
+    for c in range(max_plugs + 1):
         expected = loss_queue(at, stay, np.zeros(len(at), bool), c)
         assert ((plug != NOBODY) & (plug < c) == expected).all()
 

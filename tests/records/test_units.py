@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unmet.records.units import MOST_KW, MOST_KWH, choose_unit
+from unmet.records.units import MAX_KW, MAX_KWH, choose_unit
 
 
 def charged(rows: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -89,7 +89,7 @@ def test_no_unit_is_chosen_that_makes_more_rows_impossible(rows, suggested):
 
     def impossible(factor: float | pl.Series) -> int:
         kwh = energy * factor
-        return int(((hours > 0) & ((kwh > MOST_KWH) | ((kwh > 1) & (kwh > MOST_KW * hours)))).sum())
+        return int(((hours > 0) & ((kwh > MAX_KWH) | ((kwh > 1) & (kwh > MAX_KW * hours)))).sum())
 
     assert impossible(unit.factor) <= impossible(suggested) + 0.12 * len(rows)
 

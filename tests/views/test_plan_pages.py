@@ -44,7 +44,7 @@ def test_headlines(lost):
     assert headline(plan(lost, plugs=3)).startswith("3 plugs at ")
     assert headline(plan(lost, plugs=1)).startswith("1 plug at 1 site recovers ")
     assert headline(plan(lost, serve=0.2)).startswith("No plug is needed")
-    assert "cannot be served" in headline(plan(lost, serve=0.9999, most_per_site=1))
+    assert "cannot be served" in headline(plan(lost, serve=0.9999, max_per_site=1))
 
 
 def test_rows_name_each_site_once(lost):

@@ -29,7 +29,7 @@ from unmet.views.report_sections import build, quality
 from unmet.views.stored import StoredRuns, read_runs
 from unmet.views.theme import about_energy
 
-MOST_BYTES = 6_000_000
+MAX_BYTES = 6_000_000
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def test_sections_are_in_the_order_of_a_readers_questions(page):
 
 
 def test_the_report_is_one_file_without_requests(page):
-    assert len(page.encode()) < MOST_BYTES
+    assert len(page.encode()) < MAX_BYTES
     assert not re.search(r"<(?:script|link|img|iframe)[^>]*(?:src|href)=\"(?!data:)", page)
     assert "/somewhere/private" not in page  # a report does not reveal its author's folders
 
@@ -271,7 +271,7 @@ def large_runs(folders) -> StoredRuns:
 def test_a_report_on_5000_stations_can_be_sent_too(folders):
     runs = large_runs(list(folders.values()))
     page = report_page(runs, SalesPrice(0.4, "EUR"))
-    assert 0.95 * MOST_BYTES < len(page.encode()) <= MOST_BYTES
+    assert 0.95 * MAX_BYTES < len(page.encode()) <= MAX_BYTES
     assert page.count('id="plot-') == 7
     whole = {"sites.csv": runs.lost.sites, "weeks.csv": runs.lost.weeks, "plan.csv": runs.plan.chosen}
     cut = {}

@@ -20,11 +20,11 @@ TRIPS = Table(
         Column("vehicle_id", "text", "", "the car", aliases=("uid",)),
         Column("start_time", "time", "UTC", "when the trip starts"),
         Column("end_time", "time", "UTC", "when it ends"),
-        Column("start_lat", "number", "degree", "where it starts", required=False, least=-90, most=90),
-        Column("start_lon", "number", "degree", "where it starts", required=False, least=-180, most=180),
-        Column("end_lat", "number", "degree", "where it ends", least=-90, most=90),
-        Column("end_lon", "number", "degree", "where it ends", least=-180, most=180),
-        Column("distance_km", "number", "km", "driven distance", least=0, most=5000),
+        Column("start_lat", "number", "degree", "where it starts", required=False, minimum=-90, maximum=90),
+        Column("start_lon", "number", "degree", "where it starts", required=False, minimum=-180, maximum=180),
+        Column("end_lat", "number", "degree", "where it ends", minimum=-90, maximum=90),
+        Column("end_lon", "number", "degree", "where it ends", minimum=-180, maximum=180),
+        Column("distance_km", "number", "km", "driven distance", minimum=0, maximum=5000),
     ),
 )
 
@@ -32,19 +32,28 @@ STATIONS = Table(
     "stations",
     (
         Column("station_id", "text", "", "the station", aliases=("osm_id", "id")),
-        Column("lat", "number", "degree", "where it is", aliases=("latitude",), least=-90, most=90),
-        Column("lon", "number", "degree", "where it is", aliases=("longitude", "lng"), least=-180, most=180),
+        Column("lat", "number", "degree", "where it is", aliases=("latitude",), minimum=-90, maximum=90),
+        Column("lon", "number", "degree", "where it is", aliases=("longitude", "lng"), minimum=-180, maximum=180),
         Column(
-            "power_kw", "number", "kW", "power of a plug", default=22, aliases=("max_kw", "power"), least=0.5, most=1500
+            "power_kw",
+            "number",
+            "kW",
+            "power of a plug",
+            default=22,
+            aliases=("max_kw", "power"),
+            minimum=0.5,
+            maximum=1500,
         ),
-        Column("plugs", "integer", "", "plugs at the station", default=2, aliases=("capacity",), least=1, most=1000),
+        Column(
+            "plugs", "integer", "", "plugs at the station", default=2, aliases=("capacity",), minimum=1, maximum=1000
+        ),
         Column("operator", "text", "", "who runs it", required=False),
         Column("name", "text", "", "its name", required=False),
     ),
 )
 
 
-MOST_KMH = 300
+MAX_KMH = 300
 
 
 def check_trips(source: Any, mapped: Mapping[str, str] | None = None) -> Checked:
@@ -54,7 +63,7 @@ def check_trips(source: Any, mapped: Mapping[str, str] | None = None) -> Checked
     rules = (
         RowRule("end_time", pl.col("end_time") >= pl.col("start_time"), "ends before it starts"),
         RowRule("end_lat", (pl.col("end_lat") != 0) | (pl.col("end_lon") != 0), "is 0 and so is end_lon: no position"),
-        RowRule("distance_km", speed < MOST_KMH, f"would take more than {MOST_KMH} km/h"),
+        RowRule("distance_km", speed < MAX_KMH, f"would take more than {MAX_KMH} km/h"),
         RowRule(
             "start_time",
             pl.struct("vehicle_id", "start_time", "end_time").is_first_distinct(),

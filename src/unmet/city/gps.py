@@ -49,8 +49,8 @@ class StitchRules:
             noise_km=self.noise_m / 1e3,
             bridge_ms=self.bridge_minutes * 60e3,
             cold_start_km=float(self.cold_start_km),
-            least_km=float(self.min_km),
-            least_ms=self.min_minutes * 60e3,
+            min_km=float(self.min_km),
+            min_ms=self.min_minutes * 60e3,
         )
 
 

@@ -22,8 +22,8 @@ GPS_POINTS = Table(
     (
         Column("vehicle_id", "text", "", "the car", aliases=("vehicle", "car_id", "uid", "id")),
         Column("time", "time", "UTC", "when it was there", aliases=("timestamp", "datetime", "t")),
-        Column("lat", "number", "degree", "where it was", aliases=("latitude",), least=-90, most=90),
-        Column("lon", "number", "degree", "where it was", aliases=("longitude", "lng"), least=-180, most=180),
+        Column("lat", "number", "degree", "where it was", aliases=("latitude",), minimum=-90, maximum=90),
+        Column("lon", "number", "degree", "where it was", aliases=("longitude", "lng"), minimum=-180, maximum=180),
     ),
 )
 
@@ -34,7 +34,7 @@ _RULES = (
     RowRule("lat", _FIX, "is 0 and so is lon: the receiver had no position"),
 )
 _TYPES = (pl.String, pl.Datetime, pl.Categorical, pl.Enum, pl.Null)  # types that a column may have, besides numbers
-MOST_BATCH_BYTES = 1 << 28
+MAX_BATCH_BYTES = 1 << 28
 _REJECTED = REJECTED | {"line": pl.UInt64}  # a file of points can have more than 2^32 lines
 
 
@@ -161,7 +161,7 @@ def _limited(lines: Iterator[bytes], rows: int) -> Iterator[list[bytes]]:
     for line in lines:
         batch.append(line)
         size += len(line)
-        if len(batch) >= rows or size > MOST_BATCH_BYTES:
+        if len(batch) >= rows or size > MAX_BATCH_BYTES:
             yield batch
             batch, size = [], 0
     if batch:

@@ -38,8 +38,8 @@ class StitchLimits(NamedTuple):
     noise_km: float
     bridge_ms: float
     cold_start_km: float
-    least_km: float
-    least_ms: float
+    min_km: float
+    min_ms: float
 
 
 CAR = np.dtype(
@@ -100,8 +100,8 @@ def _end_drive(car: Any, vehicle: int, lat: float, lon: float, limits: StitchLim
     """End the drive at (lat, lon), where the car came to rest: a trip, or a fragment that is only counted."""
     tail = _km(car.rest_lat, car.rest_lon, lat, lon)
     km = car.rest_km + (tail if tail >= limits.noise_km else 0.0)
-    far = min(km, car.reach_km) >= limits.least_km
-    if far and car.rest_ms - car.start_ms >= limits.least_ms and not _drifted(car, lat, lon, limits):
+    far = min(km, car.reach_km) >= limits.min_km
+    if far and car.rest_ms - car.start_ms >= limits.min_ms and not _drifted(car, lat, lon, limits):
         trip = trips[counts[TRIPS]]
         trip.vehicle, trip.points, trip.distance_km = vehicle, car.rest_trip_points, km
         trip.start_time, trip.start_lat, trip.start_lon = int(car.start_ms), car.stop_lat, car.stop_lon
@@ -133,7 +133,7 @@ def _drive_on(
     car.trip_points += 1
     away = _km(car.stop_lat, car.stop_lon, lat, lon)
     car.reach_km = max(car.reach_km, away)
-    if away <= limits.stop_km and (car.reach_km < limits.least_km or _drifted(car, lat, lon, limits)):
+    if away <= limits.stop_km and (car.reach_km < limits.min_km or _drifted(car, lat, lon, limits)):
         # Back before it got anywhere, or a wrong fix: it is still parked.
         car.driving = 0
         counts[FRAGMENTS] += 1

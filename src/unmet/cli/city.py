@@ -64,7 +64,7 @@ def trips(
     ] = None,
     privacy_noise: Annotated[
         tuple[float, float] | None,
-        typer.Option(metavar="LEAST MOST", help="Move every stop by LEAST to MOST metres in a random direction."),
+        typer.Option(metavar="MIN MAX", help="Move every stop by MIN to MAX metres in a random direction."),
     ] = None,
     matsim: Annotated[Path | None, typer.Option(help="Plans or events of a MATSim scenario, .xml or .xml.gz.")] = None,
     network: Annotated[Path | None, typer.Option(help="Network of the MATSim scenario.")] = None,

@@ -19,7 +19,7 @@ _GROUPS: dict[str, tuple[str, ...]] = {
     "Costs": ("plug_cost", "site_cost", "costs", "price", "currency", "upkeep", "years", "discount"),
     "Output": ("out", "tables", "figures", "title", "basemap", "overwrite", "as_json", "open_it"),
     "Large records": ("by_area", "workers", "scheduler", "max_memory"),
-    "Network": ("host", "port", "most_megabytes", "most_rows"),
+    "Network": ("host", "port", "max_megabytes", "max_rows"),
 }  # fmt: skip
 """Headings, with the parameters under each; all others stay under Options."""
 _HEADING = {name: heading for heading, names in _GROUPS.items() for name in names}

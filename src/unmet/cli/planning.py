@@ -30,7 +30,7 @@ def cost_options(
     site_cost: Annotated[float, typer.Option(help="Cost once per site that gets plugs.")] = 0.0,
     costs: Annotated[
         Path | None,
-        typer.Option(help="Table of costs and limits: site_id, power_kw, plug_cost, site_cost, most_plugs, grid_kw."),
+        typer.Option(help="Table of costs and limits: site_id, power_kw, plug_cost, site_cost, max_plugs, grid_kw."),
     ] = None,
     price: Annotated[float | None, typer.Option(help="Earned per kWh: gives payback and net present value.")] = None,
     upkeep: Annotated[float, typer.Option(help="Cost per plug and year.")] = 0.0,
@@ -112,8 +112,8 @@ def plan(
         list[float] | None,
         typer.Option(help="Power of new plugs [kW]; repeat it to choose among several. [as at the site]"),
     ] = None,
-    most_per_site: Annotated[int | None, typer.Option(help="Maximum number of new plugs per site.")] = None,
-    candidates: Annotated[Path | None, typer.Option(help="Positions of new sites: name, lat, lon, most_plugs.")] = None,
+    max_per_site: Annotated[int | None, typer.Option(help="Maximum number of new plugs per site.")] = None,
+    candidates: Annotated[Path | None, typer.Option(help="Positions of new sites: name, lat, lon, max_plugs.")] = None,
     propose: Annotated[int, typer.Option(help="New sites to propose where demand is lost and no site is near.")] = 0,
     workers: Annotated[int | None, typer.Option(min=1, help="Threads. The plan does not depend on them.")] = None,
     tables: PlanTables = None,
@@ -138,7 +138,7 @@ def plan(
         with progress("Planning"):
             result = make_plan(
                 source, plugs=plugs, budget=budget, serve=serve, each_site=each_site, powers=tuple(power or ()),
-                most_per_site=most_per_site, candidates=candidates, propose=propose, workers=workers,
+                max_per_site=max_per_site, candidates=candidates, propose=propose, workers=workers,
                 interval=estimate.interval, seed=estimate.seed, **costs, **what_if,
             )  # fmt: skip
         with progress("Writing tables and figures"):

@@ -29,8 +29,8 @@ def serve(
     basemap: Annotated[
         Path | None, typer.Option(help="GeoJSON file of coasts, streets or borders, to draw under maps.")
     ] = None,
-    most_megabytes: Annotated[int, typer.Option(min=1, help="Maximum size of an uploaded file [MB].")] = 50,
-    most_rows: Annotated[int, typer.Option(min=1, help="Maximum number of rows in an uploaded file.")] = 500_000,
+    max_megabytes: Annotated[int, typer.Option(min=1, help="Maximum size of an uploaded file [MB].")] = 50,
+    max_rows: Annotated[int, typer.Option(min=1, help="Maximum number of rows in an uploaded file.")] = 500_000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random choice.")] = 1,
 ) -> None:
     """Explore a city, your records, plans and forecasts in a browser. The JSON API is documented at /docs."""
@@ -38,6 +38,6 @@ def serve(
 
     settings = Settings.checked(
         runs=tuple(runs or ()), host=host, port=port, token_file=token_file, folder=folder, seed=seed,
-        limits=Limits(most_megabytes * 1_000_000, most_rows), basemap=basemap,
+        limits=Limits(max_megabytes * 1_000_000, max_rows), basemap=basemap,
     )  # fmt: skip
     run_server(settings)

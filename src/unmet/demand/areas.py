@@ -24,9 +24,9 @@ from unmet.errors import InputError
 from unmet.geo import EARTH_RADIUS_KM, unit_vectors
 from unmet.records.outliers import main_days
 
-__all__ = ["MOST_CELLS", "Area", "areas_of_cells", "cells_of_stations", "period_of", "regions_of"]
+__all__ = ["MAX_CELLS", "Area", "areas_of_cells", "cells_of_stations", "period_of", "regions_of"]
 
-MOST_CELLS = 240  # each is an open file
+MAX_CELLS = 240  # each is an open file
 NEIGHBOURS_KM = 3 * SITE_KM  # within which stations are kept together, since positions may still be corrected
 FEW = 4  # so few groups of stations are not halved again
 
@@ -41,7 +41,7 @@ class Area:
     rows: int  # number of sessions
 
 
-def cells_of_stations(stations: pl.DataFrame, regions: Regions, most: int = MOST_CELLS) -> Integers:
+def cells_of_stations(stations: pl.DataFrame, regions: Regions, most: int = MAX_CELLS) -> Integers:
     """The cell of each station; cells with consecutive numbers are near each other."""
     group, points = _groups(stations)
     region = regions.codes()

@@ -64,10 +64,10 @@ def infer_capacity(
     history = sweep(visits, unlimited, opened, closed)
     listed, source = _listed(stations, sessions)
     lasting = _lasting_peak(history.spells)
-    most = max(int(lasting.max(initial=1)), int(listed.max(initial=1)))
-    usual = _usual_arrivals(history.spells, history.arrivals, hour_of_week, first_ms, most)
-    cell = history.arrivals.site * (most + 1) + np.minimum(history.arrivals.taken, most)
-    observed = np.bincount(cell, minlength=number * (most + 1)).reshape(number, most + 1).astype(float)
+    max_cars = max(int(lasting.max(initial=1)), int(listed.max(initial=1)))
+    usual = _usual_arrivals(history.spells, history.arrivals, hour_of_week, first_ms, max_cars)
+    cell = history.arrivals.site * (max_cars + 1) + np.minimum(history.arrivals.taken, max_cars)
+    observed = np.bincount(cell, minlength=number * (max_cars + 1)).reshape(number, max_cars + 1).astype(float)
     peak = np.array([_usual_peak(int(cars), *counts) for cars, *counts in zip(lasting, usual, observed, strict=True)])
     capacity, sure, known_from = np.maximum(listed, 1), np.ones(number), list(source)
     for s in range(number):
@@ -143,19 +143,19 @@ def _lasting_peak(spells: Spells) -> Integers:
     return peak
 
 
-def _usual_arrivals(spells: Spells, arrivals: Arrivals, hour_of_week: Integers, first_ms: int, most: int) -> Floats:
+def _usual_arrivals(spells: Spells, arrivals: Arrivals, hour_of_week: Integers, first_ms: int, max_cars: int) -> Floats:
     """Arrivals predicted by the network's weekly profile, by station and number of cars, for a station of level 1."""
     hour = hour_of_week[np.clip((arrivals.at_ms - first_ms) // HOUR_MS, 0, len(hour_of_week) - 1)]
     shape = np.bincount(hour, minlength=HOURS_A_WEEK) + 1.0
     open_hours = np.bincount(hour_of_week, minlength=HOURS_A_WEEK)
-    return _by_cars(spells, hour_of_week, shape / np.maximum(open_hours, 1), first_ms, most)
+    return _by_cars(spells, hour_of_week, shape / np.maximum(open_hours, 1), first_ms, max_cars)
 
 
 @compiled()
-def _by_cars(spells: Spells, hour_of_week: Integers, shape: Floats, first_ms: int, most: int) -> Floats:
-    total = np.zeros((len(spells.first) - 1, most + 1))
+def _by_cars(spells: Spells, hour_of_week: Integers, shape: Floats, first_ms: int, max_cars: int) -> Floats:
+    total = np.zeros((len(spells.first) - 1, max_cars + 1))
     for s in range(len(total)):
         for i in range(spells.first[s], spells.first[s + 1]):
             for hour, share in pieces(spells.begin_ms[i] - first_ms, spells.end_ms[i] - first_ms, HOUR_MS):
-                total[s, min(spells.taken[i], most)] += share * shape[hour_of_week[hour]]
+                total[s, min(spells.taken[i], max_cars)] += share * shape[hour_of_week[hour]]
     return total

@@ -11,7 +11,7 @@ from unmet.tables import UTC, as_frame
 
 __all__ = ["checked_sessions", "checked_stations"]
 
-MOST_KWH = 5000.0  # of one session; the largest truck battery holds a fifth of that
+MAX_KWH = 5000.0  # of one session; the largest truck battery holds a fifth of that
 OPTIONAL = {"plug_id": pl.String(), "user_id": pl.String(), "vehicle_id": pl.String(), "charged": UTC}
 STATIONS = {
     "station_id": pl.String(),
@@ -43,7 +43,7 @@ def checked_sessions(sessions: Any) -> pl.DataFrame:
         (pl.col("station_id").is_null() | pl.col("start").is_null() | pl.col("end").is_null(), "is incomplete"),
         (pl.col("end") < pl.col("start"), "ends before it starts"),
         (energy.is_null() | ~energy.is_finite() | (energy < 0), "has no valid energy"),
-        (energy > MOST_KWH, f"has more than {MOST_KWH:,.0f} kWh, which no car can take (is it in Wh?)"),
+        (energy > MAX_KWH, f"has more than {MAX_KWH:,.0f} kWh, which no car can take (is it in Wh?)"),
     ):
         bad = kept.with_row_index("row").filter(wrong)
         if not bad.is_empty():

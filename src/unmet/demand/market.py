@@ -23,7 +23,7 @@ from unmet.geo import haversine_km
 __all__ = ["Market", "Shares", "parse_share"]
 
 
-LEAST_KNOWN = 8  # own stations needed to estimate the rates of others
+MIN_KNOWN = 8  # own stations needed to estimate the rates of others
 DRAWS = 400  # of the rates of others
 ASSUMED_PLUGS = 2  # of a station whose plugs are not listed
 Z_95 = 1.6449  # 95 % quantile of the standard normal distribution
@@ -122,7 +122,7 @@ class Market:
         plugs = everyone["plugs"].to_numpy().astype(float)
         known = is_own & (rates > 0)
         placed = everyone["lat"].null_count() == 0 and everyone["lon"].null_count() == 0
-        if not placed or known.sum() < LEAST_KNOWN:
+        if not placed or known.sum() < MIN_KNOWN:
             share = _ratio(np.where(is_own, plugs, 0.0), plugs, region, number)
             return Shares(share, np.where(share < 1, BY_PLUGS_SPREAD * np.sqrt(1 - share), 0.0))
         return self._kriged(everyone, rates, known, is_own, region, number, plugs)

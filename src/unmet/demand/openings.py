@@ -16,7 +16,7 @@ __all__ = ["DAY_MS", "absent_plugs", "openings"]
 
 DAY_MS = 86_400_000
 SURE = 1e-4  # a unit was closed if the silence before its first session (or after its last) is less likely than this,
-LEAST_DAYS = 14  # lasts at least this long,
+MIN_DAYS = 14  # lasts at least this long,
 LONGER = 3.0  # and is this many times as long as any other silence
 
 
@@ -41,7 +41,7 @@ def openings(visits: Visits, first_ms: int, last_ms: int) -> tuple[Integers, Int
     gap = np.zeros(units, np.int64)
     gap[some] = np.maximum.reduceat(np.concatenate([[0], gaps]), visits.first[:-1][some])
     for edge, silence, at in ((begin, earliest, earliest), (end, period - latest, latest + 1)):
-        long = (silence >= LEAST_DAYS * DAY_MS) & (silence >= LONGER * gap)
+        long = (silence >= MIN_DAYS * DAY_MS) & (silence >= LONGER * gap)
         chance = (1 - np.minimum(silence / period, 1)) ** sessions
         closed = some & long & (chance < SURE)
         edge[closed] = at[closed]

@@ -17,8 +17,8 @@ from unmet.geo import Projection
 
 __all__ = ["Regions", "area_regions", "group_stations", "kmeans_regions", "station_regions"]
 
-MOST_UNPLACED = 500  # up to this many stations, each is a region if positions are missing
-MOST_AUTO = 20  # highest number of regions that `auto` tries
+MAX_UNPLACED = 500  # up to this many stations, each is a region if positions are missing
+MAX_AUTO_REGIONS = 20  # highest number of regions that `auto` tries
 OUTSIDE = "outside"  # region of stations outside all given areas
 UNPLACED = "unplaced"  # the only region if positions are missing
 
@@ -45,7 +45,7 @@ def group_stations(stations: pl.DataFrame, how: str = "10") -> tuple[Regions, st
     if how == "station":
         return station_regions(stations), "Every station is a region."
     if how.isdecimal() or how == "auto":
-        if not placed and stations.height > MOST_UNPLACED:
+        if not placed and stations.height > MAX_UNPLACED:
             note = f"{stations.height:,} stations form one region, because not all have a position: give positions."
             return _regions(stations, pl.Series([UNPLACED] * stations.height)), note
         if not placed:
@@ -135,7 +135,7 @@ def _best_kmeans(stations: pl.DataFrame) -> tuple[Regions, str]:
     from sklearn.metrics import silhouette_score
 
     points = _points(stations)
-    most = min(MOST_AUTO, len(np.unique(points, axis=0)) - 1)
+    most = min(MAX_AUTO_REGIONS, len(np.unique(points, axis=0)) - 1)
     if most < 2:
         return kmeans_regions(stations, 1), "All stations are one region: there are too few to group."
     fits = {k: _kmeans(points, k, 0) for k in range(2, most + 1)}

@@ -22,7 +22,7 @@ __all__ = ["SITE_KM", "find_sites", "merge_sites"]
 SITE_KM = 0.1
 """Distance up to which stations are one site [km]."""
 SIMILAR_POWER = 2.0  # ratio up to which powers are similar
-MOST_NAMESAKES, FEWEST_NAMESAKES = 12, 4
+MAX_NAMESAKES, MIN_NAMESAKES = 12, 4
 """Stations of one name that can be one site: at most half of all stations, within these limits."""
 NO_NAMES = ["", "-", "--", ".", "?", "n/a", "na", "nan", "none", "null", "unknown", "test"]  # instead of a name
 FAST_SESSIONS = 0.9  # quantile of the mean power of a station's sessions that replaces an unknown power
@@ -66,7 +66,7 @@ def _namesakes(stations: pl.DataFrame) -> NDArray[np.int64]:
     rows = rows.filter(~pl.col("name").str.strip_chars().str.to_lowercase().is_in(NO_NAMES))
     named = rows.group_by("name", maintain_order=True).agg("row")
     # A name that many stations share is that of a town, an operator or a model rather than of a site.
-    most = min(MOST_NAMESAKES, max(stations.height // 2, FEWEST_NAMESAKES))
+    most = min(MAX_NAMESAKES, max(stations.height // 2, MIN_NAMESAKES))
     groups = [row for row in named["row"].to_list() if 1 < len(row) <= most]
     return np.concatenate([none, *(np.array(list(combinations(group, 2))) for group in groups)])
 

@@ -48,16 +48,16 @@ def own_arrivals(
         clock: clock of the period.
         rate: arrivals per hour, (sites, bins of the week).
         level: level of each site and day, (sites, days).
-        response: factor on the rate by number of taken plugs, (sites, most + 1).
+        response: factor on the rate by number of taken plugs, (sites, max_taken + 1).
         at_full: factor on the rate while a site is full, (sites,).
         parts: regions of the sites.
         regions: number of regions.
     """
     total = np.zeros((regions, len(clock.week) // BINS_AN_HOUR))
-    most = response.shape[1] - 1
+    last = response.shape[1] - 1
     for s in range(len(rate)):
         for i in range(spells.first[s], spells.first[s + 1]):
-            weight = at_full[s] if spells.state[i] == FULL else response[s, min(spells.taken[i], most)]
+            weight = at_full[s] if spells.state[i] == FULL else response[s, min(spells.taken[i], last)]
             begin_ms, end_ms = spells.begin_ms[i] - clock.first_ms, spells.end_ms[i] - clock.first_ms
             for bin_, share in pieces(begin_ms, end_ms, BIN_MS):
                 hourly = rate[s, clock.week[bin_]] * level[s, clock.day[bin_]] * weight

@@ -23,8 +23,8 @@ ENERGIES = ("seen", "to-80")
 BLOCK = 3  # hours of the day that share a mean
 POOL = 10.0  # weight of the mean that a cell is shrunk to [sessions]
 AT_FULL_POWER = 0.98  # from this share of the energy at full power, the car left before 80 %
-LEAST_SESSIONS = 200  # of a block of the day with a mean of its own
-MOST_OPEN = 0.2  # highest survival probability at the end of the curve for its mean to be used
+MIN_SESSIONS = 200  # of a block of the day with a mean of its own
+MAX_SURVIVAL = 0.2  # highest survival probability at the end of the curve for its mean to be used
 
 
 def station_energies(
@@ -70,7 +70,7 @@ def _mean_to_80(
     means = np.full(24 // BLOCK, overall)
     for i in range(len(means)):
         part = known & (block == i)
-        if part.sum() >= LEAST_SESSIONS:
+        if part.sum() >= MIN_SESSIONS:
             means[i] = _restricted_mean(value[part], censored[part])
     return means
 
@@ -86,7 +86,7 @@ def _restricted_mean(value: Floats, censored: NDArray[np.bool_]) -> float:
     value, censored = value[order], censored[order]
     at_risk = len(value) - np.arange(len(value))
     survival = np.cumprod(np.where(censored, 1.0, 1 - 1 / at_risk))
-    if survival[-1] > MOST_OPEN:
+    if survival[-1] > MAX_SURVIVAL:
         return float(value.mean())
     steps = np.diff(np.concatenate([[0.0], value]))
     return float((steps * np.concatenate([[1.0], survival[:-1]])).sum())

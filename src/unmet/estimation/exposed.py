@@ -44,7 +44,8 @@ def exposed_by_week(spells: Spells, clock: Clock, level: Floats, response: Float
         spells: spells of all sites.
         clock: clock of the period.
         level: level of each site and day, (sites, days).
-        response: factor on the arrival rate by number of taken plugs, (sites, most + 1); the last also for more plugs.
+        response: factor on the arrival rate by number of taken plugs, (sites, max_taken + 1).
+            The last column also holds for more plugs.
         held: blocks to leave out, (sites, blocks), or (0, 0) to leave out none.
 
     Returns:
@@ -76,12 +77,12 @@ def _exposed_by_week(
     end: int,
 ) -> None:
     times = weight.shape[1]
-    most = response.shape[1] - 1
+    last = response.shape[1] - 1
     for s in range(begin, end):
         for i in range(spells.first[s], spells.first[s + 1]):
             if spells.state[i] != FREE:
                 continue
-            factor = response[s, min(spells.taken[i], most)] * BIN_HOURS
+            factor = response[s, min(spells.taken[i], last)] * BIN_HOURS
             begin_ms, end_ms = spells.begin_ms[i] - clock.first_ms, spells.end_ms[i] - clock.first_ms
             for bin_, share in pieces(begin_ms, end_ms, BIN_MS):
                 if len(held) == 0 or not held[s, bin_ // BLOCK_BINS]:
@@ -121,12 +122,12 @@ def _expected_by_day(
     begin: int,
     end: int,
 ) -> None:
-    most = response.shape[1] - 1
+    last = response.shape[1] - 1
     for s in range(begin, end):
         for i in range(spells.first[s], spells.first[s + 1]):
             if spells.state[i] != FREE:
                 continue
-            weight = response[s, min(spells.taken[i], most)]
+            weight = response[s, min(spells.taken[i], last)]
             begin_ms, end_ms = spells.begin_ms[i] - clock.first_ms, spells.end_ms[i] - clock.first_ms
             for bin_, share in pieces(begin_ms, end_ms, BIN_MS):
                 if len(held) == 0 or held[s, bin_ // BLOCK_BINS] == part:
@@ -142,7 +143,7 @@ def expected_by_step(
         spells: spells of all sites.
         clock: clock of the period.
         rate: arrivals per hour, (sites, bins of the week).
-        step: step of each number of taken plugs, (sites, most + 1).
+        step: step of each number of taken plugs, (sites, max_taken + 1).
         steps: number of steps.
         held: blocks to leave out, (sites, blocks), or (0, 0) to leave out none.
     """
@@ -162,12 +163,12 @@ def _expected_by_step(
     begin: int,
     end: int,
 ) -> None:
-    most = step.shape[1] - 1
+    last = step.shape[1] - 1
     for s in range(begin, end):
         for i in range(spells.first[s], spells.first[s + 1]):
             if spells.state[i] != FREE:
                 continue
-            taken = step[s, min(spells.taken[i], most)]
+            taken = step[s, min(spells.taken[i], last)]
             begin_ms, end_ms = spells.begin_ms[i] - clock.first_ms, spells.end_ms[i] - clock.first_ms
             for bin_, share in pieces(begin_ms, end_ms, BIN_MS):
                 if len(held) == 0 or not held[s, bin_ // BLOCK_BINS]:

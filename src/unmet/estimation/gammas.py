@@ -17,7 +17,7 @@ __all__ = ["SHAPES", "gamma_shape", "log_marginal", "quiet_days"]
 
 SHAPES = np.concatenate([np.geomspace(0.5, 1000.0, 45), [np.inf]])
 """Grid of shapes; the last stands for no effect."""
-MOST_CELLS = 100_000
+MAX_CELLS = 100_000
 """Number of counts from which a shape is estimated; a random sample of more gives the same result."""
 CLEARLY = 2.0
 """Gain in log likelihood from which an effect is kept: Akaike's criterion asks for 1 per parameter."""
@@ -57,8 +57,8 @@ def gamma_shape(count: Floats, expected: Floats) -> float:
     """Shape with the highest marginal likelihood, infinite if there is no clear effect."""
     used = (expected > 0) | (count > 0)
     n, m = count[used], expected[used]
-    if len(n) > MOST_CELLS:
-        sample = np.random.default_rng(0).choice(len(n), MOST_CELLS, replace=False)
+    if len(n) > MAX_CELLS:
+        sample = np.random.default_rng(0).choice(len(n), MAX_CELLS, replace=False)
         n, m = n[sample], m[sample]
     values = _log_marginals(n, m, SHAPES)
     best = int(values[:-1].argmax())

@@ -26,7 +26,7 @@ __all__ = ["HourEffects", "hour_effects"]
 
 SHAPES = np.concatenate([np.geomspace(0.5, 64.0, 15), [np.inf]])
 CLEARLY = 4.0  # gain in log likelihood from which bursts are more than chance
-MOST_SITES = 300  # from which the shape is estimated
+MAX_SITES = 300  # from which the shape is estimated
 
 
 class HourEffects(NamedTuple):
@@ -54,12 +54,12 @@ def hour_effects(
         clock: clock of the period.
         rate: arrivals per hour, (sites, bins of the week).
         level: level of each site and day, (sites, days).
-        response: factor on the rate by number of taken plugs, (sites, most + 1).
+        response: factor on the rate by number of taken plugs, (sites, max_taken + 1).
         rows: the hours in which sites were full.
         learned: number of hours from the start of the period from which the shape is estimated.
     """
     sites = len(rate)
-    every = -(-sites // MOST_SITES)
+    every = -(-sites // MAX_SITES)
     used = np.arange(sites) % every == 0
     count, expected, value = _counts_and_likelihoods(history, clock, rate, level, response, rows, used, learned)
     best = int(value[:-1].argmax())
@@ -106,14 +106,14 @@ def _hours(
 ) -> Floats:
     """Write the arrivals observed and expected to `count` and `expected`; return the log likelihood of each shape."""
     spells, arrivals = history.spells, history.arrivals
-    hours, most = len(clock.week) // BINS_AN_HOUR, response.shape[1] - 1
+    hours, last = len(clock.week) // BINS_AN_HOUR, response.shape[1] - 1
     value, n, m = np.zeros(len(shapes)), np.zeros(hours), np.zeros(hours)
     for s in range(begin, end):
         n[:], m[:] = 0.0, 0.0
         for i in range(spells.first[s], spells.first[s + 1]):
             if spells.state[i] != FREE:
                 continue
-            weight = response[s, min(spells.taken[i], most)]
+            weight = response[s, min(spells.taken[i], last)]
             begin_ms, end_ms = spells.begin_ms[i] - clock.first_ms, spells.end_ms[i] - clock.first_ms
             for bin_, share in pieces(begin_ms, end_ms, BIN_MS):
                 hourly = rate[s, clock.week[bin_]] * level[s, clock.day[bin_]] * weight

@@ -34,14 +34,14 @@ __all__ = ["UNRELIABLE", "NetworkDraws", "SiteDraws", "draw_network", "draw_site
 
 MODEL_ERROR = 0.03
 """Error of the estimator if all of its assumptions hold (bins, smoothing, selection), as a logarithm."""
-MOST_ERROR = 0.35
+MAX_ERROR = 0.35
 """Combined error of the response, of other towns and of the self-check, as a logarithm, up to which the self-check
 widens intervals. A 90 % interval of a few sites then spans about a factor of two either way; the warning says the
 rest."""
 UNRELIABLE = float(np.log(2))
 """Distance of the self-check from 1 beyond chance, as a logarithm, from which the records do not support an estimate.
 The interval is then as wide as that distance."""
-LARGE_MEAN, MOST_INVERTED = 20.0, 1000  # highest mean for drawing by inversion, and the largest number drawn that way
+LARGE_MEAN, MAX_INVERTED = 20.0, 1000  # highest mean for drawing by inversion, and the largest number drawn that way
 SITE_ERROR, RESPONSE_ERROR = 0.1, 0.25
 """Additional error of a single site, as a logarithm, and the part of it that grows with the site's response. Errors are
 independent between sites, so they matter for a station or a network with one large site, but hardly for the total of
@@ -107,7 +107,7 @@ def draw_network(
     towns = prior.bias + prior.bias_spread * _stratified_normal(draws, rng)
     if excess < UNRELIABLE:
         of_towns = float(strength.of_hypothesis @ weight) * prior.bias_spread
-        excess = min(excess, np.sqrt(max(MOST_ERROR**2 - of_towns**2 - strength.variance, 0.0)))
+        excess = min(excess, np.sqrt(max(MAX_ERROR**2 - of_towns**2 - strength.variance, 0.0)))
     # Rates are fitted without diverted drivers, whose number is uncertain, and so are the rates.
     spread = np.sqrt(excess**2 + MODEL_ERROR**2 + float(spills.var()))
     own = spread * _stratified_normal(draws, rng) - spread**2 / 2
@@ -229,7 +229,7 @@ def _gamma_poisson(rng: np.random.Generator, shape: float, scale: float) -> int:
     if uniform <= 1 - shape * scale:  # a lower bound of (1 + scale)^-shape, the probability of 0
         return 0
     number, probability = 0, (1 + scale) ** -shape
-    while uniform > probability and number < MOST_INVERTED:
+    while uniform > probability and number < MAX_INVERTED:
         uniform -= probability
         probability *= (shape + number) / (number + 1) * scale / (1 + scale)
         number += 1
@@ -245,7 +245,7 @@ def _poisson(rng: np.random.Generator, mean: float) -> int:
     if uniform <= 1 - mean:  # a lower bound of exp(-mean), the probability of 0
         return 0
     number, probability = 0, np.exp(-mean)
-    while uniform > probability and number < MOST_INVERTED:
+    while uniform > probability and number < MAX_INVERTED:
         uniform -= probability
         number += 1
         probability *= mean / number

@@ -32,7 +32,7 @@ PRIOR_ARRIVALS = 2.0
 """Prior weight of the network's mean week for each site [arrivals], so that a few arrivals are not overinterpreted."""
 PROFILE_PRIOR = 0.05
 """Prior weight of the network's mean profile in every bin [arrivals], for bins that were hardly exposed."""
-MOST_ROUNDS, SETTLED = 200, 1e-4  # of EM for profiles
+MAX_ROUNDS, SETTLED = 200, 1e-4  # of EM for profiles
 LOAD_ROUNDS, LOAD_SETTLED = 60, 1e-3  # of EM for loads, given profiles
 LEARN_FROM = 400
 """Number of sites from which profiles are estimated; more would only take longer."""
@@ -99,7 +99,7 @@ def _learn(count: Floats, exposed: Floats, rank: int, start: Profiles | None, sm
     level = _levels(count, exposed)
     common = _smooth(count.sum(axis=0) + 1.0, smooth) / _smooth(level @ exposed + 1.0, smooth)
     load, profile = start or _begin(count, exposed, level, common, rank, smooth)
-    for _ in range(MOST_ROUNDS):
+    for _ in range(MAX_ROUNDS):
         before = profile
         ratio = count / np.maximum(load @ profile, 1e-12)
         profile = _smooth(profile * (load.T @ ratio) + PROFILE_PRIOR * common, smooth)

@@ -61,8 +61,8 @@ __all__ = [
 ]
 
 NOTHING_HELD = np.zeros((0, 0), np.bool_)
-MOST_ROUNDS, SETTLED = 8, 1e-4
-LEAST_EXPOSED = 0.05  # a site counts as exposed for at least this share of its time
+MAX_ROUNDS, SETTLED = 8, 1e-4
+MIN_EXPOSED = 0.05  # a site counts as exposed for at least this share of its time
 MANY_SITES, FEWER_ROUNDS = 1000, 3  # the first rounds make nearly all of the difference
 
 
@@ -165,7 +165,7 @@ def fit_rates(
     beta, response, crowding = np.zeros(sites), np.ones_like(step, dtype=float), None
     memories, city_shape, site_shape, objective = (np.inf, np.inf), np.inf, np.inf, -np.inf
     missing, is_open = _missing_hours(history), _open_days(history, clock)
-    for _ in range(MOST_ROUNDS if sites <= MANY_SITES else FEWER_ROUNDS):
+    for _ in range(MAX_ROUNDS if sites <= MANY_SITES else FEWER_ROUNDS):
         exposed = exposed_by_week(history.spells, clock, slow * city_day * site_day, response, held)
         exposed += missing[:, None]
         profiles = fit_profiles(
@@ -285,10 +285,10 @@ def _turned_away_before(usual: Floats, beta: Floats, capacity: Integers) -> Floa
 def _missing_hours(history: History) -> Floats:
     """Exposed hours per bin of the week to add for sites that were almost always full, (sites,).
 
-    A site counts as exposed for at least `LEAST_EXPOSED` of its time: what it turned away beyond that is unknowable.
+    A site counts as exposed for at least `MIN_EXPOSED` of its time: what it turned away beyond that is unknowable.
     """
     time = time_sums(history.spells)
-    return np.asarray(np.maximum(LEAST_EXPOSED * time.whole - time.free, 0.0) / BINS_A_WEEK)
+    return np.asarray(np.maximum(MIN_EXPOSED * time.whole - time.free, 0.0) / BINS_A_WEEK)
 
 
 def _open_days(history: History, clock: Clock) -> NDArray[np.bool_]:

@@ -49,7 +49,7 @@ from unmet.runs import available_cores
 __all__ = ["BYTES_PER_SESSION", "Places", "do_not_fit", "recover_by_area"]
 
 BYTES_PER_SESSION = 650  # memory of an estimate; measured with 1 and 5 million sessions
-MOST_ROWS = 5_000_000  # of an area, unless the number of areas is given
+MAX_ROWS = 5_000_000  # of an area, unless the number of areas is given
 SAFE = 0.6  # share of the memory that areas may take
 ATTEMPTS = 3  # to estimate an area on a cluster if its worker is lost
 
@@ -166,7 +166,7 @@ def _areas(cell: Any, partition: Partition, areas: int | None, places: Places) -
     """Areas so small that one per worker fits into memory."""
     rows, at_once = int(partition.rows.sum()), 1 if places.scheduler else places.workers or available_cores()
     if areas is None:
-        each = min(MOST_ROWS, SAFE * allowed_bytes() / at_once / BYTES_PER_SESSION)
+        each = min(MAX_ROWS, SAFE * allowed_bytes() / at_once / BYTES_PER_SESSION)
         areas = max(1, int(np.ceil(rows / max(each, 1))))
     chosen = areas_of_cells(cell, partition.rows, areas)
     if not chosen:

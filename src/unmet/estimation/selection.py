@@ -18,9 +18,9 @@ from unmet.estimation.rates import Components, fit_rates, held_out_score
 __all__ = ["Tried", "select_components"]
 
 HELD_OUT = 0.2  # share of the blocks
-MOST_SITES = 150
+MAX_SITES = 150
 """Number of sites on which components are chosen; a random sample of a larger network gives the same result."""
-MOST_RANK = 4
+MAX_RANK = 4
 SMOOTHER = (2.0, 4.0)
 """Stronger smoothing of the weekly profiles [bins], tried if there are few arrivals."""
 FEW_ARRIVALS = 2000  # three per bin of the week
@@ -38,8 +38,8 @@ class Tried(NamedTuple):
 def select_components(network: Network) -> tuple[Components, tuple[Tried, ...]]:
     """Choose the components of the intensity."""
     rng = np.random.default_rng(SEED)
-    if network.sites > MOST_SITES:
-        network = network.only(np.sort(rng.choice(network.sites, MOST_SITES, replace=False)))
+    if network.sites > MAX_SITES:
+        network = network.only(np.sort(rng.choice(network.sites, MAX_SITES, replace=False)))
     blocks = -(-len(network.clock.week) // BLOCK_BINS)
     held = rng.random((network.sites, blocks)) < HELD_OUT
 
@@ -52,7 +52,7 @@ def select_components(network: Network) -> tuple[Components, tuple[Tried, ...]]:
     steps: list[tuple[str, dict[str, Any]]] = []
     if len(network.history.arrivals.site) < FEW_ARRIVALS:
         steps += [(f"profiles smoothed over {15 * bins:.0f} minutes", {"smooth": bins}) for bins in SMOOTHER]
-    steps += [(f"{rank} weekly profiles", {"rank": rank}) for rank in range(2, min(MOST_RANK, network.sites) + 1)]
+    steps += [(f"{rank} weekly profiles", {"rank": rank}) for rank in range(2, min(MAX_RANK, network.sites) + 1)]
     steps += [("growth and season", {"slow": True}), ("days of the network", {"city_day": True})]
     steps += [("days of each site", {"site_day": True})] if network.sites > 1 else []
     for name, change in steps:

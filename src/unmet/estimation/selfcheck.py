@@ -26,10 +26,10 @@ from unmet.estimation.towns import TownPrior
 
 __all__ = ["SelfCheck", "self_check"]
 
-LEAST_RECORDED = 10  # arrivals at the last free plug needed for a check
-MOST_EXCESS = 0.4  # a larger distance does not widen intervals further: the warning is enough
+MIN_RECORDED = 10  # arrivals at the last free plug needed for a check
+MAX_EXCESS = 0.4  # a larger distance does not widen intervals further: the warning is enough
 DRAWS = 200
-MOST_SITES = 400  # that are checked; every n-th site of a larger network gives the same result
+MAX_SITES = 400  # that are checked; every n-th site of a larger network gives the same result
 Z_90 = 1.645
 
 
@@ -45,14 +45,14 @@ class SelfCheck(NamedTuple):
     @property
     def known(self) -> bool:
         """Whether there were enough arrivals for a check."""
-        return self.recorded >= LEAST_RECORDED and np.isfinite(self.ratio)
+        return self.recorded >= MIN_RECORDED and np.isfinite(self.ratio)
 
     @property
     def excess(self) -> float:
-        """Distance of the log ratio from 0 beyond chance, at most `MOST_EXCESS`."""
+        """Distance of the log ratio from 0 beyond chance, at most `MAX_EXCESS`."""
         if not self.known:
             return 0.0
-        return min(float(np.sqrt(max(np.log(self.ratio) ** 2 - self.spread**2, 0.0))), MOST_EXCESS)
+        return min(float(np.sqrt(max(np.log(self.ratio) ** 2 - self.spread**2, 0.0))), MAX_EXCESS)
 
 
 UNKNOWN = SelfCheck(np.nan, np.nan, np.nan, 0, np.nan)
@@ -60,15 +60,15 @@ UNKNOWN = SelfCheck(np.nan, np.nan, np.nan, 0, np.nan)
 
 def self_check(network: Network, components: Components, prior: TownPrior) -> SelfCheck:
     """Hide the last free plug of every site with two or more, estimate, and compare with the records."""
-    if network.sites > MOST_SITES:
-        network = network.only(np.arange(0, network.sites, -(-network.sites // MOST_SITES)))
+    if network.sites > MAX_SITES:
+        network = network.only(np.arange(0, network.sites, -(-network.sites // MAX_SITES)))
     several = network.capacity > 1
     arrivals = network.history.arrivals
     at_last = (
         (arrivals.state == FREE) & (arrivals.taken == network.capacity[arrivals.site] - 1) & several[arrivals.site]
     )
     recorded = int(at_last.sum())
-    if recorded < LEAST_RECORDED:
+    if recorded < MIN_RECORDED:
         return UNKNOWN._replace(recorded=recorded)
     hidden = network.with_capacity(np.where(several, network.capacity - 1, network.capacity))
     rates = fit_rates(hidden.history, hidden.clock, hidden.capacity, components, prior)

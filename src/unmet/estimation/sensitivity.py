@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["sensitivity_table"]
 
-MOST_SITES = 200  # that other capacities are tried on; a random part of a larger network says the same
+MAX_SITES = 200  # that other capacities are tried on; a random part of a larger network says the same
 SEED = 13
 
 
@@ -39,8 +39,8 @@ def sensitivity_table(lost: LostDemand) -> pl.DataFrame:
         "half of those turned away charge nearby": max(0.5 - lost.waiting_, 0.0) / leaves,
     }
     network, turned_away = lost.network_, float(lost.turned_away_.sum())
-    if network.sites > MOST_SITES:
-        chosen = np.random.default_rng(SEED).choice(network.sites, MOST_SITES, replace=False)
+    if network.sites > MAX_SITES:
+        chosen = np.random.default_rng(SEED).choice(network.sites, MAX_SITES, replace=False)
         network = network.only(np.sort(chosen))
         turned_away = _other_capacity(lost, network, 0)
     if turned_away > 0 or kwh == 0:  # else no site of the part was full, so the part says nothing about the whole

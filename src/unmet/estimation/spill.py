@@ -58,7 +58,7 @@ UNKNOWN_SPREAD = 0.3
 """Standard deviation of `common` without a placebo: a judgement."""
 BURSTS_SHARED = 0.5
 """Share of a burst at a full site that its neighbour may have too: a judgement."""
-LEAST_SHARE = 0.05
+MIN_SHARE = 0.05
 """Share of diverting drivers from which their arrivals are left out of the rates of other sites."""
 ROUNDS = 6
 
@@ -132,13 +132,13 @@ def fit_spill(
     found, refitted = 0.0, rates
     for _ in range(ROUNDS if share is None else 0):
         excess = _excess_share(last)
-        if excess < LEAST_SHARE or abs(excess - found) < LEAST_SHARE / 2:
+        if excess < MIN_SHARE or abs(excess - found) < MIN_SHARE / 2:
             break
         found, (refitted, _) = excess, without_diverted(excess, refitted)
         last = nearby(refitted)
     posterior = spill_posterior(usual, found, last, BURSTS_SHARED * (burst - 1))
     diverts = float(posterior @ SHARES) if share is None else min(share / max(reach, 1e-9), 1.0)
-    if diverts < LEAST_SHARE or reach == 0:
+    if diverts < MIN_SHARE or reach == 0:
         return Spill(rates, network, posterior, reach)
     return Spill(*without_diverted(diverts, refitted), posterior, reach)
 
@@ -201,12 +201,12 @@ def while_full(
         near: row of the nearest site of each, -1 for none, (sites,).
         rate: arrivals per hour, (sites, bins of the week).
         level: level of each site and day, (sites, days).
-        response: factor on the rate by number of taken plugs, (sites, most + 1).
+        response: factor on the rate by number of taken plugs, (sites, max_taken + 1).
         at_full: factor on the rate at a full site, (sites,).
     """
     spells, arrivals = history.spells, history.arrivals
     first = np.searchsorted(arrivals.site, np.arange(len(near) + 1))
-    most = response.shape[1] - 1
+    last = response.shape[1] - 1
     turned_away = reachable = 0.0
     observed, expected = np.zeros(2), np.zeros(2)  # while drivers may divert, and in the hour that follows
     for o in range(len(near)):
@@ -253,7 +253,7 @@ def while_full(
                         if spells.state[j] == FREE:
                             turned_away += source_arrivals
                             usual = hours * rate[o, week] * level[o, day]
-                            expected[kind] += usual * response[o, min(spells.taken[j], most)]
+                            expected[kind] += usual * response[o, min(spells.taken[j], last)]
                 j += 1
     return Nearby(observed[0], expected[0], turned_away, reachable, observed[1], expected[1])
 
@@ -305,7 +305,7 @@ def spilled_sessions(
         clock: clock of the period.
         near: row of the nearest site of each, -1 for none, (sites,).
         rates: arrival rates of the sites.
-        response: factor on the rate by number of taken plugs, (sites, most + 1).
+        response: factor on the rate by number of taken plugs, (sites, max_taken + 1).
         at_full: factor on the rate at a full site, (sites,).
         share: share of the drivers turned away who divert.
         chance: a uniform random number for each arrival, (arrivals,), the same for every share: an arrival that is

@@ -38,8 +38,8 @@ __all__ = [
 
 KEPT_DRAWS = 32
 """Number of draws of every region-hour that are kept for training models."""
-MOST_KEPT = 200_000_000  # highest number of kept values: draws by region and hour
-MOST_DRIVERS = 500_000_000  # highest number of kept values: lost drivers by full hour and draw, a gigabyte
+MAX_KEPT = 200_000_000  # highest number of kept values: draws by region and hour
+MAX_DRIVERS = 500_000_000  # highest number of kept values: lost drivers by full hour and draw, a gigabyte
 NO_DRAWS = np.empty((0, 0))
 
 
@@ -150,11 +150,11 @@ def sum_draws(given: Ingredients, interval: float, *, keep_regions: bool = False
     names, stations = panel.regions.centres["unique_id"], panel.stations.height
     regions = len(names)
     code = panel.stations["unique_id"].replace_strict(names, np.arange(regions), return_dtype=pl.Int64).to_numpy()
-    kept = min(KEPT_DRAWS, draws) if regions * len(times) * KEPT_DRAWS <= MOST_KEPT else 0
+    kept = min(KEPT_DRAWS, draws) if regions * len(times) * KEPT_DRAWS <= MAX_KEPT else 0
     station_arrivals, station_kwh = np.zeros((draws, stations)), np.zeros((draws, stations))
     week_arrivals, week_kwh = np.zeros((draws, regions, len(weeks))), np.zeros((draws, regions, len(weeks)))
     rows = len(given.rows.site)
-    drivers = np.zeros((rows, draws), np.uint16) if rows * draws <= MOST_DRIVERS else None
+    drivers = np.zeros((rows, draws), np.uint16) if rows * draws <= MAX_DRIVERS else None
 
     def of_region(r: int) -> tuple[list[_StationSums], pl.DataFrame, RegionDraws]:
         hours, arrivals, kwh, parts = _region_draws(given, code == r, drivers)

@@ -85,11 +85,11 @@ def after_departures(history: History, clock: Clock, rate: Floats, level: Floats
         clock: clock of the period.
         rate: arrivals per hour, (sites, bins of the week).
         level: level of each site and day, (sites, days).
-        response: factor on the rate by number of taken plugs, (sites, most + 1).
+        response: factor on the rate by number of taken plugs, (sites, max_taken + 1).
     """
     spells, arrivals = history.spells, history.arrivals
     number, retaken, chance = np.zeros((len(rate), 2)), np.zeros((len(rate), 2)), np.zeros((len(rate), 2))
-    most, next_arrival = response.shape[1] - 1, 0
+    last, next_arrival = response.shape[1] - 1, 0
     for s in range(len(rate)):
         for i in range(spells.first[s] + 1, spells.first[s + 1]):
             if spells.begin_ms[i] != spells.end_ms[i - 1]:
@@ -119,6 +119,6 @@ def after_departures(history: History, clock: Clock, rate: Floats, level: Floats
                 )  # those at a full site are counted as `at_full`
                 until = arrivals.at_ms[next_arrival]
             bin_ = min((at - clock.first_ms) // BIN_MS, len(clock.week) - 1)
-            hourly = rate[s, clock.week[bin_]] * level[s, clock.day[bin_]] * response[s, min(spells.taken[i], most)]
+            hourly = rate[s, clock.week[bin_]] * level[s, clock.day[bin_]] * response[s, min(spells.taken[i], last)]
             chance[s, kind] += hourly * (until - at) / 3_600_000
     return Departures(number, retaken, chance)

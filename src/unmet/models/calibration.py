@@ -20,9 +20,9 @@ __all__ = ["EDGES", "Calibration", "kaplan_meier_quantile", "moves_of", "pool_of
 
 
 EDGES = (1, 2, 4, 7, 13, 25, 49, 97)  # first horizon of each pool [h]
-LEAST_WIDTH = 0.01  # of an interval, relative to a region's scale
-LEAST_HOURS = 100  # region-hours; a pool with fewer takes the moves of the pool before it
-MOST_VALUES, POINTS, ROUNDS = 1000, 200, 200  # of Turnbull's estimator: values, grid points, EM steps
+MIN_WIDTH = 0.01  # of an interval, relative to a region's scale
+MIN_HOURS = 100  # region-hours; a pool with fewer takes the moves of the pool before it
+MAX_VALUES, POINTS, ROUNDS = 1000, 200, 200  # of Turnbull's estimator: values, grid points, EM steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def turnbull_quantile(lower: Floats, upper: Floats, level: float) -> float:
 
     It is computed by EM on a grid of quantiles of the bounds.
     """
-    step = -(-len(lower) // MOST_VALUES)
+    step = -(-len(lower) // MAX_VALUES)
     lower, upper = lower[::step], upper[::step]
     ends = np.concatenate([lower[np.isfinite(lower)], upper[np.isfinite(upper)]])
     points = np.unique(np.quantile(ends, np.linspace(0, 1, POINTS)))
@@ -92,4 +92,4 @@ def turnbull_quantile(lower: Floats, upper: Floats, level: float) -> float:
 
 
 def _width(quantiles: Floats) -> Floats:
-    return np.asarray(np.maximum(quantiles[..., -1] - quantiles[..., 0], LEAST_WIDTH))
+    return np.asarray(np.maximum(quantiles[..., -1] - quantiles[..., 0], MIN_WIDTH))

@@ -31,7 +31,7 @@ from unmet.zones import checked_zone
 __all__ = ["Forecaster", "Split", "long_frame", "quantile_column"]
 
 PAST_HOURS = 168  # shown before the first hour of a forecast
-MOST_KM = 5.0  # by which the centre of a region may differ between the panel of the fit and a later one
+MAX_KM = 5.0  # by which the centre of a region may differ between the panel of the fit and a later one
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +208,7 @@ class Forecaster(Shown, BaseEstimator):  # type: ignore[misc]
             return
         positions = read_positions(regions.filter(pl.col("unique_id").is_in(self.regions_)), self.regions_)
         km = haversine_km(*positions.T, *self.positions_.T)
-        if km.max(initial=0.0) > MOST_KM:
+        if km.max(initial=0.0) > MAX_KM:
             worst = int(km.argmax())
             raise InputError(
                 f"Region {self.regions_[worst]} of the panel is {km[worst]:,.0f} km from the region of that name which "

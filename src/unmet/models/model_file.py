@@ -15,8 +15,8 @@ from unmet.zones import checked_zone
 __all__ = ["check_model_file"]
 
 HOURS_A_WEEK = 168
-MOST_HOURS = 24 * 366  # that a model may look back or ahead
-MOST_KWH = 1e12  # of a region in an hour: more than is generated worldwide
+MAX_HOURS = 24 * 366  # that a model may look back or ahead
+MAX_KWH = 1e12  # of a region in an hour: more than is generated worldwide
 
 
 def _finite(value: float) -> float:
@@ -33,7 +33,7 @@ def _zone(name: str) -> str:
 
 
 Number = Annotated[float, AfterValidator(_finite)]
-Hours = Annotated[int, Field(ge=1, le=MOST_HOURS)]
+Hours = Annotated[int, Field(ge=1, le=MAX_HOURS)]
 Share = Annotated[Number, Field(ge=0, le=1)]
 Level = Annotated[Number, Field(gt=0, lt=1)]
 
@@ -88,7 +88,7 @@ class _Common(_Part):
 
 
 class _Encoding(_Part):
-    scale: list[Annotated[Number, Field(gt=0, le=MOST_KWH)]]
+    scale: list[Annotated[Number, Field(gt=0, le=MAX_KWH)]]
     marks_unknown: bool
     profile: list[list[Number]] = Field(min_length=HOURS_A_WEEK, max_length=HOURS_A_WEEK)
     extra_mean: list[Number]

@@ -15,7 +15,7 @@ from unmet.frames import frame_type_of
 
 __all__ = ["ModelInput", "read_input"]
 
-LEAST_HISTORY = dt.timedelta(weeks=4)  # needed to estimate the lost demand of later days
+MIN_HISTORY = dt.timedelta(weeks=4)  # needed to estimate the lost demand of later days
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def read_input(source: Any, *, estimates: bool, until: dt.datetime | None, seed:
         table = source.table
         if estimates:
             first, last = source.period
-            is_possible = until is not None and first + LEAST_HISTORY <= until < last
+            is_possible = until is not None and first + MIN_HISTORY <= until < last
             table = panel_table(LostDemand(seed=seed).fit(source, until if is_possible else None))
         return _of_panel(source, source, table)
     return ModelInput(source, source, None, None, frame_type_of(source))

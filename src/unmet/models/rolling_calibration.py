@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from unmet.arrays import Floats
 from unmet.demand.calendar import HOURS_A_WEEK
-from unmet.models.calibration import EDGES, LEAST_HOURS, Calibration, moves_of, pool_of
+from unmet.models.calibration import EDGES, MIN_HOURS, Calibration, moves_of, pool_of
 from unmet.models.encoding import Data
 from unmet.models.ensemble import Ensemble
 from unmet.models.likelihoods import Likelihood
@@ -21,7 +21,7 @@ __all__ = ["WEEK", "WINDOW", "blocks", "calibrate"]
 ORIGINS = 48  # highest number of origins used for calibration
 WEEK = HOURS_A_WEEK
 WINDOW = 4 * WEEK  # hours before a block that are used to calibrate it, except those that the model was fitted to
-MOST_CELLS = 20_000_000  # highest number of region-hours of these forecasts
+MAX_CELLS = 20_000_000  # highest number of region-hours of these forecasts
 
 
 def calibrate(
@@ -71,7 +71,7 @@ def blocks(first: int, last: int, fitted: int) -> Iterator[tuple[int, int]]:
 
 def _origins(first: int, last: int, reach: int, nodes: int) -> NDArray[np.int64]:
     """Hours to forecast from, spread over the held-out part and over all hours of the day."""
-    number = max(4, min(ORIGINS, MOST_CELLS // (reach * nodes)))
+    number = max(4, min(ORIGINS, MAX_CELLS // (reach * nodes)))
     every = max(1, -(-(last - first - 1) // number))
     while every > 1 and math.gcd(every, 24) > 1:
         every += 1
@@ -82,7 +82,7 @@ def _moves(likelihood: Likelihood, data: Data, quantiles: Floats, hours: NDArray
     """Moves for quantiles (hours, nodes, levels) of these hours; `before` if there are too few."""
     index = torch.from_numpy(hours).to(data.y.device)
     known = data.weight[index].cpu().numpy().astype(bool)
-    if known.sum() < LEAST_HOURS:
+    if known.sum() < MIN_HOURS:
         return before
     bounds = (data.lower, data.upper) if likelihood.aware else (data.y, data.y)
     lower, upper = (part[index].double().cpu().numpy()[known] for part in bounds)

@@ -28,7 +28,7 @@ PANEL = Table(
     (
         Column("unique_id", "text", "", "region"),
         Column("ds", "time", "", "hour, UTC"),
-        Column("y", "number", "kWh", "observed demand", least=0),
+        Column("y", "number", "kWh", "observed demand", minimum=0),
         Column(
             "censored",
             "integer",
@@ -36,8 +36,8 @@ PANEL = Table(
             "1: true demand is at least `lower`; -1: at most `upper`; 0: it is `y`",
             required=False,
             default=0,
-            least=-1,
-            most=1,
+            minimum=-1,
+            maximum=1,
         ),
         Column("lower", "number", "kWh", "lower bound of true demand in a censored hour, else `y`", required=False),
         Column("upper", "number", "kWh", "upper bound of true demand in a censored hour, else `y`", required=False),
@@ -49,7 +49,7 @@ LOST_BEFORE = Column(
     "kWh",
     "expected lost energy, given what was known before that day",
     required=False,
-    least=0,
+    minimum=0,
 )
 AFTERWARDS = (
     "y_true", "lost", "arrivals", "exposure", "lost_arrivals", "lost_kwh", "elsewhere_kwh", BEFORE, DRAWS,
@@ -59,8 +59,8 @@ POSITIONS = Table(
     "regions",
     (
         Column("unique_id", "text", "", "region"),
-        Column("lat", "number", "degree", "latitude of its centre", least=-90, most=90),
-        Column("lon", "number", "degree", "longitude of its centre", least=-180, most=180),
+        Column("lat", "number", "degree", "latitude of its centre", minimum=-90, maximum=90),
+        Column("lon", "number", "degree", "longitude of its centre", minimum=-180, maximum=180),
     ),
 )
 
@@ -239,8 +239,8 @@ def _arrays(
     )
 
 
-MOST_CELLS = 500_000_000
-LEAST_FILLED = 0.01  # share of the cells of a panel; if fewer are filled, a date is wrong
+MAX_CELLS = 500_000_000
+MIN_FILLED = 0.01  # share of the cells of a panel; if fewer are filled, a date is wrong
 
 
 def _check_regions(found: list[str], names: Sequence[str] | None) -> None:
@@ -259,12 +259,12 @@ def _checked_span(rows: pl.DataFrame, regions: int) -> tuple[dt.datetime, int]:
     """The first hour of a panel, and its number of hours; refuses panels that a wrong date makes far too long."""
     first, last = rows.select(a=pl.col("ds").min(), b=pl.col("ds").max()).row(0)
     hours = int((last - first) / HOUR) + 1
-    if hours * regions > MOST_CELLS:
+    if hours * regions > MAX_CELLS:
         raise InputError(
             f"The panel spans {hours:,} hours of {regions:,} regions, from {first:%Y-%m-%d} to {last:%Y-%m-%d}: "
             "more than fits into memory. Check its dates."
         )
-    if rows.height < LEAST_FILLED * hours * regions:
+    if rows.height < MIN_FILLED * hours * regions:
         raise InputError(
             f"The panel spans {hours:,} hours, from {first:%Y-%m-%d} to {last:%Y-%m-%d}, of which nearly all are "
             "missing: check its dates."

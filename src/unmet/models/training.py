@@ -27,7 +27,7 @@ __all__ = ["CHUNK", "Epoch", "Task", "Training", "TrainingState", "train", "trai
 
 CHUNK = 168  # targets of a chunk
 STEPS_AN_EPOCH = 10  # highest number of gradient steps per epoch, if the batch is not given
-MOST_SEQUENCES = 8192  # highest number of regions times chunks per step, if the batch is not given, to limit memory
+MAX_SEQUENCES = 8192  # highest number of regions times chunks per step, if the batch is not given, to limit memory
 WARM_UP_STEPS = 20  # steps over which the learning rate rises from zero
 OPEN_SHARE = 0.7  # share of the chunks that end in hours of unknown demand, for horizons beyond one hour
 
@@ -167,7 +167,7 @@ def _epoch(
         drawn = torch.from_numpy(task.true_demand.draw(rng.spawn(1)[0]).astype(np.float32)).to(task.data.y.device)
         task = replace(task, data=task.data._replace(y=drawn, lower=drawn, upper=drawn))
     starts, length = _segments(task, task.lags, task.train_hours, rng)
-    most = max(1, MOST_SEQUENCES // task.data.y.shape[1])
+    most = max(1, MAX_SEQUENCES // task.data.y.shape[1])
     batch = training.batch or min(math.ceil(len(starts) / STEPS_AN_EPOCH), most)
     steps = math.ceil(len(starts) / batch)
     total, weight = 0.0, 0.0

@@ -56,13 +56,13 @@ class Choice:
     method: str  # greedy or exact
 
 
-def greedy(options: Options, most_cost: float = np.inf, least_gain: float = np.inf) -> Integers:
+def greedy(options: Options, max_cost: float = np.inf, min_gain: float = np.inf) -> Integers:
     """Rows of the options that the greedy rule takes until the cost is used up or the gain is reached."""
-    last = {int(options.site[row]): int(row) for row in greedy_steps(options, most_cost, least_gain)}
+    last = {int(options.site[row]): int(row) for row in greedy_steps(options, max_cost, min_gain)}
     return np.array(sorted(last.values()), np.int64)
 
 
-def greedy_steps(options: Options, most_cost: float = np.inf, least_gain: float = np.inf) -> list[int]:
+def greedy_steps(options: Options, max_cost: float = np.inf, min_gain: float = np.inf) -> list[int]:
     """Rows of options in greedy order; a later row of a site replaces its earlier one."""
     order = np.lexsort((options.plugs, options.site))
     site = options.site[order]
@@ -78,7 +78,7 @@ def greedy_steps(options: Options, most_cost: float = np.inf, least_gain: float 
         gain, cost = options.gain[own], options.cost[own]
         if current is not None:
             gain, cost = gain - options.gain[current], cost - options.cost[current]
-        possible = (gain > TINY) & (cost <= most_cost - spent + TINY)
+        possible = (gain > TINY) & (cost <= max_cost - spent + TINY)
         if not possible.any():
             return None
         rate = np.where(possible, gain / np.maximum(cost, TINY), -np.inf)
@@ -87,7 +87,7 @@ def greedy_steps(options: Options, most_cost: float = np.inf, least_gain: float 
 
     heap = [found for s in of_site if (found := step(s)) is not None]
     heapify(heap)
-    while heap and gained < least_gain - TINY:
+    while heap and gained < min_gain - TINY:
         rate, s, row = heappop(heap)
         best = step(s)
         if best is None:
@@ -105,19 +105,19 @@ def greedy_steps(options: Options, most_cost: float = np.inf, least_gain: float 
     return steps
 
 
-def exact(options: Options, most_cost: float | None = None, least_gain: float | None = None) -> tuple[Integers, float]:
+def exact(options: Options, max_cost: float | None = None, min_gain: float | None = None) -> tuple[Integers, float]:
     """Rows of the best options within a cost, or of the cheapest ones that reach a gain, and the optimality gap."""
     if not len(options):
         return np.empty(0, np.int64), 0.0
     sites, column = np.unique(options.site, return_inverse=True)
     per_site = csr_array((np.ones(len(options)), (column, np.arange(len(options)))), shape=(len(sites), len(options)))
     limits = [LinearConstraint(per_site, ub=np.ones(len(sites)))]
-    if most_cost is not None:
+    if max_cost is not None:
         objective = -options.gain
-        limits.append(LinearConstraint(options.cost[None, :], ub=most_cost + TINY))
+        limits.append(LinearConstraint(options.cost[None, :], ub=max_cost + TINY))
     else:
         objective = options.cost + TINY * options.plugs
-        limits.append(LinearConstraint(options.gain[None, :], lb=least_gain or 0.0))
+        limits.append(LinearConstraint(options.gain[None, :], lb=min_gain or 0.0))
     found = milp(
         objective,
         constraints=limits,
@@ -131,16 +131,16 @@ def exact(options: Options, most_cost: float | None = None, least_gain: float | 
     return np.flatnonzero(found.x > 0.5), gap
 
 
-def choose_within(options: Options, most_cost: float) -> Choice:
+def choose_within(options: Options, max_cost: float) -> Choice:
     """The options with the highest total gain within a cost."""
     useful = _useful_rows(options)
     small = _subset(options, useful)
-    rows = greedy(small, most_cost)
+    rows = greedy(small, max_cost)
     gain, cost = float(small.gain[rows].sum()), float(small.cost[rows].sum())
     if _diminishing(small):
         return Choice(useful[rows], gain, cost, gain, cost, 0.0, "greedy")
-    possible = _possible_rows(small, most_cost, gain, rows)
-    best, gap = exact(_subset(small, possible), most_cost=most_cost)
+    possible = _possible_rows(small, max_cost, gain, rows)
+    best, gap = exact(_subset(small, possible), max_cost=max_cost)
     best = possible[best]
     if float(small.gain[best].sum()) <= gain + TINY:  # the greedy plan is as good
         return Choice(useful[rows], gain, cost, gain, cost, gap, "exact")
@@ -148,15 +148,15 @@ def choose_within(options: Options, most_cost: float) -> Choice:
     return Choice(useful[best], *found, gain, cost, gap, "exact")
 
 
-def choose_to_reach(options: Options, least_gain: float) -> Choice:
+def choose_to_reach(options: Options, min_gain: float) -> Choice:
     """The cheapest options that reach a total gain; the most useful option of every site if that is out of reach."""
     useful = _useful_rows(options)
     small = _subset(options, useful)
-    rows = greedy(small, least_gain=least_gain)
+    rows = greedy(small, min_gain=min_gain)
     gain, cost = float(small.gain[rows].sum()), float(small.cost[rows].sum())
-    if gain < least_gain - max(TINY, 1e-9 * abs(least_gain)):
+    if gain < min_gain - max(TINY, 1e-9 * abs(min_gain)):
         return Choice(useful[rows], gain, cost, gain, cost, 0.0, "greedy")
-    best, gap = exact(small, least_gain=least_gain)
+    best, gap = exact(small, min_gain=min_gain)
     if not np.isfinite(gap) or float(small.cost[best].sum()) >= cost - TINY:
         return Choice(useful[rows], gain, cost, gain, cost, gap if np.isfinite(gap) else 0.0, "exact")
     found = float(small.gain[best].sum()), float(small.cost[best].sum())
@@ -182,10 +182,10 @@ def _useful_rows(options: Options) -> Integers:
     return np.sort(order[kept])
 
 
-def _possible_rows(options: Options, most_cost: float, reached: float, rows: Integers) -> Integers:
+def _possible_rows(options: Options, max_cost: float, reached: float, rows: Integers) -> Integers:
     """Rows of options that may be part of a plan that gains more than `reached`, the gain of the greedy plan `rows`.
 
-    For any price of a unit of cost, no plan gains more than price * most_cost plus the sum over sites of the highest
+    For any price of a unit of cost, no plan gains more than price * max_cost plus the sum over sites of the highest
     gain - price * cost (Lagrange's bound). An option is out of the question if that bound, with the option in place of
     the best one of its site, is below what is reached. The price is the lowest gain per cost in the greedy plan.
     """
@@ -195,7 +195,7 @@ def _possible_rows(options: Options, most_cost: float, reached: float, rows: Int
     net = options.gain - price * options.cost
     best = np.zeros(int(options.site.max()) + 1)
     np.maximum.at(best, options.site, net)
-    bound = price * most_cost + best.sum() - best[options.site] + net
+    bound = price * max_cost + best.sum() - best[options.site] + net
     return np.flatnonzero(bound >= reached - TINY - 1e-9 * abs(reached))
 
 

@@ -32,23 +32,31 @@ CANDIDATES = Table(
     "candidates",
     (
         Column("name", "text", "", "what to call it"),
-        Column("lat", "number", "degree", "latitude, WGS 84", least=-90, most=90),
-        Column("lon", "number", "degree", "longitude, WGS 84", least=-180, most=180),
-        Column("most_plugs", "integer", "", "plugs that there is space for", required=False, least=0),
+        Column("lat", "number", "degree", "latitude, WGS 84", minimum=-90, maximum=90),
+        Column("lon", "number", "degree", "longitude, WGS 84", minimum=-180, maximum=180),
+        Column(
+            "max_plugs",
+            "integer",
+            "",
+            "plugs that there is space for",
+            required=False,
+            aliases=("most_plugs",),
+            minimum=0,
+        ),
         Column(
             "power_kw",
             "number",
             "kW",
             "power of its plugs; it attracts drivers of sites of similar power",
             required=False,
-            least=0,
+            minimum=0,
         ),
     ),
 )
 GRID_KM = 0.25  # between positions that are tried
 DECAY_KM = 1.0  # distance over which the weight of lost demand falls by a factor e
 APART_KM = 0.5  # least distance between new sites
-MOST_POSITIONS = 40_000
+MAX_POSITIONS = 40_000
 SIMILAR_POWER = 2.0  # ratio up to which powers are similar, as for stations of one site
 CANDIDATE_STREAM = 19
 
@@ -60,7 +68,7 @@ class Candidates:
     name: tuple[str, ...]
     lat: Floats
     lon: Floats
-    most_plugs: tuple[int | None, ...]
+    max_plugs: tuple[int | None, ...]
     power_kw: tuple[float | None, ...]
 
     def __len__(self) -> int:
@@ -81,10 +89,10 @@ def given_candidates(source: Any, sites: pl.Series) -> Candidates:
     table = check_every_row(source, CANDIDATES)
     if table["name"].is_duplicated().any() or set(table["name"]) & set(sites):
         raise InputError("Two candidates, or a candidate and a site, have the same name: give each its own.")
-    most = table["most_plugs"].to_list() if "most_plugs" in table.columns else [None] * table.height
+    max_plugs = table["max_plugs"].to_list() if "max_plugs" in table.columns else [None] * table.height
     power = table["power_kw"].to_list() if "power_kw" in table.columns else [None] * table.height
     lat, lon = table["lat"].to_numpy(), table["lon"].to_numpy()
-    return Candidates(tuple(table["name"]), lat, lon, tuple(most), tuple(power))
+    return Candidates(tuple(table["name"]), lat, lon, tuple(max_plugs), tuple(power))
 
 
 def proposed_candidates(world: World, supplies: list[Supply], number: int) -> Candidates:
@@ -104,7 +112,7 @@ def proposed_candidates(world: World, supplies: list[Supply], number: int) -> Ca
         )
     around = Projection.around(lat[placed], lon[placed])
     east, north = around.to_km(lat[placed], lon[placed])
-    step = max(GRID_KM, float(np.sqrt((np.ptp(east) + 1) * (np.ptp(north) + 1) / MOST_POSITIONS)))
+    step = max(GRID_KM, float(np.sqrt((np.ptp(east) + 1) * (np.ptp(north) + 1) / MAX_POSITIONS)))
     x, y = (axis.ravel() for axis in np.meshgrid(*(np.arange(v.min(), v.max() + step, step) for v in (east, north))))
     score, nearest = np.zeros(len(x)), np.full(len(x), np.inf)
     for e, n, kwh in zip(east, north, lost[placed], strict=True):
@@ -149,13 +157,13 @@ def prefers(demand: DrawnDemand, j: int, site: int, drivers: int) -> Floats:
 
 
 def score_candidates(
-    world: World, candidates: Candidates, most: int, powers: tuple[float | None, ...] = (None,)
+    world: World, candidates: Candidates, max_plugs: int, powers: tuple[float | None, ...] = (None,)
 ) -> list[Attracted]:
-    """Demand that each candidate attracts, takes and recovers with 0, 1, ..., `most` plugs."""
-    return [_score(world, candidates, j, most, powers) for j in range(len(candidates))]
+    """Demand that each candidate attracts, takes and recovers with 0, 1, ..., `max_plugs` plugs."""
+    return [_score(world, candidates, j, max_plugs, powers) for j in range(len(candidates))]
 
 
-def _score(world: World, candidates: Candidates, j: int, most: int, powers: tuple[float | None, ...]) -> Attracted:
+def _score(world: World, candidates: Candidates, j: int, max_plugs: int, powers: tuple[float | None, ...]) -> Attracted:
     demand, parts = world.demand, []
     pull = pulls(world, candidates, j)
     for site, share in pull.items():
@@ -179,10 +187,10 @@ def _score(world: World, candidates: Candidates, j: int, most: int, powers: tupl
     kw = float(np.nanmedian(demand.stays.power_kw)) if np.isfinite(demand.stays.power_kw).any() else np.nan
     per_week = 1 / float(np.mean([demand.weeks[s] for s in pull]))
     curves = {
-        power: _rescaled(power_curve(everyone, weight * lost, most, kw, power, 1.0), per_week) for power in powers
+        power: _rescaled(power_curve(everyone, weight * lost, max_plugs, kw, power, 1.0), per_week) for power in powers
     }
-    all_served = power_curve(everyone, weight, most, kw, powers[0], 1.0)
-    taken = power_curve(everyone, weight * ~lost, most, kw, powers[0], 1.0)
+    all_served = power_curve(everyone, weight, max_plugs, kw, powers[0], 1.0)
+    taken = power_curve(everyone, weight * ~lost, max_plugs, kw, powers[0], 1.0)
     lost_kwh, lost_drivers = everyone.per_draw(weight * lost * everyone.kwh), everyone.per_draw(weight * lost)
     return Attracted(Supply(zero, zero, zero, lost_kwh, lost_drivers, curves), all_served, taken)
 

@@ -29,11 +29,19 @@ COSTS = Table(
     "costs",
     (
         Column("site_id", "text", "", "the site; empty: every site without a row of its own", required=False),
-        Column("power_kw", "number", "kW", "power of the plugs; empty: any", required=False, least=0),
-        Column("plug_cost", "number", "money", "cost of one more plug, installed", least=0),
-        Column("site_cost", "number", "money", "cost once per site that gets plugs", default=0, least=0),
-        Column("most_plugs", "integer", "", "additional plugs that there is space for", required=False, least=0),
-        Column("grid_kw", "number", "kW", "spare power of the grid connection", required=False, least=0),
+        Column("power_kw", "number", "kW", "power of the plugs; empty: any", required=False, minimum=0),
+        Column("plug_cost", "number", "money", "cost of one more plug, installed", minimum=0),
+        Column("site_cost", "number", "money", "cost once per site that gets plugs", default=0, minimum=0),
+        Column(
+            "max_plugs",
+            "integer",
+            "",
+            "additional plugs that there is space for",
+            required=False,
+            aliases=("most_plugs",),
+            minimum=0,
+        ),
+        Column("grid_kw", "number", "kW", "spare power of the grid connection", required=False, minimum=0),
     ),
 )
 
@@ -63,7 +71,7 @@ class Costs:
     def limits(self, site_id: str, power_kw: float | None) -> tuple[int | None, float | None]:
         """Number of additional plugs that fit, and spare power [kW]; None where the table does not say."""
         row = self._row(site_id, power_kw)
-        return (None, None) if row is None else (row.get("most_plugs"), row.get("grid_kw"))
+        return (None, None) if row is None else (row.get("max_plugs"), row.get("grid_kw"))
 
     def _row(self, site_id: str, power_kw: float | None) -> dict[str, Any] | None:
         """The most specific row of the table for a site and a power."""

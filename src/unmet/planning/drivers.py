@@ -244,15 +244,15 @@ def place_drivers(
         Position of the first driver of each draw; then time [ms], record and position of the hour of each driver.
     """
     draws, hours = count.shape
-    total = most = 0
+    total = longest = 0
     for d in range(draws):
         number = 0
         for r in range(hours):
             number += int(count[d, r])
-        total, most = total + number, max(most, number)
+        total, longest = total + number, max(longest, number)
     first = np.zeros(draws + 1, np.int64)
     at, record, row = np.empty(total, np.int64), np.empty(total, np.int64), np.empty(total, np.int64)
-    urn = np.empty((len(from_own), most), np.int64)  # records of the site that this draw has used so far, by block
+    urn = np.empty((len(from_own), longest), np.int64)  # records of the site that this draw has used so far, by block
     n = 0
     for d in range(draws):
         used = np.zeros(len(from_own), np.int64)

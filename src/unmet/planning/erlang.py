@@ -22,18 +22,18 @@ from unmet.errors import InputError
 __all__ = ["erlang_b", "erlang_b_all", "erlang_c", "plugs_for_blocking"]
 
 
-def erlang_b_all(load: ArrayLike, most: int) -> Floats:
-    """Share of drivers turned away with 0, 1, ..., `most` plugs, (most + 1, *loads).
+def erlang_b_all(load: ArrayLike, max_plugs: int) -> Floats:
+    """Share of drivers turned away with 0, 1, ..., `max_plugs` plugs, (max_plugs + 1, *loads).
 
     Args:
         load: arrivals per hour times mean stay in hours [Erlang].
-        most: highest number of plugs.
+        max_plugs: highest number of plugs.
     """
     offered = np.asarray(load, float)
-    if (offered < 0).any() or not np.isfinite(offered).all() or most < 0:
+    if (offered < 0).any() or not np.isfinite(offered).all() or max_plugs < 0:
         raise InputError("A load or a number of plugs below 0 makes no sense: give 0 or more.")
-    blocked = np.ones((most + 1, *offered.shape))
-    for c in range(1, most + 1):
+    blocked = np.ones((max_plugs + 1, *offered.shape))
+    for c in range(1, max_plugs + 1):
         carried = offered * blocked[c - 1]
         blocked[c] = carried / (c + carried)
     return blocked
@@ -62,17 +62,17 @@ def erlang_c(plugs: int, load: ArrayLike) -> Floats:
     return np.asarray(np.where(utilisation < 1, waits, 1.0))
 
 
-def plugs_for_blocking(load: float, most_blocked: float) -> int:
+def plugs_for_blocking(load: float, max_blocked: float) -> int:
     """The smallest number of plugs that turns away at most this share of the drivers.
 
     Example:
         >>> plugs_for_blocking(3.0, 0.05)
         7
     """
-    if not 0 < most_blocked <= 1:
-        raise InputError(f"A share of {most_blocked:g} turned away makes no sense: give one over 0 and up to 1.")
+    if not 0 < max_blocked <= 1:
+        raise InputError(f"A share of {max_blocked:g} turned away makes no sense: give one over 0 and up to 1.")
     blocked, plugs = 1.0, 0
-    while blocked > most_blocked:
+    while blocked > max_blocked:
         plugs += 1
         blocked = load * blocked / (plugs + load * blocked)
     return plugs

@@ -37,7 +37,7 @@ class GainCurve:
     hours: Floats  # (plugs + 1,), mean plug-hours in use of the additional plugs
 
     @property
-    def most(self) -> int:
+    def max_plugs(self) -> int:
         """Highest number of plugs of the curve."""
         return int(self.kwh.shape[1]) - 1
 
@@ -48,7 +48,7 @@ class GainCurve:
 
     def at(self, plugs: int) -> int:
         """Column of a number of plugs: the last one if the curve has fewer."""
-        return min(plugs, self.most)
+        return min(plugs, self.max_plugs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +64,13 @@ class Supply:
 
 
 def site_curves(
-    world: World, most: int, powers: Sequence[float | None] = (None,), workers: int | None = None
+    world: World, max_plugs: int, powers: Sequence[float | None] = (None,), workers: int | None = None
 ) -> list[Supply]:
     """Demand that every site serves and loses, and would gain with additional plugs.
 
     Args:
         world: the drivers.
-        most: highest number of additional plugs per site.
+        max_plugs: highest number of additional plugs per site.
         powers: power of the additional plugs [kW]; None for that of the existing plugs.
         workers: threads; the result does not depend on their number.
     """
@@ -86,7 +86,7 @@ def site_curves(
             split.hours * per_week,
             rest.per_draw(leaves * rest.kwh) * per_week,
             rest.per_draw(leaves) * per_week,
-            {power: power_curve(rest, leaves, most, own_kw, power, per_week) for power in powers},
+            {power: power_curve(rest, leaves, max_plugs, own_kw, power, per_week) for power in powers},
         )
 
     with ThreadPoolExecutor(workers or available_cores()) as pool:
@@ -94,11 +94,11 @@ def site_curves(
 
 
 def power_curve(
-    rest: Drivers, leaves: Floats, most: int, own_kw: float, power: float | None, per_week: float
+    rest: Drivers, leaves: Floats, max_plugs: int, own_kw: float, power: float | None, per_week: float
 ) -> GainCurve:
     """Energy and drivers that additional plugs of some power would serve among the drivers without a plug."""
     stay_ms, kwh = stays_at_power(rest.stay_ms, rest.kwh, own_kw, power)
-    energy, drivers, hours = carried(rest.first, rest.at_ms, stay_ms, kwh, leaves, most)
+    energy, drivers, hours = carried(rest.first, rest.at_ms, stay_ms, kwh, leaves, max_plugs)
     top = int(np.count_nonzero(hours))
     by_plug = hours[None, :top] * (per_week / max(rest.draws, 1))
     return GainCurve(

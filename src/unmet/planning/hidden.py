@@ -33,9 +33,9 @@ Counts = NDArray[np.uint16]
 
 DRAWS_FILE = "lost_draws.parquet"
 """What `unmet recover` stores for plans beside the panel: draws of lost drivers."""
-MOST_STORED = 2_000_000_000
+MAX_STORED = 2_000_000_000
 """Most numbers (full hours x draws) that a run stores; a larger network stores fewer draws."""
-LEAST_DRAWS = 20
+MIN_DRAWS = 20
 BYTES_PER_DRAW = 8  # of a full hour: 2 in memory, the rest while draws are read, transposed and written
 
 
@@ -111,7 +111,7 @@ def _require(full_hours: int, draws: int) -> None:
 def write_hidden(hidden: Hidden, panel: Panel, folder: Path) -> None:
     """Write the draws of a network beside its panel."""
     rows = max(len(hidden.site), 1)
-    stored = min(hidden.draws, max(MOST_STORED // rows, LEAST_DRAWS))
+    stored = min(hidden.draws, max(MAX_STORED // rows, MIN_DRAWS))
     times = hours_between(*panel.period)
     drivers = np.ascontiguousarray(hidden.drivers[:stored].T)
     pl.DataFrame(

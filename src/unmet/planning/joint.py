@@ -30,9 +30,9 @@ from unmet.planning.gains import stays_at_power
 __all__ = ["Built", "Joint", "simulate_jointly"]
 
 
-LEAST_SPILL = 0.005  # smaller shares of diverting drivers count as 0
-MOST_DRIVERS = 4_000_000  # that are simulated; a larger network uses fewer draws
-LEAST_DRAWS = 10
+MIN_SPILL = 0.005  # smaller shares of diverting drivers count as 0
+MAX_DRIVERS = 4_000_000  # that are simulated; a larger network uses fewer draws
+MIN_DRAWS = 10
 SPARE = 8  # places beyond the plugs of a site, for records that overlap
 DIVERT_STREAM = 20
 
@@ -81,7 +81,7 @@ def simulate_jointly(world: World, built: Built, candidates: Candidates | None =
     near, share = _neighbours(demand)
     affected = _affected(world, built, near, candidates)
     number = sum(int(demand.network.visits.first[s + 1] - demand.network.visits.first[s]) for s in affected)
-    draws = min(max(MOST_DRIVERS // max(number, 1), LEAST_DRAWS), demand.draws)
+    draws = min(max(MAX_DRIVERS // max(number, 1), MIN_DRAWS), demand.draws)
     world = replace(world, demand=demand.first_draws(draws))  # with the same drivers as in all draws
     stream = _stream(world, built, affected, near, share, candidates)
     capacity = np.concatenate([world.capacity, np.zeros(len(built.plugs) - demand.sites, np.int64)])
@@ -101,7 +101,7 @@ def simulate_jointly(world: World, built: Built, candidates: Candidates | None =
 def _neighbours(demand: DrawnDemand) -> tuple[Integers, float]:
     """Nearest other site of each within reach (-1: none), and the share of drivers who divert if there is one."""
     near = nearest_sites(demand.panel.sites)
-    if (near < 0).all() or demand.spill < LEAST_SPILL:
+    if (near < 0).all() or demand.spill < MIN_SPILL:
         return np.full(demand.sites, -1), 0.0
     # The estimator's share refers to all drivers turned away; it is larger among those with a site nearby.
     hidden = demand.hidden

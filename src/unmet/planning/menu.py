@@ -91,7 +91,7 @@ def make_menu(
     own_kw: Floats,
     allowed: NDArray[np.bool_],
     costs: Costs,
-    most_per_site: Sequence[int | None],
+    max_per_site: Sequence[int | None],
 ) -> Menu:
     """All options that fit.
 
@@ -102,7 +102,7 @@ def make_menu(
         own_kw: power of the existing plugs [kW], (sites,), NaN if it is not known.
         allowed: whether a site may get plugs.
         costs: costs, with limits of space and grid.
-        most_per_site: additional plugs that there is space for; None: no limit.
+        max_per_site: additional plugs that there is space for; None: no limit.
     """
     rows: list[tuple[int, int, float, float, float]] = []
     for s, supply in enumerate(supplies):
@@ -110,9 +110,9 @@ def make_menu(
             continue
         for power, curve in supply.curves.items():
             kw = float(own_kw[s]) if power is None else power
-            most = _most(site_ids[s], kw, costs, most_per_site[s], curve.most)
+            limit = _max_plugs(site_ids[s], kw, costs, max_per_site[s], curve.max_plugs)
             gain = curve.mean_kwh
-            for k in range(1, most + 1):
+            for k in range(1, limit + 1):
                 cost = costs.of(site_ids[s], kw, k)
                 rows.append((s, k, np.nan if power is None else power, gain[k], np.nan if cost is None else cost))
     table = np.array(rows, float).reshape(-1, 5)
@@ -122,15 +122,15 @@ def make_menu(
     return Menu(tuple(site_ids), tuple(supplies), own, options, table[:, 4])
 
 
-def _most(site_id: str, kw: float, costs: Costs, asked: int | None, curve_most: int) -> int:
+def _max_plugs(site_id: str, kw: float, costs: Costs, asked: int | None, curve_max: int) -> int:
     """Number of additional plugs of a power that fit at a site and gain something."""
     space, grid_kw = costs.limits(site_id, kw)
-    most = min(limit for limit in (curve_most, asked, space) if limit is not None)
+    plugs = min(limit for limit in (curve_max, asked, space) if limit is not None)
     if grid_kw is not None:
         if not np.isfinite(kw):
             raise InputError(
                 f"The grid limit of {site_id} cannot be applied because the power of its plugs is not known: give "
                 "--power, or power_kw in the table of stations."
             )
-        most = min(most, int((grid_kw + 1e-9) // kw))
-    return most
+        plugs = min(plugs, int((grid_kw + 1e-9) // kw))
+    return plugs

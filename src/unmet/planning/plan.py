@@ -31,7 +31,7 @@ def plan(
     site_cost: float = 0.0,
     costs: Any = None,
     powers: Sequence[float] = (),
-    most_per_site: int | None = None,
+    max_per_site: int | None = None,
     price: float | None = None,
     upkeep: float = 0.0,
     years: int = 10,
@@ -63,7 +63,7 @@ def plan(
         site_cost: cost once per site that gets plugs.
         costs: file or frame with costs and limits by site and power (`unmet.planning.costs.COSTS`).
         powers: power levels of new plugs to choose from [kW]; by default that of the existing plugs.
-        most_per_site: highest number of additional plugs per site.
+        max_per_site: highest number of additional plugs per site.
         price: earnings per kWh; gives payback and net present value.
         upkeep: cost per plug and year.
         years: number of years with earnings.
@@ -98,7 +98,7 @@ def plan(
     money = None if price is None else Money(price, upkeep, years, discount)
     if money is not None:
         money.check()
-    _check_numbers(growth, horizon, most_per_site, powers, propose)
+    _check_numbers(growth, horizon, max_per_site, powers, propose)
     change = Change(more_cars, stay_hours, idle_cut, tuple(closed), tuple(competitors))
     progress("Reading the drivers")
     read = read_source(source, draws=draws, interval=interval, seed=seed)
@@ -109,19 +109,19 @@ def plan(
     if money is not None and not all_costs.known:
         raise InputError("A payback needs costs: give --plug-cost (and --site-cost), or a table with --costs.")
     change.check(read.demand)
-    planner = Planner(read, target, all_costs, money, tuple(powers) or (None,), most_per_site, workers)
+    planner = Planner(read, target, all_costs, money, tuple(powers) or (None,), max_per_site, workers)
     return planner.plan(change, growth, horizon, places, propose, progress)
 
 
 def _check_numbers(
-    growth: float, horizon: int, most_per_site: int | None, powers: Sequence[float], propose: int
+    growth: float, horizon: int, max_per_site: int | None, powers: Sequence[float], propose: int
 ) -> None:
     if not (np.isfinite(growth) and growth > -1):
         raise InputError(f"Growth of {growth:g} a year makes no sense: give a rate over -1, such as 0.2 for 20 %.")
     if not 1 <= horizon <= 30:
         raise InputError(f"A horizon of {horizon} years makes no sense: give 1 to 30.")
-    if most_per_site is not None and most_per_site < 1:
-        raise InputError(f"{most_per_site} additional plugs per site leave nothing to plan: give at least 1.")
+    if max_per_site is not None and max_per_site < 1:
+        raise InputError(f"{max_per_site} additional plugs per site leave nothing to plan: give at least 1.")
     if wrong := [power for power in powers if not (np.isfinite(power) and power > 0)]:
         raise InputError(f"A power of {wrong[0]:g} kW makes no sense: give one over 0, such as 22.")
     if propose < 0:

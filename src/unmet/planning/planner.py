@@ -32,8 +32,8 @@ __all__ = ["Planner"]
 
 OnStep = Callable[[str], None]
 BEYOND = 1.6  # the curve of gain against plugs extends to this multiple of the plan's plugs,
-LEAST_CURVE = 12  # and at least to this many
-MOST_SIMULATIONS = 4  # of a plan; between them, plugs are added if it misses the share to be served
+MIN_CURVE_PLUGS = 12  # and at least to this many
+MAX_SIMULATIONS = 4  # of a plan; between them, plugs are added if it misses the share to be served
 DISAGREE = 0.02  # relative difference of the joint gain from the sum over sites that is worth a note
 
 
@@ -46,7 +46,7 @@ class Planner:
     costs: Costs
     money: Money | None
     powers: tuple[float | None, ...]
-    most_per_site: int | None
+    max_per_site: int | None
     workers: int | None
 
     def plan(
@@ -70,10 +70,10 @@ class Planner:
             factor = change.growth * (1 + growth) ** (year if growth else 0)
             progress("Replaying drivers" if horizon == 1 else f"Replaying drivers, year {year} of {horizon}")
             world = changed_world(demand, replace(change, growth=factor))
-            supplies = site_curves(world, self.target.most, self.powers, self.workers)
+            supplies = site_curves(world, self.target.max_plugs, self.powers, self.workers)
             if candidates is None and propose:
                 candidates = proposed_candidates(world, supplies, propose)
-            attracted = score_candidates(world, candidates, self.target.most, self.powers) if candidates else []
+            attracted = score_candidates(world, candidates, self.target.max_plugs, self.powers) if candidates else []
             menu = self._menu(world, supplies, attracted, candidates)
             if year == 1:
                 _check_demand(menu)
@@ -86,7 +86,7 @@ class Planner:
             built, power = decision.plugs, decision.power
             stages.append(self._stage(menu, year, factor, built, power))
         # 2. All sites together; if they miss the share to be served, more plugs are added.
-        for _ in range(MOST_SIMULATIONS):
+        for _ in range(MAX_SIMULATIONS):
             progress("Simulating all sites together")
             joint = simulate_jointly(world, Built(built, power), candidates) if built.any() else None
             gain, interplay = _joint_gain(menu, built, power, joint)
@@ -121,10 +121,10 @@ class Planner:
         self, world: World, menu: Menu, chosen: Chosen, candidates: Candidates | None, attracted: list[Attracted]
     ) -> PlanTables:
         """The sites, the gain against the number of plugs, and the gain under other assumptions."""
-        most = max(int(BEYOND * chosen.plugs.sum()), LEAST_CURVE)
+        plugs = max(int(BEYOND * chosen.plugs.sum()), MIN_CURVE_PLUGS)
         return PlanTables(
             plan_table(world, menu, chosen, candidates, attracted, self.money, self.source.interval),
-            gain_by_plugs(menu, most, self.source.interval),
+            gain_by_plugs(menu, plugs, self.source.interval),
             sensitivity(world, menu, chosen.plugs, chosen.power, self.workers),
         )
 
@@ -136,9 +136,9 @@ class Planner:
         new_kw = [np.nan if power is None else power for power in (candidates.power_kw if candidates else ())]
         kw = np.concatenate([demand.stays.power_kw, np.array(new_kw, float)])
         allowed = np.concatenate([demand.is_open & (world.capacity > 0), np.ones(len(attracted), bool)])
-        most = [*[self.most_per_site] * demand.sites, *(candidates.most_plugs if candidates else ())]
+        space = [*[self.max_per_site] * demand.sites, *(candidates.max_plugs if candidates else ())]
         everyone = [*supplies, *(part.supply for part in attracted)]
-        return make_menu(ids, everyone, demand.sites, kw, allowed, self.costs, most)
+        return make_menu(ids, everyone, demand.sites, kw, allowed, self.costs, space)
 
     def _decide(
         self, world: World, menu: Menu, target: Target, built: Integers, power: Floats, candidates: Candidates | None
@@ -221,7 +221,7 @@ def _check_demand(menu: Menu) -> None:
             "No lost demand was found, so more plugs would gain nothing: a plug was free whenever a driver came."
         )
     if not len(menu.options):
-        raise InputError("No plug fits anywhere: raise the limits of space and grid, or --most-per-site.")
+        raise InputError("No plug fits anywhere: raise the limits of space and grid, or --max-per-site.")
 
 
 def _joint_gain(menu: Menu, built: Integers, power: Floats, joint: Joint | None) -> tuple[Floats, float]:

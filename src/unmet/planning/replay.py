@@ -27,22 +27,22 @@ NOBODY = -1
 
 
 @compiled()
-def take_plugs(first: Integers, at_ms: Integers, stay_ms: Integers, most: int) -> NDArray[np.int32]:
-    """The plug that each driver takes, 0 for the first; `NOBODY` if `most` plugs are all taken.
+def take_plugs(first: Integers, at_ms: Integers, stay_ms: Integers, max_plugs: int) -> NDArray[np.int32]:
+    """The plug that each driver takes, 0 for the first; `NOBODY` if `max_plugs` plugs are all taken.
 
     Args:
         first: position of the first arrival of each draw, and the number of arrivals last, (draws + 1,).
         at_ms: arrival times, in order within each draw.
         stay_ms: stay of each driver.
-        most: number of plugs.
+        max_plugs: number of plugs.
     """
     taken = np.empty(len(at_ms), np.int32)
-    free_at = np.empty(most, np.int64)
+    free_at = np.empty(max_plugs, np.int64)
     for draw in range(len(first) - 1):
         free_at[:] = np.iinfo(np.int64).min
         for i in range(first[draw], first[draw + 1]):
             taken[i] = NOBODY
-            for plug in range(most):
+            for plug in range(max_plugs):
                 if free_at[plug] <= at_ms[i]:
                     free_at[plug] = at_ms[i] + stay_ms[i]
                     taken[i] = plug
@@ -52,19 +52,19 @@ def take_plugs(first: Integers, at_ms: Integers, stay_ms: Integers, most: int) -
 
 @compiled()
 def carried(
-    first: Integers, at_ms: Integers, stay_ms: Integers, kwh: Floats, weight: Floats, most: int
+    first: Integers, at_ms: Integers, stay_ms: Integers, kwh: Floats, weight: Floats, max_plugs: int
 ) -> tuple[Floats, Floats, Floats]:
-    """Energy and drivers that each plug of `take_plugs` serves, (draws, most) each, and its hours in use, (most,).
+    """Energy and drivers that each plug of `take_plugs` serves, (draws, plugs) each, and its hours in use, (plugs,).
 
     Energy and drivers are weighted. The last column that is not 0 is that of the last plug ever taken.
     """
     draws = len(first) - 1
-    energy, drivers, hours = np.zeros((draws, most)), np.zeros((draws, most)), np.zeros(most)
-    free_at = np.empty(most, np.int64)
+    energy, drivers, hours = np.zeros((draws, max_plugs)), np.zeros((draws, max_plugs)), np.zeros(max_plugs)
+    free_at = np.empty(max_plugs, np.int64)
     for draw in range(draws):
         free_at[:] = np.iinfo(np.int64).min
         for i in range(first[draw], first[draw + 1]):
-            for plug in range(most):
+            for plug in range(max_plugs):
                 if free_at[plug] <= at_ms[i]:
                     free_at[plug] = at_ms[i] + stay_ms[i]
                     energy[draw, plug] += weight[i] * kwh[i]

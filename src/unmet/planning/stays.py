@@ -22,7 +22,7 @@ __all__ = ["BLOCKS", "Stays", "recorded_stays"]
 
 
 BLOCKS = 24 // BLOCK
-LEAST_STAY_MS = 60_000
+MIN_STAY_MS = 60_000
 FAST_SESSIONS = 0.9  # quantile of the mean power of a site's sessions that replaces an unknown power
 
 
@@ -92,7 +92,7 @@ def recorded_stays(panel: Panel, network: Network) -> Stays:
     kwh = sessions["energy_kwh"].to_numpy()
     classes = int(of_class.max(initial=0)) + 1
     return Stays(
-        np.maximum(end - start, LEAST_STAY_MS),
+        np.maximum(end - start, MIN_STAY_MS),
         kwh,
         power,
         of_class,

@@ -13,7 +13,7 @@ from unmet.planning.menu import Menu
 
 __all__ = ["Decision", "Target", "decide"]
 
-MOST_PLUGS = 100  # added at one site
+MAX_PLUGS = 100  # added at one site
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +45,9 @@ class Target:
             raise InputError("--each-site asks every site to reach the share --serve: give --serve as well.")
 
     @property
-    def most(self) -> int:
+    def max_plugs(self) -> int:
         """Highest number of plugs that one site may get."""
-        return min(self.plugs or MOST_PLUGS, MOST_PLUGS)
+        return min(self.plugs or MAX_PLUGS, MAX_PLUGS)
 
     def until(self, part: float) -> Target:
         """The target for a part of the horizon, from 0 to 1."""

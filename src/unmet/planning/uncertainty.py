@@ -20,19 +20,19 @@ __all__ = ["chosen_share", "gain_by_plugs", "knee", "sensitivity"]
 NOT_GIVEN = float("nan")  # a single object as a dictionary key, since NaN is not equal to itself
 TINY = 1e-9
 RARELY = 0.2  # a plug with less than this share of the gain of the last one chosen is not considered draw by draw
-MOST_DRIVERS, FEW_DRAWS = 3_000_000, 50
+MAX_DRIVERS, FEW_DRAWS = 3_000_000, 50
 """With more lost drivers than this over all draws, other assumptions are tried in the first few draws only."""
 CROWDING_STREAM = 21  # of random numbers
 EXTREME = 0.2  # share of the draws that form the low end, or the high end, of the estimate
 
 
-def gain_by_plugs(menu: Menu, most: int, interval: float) -> pl.DataFrame:
+def gain_by_plugs(menu: Menu, max_plugs: int, interval: float) -> pl.DataFrame:
     """Gain by number of plugs, added in greedy order: `plugs, gain_kwh, gain_kwh_low, gain_kwh_high`."""
     options, draws = menu.options, len(menu.supplies[0].lost_kwh) if menu.supplies else 0
     total, plugs = np.zeros(draws), 0
     points = [(0, total)]
     taken: dict[int, tuple[int, float]] = {}
-    for row in greedy_steps(options, float(most)):
+    for row in greedy_steps(options, float(max_plugs)):
         s, k, power = int(options.site[row]), int(options.plugs[row]), float(options.power[row])
         before = taken.get(s)
         total = total + menu.draw_gain(s, k, power) - (menu.draw_gain(s, *before) if before else 0.0)
@@ -82,8 +82,8 @@ def _chains(menu: Menu, plugs: int) -> list[tuple[int, Floats]]:
     mean = []
     for site, power in np.unique(key, axis=1).T.tolist():
         own = (key[0] == site) & (key[1] == power)
-        most = min(int(options.plugs[own].max()), plugs)
-        kwh = menu.curve(site, float(options.power[own][0])).kwh[:, : most + 1]
+        plugs_here = min(int(options.plugs[own].max()), plugs)
+        kwh = menu.curve(site, float(options.power[own][0])).kwh[:, : plugs_here + 1]
         chains.append((site, np.minimum.accumulate(np.diff(kwh, axis=1), axis=1)))
         mean.append(np.diff(kwh.mean(axis=0)))
     every = np.concatenate(mean) if mean else np.zeros(0)
@@ -101,7 +101,7 @@ def sensitivity(world: World, menu: Menu, plugs: Integers, power: Floats, worker
     Columns: `assumption, gain_kwh, best_kwh, moved` (plugs that the best plan puts elsewhere).
     """
     draws = world.demand.draws
-    large = int(world.demand.hidden.drivers.sum(dtype=np.int64)) > MOST_DRIVERS
+    large = int(world.demand.hidden.drivers.sum(dtype=np.int64)) > MAX_DRIVERS
     few_draws = replace(world, demand=world.demand.first_draws(min(draws, FEW_DRAWS if large else draws)))
     total = np.sum([menu.supplies[s].lost_kwh for s in menu.own], axis=0) if menu.own else np.zeros(draws)
     order = np.argsort(total, kind="stable")
@@ -165,9 +165,9 @@ def _if_stays(world: World, menu: Menu, factor: float, workers: int | None) -> F
 def _gains(world: World, menu: Menu, workers: int | None) -> Floats:
     """Mean gains of the menu's options in another world; gains of candidates are unchanged."""
     options, sites = menu.options, world.demand.sites
-    most = int(options.plugs.max(initial=1))
+    max_plugs = int(options.plugs.max(initial=1))
     powers = tuple(menu.supplies[0].curves) if menu.supplies else (None,)
-    other: list[Supply] = site_curves(world, most, powers, workers)
+    other: list[Supply] = site_curves(world, max_plugs, powers, workers)
     means: dict[tuple[int, float], tuple[Floats, Floats]] = {}
     gain, baseline = options.gain.copy(), options.gain.copy()
     for row, (key, k) in enumerate(zip(_keys(options), options.plugs, strict=True)):

@@ -30,7 +30,7 @@ MANY_FILES = 20  # fewer files are checked one by one
 SMALL_ROWS = 100_000  # rows up to which a file is checked together with others
 BATCH_ROWS = 1_000_000
 LARGE_BYTES = 1 << 26  # size from which a file is read alone
-MOST_THREADS = 4  # each has a batch in memory, and Polars has threads of its own
+MAX_THREADS = 4  # each has a batch in memory, and Polars has threads of its own
 AHEAD = 8  # small files that are read ahead for each thread
 
 
@@ -46,7 +46,7 @@ class Batch:
 
 def read_batches(sources: list[RecordSource], reading: Reading) -> Iterator[Batch]:
     """Read all sources in order. Threads help because Polars releases the interpreter lock."""
-    workers = min(os.cpu_count() or 1, MOST_THREADS)
+    workers = min(os.cpu_count() or 1, MAX_THREADS)
     many = len(sources) >= MANY_FILES
     with ThreadPoolExecutor(workers) as pool:
         judging: deque[Future[Batch]] = deque()

@@ -22,12 +22,12 @@ from unmet.records.odd_times import printable_times
 from unmet.records.outliers import FAR_AWAY
 from unmet.records.station_ids import as_the_table_spells
 from unmet.records.time_cells import join_cells
-from unmet.records.units import MOST_KW, MOST_KWH, SMALL_KWH
+from unmet.records.units import MAX_KW, MAX_KWH, SMALL_KWH
 from unmet.zones import checked_zone
 
 __all__ = ["REASONS", "Typed", "type_cells"]
 
-MOST_DAYS = 31
+MAX_DAYS = 31
 FIRST_START = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)
 IDS = ("session_id", "plug_id", "post_id", "vehicle_id", "user_id", "operator")  # optional, kept as text
 _DAY, _HOUR = 86_400_000, 3_600_000
@@ -43,14 +43,14 @@ REASONS: dict[str, tuple[str, str]] = {  # what is counted: column whose value i
     "end_without_time": ("end", "is a date without a time of day: map its column too, such as end=DATE+TIME"),
     "end_unreadable": ("end", "is not a date and time that can be read"),
     "end_before_start": ("end", "is before the start"),
-    "too_long": ("end", f"is more than {MOST_DAYS} days after the start"),
+    "too_long": ("end", f"is more than {MAX_DAYS} days after the start"),
     "start_in_future": ("start", "is in the future"),
     "start_too_early": ("start", f"is before the year {FIRST_START.year}"),
     "energy_missing": ("energy_kwh", "is empty"),
     "energy_unreadable": ("energy_kwh", "is not a number"),
     "energy_negative": ("energy_kwh", "is negative"),
-    "energy_absurd": ("energy_kwh", f"is above {MOST_KWH:g} kWh"),
-    "power_absurd": ("energy_kwh", f"needs more than {MOST_KW:g} kW over the time plugged in"),
+    "energy_absurd": ("energy_kwh", f"is above {MAX_KWH:g} kWh"),
+    "power_absurd": ("energy_kwh", f"needs more than {MAX_KW:g} kW over the time plugged in"),
     FAR_AWAY: ("start", "is years away from all other sessions: the clock was probably wrong"),
     "outside_period": ("start", "is not between --since and --until"),
     "stations_unknown": ("station_id", "is not in the table of stations: add it there, or give no table"),
@@ -195,14 +195,14 @@ def _judge(
         "end_without_time": _where(doubts.end_time),
         "end_unreadable": end.is_null(),
         "end_before_start": end < start,
-        "too_long": end - start > MOST_DAYS * _DAY,
+        "too_long": end - start > MAX_DAYS * _DAY,
         "start_in_future": start > int(now.timestamp() * 1000) + _DAY,
         "start_too_early": start < int(FIRST_START.timestamp() * 1000),
         "energy_missing": pl.lit(~given["energy_kwh"]),
         "energy_unreadable": energy.is_null() | ~energy.is_finite(),
         "energy_negative": energy < 0,
-        "energy_absurd": energy > MOST_KWH,
-        "power_absurd": (energy > SMALL_KWH) & (energy > MOST_KW * hours),
+        "energy_absurd": energy > MAX_KWH,
+        "power_absurd": (energy > SMALL_KWH) & (energy > MAX_KW * hours),
     }
     since, until = (None if time is None else int(time.timestamp() * 1000) for time in period)
     if since is not None or until is not None:

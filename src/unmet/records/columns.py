@@ -19,7 +19,7 @@ from unmet.records.times import read_times
 __all__ = ["candidates", "check_columns", "quoted", "suggested"]
 
 _SAMPLE = 200
-_LEAST_LIKENESS = 0.55
+_MIN_LIKENESS = 0.55
 _ONLY_DATE = r"^\s*\d{1,4}[/.\-]\d{1,2}[/.\-]\d{1,4}\.?(\s+0?0:00(:00)?)?\s*$"
 
 
@@ -108,7 +108,7 @@ def candidates(entry: str, frame: pl.DataFrame, taken: Collection[str] = ()) -> 
         likeness = max((difflib.SequenceMatcher(None, plain, word).ratio() for word in words), default=0.0)
         likeness = max([likeness, *(0.8 for word in words if len(word) > 3 and word in plain)])
         scored.append((likeness, column))
-    likely = [column for likeness, column in sorted(scored, key=lambda found: -found[0]) if likeness >= _LEAST_LIKENESS]
+    likely = [column for likeness, column in sorted(scored, key=lambda found: -found[0]) if likeness >= _MIN_LIKENESS]
     # A value can only be one of a kind: the only column of numbers is the energy.
     is_only = len(scored) == 1 and entry in {"start", "end", "energy_kwh"}
     is_first = len(scored) == 2 and entry == "start"  # of two columns of times, the start comes first

@@ -10,7 +10,7 @@ from unmet.tables import UTC
 
 __all__ = ["crowded_note"]
 
-_LEAST_MINUTES = 1.0  # with times to the minute, the next car may seem to arrive before the last has left
+_MIN_MINUTES = 1.0  # with times to the minute, the next car may seem to arrive before the last has left
 
 
 def crowded_note(sessions: pl.DataFrame, stations: pl.DataFrame) -> str | None:
@@ -43,7 +43,7 @@ def crowded_note(sessions: pl.DataFrame, stations: pl.DataFrame) -> str | None:
         .filter(pl.col("cars") > pl.col("plugs"), pl.col("minutes") > 0)
         .group_by("station_id", "plugs")
         .agg(pl.col("cars").max(), pl.col("minutes").sum())
-        .filter(pl.col("minutes") > _LEAST_MINUTES)
+        .filter(pl.col("minutes") > _MIN_MINUTES)
         .sort("minutes", "station_id", descending=True)
     )
     if over.is_empty():

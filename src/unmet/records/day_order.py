@@ -36,7 +36,7 @@ CHANGE = 12.0  # two changes outweigh two impossible rows: a block of another or
 AGAINST_SETTLED = 6.0
 AGAINST_FORMAT = 2.0
 OPEN = 3.0  # if the costs of two orders differ by less, both are possible
-MOST_FORMS = 3
+MAX_FORMS = 3
 _NO_DAY = -(2**31) + 1
 _PARTS = r"^\s*(\d{1,2})([/.\-])(\d{1,2})[/.\-](\d{4}|\d{2})(?:\D|$)"
 
@@ -138,7 +138,7 @@ def _forms(dates: Sequence[_Dates]) -> list[str]:
         return []
     ranked = table.group_by("form").agg(pl.col("rows").filter(_ambiguous()).sum()).sort("rows", "form", descending=True)
     forms: list[str] = ranked["form"].to_list()
-    return forms[:MOST_FORMS]
+    return forms[:MAX_FORMS]
 
 
 def _settled(dates: Sequence[_Dates], forms: list[str]) -> list[tuple[int, int]]:

@@ -14,12 +14,12 @@ from unmet.errors import InputError
 
 __all__ = ["choose_clock_form"]
 
-LEAST_ROWS = 20  # if fewer leave it open, they are read as hours and minutes, as durations usually are written
+MIN_ROWS = 20  # if fewer leave it open, they are read as hours and minutes, as durations usually are written
 _TWO_PARTS = r"^\s*(\d+):(\d{2})\s*$"
 _MANY_OVERLAPS = 0.1  # share of sessions that end after the next on their plug starts
 _FEW_LONG, _MANY_LONG = 0.02, 0.2  # shares of stays over a day
 _LOW_KW, _USUAL_KW = 0.5, 1.5  # median energy over time plugged in
-_MOST_KWH = 200.0  # a median above is not in kWh and says nothing
+_MAX_KWH = 200.0  # a median above is not in kWh and says nothing
 _HOUR = 3_600_000
 
 Form = Literal["h", "min"]
@@ -60,7 +60,7 @@ def choose_clock_form(
         return "min", note
     is_minutes = long > _MANY_LONG or (power is not None and power < _LOW_KW)
     is_hours = long < _FEW_LONG or (power is not None and power > _USUAL_KW)
-    if is_minutes == is_hours and len(known) < LEAST_ROWS:
+    if is_minutes == is_hours and len(known) < MIN_ROWS:
         example = text.filter(hours.is_not_null())[0].strip()
         return "h", (
             f"durations such as {example} are read as hours and minutes: too few rows to be sure. Give --map "
@@ -78,7 +78,7 @@ def _median_kw(kwh: pl.Series, hours: pl.Series) -> float | None:
     """Median power [kW] over stays of these hours; None if energies are unknown or not in kWh."""
     telling = ((kwh > 0) & (hours > 0)).fill_null(value=False)
     energy, time = kwh.filter(telling), hours.filter(telling)
-    if energy.is_empty() or float(energy.median()) > _MOST_KWH:  # type: ignore[arg-type]
+    if energy.is_empty() or float(energy.median()) > _MAX_KWH:  # type: ignore[arg-type]
         return None
     return float((energy / time).median())  # type: ignore[arg-type]
 

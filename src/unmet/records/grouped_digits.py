@@ -8,7 +8,7 @@ from unmet.records.mixed_units import WATT_HOURS, are_impossible
 
 __all__ = ["without_grouping_points"]
 
-LEAST_CELLS = 30  # of numbers without their last zeros, one in ten has fewer than three decimals: 0.9**30 is 4 %
+MIN_CELLS = 30  # of numbers without their last zeros, one in ten has fewer than three decimals: 0.9**30 is 4 %
 _GROUPED = r"^\s*[1-9]\d{0,2}(?:\.\d{3})+(?:,\d+)?\s*(?:[Ww][Hh])?\s*$"
 _CERTAIN = r"\.\d{3}(?:[.,]|\s*[Ww][Hh])"
 _BELOW_1000 = r"^\s*\d{1,3}(?:,\d+)?\s*(?:[Ww][Hh])?\s*$"
@@ -52,6 +52,6 @@ def _whole(cells: pl.Series, hours: pl.Series, pointed: pl.Series) -> bool:
         return True
     if "kwh" in cells.name.lower():  # rows typed by hand may be whole numbers of kWh, as large as the others
         return bool(
-            len(pointed) >= LEAST_CELLS and numbers.max() > pointed.cast(pl.Float64, strict=False).to_numpy().max()
+            len(pointed) >= MIN_CELLS and numbers.max() > pointed.cast(pl.Float64, strict=False).to_numpy().max()
         )
-    return len(pointed) >= LEAST_CELLS
+    return len(pointed) >= MIN_CELLS

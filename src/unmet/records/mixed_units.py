@@ -16,14 +16,14 @@ from unmet.arrays import Booleans, Floats, Integers
 from unmet.compiled import compiled
 from unmet.records.ordering import numbers_of
 
-__all__ = ["MOST_KW", "MOST_KWH", "SMALL_KWH", "WATT_HOURS", "MixedUnits", "are_impossible", "mixed_units"]
+__all__ = ["MAX_KW", "MAX_KWH", "SMALL_KWH", "WATT_HOURS", "MixedUnits", "are_impossible", "mixed_units"]
 
-MOST_KWH = 1000.0
-MOST_KW = 500.0
+MAX_KWH = 1000.0
+MAX_KW = 500.0
 SMALL_KWH = 1.0  # below it, times to the minute say nothing about power
 WATT_HOURS = 0.001
 IMPOSSIBLE = 8.0  # nats
-MOST_MISFITS = 0.05
+MAX_MISFIT_SHARE = 0.05
 _TYPICAL, _SPREAD, _FLOOR = 1.0, 0.5, 3.0  # of log10 kWh; the floor keeps one odd row from outweighing others
 _CHANGE = 12.0  # cost of another unit from one row or charger to the next, as for the order of dates
 
@@ -39,7 +39,7 @@ class MixedUnits:
 
 def are_impossible(kwh: Floats, hours: Floats) -> Booleans:
     """Energies that no car can take in the hours that it was plugged in."""
-    return np.asarray((kwh > MOST_KWH) | ((kwh > SMALL_KWH) & (kwh > MOST_KW * hours)))
+    return np.asarray((kwh > MAX_KWH) | ((kwh > SMALL_KWH) & (kwh > MAX_KW * hours)))
 
 
 def mixed_units(energy: Floats, hours: Floats, chargers: Sequence[pl.Series], *, mostly_wh: bool) -> MixedUnits | None:
@@ -63,7 +63,7 @@ def mixed_units(energy: Floats, hours: Floats, chargers: Sequence[pl.Series], *,
         are_wh, cost, places = _by_charger(costs, numbers_of(names), mostly_wh=mostly_wh)
         if places and cost < least:
             best, least = MixedUnits(are_wh, places, level), cost
-    return best if best is not None and _misfits(costs, best.are_wh) <= MOST_MISFITS else None
+    return best if best is not None and _misfits(costs, best.are_wh) <= MAX_MISFIT_SHARE else None
 
 
 def _misfits(costs: Floats, are_wh: Booleans) -> float:

@@ -18,7 +18,7 @@ __all__ = ["FAR_AWAY", "clock_notes", "days_of", "far_note", "lone_starts", "mai
 
 FAR_AWAY = "start_far_away"
 FAR_DAYS = 365
-LEAST_OTHERS = 20
+MIN_OTHERS = 20
 LONE_SHARE = 0.01
 RESET_SHARE = 0.2  # where clocks start after a reset
 RESET_BEFORE = (
@@ -51,7 +51,7 @@ def lone_starts(start: pl.Series, counted: pl.DataFrame | None = None) -> pl.Ser
     nothing = pl.zeros(len(start), pl.Int64, eager=True)
     days = (start // _DAY).alias("day")
     if counted is None:
-        if len(start) < LEAST_OTHERS + 1 or int(np.ptp(days.to_numpy())) <= FAR_DAYS:
+        if len(start) < MIN_OTHERS + 1 or int(np.ptp(days.to_numpy())) <= FAR_DAYS:
             return nothing
         counted = days_of(start)
     main, lone = _main_and_lone(counted)
@@ -73,9 +73,9 @@ def _main_and_lone(counted: pl.DataFrame) -> tuple[_Period, list[_Period]]:
     """The period with most sessions, and those that are lone."""
     periods, rows = _periods(counted), int(counted["rows"].sum())
     main = max(periods, key=lambda period: period.rows)
-    if rows < LEAST_OTHERS + 1:
+    if rows < MIN_OTHERS + 1:
         return main, []
-    if main.rows < LEAST_OTHERS:
+    if main.rows < MIN_OTHERS:
         return main, []
     return main, [p for p in periods if p is not main and p.rows <= max(1, _most_share(p, main) * rows)]
 
@@ -135,7 +135,7 @@ def _silence(sessions: pl.DataFrame, order: Integers, station: Integers, start: 
     span = np.zeros(len(rows))
     span[station[edges]] = np.maximum.reduceat(start, edges) - np.minimum.reduceat(start, edges)
     usual = rows[station] / (span[station] - gap + 1)  # sessions a day outside the gap
-    silent = np.flatnonzero((gap >= GAP_DAYS) & (gap * usual >= LEAST_OTHERS))
+    silent = np.flatnonzero((gap >= GAP_DAYS) & (gap * usual >= MIN_OTHERS))
     if not len(silent):
         return None
     most = int(silent[np.argmax(gap[silent])])
@@ -144,7 +144,7 @@ def _silence(sessions: pl.DataFrame, order: Integers, station: Integers, start: 
     one = number == 1
     return (
         f"{number:,} {'station' if one else 'stations'} had no session for {GAP_DAYS} days or more although "
-        f"{'it usually has' if one else 'they usually have'} {LEAST_OTHERS} or more in such a time (the longest: "
+        f"{'it usually has' if one else 'they usually have'} {MIN_OTHERS} or more in such a time (the longest: "
         f"{name}, {int(gap[most])} days until {until:%Y-%m-%d}). If {'it was' if one else 'they were'} out of order, "
         "say so with --outages."
     )
@@ -153,7 +153,7 @@ def _silence(sessions: pl.DataFrame, order: Integers, station: Integers, start: 
 def _jump(sessions: pl.DataFrame, order: Integers, station: Integers, start: Integers) -> str | None:
     """A sentence about starts that go back although ids increase; None if ids are not in order of time."""
     ids = sessions["session_id"].cast(pl.Int64, strict=False)
-    if len(ids) < LEAST_OTHERS or ids.null_count():
+    if len(ids) < MIN_OTHERS or ids.null_count():
         return None
     number = ids.to_numpy()[order]
     in_order = (np.diff(number) > 0) | (np.diff(station) != 0)

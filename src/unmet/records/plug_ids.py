@@ -18,9 +18,9 @@ from unmet.records.ordering import numbers_of, stable_order
 
 __all__ = ["overlap_share", "tell_plugs_apart"]
 
-LEAST_SHARE = 0.05  # of sessions that overlap another on their plug; real records have about 1 %
+MIN_SHARE = 0.05  # of sessions that overlap another on their plug; real records have about 1 %
 HOPELESS_SHARE = 0.2  # above it, an id is not of a plug
-LEAST_SESSIONS = 20
+MIN_SESSIONS = 20
 MANY_SESSIONS = 100_000  # a sufficient sample
 ALLOWED_MS = 60_000  # clocks to the minute
 _POSTS = re.compile(
@@ -40,11 +40,11 @@ def tell_plugs_apart(
         used: columns that mean something else already.
         is_settled: whether the user said which column is the plug; then nothing is changed.
     """
-    if "plug_id" not in typed.columns or typed.height < LEAST_SESSIONS:
+    if "plug_id" not in typed.columns or typed.height < MIN_SESSIONS:
         return typed, None
     some = _some_stations(typed)
     share = overlap_share(some, some["plug_id"])
-    if share < LEAST_SHARE:
+    if share < MIN_SHARE:
         return typed, None
     finding = f"{100 * share:.0f} % of sessions overlap another one on the same plug"
     column, left = _telling(some, raw, used, share)

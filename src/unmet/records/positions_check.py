@@ -21,7 +21,7 @@ __all__ = ["mend_positions", "zone_cities", "zone_place"]
 
 ZONE_KM = 2500.0  # from the city that a time zone is named after
 NEAR_KM = 50.0  # from such a city: stations this near belong to it
-LEAST_STATIONS = 4  # fewer form no meaningful majority
+MIN_STATIONS = 4  # fewer form no meaningful majority
 
 LatLon = tuple[float, float]  # latitude and longitude [degree]
 
@@ -91,7 +91,7 @@ def _swapped_by_groups(lat: Floats, lon: Floats, *, has_zone: bool) -> tuple[Boo
         if km < other_km:
             return others, f"only then do they lie among the others, near {city}."
         return _mirrors(lat, lon, there), f"only then do they lie among the others, near {other}."
-    if len(lat) < LEAST_STATIONS or 2 * others.sum() >= len(lat):
+    if len(lat) < MIN_STATIONS or 2 * others.sum() >= len(lat):
         return nobody, ""
     return others, (
         f"only then do they lie among the others, around latitude {here[0]:.1f}, longitude {here[1]:.1f}. If the "

@@ -26,7 +26,7 @@ JOIN_MINUTES = 15.0
 Of the sessions in Belib's and Lugano's records, 16 % and 15 % follow another of the same user at the same station
 within 15 minutes, most of them within two minutes; in the next quarter of an hour it is less than 1 %.
 """
-MOST_CARS = 3  # an id that more cars use at once is not of one driver
+MAX_CARS = 3  # an id that more cars use at once is not of one driver
 _PLACEHOLDERS = (
     *("unknown", "sconosciuto", "unbekannt", "inconnu", "desconocido", "desconhecido", "onbekend", "ukendt", "okänd"),
     *("ukjent", "tuntematon", "nieznany", "anonymous", "anonyme", "anonym", "anonimo", "guest", "gast", "adhoc"),
@@ -105,7 +105,7 @@ def _parts(frame: pl.DataFrame) -> Integers:
 def _is_shared(user: Integers, start: Integers, end: Integers) -> NDArray[np.bool_]:
     """Whether the user of a session has more cars at once than one driver can have; sorted by user, start."""
     shared = np.zeros(len(user), dtype=np.bool_)
-    present = np.empty(MOST_CARS, dtype=np.int64)  # until when; a session without duration never counts as a second car
+    present = np.empty(MAX_CARS, dtype=np.int64)  # until when; a session without duration never counts as a second car
     begin = 0
     for i in range(len(user)):
         if i == 0 or user[i] != user[i - 1]:

@@ -14,8 +14,8 @@ from unmet.arrays import Booleans, Floats
 
 __all__ = ["follow_no_pattern", "row_by_row"]
 
-LEAST_MISFITS = 3
-MOST_MISFITS = 0.05  # share of the settled dates: more are not typing errors
+MIN_MISFITS = 3
+MAX_MISFIT_SHARE = 0.05  # share of the settled dates: more are not typing errors
 EDGE_DAYS = 12  # settled dates have days above 12, so the period may extend this far at either end
 CROSSED = 3.0  # nats: start and end of one row in two orders
 IMPOSSIBLE = 8.0
@@ -45,7 +45,7 @@ def follow_no_pattern(chosen: list[Booleans], dates: list[DayNumbers], no_day: i
         # After a spreadsheet rewrote what it could parse, all settled dates contradict the others.
         misfits += int(counts.min(axis=1).sum())
         total += int(counts.sum())
-    return misfits >= LEAST_MISFITS and misfits > MOST_MISFITS * total
+    return misfits >= MIN_MISFITS and misfits > MAX_MISFIT_SHARE * total
 
 
 def row_by_row(start: DayNumbers, end: DayNumbers, no_day: int) -> tuple[Booleans, Booleans, Booleans]:

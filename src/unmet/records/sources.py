@@ -50,7 +50,7 @@ def find_sources(given: Iterable[Any] | Any) -> list[RecordSource]:
     return sources
 
 
-def in_parts(sources: list[RecordSource], most_rows: int) -> list[RecordSource]:
+def in_parts(sources: list[RecordSource], max_rows: int) -> list[RecordSource]:
     """The same sources, of which Parquet files with more rows than that are read in parts."""
     parts: list[RecordSource] = []
     for source in sources:
@@ -58,10 +58,10 @@ def in_parts(sources: list[RecordSource], most_rows: int) -> list[RecordSource]:
         if isinstance(source.table, Path) and is_parquet(source.table):
             with contextlib.suppress(PolarsError):  # a damaged file gets its sentence when it is read
                 rows = parquet_rows(source.table)
-        if rows <= most_rows:
+        if rows <= max_rows:
             parts.append(source)
         else:
-            parts += [replace(source, part=(first, most_rows)) for first in range(0, rows, most_rows)]
+            parts += [replace(source, part=(first, max_rows)) for first in range(0, rows, max_rows)]
     return parts
 
 

@@ -10,7 +10,7 @@ from unmet.records.stations import STATIONS
 
 __all__ = ["with_names"]
 
-MOST_OTHERS = 0.25  # share of a station's rows that may have another name: some are renamed, or misspelt
+MAX_OTHER_SHARE = 0.25  # share of a station's rows that may have another name: some are renamed, or misspelt
 
 
 def with_names(places: pl.DataFrame | None, raw: pl.DataFrame, kept: pl.DataFrame) -> pl.DataFrame | None:
@@ -30,7 +30,7 @@ def with_names(places: pl.DataFrame | None, raw: pl.DataFrame, kept: pl.DataFram
     first = counts.sort("len", "name", descending=[True, False]).group_by("station_id", maintain_order=True)
     names = first.agg(pl.first("name"), share=pl.first("len") / pl.sum("len")).sort("station_id")
     # Where stations have several names, the column names something smaller than they are, such as posts or plugs.
-    if names.is_empty() or names["share"].min() < 1 - MOST_OTHERS:  # type: ignore[operator]
+    if names.is_empty() or names["share"].min() < 1 - MAX_OTHER_SHARE:  # type: ignore[operator]
         return places
     found = names.filter(pl.col("name") != pl.col("station_id")).drop("share")
     return found if places is None else places.join(found, on="station_id", how="full", coalesce=True)

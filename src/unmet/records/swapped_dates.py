@@ -18,10 +18,10 @@ from unmet.records.evidence import Finding
 __all__ = ["SwappedDates", "swapped_back"]
 
 DISTINCT_DAYS = 10  # this many days on either side are a pattern, which chance produces in one of 10,000 files
-LEAST_ROWS = 3  # that speak for one reading; fewer may be slips
+MIN_ROWS = 3  # that speak for one reading; fewer may be slips
 EDGE_DAYS = 12  # texts have days above 12, so the period may extend this far at either end
 IN_ORDER = 0.5  # share of starts within two days of the one before: rows are in order of time
-MOST_DAYS = 31
+MAX_DAYS = 31
 _PARTS = r"^\s*(\d{1,2})[/.\-](\d{1,2})[/.\-](\d{4}|\d{2})\b"
 _DAY = 86_400_000
 
@@ -56,9 +56,9 @@ def swapped_back(walls: Sequence[pl.Series], texts: Sequence[pl.Series | None]) 
     turned = [_turned(wall) for wall in walls]
     rows = _rows_against(walls, settled, others) - _rows_against(turned, settled, others)
     is_pattern = min(dates.dt.date().n_unique(), others.n_unique()) >= DISTINCT_DAYS
-    if rows <= -LEAST_ROWS:
+    if rows <= -MIN_ROWS:
         return as_they_are
-    if rows >= LEAST_ROWS or is_pattern:
+    if rows >= MIN_ROWS or is_pattern:
         sentence = (
             "{} dates in which a spreadsheet had swapped day and month are swapped back: none has a day above 12, and "
             "all {} dates that stayed text have a part above 12."
@@ -104,7 +104,7 @@ def _rows_against(walls: Sequence[pl.Series], settled: list[pl.Series], others: 
         int((~(wall // _DAY).is_between(first - EDGE_DAYS, last + EDGE_DAYS)).drop_nulls().sum()) for wall in walls
     )
     stays = (days[1] - days[0]).drop_nulls() if len(days) > 1 else pl.Series([], dtype=pl.Int64)
-    impossible = int((~stays.is_between(0, MOST_DAYS)).sum())
+    impossible = int((~stays.is_between(0, MAX_DAYS)).sum())
     known = settled[0].drop_nulls().diff().drop_nulls().abs()
     if int((known <= 2).sum()) <= IN_ORDER * len(known):  # rows are in no order
         return outside + impossible

@@ -12,7 +12,7 @@ _YEAR_DAY_MONTH = r"^\s*\d{4}[/.\-](?:1[3-9]|2\d|3[01])[/.\-](?:0?[1-9]|1[0-2])\
 _ONLY_YEAR_MONTH_DAY = r"^\s*\d{4}[/.\-]\d{1,2}[/.\-](?:1[3-9]|2\d|3[01])\b"
 _FOUR_DIGITS = r"^(\s*\d{4}[/.\-])(\d{1,2})([/.\-])(\d{1,2})\b"
 _TWO_DIGITS = r"^\s*(\d\d)([/.\-])(\d\d)[/.\-](\d\d)\b"
-LEAST_CELLS = 3  # fewer may be slips
+MIN_CELLS = 3  # fewer may be slips
 _MORE_YEARS = 3  # that dates would span if their last part were the year
 
 
@@ -55,7 +55,7 @@ def with_years_first(columns: Sequence[pl.Series], unread: Sequence[pl.Series]) 
         unread: their texts that are not plain ISO dates.
     """
     texts = [column for column in columns if column.dtype == pl.String]
-    if sum(int(column.str.contains(_YEAR_DAY_MONTH).sum()) for column in unread) >= LEAST_CELLS:
+    if sum(int(column.str.contains(_YEAR_DAY_MONTH).sum()) for column in unread) >= MIN_CELLS:
         if any(column.str.contains(_ONLY_YEAR_MONTH_DAY).any() for column in texts):
             return list(columns), None
         turned = [c.str.replace(_FOUR_DIGITS, "${1}${4}${3}${2}") if c.dtype == pl.String else c for c in columns]

@@ -16,8 +16,8 @@ import polars as pl
 from unmet.arrays import Floats
 from unmet.records.evidence import Finding
 from unmet.records.mixed_units import (
-    MOST_KW,
-    MOST_KWH,
+    MAX_KW,
+    MAX_KWH,
     SMALL_KWH,
     WATT_HOURS,
     MixedUnits,
@@ -25,9 +25,9 @@ from unmet.records.mixed_units import (
     mixed_units,
 )
 
-__all__ = ["MOST_KW", "MOST_KWH", "SMALL_KWH", "EnergyUnit", "choose_unit"]
+__all__ = ["MAX_KW", "MAX_KWH", "SMALL_KWH", "EnergyUnit", "choose_unit"]
 
-LEAST_ROWS = 3
+MIN_ROWS = 3
 _PLAUSIBLE = (0.2, 200.0)  # median energy of a file [kWh]
 _NOTHING_KWH = 0.1  # most sessions of a charger that works are above it
 _MANY_IMPOSSIBLE = 0.02  # a file of one unit has fewer
@@ -56,7 +56,7 @@ def choose_unit(
     """
     telling = ((numbers > 0) & numbers.is_finite() & (hours > 0)).fill_null(value=False)
     energy, time = numbers.filter(telling).to_numpy(), hours.filter(telling).to_numpy()
-    if len(energy) < LEAST_ROWS:
+    if len(energy) < MIN_ROWS:
         return EnergyUnit(suggested, _reading(suggested, 0, 0))
     wrong = are_impossible(energy * suggested, time)
     if is_settled:
@@ -65,12 +65,12 @@ def choose_unit(
         return EnergyUnit(suggested, reading, warning if wrong.mean() > 0.5 else None)
     factor, note = _for_all(energy, time, suggested)
     ids = [names.filter(telling) for names in chargers]
-    if suggested == 1 and (factor != 1 or wrong.sum() >= LEAST_ROWS):
+    if suggested == 1 and (factor != 1 or wrong.sum() >= MIN_ROWS):
         mixed = mixed_units(energy, time, ids, mostly_wh=factor != 1)
         if mixed is not None:
             return _mixed(mixed, telling, None if mixed.level is None else chargers[mixed.level])
     wrong = are_impossible(energy * factor, time)
-    if note is None and factor == 1 and wrong.sum() >= LEAST_ROWS and wrong.mean() > _MANY_IMPOSSIBLE:
+    if note is None and factor == 1 and wrong.sum() >= MIN_ROWS and wrong.mean() > _MANY_IMPOSSIBLE:
         note = (
             f"{int(wrong.sum()):,} energies are impossible in kWh, without a pattern by charger or block of rows. If "
             "some are in Wh, smaller ones may be too: export the file again with one unit."
@@ -148,7 +148,7 @@ def _nothing_note(energy: Floats, hours: Floats, factor: float, chargers: Sequen
     by = pl.DataFrame(rows).group_by("id", maintain_order=True)
     middles = by.agg(pl.col("kwh").median(), pl.len(), pl.col("wrong").mean())
     few_wrong = pl.col("wrong") <= _MANY_IMPOSSIBLE
-    odd = middles.filter((pl.col("kwh") < _NOTHING_KWH) & (pl.col("len") >= 3 * LEAST_ROWS) & few_wrong)
+    odd = middles.filter((pl.col("kwh") < _NOTHING_KWH) & (pl.col("len") >= 3 * MIN_ROWS) & few_wrong)
     if odd.is_empty() or odd.height == middles.height:
         return None
     return (

@@ -12,7 +12,7 @@ from unmet.records.times import ParsedTimes, missing_times
 
 __all__ = ["choose_zone"]
 
-LEAST_CONTRADICTIONS = 3  # fewer may be a clock that was set late
+MIN_CONTRADICTIONS = 3  # fewer may be a clock that was set late
 
 
 def choose_zone(clocks: Sequence[ParsedTimes], zone: str, *, is_settled: bool) -> tuple[str, str | None]:
@@ -28,7 +28,7 @@ def choose_zone(clocks: Sequence[ParsedTimes], zone: str, *, is_settled: bool) -
         return zone, None
     are, them = ("time is", "it is") if wrong == 1 else ("times are", "they are")
     hour = f"{wrong:,} {are} in the hour that clocks of {zone} skip in spring"
-    if is_settled or wrong < LEAST_CONTRADICTIONS:
+    if is_settled or wrong < MIN_CONTRADICTIONS:
         remedy = "Give --map time_zone=UTC if the times are in UTC."
         return zone, f"{hour}; {them} read an hour later. {remedy}"
     return "UTC", f"{hour}, so the times are taken to be in UTC. Give --map time_zone={zone} if they are local."

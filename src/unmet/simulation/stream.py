@@ -24,7 +24,7 @@ import polars as pl
 import pyarrow.parquet as pq
 
 from unmet.city.build import City
-from unmet.city.gates import MOST_KMH, check_city_stations, check_trips
+from unmet.city.gates import MAX_KMH, check_city_stations, check_trips
 from unmet.city.stations import synthetic_stations
 from unmet.errors import InputError
 from unmet.geo import nearest_stations
@@ -50,7 +50,7 @@ from unmet.simulation.trip_files import BUCKET, Sizes, TripBuckets, TripParts
 from unmet.tables import UTC
 from unmet.zones import checked_zone
 
-LEAST_STEP = 50_000  # trips that are simulated between two searches for nearest stations
+MIN_STEP = 50_000  # trips that are simulated between two searches for nearest stations
 
 __all__ = ["Streamed", "stream_simulation", "write_streamed_run"]
 
@@ -161,7 +161,7 @@ def _validated(part: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         & pl.col("end_lon").is_between(-180, 180)
         & pl.col("distance_km").is_between(0, 5000)
         & ((pl.col("end_lat") != 0) | (pl.col("end_lon") != 0))
-        & ((pl.col("distance_km") <= 1) | (pl.col("distance_km") / (hours + 0.02) < MOST_KMH))
+        & ((pl.col("distance_km") <= 1) | (pl.col("distance_km") / (hours + 0.02) < MAX_KMH))
         & ~unclear.fill_null(value=False)
         & (~same.fill_null(value=False) | (pl.col("start_time") >= pl.col("end_time").shift(1)))
     )
@@ -192,7 +192,7 @@ def _run(
     cars = engine.Cars(drawn.soc.copy(), tries, drawn.capacity_kwh, drawn.range_km, drawn.home_kw)
     plugs, rules, admit = plugs_of(city.stations), rules_of(scenario), queue_named(scenario.queue).admit
     streamed = Streamed(folder / "arrivals.parquet", vehicles_table(ids, drawn), city, 0, trips_in)
-    step = max(LEAST_STEP, len(ids))  # about one trip a car, of which few may end at a station
+    step = max(MIN_STEP, len(ids))  # about one trip a car, of which few may end at a station
     writer, arrivals, done = None, 0, 0
     try:
         for bucket in ahead(buckets.read()):

@@ -30,7 +30,7 @@ COLUMNS = ("vehicle_id", "start_time", "end_time", "end_lat", "end_lon", "distan
 
 
 BUCKET = ("vehicle", "end_s", "next_start_s", "distance_km", "end_lat", "end_lon")
-MOST_PARTS = 512  # each is an open file
+MAX_PARTS = 512  # each is an open file
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class TripParts:
     def paths(self) -> list[Path]:
         """Files of the parts, not all of which need to exist."""
         rows = sum(_rows_of(file) for file in self.files)
-        count = min(MOST_PARTS, max(1, -(-rows // self.sizes.part_rows)))
+        count = min(MAX_PARTS, max(1, -(-rows // self.sizes.part_rows)))
         return [self.folder / f"part-{i}.arrow" for i in range(count)]
 
     def write(self, report: Callable[[int], None]) -> None:

@@ -67,16 +67,16 @@ class Experiment:
     built_in: bool  # whether the city is the built-in one, which the paper's numbers can be compared with
 
 
-MOST_TRAININGS = 100_000
+MAX_TRAININGS = 100_000
 
 
 def check_size(*factors: int) -> None:
     """Refuse a grid that is too large."""
     trainings = prod(factors)
-    if trainings > MOST_TRAININGS:
+    if trainings > MAX_TRAININGS:
         raise InputError(
             f"That grid has {trainings:,} trainings or more, over a week of one core: ask for fewer runs, models, "
-            f"queues, penetrations or shares ({MOST_TRAININGS:,} trainings at most)."
+            f"queues, penetrations or shares ({MAX_TRAININGS:,} trainings at most)."
         )
 
 

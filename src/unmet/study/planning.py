@@ -60,7 +60,7 @@ INTERVAL = 0.9
 MODEL_DRAWS = 50  # draws of drivers from the lost energy that the model predicts
 MODEL_SEEDS = 3  # trainings of the model, which are averaged
 HOUR_MS = 3_600_000
-MOST_PLUGS = 200  # at one site
+MAX_PLUGS = 200  # at one site
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,13 +261,13 @@ def _full_hours(city: PlannedCity) -> tuple[Integers, Floats]:
 
 def _from_curves(demand: DrawnDemand) -> Callable[[int], tuple[Integers, Floats]]:
     """Allocate by gain curves, from draws of lost drivers."""
-    curves = [supply.curves[None] for supply in site_curves(changed_world(demand), MOST_PLUGS)]
+    curves = [supply.curves[None] for supply in site_curves(changed_world(demand), MAX_PLUGS)]
     return _allocator(curves)
 
 
 def _allocator(curves: Sequence[GainCurve]) -> Callable[[int], tuple[Integers, Floats]]:
-    site = np.repeat(np.arange(len(curves)), [curve.most for curve in curves])
-    plugs = np.concatenate([np.arange(1, curve.most + 1) for curve in curves])
+    site = np.repeat(np.arange(len(curves)), [curve.max_plugs for curve in curves])
+    plugs = np.concatenate([np.arange(1, curve.max_plugs + 1) for curve in curves])
     gain = np.concatenate([curve.mean_kwh[1:] for curve in curves])
     options = Options(site, plugs, np.full(len(site), np.nan), gain, plugs.astype(float))
 
@@ -301,7 +301,7 @@ def _from_truth(city: PlannedCity) -> Callable[[int], tuple[Integers, Floats]]:
         drivers: Drivers = in_order(
             np.zeros(len(false), np.int64), 1, at[own], np.maximum(stay[own], 1), wanted[own], false, false
         )
-        curves.append(power_curve(drivers, np.ones(len(false)), MOST_PLUGS, np.nan, None, 1 / weeks[s]))
+        curves.append(power_curve(drivers, np.ones(len(false)), MAX_PLUGS, np.nan, None, 1 / weeks[s]))
     return _allocator(curves)
 
 

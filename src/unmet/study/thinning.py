@@ -30,7 +30,7 @@ from unmet.estimation.simulated import UNSEEN
 from unmet.study.scenes import Scene, training_end, without_hindsight
 
 __all__ = [
-    "MOST_FULL",
+    "MAX_FULL_SHARE",
     "NEAR",
     "REMOVED",
     "Thinned",
@@ -44,8 +44,8 @@ __all__ = [
 
 REMOVED = (0.1, 0.2, 0.35)
 """Shares of the energy to turn away."""
-MOST_FULL = 0.02  # share of the time for which a station may have been full
-LEAST_OPEN = 0.95  # share of the days on which it must have been open, so that there are records to train on
+MAX_FULL_SHARE = 0.02  # share of the time for which a station may have been full
+MIN_OPEN_SHARE = 0.95  # share of the days on which it must have been open, so that there are records to train on
 ORDERS = 50  # random orders of removing plugs that are tried
 CLOSE = 0.01  # an order that comes this near to the share is taken at once
 NEAR = 0.03  # largest distance of a scene from its nominal share
@@ -92,7 +92,7 @@ def thinning_scenes(
     truth = Panel(kept, quiet, regions=regions, time_zone=time_zone)
     notes = [
         f"{quiet.height} sites (adjacent stations) had two plugs or more, were open all the time and full "
-        f"for less than {100 * MOST_FULL:g} % of it; they have {kept.height:,} of {sessions.height:,} sessions."
+        f"for less than {100 * MAX_FULL_SHARE:g} % of it; they have {kept.height:,} of {sessions.height:,} sessions."
     ]
     scenes, plugs = [], int(quiet["plugs"].sum())
     for share in removed:
@@ -183,17 +183,17 @@ def _by_plugs(part: pl.DataFrame, plugs: int) -> list[pl.Series]:
 def quiet_sites(sessions: pl.DataFrame, stations: pl.DataFrame, time_zone: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Sites that can be thinned, as stations whose plugs are the site's capacity, and their sessions.
 
-    A site must have a capacity of at least two cars, be full for less than `MOST_FULL` of the time, and be open on at
-    least `LEAST_OPEN` of the days: otherwise its records are not the truth, or there is too little to train on.
+    A site must have a capacity of at least two cars, be full for less than `MAX_FULL_SHARE` of the time, and be open on
+    at least `MIN_OPEN_SHARE` of the days: otherwise its records are not the truth, or there is too little to train on.
     """
     panel = _panel_of_sites(sessions, stations, time_zone)
     full, is_open = _shares(panel)
     enough = (panel.sites["capacity"] > 1) & (panel.stations["sessions"] > 0)
-    quiet = panel.stations.filter(enough & pl.Series((full < MOST_FULL) & (is_open >= LEAST_OPEN)))
+    quiet = panel.stations.filter(enough & pl.Series((full < MAX_FULL_SHARE) & (is_open >= MIN_OPEN_SHARE)))
     if quiet.is_empty():
         raise InputError(
-            f"No site with two plugs or more was open all the time and full for less than {100 * MOST_FULL:g} % of it: "
-            "there is no truth in these records to test against."
+            f"No site with two plugs or more was open all the time and full for less than {100 * MAX_FULL_SHARE:g} % "
+            "of it: there is no truth in these records to test against."
         )
     # With fewer plugs, cars would use other plugs than they did, so the names of plugs have lost their meaning.
     sessions = panel.sessions.drop("plug_id", strict=False)

@@ -9,9 +9,9 @@ import polars as pl
 
 from unmet.estimation.by_area import AddedUp
 from unmet.estimation.notes import FAR_OFF
-from unmet.estimation.selfcheck import MOST_EXCESS
+from unmet.estimation.selfcheck import MAX_EXCESS
 from unmet.runs import write_json
-from unmet.views.lost_report import MOST, plain_values
+from unmet.views.lost_report import TOP_SITES, plain_values
 from unmet.views.lost_tables import LostTables
 from unmet.views.recovery import lost_tables, write_tables
 from unmet.views.report import report_page
@@ -56,7 +56,7 @@ def write_area_recovery(
 def _for_machines(tables: StoredLost) -> dict[str, Any]:
     """What `summary.json` has in addition to the summary of the estimator; see `LostReport.for_machines`."""
     measures = [name for name in tables.sites.columns if name.startswith("lost_")]
-    worst = tables.ranked_sites().filter(pl.col("lost_kwh") > 0).head(MOST)
+    worst = tables.ranked_sites().filter(pl.col("lost_kwh") > 0).head(TOP_SITES)
     check, share = tables.summary["self_check"], tables.lost_share()
     return {
         "doubtful": check is not None and _excess(check) >= FAR_OFF,
@@ -72,4 +72,4 @@ def _excess(check: dict[str, float]) -> float:
     import math
 
     spread = math.log(check["high"] / check["ratio"]) / 1.645
-    return min(math.sqrt(max(math.log(check["ratio"]) ** 2 - spread**2, 0.0)), MOST_EXCESS)
+    return min(math.sqrt(max(math.log(check["ratio"]) ** 2 - spread**2, 0.0)), MAX_EXCESS)

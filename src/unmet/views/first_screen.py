@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from unmet.views.lost_tables import MOST, LostTables
+from unmet.views.lost_tables import TOP_SITES, LostTables
 from unmet.views.page import PageBar, PageSection, PageTable
 from unmet.views.theme import about, about_energy, count, energy, percent, short
 
@@ -18,7 +18,7 @@ CLOSE, FAIR = 0.1, 0.25  # distance of the self-check from 1 that is called clos
 HARDLY = 0.005  # share that rounds to nothing
 AIR, SCALE = 1.02, 1.6  # length of the bars' scale: over the largest mark, and at most over the end of the range
 UNRELIABLE = 2.0  # self-checks beyond this factor, chance excluded, keep the number out of the headline
-FEWEST = 50  # sessions below which the headline has no number
+MIN_SESSIONS = 50  # sessions below which the headline has no number
 NOTHING = 0.5  # lost drivers below which nothing was lost
 
 
@@ -60,7 +60,7 @@ def first_screen(report: LostTables) -> dict[str, Any]:
 def _unreliable(report: LostTables) -> str:
     """A headline for records that do not support a number; empty if they do."""
     summary, check = report.summary, report.summary["self_check"]
-    if summary["seen_arrivals"] < FEWEST and summary["lost_arrivals"]["high"] >= NOTHING:
+    if summary["seen_arrivals"] < MIN_SESSIONS and summary["lost_arrivals"]["high"] >= NOTHING:
         return f"{count(summary['seen_arrivals'], 'session')}: too few to say what was lost"
     if check and (check["low"] > UNRELIABLE or check["high"] < 1 / UNRELIABLE):
         times = f"{check['ratio']:.1f} times" if check["ratio"] > 1 else f"only {percent(check['ratio'])} of"
@@ -93,7 +93,7 @@ def _elsewhere(report: LostTables) -> str:
     )
 
 
-def site_rows(report: LostTables, most: int = MOST) -> list[dict[str, Any]]:
+def site_rows(report: LostTables, most: int = TOP_SITES) -> list[dict[str, Any]]:
     """The sites that lost most, as they are shown."""
     table = report.ranked_sites().filter(pl.col("lost_arrivals") >= NOTHING).head(most)
     return [

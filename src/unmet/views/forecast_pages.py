@@ -17,7 +17,7 @@ from unmet.views.theme import percent
 
 __all__ = ["print_forecast", "write_forecast"]
 
-MOST_REGIONS = 20  # in the table of a page
+MAX_REGIONS = 20  # in the table of a page
 
 
 def _mwh(kwh: float) -> str:
@@ -114,9 +114,9 @@ def _forecast_table(shown: ForecastReport, totals: pl.DataFrame, sums: pl.DataFr
                 f"{row['peak_kwh']:,.0f}",
                 f"{when:%a %d %b, %H:%M}" if row["peak_kwh"] > 0 else "-",
             )
-            for row, when in zip(totals.head(MOST_REGIONS).iter_rows(named=True), local, strict=False)
+            for row, when in zip(totals.head(MAX_REGIONS).iter_rows(named=True), local, strict=False)
         ],
-        f"{totals.height - MOST_REGIONS} more regions are in summary.json." if totals.height > MOST_REGIONS else "",
+        f"{totals.height - MAX_REGIONS} more regions are in summary.json." if totals.height > MAX_REGIONS else "",
     )
 
 

@@ -16,9 +16,9 @@ from unmet.estimation.notes import FAR_OFF
 from unmet.estimation.panel_table import panel_table
 from unmet.estimation.sensitivity import sensitivity_table
 from unmet.estimation.tables import hour_table, region_table, site_table, station_table, week_table
-from unmet.views.lost_tables import MOST, LostTables
+from unmet.views.lost_tables import TOP_SITES, LostTables
 
-__all__ = ["MOST", "LostReport", "plain_values"]
+__all__ = ["TOP_SITES", "LostReport", "plain_values"]
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class LostReport(LostTables):
     def for_machines(self) -> dict[str, Any]:
         """The summary with the sites that lost most and the estimate under other assumptions."""
         measures = [name for name in self.sites.columns if name.startswith("lost_")]
-        worst = self.ranked_sites().filter(pl.col("lost_kwh") > 0).head(MOST)
+        worst = self.ranked_sites().filter(pl.col("lost_kwh") > 0).head(TOP_SITES)
         share = self.lost_share()
         return self.summary | {
             "doubtful": self.far_off,

@@ -13,9 +13,9 @@ import polars as pl
 from unmet.views.figures.map_layers import MapLayers
 from unmet.views.theme import short
 
-__all__ = ["MOST", "LostTables", "with_lost_share"]
+__all__ = ["TOP_SITES", "LostTables", "with_lost_share"]
 
-MOST = 5
+TOP_SITES = 5
 """Number of sites to name."""
 WEEK_HOURS = 7 * 24
 HOURS_OF_WEEK = pl.DataFrame({"week_hour": range(WEEK_HOURS)}, schema={"week_hour": pl.Int64})

@@ -174,7 +174,7 @@ def _region_table(shown: ModelReport) -> PageTable:
             percent(scores[name]["coverage"]),
             _bias(scores[name]["bias_percent"]),
         )
-        for name in order[:MOST_ROWS]
+        for name in order[:MAX_ROWS]
     ]
     left = len(order) - len(rows)
     note = (
@@ -218,7 +218,7 @@ def _span(row: dict[str, Any]) -> str:
     return str(first) if first == last else f"{first} to {last}"
 
 
-MOST_ROWS = 20
+MAX_ROWS = 20
 
 
 def print_model(shown: ModelReport, out: Path, *, as_json: bool) -> None:

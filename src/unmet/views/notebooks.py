@@ -33,7 +33,7 @@ from unmet.views.theme import count, energy
 __all__ = ["html_of", "plot_of"]
 
 PAST_HOURS = 48  # hours drawn before a forecast
-MOST_ROWS = 10  # rows of a plan's table
+MAX_ROWS = 10  # rows of a plan's table
 LOST_FIGURES: dict[str, Figure] = {
     "map": SITE_MAP,
     "when": LOST_WEEK,
@@ -121,7 +121,7 @@ def html_of(thing: Any) -> str:
     from unmet.planning.result import Plan
 
     if isinstance(thing, Plan):
-        table = PageTable(site_heads(thing), planned_site_rows(thing)[:MOST_ROWS], "")
+        table = PageTable(site_heads(thing), planned_site_rows(thing)[:MAX_ROWS], "")
         return _block(headline(thing), plan_facts(thing), _table_html(table))
     regions = getattr(thing, "regions_", None)
     if regions is None:

@@ -17,21 +17,21 @@ NOTE = 300  # bytes that a note on rows left out may take
 PACKED = 12  # times as long as its link that a table may be
 
 
-def light_page(render: Render, sections: Sequence[PageSection], most_bytes: int) -> str:
+def light_page(render: Render, sections: Sequence[PageSection], max_bytes: int) -> str:
     """Render sections to a page of at most this many bytes.
 
     Downloads give way first, the largest most: each may be as long as the longest that lets all of them fit. Then
     figures are left out, the heaviest first. A sentence says what is missing, and where it is.
     """
     page = render(sections)
-    excess = len(page.encode()) - most_bytes
+    excess = len(page.encode()) - max_bytes
     if excess <= 0:
         return page
     lengths = [len(data_link(section.table.csv)) for section in sections if section.table and section.table.csv]
     room = sum(lengths) - excess - NOTE * len(lengths)
     lighter = [_cut(section, _longest(lengths, max(room, 0))) for section in sections]
     page = render(lighter)
-    while len(page.encode()) > most_bytes and any(section.figures for section in lighter):
+    while len(page.encode()) > max_bytes and any(section.figures for section in lighter):
         lighter = _without_heaviest(render, lighter)
         page = render(lighter)
     return page

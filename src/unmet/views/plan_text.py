@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["headline", "lead", "money", "plan_facts", "plan_sections", "planned_site_rows", "site_heads"]
 
-MOST_ROWS = 60
+MAX_ROWS = 60
 
 
 def headline(plan: Plan) -> str:
@@ -91,7 +91,7 @@ def planned_site_rows(plan: Plan) -> list[list[Any]]:
     rows = []
     names = plan.tables.sites["name"].fill_null(plan.tables.sites["site_id"])
     ambiguous = set(names.filter(names.is_duplicated()))
-    for row in plan.tables.sites.filter(pl.col("plugs_added") > 0).head(MOST_ROWS).iter_rows(named=True):
+    for row in plan.tables.sites.filter(pl.col("plugs_added") > 0).head(MAX_ROWS).iter_rows(named=True):
         name = str(row["name"] or row["site_id"])
         label = short(f"{name} ({row['site_id']})" if name in ambiguous else name, 46)
         power = "" if row["power_kw"] is None else f" x {row['power_kw']:g} kW"

@@ -18,7 +18,7 @@ from unmet.views.figures.recovered_regions import RECOVERED_REGIONS
 from unmet.views.figures.recovered_weeks import RECOVERED_WEEKS
 from unmet.views.figures.site_map import SITE_MAP, has_positions
 from unmet.views.first_screen import NOTHING, first_screen, method
-from unmet.views.lost_tables import MOST, LostTables
+from unmet.views.lost_tables import TOP_SITES, LostTables
 from unmet.views.page import PageSection, PageTable, render_page
 from unmet.views.page_weight import light_page
 from unmet.views.report_sections import build, csv_of, forecast_section, quality, sources, when, with_download
@@ -27,8 +27,8 @@ from unmet.views.theme import about, percent
 
 __all__ = ["SalesPrice", "report_figures", "report_page", "write_report"]
 
-MOST_REGIONS = 12
-MOST_BYTES = 6_000_000
+MAX_REGIONS = 12
+MAX_BYTES = 6_000_000
 TENTH = 0.1
 """Price per kWh that lost sales are given for where nobody gives another."""
 
@@ -69,7 +69,7 @@ def report_page(runs: StoredRuns, money: SalesPrice | None = None, title: str = 
             **opening,
         )
 
-    return light_page(render, _sections(runs, money), MOST_BYTES)
+    return light_page(render, _sections(runs, money), MAX_BYTES)
 
 
 def write_report(runs: StoredRuns, out: Path, money: SalesPrice | None, title: str) -> dict[str, Any]:
@@ -157,7 +157,7 @@ def _where(lost: LostTables, money: SalesPrice | None) -> PageSection:
         return replace(section, figures=figures)
     table: PageTable = section.table
     if money is not None:
-        worst = lost.ranked_sites().filter(pl.col("lost_arrivals") >= NOTHING).head(MOST)
+        worst = lost.ranked_sites().filter(pl.col("lost_arrivals") >= NOTHING).head(TOP_SITES)
         cells = [money.of(*row) for row in worst.select("lost_kwh", "lost_kwh_low", "lost_kwh_high").iter_rows()]
         heads = [*table.heads[:2], f"Lost sales{f' [{money.currency}]' if money.currency else ''}", *table.heads[2:]]
         unit = f" {money.currency}"
@@ -187,7 +187,7 @@ def _regions(lost: LostTables) -> PageSection:
             f"{row['observed_kwh']:,.0f}",
             percent(row["lost_share"], 1),
         )
-        for row in ranked.head(MOST_REGIONS).iter_rows(named=True)
+        for row in ranked.head(MAX_REGIONS).iter_rows(named=True)
     ]
     more = ranked.height - len(rows)
     note = f"{more:,} further regions are in the download." if more > 0 else ""

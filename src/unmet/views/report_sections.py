@@ -16,15 +16,15 @@ from unmet.views.figures.lost_week import LOST_WEEK, lost_when
 from unmet.views.figures.plan_gain import PLAN_GAIN
 from unmet.views.figures.plan_map import PLAN_MAP, plan_has_positions
 from unmet.views.harmless import spreadsheet_safe
-from unmet.views.lost_tables import MOST
+from unmet.views.lost_tables import TOP_SITES
 from unmet.views.page import PageSection, PageTable
 from unmet.views.stored import StoredForecast, StoredLost, StoredPlan, StoredRuns
 from unmet.views.theme import about, energy, percent, short
 
 __all__ = ["build", "csv_of", "forecast_section", "quality", "sources", "when", "with_download"]
 
-MOST_ROWS = 20
-MOST_FILES = 20  # that are named
+MAX_ROWS = 20
+MAX_FILES = 20  # that are named
 DIGITS = 6  # of numbers in downloads
 
 QUALITY = {
@@ -97,7 +97,7 @@ def build(plan: StoredPlan, lost: StoredLost | None = None) -> PageSection:
             f"+{row['plugs_added']}" + ("" if row["power_kw"] is None else f" x {row['power_kw']:g} kW"),
             about(row["gain_kwh"], row["gain_kwh_low"], row["gain_kwh_high"]),
         )
-        for i, row in enumerate(chosen.head(MOST_ROWS).iter_rows(named=True), start=1)
+        for i, row in enumerate(chosen.head(MAX_ROWS).iter_rows(named=True), start=1)
     ]
     more = chosen.height - len(rows)
     note = (
@@ -117,7 +117,7 @@ def _not_planned(plan: StoredPlan, lost: StoredLost | None) -> list[str]:
     """A sentence on the sites that lost most but closed, since a reader misses them in the plan."""
     if lost is None:
         return []
-    worst = lost.ranked_sites().filter(pl.col("lost_kwh") > 0).head(MOST)
+    worst = lost.ranked_sites().filter(pl.col("lost_kwh") > 0).head(TOP_SITES)
     closed = worst.join(plan.tables.sites, on="site_id", how="anti", maintain_order="left")["label"].to_list()
     if not closed:
         return []
@@ -157,7 +157,7 @@ def forecast_section(forecast: StoredForecast, places: Mapping[str, str] | None 
             f"{row['peak_kwh']:,.0f}",
             f"{at:%a %d %b, %H:%M}",
         )
-        for row, at in zip(totals.head(MOST_ROWS).iter_rows(named=True), peak, strict=False)
+        for row, at in zip(totals.head(MAX_ROWS).iter_rows(named=True), peak, strict=False)
     ]
     summary = forecast.summary
     span = ""
@@ -245,8 +245,8 @@ def _lost_source(lost: StoredLost) -> list[str]:
     items = []
     if records.get("formats"):
         names = [f"{Path(name).name} ({form})" for name, form in records["formats"].items()]
-        more = f" and {len(names) - MOST_FILES:,} more" if len(names) > MOST_FILES else ""
-        items.append(f"Files: {', '.join(names[:MOST_FILES])}{more}.")
+        more = f" and {len(names) - MAX_FILES:,} more" if len(names) > MAX_FILES else ""
+        items.append(f"Files: {', '.join(names[:MAX_FILES])}{more}.")
     given = summary.get("given") or {}
     assumed = "".join(f", {name} set to {value:g}" for name, value in given.items() if value is not None)
     items.append(

@@ -97,9 +97,9 @@ def about_energy(mean: float, low: float, high: float) -> tuple[str, str]:
     return f"{value} {unit}", f"{span} {unit}"
 
 
-def energy_unit(most_kwh: float) -> tuple[str, float]:
-    """The unit that suits energies up to `most_kwh`, and its size [kWh]."""
-    return ("MWh", 1000.0) if most_kwh >= 10_000 else ("kWh", 1.0)
+def energy_unit(max_kwh: float) -> tuple[str, float]:
+    """The unit that suits energies up to `max_kwh`, and its size [kWh]."""
+    return ("MWh", 1000.0) if max_kwh >= 10_000 else ("kWh", 1.0)
 
 
 def _significant(value: float, digits: int) -> str:

@@ -55,7 +55,7 @@ def address(tmp_path_factory):
     command = [sys.executable, "-m", "unmet", "serve", write_lost(made / "lost"), write_plan(made / "plan")]
     log = (made / "log").open("w")
     served = subprocess.Popen(
-        [*map(str, command), "--port", str(port), "--most-megabytes", "2"],
+        [*map(str, command), "--port", str(port), "--max-megabytes", "2"],
         stderr=log,
         env=os.environ | {"UNMET_TOKEN": TOKEN},
     )

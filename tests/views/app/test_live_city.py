@@ -87,6 +87,6 @@ def test_invalid_parts_of_an_address_are_ignored():
 
 
 def test_a_plan_request_has_plugs_or_a_budget_with_its_costs():
-    assert View(add=12.0).plan_request() == {"plugs": 12, "most_per_site": None}
+    assert View(add=12.0).plan_request() == {"plugs": 12, "max_per_site": None}
     request = View(by="budget", budget=9_000.0, plug_cost=500.0, site_cost=0.0, most=2.0).plan_request()
-    assert request == {"budget": 9_000.0, "plug_cost": 500.0, "site_cost": 0.0, "most_per_site": 2}
+    assert request == {"budget": 9_000.0, "plug_cost": 500.0, "site_cost": 0.0, "max_per_site": 2}

@@ -22,7 +22,7 @@ from unmet.zones import checked_zone
 
 __all__ = ["MatsimDay", "MatsimTrips", "read_matsim_trips"]
 
-MOST_DAYS = 366
+MAX_DAYS = 366
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,8 @@ class MatsimDay:
 
     def __post_init__(self) -> None:
         checked_zone(self.time_zone)
-        if not 1 <= self.days <= MOST_DAYS:
-            raise InputError(f"{self.days} days make no sense: repeat the day 1 to {MOST_DAYS} times.")
+        if not 1 <= self.days <= MAX_DAYS:
+            raise InputError(f"{self.days} days make no sense: repeat the day 1 to {MAX_DAYS} times.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ TREES = 300
 HOURLY, DAILY, LONGEST = 24, 24, 336  # lags: the last day hour by hour, then day by day up to two weeks
 MEANS = (24, 168, 336, 672)  # windows of the running means [h]
 WARM_UP = 700  # hours before the first row
-MOST_ROWS = 400_000  # training rows; a random sample of more
+MAX_ROWS = 400_000  # training rows; a random sample of more
 
 
 def _features(task: RivalTask) -> Floats:
@@ -49,8 +49,8 @@ def _quantiles(task: RivalTask) -> Floats:
     values = _features(task)
     first = min(WARM_UP, task.fitted // 2)
     known = np.isfinite(task.demand[first : task.fitted])
-    if known.sum() > MOST_ROWS:
-        known &= np.random.default_rng(1).random(known.shape) < MOST_ROWS / known.sum()
+    if known.sum() > MAX_ROWS:
+        known &= np.random.default_rng(1).random(known.shape) < MAX_ROWS / known.sum()
     x, y = values[first : task.fitted][known], task.demand[first : task.fitted][known]
     data = lightgbm.Dataset(x, y, categorical_feature=[x.shape[-1] - 1], free_raw_data=False, params={"verbose": -1})
     targets = values[task.hours].reshape(-1, x.shape[-1])

@@ -15,7 +15,7 @@ __all__ = ["AUTO_ETS", "MSTL"]
 
 
 HISTORY = 8 * 168  # training hours
-FITS, MOST_ORIGINS = 24, 12  # highest number of fits (a region at an origin), and of origins
+FITS, MAX_ORIGINS = 24, 12  # highest number of fits (a region at an origin), and of origins
 STEP = 67  # hours between origins, so that they cover all hours of the day
 
 
@@ -27,7 +27,7 @@ def _forecast(tasks: Sequence[RivalTask], model: Any) -> list[Floats]:
     first = max(int(q.hours[0]) - q.horizon + 1 for q in tasks)
     last = min(int(q.hours[-1]) - q.horizon + 1 for q in tasks)
     active = max(1, int((np.nan_to_num(one.demand[max(0, first - HISTORY) : last]) > 0).any(axis=0).sum()))
-    for origin in range(first, last + 1, STEP)[: min(max(FITS // active, 2), MOST_ORIGINS)]:
+    for origin in range(first, last + 1, STEP)[: min(max(FITS // active, 2), MAX_ORIGINS)]:
         past = np.nan_to_num(one.demand[max(0, origin - HISTORY) : origin])
         for region in range(past.shape[1]):
             forecast = None

@@ -35,10 +35,10 @@ BREAK_DAYS = 100.0  # mean time between breaks of a region [days]
 END_DAYS = 20.0  # mean time until a region is normal again [days]
 NEXT_DAYS = 60.0  # mean time until the level breaks again [days]
 SHAPE = 1.0  # a: of the prior of a new level, around that of the table
-LEAST = 0.01  # sessions expected in a block, at least
+MIN_EXPECTED = 0.01  # sessions expected in a block, at least
 SMALLEST, LARGEST = 0.01, 5.0  # level
 IGNORED = 0.02  # probability of a break below which forecasts are left as they are
-MOST_UNUSUAL = 16.0  # squared standardised residual of a day, at most
+MAX_SQUARED_RESIDUAL = 16.0  # squared standardised residual of a day, at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def dispersion(number: Floats, expected: Floats, known: NDArray[np.bool_]) -> Fl
     Days without a known hour do not count.
     """
     days, means, hours = (_sums(values, 24) for values in (number, expected, known.astype(float)))
-    unusual = np.minimum((days - means) ** 2 / np.maximum(means, 0.5), MOST_UNUSUAL) * (hours > 0)
+    unusual = np.minimum((days - means) ** 2 / np.maximum(means, 0.5), MAX_SQUARED_RESIDUAL) * (hours > 0)
     return np.asarray(np.maximum(unusual.sum(axis=0) / np.maximum((hours > 0).sum(axis=0), 1), 1.0))
 
 
@@ -108,7 +108,7 @@ def _states(number: Floats, normal: Floats, table: Floats) -> tuple[Floats, Floa
         usual, broken = 1.0, np.zeros(AGES)
         seen, usually = np.zeros(AGES), np.zeros(AGES)  # sessions since the break, and according to the table
         for t in range(blocks):
-            n, m, b = number[t, r], max(normal[t, r], LEAST), max(table[t, r], LEAST)
+            n, m, b = number[t, r], max(normal[t, r], MIN_EXPECTED), max(table[t, r], MIN_EXPECTED)
             total = broken.sum()
             _grow_older(broken, seen, usually)
             broken *= 1.0 - to_end - to_next

@@ -23,7 +23,7 @@ __all__ = ["NEIGHBOURS", "WINDOW", "conditional_quantiles"]
 
 NEIGHBOURS = 200  # past forecasts in a sample
 WINDOW = 13 * 168  # hours in which they are searched
-LEAST_FACTOR = 0.2  # smallest factor by which a neighbour is scaled; its inverse is the largest
+MIN_FACTOR = 0.2  # smallest factor by which a neighbour is scaled; its inverse is the largest
 POINTS = 60  # expected values at which distributions are computed: interpolated in between, scaled beyond
 
 
@@ -65,14 +65,14 @@ def conditional_quantiles(expected: Floats, demand: Floats, wanted: Floats, leve
                 # A neighbour with a slightly different forecast is scaled to this expected value. With few past
                 # forecasts, as in a region that opened yesterday, demand is used unscaled.
                 factor = points[p] / mean[first + i] if mean[first + i] > 0 and n >= NEIGHBOURS else 1.0
-                sample[i] = value[first + i] * min(max(factor, LEAST_FACTOR), 1 / LEAST_FACTOR)
+                sample[i] = value[first + i] * min(max(factor, MIN_FACTOR), 1 / MIN_FACTOR)
             sample.sort()
             mean_of_sample = sample.mean()
             move = points[p] * ratio[r] / mean_of_sample if n >= NEIGHBOURS and mean_of_sample > 0 else 1.0
-            table[p] = moved_quantiles(sample, min(max(move, LEAST_FACTOR), 1 / LEAST_FACTOR), levels)
+            table[p] = moved_quantiles(sample, min(max(move, MIN_FACTOR), 1 / MIN_FACTOR), levels)
         inside = np.minimum(np.maximum(wanted[:, r], points[0]), points[-1])
         beyond = np.where(inside > 0, wanted[:, r] / np.maximum(inside, 1e-300), 1.0) if n >= NEIGHBOURS else inside**0
-        beyond = np.minimum(np.maximum(beyond, LEAST_FACTOR), 1 / LEAST_FACTOR)
+        beyond = np.minimum(np.maximum(beyond, MIN_FACTOR), 1 / MIN_FACTOR)
         for j in range(number + 2):
             values = np.interp(inside, points, table[:, j])
             result[:, r, j] = values * beyond if j <= number else values

@@ -24,10 +24,10 @@ from unmet.models.direct.member import Member, Rows
 from unmet.models.direct.moving import LEVEL_MEMORY, MODEL_MEMORY, moving_ratio
 from unmet.models.direct.stacking import stack_weights
 
-__all__ = ["LEAST_HOURS", "Engine", "PastForecasts", "fit_engine", "session_energy"]
+__all__ = ["MIN_HOURS", "Engine", "PastForecasts", "fit_engine", "session_energy"]
 
 
-LEAST_HOURS = 8 * WEEK  # with fewer, only the table is used
+MIN_HOURS = 8 * WEEK  # with fewer, only the table is used
 ROWS = 30_000  # to learn from in each band of horizons
 WARM_UP = 4 * WEEK  # hours before the first row
 WEIGHTED = 26 * WEEK  # last hours from which weights are learned, at most
@@ -175,9 +175,9 @@ def fit_engine(
     If the history is too short, or there are no members, only the tables are used, with equal weights.
     """
     hours, of = history.hours, len(bands(horizon))
-    if hours < LEAST_HOURS or not kinds:
+    if hours < MIN_HOURS or not kinds:
         kinds, tables = (), tuple(tables) or ("climatology",)
-        tables = tables[:1] if hours < LEAST_HOURS else tables
+        tables = tables[:1] if hours < MIN_HOURS else tables
     keep = min(max(hours - hours // 2, 0), WINDOW + WEIGHTED)
     past = np.full((len(kinds), of, keep, history.regions), np.nan)
     members: list[Member] = []

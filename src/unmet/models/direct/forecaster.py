@@ -15,13 +15,13 @@ from unmet.frames import Frame, to_frame_type
 from unmet.models.direct import DIRECT
 from unmet.models.direct.breaks import Breaks
 from unmet.models.direct.conditional import WINDOW
-from unmet.models.direct.engine import LEAST_HOURS, STRIDE, Engine, PastForecasts, fit_engine, session_energy
+from unmet.models.direct.engine import MIN_HOURS, STRIDE, Engine, PastForecasts, fit_engine, session_energy
 from unmet.models.direct.features import WEEK, band_of, bands, weeks_of_origins
 from unmet.models.direct.free_days import SUNDAY, free_days, known_country, learned_free_days, local_days
 from unmet.models.direct.history import HourlyHistory, build_history
 from unmet.models.direct.member import Member
 from unmet.models.direct.notes import direct_notes
-from unmet.models.direct.paths import GRID, LEAST_TRAJECTORIES, draw_paths, probabilities, trajectory_ranks
+from unmet.models.direct.paths import GRID, MIN_TRAJECTORIES, draw_paths, probabilities, trajectory_ranks
 from unmet.models.direct.regression import Regression
 from unmet.models.direct.trees import Trees
 from unmet.models.forecaster import Forecaster, Split, long_frame
@@ -141,7 +141,7 @@ class DirectForecaster(Forecaster):
         end = series.first + fit_hours * HOUR
         self.split_ = Split(series.first, end, end)
         self.set_aside_ = series.set_aside
-        self.notes_ = direct_notes(series, fit_hours, [kind.title for kind in kinds if kind not in used], LEAST_HOURS)
+        self.notes_ = direct_notes(series, fit_hours, [kind.title for kind in kinds if kind not in used], MIN_HOURS)
         return self
 
     def predict(self, panel: Any, since: dt.datetime | None = None) -> Frame:
@@ -240,7 +240,7 @@ class DirectForecaster(Forecaster):
         last = history.hours
         first = max(last - WINDOW, WEEK + hours)
         origins = np.arange(last - hours, first - 1, -24)
-        if len(origins) < LEAST_TRAJECTORIES:
+        if len(origins) < MIN_TRAJECTORIES:
             return None
         start, reach = int(origins[-1]), int(band_of(np.array([hours]))[0]) + 1
         past = np.arange(start, last)

@@ -23,7 +23,7 @@ LEVEL_MEMORIES = (24, 72, 168, 504, 2016)  # half-lives of the levels [h]
 RATIO_MEMORIES = (3, 12, 48, 168)  # half-lives of recent demand over that expected by the table [h]
 TOWN_MEMORIES = (12, 72)  # the same for all regions together [h]
 USUAL = 40  # memory of the table with which recent demand is compared
-LEAST_SESSIONS = 1e-3  # a region with fewer sessions per hour counts as silent
+MIN_SESSIONS = 1e-3  # a region with fewer sessions per hour counts as silent
 SIZE = 1 << 32  # more hours than any panel has
 
 
@@ -115,7 +115,7 @@ def build_history(known: Floats, target: Floats, extras: Floats, week: Integers,
     hours = len(known)
     day_type, by_week = Cells.of(_day_type(week), hours), Cells.of(week, hours)
     levels = tuple(_ratio(*decayed(known, _keep(memory))) for memory in LEVEL_MEMORIES)
-    floor = LEAST_SESSIONS * session_kwh
+    floor = MIN_SESSIONS * session_kwh
     earlier = day_type.previous()
     tables = tuple(_ratio(*decayed_in_cells(known, earlier, _keep(memory))) for memory in DAY_TYPE_MEMORIES)
     zeros = np.where(np.isnan(known), np.nan, (known <= 0).astype(float))

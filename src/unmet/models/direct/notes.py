@@ -16,12 +16,12 @@ QUIET = 4 * WEEK  # hours without demand at the end of a panel after which a reg
 NAMED = 5  # highest number of regions named in a sentence
 
 
-def direct_notes(series: PanelSeries, fit_hours: int, missing: Sequence[str], least_hours: int) -> tuple[str, ...]:
+def direct_notes(series: PanelSeries, fit_hours: int, missing: Sequence[str], min_hours: int) -> tuple[str, ...]:
     """Sentences on rows set aside, missing hours, parts left out and regions that are silent, closed or new."""
     notes = set_aside_notes(series)
-    if fit_hours < least_hours:
+    if fit_hours < min_hours:
         notes.append(
-            f"The panel has {fit_hours / WEEK:.1f} weeks to learn from. With fewer than {least_hours // WEEK} weeks, "
+            f"The panel has {fit_hours / WEEK:.1f} weeks to learn from. With fewer than {min_hours // WEEK} weeks, "
             "the forecast is a table of past demand in the same hour: give a longer panel for a better one."
         )
     elif missing:

@@ -15,11 +15,11 @@ import numpy as np
 from unmet.arrays import Floats
 from unmet.compiled import compiled
 
-__all__ = ["GRID", "LEAST_TRAJECTORIES", "draw_paths", "probabilities", "trajectory_ranks"]
+__all__ = ["GRID", "MIN_TRAJECTORIES", "draw_paths", "probabilities", "trajectory_ranks"]
 
 
 GRID = (np.arange(100) + 0.5) / 100  # levels of the quantiles that represent a distribution
-LEAST_TRAJECTORIES = 8  # with fewer, hours are drawn independently
+MIN_TRAJECTORIES = 8  # with fewer, hours are drawn independently
 
 
 @compiled()

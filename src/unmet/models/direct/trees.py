@@ -15,7 +15,7 @@ from unmet.models.direct.member import Member, Rows
 __all__ = ["Trees"]
 
 
-TREES, LEAVES, RATE, LEAST_ROWS = 120, 15, 0.06, 100
+TREES, LEAVES, RATE, MIN_ROWS = 120, 15, 0.06, 100
 
 
 class Trees(Member):
@@ -36,7 +36,7 @@ class Trees(Member):
         """Boost trees; the same seed gives the same trees, whatever the number of threads."""
         lightgbm = _lightgbm()
         options = {
-            "objective": "poisson", "num_leaves": LEAVES, "learning_rate": RATE, "min_data_in_leaf": LEAST_ROWS,
+            "objective": "poisson", "num_leaves": LEAVES, "learning_rate": RATE, "min_data_in_leaf": MIN_ROWS,
             "feature_fraction": 0.7, "bagging_fraction": 0.7, "bagging_freq": 1, "max_bin": 127, "seed": seed,
             "deterministic": True, "force_row_wise": True, "num_threads": threads, "verbose": -1,
         }  # fmt: skip

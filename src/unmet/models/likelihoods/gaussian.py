@@ -12,7 +12,7 @@ from unmet.models.likelihoods.base import Likelihood, Observation
 
 __all__ = ["Gaussian", "log_density"]
 
-LEAST_SIGMA = 1e-3  # of a region's scale; keeps the density of a constant region finite
+MIN_SIGMA = 1e-3  # of a region's scale; keeps the density of a constant region finite
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 
 
@@ -32,7 +32,7 @@ class Gaussian(Likelihood):
 
     def mean_and_sigma(self, outputs: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and standard deviation, each (...)."""
-        return outputs[..., 0], softplus(outputs[..., 1]) + LEAST_SIGMA
+        return outputs[..., 0], softplus(outputs[..., 1]) + MIN_SIGMA
 
     def loss(self, outputs: Tensor, observed: Observation) -> Tensor:
         """Negative log-density of the observation."""

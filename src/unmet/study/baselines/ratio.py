@@ -12,7 +12,7 @@ from unmet.study.scenes import Scene
 
 __all__ = ["SeenOverExposed", "weighted_quantiles"]
 
-LEAST_EXPOSURE = 0.02  # hours with less exposure carry no information
+MIN_EXPOSURE = 0.02  # hours with less exposure carry no information
 
 
 def weighted_quantiles(values: Floats, weights: Floats, levels: tuple[float, ...]) -> Floats:
@@ -42,9 +42,9 @@ class SeenOverExposed(Baseline):
         """Look up the quantiles of each hour and day type."""
         frames = []
         for part in parts_of(scene):
-            usable = np.arange(part.train)[part.exposure[: part.train] >= LEAST_EXPOSURE]
+            usable = np.arange(part.train)[part.exposure[: part.train] >= MIN_EXPOSURE]
             usable = usable if len(usable) else np.arange(part.train)
-            exposure = np.maximum(part.exposure[usable], LEAST_EXPOSURE)
+            exposure = np.maximum(part.exposure[usable], MIN_EXPOSURE)
             ratio, kinds = part.seen_kwh[usable] / exposure, part.kind[usable]
             out = np.empty((len(part.kind) - part.fit, len(levels)))
             for kind in np.unique(part.kind[part.fit :]):

@@ -83,9 +83,9 @@ class _PlanView(_RecordsView):
         """The arguments of a plan: a number of plugs, or a budget with costs."""
         most = None if self.most is None else int(self.most)
         if self.by == PLUGS:
-            return {"plugs": int(self.add), "most_per_site": most}
+            return {"plugs": int(self.add), "max_per_site": most}
         costs = {"plug_cost": self.plug_cost, "site_cost": self.site_cost}
-        return {"budget": self.budget, **costs, "most_per_site": most}
+        return {"budget": self.budget, **costs, "max_per_site": most}
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,7 +121,7 @@ class PlanRequest(Strict):
     budget: float | None = Field(None, gt=0, le=1e12)
     plug_cost: float | None = Field(None, gt=0, le=1e9)
     site_cost: float = Field(0.0, ge=0, le=1e9)
-    most_per_site: int | None = Field(None, ge=1, le=200)
+    max_per_site: int | None = Field(None, ge=1, le=200)
 
 
 class ForecastRequest(Strict):
@@ -149,7 +149,7 @@ def make_api(state: State) -> APIRouter:
         """The built-in city: its stations, queues and the largest share of electric cars."""
         return {
             "queues": list(QUEUES.names()),
-            "most_penetration": round(state.city.most_penetration, 5),
+            "max_penetration": round(state.city.max_penetration, 5),
             "stations": _rows(state.city.stations),
         }
 

@@ -15,7 +15,7 @@ from unmet.views.theme import count, energy, percent
 
 __all__ = ["changed_list", "city_answer", "city_facts", "city_layout", "region_options", "station_options"]
 
-MOST_PLUGS = 99
+MAX_PLUGS = 99
 ALOUD: dict[str, Any] = {"aria-live": "polite"}
 
 
@@ -37,7 +37,7 @@ def city_layout() -> Any:
         ),
         html.H2("Change a station"),
         field("Station", dcc.Dropdown([], None, id="station", placeholder="None"), "Or click it on the map."),
-        field("Plugs", _number("station-plugs", None, 0, MOST_PLUGS, 1)),
+        field("Plugs", _number("station-plugs", None, 0, MAX_PLUGS, 1)),
         html.Button("Simulate", id="apply", className="primary", n_clicks=0),
         html.Button("Undo changes", id="undo", n_clicks=0),
         html.Div(id="changed"),

@@ -29,8 +29,8 @@ Integers = NDArray[np.int64]
 
 REGIONS = 10
 KEPT = 64  # answers in the cache
-MOST_PLUGS = 100
-LEAST_PENETRATION = 0.001  # enough to compile all functions that answers need
+MAX_PLUGS = 100
+MIN_PENETRATION = 0.001  # enough to compile all functions that answers need
 TRIP, STATION, PLUG, START, ENERGY = 0, 1, 2, 3, 8  # columns of the engine's log
 
 
@@ -53,8 +53,8 @@ class Question(BaseModel):
     @classmethod
     def _few(cls, pairs: tuple[tuple[str, int], ...]) -> tuple[tuple[str, int], ...]:
         for station, plugs in pairs:
-            if not 0 <= plugs <= MOST_PLUGS or len(station) > 100:
-                raise ValueError(f"a station has 0 to {MOST_PLUGS} plugs")
+            if not 0 <= plugs <= MAX_PLUGS or len(station) > 100:
+                raise ValueError(f"a station has 0 to {MAX_PLUGS} plugs")
         return tuple(sorted(dict(pairs).items()))
 
 
@@ -119,7 +119,7 @@ class LiveCity:
 
     def warm_up(self) -> None:
         """Build the city, compile the simulator and answer the first question, so that visitors need not wait."""
-        self._simulate(Question(penetration=LEAST_PENETRATION))
+        self._simulate(Question(penetration=MIN_PENETRATION))
         self.ask(Question())
 
     @property
@@ -139,7 +139,7 @@ class LiveCity:
         return tuple(self._get()[2].centres["unique_id"])
 
     @property
-    def most_penetration(self) -> float:
+    def max_penetration(self) -> float:
         """Share of the city's cars whose trips are known."""
         city, itinerary, _ = self._get()
         return len(itinerary.vehicle_ids) / city.cars

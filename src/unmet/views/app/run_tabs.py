@@ -30,8 +30,8 @@ __all__ = [
 ]
 
 GIVEN = "given"
-MOST_PLUGS = 60  # end of the slider
-MOST_SITES = 20  # the slider of the budget ends at the cost of this many sites and `MOST_PLUGS` plugs
+MAX_PLUGS = 60  # end of the slider
+MAX_SITES = 20  # the slider of the budget ends at the cost of this many sites and `MAX_PLUGS` plugs
 
 
 def records_layout() -> Any:
@@ -60,12 +60,12 @@ def plan_layout() -> Any:
     """A slider for the number of plugs or the budget, and the plan."""
     usual = View()
     kinds = [{"label": "Number of plugs", "value": PLUGS}, {"label": "Budget", "value": BUDGET}]
-    marks = {n: str(n) for n in (1, 20, 40, MOST_PLUGS)}
+    marks = {n: str(n) for n in (1, 20, 40, MAX_PLUGS)}
     top, step = budget_scale(usual)
     money: dict[str, Any] = {"type": "number", "min": 0, "step": "any", "debounce": True}
     controls = [
         field("Plan by", dcc.Dropdown(kinds, usual.by, id="plan-by", clearable=False, searchable=False)),
-        html.Div(labelled("Plugs to add", _slider("plan-add", 1, MOST_PLUGS, 1, usual.add, marks)), id="plan-by-plugs"),
+        html.Div(labelled("Plugs to add", _slider("plan-add", 1, MAX_PLUGS, 1, usual.add, marks)), id="plan-by-plugs"),
         html.Div(
             [
                 labelled("Budget", _slider("plan-budget", 0, top, step, usual.budget, budget_marks(top))),
@@ -97,7 +97,7 @@ def _slider(name: str, low: float, high: float, step: float, value: float, marks
 
 def budget_scale(view: View) -> tuple[float, float]:
     """The largest budget on the slider, and its step of half a plug."""
-    most = max(MOST_PLUGS * view.plug_cost + MOST_SITES * view.site_cost, view.budget)
+    most = max(MAX_PLUGS * view.plug_cost + MAX_SITES * view.site_cost, view.budget)
     step = max(view.plug_cost / 2, 1.0)
     return step * -(-most // step), step
 

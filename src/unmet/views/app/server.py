@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Limits", "Settings", "make_server", "run_server"]
 
 ABOUT = "Charging demand that records do not show: the built-in city, records, plans and forecasts."
-MOST_PROBLEMS = 20  # mistakes of one request
+MAX_PROBLEMS = 20  # mistakes of one request
 DOCS_PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>unmet: API</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <link rel="stylesheet" href="/swagger/swagger-ui.css"></head><body><div id="swagger-ui"></div>
@@ -74,7 +74,7 @@ def make_server(settings: Settings) -> Any:
                 "loc": [part if isinstance(part, int) else shortened(printable(str(part))) for part in each["loc"]],
                 "msg": shortened(printable(each["msg"]), LONGEST_MESSAGE),
             }
-            for each in error.errors()[:MOST_PROBLEMS]
+            for each in error.errors()[:MAX_PROBLEMS]
         ]
         return JSONResponse({"detail": problems}, 422)
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from unmet.errors import InputError
 
-__all__ = ["LEAST_TOKEN", "Limits", "Settings"]
+__all__ = ["MIN_TOKEN_LENGTH", "Limits", "Settings"]
 
-LEAST_TOKEN = 16
+MIN_TOKEN_LENGTH = 16
 """Minimum length of a token, so that it cannot be guessed."""
 
 
@@ -61,12 +61,12 @@ class Settings:
         settings = cls(runs, host, port, token, folder, seed, limits, basemap)
         if token is None and not settings.is_local:
             raise InputError(
-                f"{host} can be reached from other machines: set a token of {LEAST_TOKEN} characters or more, in the "
-                "variable UNMET_TOKEN or with --token-file, or listen on 127.0.0.1."
+                f"{host} can be reached from other machines: set a token of {MIN_TOKEN_LENGTH} characters or more, in "
+                "the variable UNMET_TOKEN or with --token-file, or listen on 127.0.0.1."
             )
-        if token is not None and len(token) < LEAST_TOKEN:
+        if token is not None and len(token) < MIN_TOKEN_LENGTH:
             raise InputError(
-                f"The token has {len(token)} characters, which is easily guessed: use {LEAST_TOKEN} or more."
+                f"The token has {len(token)} characters, which is easily guessed: use {MIN_TOKEN_LENGTH} or more."
             )
         return settings
 

@@ -109,8 +109,8 @@ class State:
             "files": [str(path) for path in upload.sessions],
             "stations": str(upload.stations) if upload.stations else None,
             "names": upload.names,
-            "most_rows": limits.upload_rows,
-            "most_bytes": limits.upload_bytes,
+            "max_rows": limits.upload_rows,
+            "max_bytes": limits.upload_bytes,
             "seed": self.settings.seed,
         }
         return self.jobs.start("recover", recover_upload, full)

@@ -36,8 +36,8 @@ class Upload:
 class Uploads:
     """All uploads, each in its own subfolder."""
 
-    def __init__(self, folder: Path, most_bytes: int) -> None:
-        self.folder, self.most_bytes = folder, most_bytes
+    def __init__(self, folder: Path, max_bytes: int) -> None:
+        self.folder, self.max_bytes = folder, max_bytes
         self._uploads: dict[str, Upload] = {}
 
     def named(self, upload_id: str) -> Upload:
@@ -52,7 +52,7 @@ class Uploads:
         upload = self._uploads[upload_id] if upload_id else self._new()
         path = upload.folder / f"{'stations' if stations else 'sessions'}-{secrets.token_hex(4)}{suffix}"
         try:
-            size = await _save(path, chunks, self.most_bytes)
+            size = await _save(path, chunks, self.max_bytes)
             if not size:
                 raise InputError("The file is empty: choose one with rows.")
         except BaseException:
@@ -75,14 +75,14 @@ class Uploads:
         return upload
 
 
-async def _save(path: Path, chunks: AsyncIterator[bytes], most_bytes: int) -> int:
+async def _save(path: Path, chunks: AsyncIterator[bytes], max_bytes: int) -> int:
     size = 0
     with path.open("xb") as file:
         async for chunk in chunks:
             size += len(chunk)
-            if size > most_bytes:
+            if size > max_bytes:
                 raise TooLargeError(
-                    f"The file is larger than {most_bytes / 1e6:,.0f} MB, the most that may be uploaded."
+                    f"The file is larger than {max_bytes / 1e6:,.0f} MB, the most that may be uploaded."
                 )
             file.write(chunk)
     return size

@@ -31,16 +31,16 @@ def recover_upload(folder: Path, asked: dict[str, Any], say: Say) -> None:
     stations = Path(asked["stations"]) if asked.get("stations") else None
     say("Checking the files", 0.05)
     for file in (*files, *([stations] if stations else [])):
-        check_rows(file, asked["most_rows"], asked["most_bytes"])
+        check_rows(file, asked["max_rows"], asked["max_bytes"])
     say("Reading records", 0.1)
     choices = PanelChoices(
         files=files, stations=stations, time_zone=asked.get("time_zone") or None, country=asked.get("country") or None,
         regions=str(asked.get("regions") or 10),
     )  # fmt: skip
     panel, rejected, about = panel_from_records(choices)
-    if panel.sessions.height > asked["most_rows"]:
+    if panel.sessions.height > asked["max_rows"]:
         raise InputError(
-            f"The files hold {panel.sessions.height:,} sessions: at most {asked['most_rows']:,} are read here."
+            f"The files hold {panel.sessions.height:,} sessions: at most {asked['max_rows']:,} are read here."
         )
     about["formats"] = {
         asked["names"].get(Path(name).name, Path(name).name): kind for name, kind in about["formats"].items()
@@ -89,7 +89,7 @@ def _panel_of(run: Path) -> Any:
     return load_panel(source)
 
 
-def check_rows(file: Path, most_rows: int, most_bytes: int) -> None:
+def check_rows(file: Path, max_rows: int, max_bytes: int) -> None:
     """Refuse a file with too many lines, or one that unpacks to far more than it is."""
     with file.open("rb") as plain:
         packed = plain.read(2) == b"\x1f\x8b"
@@ -99,10 +99,10 @@ def check_rows(file: Path, most_rows: int, most_bytes: int) -> None:
             while block := text.read(BLOCK):
                 size += len(block)
                 lines += block.count(b"\n")
-                if size > most_bytes * (UNPACKED if packed else 1):
+                if size > max_bytes * (UNPACKED if packed else 1):
                     raise InputError("The file unpacks to more than is read here: give a smaller one.")
-                if lines > most_rows and file.suffix in (".csv", ".gz", ".txt", ".tsv"):
-                    raise InputError(f"The file has more than {most_rows:,} lines: give a shorter one.")
+                if lines > max_rows and file.suffix in (".csv", ".gz", ".txt", ".tsv"):
+                    raise InputError(f"The file has more than {max_rows:,} lines: give a shorter one.")
     except (OSError, EOFError) as error:
         raise InputError(f"The file cannot be unpacked: {error}.") from None
 

@@ -13,12 +13,12 @@ from unmet.views.theme import OBSERVED, layout
 
 __all__ = ["FORECAST_FAN"]
 
-MOST = 4
+MAX_REGIONS = 4
 BEFORE = 48  # hours of the past to show
 
 
 def _draw(report: ForecastReport) -> go.Figure:
-    names = report.busiest()[:MOST]
+    names = report.busiest()[:MAX_REGIONS]
     zone = report.model.time_zone_
     figure = make_subplots(
         rows=len(names), shared_xaxes=True, subplot_titles=[f"Region {name}" for name in names],
@@ -37,7 +37,7 @@ def _draw(report: ForecastReport) -> go.Figure:
 def _caption(report: ForecastReport) -> str:
     what = "true demand" if report.model.forecasts_true else "demand"
     totals = report.totals()
-    named, all_kwh = min(MOST, totals.height), float(totals["kwh"].sum())
+    named, all_kwh = min(MAX_REGIONS, totals.height), float(totals["kwh"].sum())
     part = float(totals["kwh"].head(named).sum())
     sums = "to all" if named == totals.height else f"to {part / 1000:,.1f}"
     return (

@@ -22,7 +22,7 @@ __all__ = ["ALL", "CITY_DAYS", "CITY_HOURS", "CITY_MAP", "CURVE_HEIGHT", "MAP_HE
 ALL = "all"
 SCALE = [[0, "#fbe9d9"], [0.5, "#e8833a"], [1, "#8c3200"]]
 LARGEST, SMALLEST = 34, 8
-MOST_SHARE = 40  # end of the scale of colours [% lost]
+MAX_SHARE = 40  # end of the scale of colours [% lost]
 NEAR = 10  # a click this near to a station is on the station, not on its region [px]
 MAP_HEIGHT, CURVE_HEIGHT = 640, 290  # [px]
 
@@ -67,7 +67,7 @@ def _map(view: CityView) -> go.Figure:
     for name, of in (("Own station", own), ("Competitor's station", ~own)):
         if not of.any():
             continue
-        colour = {"color": (100 * share[of]).round(1), "colorscale": SCALE, "cmin": 0, "cmax": MOST_SHARE,
+        colour = {"color": (100 * share[of]).round(1), "colorscale": SCALE, "cmin": 0, "cmax": MAX_SHARE,
                   "showscale": True,
                   "colorbar": {"title": {"text": "Demand lost [%]", "side": "top"}, "orientation": "h", "thickness": 10,
                                "len": 0.5, "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"}}  # fmt: skip

@@ -22,8 +22,8 @@ from unmet.geo import Projection
 from unmet.views.theme import layout
 
 __all__ = [
-    "MOST_DOTS",
-    "MOST_HOVERS",
+    "MAX_DOTS",
+    "MAX_HOVERS",
     "MapLayers",
     "add_layers",
     "far_away",
@@ -43,8 +43,8 @@ WIDTH, HEIGHTS = 920, (380, 760)  # width of the plot, and limits of the height 
 HULL_KM = 0.25  # distance between the outermost stations of a region and its outline
 FAR, FAR_KM = 12.0, 30.0  # a position this many times the median distance away, and this far, looks like a mistake
 FINE = 1 / 1500  # visible detail of lines, as a share of the map's extent
-MOST_VERTICES, MOST_OUTLINE = 20_000, 6000  # of lines and of outlines, so that a page stays small
-MOST_DOTS, MOST_HOVERS = 4000, 300  # points of a map, and points whose label on hover has more than a name
+MAX_VERTICES, MAX_OUTLINE = 20_000, 6000  # of lines and of outlines, so that a page stays small
+MAX_DOTS, MAX_HOVERS = 4000, 300  # points of a map, and points whose label on hover has more than a name
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ def add_layers(figure: go.Figure, layers: MapLayers | None, origin: Projection, 
 
 def seen_outlines(layers: MapLayers | None) -> bool:
     """Whether outlines of regions are drawn: so many of them would hide the map."""
-    return layers is not None and 0 < sum(len(line) for _, line in layers.outlines) <= MOST_OUTLINE
+    return layers is not None and 0 < sum(len(line) for _, line in layers.outlines) <= MAX_OUTLINE
 
 
 def _km(line: Floats, origin: Projection) -> Floats:
@@ -158,7 +158,7 @@ def _inside(lines: list[Floats], box: tuple[Floats, Floats]) -> list[Floats]:
     while True:
         cut = clip_by_rect(whole.simplify(fine), left, bottom, right, top)
         found = _lines(cut)
-        if sum(map(len, found)) <= MOST_VERTICES:
+        if sum(map(len, found)) <= MAX_VERTICES:
             return found
         fine *= 2
 

@@ -12,8 +12,8 @@ from unmet.geo import Projection
 from unmet.views.figures.base import Figure
 from unmet.views.figures.map_labels import add_labels
 from unmet.views.figures.map_layers import (
-    MOST_DOTS,
-    MOST_HOVERS,
+    MAX_DOTS,
+    MAX_HOVERS,
     add_layers,
     far_positions,
     light,
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["PLAN_MAP", "plan_has_positions"]
 
 LARGEST, SMALLEST = 46, 7  # diameters [px]
-MOST_LABELS = 30
-MOST_NAMED = 5  # sites in the alternative text
+MAX_LABELS = 30
+MAX_NAMED = 5  # sites in the alternative text
 
 
 def plan_has_positions(plan: Plan) -> bool:
@@ -46,7 +46,7 @@ def _drawn(plan: Plan) -> pl.DataFrame:
     """Sites on the map: where there are very many, those that get plugs, and of the others those that lose most."""
     order = ["plugs_added", "lost_kwh", "site_id"]
     placed = _placed(plan)
-    return placed if placed.height <= MOST_DOTS else placed.sort(order, descending=True).head(MOST_DOTS)
+    return placed if placed.height <= MAX_DOTS else placed.sort(order, descending=True).head(MAX_DOTS)
 
 
 def _draw(plan: Plan) -> go.Figure:
@@ -71,12 +71,12 @@ def _draw(plan: Plan) -> go.Figure:
             marker={"size": light(size[rows]), "color": colour, "opacity": opacity, "symbol": symbol,
                     "line": {"width": 1, "color": TEXT if name != "No change" else FAINT}},
             customdata=[
-                _hover(row) if i < MOST_HOVERS else _name(row)
+                _hover(row) if i < MAX_HOVERS else _name(row)
                 for i, row in enumerate(sites.filter(pl.Series(rows)).iter_rows(named=True))
             ],
             hovertemplate="%{customdata}<extra></extra>",
         )  # fmt: skip
-    gets = np.flatnonzero(added > 0)[:MOST_LABELS]
+    gets = np.flatnonzero(added > 0)[:MAX_LABELS]
     add_labels(figure, east[gets], north[gets], [f"+{added[i]}" for i in gets], size[gets], box)
     return figure
 
@@ -100,7 +100,7 @@ def _hover(row: dict[str, Any]) -> str:
 def _caption(plan: Plan) -> str:
     hidden = plan.tables.sites.height - _placed(plan).height
     missing = f" {count(hidden, 'site')} without a credible position cannot be shown." if hidden else ""
-    more = _placed(plan).height - MOST_DOTS
+    more = _placed(plan).height - MAX_DOTS
     dropped = f" {more:,} sites that get no plugs and lose least are not drawn." if more > 0 else ""
     return (
         "Numbers are plugs to add. The larger a circle's area, the more energy they recover. Distances are from the "
@@ -109,7 +109,7 @@ def _caption(plan: Plan) -> str:
 
 
 def _alternative(plan: Plan) -> str:
-    chosen = plan.tables.sites.filter(pl.col("plugs_added") > 0).head(MOST_NAMED)
+    chosen = plan.tables.sites.filter(pl.col("plugs_added") > 0).head(MAX_NAMED)
     name = pl.col("name").fill_null(pl.col("site_id"))
     sites = [f"{label} (+{added})" for label, added in chosen.select(name, "plugs_added").iter_rows()]
     return f"Map of the plan. Plugs go to {', '.join(sites)}." if sites else "Map of the sites; no plug is added."

@@ -11,13 +11,13 @@ from unmet.views.theme import LOST, TEXT, energy, layout, percent
 
 __all__ = ["RECOVERED_REGIONS"]
 
-MOST = 15
+MAX_REGIONS = 15
 PLACE = 20  # letters of the place in a region, so that its label fits a phone
 ROW = 44  # height of a bar with its label [px]
 
 
 def _shown(report: LostTables) -> pl.DataFrame:
-    return report.ranked_regions().head(MOST).sort("lost_share", "unique_id", descending=[True, False])
+    return report.ranked_regions().head(MAX_REGIONS).sort("lost_share", "unique_id", descending=[True, False])
 
 
 def _draw(report: LostTables) -> go.Figure:

@@ -15,8 +15,8 @@ from unmet.views.theme import LOST, OBSERVED, TEXT, energy_unit, layout, percent
 
 __all__ = ["RECOVERED_WEEKS"]
 
-MOST = 40  # regions in the menu
-FEWEST, MOST_BARS = 5, 2000  # fewest regions in it, and bars of all of them, so that a page stays small
+MAX_REGIONS = 40  # regions in the menu
+MIN_REGIONS, MAX_BARS = 5, 2000  # fewest regions in it, and bars of all of them, so that a page stays small
 LABELS = 5  # labelled weeks
 PALE = "rgba(31, 41, 51, 0.5)"
 WEEK_MS = 7 * 86_400_000
@@ -27,7 +27,7 @@ CUT = 0.45  # opacity of a week that the records cover only in part
 def _choices(report: LostTables) -> list[str]:
     """The regions to choose from, those first that lost most; none where there is one only."""
     weeks = report.weeks["week"].n_unique()
-    number = min(max(MOST_BARS // max(weeks, 1), FEWEST), MOST)
+    number = min(max(MAX_BARS // max(weeks, 1), MIN_REGIONS), MAX_REGIONS)
     return report.ranked_regions()["unique_id"].head(number).to_list() if report.summary["regions"] > 1 else []
 
 

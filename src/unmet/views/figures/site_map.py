@@ -12,15 +12,15 @@ from unmet.geo import Projection
 from unmet.views.figures.base import Figure
 from unmet.views.figures.map_labels import add_labels
 from unmet.views.figures.map_layers import (
-    MOST_DOTS,
-    MOST_HOVERS,
+    MAX_DOTS,
+    MAX_HOVERS,
     add_layers,
     far_away,
     light,
     map_frame,
     seen_outlines,
 )
-from unmet.views.lost_tables import MOST, LostTables
+from unmet.views.lost_tables import TOP_SITES, LostTables
 from unmet.views.theme import FAINT, LOST, TEXT, count, energy, percent, short
 
 __all__ = ["SITE_MAP", "has_positions"]
@@ -28,7 +28,7 @@ __all__ = ["SITE_MAP", "has_positions"]
 LARGEST = 46  # diameter of the site that lost most [px]
 SMALLEST = 7
 SOMEBODY = 0.5  # a site with this many lost drivers counts as one that lost drivers
-MOST_FAR = 3  # sites with doubtful positions to name
+MAX_DOUBTFUL = 3  # sites with doubtful positions to name
 
 
 def has_positions(report: LostTables) -> bool:
@@ -46,7 +46,7 @@ def _placed(report: LostTables) -> pl.DataFrame:
 
 def _draw(report: LostTables) -> go.Figure:
     placed = _placed(report)
-    sites, off_map = placed.filter(~pl.col("far")).head(MOST_DOTS), placed.filter("far")
+    sites, off_map = placed.filter(~pl.col("far")).head(MAX_DOTS), placed.filter("far")
     origin = Projection.around(sites["lat"], sites["lon"])
     east, north = origin.to_km(sites["lat"], sites["lon"])
     lost = sites["lost_kwh"].to_numpy()
@@ -64,7 +64,7 @@ def _draw(report: LostTables) -> go.Figure:
             customdata=[_hover(row) for row in sites.filter(rows).iter_rows(named=True)],
             hovertemplate="%{customdata}<extra></extra>",
         )  # fmt: skip
-    worst = np.flatnonzero(some & (sites["rank"] <= MOST).to_numpy())
+    worst = np.flatnonzero(some & (sites["rank"] <= TOP_SITES).to_numpy())
     ranks = [str(sites["rank"][int(i)]) for i in worst]
     add_labels(figure, east[worst], north[worst], ranks, size[worst], box)
     _name_far(figure, off_map)
@@ -78,16 +78,16 @@ def _name_far(figure: go.Figure, far: pl.DataFrame) -> None:
     names = [
         f"{_escape(short(str(name), 24))}: {km:,.0f} km away" for name, km in far.select("label", "away_km").iter_rows()
     ]
-    more = [f"and {len(names) - MOST_FAR} more"] if len(names) > MOST_FAR else []
+    more = [f"and {len(names) - MAX_DOUBTFUL} more"] if len(names) > MAX_DOUBTFUL else []
     figure.add_annotation(
         x=0.01, y=0.99, xref="paper", yref="paper", xanchor="left", yanchor="top", showarrow=False, align="left",
-        text="<br>".join(["<b>Off the map: check these positions</b>", *names[:MOST_FAR], *more]),
+        text="<br>".join(["<b>Off the map: check these positions</b>", *names[:MAX_DOUBTFUL], *more]),
         bgcolor="#fff4d6", bordercolor="#e69f00", borderpad=6, font={"size": 12, "color": TEXT},
     )  # fmt: skip
 
 
 def _hover(row: dict[str, Any]) -> str:
-    if row["rank"] > MOST_HOVERS:
+    if row["rank"] > MAX_HOVERS:
         return _escape(short(str(row["label"]), 40))
     cars = count(row["capacity"], "car")
     low, high = energy(row["lost_kwh_low"]), energy(row["lost_kwh_high"])
@@ -112,7 +112,7 @@ def _caption(report: LostTables) -> str:
     missing = f" {count(hidden, 'site')} without a position cannot be shown." if hidden else ""
     off = f" {count(far, 'site')} so far away that the position looks wrong {'is' if far == 1 else 'are'} not drawn."
     dotted = " Dotted lines surround the stations of a region." if seen_outlines(report.layers) else ""
-    more = placed.height - far - MOST_DOTS
+    more = placed.height - far - MAX_DOTS
     dropped = f" {more:,} sites that lost least are not drawn." if more > 0 else ""
     return (
         "The larger a circle's area, the more energy its site lost. Numbers are the ranks of the table above. "
@@ -123,7 +123,7 @@ def _caption(report: LostTables) -> str:
 def _alternative(report: LostTables) -> str:
     worst = [
         f"{label} ({energy(kwh)})"
-        for label, kwh in _placed(report).head(MOST).select("label", "lost_kwh").iter_rows()
+        for label, kwh in _placed(report).head(TOP_SITES).select("label", "lost_kwh").iter_rows()
         if kwh > 0
     ]
     return f"Map of {count(report.sites.height, 'site')}. " + (

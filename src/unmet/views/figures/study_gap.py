@@ -12,7 +12,7 @@ from unmet.views.theme import FAINT, MODEL_STYLE, layout
 __all__ = ["STUDY_GAP"]
 
 NEAR_ONE = 0.8
-LEAST, MOST = -1.0, 1.25  # bars are cut off beyond these; they are labelled with their values
+MIN_SHOWN, MAX_SHOWN = -1.0, 1.25  # bars are cut off beyond these; they are labelled with their values
 
 
 def _draw(report: StudyReport) -> go.Figure:
@@ -29,17 +29,18 @@ def _draw(report: StudyReport) -> go.Figure:
         cells = [report.cell(group, model, column) for _, group, column in judged]
         values = [None if cell is None else cell["gap_closed"] for cell in cells]
         figure.add_bar(
-            x=[name for name, _, _ in judged], y=[None if v is None else min(max(v, LEAST), MOST) for v in values],
+            x=[name for name, _, _ in judged],
+            y=[None if v is None else min(max(v, MIN_SHOWN), MAX_SHOWN) for v in values],
             name=model_title(model), marker_color=MODEL_STYLE.get(model, ("#444444", ""))[0],
             text=["" if v is None else f"{v:.2f}" for v in values], cliponaxis=False,
             # The dashed line would strike through the label of a bar that ends there.
-            textposition=["inside" if v is not None and NEAR_ONE < v < MOST else "outside" for v in values],
+            textposition=["inside" if v is not None and NEAR_ONE < v < MAX_SHOWN else "outside" for v in values],
             insidetextfont={"color": "white"}, textangle=0,
             hovertemplate=f"{model_title(model)}: %{{text}}<extra></extra>",
         )  # fmt: skip
     figure.add_hline(1.0, line={"color": FAINT, "dash": "dash"})
     figure.update_xaxes(title="Cell")
-    figure.update_yaxes(title="Gap closed", range=[LEAST - 0.15, MOST + 0.15])
+    figure.update_yaxes(title="Gap closed", range=[MIN_SHOWN - 0.15, MAX_SHOWN + 0.15])
     return layout(figure, 420).update_layout(hovermode="closest")
 
 
@@ -47,7 +48,7 @@ def _caption(report: StudyReport) -> str:
     return (
         "How much of the gap between the quantile model that ignores censoring (0) and the oracle, which is trained on "
         "the truth (1, dashed), each model closes. Cells in which the gap is under 5 % of the oracle's loss are left "
-        f"out: there is hardly anything to close. Bars are cut off at {LEAST:g} and {MOST:g}."
+        f"out: there is hardly anything to close. Bars are cut off at {MIN_SHOWN:g} and {MAX_SHOWN:g}."
     )
 
 
