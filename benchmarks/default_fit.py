@@ -12,8 +12,8 @@ from benchmarks.training import random_panel
 from unmet import Forecaster
 
 TITLE = "Fit of the default forecaster"
-TEXT = """`Forecaster("stacked", "quantile")`, one thread, seconds of processor time; everything is compiled before. The
-larger panels are random, with demand in most hours. With linear growth, time would grow by the same factor as
+TEXT = """`Forecaster("stacked", "quantile")`, one thread, seconds of processor time, after compilation. The larger
+panels are random, with demand in most hours. With linear growth, time would grow by the same factor as
 region-hours."""
 
 YEAR = 8_760  # hours

@@ -172,8 +172,8 @@ def fuzz(name: str, first: int, count: int, seed: int) -> int:
             folder = Path(temporary)
             ended = _watched([name, "--first", str(at), "--count", str(end - at), "--seed", str(seed)], folder)
             if (folder / FOUND).exists():
-                failures, took, most = json.loads((folder / FOUND).read_text())
-                failed, seconds, peak, at = failed + failures, seconds + took, max(peak, most), end
+                failures, took, peak_seconds = json.loads((folder / FOUND).read_text())
+                failed, seconds, peak, at = failed + failures, seconds + took, max(peak, peak_seconds), end
             elif (folder / NUMBER).exists():
                 at, failed = int((folder / NUMBER).read_text()) + 1, failed + 1
                 keep(name, (folder / INPUT).read_bytes(), ended)

@@ -36,7 +36,7 @@ def run() -> list[Result]:
     """All benchmarks of planning."""
     small, fitted = network(1000), None
     results = []
-    for panel, most in ((small, 60.0), (network(10_000), 600.0)):
+    for panel, limit in ((small, 60.0), (network(10_000), 600.0)):
         started = time.perf_counter()
         lost = LostDemand().fit(panel)
         estimated = time.perf_counter() - started
@@ -48,11 +48,11 @@ def run() -> list[Result]:
             f"{result.sites} sites get plugs)"
         )
         what = f"a plan of 200 plugs for {panel.sites.height:,} sites, 200 draws"
-        results.append(Result(what, found, f"under {most:.0f} s", planned < most))
+        results.append(Result(what, found, f"under {limit:.0f} s", planned < limit))
         fitted = fitted or demand_of(lost)
     if fitted is not None:
-        results.append(beside_simpy(fitted))
-    return [*results, *beside_erlang()]
+        results.append(compare_with_simpy(fitted))
+    return [*results, *compare_with_erlang()]
 
 
 def network(sites: int, seed: int = 1) -> Panel:
@@ -96,7 +96,7 @@ def network(sites: int, seed: int = 1) -> Panel:
     return Panel(sessions, stations, regions="20", time_zone="UTC")
 
 
-def beside_simpy(demand: DrawnDemand) -> Result:
+def compare_with_simpy(demand: DrawnDemand) -> Result:
     """Serve the same drivers with 1, 2, ... added plugs, by our replay and by SimPy."""
     busiest = np.argsort(-np.bincount(demand.hidden.site, demand.hidden.drivers.mean(axis=0), minlength=demand.sites))
     drivers = [demand.first_draws(SIMPY_DRAWS).lost(int(s)) for s in busiest[:SIMPY_SITES]]
@@ -150,7 +150,7 @@ def _simpy_served(drivers: Drivers, plugs: int) -> int:
     return served
 
 
-def beside_erlang() -> list[Result]:
+def compare_with_erlang() -> list[Result]:
     """Blocking of Poisson arrivals, compared with Erlang's formula."""
     rng, number = np.random.default_rng(3), 10_000_000
     at = (np.cumsum(rng.exponential(0.5, number)) * HOUR_MS).astype(np.int64)

@@ -112,9 +112,9 @@ def planned_order(demand: DrawnDemand, names: Sequence[str], gains: Sequence[np.
 def by_highest(value: Sequence[float], divisor: Sequence[float], gains: Sequence[np.ndarray]) -> list[int]:
     """Give each plug to the site with the highest value / divisor; every plug added raises the divisor by 1."""
     have, order = np.zeros(len(gains)), []
-    most = np.array([len(gain) - 1 for gain in gains])
-    for _ in range(int(most.sum())):
-        rate = np.where(have < most, np.asarray(value) / (np.asarray(divisor) + have), -1.0)
+    max_plugs = np.array([len(gain) - 1 for gain in gains])
+    for _ in range(int(max_plugs.sum())):
+        rate = np.where(have < max_plugs, np.asarray(value) / (np.asarray(divisor) + have), -1.0)
         order.append(int(rate.argmax()))
         have[order[-1]] += 1
     return order
@@ -199,11 +199,11 @@ def page(found: Sequence[Restored]) -> str:
         def mean(what: str, own: Sequence[Restored] = own) -> float:
             return float(np.mean([getattr(draw, what) for draw in own]))
 
-        least = min(draw.planned for draw in own)
+        lowest = min(draw.planned for draw in own)
         plugs = [draw.plugs for draw in own]
         means.append(mean("planned"))
         lines.append(
-            f"| {town} | {len(own)} | {min(plugs)}-{max(plugs)} | **{mean('planned'):.3f}** ({least:.3f}) "
+            f"| {town} | {len(own)} | {min(plugs)}-{max(plugs)} | **{mean('planned'):.3f}** ({lowest:.3f}) "
             f"| {mean('half'):.3f} | {mean('observed'):.3f} | {mean('time_full'):.3f} | {mean('chance'):.3f} "
             f"| {'yes' if mean('planned') >= TARGET else '**no**'} |"
         )

@@ -32,17 +32,17 @@ def printable(text: str) -> str:
     return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
-def shortened(text: str, most: int = LONGEST_VALUE) -> str:
+def shortened(text: str, max_length: int = LONGEST_VALUE) -> str:
     """Text shortened to about `most` characters: two thirds from its beginning, one third from its end.
 
     Example:
         >>> shortened("0123456789", 6)
         '0123 ... 89'
     """
-    if len(text) <= most:
+    if len(text) <= max_length:
         return text
-    end = most // 3
-    return f"{text[: most - end]} ... {text[-end:]}"
+    end = max_length // 3
+    return f"{text[: max_length - end]} ... {text[-end:]}"
 
 
 class InputError(ValueError):

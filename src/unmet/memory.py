@@ -80,11 +80,11 @@ def _left_in_container() -> int | None:
     """Memory that the control group has left [byte]. Its file cache counts as free."""
     group = Path("/sys/fs/cgroup")
     try:
-        most = (group / "memory.max").read_text(encoding="ascii").strip()
-        if most == "max":
+        limit = (group / "memory.max").read_text(encoding="ascii").strip()
+        if limit == "max":
             return None
         used = int((group / "memory.current").read_text(encoding="ascii"))
         cached = re.search(r"^inactive_file (\d+)$", (group / "memory.stat").read_text(encoding="ascii"), re.MULTILINE)
-        return max(0, int(most) - used + (int(cached[1]) if cached else 0))
+        return max(0, int(limit) - used + (int(cached[1]) if cached else 0))
     except (OSError, ValueError):
         return None

@@ -11,7 +11,7 @@ from typing import Any
 
 __all__ = ["Shown"]
 
-DRAWS = "unmet.views.notebooks"
+NOTEBOOKS = "unmet.views.notebooks"
 """The module with `plot_of` and `html_of`."""
 
 
@@ -22,10 +22,10 @@ class Shown:
 
     def plot(self, *args: Any, **options: Any) -> Any:
         """A Plotly figure of the object; see `unmet.views.notebooks` for the options of each class."""
-        return import_module(DRAWS).plot_of(self, *args, **options)
+        return import_module(NOTEBOOKS).plot_of(self, *args, **options)
 
     def _repr_html_(self) -> str:
-        return str(import_module(DRAWS).html_of(self))
+        return str(import_module(NOTEBOOKS).html_of(self))
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         # Estimators of scikit-learn have a bundle of their own, which would hide ours.

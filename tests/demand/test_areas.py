@@ -25,9 +25,9 @@ def stations(count: int, seed: int) -> pl.DataFrame:
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(2, 120), st.integers(0, 99), st.integers(1, 9), st.integers(1, 12))
-def test_every_station_is_in_one_area_and_neighbours_in_the_same(count, seed, most, areas):
+def test_every_station_is_in_one_area_and_neighbours_in_the_same(count, seed, max_cells, areas):
     table = stations(count, seed)
-    cell = cells_of_stations(table, kmeans_regions(table, 3), most)
+    cell = cells_of_stations(table, kmeans_regions(table, 3), max_cells)
     assert cell.min() == 0
     assert set(cell) == set(range(cell.max() + 1))
     near = [i for i in range(1, count, 5) if i - 1 < count]

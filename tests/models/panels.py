@@ -41,9 +41,9 @@ def small_panel(regions: int = 3, hours: int = 400, seed: int = 0) -> pl.DataFra
     return pl.concat(part.insert_column(0, pl.lit(f"r{r}").alias("unique_id")) for r, part in enumerate(rows))
 
 
-def capped(panel: pl.DataFrame, most: float) -> pl.DataFrame:
+def capped(panel: pl.DataFrame, cap: float) -> pl.DataFrame:
     """The panel as observed if no region can serve more than `most` kWh in an hour; `truth` keeps the demand."""
-    return panel.with_columns(truth="y", censored=pl.col("y") >= most, y=pl.col("y").clip(upper_bound=most))
+    return panel.with_columns(truth="y", censored=pl.col("y") >= cap, y=pl.col("y").clip(upper_bound=cap))
 
 
 def lossy_panel(hours: int = 1000, seed: int = 3, draws: int = 32) -> pl.DataFrame:

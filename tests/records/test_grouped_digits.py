@@ -17,12 +17,12 @@ def grouped(number: int) -> str:
 
 @pytest.mark.parametrize("heading", ["Energie", "Verbrauch (Wh)"])
 @pytest.mark.parametrize("most", [40, 6])
-def test_grouped_watt_hours_are_read_as_such(heading, most, tmp_path):
-    numbers = WATT_HOURS[-most:]
+def test_grouped_watt_hours_are_read_as_such(heading, rows, tmp_path):
+    numbers = WATT_HOURS[-rows:]
     frame = pl.DataFrame({
-        "Station ID": [f"S{n}" for n in range(most)],
-        "Beginn": ["2024-03-04 08:00:00"] * most,
-        "Ende": ["2024-03-04 08:42:00"] * most,
+        "Station ID": [f"S{n}" for n in range(rows)],
+        "Beginn": ["2024-03-04 08:00:00"] * rows,
+        "Ende": ["2024-03-04 08:42:00"] * rows,
         heading: [grouped(number) for number in numbers],
     })  # fmt: skip
     frame.write_csv(tmp_path / "a.csv", separator=";")

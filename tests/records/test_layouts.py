@@ -1,4 +1,4 @@
-"""The same sessions in many layouts are the same sessions, most of them without being told anything."""
+"""The same sessions in many layouts give the same sessions, most of them without any option."""
 
 from __future__ import annotations
 

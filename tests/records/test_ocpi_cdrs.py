@@ -125,9 +125,9 @@ def test_neither_a_credit_nor_what_it_takes_back_counts(tmp_path: Path):
     raw = cdrs(tmp_path, content)
     assert rows(raw)[LINE].to_list() == [3, 4]
     assert raw.rejected.rows() == [
-        (1, "id", "a", "was taken back by the credit CDR A-C"),
-        (2, "id", "A-C", "is a credit CDR that takes back A"),
-        (5, "id", "c-C", "is a credit CDR that takes back an unnamed CDR"),
+        (1, "id", "a", "was cancelled by the credit CDR A-C"),
+        (2, "id", "A-C", "is a credit CDR that cancels A"),
+        (5, "id", "c-C", "is a credit CDR that cancels an unnamed CDR"),
     ]
     assert set(rows(raw).columns).isdisjoint({"key", "by", "why"})
 

@@ -17,8 +17,8 @@ KINDS = [pl.Datetime("ms"), pl.Datetime("us", "UTC"), pl.Datetime("ns"), pl.Date
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_any_number_can_be_printed(kind):
-    most = 2**31 - 1 if kind == pl.Date else 2**63 - 1
-    cells = pl.Series([0, most, -most, None]).cast(pl.Int32 if kind == pl.Date else pl.Int64).cast(kind)
+    largest = 2**31 - 1 if kind == pl.Date else 2**63 - 1
+    cells = pl.Series([0, largest, -largest, None]).cast(pl.Int32 if kind == pl.Date else pl.Int64).cast(kind)
     text = printable_times(cells).cast(pl.String).to_list()
     assert text[0].startswith("1970-01-01")
     assert text[3] is None

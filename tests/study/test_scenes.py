@@ -129,8 +129,8 @@ def test_the_training_part_does_not_depend_on_later_arrivals(own):
     grouped, until = kmeans_regions(CITY.stations, REGIONS), training_end(CITY.period)
     stations, market = outcome.stations, None
     if own is not None:
-        mine = pl.col("station_id").is_in(own_stations(grouped, own, 1))
-        stations = stations.with_columns(operator=pl.when(mine).then(pl.lit("own")).otherwise(pl.lit("other")))
+        is_own = pl.col("station_id").is_in(own_stations(grouped, own, 1))
+        stations = stations.with_columns(operator=pl.when(is_own).then(pl.lit("own")).otherwise(pl.lit("other")))
         market = Market("own")
     changed = replace(outcome, arrivals=later_changed(outcome.arrivals, until))
     assert changed.sessions.height < outcome.sessions.height
@@ -148,8 +148,8 @@ def test_own_stations_are_nested_and_in_every_region(seed):
         own = own_stations(grouped, share, seed)
         assert len(own) == len(set(own))
         assert before <= set(own)
-        mine = grouped.of_station.filter(pl.col("station_id").is_in(own))
-        counts = mine.group_by("unique_id").len().sort("unique_id")
+        is_own = grouped.of_station.filter(pl.col("station_id").is_in(own))
+        counts = is_own.group_by("unique_id").len().sort("unique_id")
         sizes = grouped.of_station.group_by("unique_id").len().sort("unique_id")
         assert counts["unique_id"].equals(sizes["unique_id"])
         assert ((counts["len"] - share * sizes["len"]).abs() <= 1).all()

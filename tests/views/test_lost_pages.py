@@ -71,7 +71,7 @@ def test_a_bad_self_check_gives_a_warning_before_the_number(report):
     assert page.index(warning) < page.index("<h1>") < page.index(note)
     assert page.count(warning) == 1
     assert "0.40 (0.35 to 0.45), where 1.00 is perfect" in page
-    assert "That is far off, and the range is widened for it." in page
+    assert "That is off, and the range is wider because of it." in page
     page = recovery_page(with_self_check(report, SelfCheck(1.02, 0.92, 1.12, 500, 0.05), [note]))
     assert 'class="warning"' not in page
     assert note in page

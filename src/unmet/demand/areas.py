@@ -41,7 +41,7 @@ class Area:
     rows: int  # number of sessions
 
 
-def cells_of_stations(stations: pl.DataFrame, regions: Regions, most: int = MAX_CELLS) -> Integers:
+def cells_of_stations(stations: pl.DataFrame, regions: Regions, max_cells: int = MAX_CELLS) -> Integers:
     """The cell of each station; cells with consecutive numbers are near each other."""
     group, points = _groups(stations)
     region = regions.codes()
@@ -58,7 +58,7 @@ def cells_of_stations(stations: pl.DataFrame, regions: Regions, most: int = MAX_
     cell_of_group = np.empty(groups, np.int64)
     # Cells have about the same number of stations. Every region starts a new cell, so that it is in few areas.
     size = np.bincount(group, minlength=groups)[order]
-    per_cell = max(1.0, stations.height / most)
+    per_cell = max(1.0, stations.height / max_cells)
     starts = np.diff(region[first][order], prepend=-1) != 0
     before = np.cumsum(size) - size
     offset = np.maximum.accumulate(np.where(starts, before, 0))

@@ -135,10 +135,10 @@ def _best_kmeans(stations: pl.DataFrame) -> tuple[Regions, str]:
     from sklearn.metrics import silhouette_score
 
     points = _points(stations)
-    most = min(MAX_AUTO_REGIONS, len(np.unique(points, axis=0)) - 1)
-    if most < 2:
+    max_regions = min(MAX_AUTO_REGIONS, len(np.unique(points, axis=0)) - 1)
+    if max_regions < 2:
         return kmeans_regions(stations, 1), "All stations are one region: there are too few to group."
-    fits = {k: _kmeans(points, k, 0) for k in range(2, most + 1)}
+    fits = {k: _kmeans(points, k, 0) for k in range(2, max_regions + 1)}
     scores = {k: float(silhouette_score(points, fit.labels_)) for k, fit in fits.items()}
     best = max(scores, key=scores.__getitem__)
     label = _west_to_east(fits[best].labels_, fits[best].cluster_centers_)

@@ -66,8 +66,8 @@ def _namesakes(stations: pl.DataFrame) -> NDArray[np.int64]:
     rows = rows.filter(~pl.col("name").str.strip_chars().str.to_lowercase().is_in(NO_NAMES))
     named = rows.group_by("name", maintain_order=True).agg("row")
     # A name that many stations share is that of a town, an operator or a model rather than of a site.
-    most = min(MAX_NAMESAKES, max(stations.height // 2, MIN_NAMESAKES))
-    groups = [row for row in named["row"].to_list() if 1 < len(row) <= most]
+    max_namesakes = min(MAX_NAMESAKES, max(stations.height // 2, MIN_NAMESAKES))
+    groups = [row for row in named["row"].to_list() if 1 < len(row) <= max_namesakes]
     return np.concatenate([none, *(np.array(list(combinations(group, 2))) for group in groups)])
 
 

@@ -314,9 +314,9 @@ def _split_hours(series: PanelSeries, shares: tuple[float, float], lags: int) ->
     """Number of hours for training, and including those for early stopping."""
     train_hours = int(series.hours * shares[0])
     fit_hours = int(round(series.hours * sum(shares), 6))
-    least = lags + MIN_TARGETS
-    if train_hours < least or fit_hours <= train_hours:
-        needed = max(int(np.ceil(least / shares[0])), int(np.ceil(MIN_TARGETS / shares[1])))
+    min_hours = lags + MIN_TARGETS
+    if train_hours < min_hours or fit_hours <= train_hours:
+        needed = max(int(np.ceil(min_hours / shares[0])), int(np.ceil(MIN_TARGETS / shares[1])))
         raise InputError(
             f"The panel covers {series.hours} hours, too few to learn from with {lags} lags: give {needed} hours or "
             "more, or fewer lags."

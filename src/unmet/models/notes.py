@@ -54,11 +54,11 @@ def _absurd(series: PanelSeries, train_hours: int) -> list[str]:
     notes = []
     for i, name in enumerate(series.names):
         demand = np.where(np.isfinite(series.demand[:train_hours, i]), series.demand[:train_hours, i], 0.0)
-        most, usual = float(demand.max(initial=0.0)), float(np.quantile(demand, 0.99)) if len(demand) else 0.0
-        if most > ABSURD * usual > 0:
+        peak, usual = float(demand.max(initial=0.0)), float(np.quantile(demand, 0.99)) if len(demand) else 0.0
+        if peak > ABSURD * usual > 0:
             when = series.first + int(demand.argmax()) * HOUR
             notes.append(
-                f"{most:,.0f} kWh in {name} at {when:%Y-%m-%d %H:%M} UTC is {most / usual:,.0f} times the 99th "
+                f"{peak:,.0f} kWh in {name} at {when:%Y-%m-%d %H:%M} UTC is {peak / usual:,.0f} times the 99th "
                 "percentile of its hours: check it, since demand is scaled by the largest hour."
             )
     return notes[:5]

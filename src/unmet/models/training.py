@@ -167,8 +167,8 @@ def _epoch(
         drawn = torch.from_numpy(task.true_demand.draw(rng.spawn(1)[0]).astype(np.float32)).to(task.data.y.device)
         task = replace(task, data=task.data._replace(y=drawn, lower=drawn, upper=drawn))
     starts, length = _segments(task, task.lags, task.train_hours, rng)
-    most = max(1, MAX_SEQUENCES // task.data.y.shape[1])
-    batch = training.batch or min(math.ceil(len(starts) / STEPS_AN_EPOCH), most)
+    max_batch = max(1, MAX_SEQUENCES // task.data.y.shape[1])
+    batch = training.batch or min(math.ceil(len(starts) / STEPS_AN_EPOCH), max_batch)
     steps = math.ceil(len(starts) / batch)
     total, weight = 0.0, 0.0
     network.train()

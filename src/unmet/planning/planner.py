@@ -185,7 +185,8 @@ class Planner:
             )
         shut = int((~demand.is_open).sum())
         if shut:
-            notes.append(f"{shut} sites closed before the records end, and get no plugs.")
+            sites = "site" if shut == 1 else "sites"
+            notes.append(f"{shut} {sites} closed before the records end: no plugs are added there.")
         if decision.choice.method == "exact" and decision.choice.greedy_gain > 0:
             better = decision.choice.gain / decision.choice.greedy_gain - 1
             cheaper = 1 - decision.choice.cost / decision.choice.greedy_cost if decision.choice.greedy_cost else 0.0

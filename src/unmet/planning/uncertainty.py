@@ -69,9 +69,9 @@ def chosen_share(menu: Menu, plugs: int) -> Floats:
         return share
     gains = np.concatenate([gain for _, gain in chains], axis=1)  # (draws, plugs of all chains)
     last = max(gains.shape[1] - plugs, 0)
-    least = np.partition(gains, last, axis=1)[:, last]
+    threshold = np.partition(gains, last, axis=1)[:, last]
     for site, gain in chains:
-        share[site] = max(share[site], float((gain[:, 0] >= np.maximum(least, TINY)).mean()))
+        share[site] = max(share[site], float((gain[:, 0] >= np.maximum(threshold, TINY)).mean()))
     return share
 
 
@@ -90,8 +90,8 @@ def _chains(menu: Menu, plugs: int) -> list[tuple[int, Floats]]:
     if len(every) <= plugs:
         return chains
     # Plugs that gain far less than the last one chosen are hardly ever chosen in any draw, and only take memory.
-    least = RARELY * np.partition(every, len(every) - plugs)[len(every) - plugs]
-    kept = [max(int((gain >= least).sum()), 1) for gain in mean]
+    threshold = RARELY * np.partition(every, len(every) - plugs)[len(every) - plugs]
+    kept = [max(int((gain >= threshold).sum()), 1) for gain in mean]
     return [(site, gain[:, :k]) for (site, gain), k in zip(chains, kept, strict=True)]
 
 

@@ -48,10 +48,10 @@ def crowded_note(sessions: pl.DataFrame, stations: pl.DataFrame) -> str | None:
     )
     if over.is_empty():
         return None
-    station, plugs, most, minutes = over.row(0)
+    station, plugs, max_cars, minutes = over.row(0)
     return (
         f"{over.height:,} of {known.height:,} stations had more cars at once than plugs in the table (most: {station} "
-        f"with {plugs} plugs had up to {most} cars, {minutes / 60:,.1f} h in all): check plugs, or the plugs' ids."
+        f"with {plugs} plugs had up to {max_cars} cars, {minutes / 60:,.1f} h in all): check plugs, or the plugs' ids."
     )
 
 
@@ -65,8 +65,8 @@ def _crowded(sessions: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
     departures = pl.Series(station * span + (end - first)).sort().to_numpy()
     # Earlier stations have as many departures as arrivals.
     cars = np.arange(1, len(arrivals) + 1) - np.searchsorted(departures, arrivals, side="right")
-    most = np.zeros(int(station.max()) + 1, dtype=np.int64)
-    np.maximum.at(most, arrivals // span, cars)
+    max_cars = np.zeros(int(station.max()) + 1, dtype=np.int64)
+    np.maximum.at(max_cars, arrivals // span, cars)
     named = sessions.select("station_id").with_columns(pl.Series("number", station)).unique("number")
-    peaks = named.select("station_id", pl.Series("most", most[named["number"].to_numpy()]))
+    peaks = named.select("station_id", pl.Series("most", max_cars[named["number"].to_numpy()]))
     return known.join(peaks, on="station_id").filter(pl.col("most") > pl.col("plugs"))

@@ -52,17 +52,17 @@ def mixed_units(energy: Floats, hours: Floats, chargers: Sequence[pl.Series], *,
         mostly_wh: the unit that all rows would have otherwise.
     """
     costs = np.column_stack([_cost(energy, hours), _cost(energy * WATT_HOURS, hours)])
-    least = float(costs[:, int(mostly_wh)].sum())
+    lowest = float(costs[:, int(mostly_wh)].sum())
     best: MixedUnits | None = None
     path = _cheapest(np.ascontiguousarray(costs), _CHANGE)
     edges = int(np.count_nonzero(np.diff(path)))
     cost = float(costs[np.arange(len(path)), path].sum()) + _CHANGE * edges
-    if edges and cost < least - _CHANGE:
-        best, least = MixedUnits(path == 1, (edges + int(path[0]) + 1) // 2), cost
+    if edges and cost < lowest - _CHANGE:
+        best, lowest = MixedUnits(path == 1, (edges + int(path[0]) + 1) // 2), cost
     for level, names in enumerate(chargers):
         are_wh, cost, places = _by_charger(costs, numbers_of(names), mostly_wh=mostly_wh)
-        if places and cost < least:
-            best, least = MixedUnits(are_wh, places, level), cost
+        if places and cost < lowest:
+            best, lowest = MixedUnits(are_wh, places, level), cost
     return best if best is not None and _misfits(costs, best.are_wh) <= MAX_MISFIT_SHARE else None
 
 

@@ -27,7 +27,7 @@ __all__ = ["fetch_ocpi", "read_token"]
 
 TRIES = 5
 TOKEN_VARIABLE = "UNMET_OCPI_TOKEN"  # noqa: S105
-_PATIENT = (408, 425, 429, 500, 502, 503, 504)  # answers after which it is worth trying again
+_RETRIED = (408, 425, 429, 500, 502, 503, 504)  # status codes that may pass
 _NEXT = re.compile(r'<([^>]+)>\s*;\s*rel="?next"?')
 
 
@@ -168,7 +168,7 @@ class _Server:
                     raise InputError(
                         f"{url} refuses the token ({reason}): check that it is valid for this server."
                     ) from None
-                if error.code not in _PATIENT:
+                if error.code not in _RETRIED:
                     raise InputError(f"{url} answers {reason}: check the address of the endpoint.") from None
             except InputError:
                 raise

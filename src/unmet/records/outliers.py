@@ -138,15 +138,15 @@ def _silence(sessions: pl.DataFrame, order: Integers, station: Integers, start: 
     silent = np.flatnonzero((gap >= GAP_DAYS) & (gap * usual >= MIN_OTHERS))
     if not len(silent):
         return None
-    most = int(silent[np.argmax(gap[silent])])
-    name, until = sessions.select("station_id", "start").row(int(order[most]))
+    longest = int(silent[np.argmax(gap[silent])])
+    name, until = sessions.select("station_id", "start").row(int(order[longest]))
     number = len(np.unique(station[silent]))
     one = number == 1
     return (
         f"{number:,} {'station' if one else 'stations'} had no session for {GAP_DAYS} days or more although "
         f"{'it usually has' if one else 'they usually have'} {MIN_OTHERS} or more in such a time (the longest: "
-        f"{name}, {int(gap[most])} days until {until:%Y-%m-%d}). If {'it was' if one else 'they were'} out of order, "
-        "say so with --outages."
+        f"{name}, {int(gap[longest])} days until {until:%Y-%m-%d}). If {'it was' if one else 'they were'} out of "
+        "order, say so with --outages."
     )
 
 

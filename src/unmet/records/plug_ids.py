@@ -102,7 +102,7 @@ def _overlaps(place: NDArray[np.int64], start: NDArray[np.int64], end: NDArray[n
 
 def _telling(typed: pl.DataFrame, raw: pl.DataFrame, used: set[str], share: float) -> tuple[str | None, float]:
     """The column within which plugs overlap least, if that is far less; and how much."""
-    best, least = None, share / 5
+    best, lowest = None, share / 5
     for column in raw.columns:
         name = column.lower()
         if column in used or column == LINE or not _POSTS.search(name) or _NO_POSTS.search(name):
@@ -112,9 +112,9 @@ def _telling(typed: pl.DataFrame, raw: pl.DataFrame, used: set[str], share: floa
             continue
         both = typed.select(pl.concat_str(post, pl.col("plug_id"), separator="/").alias("both"))["both"]
         left = overlap_share(typed, both)
-        if left < least:
-            best, least = column, left
-    return best, least
+        if left < lowest:
+            best, lowest = column, left
+    return best, lowest
 
 
 def _aligned(typed: pl.DataFrame, raw: pl.DataFrame, column: str) -> pl.Series:

@@ -183,14 +183,14 @@ def _converted(x: pl.Series, y: pl.Series, crs: str, name: str) -> tuple[pl.Seri
     except CRSError:
         raise InputError(f"--crs {crs!r} is not a coordinate reference system: give one such as EPSG:2056.") from None
     transformer = Transformer.from_crs(system, "EPSG:4326", always_xy=True)
-    best, most = (x, y), 0
+    best, number_good = (x, y), 0
     for first, second in ((x, y), (y, x)):
         east, north = transformer.transform(first.to_numpy(), second.to_numpy())
         lon, lat = (pl.Series(values).fill_nan(None) for values in (east, north))
         good = _within(lon, lat, system)
-        if int(good.sum()) > most:
-            best, most = (lon.set(~good, None), lat.set(~good, None)), int(good.sum())
-    if not most and (x.is_not_null() & y.is_not_null()).any():
+        if int(good.sum()) > number_good:
+            best, number_good = (lon.set(~good, None), lat.set(~good, None)), int(good.sum())
+    if not number_good and (x.is_not_null() & y.is_not_null()).any():
         raise InputError(f"{name}: no position lies where {crs} is used: check --crs, and the columns of positions.")
     return best
 

@@ -173,12 +173,12 @@ def _far_notes(stations: pl.DataFrame, name: str) -> list[str]:
     far = np.flatnonzero(km > max(FAR_KM, 20 * usual))
     if not 0 < len(far) < max(len(km) / 4, 2):
         return []
-    most = int(far[np.argmax(km[far])])
-    station = placed["station_id"][most]
+    farthest = int(far[np.argmax(km[far])])
+    station = placed["station_id"][farthest]
     if len(far) == 1:
-        some = f"1 of {len(km):,} stations, {station}, is {km[most]:,.0f} km from the others: check its position"
+        some = f"1 of {len(km):,} stations, {station}, is {km[farthest]:,.0f} km from the others: check its position"
         return [f"{name}: {some}, or leave it out of the table."]
     return [
         f"{name}: {len(far):,} of {len(km):,} stations are far from the others (the farthest is {station}, "
-        f"{km[most]:,.0f} km): check their positions, or leave them out of the table."
+        f"{km[farthest]:,.0f} km): check their positions, or leave them out of the table."
     ]

@@ -29,7 +29,7 @@ from unmet.study.networks import study_forecaster
 from unmet.study.scenes import Scene
 
 __all__ = [
-    "AWARE", "MEASURES", "NO_BACKBONE", "ORACLE", "PAPER_MODELS", "SCEPTICS", "UNAWARE", "Run", "RunResult",
+    "AWARE", "MEASURES", "NO_BACKBONE", "ORACLE", "PAPER_MODELS", "SIMPLE_BASELINES", "UNAWARE", "Run", "RunResult",
     "check_models", "lost_energy", "need_estimates", "perform", "plan_runs",
 ]  # fmt: skip
 
@@ -37,7 +37,7 @@ AWARE = "exposure"  # the model of this package
 ORACLE = "oracle"
 UNAWARE = "quantile"  # the model whose distance to the oracle is the gap
 PAPER_MODELS = ("gaussian", "tobit", "quantile", "censored-quantile")
-SCEPTICS = ("seen-over-exposed", "poisson", "cqrnn", "identity-graph")  # simple baselines
+SIMPLE_BASELINES = ("seen-over-exposed", "poisson", "cqrnn", "identity-graph")  # simple baselines
 NO_BACKBONE = "none"  # for baselines, which have no backbone to choose
 FORMAT = 2  # raise it when the same options give other results than before
 MEASURES = (
@@ -181,7 +181,7 @@ def _outside(model: str, backbone: str) -> str:
         own = () if backbone in DIRECT else (BACKBONES.named(backbone),)
         parts = [*own, *(() if model == ORACLE else (LIKELIHOODS.named(model),))]
     bases = dict.fromkeys(base for part in parts for base in part.__mro__)
-    sources = [_source(base) for base in bases if base.__module__.split(".")[0] not in INSIDE]
+    sources = [_source(base) for base in bases if base.__module__.split(".")[0] not in COVERED_BY_VERSION]
     return hashlib.sha256("\n".join(sources).encode()).hexdigest()[:20] if sources else ""
 
 
@@ -192,7 +192,7 @@ def _source(part: type) -> str:
         return part.__qualname__
 
 
-INSIDE = ("unmet", "torch", "abc", "builtins")
+COVERED_BY_VERSION = ("unmet", "torch", "abc", "builtins")
 
 
 def forecaster_of(run: Run, time_zone: str) -> Forecaster:
@@ -237,7 +237,7 @@ def _largest(scene: Scene, column: str) -> dict[str, float]:
     hours = scene.panel["ds"].n_unique()
     end = scene.panel["ds"].unique().sort()[int(hours * TRAIN_SHARE)]
     largest = scene.panel.filter(pl.col("ds") < end).group_by("unique_id").agg(pl.col(column).max()).rows()
-    return {str(name): float(most) if most and most > 0 else 1.0 for name, most in largest}
+    return {str(name): float(kwh) if kwh and kwh > 0 else 1.0 for name, kwh in largest}
 
 
 def perform(run: Run, scene: Scene) -> RunResult:

@@ -12,7 +12,16 @@ from unmet.errors import InputError
 from unmet.models.training import Training
 from unmet.records.sessions import Records
 from unmet.simulation.scenario import Scenario
-from unmet.study.cells import AWARE, ORACLE, PAPER_MODELS, SCEPTICS, Run, check_models, need_estimates, plan_runs
+from unmet.study.cells import (
+    AWARE,
+    ORACLE,
+    PAPER_MODELS,
+    SIMPLE_BASELINES,
+    Run,
+    check_models,
+    need_estimates,
+    plan_runs,
+)
 from unmet.study.paper import MARKET_SHARES, PENETRATIONS, QUEUES
 from unmet.study.scenes import Sampling, Scene, competition_scenes, total_scenes
 from unmet.study.thinning import REMOVED, sessions_between, thinning_scenes
@@ -36,7 +45,7 @@ CityOf = Callable[[int], City]
 class Choices:
     """The settings that experiments share."""
 
-    models: tuple[str, ...] = (*PAPER_MODELS, AWARE, ORACLE, *SCEPTICS)
+    models: tuple[str, ...] = (*PAPER_MODELS, AWARE, ORACLE, *SIMPLE_BASELINES)
     backbones: tuple[str, ...] = ("tgcn",)
     runs: int = 3
     cities: int = 3  # runs take turns among them; standard deviations and p-values are over cities

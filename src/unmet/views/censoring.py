@@ -35,8 +35,8 @@ def _rows(study: CensoringStudy) -> list[tuple[str, list[tuple[str, str]]]]:
     return rows
 
 
-def _falling(shares: Sequence[float], most: int = 12) -> str:
-    return ", ".join(f"{share:.0f}" for share in sorted(shares, reverse=True)[:most]) + " %"
+def _falling(shares: Sequence[float], number: int = 12) -> str:
+    return ", ".join(f"{share:.0f}" for share in sorted(shares, reverse=True)[:number]) + " %"
 
 
 def _with_paper(ours: str, paper: str) -> str:
@@ -99,7 +99,7 @@ def censoring_markdown(study: CensoringStudy) -> str:
         lines.append(f"| {name} | {stations} | {plugs} | {censored:.1f} |")
     if paper := study.paper_regions(cell):
         ours = _falling(cell.censored_hours_percent_by_region)
-        lines += ["", f"In falling order: {ours}; the paper's clusters: {_falling(paper)}."]
+        lines += ["", f"In descending order: {ours}; the paper's clusters: {_falling(paper)}."]
     lines += ["", f"unmet {__version__}, seed {study.seed}; written by `unmet study censoring`."]
     return "\n".join(lines) + "\n"
 

@@ -93,9 +93,9 @@ def _elsewhere(report: LostTables) -> str:
     )
 
 
-def site_rows(report: LostTables, most: int = TOP_SITES) -> list[dict[str, Any]]:
+def site_rows(report: LostTables, number: int = TOP_SITES) -> list[dict[str, Any]]:
     """The sites that lost most, as they are shown."""
-    table = report.ranked_sites().filter(pl.col("lost_arrivals") >= NOTHING).head(most)
+    table = report.ranked_sites().filter(pl.col("lost_arrivals") >= NOTHING).head(number)
     return [
         {
             "name": short(str(row["label"]), 44),
@@ -158,10 +158,10 @@ def _checked(report: LostTables) -> str:
     off = abs(ratio - 1)
     verdict = (
         "That is close." if off < CLOSE else
-        "That is far off, and the range is widened for it." if report.far_off else
+        "That is off, and the range is wider because of it." if report.far_off else
         "That is within chance." if low <= 1 <= high else
         "That is fair." if off < FAIR else
-        "That is far off, and the range is widened for it."
+        "That is off, and the range is wider because of it."
     )  # fmt: skip
     return (
         f"Checked against your own records: {ratio:.2f} ({low:.2f} to {high:.2f}), where 1.00 is perfect. For this, "
@@ -192,10 +192,10 @@ def _prior(report: LostTables) -> str:
 def _sensitivity(report: LostTables) -> list[PageSection]:
     """The estimate under other assumptions, if anything was lost."""
     table, total = report.sensitivity, report.summary["lost_kwh"]
-    most = max([total["high"], *table["lost_kwh"]], default=0.0)
-    if most <= 0 or report.summary["lost_arrivals"]["high"] < NOTHING:
+    highest = max([total["high"], *table["lost_kwh"]], default=0.0)
+    if highest <= 0 or report.summary["lost_arrivals"]["high"] < NOTHING:
         return []
-    scale = min(most * AIR, total["high"] * SCALE) if total["high"] > 0 else most * AIR
+    scale = min(highest * AIR, total["high"] * SCALE) if total["high"] > 0 else highest * AIR
     band = 100 * total["low"] / scale, 100 * total["high"] / scale
     base = float(table["lost_kwh"][0])
     rows = [

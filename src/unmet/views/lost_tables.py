@@ -94,13 +94,13 @@ class LostTables:
         """Regions by lost energy, largest first, with the share of demand lost."""
         return with_lost_share(self.regions).sort("lost_kwh", "unique_id", descending=[True, False])
 
-    def region_places(self, most: int = 44) -> dict[str, str]:
+    def region_places(self, max_length: int = 44) -> dict[str, str]:
         """Where each region is: around its station with the most sessions, or at the only one; in `most` letters."""
         name = pl.col("name").fill_null(pl.col("station_id"))
         order = self.stations.sort("arrivals", "station_id", descending=[True, False])
         first = order.group_by("unique_id", maintain_order=True).agg(name.first().alias("place"), stations=pl.len())
         return {
-            region: short(place, most) if number == 1 else f"around {short(place, most)}"
+            region: short(place, max_length) if number == 1 else f"around {short(place, max_length)}"
             for region, place, number in first.iter_rows()
             if place != region
         }

@@ -191,7 +191,7 @@ def quality(lost: StoredLost) -> PageSection:
         return PageSection("quality", "Data quality", ["The records were read by an earlier run, from a panel."])
     read, kept, aside = (records[name] for name in ("rows_in", "rows_kept", "rows_set_aside"))
     share = f" ({percent(aside / read, 1)})" if read and aside else ""
-    paragraphs = [f"Of {read:,} rows, {kept:,} were used and {aside:,} set aside{share}. None is dropped in silence."]
+    paragraphs = [f"Of {read:,} rows, {kept:,} were used and {aside:,} set aside{share}. No row is dropped silently."]
     rows = [
         (QUALITY.get(name, name.replace("_", " ")), f"{number:,}")
         for name, number in sorted(records.get("quality", {}).items(), key=lambda item: -item[1])
@@ -234,7 +234,7 @@ def sources(runs: StoredRuns) -> PageSection:
     ]
     heads = ("Run", "Folder", "Seed", "Version", "SHA-256")
     items = [*_lost_source(runs.lost)] if runs.lost else []
-    note = "SHA-256: first digits of that of the run's summary.json."
+    note = "SHA-256: first digits of the checksum of the run's summary.json."
     return PageSection(
         "provenance", "What it was made from", table=PageTable(heads, rows, note, file="runs.csv"), items=items
     )
@@ -249,10 +249,10 @@ def _lost_source(lost: StoredLost) -> list[str]:
         items.append(f"Files: {', '.join(names[:MAX_FILES])}{more}.")
     given = summary.get("given") or {}
     assumed = "".join(f", {name} set to {value:g}" for name, value in given.items() if value is not None)
+    charge = "charge to 80 %" if summary.get("energies") == "to-80" else "charge as recorded ones do"
     items.append(
-        f"Estimate: {summary['draws']} draws, seed {summary['seed']}, {percent(lost.interval)} ranges, energies of "
-        f"lost drivers {summary.get('energies', 'seen')}{assumed}; local time is {lost.time_zone}. This page: unmet "
-        f"{__version__}."
+        f"Estimate: {summary['draws']} draws, seed {summary['seed']}, {percent(lost.interval)} ranges, lost drivers "
+        f"{charge}{assumed}; local time is {lost.time_zone}. This page: unmet {__version__}."
     )
     return items
 

@@ -17,9 +17,9 @@ from unmet.views.theme import percent
 __all__ = ["application_rows", "between", "of_truth", "study_markdown"]
 
 
-def between(least: int, most: int) -> str:
+def between(low: int, high: int) -> str:
     """A range of whole numbers as text."""
-    return str(most) if least == most else f"{least} to {most}"
+    return str(high) if low == high else f"{low} to {high}"
 
 
 def application_rows(report: StudyReport) -> list[tuple[str, float, float]]:

@@ -162,14 +162,14 @@ def report_grid(title: str, heads: list[str], rows: list[list[str]]) -> None:
 
 
 def report_set_aside(
-    rejected: pl.DataFrame, most: int = 5, listed: str = "in rejected.parquet", sessions: int | None = None
+    rejected: pl.DataFrame, max_reasons: int = 5, listed: str = "in rejected.parquet", sessions: int | None = None
 ) -> None:
     """Print how many rows could not be used, the most common reasons, and where all of them are listed.
 
     The first `sessions` rows are from session records; those of other tables are counted separately.
     """
     if sessions is not None and sessions < rejected.height:
-        report_set_aside(rejected.head(sessions), most, listed)
+        report_set_aside(rejected.head(sessions), max_reasons, listed)
         rejected = rejected.tail(rejected.height - sessions)
         say(f"Of other tables, {rejected.height:,} row{_s(rejected.height)} could not be used as given:")
     elif rejected.is_empty():
@@ -183,11 +183,11 @@ def report_set_aside(
         source=pl.col(source) if source else pl.lit("the file"),
     )
     reasons = rows.group_by("column", "reason", maintain_order=True).agg(pl.len(), pl.first("source", "line", "value"))
-    for column, reason, count, where, line, value in reasons.sort("len", descending=True).head(most).rows():
+    for column, reason, count, where, line, value in reasons.sort("len", descending=True).head(max_reasons).rows():
         shown = "" if value is None else f": {shortened(repr(value))}"
         say(f"  {count:,} x {column or 'the row'} {reason}, for example in {where}, line {line}{shown}")
-    if reasons.height > most:
-        say(f"  and {reasons.height - most} other reason{_s(reasons.height - most)}")
+    if reasons.height > max_reasons:
+        say(f"  and {reasons.height - max_reasons} other reason{_s(reasons.height - max_reasons)}")
 
 
 def _s(count: int) -> str:

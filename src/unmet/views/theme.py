@@ -81,8 +81,8 @@ def about(mean: float, low: float, high: float) -> tuple[str, str]:
         ('3,000', '1,300 to 5,600')
     """
     digits = 2 if high - low > 0.2 * mean else 3
-    value, least, most = (_significant(number, digits) for number in (mean, low, high))
-    return value, f"{least} to {most}"
+    value, lower, upper = (_significant(number, digits) for number in (mean, low, high))
+    return value, f"{lower} to {upper}"
 
 
 def about_energy(mean: float, low: float, high: float) -> tuple[str, str]:
@@ -116,9 +116,9 @@ def count(number: int, one: str) -> str:
     return f"{number:,} {one if number == 1 else one + 's'}"
 
 
-def short(name: str, most: int = 28) -> str:
+def short(name: str, max_length: int = 28) -> str:
     """A name shortened to fit next to an axis."""
-    return name if len(name) <= most else f"{name[: most - 12]}…{name[-11:]}"
+    return name if len(name) <= max_length else f"{name[: max_length - 12]}…{name[-11:]}"
 
 
 def layout(figure: go.Figure, height: int = 420, *, legend_above: bool = True) -> go.Figure:

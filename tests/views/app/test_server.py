@@ -47,11 +47,11 @@ def test_only_the_latest_runs_of_jobs_stay_in_memory(server, monkeypatch):
     monkeypatch.setattr(state, "_runs", dict(state._runs))
     monkeypatch.setattr(state.jobs, "named", lambda name: Job(name, "recover", state.folder, state="done"))
     monkeypatch.setattr(app_state, "read_runs", lambda folders, layers: read.append(1) or folders)
-    for number in range(app_state.KEPT + 3):
+    for number in range(app_state.CACHE_SIZE + 3):
         state.runs(f"job-{number}")
         state.runs("job-0")
-    assert len(read) == app_state.KEPT + 3  # the one in use was read once
-    assert set(state._runs) == {"given", "job-0", *(f"job-{number}" for number in range(4, app_state.KEPT + 3))}
+    assert len(read) == app_state.CACHE_SIZE + 3  # the one in use was read once
+    assert set(state._runs) == {"given", "job-0", *(f"job-{number}" for number in range(4, app_state.CACHE_SIZE + 3))}
 
 
 def test_what_lives_as_long_as_the_server_does_not_delay_the_collection_of_garbage():

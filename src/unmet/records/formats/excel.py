@@ -33,12 +33,12 @@ def is_workbook(path: Path) -> bool:
 def sheet_names(path: Path) -> list[str]:
     """The names of a workbook's sheets that are not empty."""
     book = _opened(path)
-    return [name for name in book.sheet_names if not _cells(path, book, name, most=_LOOK_AT).is_empty()]
+    return [name for name in book.sheet_names if not _cells(path, book, name, max_rows=_LOOK_AT).is_empty()]
 
 
 def sheet_columns(path: Path, sheet: str) -> tuple[str, ...]:
     """The names in the header of a sheet."""
-    top = _cells(path, _opened(path), sheet, most=_LOOK_AT)
+    top = _cells(path, _opened(path), sheet, max_rows=_LOOK_AT)
     return _header(top.row(_header_row(top))) if top.height else ()
 
 
@@ -72,11 +72,11 @@ def _opened(path: Path) -> fastexcel.ExcelReader:
         ) from None
 
 
-def _cells(path: Path, book: fastexcel.ExcelReader, sheet: str, most: int | None = None) -> pl.DataFrame:
+def _cells(path: Path, book: fastexcel.ExcelReader, sheet: str, max_rows: int | None = None) -> pl.DataFrame:
     try:
-        return book.load_sheet(sheet, header_row=None, n_rows=most, dtypes="string").to_polars()
+        return book.load_sheet(sheet, header_row=None, n_rows=max_rows, dtypes="string").to_polars()
     except fastexcel.FastExcelError as error:
-        if most is not None:
+        if max_rows is not None:
             return pl.DataFrame()  # a chart, or an empty sheet
         reason = str(error).splitlines()[0][:200]
         raise InputError(f"Cannot read sheet {sheet!r} of {path} ({reason}): save it again, or as CSV.") from None

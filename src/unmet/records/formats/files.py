@@ -101,7 +101,7 @@ def _unreadable(path: Path, error: Exception) -> InputError:
     return InputError(f"Cannot read {path} ({reason}): check that the file is whole, and export it again.")
 
 
-def _read_bytes(path: Path, most: int = -1) -> bytes:
+def _read_bytes(path: Path, max_bytes: int = -1) -> bytes:
     check_regular(path)
     try:
         with path.open("rb") as file:
@@ -111,9 +111,9 @@ def _read_bytes(path: Path, most: int = -1) -> bytes:
                 for magic, what in _PACKED.items():
                     if start.startswith(magic) and start[2:3] in (b"\x03", b"h", b"/"):
                         raise InputError(f"{path} is {what}.")
-                return file.read(most)
+                return file.read(max_bytes)
             with Unpacked(file, path) as unpacked:
-                return unpacked.read(most)
+                return unpacked.read(max_bytes)
     except FileNotFoundError:
         raise InputError(f"There is no file {path}: check the path.") from None
     except (OSError, EOFError, zlib.error) as error:

@@ -37,12 +37,12 @@ def _time(value: Any) -> dt.datetime:
     return time
 
 
-def _degrees(most: float) -> AfterValidator:
+def _degrees(limit: float) -> AfterValidator:
     def check(value: str) -> str:
         if not _DECIMAL.fullmatch(value):
             raise PydanticCustomError("degrees", "is not a number of degrees such as 51.047599")
-        if abs(float(value)) > most:
-            raise PydanticCustomError("degrees", "is not between -{most} and {most}", {"most": f"{most:g}"})
+        if abs(float(value)) > limit:
+            raise PydanticCustomError("degrees", "is not between -{limit} and {limit}", {"limit": f"{limit:g}"})
         return value
 
     return AfterValidator(check)

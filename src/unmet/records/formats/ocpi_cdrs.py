@@ -1,6 +1,6 @@
 """OCPI charge detail records (CDRs) into sessions, and the stations that they name.
 
-A session's columns are the CDR's own, `cdr_location.id` for a field within a field, and two that are made here:
+A session's columns are the CDR's own, `cdr_location.id` for a field within a field, and two that are derived here:
 `operator`, such as `BE*BEC`, and `charged`, the time at which the energy flow ended.
 """
 
@@ -155,7 +155,7 @@ def _is_idle(period: dict[str, Any]) -> bool:
 
 
 def _without_credited(cdrs: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """CDRs that stand, and those that do not: credit CDRs and the ones that they take back.
+    """Valid CDRs, and the others: credit CDRs and those that they cancel.
 
     An id is unique to an operator, and in OCPI its case does not matter.
     """
@@ -163,17 +163,15 @@ def _without_credited(cdrs: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     key = pl.concat_str([*owner, pl.col("id")], separator="\n").str.to_lowercase()
     reference = pl.concat_str([*owner, pl.col("credit_reference_id")], separator="\n").str.to_lowercase()
     is_credit = (pl.col("credit") == "true").fill_null(value=False)
-    taken_back = cdrs.filter(is_credit).select(reference.alias("key"), pl.col("id").alias("by")).drop_nulls()
+    cancelled = cdrs.filter(is_credit).select(reference.alias("key"), pl.col("id").alias("by")).drop_nulls()
     cdrs = cdrs.with_columns(key.alias("key")).join(
-        taken_back.unique("key", keep="first"), on="key", how="left", maintain_order="left"
+        cancelled.unique("key", keep="first"), on="key", how="left", maintain_order="left"
     )
     why = (
         pl.when(is_credit)
-        .then(
-            pl.format("is a credit CDR that takes back {}", pl.col("credit_reference_id").fill_null("an unnamed CDR"))
-        )
+        .then(pl.format("is a credit CDR that cancels {}", pl.col("credit_reference_id").fill_null("an unnamed CDR")))
         .when(pl.col("by").is_not_null())
-        .then(pl.format("was taken back by the credit CDR {}", "by"))
+        .then(pl.format("was cancelled by the credit CDR {}", "by"))
     )
     cdrs = cdrs.with_columns(why.alias("why"))
     aside = cdrs.filter(pl.col("why").is_not_null()).select(

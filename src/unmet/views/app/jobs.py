@@ -28,7 +28,7 @@ Work = Callable[[Path, dict[str, Any], Say], None]
 
 FINISHED = frozenset({"done", "failed", "cancelled"})
 POLL_SECONDS = 0.2
-KEPT = 50  # finished jobs that are remembered
+MAX_FINISHED = 50  # finished jobs that are remembered
 
 
 @dataclass
@@ -112,7 +112,7 @@ class Jobs:
             job.cancelled.set()
 
     def _forget(self) -> None:
-        old = [job for job in self._jobs.values() if job.state in FINISHED][:-KEPT]
+        old = [job for job in self._jobs.values() if job.state in FINISHED][:-MAX_FINISHED]
         for job in old:
             del self._jobs[job.id]
             shutil.rmtree(job.folder, ignore_errors=True)
@@ -203,5 +203,5 @@ def _limit(memory_bytes: int) -> None:
     except ImportError:
         return
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    most = memory_bytes if hard == resource.RLIM_INFINITY else min(memory_bytes, hard)
-    resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
+    limit = memory_bytes if hard == resource.RLIM_INFINITY else min(memory_bytes, hard)
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))

@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 REGIONS = 10
-KEPT = 64  # answers in the cache
+CACHE_SIZE = 64  # answers in the cache
 MAX_PLUGS = 100
 MIN_PENETRATION = 0.001  # enough to compile all functions that answers need
 TRIP, STATION, PLUG, START, ENERGY = 0, 1, 2, 3, 8  # columns of the engine's log
@@ -152,7 +152,7 @@ class LiveCity:
                 return self._answers[question]
             answer = self._simulate(question)
             self._answers[question] = answer
-            while len(self._answers) > KEPT:
+            while len(self._answers) > CACHE_SIZE:
                 self._answers.popitem(last=False)
             return answer
 

@@ -97,9 +97,9 @@ def _slider(name: str, low: float, high: float, step: float, value: float, marks
 
 def budget_scale(view: View) -> tuple[float, float]:
     """The largest budget on the slider, and its step of half a plug."""
-    most = max(MAX_PLUGS * view.plug_cost + MAX_SITES * view.site_cost, view.budget)
+    max_budget = max(MAX_PLUGS * view.plug_cost + MAX_SITES * view.site_cost, view.budget)
     step = max(view.plug_cost / 2, 1.0)
-    return step * -(-most // step), step
+    return step * -(-max_budget // step), step
 
 
 def budget_marks(top: float) -> dict[float, str]:

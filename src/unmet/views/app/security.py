@@ -97,9 +97,9 @@ class Guard:
             return _refusal(403, "Requests from other sites are refused.")
         if headers.get("content-length", "0").isdecimal():
             uploads = scope["path"].startswith(UPLOADS)
-            most = self.settings.limits.upload_bytes if uploads else self.settings.limits.body_bytes
-            if int(headers.get("content-length", "0")) > most:
-                return _refusal(413, f"The request is larger than {most / 1e6:,.0f} MB, the most that is accepted.")
+            limit = self.settings.limits.upload_bytes if uploads else self.settings.limits.body_bytes
+            if int(headers.get("content-length", "0")) > limit:
+                return _refusal(413, f"The request is larger than {limit / 1e6:,.0f} MB, the most that is accepted.")
         if self.settings.token is None or self._is_known(headers, Request(scope).cookies):
             return None
         if scope["path"] == LOGIN:
@@ -134,7 +134,7 @@ class Guard:
         return response
 
 
-def _limited(receive: Receive, most: int) -> Receive:
+def _limited(receive: Receive, limit: int) -> Receive:
     """The body of a request up to a limit; a longer one counts as disconnected."""
     size = 0
 
@@ -143,7 +143,7 @@ def _limited(receive: Receive, most: int) -> Receive:
         message = await receive()
         if message["type"] == "http.request":
             size += len(message.get("body", b""))
-            if size > most:
+            if size > limit:
                 return {"type": "http.disconnect"}
         return message
 

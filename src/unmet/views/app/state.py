@@ -21,7 +21,7 @@ from unmet.views.stored import StoredRuns, read_runs
 
 __all__ = ["GIVEN", "State"]
 
-KEPT = 8  # runs of jobs that stay in memory
+CACHE_SIZE = 8  # runs of jobs that stay in memory
 GIVEN = "given"
 """The name of the runs that the app was started with."""
 FILES = frozenset({".csv", ".xlsx", ".geojson", ".parquet"})
@@ -62,7 +62,7 @@ class State:
                 self._runs[name] = read_runs([job.run], self.layers)
             self._runs[name] = self._runs.pop(name)  # the latest is last
             of_jobs = [kept for kept in self._runs if kept != GIVEN]
-            for oldest in of_jobs[:-KEPT]:
+            for oldest in of_jobs[:-CACHE_SIZE]:
                 del self._runs[oldest]
             return self._runs[name]
 

@@ -13,8 +13,8 @@ from unmet.errors import InputError
 __all__ = ["TooLargeError", "Upload", "Uploads"]
 
 SUFFIXES = (".csv", ".csv.gz", ".txt", ".tsv", ".json", ".json.gz", ".xlsx", ".parquet")
-KEPT = 20  # uploads that are remembered
-SHOWN = 80  # characters of a file's name
+MAX_UPLOADS = 20  # uploads that are remembered
+MAX_NAME_LENGTH = 80
 
 
 class TooLargeError(InputError):
@@ -30,7 +30,7 @@ class Upload:
     sessions: list[Path] = field(default_factory=list)
     stations: Path | None = None
     names: dict[str, str] = field(default_factory=dict)
-    """The visitor's name of each file."""
+    """Original name of each file."""
 
 
 class Uploads:
@@ -58,7 +58,7 @@ class Uploads:
         except BaseException:
             path.unlink(missing_ok=True)
             raise
-        upload.names[path.name] = PurePosixPath(name.replace("\\", "/")).name[:SHOWN]
+        upload.names[path.name] = PurePosixPath(name.replace("\\", "/")).name[:MAX_NAME_LENGTH]
         if stations:
             upload.stations = path
         else:
@@ -70,7 +70,7 @@ class Uploads:
         upload.folder = self.folder / upload.id
         upload.folder.mkdir(parents=True)
         self._uploads[upload.id] = upload
-        for old in list(self._uploads)[:-KEPT]:
+        for old in list(self._uploads)[:-MAX_UPLOADS]:
             shutil.rmtree(self._uploads.pop(old).folder, ignore_errors=True)
         return upload
 
@@ -81,9 +81,7 @@ async def _save(path: Path, chunks: AsyncIterator[bytes], max_bytes: int) -> int
         async for chunk in chunks:
             size += len(chunk)
             if size > max_bytes:
-                raise TooLargeError(
-                    f"The file is larger than {max_bytes / 1e6:,.0f} MB, the most that may be uploaded."
-                )
+                raise TooLargeError(f"The file is larger than {max_bytes / 1e6:,.0f} MB, the limit for uploads.")
             file.write(chunk)
     return size
 

@@ -15,7 +15,7 @@ ON_PAGE = {
     "site-cost": "the cost of a site",
     "plugs": "a number of plugs",
     "budget": "a budget",
-    "most-per-site": "the limit per site",
+    "max-per-site": "the limit per site",
 }
 """What an option is called on the page, or where to find it."""
 ZONE = re.compile(r"--(?:map\s+[\"']?time_zone=|time-zone\s+(?=[A-Z]\w+/))(\w+(?:/\w+)*)[\"']?")

@@ -75,9 +75,9 @@ def _draw_promises(study: PlanningStudy) -> go.Figure:
     own = study.table.filter(pl.col("method") == "exposure").sort("realised_kwh")
     size = 1000.0
     figure = go.Figure()
-    most = float(own.select(pl.max_horizontal("realised_kwh", "promised_kwh_high").max()).item()) / size * 1.05
+    highest = float(own.select(pl.max_horizontal("realised_kwh", "promised_kwh_high").max()).item()) / size * 1.05
     figure.add_scatter(
-        x=[0, most], y=[0, most], mode="lines", line={"color": FAINT, "dash": "dash"}, name="As promised"
+        x=[0, highest], y=[0, highest], mode="lines", line={"color": FAINT, "dash": "dash"}, name="As promised"
     )
     for penetration, colour in zip(
         own["penetration"].unique(maintain_order=True), ("#0072B2", "#009E73"), strict=False

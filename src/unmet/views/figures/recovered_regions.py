@@ -56,8 +56,8 @@ def _draw(report: LostTables) -> go.Figure:
     return figure.update_layout(hovermode="closest", margin_l=40)
 
 
-def _cut(name: str, most: int) -> str:
-    return name if len(name) <= most else f"{name[: most - 1].rstrip()}\N{HORIZONTAL ELLIPSIS}"
+def _cut(name: str, max_length: int) -> str:
+    return name if len(name) <= max_length else f"{name[: max_length - 1].rstrip()}\N{HORIZONTAL ELLIPSIS}"
 
 
 def _caption(report: LostTables) -> str:
