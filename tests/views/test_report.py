@@ -7,6 +7,7 @@ import datetime as dt
 import gzip
 import json
 import re
+import struct
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from tests.views.browser import faults_of_boxes, opened, serious_issues, visible_text, wait_until_drawn
+from tests.views.browser import chromium, faults_of_boxes, opened, serious_issues, visible_text, wait_until_drawn
 from tests.views.runs import rejected, write_forecast, write_lost, write_plan
 from unmet.cli import app
 from unmet.errors import InputError
@@ -24,7 +25,8 @@ from unmet.views.figures.base import Figure
 from unmet.views.figures.map_layers import MapLayers, region_outlines
 from unmet.views.page import PageSection, PageTable
 from unmet.views.page_weight import light_page
-from unmet.views.report import SalesPrice, report_page
+from unmet.views.picture_files import write_pictures
+from unmet.views.report import SalesPrice, report_figures, report_page
 from unmet.views.report_sections import build, quality
 from unmet.views.stored import StoredRuns, read_runs
 from unmet.views.theme import about_energy
@@ -193,6 +195,23 @@ def test_the_command_writes_the_report_and_suggests_a_next_step(folders, tmp_pat
     assert out.is_file()
     assert "What to build" in done.output
     assert "Next: open" in done.output
+
+
+def test_figures_are_written_as_png_and_svg(folders, tmp_path):
+    chromium()
+    figures = report_figures(read_runs([folders["lost"]]))
+    chosen = [pair for pair in figures if pair[0].name == "recovered-weeks"]
+    paths = [Path(path) for path in write_pictures(chosen, tmp_path / "figures")]
+    assert sorted(path.name for path in paths) == ["recovered-weeks.png", "recovered-weeks.svg"]
+    png, svg = (tmp_path / "figures" / f"recovered-weeks.{form}" for form in ("png", "svg"))
+    width, height = struct.unpack(">II", png.read_bytes()[16:24])  # of the header
+    assert (width, height) == (2000, 1000)  # two pixels for each of the page
+    text = svg.read_text(encoding="utf-8")
+    assert text.startswith("<svg")
+    assert "Week from Monday" in text
+    assert "All regions" not in text  # a menu that cannot be opened
+    with pytest.raises(InputError, match="is a file"):
+        write_pictures(chosen, png)
 
 
 @pytest.mark.parametrize("width", [1400, 390])

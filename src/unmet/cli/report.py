@@ -50,4 +50,4 @@ def report(
             summary["figures"] = write_pictures(report_figures(read), figures)
     print_summary("Report", summary, as_json=as_json)
     if not as_json:
-        next_step(f"open {out} in a browser; `unmet serve {runs[0]}` shows the same in the app.")
+        next_step(f"open {out} in a browser; `unmet serve {' '.join(map(str, runs))}` shows the same in the app.")

@@ -13,7 +13,7 @@ WIDTH, SCALE = 1000, 2  # [px], and pixels of a PNG per pixel
 
 
 def write_pictures(figures: list[tuple[Figure, object]], folder: Path) -> list[str]:
-    """Write every figure as PNG and SVG, named as on the page, and return the paths.
+    """Write every figure as PNG and SVG, named as on the page and without menus, and return the paths.
 
     Kaleido draws them with an installed Chromium or Chrome; nothing is downloaded.
     """
@@ -21,7 +21,9 @@ def write_pictures(figures: list[tuple[Figure, object]], folder: Path) -> list[s
 
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file: name a folder with --figures.")
-    drawn = [(figure.name, figure.draw(result).update_layout(width=WIDTH)) for figure, result in figures]
+    drawn = [(figure.name, figure.draw(result)) for figure, result in figures]
+    for _, picture in drawn:
+        picture.layout.updatemenus = ()
     pairs = [(picture, folder / f"{name}.{form}") for name, picture in drawn for form in ("png", "svg")]
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -29,6 +31,8 @@ def write_pictures(figures: list[tuple[Figure, object]], folder: Path) -> list[s
             [picture for picture, _ in pairs],
             [str(path) for _, path in pairs],
             scale=SCALE,
+            width=WIDTH,
+            height=[picture.layout.height for picture, _ in pairs],
             validate=False,
         )
     except OSError as error:

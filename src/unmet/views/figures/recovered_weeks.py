@@ -21,6 +21,7 @@ LABELS = 5  # labelled weeks
 PALE = "rgba(31, 41, 51, 0.5)"
 WEEK_MS = 7 * 86_400_000
 MANY = 80  # weeks above which bars are too thin for outlines and caps
+NAME = 20  # characters of a region's name, so that the menu fits a phone
 CUT = 0.45  # opacity of a week that the records cover only in part
 
 
@@ -89,7 +90,7 @@ def _most(values: pl.Series) -> float:
 
 def _menu(names: list[str]) -> dict[str, object]:
     """A menu that shows the bars of one region."""
-    labels = ["All regions", *(f"Region {short(name)}" for name in names[1:])]
+    labels = ["All regions", *(f"Region {short(name, NAME)}" for name in names[1:])]
     buttons = [
         {"label": label, "method": "update", "args": [{"visible": [i == j // 2 for j in range(2 * len(names))]}]}
         for i, label in enumerate(labels)
