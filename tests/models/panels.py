@@ -42,7 +42,7 @@ def small_panel(regions: int = 3, hours: int = 400, seed: int = 0) -> pl.DataFra
 
 
 def capped(panel: pl.DataFrame, cap: float) -> pl.DataFrame:
-    """The panel as observed if no region can serve more than `most` kWh in an hour; `truth` keeps the demand."""
+    """The panel as observed if no region can serve more than `cap` kWh in an hour; `truth` keeps the demand."""
     return panel.with_columns(truth="y", censored=pl.col("y") >= cap, y=pl.col("y").clip(upper_bound=cap))
 
 

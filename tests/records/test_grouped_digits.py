@@ -16,7 +16,7 @@ def grouped(number: int) -> str:
 
 
 @pytest.mark.parametrize("heading", ["Energie", "Verbrauch (Wh)"])
-@pytest.mark.parametrize("most", [40, 6])
+@pytest.mark.parametrize("rows", [40, 6])
 def test_grouped_watt_hours_are_read_as_such(heading, rows, tmp_path):
     numbers = WATT_HOURS[-rows:]
     frame = pl.DataFrame({
