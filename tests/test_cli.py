@@ -1,4 +1,4 @@
-"""`unmet` in a process of its own, as people and scripts run it."""
+"""`unmet` as people and scripts run it: once for each verb in a process of its own, otherwise in this one."""
 
 from __future__ import annotations
 
@@ -12,16 +12,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from tests.command_line import unmet, unmet_process
 from tests.simulation.cities import small_city
 from unmet import __version__
 from unmet.cli import QUEUES
 from unmet.simulation.queues import queue_names
-
-
-def unmet(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "unmet", *map(str, arguments)]
-    wide = {"COLUMNS": "200", "NO_COLOR": "1", "TERMINAL_WIDTH": "200"}
-    return subprocess.run(command, capture_output=True, text=True, env=os.environ | wide | environment, check=False)
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +29,7 @@ def files(tmp_path_factory) -> Path:
 
 
 def test_version_and_help():
-    assert unmet("--version").stdout.strip() == f"unmet {__version__}"
+    assert unmet_process("--version").stdout.strip() == f"unmet {__version__}"
     text = unmet("--help").stdout
     for verb in ("demo", "trips", "simulate", "study"):
         assert verb in text
@@ -59,8 +54,8 @@ def test_shell_completion_knows_verbs_and_queues():
 
 def test_simulate_writes_a_run(files, tmp_path):
     out = tmp_path / "run"
-    done = unmet("simulate", "--queue", "first-come", "--penetration", 0.5, "--seed", 1, "--out", out,
-                 "--trips", files / "trips.csv", "--stations", files / "stations.csv", "--json")  # fmt: skip
+    done = unmet_process("simulate", "--queue", "first-come", "--penetration", 0.5, "--seed", 1, "--out", out,
+                         "--trips", files / "trips.csv", "--stations", files / "stations.csv", "--json")  # fmt: skip
     assert done.returncode == 0, done.stderr
     summary = json.loads(done.stdout)
     written = {p.name for p in out.iterdir()}
@@ -99,9 +94,9 @@ def test_output_is_identical_for_any_number_of_threads(files, tmp_path):
     digests = []
     for threads in ("1", "2"):
         out = tmp_path / threads
-        done = unmet("simulate", "--out", out, "--penetration", 1, "--trips", files / "trips.csv",
-                     "--stations", files / "stations.csv", "--seed", 7, POLARS_MAX_THREADS=threads,
-                     NUMBA_NUM_THREADS=threads, OMP_NUM_THREADS=threads)  # fmt: skip
+        done = unmet_process("simulate", "--out", out, "--penetration", 1, "--trips", files / "trips.csv",
+                             "--stations", files / "stations.csv", "--seed", 7, POLARS_MAX_THREADS=threads,
+                             NUMBA_NUM_THREADS=threads, OMP_NUM_THREADS=threads)  # fmt: skip
         assert done.returncode == 0, done.stderr
         digests.append({p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(out.iterdir())})
     assert digests[0] == digests[1]
@@ -170,6 +165,13 @@ def test_bad_input_is_one_sentence_and_exit_code_2(case, files, tmp_path):
     assert "Traceback" not in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
     assert sorted(p.name for p in tmp_path.iterdir()) == before
+
+
+def test_a_process_ends_with_that_code_and_sentence(files, tmp_path):
+    done = unmet_process("simulate", "--trips", "nowhere.csv", "--out", tmp_path / "run")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("unmet: There is no file nowhere.csv")
+    assert len(done.stderr.strip().splitlines()) == 1
 
 
 def test_rejected_rows_are_listed(files, tmp_path):

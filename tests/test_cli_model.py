@@ -15,9 +15,9 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from tests.command_line import unmet
 from tests.models.direct.towns import town
 from tests.models.panels import capped, small_panel, with_lost
-from tests.test_cli import unmet
 from unmet.cli import app
 from unmet.cli.gate import sentence_on
 from unmet.errors import InputError

@@ -7,8 +7,8 @@ import json
 import polars as pl
 import pytest
 
+from tests.command_line import unmet
 from tests.records.test_hard_files import dundee, sessions
-from tests.test_cli import unmet
 
 
 @pytest.fixture(scope="module")
