@@ -10,6 +10,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # Workers share the cores: threads of linear algebra would only wait for each other. Torch reads this when imported.
+    for _library in ("OMP", "OPENBLAS", "MKL"):
+        os.environ[f"{_library}_NUM_THREADS"] = "1"
+
 # In CI the examples are the same in every run, so that a commit passes or fails for what it contains.
 settings.register_profile(
     "default", deadline=None, derandomize="CI" in os.environ, suppress_health_check=[HealthCheck.too_slow]

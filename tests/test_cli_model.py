@@ -151,7 +151,7 @@ def test_ctrl_c_keeps_the_best_weights_and_resume_continues(panel, tmp_path):
     options = [*map(str, QUICK[6:]), "--seeds", "2", "--workers", "2", "--epochs", "20", "--backbone", "linear"]
     command = [sys.executable, "-c", INTERRUPTED, "fit", str(panel), "--out", str(tmp_path / "m"), *options]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ)
-    _, stderr = process.communicate(timeout=300)
+    _, stderr = process.communicate(timeout=1200)
     assert process.returncode == 130, stderr
     assert "--resume continues" in stderr
     assert not json.loads((tmp_path / "m" / "model" / "model.json").read_text())["finished"]

@@ -250,7 +250,7 @@ def test_ctrl_c_reaches_parallel_trainings_and_a_later_call_finishes_them(tmp_pa
     panel = PANEL.filter(pl.col("ds") < MONDAY + 200 * HOUR)
     panel.write_parquet(tmp_path / "panel.parquet")
     command = [sys.executable, "-W", "error", "-c", FIT, str(tmp_path)]
-    run = subprocess.run(command, capture_output=True, start_new_session=True, timeout=300, check=False)
+    run = subprocess.run(command, capture_output=True, start_new_session=True, timeout=1200, check=False)
     assert (run.returncode, run.stderr) == (0, b"")
     early = Forecaster.load(tmp_path / "model")
     states = [read_state(tmp_path / "training" / f"seed-{seed}.safetensors") for seed in (1, 2)]

@@ -31,7 +31,7 @@ def test_workers_end_after_the_fit_was_killed():
     workers = json.loads(said)
     assert len(workers) >= 2
     still = [psutil.Process(pid) for pid in workers if psutil.pid_exists(pid)]
-    left = [process for process in psutil.wait_procs(still, timeout=60)[1] if process.is_running()]
+    left = [process for process in psutil.wait_procs(still, timeout=300)[1] if process.is_running()]
     for process in left:
         process.kill()
     assert not left, "workers outlive the fit"

@@ -69,7 +69,7 @@ def postgres() -> Iterator[str]:
     data = folder / "data"
 
     def run(*command: str | Path) -> None:
-        subprocess.run([*as_user, *command], check=True, capture_output=True, timeout=120, cwd="/")
+        subprocess.run([*as_user, *command], check=True, capture_output=True, timeout=600, cwd="/")
 
     try:
         run(binaries / "initdb", "-D", data, "-U", "analyst", "-A", "scram-sha-256", f"--pwfile={secret}", "-N")

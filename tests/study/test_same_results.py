@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -50,7 +49,7 @@ def test_a_study_survives_being_killed_repeatedly(undisturbed, tmp_path):
         assert kept(tmp_path) == before + runs
         assert bool(pool) == (workers > 1)
         before += runs
-        assert not psutil.wait_procs(pool, timeout=60)[1], "workers outlive the study"
+        assert not psutil.wait_procs(pool, timeout=300)[1], "workers outlive the study"
     progress = perform_grid(tmp_path, workers=1)
     assert (progress.kept, progress.done) == (before, RUNS - before)
     assert digests(tmp_path) == undisturbed
@@ -65,34 +64,39 @@ class Cluster:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory) -> Iterator[Cluster]:
-    """A Dask scheduler and two workers, one of them with two threads."""
+    """A Dask scheduler and two workers, one of them with two threads. The scheduler's file tells its address."""
+    from distributed.utils import json_load_robust
+
     folder = tmp_path_factory.mktemp("dask")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    address = f"tcp://127.0.0.1:{port}"
+    found = folder / "scheduler.json"
     dask = [sys.executable, "-m", "dask"]
-    where = ["--host", "127.0.0.1", "--no-dashboard"]
+    where = ["--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", str(found)]
     commands = [
-        [*dask, "scheduler", *where, "--port", str(port), "--no-show"],
-        [*dask, "worker", address, *where, "--no-nanny", "--nthreads", "1"],
-        [*dask, "worker", address, *where, "--no-nanny", "--nthreads", "2"],
+        [*dask, "scheduler", *where, "--port", "0", "--no-show"],
+        [*dask, "worker", *where, "--no-nanny", "--nthreads", "1"],
+        [*dask, "worker", *where, "--no-nanny", "--nthreads", "2"],
     ]
-    processes = [
-        subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        for command in commands
-    ]
+    processes = []
+    for command in commands:
+        processes.append(subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        while not found.exists():
+            assert processes[0].poll() is None, "the scheduler ended by itself"
+            time.sleep(0.05)
+    address = json_load_robust(found)["address"]  # waits until all of it is written
+    monkeypatch = pytest.MonkeyPatch()
+    monkeypatch.setattr("unmet.clusters.CONNECT_SECONDS", "300s")  # a busy machine answers late
     yield Cluster(address, processes[0], processes[1:])
     for process in reversed(processes):
         process.kill()
         process.wait()
+    monkeypatch.undo()
 
 
 def test_a_dask_cluster_survives_the_loss_of_a_worker(undisturbed, tmp_path, cluster):
     from distributed import Client
 
-    with Client(cluster.address, timeout="60s") as client:
-        client.wait_for_workers(2, timeout=60)
+    with Client(cluster.address, timeout="300s") as client:
+        client.wait_for_workers(2, timeout=300)
 
     def kill(progress):
         if progress.done == 1:  # early, when data sent to that worker may be nowhere else

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import os
 import re
-import socket
 import subprocess
 import sys
 import time
@@ -49,21 +48,16 @@ PLACES = """() => {
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
     made = tmp_path_factory.mktemp("served")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     command = [sys.executable, "-m", "unmet", "serve", write_lost(made / "lost"), write_plan(made / "plan")]
     log = (made / "log").open("w")
     served = subprocess.Popen(
-        [*map(str, command), "--port", str(port), "--max-megabytes", "2"],
+        [*map(str, command), "--port", "0", "--max-megabytes", "2"],
         stderr=log,
         env=os.environ | {"UNMET_TOKEN": TOKEN},
     )
-    here = f"http://127.0.0.1:{port}"
-    ask = Request(f"{here}/api/health", headers={"authorization": f"Bearer {TOKEN}"})  # noqa: S310
     try:
         until = time.monotonic() + START_SECONDS
-        while not _is_ready(ask):
+        while not (here := _ready_at((made / "log").read_text())):
             assert served.poll() is None, (made / "log").read_text()
             assert time.monotonic() < until, "the server did not start in time"
             time.sleep(0.2)
@@ -74,11 +68,14 @@ def address(tmp_path_factory):
         log.close()
 
 
-def _is_ready(ask: Request) -> bool:
+def _ready_at(said: str) -> str:
+    """The address that the server printed, once it has built its city; until then nothing."""
+    found = re.search(r"unmet is at (http://\S+)", said)
     try:
-        return b'"city_ready":true' in urlopen(ask, timeout=30).read()  # noqa: S310
+        ask = Request(f"{found[1]}/api/health", headers={"authorization": f"Bearer {TOKEN}"}) if found else None  # noqa: S310
+        return found[1] if found and b'"city_ready":true' in urlopen(ask, timeout=30).read() else ""  # noqa: S310
     except OSError:
-        return False
+        return ""
 
 
 @pytest.fixture(scope="module")

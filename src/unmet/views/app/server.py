@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gc
+import socket
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from unmet import __version__
-from unmet.errors import LONGEST_MESSAGE, printable, shortened
+from unmet.errors import LONGEST_MESSAGE, InputError, printable, shortened
 from unmet.extras import needs_extra
 from unmet.views.app.settings import Limits, Settings
 from unmet.views.terminal import say
@@ -17,7 +18,7 @@ from unmet.views.terminal import say
 if TYPE_CHECKING:
     from unmet.views.app.live_city import LiveCity
 
-__all__ = ["Limits", "Settings", "make_server", "run_server"]
+__all__ = ["Limits", "Settings", "listening_at", "make_server", "run_server"]
 
 ABOUT = "Charging demand that records do not show: the built-in city, records, plans and forecasts."
 MAX_PROBLEMS = 20  # mistakes of one request
@@ -114,10 +115,25 @@ def run_server(settings: Settings) -> None:
         import uvicorn
     except ImportError as error:
         raise needs_extra("The app", error) from None
-    server = make_server(settings)
-    where = f"http://{'[' + settings.host + ']' if ':' in settings.host else settings.host}:{settings.port}"
-    access = "" if settings.is_local else " Visitors need the token."
-    say(f"unmet is at {where} (API: {where}/docs). Ctrl-C stops it.{access}")
-    uvicorn.run(
-        server, host=settings.host, port=settings.port, log_level="warning", server_header=False, access_log=False
-    )
+    with listening_at(settings.host, settings.port) as listener:
+        server = make_server(settings)
+        host, port = listener.getsockname()[:2]
+        where = f"http://{'[' + host + ']' if ':' in host else host}:{port}"
+        access = "" if settings.is_local else " Visitors need the token."
+        say(f"unmet is at {where} (API: {where}/docs). Ctrl-C stops it.{access}")
+        options: dict[str, Any] = {"log_level": "warning", "server_header": False, "access_log": False}
+        uvicorn.Server(uvicorn.Config(server, host=settings.host, **options)).run(sockets=[listener])
+
+
+def listening_at(host: str, port: int) -> socket.socket:
+    """A socket that listens at an address; port 0 is a free one.
+
+    Raises:
+        InputError: another program listens there, or this machine has no such address.
+    """
+    try:
+        kind, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        return socket.create_server(address, family=kind)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InputError(f"Cannot listen at {host}, port {port} ({reason}): give another --port or --host.") from None
