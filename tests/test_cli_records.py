@@ -75,3 +75,10 @@ def test_bad_input_is_one_sentence_and_exit_code_2(case, files, tmp_path, monkey
     assert says in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_inspect_suggests_a_mapping_file_where_columns_are_missing(tmp_path):
+    (tmp_path / "odd.csv").write_text("Place,Came,Went,kWh\n" + "A,2024-03-04 08:00,2024-03-04 09:00,5.5\n" * 3)
+    done = unmet("inspect", tmp_path / "odd.csv")
+    assert done.returncode == 0, done.stderr
+    assert "--map-file mapping.yaml" in " ".join((done.stdout + done.stderr).split())

@@ -25,6 +25,10 @@ DATE, TIME, BOTH = "01.03.2023", "04:13", "01.03.2023 04:13"
             "Transazione;Colonnina;Presa;Data inizio;Data fine;Energia erogata;Tessera",
             "Data inizio|Data fine|Energia erogata",
         ),
+        (
+            "Vorgang / Session;Standort / Lieu;Ladepunkt;Beginn / Début;Ende / Fin;Energie [kWh] / Énergie;Badge",
+            "Beginn / Début|Ende / Fin|Energie [kWh] / Énergie",
+        ),
         ("Transacción;Estación;Toma;Fecha inicio;Fecha fin;Consumo kWh;Tarjeta", "Fecha inicio|Fecha fin|Consumo kWh"),
     ],
 )
@@ -37,6 +41,12 @@ def test_names_in_several_languages(names, found):
     if "Nr." not in columns[-1]:
         assert mapping.user_id == columns[-1]
     assert mapping.session_id == columns[0]
+
+
+@pytest.mark.parametrize("heading", ["Start/Stop", "Station / Plug", "EUR/kWh", "Energy price [EUR/kWh]", "km/h"])
+def test_a_heading_with_a_slash_is_no_column_in_two_languages(heading):
+    mapping = guess_mapping(pl.DataFrame({heading: ["1"]}))
+    assert heading not in mapping.model_dump().values()
 
 
 @pytest.mark.parametrize(

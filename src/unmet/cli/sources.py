@@ -36,7 +36,12 @@ def inspect(
         found = inspect_files(list(files), reading, stations, station_mapping(choices), crs)
     print_inspections(found, as_json=as_json)
     given = " ".join(map(str, files[:3])) + (" ..." if len(files) > 3 else "")
-    next_step(f"`unmet recover {given} --stations STATIONS --out RUN` estimates what these records hide.")
+    if any(inspection.problem and inspection.mapping for inspection in found):
+        given += " --map-file mapping.yaml"
+        step = f"save the mapping as mapping.yaml and check it; then `unmet recover {given} --out RUN` estimates"
+    else:
+        step = f"`unmet recover {given} --stations STATIONS --out RUN` (stations are optional) estimates"
+    next_step(f"{step} what these records hide.")
 
 
 def fetch(

@@ -99,6 +99,8 @@ def guess_mapping(frame: pl.DataFrame) -> Mapping:
         names = {_base(field, plain_name(column)): column for column in free}
         if not names.keys() & set(aliases):
             names = _inner_names(field, free)
+        if not names.keys() & set(aliases):
+            names = _names_in_two_languages(field, free)
         column = next((names[alias] for alias in aliases if alias in names), None)
         if column is not None:
             found[field] = column
@@ -124,6 +126,19 @@ def _inner_names(field: str, columns: list[str]) -> dict[str, str]:
         for name in nested_names(column, is_id=field.endswith("_id")):
             found.setdefault(_base(field, name), set()).add(column)
     return {name: owners.pop() for name, owners in found.items() if len(owners) == 1}
+
+
+def _names_in_two_languages(field: str, columns: list[str]) -> dict[str, str]:
+    """Parts of headings such as `Beginn / Début` that name this field, if no part names another one."""
+    found = {}
+    for column in columns:
+        parts = [plain_name(part) for part in re.split(r"[/|]", column)]
+        if len(parts) > 1 and all(len(part) > 2 for part in parts):
+            known = {(name, _base(name, part)) for name in ALIASES for part in parts}
+            known = {(name, base) for name, base in known if base and base in ALIASES[name]}
+            if {name for name, _ in known} == {field}:
+                found |= {base: column for _, base in known}
+    return found
 
 
 def _base(field: str, name: str) -> str:
