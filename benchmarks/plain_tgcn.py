@@ -1,4 +1,4 @@
-"""The same network written plainly, with `nn.LSTM` on windows: what one would write first."""
+"""The T-GCN of `unmet.models` written in the obvious way, with `nn.LSTM` on windows, to compare speeds with."""
 
 from __future__ import annotations
 

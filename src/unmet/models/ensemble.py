@@ -43,12 +43,12 @@ class Ensemble:
     def from_origins(self, data: Data, origins: NDArray[np.int64], hours: int) -> Floats:
         """Quantiles of the hours from each origin on; (origins, hours, nodes, levels)."""
 
-        def of(network: ForecastNetwork) -> Floats:
+        def predict(network: ForecastNetwork) -> Floats:
             return from_origins(network, self.likelihood, data, self.encoding, self.lags, origins, hours)
 
         # Each network runs on one thread, so that results do not depend on the number of cores.
         with one_thread(), ThreadPoolExecutor(available_cores()) as pool:
-            return _mean(pool.map(of, self.networks))
+            return _mean(pool.map(predict, self.networks))
 
 
 def _mean(parts: Iterable[Floats]) -> Floats:

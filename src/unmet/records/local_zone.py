@@ -27,7 +27,7 @@ from unmet.zones import country_of_zone
 __all__ = ["settled_zone", "zone_by_positions", "zone_by_rows"]
 
 NEAREST_KM = 250.0  # from the next city that a zone is named after; farther off, zones are only suggested
-_ALSO_KM, _TIMES = 150.0, 4  # cities this much farther than the nearest, or this many times as far, must agree
+_MARGIN_KM, _MARGIN_RATIO = 150.0, 4  # cities this much farther than the nearest, or this many times as far, must agree
 _FARTHEST_KM = 1500.0  # from a zone that is suggested
 _NEUTRAL = {  # names without a country, whose public holidays would go with it
     "CET": "Central Europe (CET)",
@@ -127,8 +127,8 @@ def zone_by_positions(lat: Floats, lon: Floats) -> tuple[str | None, tuple[str, 
     for where in np.unique(np.round(np.column_stack([lat, lon]), 1), axis=0):
         km = haversine_km(where[0], where[1], places[:, 0], places[:, 1])
         nearest = max(nearest, float(km.min()))
-        for place in np.flatnonzero(km <= max(_TIMES * km.min(), km.min() + _ALSO_KM)):
-            found = float(km[place]), float(km[place] / max(km.min(), _ALSO_KM))
+        for place in np.flatnonzero(km <= max(_MARGIN_RATIO * km.min(), km.min() + _MARGIN_KM)):
+            found = float(km[place]), float(km[place] / max(km.min(), _MARGIN_KM))
             around[names[place]] = min(around.get(names[place], found), found)
     by_distance = sorted(around, key=lambda name: around[name])
     if nearest <= NEAREST_KM and len({_clock_of(name) for name in by_distance}) == 1:

@@ -23,9 +23,9 @@ def join_cells(frame: pl.DataFrame, columns: Sequence[str]) -> pl.Series:
     parts = [_blank_to_null(frame[column].cast(pl.String)) for column in columns]
     if len(parts) > 3:
         return _from_parts([part.str.strip_chars().str.replace(r"\.0+$", "") for part in parts])
-    # Spreadsheets write a date as midnight of that day.
+    # Spreadsheets write a date as midnight of that day, and a time as one on their first day.
     parts[0] = parts[0].str.replace(r"[ T]0?0:00(:00(\.0+)?)?$", "")
-    parts[1] = parts[1].str.replace(r"^1(899-12-3[01]|900-01-0[01])[ T]", "")  # and a time as one of their first day
+    parts[1] = parts[1].str.replace(r"^1(899-12-3[01]|900-01-0[01])[ T]", "")
     return pl.DataFrame(dict(zip("abc", parts, strict=False))).select(pl.concat_str(pl.all(), separator=" "))["a"]
 
 

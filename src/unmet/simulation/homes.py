@@ -15,7 +15,7 @@ NEAR_KM = 1.2  # slightly more than twice the largest privacy noise
 
 
 def ends_at_home(trips: pl.DataFrame, time_zone: str) -> NDArray[np.bool_]:
-    """Whether trips end at the car's home, sorted by their end and vehicle.
+    """Whether each trip ends at the car's home. The result is in the order of end times, then vehicles.
 
     Home is the median position of a car's stops at three in the morning; a car without such a stop has none.
     """

@@ -185,7 +185,7 @@ def test_files_that_are_too_large_and_paths_that_lead_away_are_refused(visit, ad
     said.clear()
     for path in ("runs/..%2F..%2Fetc/summary", "runs/given/files/..%2F..%2Fetc%2Fpasswd", "jobs/..%2F.."):
         answer = page.request.get(f"{address}/api/{path}")
-        assert answer.status in (404, 422) or "<title>unmet" in answer.text()  # the app's own page
+        assert answer.status in (404, 422)
         assert "root:" not in answer.text()
 
 

@@ -258,6 +258,11 @@ def make_api(state: State) -> APIRouter:
         """Cancel a job."""
         return JobView(**_found(lambda: state.jobs.cancel(job)).public())
 
+    @api.get("/{path:path}", include_in_schema=False)
+    def unknown(path: str) -> None:
+        # Otherwise the app's own page would answer.
+        raise HTTPException(404, "There is nothing at this address: /docs lists those of the API.")
+
     return api
 
 
