@@ -12,6 +12,7 @@ from importlib import import_module
 import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies
+from starlette.responses import PlainTextResponse
 from starlette.testclient import TestClient
 
 from tests.small_network import STATIONS, records
@@ -19,6 +20,7 @@ from tests.views.runs import write_lost, write_plan
 from unmet.errors import InputError
 from unmet.views.app import state as app_state
 from unmet.views.app.jobs import Job, Jobs
+from unmet.views.app.security import Guard
 from unmet.views.app.server import _warm_up, listening_at, make_server
 from unmet.views.app.settings import Limits, Settings
 from unmet.views.app.work import PLAN_STEPS, check_rows, plan_run, recover_again
@@ -107,6 +109,17 @@ def test_unknown_addresses_of_the_api_are_not_found(visitor):
 @pytest.mark.parametrize("name", ["..", "%2e%2e%2f", "0" * 16, "GIVEN"])
 def test_runs_are_named_by_jobs_alone(visitor, name):
     assert visitor.get(f"/api/runs/{name}/summary").status_code in (404, 422)
+
+
+@pytest.mark.parametrize(
+    ("headers", "sent"),
+    [({}, True), ({"host": "charging.example"}, False),
+     ({"host": "charging.example", "x-forwarded-proto": "https"}, True)],
+)  # fmt: skip
+def test_an_opener_policy_is_sent_where_browsers_apply_it(headers, sent):
+    guard = Guard(PlainTextResponse("hello"), Settings(host="192.0.2.1", token=TOKEN), lambda: "default-src 'none'")
+    client = TestClient(guard, base_url="http://127.0.0.1")
+    assert ("cross-origin-opener-policy" in client.get("/", headers=headers).headers) == sent
 
 
 def test_every_answer_binds_the_browser(visitor):

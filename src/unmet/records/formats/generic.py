@@ -130,7 +130,7 @@ def _inner_names(field: str, columns: list[str]) -> dict[str, str]:
 
 def _names_in_two_languages(field: str, columns: list[str]) -> dict[str, str]:
     """Parts of headings such as `Beginn / Début` that name this field, if no part names another one."""
-    found = {}
+    found: dict[str, str] = {}
     for column in columns:
         parts = [plain_name(part) for part in re.split(r"[/|]", column)]
         if len(parts) > 1 and all(len(part) > 2 for part in parts):

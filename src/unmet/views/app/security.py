@@ -28,7 +28,6 @@ HEADERS = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
     "referrer-policy": "same-origin",  # with none at all, browsers hide the origin of the login form
-    "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
 }
@@ -68,18 +67,21 @@ class Guard:
             await self.app(scope, receive, send)
             return
 
+        asked = Headers(scope=scope)
+
         async def send_on(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers[name] = value
+                if _is_trustworthy(scope, asked):
+                    headers["cross-origin-opener-policy"] = "same-origin"
                 headers.setdefault("content-security-policy", self.policy())
                 if scope["path"].startswith("/api"):
                     headers["cache-control"] = "no-store"
             await send(message)
 
-        headers = Headers(scope=scope)
-        refused = await self._refused(scope, headers, receive)
+        refused = await self._refused(scope, asked, receive)
         if refused is not None:
             await refused(scope, receive, send_on)
             return
@@ -134,6 +136,12 @@ class Guard:
         return response
 
 
+def _is_trustworthy(scope: Scope, headers: Headers) -> bool:
+    """Whether browsers apply an opener policy here; elsewhere they ignore it with a message in the console."""
+    is_encrypted = "https" in (scope["scheme"], headers.get("x-forwarded-proto"))
+    return is_encrypted or _name_of(headers.get("host", "")) in LOCAL_NAMES
+
+
 def _limited(receive: Receive, limit: int) -> Receive:
     """The body of a request up to a limit; a longer one counts as disconnected."""
     size = 0
@@ -170,6 +178,7 @@ def _login_page(problem: str = "") -> str:
         "<style>body{font:16px/1.5 Inter,Arial,sans-serif;max-width:26em;margin:15vh auto;padding:0 1em;color:#1f2933}"
         "input,button{font:inherit;padding:.4em .6em}</style></head><body><main><h1>unmet</h1>"
         f'{alert}<form method="post" action="{LOGIN}"><p><label for="token">Token</label><br>'
+        '<input name="username" autocomplete="username" value="visitor" hidden>'
         '<input id="token" name="token" type="password" autocomplete="current-password" autofocus required> '
         "<button>Open</button></p></form></main></body></html>"
     )
