@@ -102,10 +102,11 @@ def test_without_arrivals_at_a_last_free_plug_the_check_is_unknown():
 
 
 def test_only_the_distance_beyond_chance_counts():
-    result = SelfCheck(np.exp(0.5), 1.0, 2.0, 100, 0.3)
-    assert result.excess == pytest.approx(0.4)
-    assert SelfCheck(np.exp(-0.5), 1.0, 2.0, 100, 0.3).excess == pytest.approx(0.4)
-    assert SelfCheck(np.exp(0.2), 1.0, 2.0, 100, 0.3).excess == 0
+    """A distance counts from the ends of the 90 % interval on, in quadrature: 0.5^2 - 0.3^2 is 0.4^2."""
+    spread = 0.3 / 1.645
+    assert SelfCheck(np.exp(0.5), 1.0, 2.0, 100, spread).excess == pytest.approx(0.4)
+    assert SelfCheck(np.exp(-0.5), 1.0, 2.0, 100, spread).excess == pytest.approx(0.4)
+    assert SelfCheck(np.exp(0.29), 1.0, 2.0, 100, spread).excess == 0
 
 
 def test_the_interval_includes_counting_and_the_response():

@@ -66,36 +66,48 @@ def of_one_site(departures, arrivals, by_chance, at_full=0.0, turned_away=1e6):
 def test_waiting_drivers_are_arrivals_beyond_chance_and_restarts():
     result = of_one_site([1000.0, 1e7], [400.0, 2e6], [50.0, 5e5])
     assert result.restarts == pytest.approx(0.15, abs=1e-3)
-    assert result.drivers == pytest.approx(400 - 50 - 0.15 * 1000, abs=1)
-    assert result.spread == pytest.approx(20, abs=0.5)
+    assert result.excess.drivers == pytest.approx([400 - 50 - 0.15 * 1000], abs=1)
+    assert result.excess.variance == pytest.approx([400], rel=0.01)
+    assert result.excess.common == pytest.approx([0], abs=0.1)
     assert result.retaken == 400
 
 
 def test_without_a_placebo_restarts_have_their_prior_mean():
     result = of_one_site([100.0, 0.0], [30.0, 0.0], [5.0, 0.0])
     assert result.restarts == pytest.approx(RESTARTS)
-    assert result.drivers == pytest.approx(30 - 5 - 100 * RESTARTS)
-    assert result.spread == pytest.approx(np.sqrt(30 + (100 * RESTARTS_SPREAD) ** 2))
+    assert result.excess.drivers == pytest.approx([30 - 5 - 100 * RESTARTS])
+    assert result.excess.variance == pytest.approx([30 + (100 * RESTARTS_SPREAD) ** 2])
+    assert result.excess.common == pytest.approx([100 * RESTARTS_SPREAD])
 
 
-def test_a_placebo_is_weighted_by_its_precision():
+def test_restarts_are_shrunk_to_those_of_the_network_and_of_the_prior():
     """With D departures and N arrivals, the variance of restarts per departure is N / D squared."""
-    result = of_one_site([100.0, 50.0], [30.0, 20.0], [5.0, 2.0])
+    given = Departures(
+        np.array([[100.0, 50.0], [10.0, 0.0]]), np.array([[30.0, 20.0], [4.0, 0.0]]), np.array([[5.0, 2.0], [1.0, 0.0]])
+    )
+    result = waiting_drivers(given, np.zeros(2), np.full(2, 1e6))
     data, prior = 50**2 / 20, 1 / RESTARTS_SPREAD**2
-    assert result.restarts == pytest.approx((data * 18 / 50 + prior * RESTARTS) / (data + prior))
-    assert result.spread == pytest.approx(np.sqrt(30 + 100**2 / (data + prior)))
+    pooled = (data * 18 / 50 + prior * RESTARTS) / (data + prior)
+    own = (data * 18 / 50 + prior * pooled) / (data + prior)
+    assert result.restarts == pytest.approx(pooled)
+    assert result.excess.drivers == pytest.approx([30 - 5 - 100 * own, 4 - 1 - 10 * pooled])
+    assert result.excess.variance == pytest.approx([30 + 100**2 / (data + prior), 4 + 10**2 / prior])
+    error = 1 / np.sqrt(data + prior)  # of the network's restarts
+    assert result.excess.common == pytest.approx([100 * error * prior / (data + prior), 10 * error])
 
 
 @pytest.mark.parametrize("expected", [3.0, 200.0])
-def test_a_site_with_a_queue_says_nothing_about_others(expected):
-    """Everybody waits at the second site. The first is as it would be alone."""
+def test_a_site_with_a_permanent_queue_says_nothing_about_others(expected):
+    """Everybody waits at the second site. The first is as it would be alone, and nothing is known of the second."""
     first = Departures(*(np.array([values]) for values in ([1000.0, 1e7], [400.0, 2e6], [50.0, 5e5])))
     both = Departures(*(np.concatenate([values, extra]) for values, extra in zip(first, QUEUE, strict=True)))
     alone = waiting_drivers(first, np.zeros(1), np.array([900.0]))
     together = waiting_drivers(both, np.zeros(2), np.array([900.0, expected]))
     assert together.queue.tolist() == [False, True]
     assert not alone.queue.any()
-    assert together[:-1] == pytest.approx(alone[:-1], rel=1e-6)
+    assert [each[0] for each in together.excess] == pytest.approx([each[0] for each in alone.excess], rel=1e-6)
+    assert [each[1] for each in together.excess] == [0.0, np.inf, 0.0, 0.0]
+    assert together[1:3] == pytest.approx(alone[1:3], rel=1e-6)
 
 
 def test_a_permanent_queue_at_one_site_does_not_hide_the_losses_of_others():
@@ -108,6 +120,17 @@ def test_a_permanent_queue_at_one_site_does_not_hide_the_losses_of_others():
     found = lost.by_station().filter(pl.col("station_id") != "queue")["lost_arrivals"].sum()
     assert lost.waiting_ < 0.15
     assert found == pytest.approx(town.lost.height, rel=0.25)
+
+
+@pytest.mark.parametrize(("waiting", "per_plug"), [(0.6, 0.5), (0.9, 1.5)])
+def test_drivers_who_wait_at_one_site_do_not_hide_the_losses_of_others(waiting, per_plug):
+    town, busy = network(seed=5, **BUSY), network((3,), per_plug, BUSY["days"], BUSY["stay"], 9, waiting=waiting)
+    sessions = pl.concat([town.sessions, busy.sessions.with_columns(station_id=pl.lit("busy"))])
+    own = busy.stations.with_columns(station_id=pl.lit("busy"), lat=pl.col("lat") + 1.0)
+    lost = LostDemand(draws=100).fit(Panel(sessions, pl.concat([town.stations, own]), regions="3"))
+    of_station = dict(lost.by_station().select("station_id", "lost_arrivals").iter_rows())
+    assert of_station.pop("busy") < 0.6 * (busy.waited + busy.lost.height)
+    assert sum(of_station.values()) == pytest.approx(town.lost.height, rel=0.15)
 
 
 def fitted(**options):

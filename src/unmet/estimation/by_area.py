@@ -102,7 +102,7 @@ class _Sums:
 
     def add(self, result: AreaEstimate) -> None:
         """Add an area."""
-        rank = np.argsort(result.factor, kind="stable")
+        rank = np.argsort(result.error, kind="stable")
         if self.order is None:
             self.order = rank
             self.total_kwh = self.total_arrivals = np.zeros(len(rank))

@@ -31,7 +31,7 @@ from unmet.estimation.rates import Rates, fit_rates, resampled_weekly, response_
 from unmet.estimation.selection import select_components
 from unmet.estimation.selfcheck import self_check
 from unmet.estimation.sensitivity import sensitivity_table
-from unmet.estimation.shares import SHARES, share_posterior
+from unmet.estimation.shares import SHARES, draw_site_shares
 from unmet.estimation.spill import fit_spill, nearest_sites
 from unmet.estimation.sums import Ingredients, Recovered, estimate, sum_draws
 from unmet.estimation.tables import hour_table, region_table, site_table, station_hour_table, station_table, week_table
@@ -134,8 +134,7 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
         turned_away = _turned_away(network, known, rows, bursts)
         departures = after_departures(learned.history, network.clock, known.weekly, known.level, response)
         waited = waiting_drivers(departures, learned.arrivals_at_full, network.by_site(rows.site, turned_away * early))
-        could_wait = float(turned_away[early & ~waited.queue[rows.site]].sum())
-        waits = self._waits(waited, could_wait, rng)
+        waits = self._waits(waited, rng)
         # 7. Energies: how much would a lost driver have charged?
         station, _, _ = station_rows(sessions, panel.stations)
         hour_of_day = _hour_of_day(network, sessions)
@@ -153,12 +152,14 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
         self.ingredients_ = given  # from which the draws of a site can be repeated
         self.panel_, self.network_, self.rates_, self.rows_, self.bursts_ = panel, network, known, rows, bursts
         self.components_, self.tried_, self.restarts_ = components, tried, waited.restarts
-        self.waiting_, self.spill_ = float(waits.mean()), float(spills.mean())
+        of_site = network.by_site(rows.site, turned_away)
+        self.waiting_, self.spill_ = _mean_share(waits.mean(axis=0), of_site), float(spills.mean())
         self.strength_ = 0.0 if known.crowding is None else float(responds.of_hypothesis @ known.crowding.weight)
         self.turned_away_, self.session_kwh_ = turned_away, session_kwh
-        self.lost_share_ = float(common.factor.mean())  # of the drivers turned away, including the error of other towns
+        # Of the drivers turned away at each site, including the error of other towns.
+        self.lost_share_ = np.asarray((common.leaves * common.error[:, None]).mean(axis=0))
         self.station_weight_ = np.bincount(station, minlength=panel.stations.height) + 0.5
-        self.retaken_ = waited.retaken / max(could_wait, 1e-9)
+        self.retaken_ = waited.retaken / max(float(waited.excess.turned_away.sum()), 1e-9)
         return self
 
     def summary(self) -> dict[str, Any]:
@@ -302,11 +303,16 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
         if not hasattr(self, "recovered_"):
             raise NotFittedError("LostDemand is not fitted yet: call fit first.")
 
-    def _waits(self, waited: Waiting, turned_away: float, rng: np.random.Generator) -> Floats:
-        """Draws of the share of drivers at full sites who wait until they are served."""
+    def _waits(self, waited: Waiting, rng: np.random.Generator) -> Floats:
+        """Draws of the share of drivers at full sites who wait until they are served, (draws, sites)."""
         if self.waiting is not None:
-            return np.full(self.draws, self.waiting)
-        return rng.choice(SHARES, self.draws, p=share_posterior(waited.drivers, waited.spread**2, turned_away))
+            return np.full((self.draws, len(waited.queue)), self.waiting)
+        return draw_site_shares(waited.excess, self.draws, rng)
+
+
+def _mean_share(share: Floats, turned_away: Floats) -> float:
+    """Mean share over the drivers turned away at all sites; both arguments (sites,)."""
+    return float(np.average(share, weights=turned_away)) if turned_away.sum() > 0 else float(share.mean())
 
 
 def _resampled_usual(

@@ -50,7 +50,7 @@ class AreaEstimate:
     panel_sites: pl.DataFrame  # Panel.sites
     table: pl.DataFrame  # Panel.table
     recovered: Recovered  # with `region_draws`, without station-hours
-    factor: Floats  # (draws,), factor that all sites of the area share
+    error: Floats  # (draws,), error that all sites of the area share
     sensitivity: pl.DataFrame
     summary: dict[str, Any]  # LostDemand.summary
     check: SelfCheck
@@ -84,7 +84,7 @@ def estimate_area(task: AreaTask) -> AreaEstimate | None:
         panel.sites,
         panel.table,
         recovered,
-        lost.ingredients_.common.factor,
+        lost.ingredients_.common.error,
         sensitivity_table(lost),
         lost.summary(),
         lost.self_check_,

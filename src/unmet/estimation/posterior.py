@@ -6,10 +6,10 @@ In draw i, the arrivals lost at site s in an hour in which it was full for some 
 
 where every factor but `slow` is drawn from its posterior: `usual` from a weekly profile fitted to reweighted days (the
 Bayesian bootstrap, Rubin, Annals of Statistics 9, 1981), day effects and bursts from gamma distributions, and `level`
-and `response` from the posterior of crowding. `leaves` is one minus the shares that wait and spill, and `error` is the
-error of the estimator found in other towns and by its own self-check. If the capacity of a site is uncertain, the site
-was not full with some probability. Energies of lost drivers are gamma distributed around the mean of the site at that
-time of day.
+and `response` from the posterior of crowding. `leaves` is one minus the shares that wait (by site) and spill, and
+`error` is the error of the estimator found in other towns and by its own self-check. If the capacity of a site is
+uncertain, the site was not full with some probability. Energies of lost drivers are gamma distributed around the mean
+of the site at that time of day.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from unmet.estimation.hours import HourEffects
 from unmet.estimation.rates import Rates
 from unmet.estimation.towns import TownPrior
 
-__all__ = ["UNRELIABLE", "NetworkDraws", "SiteDraws", "draw_network", "draw_site"]
+__all__ = ["NetworkDraws", "SiteDraws", "draw_network", "draw_site"]
 
 MODEL_ERROR = 0.03
 """Error of the estimator if all of its assumptions hold (bins, smoothing, selection), as a logarithm."""
@@ -38,9 +38,6 @@ MAX_ERROR = 0.35
 """Combined error of the response, of other towns and of the self-check, as a logarithm, up to which the self-check
 widens intervals. A 90 % interval of a few sites then spans about a factor of two either way; the warning says the
 rest."""
-UNRELIABLE = float(np.log(2))
-"""Distance of the self-check from 1 beyond chance, as a logarithm, from which the records do not support an estimate.
-The interval is then as wide as that distance."""
 LARGE_MEAN, MAX_INVERTED = 20.0, 1000  # highest mean for drawing by inversion, and the largest number drawn that way
 SITE_ERROR, RESPONSE_ERROR = 0.1, 0.25
 """Additional error of a single site, as a logarithm, and the part of it that grows with the site's response. Errors are
@@ -56,12 +53,13 @@ class NetworkDraws:
     profile: Integers  # (draws,), which of the resampled weekly profiles
     city_day: Floats  # (draws, days)
     hypothesis: Integers  # (draws,), hypothesis about crowding
-    factor: Floats  # (draws,), leaves * error
+    leaves: Floats  # (draws, sites), share of the drivers at full sites who neither wait nor are served nearby
+    error: Floats  # (draws,), error that all sites share
 
     @property
     def draws(self) -> int:
         """Number of draws."""
-        return len(self.factor)
+        return len(self.error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +86,7 @@ def draw_network(
     Args:
         rates: the fitted intensity.
         profiles: number of resampled weekly profiles.
-        waits: share of drivers at full sites who wait until they are served, (draws,).
+        waits: share of drivers at full sites who wait until they are served, (draws, sites).
         spills: share who are served nearby, (draws,).
         prior: prior of the estimator's error, from other towns.
         strength: how strongly arrivals respond to full sites, relative to those towns; the error of the response grows
@@ -105,14 +103,14 @@ def draw_network(
     weight = np.ones(1) if rates.crowding is None else rates.crowding.weight
     hypothesis = rng.choice(len(weight), draws, p=weight)
     towns = prior.bias + prior.bias_spread * _stratified_normal(draws, rng)
-    if excess < UNRELIABLE:
-        of_towns = float(strength.of_hypothesis @ weight) * prior.bias_spread
-        excess = min(excess, np.sqrt(max(MAX_ERROR**2 - of_towns**2 - strength.variance, 0.0)))
+    of_towns = float(strength.of_hypothesis @ weight) * prior.bias_spread
+    excess = min(excess, np.sqrt(max(MAX_ERROR**2 - of_towns**2 - strength.variance, 0.0)))
     # Rates are fitted without diverted drivers, whose number is uncertain, and so are the rates.
     spread = np.sqrt(excess**2 + MODEL_ERROR**2 + float(spills.var()))
     own = spread * _stratified_normal(draws, rng) - spread**2 / 2
     error = np.exp(strength.of_hypothesis[hypothesis] * towns + own)
-    return NetworkDraws(np.arange(draws) % profiles, city, hypothesis, np.maximum(1 - waits - spills, 0.0) * error)
+    leaves = np.maximum(1 - waits - spills[:, None], 0.0)
+    return NetworkDraws(np.arange(draws) % profiles, city, hypothesis, leaves, error)
 
 
 def _stratified_normal(draws: int, rng: np.random.Generator) -> Floats:
@@ -153,7 +151,8 @@ def draw_site(
     draws, day = network.draws, clock.day[rows.hour * BINS_AN_HOUR]
     response, stay_away = _response(site, network, rates.crowding, capacity, rng)
     error = np.hypot(SITE_ERROR, RESPONSE_ERROR * np.minimum(stay_away / TYPICAL, 1.0))
-    scale = network.factor * response * np.exp(error * rng.standard_normal(draws) - error**2 / 2)
+    own = np.exp(error * rng.standard_normal(draws) - error**2 / 2)
+    scale = network.leaves[:, site] * response * network.error * own
     if capacity_sure < 1:
         scale *= rng.random(draws) < capacity_sure
     days, of_day = np.unique(day, return_inverse=True)

@@ -49,10 +49,10 @@ class SelfCheck(NamedTuple):
 
     @property
     def excess(self) -> float:
-        """Distance of the log ratio from 0 beyond chance, at most `MAX_EXCESS`."""
+        """Distance of the log ratio from 0 beyond chance, at most `MAX_EXCESS`; 0 if its 90 % interval contains 0."""
         if not self.known:
             return 0.0
-        return min(float(np.sqrt(max(np.log(self.ratio) ** 2 - self.spread**2, 0.0))), MAX_EXCESS)
+        return min(float(np.sqrt(max(np.log(self.ratio) ** 2 - (Z_90 * self.spread) ** 2, 0.0))), MAX_EXCESS)
 
 
 UNKNOWN = SelfCheck(np.nan, np.nan, np.nan, 0, np.nan)

@@ -1,23 +1,46 @@
-"""Posterior of the share of drivers who wait or divert, which may be exactly 0.
+"""Posterior of the share of drivers at full sites who wait or divert, which may be exactly 0.
 
 With A drivers turned away and a share of them who wait (or divert), the excess X of such arrivals over chance is
 
     X ~ Normal(share * A, variance).
 
 The prior is a mixture: with probability `NOBODY` the share is 0, else it has a density proportional to (1 - share)^2.
+
+If sites differ, this is the prior of their mean share m, and the share of each site is
+
+    share[s] ~ Beta(m k, (1 - m) k),      k in `ALIKE`,
+
+where an infinite k means that all sites are alike. Sites with many drivers decide about themselves, and the others have
+the distribution of the network.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from scipy.special import betainc
 
 from unmet.arrays import Floats
 
-__all__ = ["SHARES", "share_posterior"]
+__all__ = ["SHARES", "SiteExcess", "draw_site_shares", "share_posterior"]
 
 NOBODY = 0.8
 """Prior probability that the share is 0: a judgement, which matters if the records say little."""
 SHARES = np.linspace(0.0, 1.0, 101)
+ALIKE = (1.0, 3.0, 10.0, 30.0, np.inf)
+"""Values of k, equally likely: with 1, nearly everybody waits at some sites and nearly nobody at others."""
+MEANS = SHARES[1:-1]  # of the network
+OFFSETS, OFFSET_WEIGHTS = np.polynomial.hermite_e.hermegauss(5)  # of an error that all sites share
+
+
+class SiteExcess(NamedTuple):
+    """Arrivals over chance that drivers who wait would explain, by site, all (sites,)."""
+
+    drivers: Floats
+    variance: Floats  # independent between sites
+    common: Floats  # standard deviation of an error with the same sign at all sites
+    turned_away: Floats  # arrivals expected while the site was full
 
 
 def share_posterior(excess: Floats | float, variance: Floats | float, turned_away: Floats | float) -> Floats:
@@ -33,3 +56,43 @@ def share_posterior(excess: Floats | float, variance: Floats | float, turned_awa
     log_likelihood = -((excess - SHARES * turned_away) ** 2) / (2 * variance) - np.log(variance) / 2
     posterior = prior * np.exp(log_likelihood - log_likelihood.max())
     return np.asarray(posterior / posterior.sum())
+
+
+def draw_site_shares(excess: SiteExcess, draws: int, rng: np.random.Generator) -> Floats:
+    """Posterior draws of the share of every site, (draws, sites); 0 if nobody was turned away."""
+    sites = len(excess.drivers)
+    if excess.turned_away.sum() < 1:
+        return np.zeros((draws, sites))
+    table, prior = _populations()
+    likelihood = [_likelihood(excess, offset) for offset in OFFSETS]  # of each (sites, shares)
+    scale = np.array([[log.max() for log in each] for each in likelihood])  # (offsets, sites)
+    likelihood = [np.exp(each - most[:, None]) for each, most in zip(likelihood, scale, strict=True)]
+    evidence = np.array([np.log(np.maximum(each @ table.T, 1e-300)).sum(axis=0) for each in likelihood])
+    log_weight = evidence + scale.sum(axis=1)[:, None] + np.log(prior) + np.log(OFFSET_WEIGHTS)[:, None]
+    weight = np.exp(log_weight - log_weight.max()).ravel()
+    result = np.empty((draws, sites))
+    for i, hypothesis in enumerate(rng.choice(weight.size, draws, p=weight / weight.sum())):
+        offset, population = divmod(int(hypothesis), len(table))
+        cumulative = (likelihood[offset] * table[population]).cumsum(axis=1)
+        at = (cumulative <= rng.random((sites, 1)) * cumulative[:, -1:]).sum(axis=1)
+        result[i] = SHARES[np.minimum(at, len(SHARES) - 1)]
+    return result
+
+
+def _likelihood(excess: SiteExcess, offset: float) -> Floats:
+    """Log likelihood of each of `SHARES` at every site, (sites, shares), given an error that all sites share."""
+    error = excess.drivers + offset * excess.common
+    return np.asarray(-((error[:, None] - np.outer(excess.turned_away, SHARES)) ** 2) / (2 * excess.variance[:, None]))
+
+
+def _populations() -> tuple[Floats, Floats]:
+    """Distributions of the share between sites, (populations, shares), and their prior weights; nobody comes first."""
+    edges = np.clip(np.append(SHARES - 0.005, 1.0), 0.0, 1.0)
+    mean = np.repeat(MEANS, len(ALIKE))
+    alike = np.tile(ALIKE, len(MEANS))
+    table = np.zeros((1 + len(mean), len(SHARES)))
+    table[0, 0] = 1.0
+    for i, (m, k) in enumerate(zip(mean, alike, strict=True), 1):
+        table[i] = np.abs(SHARES - m) < 0.005 if np.isinf(k) else np.diff(betainc(m * k, (1 - m) * k, edges))
+    weight = (1 - mean) ** 2
+    return table, np.concatenate([[NOBODY], (1 - NOBODY) * weight / weight.sum()])

@@ -2,16 +2,17 @@
 
 If drivers wait, a released plug of a full site is taken at once. But plugs are also retaken at once if nobody can have
 waited: a driver unplugs and plugs in again. The placebo is the same statistic after departures from sites with another
-free plug. With D departures, N arrivals within `RELEASED_MS` of them, of which E are expected by chance,
+free plug. At a site with D departures, N arrivals within `RELEASED_MS` of them, of which E are expected by chance,
 
     restarts = (N_free - E_free) / D_free          per departure,
-    waited   = N_full - E_full - restarts * D_full.
+    waited   = N_full - E_full - restarts * D_full,
 
-Arrivals that are recorded while a site is full (clocks and capacities are never exact) were served, too. The posterior
-of the share (`unmet.estimation.shares`) is that of both over the arrivals expected while sites were full.
+where the restarts of a site are shrunk to those of the network. Arrivals that are recorded while a site is full (clocks
+and capacities are never exact) were served, too. Both together, over the arrivals expected while the site was full, are
+the share who waited there. Sites may differ: `unmet.estimation.shares` has its posterior.
 
 No more drivers can have waited at a site than arrived while it was full. A site with a permanent queue, whose plugs are
-always retaken, shows far more than its hardly exposed time predicts. It says nothing about other sites: the share is
+always retaken, shows far more than its hardly exposed time predicts. It says nothing about other sites: shares are
 estimated without it. How many leave that queue cannot be known, and the page says so.
 
 Assumption: restarts are as frequent at a full site as at one with a free plug.
@@ -28,11 +29,13 @@ from unmet.arrays import Floats
 from unmet.compiled import compiled
 from unmet.demand.spells import FULL, RELEASED_MS, History
 from unmet.estimation.clock import BIN_MS, Clock
+from unmet.estimation.shares import SiteExcess
 
 __all__ = ["Departures", "Waiting", "after_departures", "waiting_drivers"]
 
 RESTARTS, RESTARTS_SPREAD = 0.08, 0.05
-"""Prior mean and standard deviation of restarts per departure: a judgement, for networks without a placebo."""
+"""Prior mean and standard deviation of restarts per departure in a network, and their standard deviation between its
+sites: a judgement, for networks and sites without a placebo."""
 QUEUE_SPREADS = 2.0
 """Standard deviations by which more drivers must have waited at a site than can have arrived for it to have a queue."""
 
@@ -48,32 +51,43 @@ class Departures(NamedTuple):
 class Waiting(NamedTuple):
     """Drivers who waited at full sites until they were served."""
 
-    drivers: float
-    spread: float  # its standard deviation
-    restarts: float  # per departure
+    excess: SiteExcess  # by site; nothing is known of sites with a permanent queue
+    restarts: float  # per departure, of the network
     retaken: float  # arrivals soon after a departure from a full site: an upper bound of those who waited
     queue: NDArray[np.bool_]  # (sites,), sites with a permanent queue, which do not count in the other fields
 
 
 def waiting_drivers(departures: Departures, at_full: Floats, turned_away: Floats) -> Waiting:
-    """Estimate how many drivers at full sites waited and were served, from the arrivals after departures.
+    """Estimate how many drivers waited at each full site and were served, from the arrivals after departures.
 
     Args:
         departures: departures and the arrivals after them.
         at_full: arrivals recorded although no plug was free, (sites,).
         turned_away: arrivals expected while sites were full, (sites,).
     """
-    (_, free), (_, n_free), (_, e_free) = (values.sum(axis=0) for values in departures)
-    precision = 1 / RESTARTS_SPREAD**2
-    data = free**2 / max(n_free, 1.0)
-    restarts = (data * (n_free - e_free) / max(free, 1.0) + precision * RESTARTS) / (data + precision)
-    restarts = float(np.clip(restarts, 0.0, 1.0))
     full, n_full, e_full = (values[:, 0] for values in departures)
-    waited, variance = n_full - e_full - restarts * full + at_full, n_full + at_full
+    free, n_free, e_free = (values[:, 1] for values in departures)
+    restarts, precision = _restarts(free.sum(), n_free.sum(), e_free.sum(), RESTARTS)
+    own, own_precision = _restarts(free, n_free, e_free, restarts)
+    waited = n_full - e_full - own * full + at_full
+    variance = np.maximum(n_full + at_full, 1.0) + full**2 / own_precision
     queue = waited > turned_away + QUEUE_SPREADS * np.sqrt(variance)
-    common = full[~queue].sum() ** 2 / (data + precision)  # restarts are uncertain, and the same at all sites
-    spread = np.sqrt(max(float(variance[~queue].sum()), 1.0) + common)
-    return Waiting(float(waited[~queue].sum()), float(spread), restarts, float(n_full[~queue].sum()), queue)
+    # The error of the network's restarts remains in those of its sites as far as these are shrunk to it.
+    common = full / (RESTARTS_SPREAD**2 * own_precision * np.sqrt(precision))
+    excess = SiteExcess(
+        np.where(queue, 0.0, waited),
+        np.where(queue, np.inf, variance),
+        np.where(queue, 0.0, common),
+        np.where(queue, 0.0, turned_away),
+    )
+    return Waiting(excess, float(restarts), float(n_full[~queue].sum()), queue)
+
+
+def _restarts(free: Floats, arrivals: Floats, by_chance: Floats, prior: Floats | float) -> tuple[Floats, Floats]:
+    """Posterior mean and precision of restarts per departure, after departures with another free plug."""
+    data, precision = free**2 / np.maximum(arrivals, 1.0), 1 / RESTARTS_SPREAD**2
+    mean = (data * (arrivals - by_chance) / np.maximum(free, 1.0) + precision * prior) / (data + precision)
+    return np.clip(mean, 0.0, 1.0), data + precision
 
 
 @compiled()
