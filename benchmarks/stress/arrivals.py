@@ -76,6 +76,7 @@ class Case:
 
     # What drivers do about occupied plugs
     waiting_share: float = 0.0  # drivers who wait if all plugs are taken
+    waiting_every: int = 1  # drivers wait at one site in this many
     patience_minutes: float = 30.0
     spill_share: float = 0.0  # drivers turned away who try the nearest other site (not to be combined with outages)
     spill_km: float = 2.0

@@ -57,6 +57,14 @@ CASES = (
         "waiting", "Three in ten drivers wait up to half an hour for a plug.", "structure", waiting_share=0.3, load=0.2
     ),
     Case(
+        "queues",
+        "At one site in five, eight in ten drivers wait up to half an hour; nobody waits at the others.",
+        "structure",
+        waiting_share=0.8,
+        waiting_every=5,
+        load=0.2,
+    ),
+    Case(
         "spill",
         "Half of those turned away try the nearest other site within 2 km.",
         "structure",

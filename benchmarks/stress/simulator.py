@@ -120,7 +120,7 @@ def _serve(
     count = len(arrivals.minute)
     plug, start = np.full(count, LOST), arrivals.minute.copy()
     stay, choice = arrivals.stay.tolist(), rng.random(count).tolist()
-    waits = (rng.random(count) < case.waiting_share).tolist()
+    waits = (rng.random(count) < case.waiting_share * (arrivals.site % case.waiting_every == 0)).tolist()
     spills = (rng.random(count) < case.spill_share).tolist()
     mood = rng.random(count).tolist()
     typical_stay = MEDIAN_STAY_MINUTES[sites.kind]
