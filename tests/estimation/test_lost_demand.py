@@ -342,10 +342,11 @@ def test_the_sensitivity_table_follows_from_the_shares(lost):
     estimated = lost.summary()["lost_arrivals"]["mean"]
     assert number[names[0]] == pytest.approx(estimated)
     nobody, everybody, none_divert, half, more, fewer = (number[name] for name in names[1:])
-    assert nobody == pytest.approx(estimated / (1 - lost.waiting_))
+    leaves = 1 - lost.waiting_ - lost.spill_
+    assert nobody == pytest.approx(estimated * (1 - lost.spill_) / leaves)
     assert everybody <= nobody
-    assert none_divert == pytest.approx(estimated / (1 - lost.spill_))
-    assert half == pytest.approx(0.5 * none_divert)
+    assert none_divert == pytest.approx(estimated * (1 - lost.waiting_) / leaves)
+    assert half == pytest.approx(estimated * (0.5 - lost.waiting_) / leaves)
     assert more < 0.7 * estimated
     assert fewer > 1.3 * estimated
     each = lost.summary()["lost_kwh"]["mean"] / estimated

@@ -157,28 +157,33 @@ def test_energies_depend_on_the_time_of_day_and_vary_like_sessions():
     assert [part.std() / part.mean() for part in alone] == pytest.approx([0.4] * 4, rel=0.07)
 
 
+ALL_LEAVE = (1.0, 1.0)
+
+
 def network(
-    fitted=None, waits=(0.0, 0.0), spills=0.0, prior=CERTAIN, strength=(0.0,), response=0.0, excess=0.0, profiles=4
+    fitted=None, leaves=ALL_LEAVE, spill=0.0, prior=CERTAIN, strength=(0.0,), response=0.0, excess=0.0, profiles=4
 ):
     return draw_network(
         rates=fitted or rates(),
         profiles=profiles,
-        waits=np.tile(waits, (DRAWS, 1)),
-        spills=np.full(DRAWS, spills),
+        leaves=np.tile(leaves, (DRAWS, 1)),
         prior=prior,
         strength=Strength(np.array(strength), response),
         excess=excess,
+        spill_spread=spill,
         rng=np.random.default_rng(2),
     )
 
 
 def test_drivers_who_wait_or_are_served_nearby_are_not_lost():
-    result = network(waits=(0.3, 0.7), spills=0.5)
-    assert result.leaves[0].tolist() == pytest.approx([1 - 0.3 - 0.5, 0.0])
-    assert (result.leaves == result.leaves[0]).all()
-    assert (network(spills=1.0).leaves == 0).all()
     half = drawn(rates(), common(leaves=np.tile([0.5, 0.0], (DRAWS, 1))))  # of the first site
     assert half.arrivals.mean(axis=0) == pytest.approx(ROWS.usual / 2, rel=0.02)
+
+
+def test_rates_are_as_uncertain_as_the_number_of_diverted_drivers():
+    result = network(spill=0.2)
+    assert result.error.mean() == pytest.approx(1.0, abs=0.01)
+    assert np.log(result.error).std() == pytest.approx(np.hypot(0.2, MODEL_ERROR), rel=0.02)
 
 
 def test_the_self_check_widens_intervals_and_never_shifts_them():

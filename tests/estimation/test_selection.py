@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.estimation.networks import network
+from unmet.estimation import selection
 from unmet.estimation.occupancy import observe
 from unmet.estimation.selection import select_components
 
@@ -49,11 +50,25 @@ def test_components_that_a_network_has_are_kept(options, name):
     assert kept[name]
 
 
-def test_components_are_kept_if_they_gain():
+def test_the_best_number_of_profiles_is_kept_and_other_components_if_they_gain():
     components, tried = chosen(kinds=(0, 1, 2, 0, 1, 2, 0, 1), site_day=0.5)
-    assert all(each.kept == (each.gain > 0) for each in tried)
-    assert components.rank == 1 + sum(each.kept for each in tried if "weekly" in each.name)
+    profiles = {each.name: each for each in tried if "weekly" in each.name}
+    assert list(profiles) == [f"{rank} weekly profiles" for rank in (2, 3, 4)]
+    best = max(profiles.values(), key=lambda each: each.gain)
+    assert [each for each in profiles.values() if each.kept] == [best]
+    assert best.name == f"{components.rank} weekly profiles"
     assert components.rank >= 3
+    assert all(each.kept == (each.gain > 0) for each in tried if each.name not in profiles)
+
+
+def test_more_profiles_are_tried_if_two_are_no_better_than_one(monkeypatch):
+    """As in towns with three kinds of sites, of which any two look alike from the third."""
+    scores = iter([0.0, -7.0, 167.0, 147.0, -1.0, -1.0, -1.0])
+    monkeypatch.setattr(selection, "fit_rates", lambda *_, **__: None)
+    monkeypatch.setattr(selection, "held_out_score", lambda *_: next(scores))
+    components, tried = chosen(days=28)
+    assert components.rank == 3
+    assert [each.gain for each in tried if "weekly" in each.name] == [-7.0, 167.0, 147.0]
 
 
 def test_the_same_records_choose_the_same_components():

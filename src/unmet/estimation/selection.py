@@ -1,8 +1,9 @@
 """Selection: which components the records need, by the likelihood of held-out blocks of exposed time.
 
 A fifth of all site-blocks of three hours is held out at random. Starting from one weekly profile and nothing else,
-components are tried one at a time and kept if they predict the arrivals of the held-out blocks better. Crowding has a
-prior that includes no crowding at all, and bursts are judged by their marginal likelihood: neither is tried here.
+components are tried one at a time and kept if they predict the arrivals of the held-out blocks better. Every number of
+weekly profiles is tried, and the best is kept: with three kinds of sites, two profiles may be worse than one. Crowding
+has a prior that includes no crowding at all, and bursts are judged by their marginal likelihood: neither is tried here.
 """
 
 from __future__ import annotations
@@ -48,19 +49,23 @@ def select_components(network: Network) -> tuple[Components, tuple[Tried, ...]]:
         return held_out_score(rates, network.history, network.clock, network.capacity, held)
 
     chosen = Components(1, slow=False, city_day=False, site_day=False, crowding=False)
-    best, tried = score(chosen), []
-    steps: list[tuple[str, dict[str, Any]]] = []
+    best, tried = score(chosen), list[Tried]()
+
+    def keep_best(options: list[tuple[str, dict[str, Any]]]) -> None:
+        nonlocal chosen, best
+        candidates = [chosen._replace(**change) for _, change in options]
+        values = [score(candidate) for candidate in candidates]
+        winner = int(np.argmax([best, *values])) - 1
+        tried.extend(Tried(name, values[i] - best, i == winner) for i, (name, _) in enumerate(options))
+        if winner >= 0:
+            chosen, best = candidates[winner], values[winner]
+
     if len(network.history.arrivals.site) < FEW_ARRIVALS:
-        steps += [(f"profiles smoothed over {15 * bins:.0f} minutes", {"smooth": bins}) for bins in SMOOTHER]
-    steps += [(f"{rank} weekly profiles", {"rank": rank}) for rank in range(2, min(MAX_RANK, network.sites) + 1)]
-    steps += [("growth and season", {"slow": True}), ("days of the network", {"city_day": True})]
-    steps += [("days of each site", {"site_day": True})] if network.sites > 1 else []
-    for name, change in steps:
-        if "rank" in change and change["rank"] > chosen.rank + 1:
-            continue
-        candidate = chosen._replace(**change)
-        value = score(candidate)
-        tried.append(Tried(name, value - best, value > best))
-        if value > best:
-            chosen, best = candidate, value
+        keep_best([(f"profiles smoothed over {15 * bins:.0f} minutes", {"smooth": bins}) for bins in SMOOTHER])
+    ranks = range(2, min(MAX_RANK, network.sites) + 1)
+    keep_best([(f"{rank} weekly profiles", {"rank": rank}) for rank in ranks])
+    keep_best([("growth and season", {"slow": True})])
+    keep_best([("days of the network", {"city_day": True})])
+    if network.sites > 1:
+        keep_best([("days of each site", {"site_day": True})])
     return chosen._replace(crowding=True), tuple(tried)

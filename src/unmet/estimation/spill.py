@@ -69,7 +69,7 @@ class Nearby(NamedTuple):
     arrivals: float  # while a neighbour is full, and for `TRAVEL_MS` after
     expected: float  # at the usual rates
     turned_away: float  # from the full sites
-    reachable: float  # the same, including time in which a plug of the free site was just released
+    reachable: Floats  # by full site, (sites,), including time in which a plug of the free site was just released
     arrivals_after: float  # in the hour that follows
     expected_after: float
 
@@ -90,7 +90,7 @@ class Spill(NamedTuple):
     rates: Rates
     network: Network  # to which the rates are fitted
     posterior: Floats  # of `SHARES`: drivers who divert among those turned away with a free site within reach
-    reach: float  # share of the drivers turned away with a free site within reach
+    reach: Floats  # (sites,), share of the drivers turned away at each site with a free site within reach
 
 
 def fit_spill(
@@ -112,6 +112,8 @@ def fit_spill(
         share: share of all drivers turned away who divert, if it is given.
         prior: prior of crowding.
         rng: random numbers.
+
+    Only drivers who are turned away from a site with a free site within reach can divert: each site has its own reach.
     """
     clock, capacity, history = network.clock, network.capacity, network.history
     chance = rng.random(len(history.arrivals.site))
@@ -127,8 +129,8 @@ def fit_spill(
 
     usual = last = nearby(rates)
     rows = full_hours(history.spells, clock, rates.weekly)
-    turned_away = burst * float((rates.at_rows(clock, rows) * response_at_full(rates, capacity)[rows.site]).sum())
-    reach = min(usual.reachable / max(turned_away, 1e-9), 1.0)
+    turned_away = network.by_site(rows.site, rates.at_rows(clock, rows)) * response_at_full(rates, capacity) * burst
+    reach = np.minimum(usual.reachable / np.maximum(turned_away, 1e-9), 1.0)
     found, refitted = 0.0, rates
     for _ in range(ROUNDS if share is None else 0):
         excess = _excess_share(last)
@@ -137,8 +139,9 @@ def fit_spill(
         found, (refitted, _) = excess, without_diverted(excess, refitted)
         last = nearby(refitted)
     posterior = spill_posterior(usual, found, last, BURSTS_SHARED * (burst - 1))
-    diverts = float(posterior @ SHARES) if share is None else min(share / max(reach, 1e-9), 1.0)
-    if diverts < MIN_SHARE or reach == 0:
+    mean_reach = float(reach @ turned_away) / max(float(turned_away.sum()), 1e-9)
+    diverts = float(posterior @ SHARES) if share is None else min(share / max(mean_reach, 1e-9), 1.0)
+    if diverts < MIN_SHARE or mean_reach == 0:
         return Spill(rates, network, posterior, reach)
     return Spill(*without_diverted(diverts, refitted), posterior, reach)
 
@@ -207,7 +210,7 @@ def while_full(
     spells, arrivals = history.spells, history.arrivals
     first = np.searchsorted(arrivals.site, np.arange(len(near) + 1))
     last = response.shape[1] - 1
-    turned_away = reachable = 0.0
+    turned_away, reachable = 0.0, np.zeros(len(near))
     observed, expected = np.zeros(2), np.zeros(2)  # while drivers may divert, and in the hour that follows
     for o in range(len(near)):
         sources = np.flatnonzero(near == o)
@@ -248,8 +251,9 @@ def while_full(
                         for i in range(len(sources)):
                             if is_full[i]:
                                 s = sources[i]
-                                source_arrivals += hours * rate[s, week] * level[s, day] * at_full[s]
-                        reachable += source_arrivals
+                                arrivals_of_source = hours * rate[s, week] * level[s, day] * at_full[s]
+                                reachable[s] += arrivals_of_source
+                                source_arrivals += arrivals_of_source
                         if spells.state[j] == FREE:
                             turned_away += source_arrivals
                             usual = hours * rate[o, week] * level[o, day]

@@ -54,7 +54,8 @@ class Waiting(NamedTuple):
     excess: SiteExcess  # by site; nothing is known of sites with a permanent queue
     restarts: float  # per departure, of the network
     retaken: float  # arrivals soon after a departure from a full site: an upper bound of those who waited
-    queue: NDArray[np.bool_]  # (sites,), sites with a permanent queue, which do not count in the other fields
+    queue: NDArray[np.bool_]  # (sites,), sites with a permanent queue, which do not count in the fields before
+    turned_away: Floats  # (sites,), arrivals expected while sites were full
 
 
 def waiting_drivers(departures: Departures, at_full: Floats, turned_away: Floats) -> Waiting:
@@ -80,7 +81,7 @@ def waiting_drivers(departures: Departures, at_full: Floats, turned_away: Floats
         np.where(queue, 0.0, common),
         np.where(queue, 0.0, turned_away),
     )
-    return Waiting(excess, float(restarts), float(n_full[~queue].sum()), queue)
+    return Waiting(excess, float(restarts), float(n_full[~queue].sum()), queue, turned_away)
 
 
 def _restarts(free: Floats, arrivals: Floats, by_chance: Floats, prior: Floats | float) -> tuple[Floats, Floats]:
