@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import gamma, norm
 
 from tests.estimation.networks import network
+from unmet.demand.panel import Panel
 from unmet.demand.spells import FREE, FULL, group_visits, sweep
 from unmet.estimation.clock import BINS_A_WEEK, make_clock
 from unmet.estimation.lost_demand import LostDemand
@@ -55,7 +56,7 @@ def test_sums_while_sites_are_full_and_their_neighbour_is_free_equal_a_count(see
     rate, level = rng.random((SITES, BINS_A_WEEK)), rng.random((SITES, CLOCK.days))
     response, at_full = rng.random((SITES, 3)), rng.random(SITES)
     state, taken = by_minute(history)
-    sums = np.zeros(6)
+    sums, reachable = np.zeros(5), np.zeros(SITES)
     travel, after = TRAVEL_MS // MINUTE, AFTER_MS // MINUTE
     is_free_arrival = history.arrivals.state == FREE
     for minute in range(HOURS * 60):
@@ -68,13 +69,14 @@ def test_sums_while_sites_are_full_and_their_neighbour_is_free_equal_a_count(see
                 (state[near == o, max(minute - m, 0) : minute + 1] == FULL).any() for m in (travel, travel + after)
             )
             turned_away = float((usual * at_full)[full].sum())
-            sums[3] += turned_away
+            reachable += usual * at_full * full
             if state[o, minute] == FREE and before:
                 now = (history.arrivals.site == o) & (history.arrivals.at_ms == (minute + 1) * MINUTE)
                 count, expected = (now & is_free_arrival).sum(), usual[o] * response[o, taken[o, minute]]
-                sums += np.array([count, expected, turned_away, 0, 0, 0] if lately else [0, 0, 0, 0, count, expected])
+                sums += np.array([count, expected, turned_away, 0, 0] if lately else [0, 0, 0, count, expected])
     result = while_full(history, CLOCK, near, rate, level, response, at_full)
-    assert tuple(result) == pytest.approx(tuple(sums))
+    assert result.reachable == pytest.approx(reachable)
+    assert (*result[:3], *result[4:]) == pytest.approx(tuple(sums))
 
 
 def by_minute(history):
@@ -136,7 +138,7 @@ def prior():
 
 
 def nearby(arrivals, expected, turned_away, arrivals_after=0.0, expected_after=0.0):
-    return Nearby(arrivals, expected, turned_away, turned_away, arrivals_after, expected_after)
+    return Nearby(arrivals, expected, turned_away, np.array([turned_away]), arrivals_after, expected_after)
 
 
 def test_the_posterior_is_a_normal_likelihood_times_the_prior():
@@ -198,6 +200,24 @@ def test_drivers_who_divert_are_found_and_are_not_lost():
     true = 0.35 * np.array(CITY["plugs"])
     inflated = ignored.rates_.weekly.mean(axis=1) / true - 1
     assert (lost.rates_.weekly.mean(axis=1) / true - 1)[1::2].mean() < 0.7 * inflated[1::2].mean()
+
+
+def test_nobody_diverts_from_a_site_without_a_neighbour():
+    """Drivers divert within pairs of sites; the sites of another town are 100 km apart."""
+    pairs, alone = network(seed=1, spill=0.6, **CITY), network(seed=2, **CITY)
+    far = pl.col("lat") + pl.int_range(pl.len()) + 1.0
+    other = "far " + pl.col("station_id")
+    sessions = pl.concat([pairs.sessions, alone.sessions.with_columns(station_id=other)])
+    stations = pl.concat([pairs.stations, alone.stations.with_columns(station_id=other, lat=far)])
+    lost = LostDemand(draws=100).fit(Panel(sessions, stations, regions="3"))
+    found = lost.by_station().group_by(pl.col("station_id").str.starts_with("far")).agg(pl.col("lost_arrivals").sum())
+    estimate = dict(found.iter_rows())
+    assert lost.spill_ > 0.1
+    assert estimate[True] == pytest.approx(alone.lost.height, rel=0.1)
+    assert estimate[False] == pytest.approx(pairs.lost.height, rel=0.3)
+    given = LostDemand(draws=100, spill=0.5).fit(Panel(sessions, stations, regions="3")).by_station()
+    ratio = given["lost_arrivals"] / lost.by_station()["lost_arrivals"]
+    assert ratio.filter(given["station_id"].str.starts_with("far")).to_numpy() == pytest.approx(1.0, abs=0.2)
 
 
 def test_neighbours_are_the_nearest_sites_within_reach():
