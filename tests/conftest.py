@@ -22,6 +22,31 @@ settings.register_profile(
 settings.load_profile("default")
 
 
+SLOW_FIRST = (
+    "views/app/test_browser.py",
+    "test_cli_model.py",
+    "test_notebooks.py",
+    "study/test_plugins.py",
+    "study/test_same_results.py",
+    "test_code_blocks.py",
+    "views/app/test_server.py",
+    "models/direct/test_forecaster.py",
+    "simulation/test_laws.py",
+    "city/test_matsim.py",
+    "test_cli.py",
+    "test_extras.py",
+    "test_cli_panel.py",
+    "views/test_report.py",
+)
+"""Files of tests that take longest. `make test` gives whole files to its workers: none should be left at the end."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the files of `SLOW_FIRST` first; all others keep their order."""
+    rank = {Path(__file__).parent / name: place for place, name in enumerate(SLOW_FIRST)}
+    items.sort(key=lambda item: rank.get(item.path, len(rank)))
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The folder of real sessions and stations, which are not part of the project; without it the test is skipped."""

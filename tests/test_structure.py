@@ -7,6 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.conftest import SLOW_FIRST
+
 SOURCE = Path(__file__).parents[1] / "src" / "unmet"
 MAX_FUNCTION_LINES = 60  # without the docstring
 MAX_FILE_LINES = 375
@@ -91,3 +93,8 @@ def test_a_public_name_is_defined_once():
                 defined[name].append(str(path.relative_to(SOURCE)))
     twice = {name: places for name, places in defined.items() if len(places) > 1 and name not in SHARED_NAMES}
     assert twice == {}
+
+
+def test_the_files_of_tests_that_run_first_exist():
+    tests = Path(__file__).parent
+    assert [name for name in SLOW_FIRST if not (tests / name).is_file()] == []
