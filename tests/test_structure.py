@@ -16,8 +16,6 @@ MAX_FIELDS = 12
 MAX_METHODS = 20
 
 LONG_FUNCTIONS = {
-    "make_api": "the routes of the API share one state",
-    "_run_jobs": "the callbacks of one tab",
     "fit_rates": "the components of one fit, each given the others",
 }
 WIDE_CLASSES = {

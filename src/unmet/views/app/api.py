@@ -144,6 +144,20 @@ def make_api(state: State) -> APIRouter:
             "runs": [r.kind for r in state.runs(GIVEN).runs],
         }
 
+    for add_routes in (_add_city, _add_runs, _add_records, _add_tasks):
+        add_routes(api, state)
+
+    @api.get("/{path:path}", include_in_schema=False)
+    def unknown(path: str) -> None:  # the last route, or it would answer for the others
+        # Otherwise the app's own page would answer.
+        raise HTTPException(404, "There is nothing at this address: /docs lists those of the API.")
+
+    return api
+
+
+def _add_city(api: APIRouter, state: State) -> None:
+    """Simulations of the city."""
+
     @api.get("/city", tags=["city"])
     def city() -> dict[str, Any]:
         """The built-in city: its stations, queues and the largest share of electric cars."""
@@ -165,6 +179,10 @@ def make_api(state: State) -> APIRouter:
     def region(region: Annotated[str, Path(max_length=100)], question: Question) -> Series:
         """One region of the simulated city over time, or `all` of them."""
         return _series(_tried(lambda: state.city.ask(question)), region)
+
+
+def _add_runs(api: APIRouter, state: State) -> None:
+    """Results of runs."""
 
     @api.get("/runs/{name}/summary", tags=["runs"])
     def summary(name: Name) -> dict[str, Any]:
@@ -198,6 +216,10 @@ def make_api(state: State) -> APIRouter:
             raise HTTPException(404, "No run was given.")
         return HTMLResponse(report_page(runs), headers={"content-security-policy": REPORT_POLICY})
 
+
+def _add_records(api: APIRouter, state: State) -> None:
+    """Uploads of records."""
+
     @api.post("/records", tags=["records"], status_code=201, openapi_extra=_BODY)
     async def add_records(request: Request, name: _FileName, upload: _OptionalId = "") -> UploadView:
         """Upload a file of sessions as the body of the request; give `upload` to add one to an earlier upload."""
@@ -218,6 +240,10 @@ def make_api(state: State) -> APIRouter:
         except InputError as error:
             raise HTTPException(400, str(error)) from None
         return UploadView(id=added.id, sessions=len(added.sessions), has_stations=added.stations is not None)
+
+
+def _add_tasks(api: APIRouter, state: State) -> None:
+    """Long tasks and their progress."""
 
     @api.post("/records/{upload}/recover", tags=["records"], status_code=202)
     def recover(upload: Id, body: RecoverRequest) -> JobView:
@@ -257,13 +283,6 @@ def make_api(state: State) -> APIRouter:
     def cancel(job: Id) -> JobView:
         """Cancel a job."""
         return JobView(**_found(lambda: state.jobs.cancel(job)).public())
-
-    @api.get("/{path:path}", include_in_schema=False)
-    def unknown(path: str) -> None:
-        # Otherwise the app's own page would answer.
-        raise HTTPException(404, "There is nothing at this address: /docs lists those of the API.")
-
-    return api
 
 
 def _job(start: Callable[[], Any]) -> JobView:

@@ -13,6 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from unmet.arrays import Floats, Integers
 from unmet.city.build import City, build_city
 from unmet.demand.regions import Regions, kmeans_regions
 from unmet.errors import InputError
@@ -24,8 +25,6 @@ from unmet.study.scenes import own_stations
 
 __all__ = ["Answer", "LiveCity", "Question"]
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 REGIONS = 10
 CACHE_SIZE = 64  # answers in the cache

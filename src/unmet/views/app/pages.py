@@ -67,7 +67,8 @@ def make_pages(server: FastAPI, state: app_state.State) -> Dash:
     _follow(pages, state)
     _draw_city(pages, state)
     _draw_runs(pages, state)
-    _run_jobs(pages, state)
+    _start_jobs(pages, state)
+    _watch_jobs(pages, state)
     return pages
 
 
@@ -258,8 +259,8 @@ def _result(state: app_state.State, view: View, tab: str) -> Any:
     return plan_result(runs.plan, name, runs.lost) if tab == "plan" else forecast_result(runs.forecast, name)
 
 
-def _run_jobs(pages: Dash, state: app_state.State) -> None:
-    """Buttons start jobs; a timer shows their progress, and updates the address when they end."""
+def _start_jobs(pages: Dash, state: app_state.State) -> None:
+    """Buttons and sliders start jobs."""
 
     @pages.callback(
         Output("plan-job", "data"),
@@ -307,6 +308,10 @@ def _run_jobs(pages: Dash, state: app_state.State) -> None:
     async def forecast(_clicks: int, search: str) -> tuple[Any, Any]:
         view = View.read(search)
         return _started(lambda: state.start_forecast(view.run, int(view.hours)))
+
+
+def _watch_jobs(pages: Dash, state: app_state.State) -> None:
+    """A timer shows the progress of jobs, and updates the address when they end; buttons cancel them."""
 
     @pages.callback(
         *(Output(f"{name}-progress", "children") for name in LONG),
