@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from tests.command_line import unmet
+from tests.command_line import unmet_process as unmet
 from tests.models.direct.towns import town
 from tests.models.panels import capped, small_panel, with_lost
 from unmet.cli import app

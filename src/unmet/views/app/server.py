@@ -135,5 +135,5 @@ def listening_at(host: str, port: int) -> socket.socket:
         kind, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         return socket.create_server(address, family=kind)
     except OSError as error:
-        reason = error.strerror or str(error)
+        reason = (error.strerror or str(error)).partition(" (while")[0]
         raise InputError(f"Cannot listen at {host}, port {port} ({reason}): give another --port or --host.") from None
