@@ -9,15 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unmet.planning.allocate import (
-    Options,
-    _possible_rows,
-    choose_to_reach,
-    choose_within,
-    exact,
-    greedy,
-    greedy_steps,
-)
+from unmet.planning import allocate
+from unmet.planning.allocate import Options, choose_to_reach, choose_within, greedy, greedy_steps
+from unmet.planning.knapsack import core_of, cost_units, integer_programme
 
 
 def options(gains, cost=lambda site, plugs: float(plugs)):
@@ -60,18 +54,74 @@ def test_fixed_costs_are_solved_exactly(steps, budget, site_cost):
     assert len(set(choices.site[chosen.rows])) == len(chosen.rows)
 
 
-def test_options_that_cannot_be_part_of_a_better_plan_are_left_out():
-    """The programme is much smaller, and its optimum the same."""
+def cheapest(choices: Options, min_gain):
+    """The lowest cost of a gain, by brute force; None if it is out of reach."""
+    sites = [[None, *np.flatnonzero(choices.site == s)] for s in np.unique(choices.site)]
+    costs = []
+    for rows in product(*sites):
+        taken = [row for row in rows if row is not None]
+        if choices.gain[taken].sum() >= min_gain - 1e-9:
+            costs.append(choices.cost[taken].sum())
+    return min(costs, default=None)
+
+
+@settings(max_examples=60, deadline=None)
+@given(increments, st.floats(0.5, 30), st.sampled_from([0.0, 1.0, 4.0, np.pi]), st.sampled_from([2.5, np.e]))
+def test_a_gain_is_reached_at_the_lowest_cost(steps, min_gain, site_cost, plug_cost):
+    """With a common unit of costs (dynamic programming) and without one (integer programming)."""
+    choices = options([np.cumsum(own) for own in steps], lambda _, k: plug_cost * k + site_cost)
+    lowest, chosen = cheapest(choices, min_gain), choose_to_reach(choices, min_gain)
+    if lowest is None:
+        assert chosen.gain < min_gain
+    else:
+        assert chosen.gain >= min_gain - 1e-5
+        assert chosen.cost == pytest.approx(lowest, rel=1e-5)
+
+
+def many_options(cost=lambda site, plugs: float(plugs), sites=400):
     rng = np.random.default_rng(1)
-    choices = options([np.cumsum(rng.gamma(1.0, scale, 6)) for scale in rng.gamma(1.0, 3.0, 400)])
-    rows = greedy(choices, 60.0)
-    reached = float(choices.gain[rows].sum())
-    possible = _possible_rows(choices, 60.0, reached, rows)
-    assert len(possible) < 0.2 * len(choices)
-    best, _ = exact(choices, max_cost=60.0)
+    return options([np.cumsum(rng.gamma(1.0, scale, 6)) for scale in rng.gamma(1.0, 3.0, sites)], cost)
+
+
+@pytest.mark.parametrize("cost", [lambda _, k: float(k), lambda s, k: (1 + s % 7 / np.pi) * k + np.e])
+def test_a_large_problem_shrinks_and_keeps_its_optimum(cost):
+    """Options that are in no better plan, or in every one, are settled by Lagrange's bound."""
+    choices = many_options(cost)
+    reached = float(choices.gain[greedy(choices, 60.0)].sum())
+    core = core_of(choices.site, choices.gain, choices.cost, 60.0, reached)
+    assert core.open.sum() < 0.1 * len(choices)
+    best, _ = integer_programme(choices.site, choices.gain, choices.cost, 60.0)
+    assert core.highest >= choices.gain[best].sum() >= reached - 1e-6
     chosen = choose_within(choices, 60.0)
     assert chosen.method == "exact"
-    assert chosen.gain == pytest.approx(choices.gain[best].sum(), rel=1e-5)
+    assert chosen.gain == pytest.approx(choices.gain[best].sum(), rel=2e-6)
+    assert chosen.gap <= 2e-6
+
+
+def test_a_solver_that_runs_out_of_time_leaves_the_greedy_plan_and_its_gap(monkeypatch):
+    choices = many_options(lambda s, k: (1 + s % 7 / np.pi) * k + np.e)
+    monkeypatch.setattr(allocate, "integer_programme", lambda *_: (np.empty(0, np.int64), np.inf))
+    chosen = choose_within(choices, 60.0)
+    assert chosen.gain == chosen.greedy_gain > 0
+    assert 0 < chosen.gap < 0.05
+    reached = choose_to_reach(choices, chosen.gain)
+    assert reached.cost == reached.greedy_cost
+    assert 0 <= reached.gap < 0.05
+
+
+@pytest.mark.parametrize(
+    ("cost", "limit", "found"),
+    [
+        ([2.0, 4.0, 6.0], 7.0, ([1, 2, 3], 3)),
+        ([25_000.0, 40_000.0], 149_999.99, ([5, 8], 13)),
+        ([0.1, 0.3], 0.3, ([1, 3], 3)),
+        ([0.0, 3.0], 3.0, ([0, 1], 1)),
+        ([np.pi, 1.0], 9.0, None),
+    ],
+)
+def test_costs_are_counted_in_their_common_unit(cost, limit, found):
+    units = cost_units(np.array(cost), limit)
+    assert (None if units is None else (units[0].tolist(), units[1])) == found
 
 
 def test_greedy_is_not_optimal_with_fixed_costs():

@@ -4,9 +4,8 @@ Every site has options, such as three more plugs of 22 kW, each with a gain and 
 
 - `greedy` takes the step with the highest gain per unit of cost, then the next best. A step may be several plugs at
   once. This is optimal if returns diminish at every site and all steps cost the same.
-- `exact` solves the integer programme: maximise the total gain within a cost, or minimise the cost of a total gain,
-  with at most one option per site (multiple-choice knapsack, solved by HiGHS through SciPy). It is needed if sites have
-  fixed costs, if options differ in cost, or if returns increase at first.
+- If sites have fixed costs, if options differ in cost, or if returns increase at first, the best plan is found exactly
+  (`unmet.planning.knapsack`): the highest total gain within a cost, or the lowest cost of a total gain.
 """
 
 from __future__ import annotations
@@ -16,16 +15,13 @@ from heapq import heapify, heappop, heappush
 from itertools import pairwise
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
-from scipy.sparse import csr_array
 
-from unmet.arrays import Floats, Integers
+from unmet.arrays import Booleans, Floats, Integers
+from unmet.planning.knapsack import Core, core_of, integer_programme, reach_by_units, within_by_units
 
-__all__ = ["Choice", "Options", "choose_to_reach", "choose_within", "exact", "greedy", "greedy_steps"]
+__all__ = ["Choice", "Options", "choose_to_reach", "choose_within", "greedy", "greedy_steps"]
 
 
-RELATIVE_GAP = 1e-6
-TIME_LIMIT_S = 60.0  # after which the solver returns the best plan found so far, with its gap
 TINY = 1e-9
 
 
@@ -41,6 +37,11 @@ class Options:
 
     def __len__(self) -> int:
         return len(self.site)
+
+    def where(self, rows: Integers | Booleans) -> Options:
+        """Some of the options."""
+        site, plugs, power = self.site[rows], self.plugs[rows], self.power[rows]
+        return Options(site, plugs, power, self.gain[rows], self.cost[rows])
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,71 +106,76 @@ def greedy_steps(options: Options, max_cost: float = np.inf, min_gain: float = n
     return steps
 
 
-def exact(options: Options, max_cost: float | None = None, min_gain: float | None = None) -> tuple[Integers, float]:
-    """Rows of the best options within a cost, or of the cheapest ones that reach a gain, and the optimality gap."""
-    if not len(options):
-        return np.empty(0, np.int64), 0.0
-    sites, column = np.unique(options.site, return_inverse=True)
-    per_site = csr_array((np.ones(len(options)), (column, np.arange(len(options)))), shape=(len(sites), len(options)))
-    limits = [LinearConstraint(per_site, ub=np.ones(len(sites)))]
-    if max_cost is not None:
-        objective = -options.gain
-        limits.append(LinearConstraint(options.cost[None, :], ub=max_cost + TINY))
-    else:
-        objective = options.cost + TINY * options.plugs
-        limits.append(LinearConstraint(options.gain[None, :], lb=min_gain or 0.0))
-    found = milp(
-        objective,
-        constraints=limits,
-        bounds=Bounds(0, 1),
-        integrality=np.ones(len(options), np.int64),
-        options={"mip_rel_gap": RELATIVE_GAP, "time_limit": TIME_LIMIT_S},
-    )
-    if found.x is None:
-        return np.empty(0, np.int64), np.inf
-    gap = float(found.mip_gap) if found.mip_gap is not None else 0.0
-    return np.flatnonzero(found.x > 0.5), gap
-
-
 def choose_within(options: Options, max_cost: float) -> Choice:
     """The options with the highest total gain within a cost."""
     useful = _useful_rows(options)
-    small = _subset(options, useful)
+    small = options.where(useful)
     rows = greedy(small, max_cost)
-    gain, cost = float(small.gain[rows].sum()), float(small.cost[rows].sum())
+    gain, cost = _totals(small, rows)
     if _diminishing(small):
         return Choice(useful[rows], gain, cost, gain, cost, 0.0, "greedy")
-    possible = _possible_rows(small, max_cost, gain, rows)
-    best, gap = exact(_subset(small, possible), max_cost=max_cost)
-    best = possible[best]
-    if float(small.gain[best].sum()) <= gain + TINY:  # the greedy plan is as good
-        return Choice(useful[rows], gain, cost, gain, cost, gap, "exact")
-    found = float(small.gain[best].sum()), float(small.cost[best].sum())
-    return Choice(useful[best], *found, gain, cost, gap, "exact")
+    core = core_of(small.site, small.gain, small.cost, max_cost, gain)
+    settled, rest = _split(core)
+    left = small.where(rest)
+    limit = max_cost - float(small.cost[settled].sum())
+    highest: float | None = None
+    found = within_by_units(left.site, left.gain, left.cost, limit)
+    if found is None:
+        found, highest = integer_programme(left.site, left.gain, left.cost, limit)
+    best = np.sort(np.concatenate([settled, rest[found]]))
+    best_gain, best_cost = _totals(small, best)
+    if best_gain <= gain + TINY:  # the greedy plan is as good
+        best, best_gain, best_cost = rows, gain, cost
+    bound = best_gain if highest is None else min(highest + float(small.gain[settled].sum()), core.highest)
+    return Choice(useful[best], best_gain, best_cost, gain, cost, _gap(bound - best_gain, best_gain), "exact")
 
 
 def choose_to_reach(options: Options, min_gain: float) -> Choice:
     """The cheapest options that reach a total gain; the most useful option of every site if that is out of reach."""
     useful = _useful_rows(options)
-    small = _subset(options, useful)
+    small = options.where(useful)
     rows = greedy(small, min_gain=min_gain)
-    gain, cost = float(small.gain[rows].sum()), float(small.cost[rows].sum())
+    gain, cost = _totals(small, rows)
     if gain < min_gain - max(TINY, 1e-9 * abs(min_gain)):
         return Choice(useful[rows], gain, cost, gain, cost, 0.0, "greedy")
-    best, gap = exact(small, min_gain=min_gain)
-    if not np.isfinite(gap) or float(small.cost[best].sum()) >= cost - TINY:
-        return Choice(useful[rows], gain, cost, gain, cost, gap if np.isfinite(gap) else 0.0, "exact")
-    found = float(small.gain[best].sum()), float(small.cost[best].sum())
-    return Choice(useful[best], *found, gain, cost, gap, "exact")
+    # The lowest cost is the highest negative cost, within a limit on the negative gain.
+    core = core_of(small.site, -small.cost, -small.gain, -min_gain, -cost)
+    settled, rest = _split(core)
+    left = small.where(rest)
+    needed, spent = min_gain - float(small.gain[settled].sum()), float(small.cost[settled].sum())
+    lowest: float | None = None
+    found = reach_by_units(left.site, left.gain, left.cost, needed, cost - spent)
+    if found is None:
+        found, highest = integer_programme(left.site, -left.cost, -left.gain, -needed)
+        lowest = max(spent - highest, -core.highest)
+    best = np.sort(np.concatenate([settled, rest[found]]))
+    best_gain, best_cost = _totals(small, best)
+    if best_cost >= cost - TINY or best_gain < min_gain - 1e-6 * max(min_gain, 1.0):
+        best, best_gain, best_cost = rows, gain, cost
+    gap = 0.0 if lowest is None else _gap(best_cost - lowest, best_cost)
+    return Choice(useful[best], best_gain, best_cost, gain, cost, gap, "exact")
 
 
-def _subset(options: Options, rows: Integers) -> Options:
-    site, plugs, power = options.site[rows], options.plugs[rows], options.power[rows]
-    return Options(site, plugs, power, options.gain[rows], options.cost[rows])
+def _split(core: Core) -> tuple[Integers, Integers]:
+    """Rows of the options that are settled, and of those that are open."""
+    return np.flatnonzero(core.settled), np.flatnonzero(core.open)
+
+
+def _totals(options: Options, rows: Integers) -> tuple[float, float]:
+    """Gain and cost of some options."""
+    return float(options.gain[rows].sum()), float(options.cost[rows].sum())
+
+
+def _gap(distance: float, value: float) -> float:
+    """A distance from a bound, relative to the value; rounding errors are no distance."""
+    return max(distance, 0.0) / value if value > 0 and distance > 1e-9 * value else 0.0
 
 
 def _useful_rows(options: Options) -> Integers:
-    """Rows of options that gain something and are not dominated by a cheaper or equally cheap one of the same site."""
+    """Rows of options that gain something and are not dominated by a cheaper or equally cheap one of the same site.
+
+    They are in order of site and cost.
+    """
     order = np.lexsort((options.plugs, -options.gain, options.cost, options.site))
     site, gain = options.site[order], options.gain[order]
     kept = np.zeros(len(order), bool)
@@ -179,24 +185,7 @@ def _useful_rows(options: Options) -> Integers:
             best, current = 0.0, int(site[i])
         if gain[i] > best + TINY:
             kept[i], best = True, gain[i]
-    return np.sort(order[kept])
-
-
-def _possible_rows(options: Options, max_cost: float, reached: float, rows: Integers) -> Integers:
-    """Rows of options that may be part of a plan that gains more than `reached`, the gain of the greedy plan `rows`.
-
-    For any price of a unit of cost, no plan gains more than price * max_cost plus the sum over sites of the highest
-    gain - price * cost (Lagrange's bound). An option is out of the question if that bound, with the option in place of
-    the best one of its site, is below what is reached. The price is the lowest gain per cost in the greedy plan.
-    """
-    if not len(rows):
-        return np.arange(len(options))
-    price = float((options.gain[rows] / np.maximum(options.cost[rows], TINY)).min())
-    net = options.gain - price * options.cost
-    best = np.zeros(int(options.site.max()) + 1)
-    np.maximum.at(best, options.site, net)
-    bound = price * max_cost + best.sum() - best[options.site] + net
-    return np.flatnonzero(bound >= reached - TINY - 1e-9 * abs(reached))
+    return order[kept]
 
 
 def _diminishing(options: Options) -> bool:
