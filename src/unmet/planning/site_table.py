@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,12 +88,14 @@ def _measures(
         "utilisation_after": (used + more) / ((now + k) * WEEK_HOURS) if now + k else None,
         "served_kwh": float(supply.served_kwh.mean()),
     }
-    for name, draws in (
-        ("lost_kwh", supply.lost_kwh), ("lost_drivers", supply.lost_drivers),
-        ("lost_kwh_after", supply.lost_kwh - gain), ("lost_drivers_after", supply.lost_drivers - drivers),
-        ("gain_kwh", gain), ("gain_drivers", drivers),
-    ):  # fmt: skip
-        columns |= _interval(name, draws, interval)
+    measures = {
+        "lost_kwh": supply.lost_kwh, "lost_drivers": supply.lost_drivers,
+        "lost_kwh_after": supply.lost_kwh - gain, "lost_drivers_after": supply.lost_drivers - drivers,
+        "gain_kwh": gain, "gain_drivers": drivers,
+    }  # fmt: skip
+    of_draws = estimate(np.stack(list(measures.values()), axis=1), interval)
+    for name, *values in zip(measures, *of_draws, strict=True):
+        columns |= _columns(name, values)
     if s < sites and k:
         quick = erlang_turned_away(world.demand, s, k)
         columns |= {"erlang_drivers": float(quick[0]), "erlang_drivers_after": float(quick[-1])}
@@ -117,10 +120,11 @@ def _interval(name: str, draws: Floats, interval: float, *, median: bool = False
     """Mean (or median, if draws may be infinite) and interval as columns."""
     if median:
         low, middle, high = np.quantile(draws, [(1 - interval) / 2, 0.5, (1 + interval) / 2], method="nearest")
-        values = (float(middle), float(low), float(high))
-    else:
-        values = tuple(float(value) for value in estimate(draws, interval))  # type: ignore[assignment]
-    return {
-        f"{name}{end}": value if np.isfinite(value) else None
-        for end, value in zip(("", "_low", "_high"), values, strict=True)
-    }
+        return _columns(name, (middle, low, high))
+    return _columns(name, estimate(draws, interval))
+
+
+def _columns(name: str, values: Iterable[Any]) -> dict[str, float | None]:
+    """A value and its interval as columns; None if they are infinite."""
+    ends = zip(("", "_low", "_high"), map(float, values), strict=True)
+    return {f"{name}{end}": value if np.isfinite(value) else None for end, value in ends}

@@ -113,6 +113,8 @@ def _nothing() -> Choice:
 def _at_every_site(menu: Menu, options: Options, share: float, plugs: Integers, power: Floats) -> Decision:
     """The cheapest option that serves the share at each site; the one with the highest gain if none does."""
     rows, short = [], []
+    order = np.argsort(options.site, kind="stable")
+    first = np.searchsorted(options.site[order], np.arange(len(menu.supplies) + 1))
     for s in menu.own:
         supply = menu.supplies[s]
         served, lost = float(supply.served_kwh.mean()), float(supply.lost_kwh.mean())
@@ -120,7 +122,7 @@ def _at_every_site(menu: Menu, options: Options, share: float, plugs: Integers, 
         needed = share * (served + lost) - served - gained
         if needed <= 0:
             continue
-        own = np.flatnonzero(options.site == s)
+        own = order[first[s] : first[s + 1]]
         enough = own[options.gain[own] >= needed - 1e-9]
         if len(enough):
             rows.append(int(enough[np.lexsort((options.plugs[enough], options.cost[enough]))[0]]))

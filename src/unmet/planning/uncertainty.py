@@ -77,13 +77,13 @@ def chosen_share(menu: Menu, plugs: int) -> Floats:
 
 def _chains(menu: Menu, plugs: int) -> list[tuple[int, Floats]]:
     """Site, and gain of its first, second, ... additional plug in every draw, (draws, plugs), non-increasing."""
-    options, chains = menu.options, []
-    key = np.stack([options.site, np.nan_to_num(options.power, nan=-1.0).astype(np.int64)])
-    mean = []
-    for site, power in np.unique(key, axis=1).T.tolist():
-        own = (key[0] == site) & (key[1] == power)
-        plugs_here = min(int(options.plugs[own].max()), plugs)
-        kwh = menu.curve(site, float(options.power[own][0])).kwh[:, : plugs_here + 1]
+    options, chains, mean = menu.options, [], []
+    power = np.nan_to_num(options.power, nan=-1.0)
+    order = np.lexsort((options.plugs, power, options.site))
+    new = (np.diff(options.site[order], prepend=-1) != 0) | (np.diff(power[order], prepend=-2.0) != 0)
+    for last in order[np.flatnonzero(np.append(new[1:], True))]:  # the option of a site and a power with most plugs
+        site, plugs_here = int(options.site[last]), min(int(options.plugs[last]), plugs)
+        kwh = menu.curve(site, float(options.power[last])).kwh[:, : plugs_here + 1]
         chains.append((site, np.minimum.accumulate(np.diff(kwh, axis=1), axis=1)))
         mean.append(np.diff(kwh.mean(axis=0)))
     every = np.concatenate(mean) if mean else np.zeros(0)
