@@ -39,6 +39,18 @@ def test_gains_add_up_without_spill(demand):
     assert joint.gain_kwh == pytest.approx(alone(demand, plugs))
 
 
+def test_slower_plugs_deliver_less_in_the_joint_simulation_too(demand):
+    """Gains of plugs of another power add up as well, with the energy that they can deliver in the stay."""
+    apart, plugs = replace(demand, spill=0.0), {0: 1, 1: 2}
+    for power in (3.7, 150.0):
+        supplies = site_curves(changed_world(apart), 3, (power,))
+        expected = np.sum([supplies[s].curves[power].kwh[:, k] for s, k in plugs.items()], axis=0)
+        added = replace(built(demand.sites, plugs), power=np.full(demand.sites, power))
+        assert simulate_jointly(changed_world(apart), added).gain_kwh == pytest.approx(expected)
+    slow, fast = (site_curves(changed_world(apart), 1, (power,))[0].curves[power] for power in (3.7, 22.0))
+    assert slow.kwh[:, 1].mean() < 0.9 * fast.kwh[:, 1].mean()
+
+
 def test_drivers_who_divert_change_the_gain(demand):
     # With 30 % of the drivers turned away served next door, a new plug serves some who were served there before.
     together, plugs = replace(demand, spill=0.3), {0: 2}

@@ -145,6 +145,9 @@ def test_plan_is_exported_and_its_result_has_a_plot(eight):
         ({"plugs": 0}, "at least 1"),
         ({"budget": -5.0, "plug_cost": 1.0}, "over 0"),
         ({"budget": 100.0}, "needs costs"),
+        ({"budget": 100.0, "plug_cost": 3000.0}, "A budget of 100 buys no plug: the cheapest one costs 3,000"),
+        ({"plugs": 3, "price": 0.3, "plug_cost": 1.0, "upkeep": np.nan}, "Upkeep of nan"),
+        ({"plugs": 3, "price": 0.3, "plug_cost": 1.0, "discount": np.inf}, "discount rate of inf"),
         ({"serve": 1.5}, "between 0 and 1"),
         ({"plugs": 3, "each_site": True}, "--serve as well"),
         ({"plugs": 3, "price": 0.3}, "payback needs costs"),
@@ -161,6 +164,14 @@ def test_plan_is_exported_and_its_result_has_a_plot(eight):
 def test_invalid_arguments_are_refused(lost, asked, sentence):
     with pytest.raises(InputError, match=sentence):
         plan(lost, **asked)
+
+
+def test_powers_of_a_site_do_not_compete_for_the_share_of_draws(lost):
+    """With a second power that never gains more, every site is chosen in as many draws as without it."""
+    alone, both = (plan(lost, plugs=6, powers=powers).tables.sites for powers in ((22.0,), (22.0, 3.7)))
+    shares = alone.select("site_id", "chosen_share").join(both.select("site_id", other="chosen_share"), on="site_id")
+    assert shares["other"].to_list() == pytest.approx(shares["chosen_share"].to_list(), abs=0.02)
+    assert shares["chosen_share"].max() > 0.5
 
 
 def test_records_without_lost_demand_are_refused(town):

@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d
 
 from unmet.arrays import Floats
+from unmet.compiled import compiled
+from unmet.demand.parallel import over_sites
 from unmet.estimation.clock import BINS_A_WEEK, BINS_AN_HOUR
 from unmet.estimation.gammas import gamma_shape
 
@@ -62,9 +64,11 @@ def fit_profiles(
     chosen = np.argsort(-count.sum(axis=1), kind="stable")[:LEARN_FROM]
     begin = None if start is None else Profiles(start.load[chosen], start.profile)
     profile = _learn(count[chosen], exposed[chosen], min(rank, len(chosen)), begin, smooth)
-    load = np.outer(_levels(count, exposed), np.full(len(profile), 1 / len(profile))) if start is None else start.load
+    arrivals, weighted = count.sum(axis=1), exposed @ profile.T
+    level = _levels(arrivals, exposed.sum(axis=1))
+    load = np.outer(level, np.full(len(profile), 1 / len(profile))) if start is None else start.load
     for _ in range(LOAD_ROUNDS):
-        before, load = load, _update_load(load, profile, count, exposed)
+        before, load = load, _update_load(load, profile, count, arrivals, weighted)
         if np.abs(load - before).sum() < LOAD_SETTLED * before.sum():
             break
     return Profiles(load, profile)
@@ -84,10 +88,10 @@ def own_departures(count: Floats, exposed: Floats, rate: Floats) -> Floats:
     return np.asarray(rate * np.repeat(factor, BINS_AN_HOUR, axis=1))
 
 
-def _levels(count: Floats, exposed: Floats) -> Floats:
+def _levels(arrivals: Floats, hours: Floats) -> Floats:
     """Arrivals per hour of each site, shrunk to those of the network."""
-    mean = max(count.sum(), 1.0) / max(exposed.sum(), 1e-9)
-    return np.asarray((count.sum(axis=1) + PRIOR_ARRIVALS) / (exposed.sum(axis=1) + PRIOR_ARRIVALS / mean))
+    mean = max(arrivals.sum(), 1.0) / max(hours.sum(), 1e-9)
+    return np.asarray((arrivals + PRIOR_ARRIVALS) / (hours + PRIOR_ARRIVALS / mean))
 
 
 def _smooth(values: Floats, bins: float) -> Floats:
@@ -96,7 +100,8 @@ def _smooth(values: Floats, bins: float) -> Floats:
 
 def _learn(count: Floats, exposed: Floats, rank: int, start: Profiles | None, smooth: float) -> Floats:
     """Profiles by EM, (rank, bins of the week)."""
-    level = _levels(count, exposed)
+    arrivals = count.sum(axis=1)
+    level = _levels(arrivals, exposed.sum(axis=1))
     common = _smooth(count.sum(axis=0) + 1.0, smooth) / _smooth(level @ exposed + 1.0, smooth)
     load, profile = start or _begin(count, exposed, level, common, rank, smooth)
     for _ in range(MAX_ROUNDS):
@@ -104,7 +109,7 @@ def _learn(count: Floats, exposed: Floats, rank: int, start: Profiles | None, sm
         ratio = count / np.maximum(load @ profile, 1e-12)
         profile = _smooth(profile * (load.T @ ratio) + PROFILE_PRIOR * common, smooth)
         profile /= _smooth(load.T @ exposed + PROFILE_PRIOR, smooth)
-        load = _update_load(load, profile, count, exposed)
+        load = _update_load(load, profile, count, arrivals, exposed @ profile.T)
         mean = profile.mean(axis=1, keepdims=True)
         profile, load = profile / mean, load * mean.T
         if np.abs(profile - before).sum() < SETTLED * profile.sum():
@@ -123,14 +128,34 @@ def _begin(count: Floats, exposed: Floats, level: Floats, common: Floats, rank: 
     return Profiles(level[:, None] * np.where(member, 0.8, 0.2 / (rank - 1)), profile)
 
 
-def _update_load(load: Floats, profile: Floats, count: Floats, exposed: Floats) -> Floats:
-    """One EM step for the loads, with a gamma prior around the network's mix of profiles."""
-    ratio = count / np.maximum(load @ profile, 1e-12)
+def _update_load(load: Floats, profile: Floats, count: Floats, arrivals: Floats, weighted: Floats) -> Floats:
+    """One EM step for the loads, with a gamma prior around the network's mix of profiles.
+
+    `arrivals` are sums of `count` by site; `weighted` are exposed hours weighted by each profile, (sites, rank).
+    """
+    ratio = np.zeros_like(load)
+    over_sites(_add_ratios, len(load), load, np.ascontiguousarray(profile.T), count, ratio)
     mix = load.sum(axis=0) / load.sum()
     # The prior's level comes from the counts, not from the last step: a site that is hardly exposed would diverge.
-    level = _levels(count, exposed * (mix @ profile))[:, None]
-    events = load * (ratio @ profile.T) + PRIOR_ARRIVALS * mix
-    return np.asarray(events / (exposed @ profile.T + PRIOR_ARRIVALS / np.maximum(level, 1e-12)))
+    level = _levels(arrivals, weighted @ mix)[:, None]
+    events = load * ratio + PRIOR_ARRIVALS * mix
+    return np.asarray(events / (weighted + PRIOR_ARRIVALS / np.maximum(level, 1e-12)))
+
+
+@compiled()
+def _add_ratios(load: Floats, profile: Floats, count: Floats, ratio: Floats, begin: int, end: int) -> None:
+    """Arrivals over their fitted rate, weighted by each profile, (sites, rank); here `profile` is (bins, rank)."""
+    rank = profile.shape[1]
+    for s in range(begin, end):
+        for k in range(len(profile)):
+            if count[s, k] == 0:
+                continue
+            rate = 0.0
+            for r in range(rank):
+                rate += load[s, r] * profile[k, r]
+            per_rate = count[s, k] / max(rate, 1e-12)
+            for r in range(rank):
+                ratio[s, r] += per_rate * profile[k, r]
 
 
 def _groups(count: Floats, expected: Floats, groups: int) -> NDArray[np.int64]:

@@ -126,13 +126,13 @@ class Money:
 
     def check(self) -> None:
         """Raise InputError for values that make no sense."""
-        if not self.price > 0:
+        if not 0 < self.price < np.inf:
             raise InputError(f"A price of {self.price:g} per kWh makes no sense: give one over 0, such as 0.25.")
-        if self.upkeep < 0:
+        if not 0 <= self.upkeep < np.inf:
             raise InputError(f"Upkeep of {self.upkeep:g} makes no sense: give 0 or more per plug and year.")
         if not self.years >= 1:
             raise InputError(f"{self.years} years make no sense: give at least 1.")
-        if not self.discount > -1:
+        if not -1 < self.discount < np.inf:
             raise InputError(f"A discount rate of {self.discount:g} makes no sense: give one over -1, such as 0.05.")
 
     def payback_years(self, kwh_per_week: Floats, plugs: int, cost: float) -> Floats:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unmet.arrays import Booleans, Floats, Integers
 from unmet.compiled import compiled
@@ -35,6 +36,9 @@ MAX_DRIVERS = 4_000_000  # that are simulated; a larger network uses fewer draws
 MIN_DRAWS = 10
 SPARE = 8  # places beyond the plugs of a site, for records that overlap
 DIVERT_STREAM = 20
+LOST, SERVED, AT_NEW_PLUG = 0, 1, 2  # outcomes of a driver
+
+Outcomes = NDArray[np.int8]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,7 @@ class _Stream:
     forced: Booleans
     site: Integers  # tried first
     other: Integers  # tried next; -1: none
+    less_kwh: Floats  # per week, that a plug of the plan delivers less than an existing one
     lost_kwh: Floats  # per week, if lost
     lost_drivers: Floats
 
@@ -85,16 +90,17 @@ def simulate_jointly(world: World, built: Built, candidates: Candidates | None =
     world = replace(world, demand=demand.first_draws(draws))  # with the same drivers as in all draws
     stream = _stream(world, built, affected, near, share, candidates)
     capacity = np.concatenate([world.capacity, np.zeros(len(built.plugs) - demand.sites, np.int64)])
-    before = _served(stream, capacity, capacity)
-    after = _served(stream, capacity, capacity + built.plugs)
+    before = _outcomes(stream, capacity, capacity)
+    after = _outcomes(stream, capacity, capacity + built.plugs)
     draw = np.repeat(np.arange(len(stream.first) - 1), np.diff(stream.first))
 
-    def lost(served: Booleans, values: Floats) -> Floats:
-        return np.bincount(draw[~served], values[~served], minlength=len(stream.first) - 1).astype(float)
+    def of(outcome: Outcomes, which: int, values: Floats) -> Floats:
+        rows = outcome == which
+        return np.bincount(draw[rows], values[rows], minlength=len(stream.first) - 1).astype(float)
 
     return Joint(
-        lost(before, stream.lost_kwh), lost(after, stream.lost_kwh),
-        lost(before, stream.lost_drivers), lost(after, stream.lost_drivers),
+        of(before, LOST, stream.lost_kwh), of(after, LOST, stream.lost_kwh) + of(after, AT_NEW_PLUG, stream.less_kwh),
+        of(before, LOST, stream.lost_drivers), of(after, LOST, stream.lost_drivers),
     )  # fmt: skip
 
 
@@ -147,13 +153,14 @@ def _stream(
                 chance = _came_from(demand, int(source), s, drivers.at_ms, share)
                 diverted = drivers.recorded & ~drivers.forced & (other < 0) & (uniform < chance)
                 site[diverted], other[diverted] = source, s
-        stay_new = _new_stays(demand, drivers, s, built.power[s])
+        stay_new, kwh_new = _at_new_plug(demand, drivers, s, built.power[s])
         for j in range(len(built.plugs) - demand.sites):
             pull = pulls(world, candidates, j) if candidates else {}
             if built.plugs[demand.sites + j] and s in pull:
                 moves = cars & (prefers(demand, j, s, len(cars)) < pull[s]) & (site < demand.sites)
                 other[moves], site[moves] = s, demand.sites + j
-                stay_new = np.where(moves, _new_stays(demand, drivers, s, built.power[demand.sites + j]), stay_new)
+                there = _at_new_plug(demand, drivers, s, built.power[demand.sites + j])
+                stay_new, kwh_new = np.where(moves, there[0], stay_new), np.where(moves, there[1], kwh_new)
         leaves = np.where(drivers.recorded, world.leaves, 1.0) * cars / demand.weeks[s]
         parts.append(
             (
@@ -164,6 +171,7 @@ def _stream(
                 drivers.forced,
                 site,
                 other,
+                cars * (drivers.kwh - kwh_new) / demand.weeks[s],
                 leaves * drivers.kwh,
                 leaves,
             )
@@ -174,10 +182,10 @@ def _stream(
     return _Stream(first, *(column[order] for column in columns))
 
 
-def _new_stays(demand: DrawnDemand, drivers: Drivers, site: int, power: float) -> Integers:
-    """Stays at plugs of the plan [ms]."""
+def _at_new_plug(demand: DrawnDemand, drivers: Drivers, site: int, power: float) -> tuple[Integers, Floats]:
+    """Stays [ms] and energies [kWh] at plugs of the plan."""
     own_kw = float(demand.stays.power_kw[site])
-    return stays_at_power(drivers.stay_ms, drivers.kwh, own_kw, None if np.isnan(power) else float(power))[0]
+    return stays_at_power(drivers.stay_ms, drivers.kwh, own_kw, None if np.isnan(power) else float(power))
 
 
 def _is_full(demand: DrawnDemand, site: int, at_ms: Integers) -> Booleans:
@@ -209,8 +217,8 @@ def _came_from(demand: DrawnDemand, source: int, site: int, at_ms: Integers, sha
     return np.asarray(_is_full(demand, source, at_ms) * spilled / np.maximum(rate[of_week[hour]] + spilled, 1e-9))
 
 
-def _served(stream: _Stream, before: Integers, plugs: Integers) -> Booleans:
-    """Which drivers are served by `plugs` plugs at each site; those beyond `before` are new."""
+def _outcomes(stream: _Stream, before: Integers, plugs: Integers) -> Outcomes:
+    """Who is served by `plugs` plugs at each site, and where; plugs beyond `before` are new."""
     return _serve(
         stream.first, stream.at_ms, stream.stay_ms, stream.stay_new_ms, stream.forced, stream.site, stream.other,
         before.astype(np.int64), plugs.astype(np.int64),
@@ -228,12 +236,12 @@ def _serve(
     other: Integers,
     before: Integers,
     plugs: Integers,
-) -> Booleans:
+) -> Outcomes:
     offset = np.zeros(len(plugs) + 1, np.int64)
     for s in range(len(plugs)):
         offset[s + 1] = offset[s] + plugs[s] + SPARE
     free_at = np.empty(offset[-1], np.int64)
-    served = np.zeros(len(at_ms), np.bool_)
+    outcome = np.full(len(at_ms), LOST, np.int8)
     for draw in range(len(first) - 1):
         free_at[:] = np.iinfo(np.int64).min
         for i in range(first[draw], first[draw + 1]):
@@ -250,7 +258,8 @@ def _serve(
                 if taken < plugs[s] or (forced[i] and free >= 0):
                     is_new = free - offset[s] >= before[s]
                     free_at[free] = at_ms[i] + (stay_new_ms[i] if is_new else stay_ms[i])
-                    served[i] = True
+                    outcome[i] = AT_NEW_PLUG if is_new else SERVED
                     break
-            served[i] |= forced[i]
-    return served
+            if forced[i] and outcome[i] == LOST:
+                outcome[i] = SERVED
+    return outcome

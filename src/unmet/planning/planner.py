@@ -9,6 +9,7 @@ import numpy as np
 
 from unmet.arrays import Floats, Integers
 from unmet.errors import InputError
+from unmet.planning.allocate import Choice
 from unmet.planning.candidates import (
     Attracted,
     Candidates,
@@ -34,6 +35,7 @@ OnStep = Callable[[str], None]
 BEYOND = 1.6  # the curve of gain against plugs extends to this multiple of the plan's plugs,
 MIN_CURVE_PLUGS = 12  # and at least to this many
 MAX_SIMULATIONS = 4  # of a plan; between them, plugs are added if it misses the share to be served
+NEGLIGIBLE_GAP = 1e-5  # relative distance from the optimum, of the order of what the solver tolerates
 DISAGREE = 0.02  # relative difference of the joint gain from the sum over sites that is worth a note
 
 
@@ -77,6 +79,7 @@ class Planner:
             menu = self._menu(world, supplies, attracted, candidates)
             if year == 1:
                 _check_demand(menu)
+                _check_budget(menu, self.target)
                 none = np.zeros(len(menu.supplies), np.int64)
                 built, power, year_of = none, np.full(len(none), np.nan), none
             progress("Choosing plugs")
@@ -185,19 +188,10 @@ class Planner:
             )
         shut = int((~demand.is_open).sum())
         if shut:
-            sites = "site" if shut == 1 else "sites"
-            notes.append(f"{shut} {sites} closed before the records end: no plugs are added there.")
-        if decision.choice.method == "exact" and decision.choice.greedy_gain > 0:
-            better = decision.choice.gain / decision.choice.greedy_gain - 1
-            cheaper = 1 - decision.choice.cost / decision.choice.greedy_cost if decision.choice.greedy_cost else 0.0
-            gap = f"it is within {100 * decision.choice.gap:.2g} % of the optimum"
-            if max(better, cheaper) < 0.0005:
-                notes.append(f"Integer programming finds nothing better than the greedy choice; {gap}.")
-            else:
-                notes.append(
-                    f"Integer programming: {100 * better:+.1f} % gain at {100 * cheaper:.1f} % less cost than the "
-                    f"greedy choice; {gap}."
-                )
+            were = "1 site" if shut == 1 else f"{shut} sites"
+            notes.append(f"{were} closed before the records end: no plugs are added there, and totals leave them out.")
+        if decision.choice.method == "exact" and decision.choice.greedy_gain > 0 and not self.target.each_site:
+            notes.append(_optimality(decision.choice))
         if candidates is not None:
             notes.append(
                 "New sites are scored by the lost demand that they recover. Drivers who would come only because a site "
@@ -206,6 +200,20 @@ class Planner:
             if not decision.plugs[demand.sites :].any():
                 notes.append("No new site is part of the plan: the same plugs recover more at existing sites.")
         return notes
+
+
+def _optimality(choice: Choice) -> str:
+    """How good the choice is, and how much better than the greedy one."""
+    better = choice.gain / choice.greedy_gain - 1
+    cheaper = 1 - choice.cost / choice.greedy_cost if choice.greedy_cost else 0.0
+    optimal = choice.gap < NEGLIGIBLE_GAP
+    start = "The choice is optimal" if optimal else f"The choice is within {100 * choice.gap:.1g} % of the optimum"
+    if max(better, cheaper) < 0.0005:
+        return f"{start}: as good as adding plugs one by one where they gain most."
+    return (
+        f"{start}: it gains {100 * better:+.1f} % and costs {100 * cheaper:.1f} % less, compared with adding plugs one "
+        "by one where they gain most."
+    )
 
 
 def _energy(menu: Menu, gain: Floats, interplay: float) -> PlannedEnergy:
@@ -223,6 +231,14 @@ def _check_demand(menu: Menu) -> None:
         )
     if not len(menu.options):
         raise InputError("No plug fits anywhere: raise the limits of space and grid, or --max-per-site.")
+
+
+def _check_budget(menu: Menu, target: Target) -> None:
+    if target.budget is None:
+        return
+    cheapest = float(menu.priced().cost.min())
+    if cheapest > target.budget:
+        raise InputError(f"A budget of {target.budget:,.10g} buys no plug: the cheapest one costs {cheapest:,.10g}.")
 
 
 def _joint_gain(menu: Menu, built: Integers, power: Floats, joint: Joint | None) -> tuple[Floats, float]:

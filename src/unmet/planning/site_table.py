@@ -90,7 +90,8 @@ def _measures(
     }
     measures = {
         "lost_kwh": supply.lost_kwh, "lost_drivers": supply.lost_drivers,
-        "lost_kwh_after": supply.lost_kwh - gain, "lost_drivers_after": supply.lost_drivers - drivers,
+        "lost_kwh_after": np.maximum(supply.lost_kwh - gain, 0.0),
+        "lost_drivers_after": np.maximum(supply.lost_drivers - drivers, 0.0),
         "gain_kwh": gain, "gain_drivers": drivers,
     }  # fmt: skip
     of_draws = estimate(np.stack(list(measures.values()), axis=1), interval)

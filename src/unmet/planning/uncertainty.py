@@ -21,7 +21,7 @@ NOT_GIVEN = float("nan")  # a single object as a dictionary key, since NaN is no
 TINY = 1e-9
 RARELY = 0.2  # a plug with less than this share of the gain of the last one chosen is not considered draw by draw
 MAX_DRIVERS, FEW_DRAWS = 3_000_000, 50
-"""With more lost drivers than this over all draws, other assumptions are tried in the first few draws only."""
+"""With more drivers than this over all draws, other assumptions are tried in the first few draws only."""
 CROWDING_STREAM = 21  # of random numbers
 EXTREME = 0.2  # share of the draws that form the low end, or the high end, of the estimate
 
@@ -64,9 +64,9 @@ def chosen_share(menu: Menu, plugs: int) -> Floats:
     plugs that have to be added before it.
     """
     share = np.zeros(len(menu.supplies))
-    chains = _chains(menu, plugs)
-    if not chains or not plugs:
+    if not len(menu.options) or not plugs:
         return share
+    chains = _chains(menu, plugs)
     gains = np.concatenate([gain for _, gain in chains], axis=1)  # (draws, plugs of all chains)
     last = max(gains.shape[1] - plugs, 0)
     threshold = np.partition(gains, last, axis=1)[:, last]
@@ -78,13 +78,10 @@ def chosen_share(menu: Menu, plugs: int) -> Floats:
 def _chains(menu: Menu, plugs: int) -> list[tuple[int, Floats]]:
     """Site, and gain of its first, second, ... additional plug in every draw, (draws, plugs), non-increasing."""
     options, chains, mean = menu.options, [], []
-    power = np.nan_to_num(options.power, nan=-1.0)
-    order = np.lexsort((options.plugs, power, options.site))
-    new = (np.diff(options.site[order], prepend=-1) != 0) | (np.diff(power[order], prepend=-2.0) != 0)
-    for last in order[np.flatnonzero(np.append(new[1:], True))]:  # the option of a site and a power with most plugs
-        site, plugs_here = int(options.site[last]), min(int(options.plugs[last]), plugs)
-        kwh = menu.curve(site, float(options.power[last])).kwh[:, : plugs_here + 1]
-        chains.append((site, np.minimum.accumulate(np.diff(kwh, axis=1), axis=1)))
+    order = np.lexsort((options.plugs, options.power, options.site))
+    for own in np.split(order, np.flatnonzero(np.diff(options.site[order])) + 1):
+        kwh = _best_power(menu, options.where(own), plugs)
+        chains.append((int(options.site[own[0]]), np.minimum.accumulate(np.diff(kwh, axis=1), axis=1)))
         mean.append(np.diff(kwh.mean(axis=0)))
     every = np.concatenate(mean) if mean else np.zeros(0)
     if len(every) <= plugs:
@@ -95,13 +92,24 @@ def _chains(menu: Menu, plugs: int) -> list[tuple[int, Floats]]:
     return [(site, gain[:, :k]) for (site, gain), k in zip(chains, kept, strict=True)]
 
 
+def _best_power(menu: Menu, own: Options, plugs: int) -> Floats:
+    """Gain of 0, 1, ... additional plugs of a site in every draw, at the power that gains most, (draws, plugs + 1)."""
+    most = min(int(own.plugs.max()), plugs)
+    by_power = []
+    for power in np.unique(own.power):
+        allowed = own.plugs[np.isclose(own.power, power, equal_nan=True)].max()
+        kwh = menu.curve(int(own.site[0]), float(power)).kwh
+        by_power.append(kwh[:, np.minimum(np.arange(most + 1), allowed)])
+    return np.asarray(np.max(by_power, axis=0))
+
+
 def sensitivity(world: World, menu: Menu, plugs: Integers, power: Floats, workers: int | None) -> pl.DataFrame:
     """Gain of the plan, and of the best plan with as many plugs, under other assumptions.
 
     Columns: `assumption, gain_kwh, best_kwh, moved` (plugs that the best plan puts elsewhere).
     """
     draws = world.demand.draws
-    large = int(world.demand.hidden.drivers.sum(dtype=np.int64)) > MAX_DRIVERS
+    large = _drivers(world) > MAX_DRIVERS
     few_draws = replace(world, demand=world.demand.first_draws(min(draws, FEW_DRAWS if large else draws)))
     total = np.sum([menu.supplies[s].lost_kwh for s in menu.own], axis=0) if menu.own else np.zeros(draws)
     order = np.argsort(total, kind="stable")
@@ -125,6 +133,13 @@ def sensitivity(world: World, menu: Menu, plugs: Integers, power: Floats, worker
         schema={"assumption": pl.String, "gain_kwh": pl.Float64, "best_kwh": pl.Float64, "moved": pl.Int64},
         orient="row",
     )
+
+
+def _drivers(world: World) -> int:
+    """Drivers who are replayed over all draws: the lost ones, and the recorded ones too if anything changes."""
+    lost = int(world.demand.hidden.drivers.sum(dtype=np.int64))
+    recorded = world.demand.draws * len(world.demand.session_end_ms) if world.is_changed else 0
+    return int(world.change.growth * (lost + recorded))
 
 
 def _keys(options: Options) -> list[tuple[int, float]]:
