@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import gammaln
 from scipy.stats import nbinom, poisson
 
-from unmet.estimation.gammas import SHAPES, gamma_shape, log_marginal, quiet_days
+from unmet.estimation.gammas import CLEARLY, COARSE, SHAPES, gamma_shape, log_marginal, quiet_days
 
 cells = st.lists(st.tuples(st.integers(0, 50), st.floats(0.01, 60)), min_size=1, max_size=20)
 
@@ -24,6 +24,10 @@ def test_the_marginal_likelihood_is_negative_binomial(rows, shape):
     assert log_marginal(count, expected, np.inf) == pytest.approx(limit + constant, rel=1e-9, abs=1e-6)
 
 
+def test_the_coarse_grid_ends_with_no_effect():
+    assert np.isinf(SHAPES[::COARSE][-1])
+
+
 def test_a_large_shape_is_no_effect():
     count, expected = np.array([3.0, 0.0, 7.0]), np.array([2.5, 1.0, 8.0])
     assert log_marginal(count, expected, 1e9) == pytest.approx(log_marginal(count, expected, np.inf), abs=1e-5)
@@ -36,6 +40,18 @@ def test_a_known_shape_is_recovered(shape):
     count = rng.poisson(expected * rng.gamma(shape, 1 / shape, expected.shape)).astype(float)
     assert gamma_shape(count, expected) == pytest.approx(shape, rel=0.25)
     assert gamma_shape(count, expected) in SHAPES
+
+
+@pytest.mark.parametrize("shape", [0.3, 0.6, 3.0, 30.0, 900.0, 5000.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_shape_is_the_best_one_of_the_grid(shape, seed):
+    """Searching from coarse to fine finds what trying every shape finds."""
+    rng = np.random.default_rng([seed, 7])
+    expected = rng.uniform(0, 8, 2000)
+    count = rng.poisson(expected * rng.gamma(shape, 1 / shape, 2000)).astype(float)
+    values = np.array([log_marginal(count, expected, a) for a in SHAPES])
+    clear = values[:-1].max() > values[-1] + CLEARLY
+    assert gamma_shape(count, expected) == (SHAPES[values[:-1].argmax()] if clear else np.inf)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -155,6 +155,8 @@ def test_plan_is_exported_and_its_result_has_a_plot(eight):
         ({"plugs": 3, "closed": ["nowhere"]}, "no station 'nowhere'"),
         ({"plugs": 3, "horizon": 0}, "horizon"),
         ({"plugs": 3, "growth": -1.0}, "rate over -1"),
+        ({"plugs": 3, "growth": 9.0, "horizon": 12}, "assume less growth"),
+        ({"plugs": 3, "more_cars": 1e9}, "assume less growth"),
         ({"plugs": 3, "max_per_site": 0}, "at least 1"),
         ({"plugs": 3, "powers": (0.0,)}, "over 0"),
         ({"plugs": 3, "propose": -1}, "0 or more"),

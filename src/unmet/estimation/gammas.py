@@ -7,16 +7,21 @@ Exposed time depends on the past alone, so both hold for counts over exposed tim
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, pdtr, xlogy
 
 from unmet.arrays import Floats
+from unmet.runs import available_cores
 
 __all__ = ["SHAPES", "gamma_shape", "log_marginal", "quiet_days"]
 
 SHAPES = np.concatenate([np.geomspace(0.5, 1000.0, 45), [np.inf]])
 """Grid of shapes; the last stands for no effect."""
+COARSE = 5  # steps of the grid that are skipped at first; the last shape is among those that are left
+MANY_CELLS = 10_000  # from which on shapes are tried in threads
 MAX_CELLS = 100_000
 """Number of counts from which a shape is estimated; a random sample of more gives the same result."""
 CLEARLY = 2.0
@@ -43,14 +48,19 @@ def log_marginal(count: Floats, expected: Floats, shape: float) -> float:
 def _log_marginals(count: Floats, expected: Floats, shapes: Floats) -> Floats:
     """The same for several shapes; most counts are small whole numbers, so terms of the counts alone are few."""
     distinct, how_often = np.unique(count, return_counts=True)
-    values = np.full(len(shapes), xlogy(count, np.maximum(expected, 1e-12)).sum())
-    for i, a in enumerate(shapes):
+    common = xlogy(count, np.maximum(expected, 1e-12)).sum()
+
+    def of_shape(a: float) -> float:
         if np.isinf(a):
-            values[i] -= expected.sum()
-            continue
-        values[i] += how_often @ (gammaln(a + distinct) - gammaln(a) - distinct * np.log(a))
-        values[i] -= (a + count) @ np.log1p(expected / a)
-    return values
+            return float(common - expected.sum())
+        value = common + how_often @ (gammaln(a + distinct) - gammaln(a) - distinct * np.log(a))
+        value -= (a + count) @ np.log1p(expected / a)
+        return float(value)
+
+    if len(count) < MANY_CELLS:
+        return np.array([of_shape(a) for a in shapes])
+    with ThreadPoolExecutor(available_cores()) as pool:
+        return np.array(list(pool.map(of_shape, shapes)))
 
 
 def gamma_shape(count: Floats, expected: Floats) -> float:
@@ -60,6 +70,10 @@ def gamma_shape(count: Floats, expected: Floats) -> float:
     if len(n) > MAX_CELLS:
         sample = np.random.default_rng(0).choice(len(n), MAX_CELLS, replace=False)
         n, m = n[sample], m[sample]
-    values = _log_marginals(n, m, SHAPES)
-    best = int(values[:-1].argmax())
-    return float(SHAPES[best]) if values[best] > values[-1] + CLEARLY else np.inf
+    # The likelihood has one peak in all but odd cases: find it on every fifth shape first.
+    coarse = _log_marginals(n, m, SHAPES[::COARSE])
+    near = COARSE * int(coarse[:-1].argmax())
+    around = slice(max(near - COARSE + 1, 0), min(near + COARSE, len(SHAPES) - 1))
+    fine = _log_marginals(n, m, SHAPES[around])
+    best = int(fine.argmax())
+    return float(SHAPES[around][best]) if fine[best] > coarse[-1] + CLEARLY else np.inf

@@ -156,7 +156,8 @@ def fit_rates(
     site, bin_, taken = _observed(history, clock, held, False)
     by_week, by_day = _count(site, clock.week[bin_], (sites, BINS_A_WEEK)), _count(site, clock.day[bin_], (sites, days))
     step, x = step_of_taken(capacity), crowd(capacity)
-    found = np.bincount(site, x[site, step[site, taken]], minlength=sites).astype(float)
+    by_taken = _count(site, taken, step.shape)
+    found = (by_taken * np.take_along_axis(x, step, axis=1)).sum(axis=1)
     if not components.crowding:  # then occupancy does not matter
         step, x = np.zeros_like(step), np.zeros((sites, 1))
 
@@ -199,7 +200,8 @@ def fit_rates(
         before = objective
         mean = expected * site_day
         objective = float(
-            np.log(np.maximum(weekly[site, clock.week[bin_]] * response[site, taken], 1e-12)).sum()
+            xlogy(by_week, np.maximum(weekly, 1e-12)).sum()
+            + xlogy(by_taken, response).sum()
             + xlogy(by_day, slow * city_day * site_day).sum()
             - mean.sum()
         )

@@ -22,15 +22,18 @@ from unmet.arrays import Booleans, Floats, Integers
 from unmet.errors import InputError
 from unmet.estimation.spill import REACH_KM
 from unmet.geo import haversine_km
+from unmet.memory import require_bytes
 from unmet.planning.drivers import MOVE_STREAM, WEEK_MS, DrawnDemand, Drivers, in_order
 from unmet.planning.replay import served_by
+from unmet.runs import available_cores
 
-__all__ = ["NOTHING", "Change", "ServedSplit", "World", "attraction", "changed_world"]
+__all__ = ["NOTHING", "Change", "ServedSplit", "World", "attraction", "changed_world", "require_memory"]
 
 
 HOUR_MS = 3_600_000
 JITTER_MS = HOUR_MS  # width of the window around the same time of the week in which copies arrive
 GROWTH_STREAM = 18
+BYTES_PER_DRIVER = 150  # who is copied, sorted and replayed
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +223,20 @@ def _going(leaving: tuple[tuple[int, float], ...], uniform: Floats, origin: int,
 def attraction(km: Floats) -> Floats:
     """Probability that a driver of a site prefers another one at this distance [km]."""
     return np.asarray(np.where(km <= REACH_KM, np.exp(-km) / (1 + np.exp(-km)), 0.0))
+
+
+def require_memory(demand: DrawnDemand, change: Change) -> None:
+    """Refuse growth beyond what fits into memory; every thread replays all draws of a site at once."""
+    if change == NOTHING:
+        return
+    lost = np.bincount(demand.hidden.site, demand.hidden.drivers.mean(axis=0), minlength=demand.sites)
+    per_draw = np.sort(np.diff(demand.network.visits.first) + lost)[-available_cores() :].sum()
+    drivers = change.growth * demand.draws * float(per_draw)
+    require_bytes(
+        drivers * BYTES_PER_DRIVER,
+        f"A replay of {drivers:,.0f} drivers at the busiest sites, in {demand.draws:,} draws,",
+        "assume less growth, or plan from fewer draws (`unmet recover --draws`)",
+    )
 
 
 def changed_world(demand: DrawnDemand, change: Change = NOTHING) -> World:

@@ -19,6 +19,8 @@ from unmet.planning.target import Target
 
 __all__ = ["Plan", "plan"]
 
+MAX_GROWTH = 10.0  # per year
+
 
 def plan(
     source: Any,
@@ -116,8 +118,11 @@ def plan(
 def _check_numbers(
     growth: float, horizon: int, max_per_site: int | None, powers: Sequence[float], propose: int
 ) -> None:
-    if not (np.isfinite(growth) and growth > -1):
-        raise InputError(f"Growth of {growth:g} a year makes no sense: give a rate over -1, such as 0.2 for 20 %.")
+    if not -1 < growth <= MAX_GROWTH:
+        raise InputError(
+            f"Growth of {growth:g} a year makes no sense: give a rate over -1, such as 0.2 for 20 %, and up to "
+            f"{MAX_GROWTH:g}."
+        )
     if not 1 <= horizon <= 30:
         raise InputError(f"A horizon of {horizon} years makes no sense: give 1 to 30.")
     if max_per_site is not None and max_per_site < 1:

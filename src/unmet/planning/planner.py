@@ -16,7 +16,7 @@ from unmet.planning.candidates import (
     proposed_candidates,
     score_candidates,
 )
-from unmet.planning.changes import Change, World, changed_world
+from unmet.planning.changes import Change, World, changed_world, require_memory
 from unmet.planning.costs import Costs, Money
 from unmet.planning.gains import Supply, site_curves
 from unmet.planning.joint import Built, Joint, simulate_jointly
@@ -67,9 +67,10 @@ class Planner:
         demand = self.source.demand
         stages: list[Stage] = []
         built, power, year_of = np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64)
+        factors = [change.growth * (1 + growth) ** (year if growth else 0) for year in range(1, horizon + 1)]
+        require_memory(demand, replace(change, growth=max(factors)))
         # 1. Year by year: the gain of every possible plug, and which ones to add.
-        for year in range(1, horizon + 1):
-            factor = change.growth * (1 + growth) ** (year if growth else 0)
+        for year, factor in enumerate(factors, start=1):
             progress("Replaying drivers" if horizon == 1 else f"Replaying drivers, year {year} of {horizon}")
             world = changed_world(demand, replace(change, growth=factor))
             supplies = site_curves(world, self.target.max_plugs, self.powers, self.workers)
