@@ -6,7 +6,7 @@ import numpy as np
 
 from unmet.arrays import Floats, Integers
 from unmet.compiled import compiled
-from unmet.models.direct.history import SIZE, Cells, HourlyHistory
+from unmet.models.direct.history import SIZE, Cells, HourlyHistory, blend, day_type_of
 from unmet.models.direct.moving import moved_quantiles
 
 __all__ = ["WINDOWS", "climatology", "climatology_mean"]
@@ -33,25 +33,46 @@ def climatology(
         such hour yet.
     """
     cells, origin = history.day_type, hours - horizon
-    last = cells.rank(cells.label[hours], origin)
     ratio = np.broadcast_to(1.0 if ratio is None else ratio, (len(hours), history.regions)).copy()
-    return _window_quantiles(
-        history.target, cells.order, last, origin - weeks * 168, cells.label[hours], cells.key // SIZE, levels, ratio
-    )
+    of_order = cells.key // SIZE
+
+    def table(chosen: Integers, week: Integers) -> Floats:
+        label, until = day_type_of(week), origin[chosen]
+        last = cells.rank(label, until)
+        return _window_quantiles(
+            history.target, cells.order, last, until - weeks * 168, label, of_order, levels, ratio[chosen]
+        )
+
+    result, free = table(np.arange(len(hours)), history.week[hours]), np.flatnonzero(history.quiet[hours] > 0)
+    if len(free):
+        closed = np.append(np.zeros(len(levels) + 1), 1.0)
+        sundays = table(free, history.sunday(hours[free]))
+        result[free] = blend(result[free], sundays, history.quiet[hours[free]][:, None, None], closed)
+        # A mean of quantiles is positive if any of them is: restore the point mass at zero.
+        result[free, :, :-2] = np.where(levels <= result[free, :, -1:], 0.0, result[free, :, :-2])
+    return result
 
 
 def climatology_mean(history: HourlyHistory, hours: Integers, horizon: Integers, weeks: int) -> Floats:
     """The mean of the same table, (targets, regions) [kWh], from cumulative sums; NaN if it is empty."""
     cells, origin = history.day_type, hours - horizon
-    label = cells.label[hours]
-    first, last = _after(cells, label, origin - weeks * 168), _after(cells, label, origin)
     values = history.target[cells.order]
     known = np.isfinite(values)
     none = np.zeros((1, history.regions))
     total = np.concatenate([none, np.cumsum(np.where(known, values, 0.0), axis=0)])
     count = np.concatenate([none, np.cumsum(known, axis=0)])
-    number = count[last] - count[first]
-    return np.where(number > 0, (total[last] - total[first]) / np.maximum(number, 1), np.nan)
+
+    def table(chosen: Integers, week: Integers) -> Floats:
+        label, until = day_type_of(week), origin[chosen]
+        first, last = _after(cells, label, until - weeks * 168), _after(cells, label, until)
+        number = count[last] - count[first]
+        return np.where(number > 0, (total[last] - total[first]) / np.maximum(number, 1), np.nan)
+
+    result, free = table(np.arange(len(hours)), history.week[hours]), np.flatnonzero(history.quiet[hours] > 0)
+    if len(free):
+        sundays = table(free, history.sunday(hours[free]))
+        result[free] = blend(result[free], sundays, history.quiet[hours[free]][:, None])
+    return result
 
 
 def _after(cells: Cells, label: Integers, until: Integers) -> Integers:

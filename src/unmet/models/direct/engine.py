@@ -19,7 +19,7 @@ from unmet.models.direct.breaks import Breaks, find_breaks
 from unmet.models.direct.climatology import WINDOWS, climatology, climatology_mean
 from unmet.models.direct.conditional import WINDOW, conditional_quantiles
 from unmet.models.direct.features import WEEK, band_of, bands, features
-from unmet.models.direct.history import HourlyHistory
+from unmet.models.direct.history import HourlyHistory, blend
 from unmet.models.direct.member import Member, Rows
 from unmet.models.direct.moving import LEVEL_MEMORY, MODEL_MEMORY, moving_ratio
 from unmet.models.direct.stacking import stack_weights
@@ -207,6 +207,7 @@ def learning_rows(history: HourlyHistory, last: int, horizon: int, session_kwh: 
     for band, (nearest, farthest) in enumerate(bands(horizon)):
         start = min(WARM_UP, last // 2) + farthest
         hours = np.arange(min(start, max(last - WEEK, farthest)), last)
+        hours = hours[history.quiet[hours] == 0] if (history.quiet[hours] == 0).any() else hours
         # As many hours as the rows need if every region has a row at each of them.
         wanted = min(len(hours), max(WEEK, -(-ROWS // max(history.regions, 1))))
         hours = np.sort(rng.choice(hours, wanted, replace=False))
@@ -239,10 +240,17 @@ def expect(members: Sequence[Member], history: HourlyHistory, first: int, last: 
 def _expected_at(
     members: Sequence[Member], history: HourlyHistory, hours: Integers, ahead: Integers, band: int
 ) -> Floats:
-    """Expected demand at hours of one band, (members, hours, regions) [kWh]."""
-    values, scale = features(history, hours, ahead)
-    covariates = history.extras.shape[2]
-    return np.stack([member.predict(values, band, covariates) * scale for member in members])
+    """Expected demand at hours of one band, (members, hours, regions) [kWh]; on free days according to quietness."""
+
+    def lookup(hours: Integers, ahead: Integers, week: Integers) -> Floats:
+        values, scale = features(history, hours, ahead, week)
+        return np.stack([member.predict(values, band, history.extras.shape[2]) * scale for member in members])
+
+    result, free = lookup(hours, ahead, history.week[hours]), np.flatnonzero(history.quiet[hours] > 0)
+    if len(free):
+        sundays = lookup(hours[free], ahead[free], history.sunday(hours[free]))
+        result[:, free] = blend(result[:, free], sundays, history.quiet[hours[free]][:, None])
+    return result
 
 
 def member_quantiles(

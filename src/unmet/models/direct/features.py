@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from unmet.arrays import Floats, Integers
 from unmet.demand.calendar import HOURS_A_DAY
-from unmet.models.direct.history import DAY_TYPE_MEMORIES, LEVEL_MEMORIES, USUAL, HourlyHistory
+from unmet.models.direct.history import DAY_TYPE_MEMORIES, LEVEL_MEMORIES, USUAL, HourlyHistory, day_type_of
 
 __all__ = ["CALENDAR", "TABLES", "WEEK", "band_of", "bands", "features", "weeks_of_origins"]
 
@@ -36,19 +36,23 @@ def band_of(horizon: Integers) -> Integers:
     return np.searchsorted(FIRST_OF_BAND, horizon, side="right") - 1
 
 
-def features(history: HourlyHistory, hours: Integers, horizon: Integers) -> tuple[Floats, Floats]:
+def features(
+    history: HourlyHistory, hours: Integers, horizon: Integers, week: Integers | None = None
+) -> tuple[Floats, Floats]:
     """Features of each region for these hours at these horizons, and the scale of demand.
 
     Args:
         history: states up to the last past hour.
         hours: hours to forecast, counted from the first hour of the history.
         horizon: horizon of each [h]; `hours - horizon` must be past hours.
+        week: hours of the week as which these hours are looked up; by default their own.
 
     Returns:
         (targets, regions, features) and (targets, regions) [kWh].
     """
     origin = hours - horizon
-    label, week = history.day_type.label[hours], history.by_week.label[hours]
+    week = history.week[hours] if week is None else week
+    label = day_type_of(week)
     scale = history.scale[origin]
     same, weekly = history.day_type.last(label, origin), history.by_week.last(week, origin)
 

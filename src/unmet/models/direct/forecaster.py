@@ -13,11 +13,10 @@ from unmet.arrays import Floats, Integers
 from unmet.errors import InputError
 from unmet.frames import Frame, to_frame_type
 from unmet.models.direct import DIRECT
-from unmet.models.direct.breaks import Breaks
 from unmet.models.direct.conditional import WINDOW
 from unmet.models.direct.engine import MIN_HOURS, STRIDE, Engine, PastForecasts, fit_engine, session_energy
 from unmet.models.direct.features import WEEK, band_of, bands, weeks_of_origins
-from unmet.models.direct.free_days import SUNDAY, free_days, known_country, learned_free_days, local_days
+from unmet.models.direct.free_days import PRIOR, free_days, known_country, learned_quietness, local_days
 from unmet.models.direct.history import HourlyHistory, build_history
 from unmet.models.direct.member import Member
 from unmet.models.direct.notes import direct_notes
@@ -32,7 +31,6 @@ __all__ = ["MEMBERS", "DirectForecaster"]
 
 
 MEMBERS: dict[str, type[Member]] = {kind.name: kind for kind in (Regression, Trees)}
-Weeks = tuple[Integers, Integers, Floats]
 LIKELIHOODS = {"exposure": "true", "quantile": "observed"}  # demand that is forecast
 DRAWS_SEED = 4  # stream of random numbers for draws
 
@@ -83,11 +81,11 @@ class DirectForecaster(Forecaster):
         self.country = country
         self.workers = workers
 
-    # Fitted: regions_, positions_, split_, engine_, scale_, extra_mean_, extra_spread_, country_, sunday_shares_,
+    # Fitted: regions_, positions_, split_, engine_, scale_, extra_mean_, extra_spread_, country_, quietness_,
     # set_aside_, notes_
     engine_: Engine
     country_: str | None
-    sunday_shares_: dict[str, float]  # of free days, by kind
+    quietness_: dict[str, float]  # of free days, by kind
     extra_mean_: Floats
     extra_spread_: Floats
 
@@ -132,7 +130,7 @@ class DirectForecaster(Forecaster):
         self.scale_ = np.where(largest > 0, largest, 1.0)
         full = with_lost(series)
         self.country_ = self.country or given.country or known_country(self.time_zone_)
-        self.sunday_shares_ = learned_free_days(full, fit_hours, self.time_zone_, self.country_) if used else {}
+        self.quietness_ = learned_quietness(full, fit_hours, self.time_zone_, self.country_) if used else {}
         history = self._history(full, session_energy(full.target[:fit_hours]), fit_hours)
         levels = np.array(checked_levels(self.levels))
         energy = session_energy(full.target[:fit_hours])
@@ -209,9 +207,9 @@ class DirectForecaster(Forecaster):
         series, history, hours = self._ahead(table, hours, future)
         steps = np.arange(1, hours + 1)
         levels = np.array(checked_levels(self.levels))
-        weeks, before = self._weeks(series, hours), self._before(series, history, series.hours)
+        before = self._before(series, history, series.hours)
         breaks = self.engine_.breaks(history, before, before.expected)
-        result = self._quantiles(history, weeks, series.hours - 1 + steps, steps, before, levels, breaks)
+        result = self.engine_.quantiles(history, series.hours - 1 + steps, steps, before, levels, breaks)
         frame = self._frame(series.times(hours)[-hours:], result, checked_levels(self.levels))
         return frame.insert_column(2, pl.Series("horizon", np.tile(steps, len(series.names))))
 
@@ -227,8 +225,8 @@ class DirectForecaster(Forecaster):
         rng = np.random.default_rng([self.seed, DRAWS_SEED])
         before = self._before(series, history, series.hours)
         steps = np.arange(1, hours + 1)
-        weeks, breaks = self._weeks(series, hours), self.engine_.breaks(history, before, before.expected)
-        ahead = self._quantiles(history, weeks, series.hours - 1 + steps, steps, before, GRID, breaks)
+        breaks = self.engine_.breaks(history, before, before.expected)
+        ahead = self.engine_.quantiles(history, series.hours - 1 + steps, steps, before, GRID, breaks)
         ranks = self._ranks(series, history, before, hours, rng)
         drawn = draw_paths(np.sort(ahead[..., :-2], axis=-1), ahead[..., -2], ranks, number, rng)
         return series.times(hours)[-hours:], drawn
@@ -265,22 +263,27 @@ class DirectForecaster(Forecaster):
     ) -> HourlyHistory:
         """The states of the first hours of a series, and the calendar and covariates of future hours."""
         more = 0 if ahead is None else len(ahead)
-        plain, sundays, share = (part[: hours + more] for part in self._weeks(series, more))
-        week = np.where(share >= 0.5, sundays, plain)  # by which past hours are grouped
         extras = series.extras[:hours] if ahead is None else np.concatenate([series.extras[:hours], ahead])
         extras = np.nan_to_num((extras - self.extra_mean_) / self.extra_spread_)
-        return build_history(series.demand[:hours], series.target[:hours], extras, week, session_kwh)
+        week = series.week(self.time_zone_, more).astype(np.int64)
+        quiet = self._quiet(series, more)
+        return build_history(
+            series.demand[:hours],
+            series.target[:hours],
+            extras,
+            week[: hours + more],
+            session_kwh,
+            quiet[: hours + more],
+        )
 
-    def _weeks(self, series: PanelSeries, ahead: int) -> Weeks:
-        """Local hour of the week, the same with free days as Sundays, and the weight of the latter."""
-        plain = series.week(self.time_zone_, ahead).astype(np.int64)
-        if not self.sunday_shares_:
-            return plain, plain, np.zeros(len(plain))
+    def _quiet(self, series: PanelSeries, ahead: int) -> Floats:
+        """Quietness of the days of past and future hours; 0 on days that are not free."""
+        if not self.quietness_:
+            return np.zeros(series.hours + ahead)
         days = local_days(series.times(ahead), self.time_zone_)
-        share_of = {day: self.sunday_shares_[kind] for kind, free in free_days(days, self.country_).items()
-                    for day in free}  # fmt: skip
-        share = np.array([share_of.get(day, 0.0) for day in days])
-        return plain, np.where(share > 0, SUNDAY * 24 + plain % 24, plain), share
+        by_day = {day: self.quietness_.get(kind, PRIOR[kind]) for kind, free in free_days(days, self.country_).items()
+                  for day in free}  # fmt: skip
+        return np.array([by_day.get(day, 0.0) for day in days])
 
     def _before(self, series: PanelSeries, history: HourlyHistory, until: int) -> PastForecasts:
         """Forecasts of the last hours before `until`, and the demand that followed."""
@@ -299,36 +302,12 @@ class DirectForecaster(Forecaster):
         origin = hours - horizon + 1
         weeks = list(weeks_of_origins(origin, fitted))
         first = max(weeks[0][0] - WINDOW, 0)
-        everything, calendar = self.engine_.expected(history, fitted, first, series.hours), self._weeks(series, 0)
+        everything = self.engine_.expected(history, fitted, first, series.hours)
         for begin, own in weeks:
             known = max(begin - WINDOW, 0)
             before = PastForecasts(begin, everything[:, :, known - first : begin - first], history.target[known:begin])
             breaks = self.engine_.breaks(history, before, everything[:, :, known - first : begin - first + WEEK])
-            result[own] = self._quantiles(history, calendar, hours[own], horizon[own], before, levels, breaks)
-        return result
-
-    def _quantiles(
-        self,
-        history: HourlyHistory,
-        weeks: Weeks,
-        hours: Integers,
-        horizon: Integers,
-        before: PastForecasts,
-        levels: Floats,
-        breaks: Breaks | None,
-    ) -> Floats:
-        """As `Engine.quantiles`; on free days, a weighted mean of the forecasts of a weekday and of a Sunday."""
-        plain, sundays, share = weeks
-        result = self.engine_.quantiles(history.looked_up(plain), hours, horizon, before, levels, breaks)
-        free = share[hours] > 0
-        if free.any():
-            sunday = self.engine_.quantiles(
-                history.looked_up(sundays), hours[free], horizon[free], before, levels, breaks
-            )
-            part = share[hours][free][:, None, None]
-            result[free] = (1 - part) * result[free] + part * sunday
-            # A mean of quantiles is positive if any of them is: restore the point mass at zero.
-            result[free, :, :-2] = np.where(levels <= result[free, :, -1:], 0.0, result[free, :, :-2])
+            result[own] = self.engine_.quantiles(history, hours[own], horizon[own], before, levels, breaks)
         return result
 
     def _frame(self, times: pl.Series, result: Floats, levels: Sequence[float]) -> pl.DataFrame:

@@ -1,49 +1,87 @@
-"""Free days: public holidays and the days up to New Year, forecast as a mixture of a weekday and a Sunday.
+"""Free days: public holidays and the days around them, forecast between a weekday, a Sunday and a closed day.
 
-The weight of the Sunday is learned from past free days. In the training parts of the public records tried, demand on
-public holidays was closer to the Sundays around them than to the weekdays in five towns of six, and on weekdays from 24
-to 31 December in all four with such days; at workplaces by far. Some holidays are ordinary working days, though.
+A workplace that is quiet on Sundays is also quiet on free days, and a public rapid charger that is busy on Sundays is
+not. The quietness q of a free day is therefore relative to the region's own weekdays w and Sundays s: it expects
+
+    (1 - q) w + q s  for q up to 1,    (2 - q) s  for q from 1 to 2,
+
+that is, q = 0 is a weekday, 1 a Sunday, and 2 a day without demand. The quietness of each kind of free day is learned
+from past days of that kind, starting from a prior, because records of less than a year have not seen most kinds.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import polars as pl
 
 from unmet.arrays import Floats
 from unmet.demand.calendar import knows_holidays, public_holidays
+from unmet.models.direct.history import SUNDAY, blend
 from unmet.models.series import PanelSeries
 from unmet.zones import country_of_zone
 
-__all__ = ["FREE_DAYS", "SUNDAY", "free_days", "known_country", "learned_free_days", "local_days", "sunday_shares"]
+__all__ = ["PRIOR", "free_days", "known_country", "learned_quietness", "local_days", "quietness"]
 
 
-FREE_DAYS = ("public holidays", "24 to 31 December")
-AROUND = 14  # a free day is compared with this many days before and after it
-PRIOR_DAYS = 4  # weight of the prior that a free day lies halfway between a weekday and a Sunday [days]
-SATURDAY, SUNDAY = 5, 6
+GREAT, PUBLIC, BESIDE, BREAK, BRIDGES = (
+    "Christmas Day, New Year's Day, Thanksgiving",
+    "other public holidays",
+    "the days beside these",
+    "23 to 30 December",
+    "bridge days",
+)
+# Quietness of kinds that the records have not shown, in the order of precedence. From the records of other towns before
+# their last fifth: `python -m benchmarks.winters`.
+PRIOR = {GREAT: 1.5, PUBLIC: 0.8, BESIDE: 0.9, BREAK: 0.7, BRIDGES: 0.8}
+PRIOR_DAYS = 2  # weight of the prior [days]
+AROUND = 28  # a free day is compared with this many days before and after it
+SATURDAY = 5
 
 
 def free_days(days: Sequence[dt.date], country: str | None) -> dict[str, set[dt.date]]:
-    """Free days by kind; none without a country, and none up to New Year if Christmas Day is not a holiday."""
+    """Free days by kind, each in one kind only; none without a country.
+
+    Where Christmas Day is a working day, there are only public holidays and bridge days, which are single weekdays
+    between a public holiday and a weekend.
+    """
     if country is None:
         return {}
     years = {day.year for day in days}
-    public = public_holidays(country, years)
-    to_new_year = {
-        dt.date(year, 12, day) for year in years for day in range(24, 32) if dt.date(year, 12, 25) in public
-    }  # fmt: skip
-    return {FREE_DAYS[0]: public, FREE_DAYS[1]: to_new_year - public}
+    public = public_holidays(country, {year + step for year in years for step in (-1, 0, 1)})
+    christian = {year for year in years if dt.date(year, 12, 25) in public}
+    great = {day for year in christian for day in (dt.date(year, 12, 25), dt.date(year, 1, 1), dt.date(year + 1, 1, 1))}
+    if country.partition("-")[0].upper() == "US":
+        great |= {_thanksgiving(year) for year in years}
+    beside = {day - dt.timedelta(days=1) for day in great} | _bridges(great)
+    between = {dt.date(year, 12, day) for year in christian for day in range(23, 31)}
+    kinds = {GREAT: great, PUBLIC: public, BESIDE: beside, BREAK: between, BRIDGES: _bridges(public)}
+    earlier: set[dt.date] = set()
+    for kind, dates in kinds.items():
+        kinds[kind] = {day for day in dates - earlier if day.year in years}
+        earlier |= dates
+    return kinds
 
 
-def sunday_shares(demand: Floats, days: Sequence[dt.date], free: dict[str, set[dt.date]]) -> dict[str, float]:
-    """Position of each kind of free day between a weekday (0) and a Sunday (1).
+def _thanksgiving(year: int) -> dt.date:
+    """The fourth Thursday of November."""
+    first = dt.date(year, 11, 1)
+    return first + dt.timedelta(days=(3 - first.weekday()) % 7 + 21)
 
-    With y the demand of a free weekday, and w and s the means of the weekdays and Sundays around it, the share is the
-    regression coefficient of w - y on w - s, shrunk to a half with the weight of four such days.
+
+def _bridges(public: Collection[dt.date]) -> set[dt.date]:
+    """Fridays after a public holiday on Thursday, and Mondays before one on Tuesday."""
+    step = {1: -1, 3: 1}  # from Tuesday and Thursday
+    return {day + dt.timedelta(days=step[day.weekday()]) for day in public if day.weekday() in step}
+
+
+def quietness(demand: Floats, days: Sequence[dt.date], free: dict[str, set[dt.date]]) -> dict[str, float]:
+    """Quietness of each kind of free day, from the weekdays among them.
+
+    Weekdays and Sundays are means of the days around each free day. The prior counts as `PRIOR_DAYS` further days, so
+    that the expected energy of all these days together is right.
 
     Args:
         demand: demand of all regions together, by day [kWh].
@@ -51,7 +89,8 @@ def sunday_shares(demand: Floats, days: Sequence[dt.date], free: dict[str, set[d
         free: free days by kind, from `free_days`.
     """
     by_day = dict(zip(days, demand.tolist(), strict=True))
-    usual = {day: value for day, value in by_day.items() if not any(day in dates for dates in free.values())}
+    every = set().union(*free.values())
+    usual = {day: value for day, value in by_day.items() if day not in every}
 
     def mean_around(day: dt.date, *, sundays: bool) -> float:
         near = (day + dt.timedelta(days=step) for step in range(-AROUND, AROUND + 1))
@@ -66,11 +105,23 @@ def sunday_shares(demand: Floats, days: Sequence[dt.date], free: dict[str, set[d
         y = np.array([by_day[day] for day in weekdays])
         weekday, sunday = (np.array([mean_around(day, sundays=which) for day in weekdays]) for which in (False, True))
         known = np.isfinite(weekday) & np.isfinite(sunday)
-        below, gap = (weekday - y)[known], (weekday - sunday)[known]
-        square = float(np.mean(gap**2)) if len(gap) else 1.0
-        share = (float(below @ gap) + PRIOR_DAYS * 0.5 * square) / max(float(gap @ gap) + PRIOR_DAYS * square, 1e-12)
-        found[kind] = float(np.clip(share, 0.0, 1.0))
+        if not known.any():
+            found[kind] = PRIOR[kind]
+            continue
+        w, s = float(weekday[known].mean()), float(sunday[known].mean())
+        share = PRIOR_DAYS / (PRIOR_DAYS + float(known.sum()))
+        found[kind] = _position((1 - share) * float(y[known].mean()) + share * float(blend(w, s, PRIOR[kind])), w, s)
     return found
+
+
+def _position(demand: float, weekday: float, sunday: float) -> float:
+    """The quietness of a day with this demand; the nearest one if no quietness expects it."""
+    low, high = sorted((weekday, sunday))
+    if demand >= high:
+        return 0.0 if weekday >= sunday else 1.0
+    if demand >= low:
+        return (weekday - demand) / (weekday - sunday)
+    return 1 + (sunday - demand) / sunday if sunday > 0 else 1.0
 
 
 def local_days(times: pl.Series, time_zone: str) -> list[dt.date]:
@@ -84,9 +135,9 @@ def known_country(time_zone: str) -> str | None:
     return found if found and knows_holidays(found) else None
 
 
-def learned_free_days(series: PanelSeries, hours: int, time_zone: str, country: str | None) -> dict[str, float]:
-    """How close to a Sunday each kind of free day was in the first hours of a series, from 0 (weekday) to 1."""
+def learned_quietness(series: PanelSeries, hours: int, time_zone: str, country: str | None) -> dict[str, float]:
+    """Quietness of each kind of free day in the first hours of a series."""
     dates = local_days(series.times(), time_zone)[:hours]
     days, place = np.unique(np.array(dates, dtype="datetime64[D]"), return_inverse=True)
     total = np.asarray(np.bincount(place, np.nansum(series.target[:hours], axis=1)), dtype=np.float64)
-    return sunday_shares(total, days.tolist(), free_days(days.tolist(), country))
+    return quietness(total, days.tolist(), free_days(days.tolist(), country))

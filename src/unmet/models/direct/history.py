@@ -6,7 +6,7 @@ several origins, and the cost is proportional to the length of the panel.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from unmet.arrays import Floats, Integers
 from unmet.compiled import compiled
 from unmet.demand.calendar import HOURS_A_DAY
 
-__all__ = ["Cells", "HourlyHistory", "build_history", "level_scale"]
+__all__ = ["SUNDAY", "Cells", "HourlyHistory", "blend", "build_history", "day_type_of", "level_scale"]
 
 
 DAY_TYPE_MEMORIES = (10, 40, 160)  # half-lives of the tables by hour and day type [days of that type]
@@ -25,13 +25,15 @@ TOWN_MEMORIES = (12, 72)  # the same for all regions together [h]
 USUAL = 40  # memory of the table with which recent demand is compared
 MIN_SESSIONS = 1e-3  # a region with fewer sessions per hour counts as silent
 SIZE = 1 << 32  # more hours than any panel has
+SUNDAY = 6
+FREE = -1  # label of past hours of free days, which belong to no table
 
 
 @dataclass(frozen=True, slots=True)
 class Cells:
     """Hours grouped by a label, such as hour and day type, in order of time within each group."""
 
-    label: Integers  # (hours,), label of past and future hours, for lookups
+    label: Integers  # (hours,), label of each hour
     order: Integers  # past hours, sorted by the label of their group, then by time
     key: Integers  # that label x SIZE + hour, in that order
 
@@ -74,6 +76,7 @@ class HourlyHistory:
     target: Floats  # demand to be forecast [kWh]; NaN if missing
     extras: Floats  # (past and future hours, regions, columns), covariates known in advance
     week: Integers  # (past and future hours,), hour of the week
+    quiet: Floats  # (past and future hours,), quietness of free days, see `free_days`; 0 on other days
     day_type: Cells  # by hour and day type (weekdays, weekends)
     day_tables: tuple[Floats, ...]  # mean of the cell, by memory
     zero_share: Floats  # share of hours of the cell without demand
@@ -86,10 +89,9 @@ class HourlyHistory:
     scale: Floats  # moving level by which features are scaled, never 0
     floor: Floats = field(repr=False)  # (regions,), smallest scale
 
-    def looked_up(self, week: Integers) -> HourlyHistory:
-        """The same history, with hours to forecast looked up as these hours of the week."""
-        day_type = replace(self.day_type, label=_day_type(week))
-        return replace(self, week=week, day_type=day_type, by_week=replace(self.by_week, label=week))
+    def sunday(self, hours: Integers) -> Integers:
+        """The same hours of the day on a Sunday, as hours of the week."""
+        return SUNDAY * HOURS_A_DAY + self.week[hours] % HOURS_A_DAY
 
     @property
     def hours(self) -> int:
@@ -102,7 +104,14 @@ class HourlyHistory:
         return int(self.known.shape[1])
 
 
-def build_history(known: Floats, target: Floats, extras: Floats, week: Integers, session_kwh: Floats) -> HourlyHistory:
+def build_history(
+    known: Floats,
+    target: Floats,
+    extras: Floats,
+    week: Integers,
+    session_kwh: Floats,
+    quiet: Floats | None = None,
+) -> HourlyHistory:
     """The states of all hours.
 
     Args:
@@ -111,9 +120,11 @@ def build_history(known: Floats, target: Floats, extras: Floats, week: Integers,
         extras: covariates of past and future hours, (hours + ahead, regions, columns).
         week: local hour of the week, (hours + ahead,).
         session_kwh: energy of one session in each region [kWh], which defines the smallest scale.
+        quiet: quietness of free days, (hours + ahead,). They count for levels, but belong to no table.
     """
     hours = len(known)
-    day_type, by_week = Cells.of(_day_type(week), hours), Cells.of(week, hours)
+    quiet = np.zeros(len(week)) if quiet is None else quiet
+    day_type, by_week = (Cells.of(np.where(quiet > 0, FREE, label), hours) for label in (day_type_of(week), week))
     levels = tuple(_ratio(*decayed(known, _keep(memory))) for memory in LEVEL_MEMORIES)
     floor = MIN_SESSIONS * session_kwh
     earlier = day_type.previous()
@@ -122,12 +133,13 @@ def build_history(known: Floats, target: Floats, extras: Floats, week: Integers,
     weeks = tuple(decayed_in_cells(known, by_week.previous(), _keep(memory)) for memory in WEEK_MEMORIES)
     scale = level_scale(levels, floor)
     usual = tables[DAY_TYPE_MEMORIES.index(USUAL)]
-    expected = np.where(earlier[:, None] >= 0, usual[np.maximum(earlier, 0)], np.nan)
+    expected = _usual_before(usual, day_type, week[:hours], quiet[:hours])
     return HourlyHistory(
         known,
         target,
         extras,
         week,
+        quiet,
         day_type,
         tables,
         _ratio(*decayed_in_cells(zeros, earlier, _keep(USUAL))),
@@ -142,9 +154,31 @@ def build_history(known: Floats, target: Floats, extras: Floats, week: Integers,
     )
 
 
-def _day_type(week: Integers) -> Integers:
-    """Hour of the day, and 24 more on weekends."""
+def day_type_of(week: Integers) -> Integers:
+    """Hour of the day, and 24 more on weekends, of hours of the week."""
     return np.asarray(week % HOURS_A_DAY + HOURS_A_DAY * (week // HOURS_A_DAY >= 5))
+
+
+def blend(
+    weekday: Floats | float, sunday: Floats | float, quiet: Floats | float, closed: Floats | float = 0.0
+) -> Floats:
+    """What a free day expects: between a weekday (quietness 0), a Sunday (1) and a closed day (2)."""
+    beyond = np.maximum(quiet - 1, 0) * closed
+    return np.asarray(np.maximum(1 - quiet, 0) * weekday + np.minimum(quiet, 2 - quiet) * sunday + beyond)
+
+
+def _usual_before(usual: Floats, cells: Cells, week: Integers, quiet: Floats) -> Floats:
+    """Demand that the usual table expected of each past hour, (hours, regions) [kWh]; NaN if it was empty."""
+
+    def table(hours: Integers, label: Integers) -> Floats:
+        last = cells.last(label, hours - 1)
+        return np.where(last[:, None] >= 0, usual[np.maximum(last, 0)], np.nan)
+
+    hours, free = np.arange(len(week)), np.flatnonzero(quiet > 0)
+    result = table(hours, day_type_of(week))
+    sundays = table(free, day_type_of(SUNDAY * HOURS_A_DAY + week[free] % HOURS_A_DAY))
+    result[free] = blend(result[free], sundays, quiet[free][:, None])
+    return result
 
 
 def level_scale(levels: tuple[Floats, ...], floor: Floats) -> Floats:

@@ -39,7 +39,7 @@ def write_direct(forecaster: DirectForecaster, folder: Path, format_number: int)
             "tables": list(engine.tables),
             "members": [member.name for member in engine.members],
             "notes": list(forecaster.notes_),
-            "sunday_shares": forecaster.sunday_shares_,
+            "quietness": forecaster.quietness_,
         },
     )
     arrays = {
@@ -73,7 +73,7 @@ def read_direct(stored: dict[str, Any], folder: Path) -> DirectForecaster:
     forecaster.positions_ = None if stored["positions"] is None else np.array(stored["positions"])
     forecaster.split_ = Split(**{name: dt.datetime.fromisoformat(time) for name, time in stored["split"].items()})
     forecaster.notes_ = tuple(stored["notes"])
-    forecaster.sunday_shares_ = dict(stored.get("sunday_shares", {}))  # missing in models of older versions
+    forecaster.quietness_ = dict(stored.get("quietness", stored.get("sunday_shares", {})))  # by the version
     forecaster.scale_ = arrays["scale"]
     forecaster.extra_mean_, forecaster.extra_spread_ = arrays["extra_mean"], arrays["extra_spread"]
     members = tuple(_member(name, arrays, folder) for name in stored["members"])
