@@ -111,14 +111,18 @@ def test_a_future_holiday_is_forecast_as_a_sunday():
     assert told["mean"].sum() < 0.4 * untold["mean"].sum()
 
 
-def test_offices_that_never_saw_a_christmas_are_expected_to_be_quiet():
+def test_offices_that_never_saw_a_christmas_are_expected_to_be_quiet(tmp_path):
     """With records from May to 23 December, the week to come is far below an ordinary one, and not empty."""
     first, last = dt.datetime(2023, 5, 1, 7, tzinfo=dt.UTC), dt.datetime(2023, 12, 23, 7, tzinfo=dt.UTC)
     ds = pl.datetime_range(first, last, "1h", time_zone="UTC", eager=True)
     week = hour_of_week(ds, "America/Los_Angeles").to_numpy()
     panel = pl.DataFrame({"unique_id": "a", "ds": ds, "y": demand_of(np.where(week < 120, rates(168)[week], 0.1), 1)})
-    told, untold = (
-        Forecaster("regression", "quantile", shares=(0.9, 0.1), time_zone=zone).fit(panel).forecast(panel, 168).table
+    informed, unaware = (
+        Forecaster("regression", "quantile", shares=(0.9, 0.1), time_zone=zone).fit(panel)
         for zone in ("America/Los_Angeles", "Etc/GMT+8")
     )
-    assert 0.05 < told["mean"].sum() / untold["mean"].sum() < 0.6
+    forecast = informed.forecast(panel, 168).table
+    assert 0.05 < forecast["mean"].sum() / unaware.forecast(panel, 168).table["mean"].sum() < 0.6
+    informed.save(tmp_path / "model")
+    stored = Forecaster.load(tmp_path / "model").forecast(panel, 168).table
+    assert stored["mean"].to_numpy() == pytest.approx(forecast["mean"].to_numpy(), rel=1e-3)
