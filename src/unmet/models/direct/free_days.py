@@ -35,7 +35,7 @@ GREAT, PUBLIC, BESIDE, BREAK, BRIDGES = (
 )
 # Quietness of kinds that the records have not shown, in the order of precedence. From the records of other towns before
 # their last fifth: `python -m benchmarks.winters`.
-PRIOR = {GREAT: 1.5, PUBLIC: 0.8, BESIDE: 0.9, BREAK: 0.7, BRIDGES: 0.8}
+PRIOR = {GREAT: 1.4, PUBLIC: 0.8, BESIDE: 0.9, BREAK: 0.7, BRIDGES: 0.9}
 PRIOR_DAYS = 4  # weight of the prior [days]
 AROUND = 28  # a free day is compared with this many days before and after it
 SATURDAY = 5
