@@ -31,7 +31,7 @@ KINDS: tuple[StationKind, ...] = (
 
 WESTERN: tuple[tuple[str, float, float, float, int], ...] = (
     ("Roskilde north", 55.657, 12.085, 22.0, 4),
-    ("Roskilde south", 55.622, 12.085, 22.0, 4),
+    ("Roskilde south", 55.622, 12.085, 22.0, 3),
 )
 """The two stations of the western, residential region: name, lat, lon, power of a plug [kW], plugs.
 

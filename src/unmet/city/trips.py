@@ -35,7 +35,7 @@ class Habits(NamedTuple):
     sunday: float = 0.68
     holiday: float = 0.68
     # How much days, weeks and places differ (`unmet.city.busyness`) in how many cars are used and where they go.
-    city_day_spread: float = 0.15
+    city_day_spread: float = 0.12
     place_week_spread: float = 0.1
     place_day_spread: float = 0.25
     # Commuting: share of the cars, and share of the weekdays on which the car is used.
@@ -43,21 +43,21 @@ class Habits(NamedTuple):
     commutes: float = 0.88
     commutes_on_holiday: float = 0.55
     leave_home_hour: float = 7.45
-    leave_home_spread: float = 0.6
+    leave_home_spread: float = 1.0
     work_hours: float = 7.0
     work_hours_spread: float = 1.0
     lunch_errand: float = 0.08
     stop_on_the_way: float = 0.55
     # Days without work.
     tour_hour: float = 10.8
-    tour_hour_spread: float = 2.8
+    tour_hour_spread: float = 3.6
     another_errand: float = 0.76  # after each errand
     errand_hours: float = 1.25  # median stay
     errand_spread: float = 0.7  # of the logarithm of the stay
     # Evenings.
-    evening_out: float = 0.4
+    evening_out: float = 0.5
     evening_hours: float = 1.7  # median stay
-    homeward_hour: float = 20.8  # mean latest hour at which a car heads home ...
+    homeward_hour: float = 21.0  # mean latest hour at which a car heads home ...
     homeward_spread: float = 0.8
     night_out: float = 0.01  # ... but on this share of days three hours later
     # Distance decay of the choice of destination [km].

@@ -72,7 +72,7 @@ def scenario_options(
                      "energy of lost drivers). [continuous]"),
     ] = None,
     plug_in_a: Annotated[
-        float | None, typer.Option(help="a of Beta(a, b), the state of charge at which drivers plug in. [3.4]")
+        float | None, typer.Option(help="a of Beta(a, b), the state of charge at which drivers plug in. [3.35]")
     ] = None,
     plug_in_b: Annotated[float | None, typer.Option(help="b of Beta(a, b); the mean is a / (a + b). [3.7]")] = None,
     fleet: Annotated[

@@ -52,7 +52,7 @@ class Scenario(BaseModel):
     queue: str = Field("first-come", description="queue discipline at all stations")
     penetration: float = Field(0.05, gt=0, le=1, description="electric share of the city's cars")
     seed: int = Field(1, ge=0, lt=2**63, description="seed of every random choice")
-    plug_in_a: float = Field(3.4, gt=0, description="a of Beta(a, b), the state of charge at which drivers plug in")
+    plug_in_a: float = Field(3.35, gt=0, description="a of Beta(a, b), the state of charge at which drivers plug in")
     plug_in_b: float = Field(3.7, gt=0, description="b of Beta(a, b), the state of charge at which drivers plug in")
     distance_sensitivity: float = Field(1.0, description="s in exp(-s D): how much nearer stations are preferred, 1/km")
     curve: Curve = Field(Curve.CONTINUOUS, description="charging curve")
