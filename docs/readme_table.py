@@ -41,7 +41,7 @@ def table() -> str:
         )
     simpler = page("baselines").split("| first-come |")[1]
     three = " / ".join(mean(row(simpler, model)[-1]) for model in ("Censored quantile", "Exposure-aware", "Oracle"))
-    rows.append(("the same in two of three cities: Censored quantile / Exposure-aware / Oracle", "", three))
+    rows.append(("the same, earlier calibration of the city: Censored quantile / Exposure-aware / Oracle", "", three))
     city, towns, plans = page("lost-city"), page("towns").split("## By town")[1], page("planning")
     ratio = re.search(r"Lost energy is ([\d.]+ to [\d.]+)", city)[1]  # type: ignore[index]
     inside = row(city, "totals inside their interval")[0]
