@@ -92,7 +92,8 @@ def given_costs(plug_cost: float | None, site_cost: float, table: Any, sites: pl
     for row in read_costs(table, sites).iter_rows(named=True):
         key = (row.get("site_id") or None, row.get("power_kw"))
         if key in rows:
-            raise InputError(f"The table of costs has two rows for site {key[0] or 'any'}, power {key[1] or 'any'}.")
+            which = f"site {key[0] or 'any'}, power {key[1] or 'any'}"
+            raise InputError(f"The table of costs has two rows for {which}: leave one of them.")
         rows[key] = row
     return Costs(plug_cost, site_cost, rows)
 
