@@ -44,9 +44,9 @@ Errors = list[tuple[float, float]]
 def errors_of_sites(lost: LostDemand, true: pl.DataFrame) -> Errors:
     """Compare the draws of sites, without an error of their own or of the network, with lost drivers by station."""
     given, network = lost.ingredients_, lost.network_
-    factor = np.full_like(given.common.factor, given.common.factor.mean())
+    error = np.full_like(given.common.error, given.common.error.mean())
     with patch.multiple(posterior, SITE_ERROR=0.0, RESPONSE_ERROR=0.0):
-        drawn = sum_draws(replace(given, common=replace(given.common, factor=factor)), 0.9).station_arrivals
+        drawn = sum_draws(replace(given, common=replace(given.common, error=error)), 0.9).station_arrivals
     stations = lost.panel_.stations.select("station_id").join(true, on="station_id", how="left", maintain_order="left")
     number = stations["len"].fill_null(0).to_numpy()
     found = []

@@ -42,8 +42,8 @@ LARGE_MEAN, MAX_INVERTED = 20.0, 1000  # highest mean for drawing by inversion, 
 SITE_ERROR, RESPONSE_ERROR = 0.1, 0.25
 """Additional error of a single site, as a logarithm, and the part of it that grows with the site's response. Errors are
 independent between sites, so they matter for a station or a network with one large site, but hardly for the total of
-many. Sites of four towns differ from their posterior by 0.29 (113 sites of thinned records), those of simulated
-networks without a response by 0.01 (345 sites): `python -m benchmarks.site_errors`. The first part is a judgement."""
+many. Sites of four towns differ from their posterior by 0.30 (113 sites of thinned records), those of simulated
+networks without a response by 0.00 (345 sites): `python -m benchmarks.site_errors`. The first part is a judgement."""
 
 
 @dataclass(frozen=True, slots=True)
