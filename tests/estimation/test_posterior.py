@@ -24,6 +24,7 @@ from unmet.estimation.posterior import (
 )
 from unmet.estimation.profiles import Profiles
 from unmet.estimation.rates import Components, Rates
+from unmet.estimation.shares import Leaving
 from unmet.estimation.towns import TownPrior
 
 MONDAY_MS = 1_567_382_400_000
@@ -166,11 +167,10 @@ def network(
     return draw_network(
         rates=fitted or rates(),
         profiles=profiles,
-        leaves=np.tile(leaves, (DRAWS, 1)),
+        leaving=Leaving(np.tile(leaves, (DRAWS, 1)), 0.0, 0.0, spill),
         prior=prior,
         strength=Strength(np.array(strength), response),
         excess=excess,
-        spill_spread=spill,
         rng=np.random.default_rng(2),
     )
 

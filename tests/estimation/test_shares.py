@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from unmet.estimation.shares import ALIKE, MEANS, NOBODY, SHARES, SiteExcess, _populations, draw_site_shares
+from unmet.estimation.shares import (
+    ALIKE,
+    MEANS,
+    NOBODY,
+    SHARES,
+    SiteExcess,
+    _populations,
+    draw_site_shares,
+    leaving_drivers,
+)
 
 DRAWS, SITES = 400, 30
 
@@ -66,3 +75,13 @@ def test_a_site_of_which_nothing_is_known_follows_the_network():
     drivers, variance = np.append(np.full(SITES, 60.0), 0.0), np.append(np.full(SITES, 100.0), np.inf)
     drawn = shares_of(drivers, variance, np.append(np.full(SITES, 200.0), 0.0))
     assert drawn[:, -1].mean() == pytest.approx(0.3, abs=0.03)
+
+
+def test_drivers_who_wait_or_are_served_nearby_do_not_leave():
+    waits, spills = np.array([[0.3, 0.7], [0.1, 0.7]]), np.array([[0.5, 0.5], [0.1, 0.3]])
+    result = leaving_drivers(waits, spills, np.array([3.0, 1.0]))
+    assert result.share == pytest.approx(np.array([[0.2, 0.0], [0.8, 0.0]]))
+    assert result.waiting == pytest.approx(np.mean([0.4, 0.25]))
+    assert result.spill == pytest.approx(np.mean([0.5, 0.15]))
+    assert result.spill_spread == pytest.approx(np.std([0.5, 0.15]))
+    assert leaving_drivers(waits, spills, np.zeros(2)).waiting == pytest.approx(waits.mean())

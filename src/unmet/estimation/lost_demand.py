@@ -31,12 +31,12 @@ from unmet.estimation.rates import Rates, fit_rates, resampled_weekly, response_
 from unmet.estimation.selection import select_components
 from unmet.estimation.selfcheck import self_check
 from unmet.estimation.sensitivity import sensitivity_table
-from unmet.estimation.shares import SHARES, draw_site_shares
-from unmet.estimation.spill import Spill, fit_spill, nearest_sites
+from unmet.estimation.shares import leaving_drivers
+from unmet.estimation.spill import draw_spills, fit_spill, nearest_sites
 from unmet.estimation.sums import Ingredients, Recovered, estimate, sum_draws
 from unmet.estimation.tables import hour_table, region_table, site_table, station_hour_table, station_table, week_table
 from unmet.estimation.towns import TOWNS, TownPrior
-from unmet.estimation.waiting import Waiting, after_departures, waiting_drivers
+from unmet.estimation.waiting import after_departures, draw_waits, waiting_drivers
 from unmet.frames import Frame, to_frame_type
 from unmet.runs import available_cores
 from unmet.shown import Shown
@@ -116,12 +116,11 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
         rates = fit_rates(learned.history, learned.clock, learned.capacity, components, self.prior)
         # 4. Spill: how many drivers were served at a site nearby? Their arrivals there must not inflate its rate.
         burst = _mean_burst(learned, rates)
-        near = nearest_sites(panel.sites)
-        spill = fit_spill(learned, near, rates, burst, self.spill, self.prior, rng)
+        spill = fit_spill(learned, nearest_sites(panel.sites), rates, burst, self.spill, self.prior, rng)
         rates, learned = spill.rates, spill.network
         network = network.without(np.flatnonzero(learned.left_out))
         known = rates if until_ms is None else rates.onwards(network.history, network.clock, network.capacity, until_ms)
-        spills = self._spills(spill, near, rng)
+        spills = draw_spills(spill, self.spill, self.draws, rng)
         # 5. Bursts: how busy was each hour in which a site was full?
         response = response_table(known.crowding, network.capacity)
         rows = full_hours(network.history.spells, network.clock, known.weekly)
@@ -134,7 +133,7 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
         turned_away = _turned_away(network, known, rows, bursts)
         departures = after_departures(learned.history, network.clock, known.weekly, known.level, response)
         waited = waiting_drivers(departures, learned.arrivals_at_full, network.by_site(rows.site, turned_away * early))
-        waits = self._waits(waited, rng)
+        leaving = leaving_drivers(draw_waits(waited, self.waiting, self.draws, rng), spills, waited.turned_away)
         # 7. Energies: how much would a lost driver have charged?
         station, _, _ = station_rows(sessions, panel.stations)
         hour_of_day = _hour_of_day(network, sessions)
@@ -145,28 +144,14 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
         require_draws(len(rows.site), network.clock.hours, PROFILES, self.draws, available_cores())
         usual = _resampled_usual(rates, learned, network, rows, rng)
         responds = _strength(network, known, rows, turned_away * early)
-        could_leave = waited.turned_away if waited.turned_away.sum() > 0 else np.ones(network.sites)
-        of_network = np.average(spills, axis=1, weights=could_leave)
-        common = draw_network(
-            rates=known,
-            profiles=usual.shape[1],
-            leaves=np.maximum(1 - waits - spills, 0.0),
-            prior=self.prior,
-            strength=responds,
-            excess=self.self_check_.excess,
-            spill_spread=float(of_network.std()),
-            rng=rng,
-        )
+        common = draw_network(known, usual.shape[1], leaving, self.prior, responds, self.self_check_.excess, rng)
         variation = energy_variation(sessions)
         given = Ingredients(panel, network, known, rows, usual, bursts, common, session_kwh, variation, self.seed)
         self.recovered_: Recovered = sum_draws(given, self.interval, keep_regions=self._keep_regions)
         self.ingredients_ = given  # from which the draws of a site can be repeated
         self.panel_, self.network_, self.rates_, self.rows_, self.bursts_ = panel, network, known, rows, bursts
         self.components_, self.tried_, self.restarts_ = components, tried, waited.restarts
-        self.waiting_, self.spill_ = (
-            float(np.average(waits.mean(axis=0), weights=could_leave)),
-            float(of_network.mean()),
-        )
+        self.waiting_, self.spill_ = leaving.waiting, leaving.spill
         self.strength_ = 0.0 if known.crowding is None else float(responds.of_hypothesis @ known.crowding.weight)
         self.turned_away_, self.session_kwh_ = turned_away, session_kwh
         # Of the drivers turned away at each site, including the error of other towns.
@@ -315,21 +300,6 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
     def _check_fitted(self) -> None:
         if not hasattr(self, "recovered_"):
             raise NotFittedError("LostDemand is not fitted yet: call fit first.")
-
-    def _waits(self, waited: Waiting, rng: np.random.Generator) -> Floats:
-        """Draws of the share of drivers at full sites who wait until they are served, (draws, sites)."""
-        if self.waiting is not None:
-            return np.full((self.draws, len(waited.queue)), self.waiting)
-        return draw_site_shares(waited.excess, self.draws, rng)
-
-    def _spills(self, spill: Spill, near: Integers, rng: np.random.Generator) -> Floats:
-        """Draws of the share of drivers at full sites who are served nearby, (draws, sites).
-
-        A given share is that of every site with another one within reach, and of all sites if there are none.
-        """
-        if self.spill is None:
-            return rng.choice(SHARES, (self.draws, 1), p=spill.posterior) * spill.reach
-        return np.tile(self.spill * ((near >= 0) | (near < 0).all()), (self.draws, 1))
 
 
 def _resampled_usual(

@@ -28,6 +28,7 @@ from unmet.estimation.energies import BLOCK
 from unmet.estimation.exposed import FullHours
 from unmet.estimation.hours import HourEffects
 from unmet.estimation.rates import Rates
+from unmet.estimation.shares import Leaving
 from unmet.estimation.towns import TownPrior
 
 __all__ = ["NetworkDraws", "SiteDraws", "draw_network", "draw_site"]
@@ -74,11 +75,10 @@ class SiteDraws:
 def draw_network(
     rates: Rates,
     profiles: int,
-    leaves: Floats,
+    leaving: Leaving,
     prior: TownPrior,
     strength: Strength,
     excess: float,
-    spill_spread: float,
     rng: np.random.Generator,
 ) -> NetworkDraws:
     """Draw what all sites share.
@@ -86,17 +86,16 @@ def draw_network(
     Args:
         rates: the fitted intensity.
         profiles: number of resampled weekly profiles.
-        leaves: share of drivers at full sites who neither wait nor are served nearby, (draws, sites).
+        leaving: drivers at full sites who neither wait nor are served nearby. Rates are fitted without those served
+            nearby, so they are as uncertain as their number.
         prior: prior of the estimator's error, from other towns.
         strength: how strongly arrivals respond to full sites, relative to those towns; the error of the response grows
             with the response.
         excess: distance of the self-check from 1 beyond chance, as a logarithm. It widens intervals, and never shifts
             them.
-        spill_spread: standard deviation of the share of drivers who are served nearby. Rates are fitted without such
-            drivers, so they are as uncertain as their number.
         rng: random numbers.
     """
-    draws, days = len(leaves), len(rates.city_day)
+    draws, days = len(leaving.share), len(rates.city_day)
     city = np.broadcast_to(rates.city_day, (draws, days))
     if np.isfinite(rates.city_shape):
         shape = rates.city_shape + rates.count.sum(axis=0)
@@ -106,10 +105,10 @@ def draw_network(
     towns = prior.bias + prior.bias_spread * _stratified_normal(draws, rng)
     of_towns = float(strength.of_hypothesis @ weight) * prior.bias_spread
     excess = min(excess, np.sqrt(max(MAX_ERROR**2 - of_towns**2 - strength.variance, 0.0)))
-    spread = np.sqrt(excess**2 + MODEL_ERROR**2 + spill_spread**2)
+    spread = np.sqrt(excess**2 + MODEL_ERROR**2 + leaving.spill_spread**2)
     own = spread * _stratified_normal(draws, rng) - spread**2 / 2
     error = np.exp(strength.of_hypothesis[hypothesis] * towns + own)
-    return NetworkDraws(np.arange(draws) % profiles, city, hypothesis, leaves, error)
+    return NetworkDraws(np.arange(draws) % profiles, city, hypothesis, leaving.share, error)
 
 
 def _stratified_normal(draws: int, rng: np.random.Generator) -> Floats:

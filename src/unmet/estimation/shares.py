@@ -23,7 +23,7 @@ from scipy.special import betainc
 
 from unmet.arrays import Floats
 
-__all__ = ["SHARES", "SiteExcess", "draw_site_shares", "share_posterior"]
+__all__ = ["SHARES", "Leaving", "SiteExcess", "draw_site_shares", "leaving_drivers", "share_posterior"]
 
 NOBODY = 0.8
 """Prior probability that the share is 0: a judgement, which matters if the records say little."""
@@ -41,6 +41,29 @@ class SiteExcess(NamedTuple):
     variance: Floats  # independent between sites
     common: Floats  # standard deviation of an error with the same sign at all sites
     turned_away: Floats  # arrivals expected while the site was full
+
+
+class Leaving(NamedTuple):
+    """Drivers at full sites who neither wait nor are served nearby."""
+
+    share: Floats  # (draws, sites)
+    waiting: float  # mean share who wait, over the drivers turned away
+    spill: float  # mean share who are served nearby
+    spill_spread: float  # its standard deviation between draws
+
+
+def leaving_drivers(waits: Floats, spills: Floats, turned_away: Floats) -> Leaving:
+    """Share of the drivers at full sites who leave, from the shares who wait and who are served nearby.
+
+    Args:
+        waits: share who wait until they are served, (draws, sites).
+        spills: share who are served nearby, (draws, sites).
+        turned_away: arrivals expected while sites were full, (sites,).
+    """
+    weight = turned_away if turned_away.sum() > 0 else np.ones(len(turned_away))
+    waiting, spill = (np.average(shares, axis=1, weights=weight) for shares in (waits, spills))
+    share = np.maximum(1 - waits - spills, 0.0)
+    return Leaving(share, float(waiting.mean()), float(spill.mean()), float(spill.std()))
 
 
 def share_posterior(excess: Floats | float, variance: Floats | float, turned_away: Floats | float) -> Floats:

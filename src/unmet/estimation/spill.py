@@ -43,7 +43,16 @@ from unmet.estimation.shares import SHARES, share_posterior
 from unmet.estimation.towns import TownPrior
 from unmet.geo import nearest_stations
 
-__all__ = ["Nearby", "Spill", "fit_spill", "nearest_sites", "spill_posterior", "spilled_sessions", "while_full"]
+__all__ = [
+    "Nearby",
+    "Spill",
+    "draw_spills",
+    "fit_spill",
+    "nearest_sites",
+    "spill_posterior",
+    "spilled_sessions",
+    "while_full",
+]
 
 REACH_KM = 3.0
 """Distance up to which drivers divert to another site [km]."""
@@ -91,6 +100,7 @@ class Spill(NamedTuple):
     network: Network  # to which the rates are fitted
     posterior: Floats  # of `SHARES`: drivers who divert among those turned away with a free site within reach
     reach: Floats  # (sites,), share of the drivers turned away at each site with a free site within reach
+    near: Integers  # (sites,), row of the nearest site, -1 for none
 
 
 def fit_spill(
@@ -142,8 +152,18 @@ def fit_spill(
     mean_reach = float(reach @ turned_away) / max(float(turned_away.sum()), 1e-9)
     diverts = float(posterior @ SHARES) if share is None else min(share / max(mean_reach, 1e-9), 1.0)
     if diverts < MIN_SHARE or mean_reach == 0:
-        return Spill(rates, network, posterior, reach)
-    return Spill(*without_diverted(diverts, refitted), posterior, reach)
+        return Spill(rates, network, posterior, reach, near)
+    return Spill(*without_diverted(diverts, refitted), posterior, reach, near)
+
+
+def draw_spills(spill: Spill, share: float | None, draws: int, rng: np.random.Generator) -> Floats:
+    """Draw the share of drivers at full sites who are served nearby, (draws, sites).
+
+    A given share is that of every site with another one within reach, and of all sites if there are none.
+    """
+    if share is None:
+        return np.asarray(rng.choice(SHARES, (draws, 1), p=spill.posterior) * spill.reach)
+    return np.tile(share * ((spill.near >= 0) | (spill.near < 0).all()), (draws, 1))
 
 
 def _excess_share(nearby: Nearby) -> float:

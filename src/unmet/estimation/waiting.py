@@ -29,9 +29,9 @@ from unmet.arrays import Floats
 from unmet.compiled import compiled
 from unmet.demand.spells import FULL, RELEASED_MS, History
 from unmet.estimation.clock import BIN_MS, Clock
-from unmet.estimation.shares import SiteExcess
+from unmet.estimation.shares import SiteExcess, draw_site_shares
 
-__all__ = ["Departures", "Waiting", "after_departures", "waiting_drivers"]
+__all__ = ["Departures", "Waiting", "after_departures", "draw_waits", "waiting_drivers"]
 
 RESTARTS, RESTARTS_SPREAD = 0.08, 0.05
 """Prior mean and standard deviation of restarts per departure in a network, and their standard deviation between its
@@ -82,6 +82,13 @@ def waiting_drivers(departures: Departures, at_full: Floats, turned_away: Floats
         np.where(queue, 0.0, turned_away),
     )
     return Waiting(excess, float(restarts), float(n_full[~queue].sum()), queue, turned_away)
+
+
+def draw_waits(waited: Waiting, share: float | None, draws: int, rng: np.random.Generator) -> Floats:
+    """Draw the share of drivers at full sites who wait until they are served, (draws, sites), unless it is given."""
+    if share is not None:
+        return np.full((draws, len(waited.queue)), share)
+    return draw_site_shares(waited.excess, draws, rng)
 
 
 def _restarts(free: Floats, arrivals: Floats, by_chance: Floats, prior: Floats | float) -> tuple[Floats, Floats]:
