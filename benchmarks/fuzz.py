@@ -4,6 +4,7 @@
     python -m benchmarks.fuzz --count 100000       # as before a release
     python -m benchmarks.fuzz model --count 5000   # one reader
     python -m benchmarks.fuzz model --first 5000 --count 5000   # and its next inputs
+    python -m benchmarks.fuzz --count 100000 --log fuzz.jsonl   # counts are kept, and the next run continues
 
 An input may be read, or refused with a sentence of ordinary length. Anything else is a failure: the input is stored in
 `tests/fuzz_corpus`, where the tests find it. An input depends only on the seed and its number. Each reader runs in a
@@ -25,7 +26,7 @@ import tempfile
 import time
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 from tests.fuzzing import CORPUS, TARGETS, Target
@@ -34,8 +35,10 @@ from unmet.errors import LONGEST_MESSAGE, InputError
 
 HANG_SECONDS = 5
 MAX_GIB = 3.0
+POLL_SECONDS = 5
 STUCK_SECONDS = 300  # of wall time, for native code that ignores Python's signals
-NUMBER, INPUT, FOUND = "number.txt", "last.bin", "found.json"
+NUMBER, INPUT, FOUND = "number.txt", "last.bin", "found.jsonl"
+STRETCH = 500  # inputs after which counts are written
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the one in C is ten times faster
 TOKENS = (
     b"", b",", b";", b"\t", b"\r", b"\n", b"\r\n", b'"', b"'", b"\x00", b"\xff", b"\xef\xbb\xbf", b"\xff\xfe", b"\xe6",
@@ -136,12 +139,12 @@ def failure_of(target: Target, data: bytes, folder: Path) -> str | None:
 
 
 def feed(name: str, first: int, count: int, seed: int, folder: Path) -> None:
-    """Feed `count` inputs to a reader in this process, and write the outcome into a folder."""
-    target, seeds, failures, failed = TARGETS[name], TARGETS[name].seeds(), set[str](), 0
+    """Feed `count` inputs to a reader in this process, and write counts into a folder."""
+    target, seeds, kinds = TARGETS[name], TARGETS[name].seeds(), set[str]()
     for valid in seeds:  # compiles what Numba compiles once per machine, before anything is timed
         (folder / target.file).write_bytes(valid)
         target.read(folder / target.file)
-    started = time.perf_counter()
+    begun, started, failed = first, time.process_time(), 0
     for number in range(first, first + count):
         rng = random.Random(f"{name} {seed} {number}")  # noqa: S311
         data = mutated(rng.choice(seeds), rng)
@@ -149,11 +152,35 @@ def feed(name: str, first: int, count: int, seed: int, folder: Path) -> None:
         (folder / INPUT).write_bytes(data)
         reason = failure_of(target, data, folder)
         failed += reason is not None
-        if reason and (kind := reason.split(":")[0]) not in failures:  # one of each kind
-            failures.add(kind)
+        if reason and (kind := reason.split(":")[0]) not in kinds:  # one of each kind
+            kinds.add(kind)
             keep(name, data, reason)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
-    (folder / FOUND).write_text(json.dumps([failed, time.perf_counter() - started, peak]))
+        if number + 1 - begun == STRETCH or number + 1 == first + count:
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
+            _note(folder / FOUND, Stretch(name, seed, begun, number + 1, failed, time.process_time() - started, peak))
+            begun, started, failed = number + 1, time.process_time(), 0
+
+
+class Stretch(NamedTuple):
+    """Consecutive inputs of a reader, and what they showed."""
+
+    reader: str
+    seed: int
+    first: int
+    end: int
+    failures: int
+    cpu_seconds: float
+    peak_gib: float
+
+
+def _note(file: Path, stretch: Stretch) -> None:
+    with file.open("a") as log:
+        log.write(json.dumps(stretch._asdict()) + "\n")
+
+
+def stretches(file: Path) -> list[Stretch]:
+    """The counts in a file; none if it is not there."""
+    return [Stretch(**json.loads(line)) for line in file.read_text().splitlines()] if file.exists() else []
 
 
 def keep(name: str, data: bytes, reason: str) -> None:
@@ -164,39 +191,62 @@ def keep(name: str, data: bytes, reason: str) -> None:
     print(f"  {name}: {reason}; kept as {kept.name}", flush=True)
 
 
-def fuzz(name: str, first: int, count: int, seed: int) -> int:
-    """Feed `count` inputs to a reader, with a new process after each crash; returns the number of failures."""
-    at, end, failed, seconds, peak = first, first + count, 0, 0.0, 0.0
-    while at < end:
+def fuzz(name: str, first: int, count: int, seed: int, log: Path) -> int:
+    """Feed inputs to a reader, but for those that the log has, with a new process after each crash.
+
+    Returns the number of failures, and of excesses of memory, among all of these inputs.
+    """
+    end = first + count
+    while (at := _next(name, first, seed, log)) < end:
         with tempfile.TemporaryDirectory(prefix="unmet-fuzz-") as temporary:
             folder = Path(temporary)
-            ended = _watched([name, "--first", str(at), "--count", str(end - at), "--seed", str(seed)], folder)
-            if (folder / FOUND).exists():
-                failures, took, peak_seconds = json.loads((folder / FOUND).read_text())
-                failed, seconds, peak, at = failed + failures, seconds + took, max(peak, peak_seconds), end
-            elif (folder / NUMBER).exists():
-                at, failed = int((folder / NUMBER).read_text()) + 1, failed + 1
+            ended = _watched([name, "--first", str(at), "--count", str(end - at), "--seed", str(seed)], folder, log)
+            at = _next(name, first, seed, log)
+            if at < end:
+                if not (folder / NUMBER).exists():
+                    sys.exit(f"{name} {ended} before its first input")
                 keep(name, (folder / INPUT).read_bytes(), ended)
-            else:
-                sys.exit(f"{name} {ended} before its first input")
+                crashed = int((folder / NUMBER).read_text()) + 1
+                _note(log, Stretch(name, seed, at, crashed, 1, 0.0, 0.0))
+    found = [part for part in stretches(log) if part.reader == name and part.seed == seed and first <= part.first < end]
+    failed, peak = sum(part.failures for part in found), max(part.peak_gib for part in found)
+    seconds = sum(part.cpu_seconds for part in found)
     print(
-        f"{name}: inputs {first:,} to {end - 1:,}, {failed} failures, {seconds:.0f} s, peak {peak:.2f} GiB",
+        f"{name}: inputs {first:,} to {end - 1:,}, {failed} failures, {seconds:.0f} s of CPU time, peak {peak:.2f} GiB",
         flush=True,
     )
     return failed + (peak > MAX_GIB)
 
 
-def _watched(arguments: list[str], folder: Path) -> str:
+def _next(name: str, first: int, seed: int, log: Path) -> int:
+    """The first input that the log does not have."""
+    for part in sorted(part for part in stretches(log) if part.reader == name and part.seed == seed):
+        if part.first <= first < part.end:
+            first = part.end
+    return first
+
+
+def _watched(arguments: list[str], folder: Path, log: Path) -> str:
     """Run `feed` in a new process until it ends or is stuck at one input for minutes; returns how it ended."""
-    with subprocess.Popen([sys.executable, "-m", "benchmarks.fuzz", *arguments, "--into", str(folder)]) as process:
+    command = [sys.executable, "-m", "benchmarks.fuzz", *arguments, "--into", str(folder)]
+    noted, before, since = 0, "", time.monotonic()
+    with subprocess.Popen(command) as process:
         while True:
-            before = _last(folder)
             try:
-                return f"ended with code {process.wait(STUCK_SECONDS)}"
+                ended = f"ended with code {process.wait(POLL_SECONDS)}"
             except subprocess.TimeoutExpired:
-                if before and before == _last(folder):
-                    process.kill()
-                    return f"no end after {STUCK_SECONDS} s"
+                ended = ""
+            found = stretches(folder / FOUND)
+            for part in found[noted:]:
+                _note(log, part)
+            noted = len(found)
+            if ended:
+                return ended
+            if (last := _last(folder)) != before:
+                before, since = last, time.monotonic()
+            elif before and time.monotonic() - since > STUCK_SECONDS:
+                process.kill()
+                return f"no end after {STUCK_SECONDS} s"
 
 
 def _last(folder: Path) -> str:
@@ -214,6 +264,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0, help="number of the first input")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--log", type=Path, help="file of counts; what it has is not run again")
     parser.add_argument("--into", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     signal.signal(signal.SIGPROF, _hang)
@@ -221,7 +272,9 @@ def main() -> None:
     if given.into:
         feed(given.targets[0], given.first, given.count, given.seed, given.into)
         return
-    found = [fuzz(name, given.first, given.count, given.seed) for name in given.targets or TARGETS]
+    with tempfile.TemporaryDirectory(prefix="unmet-fuzz-") as temporary:
+        log = given.log or Path(temporary) / FOUND
+        found = [fuzz(name, given.first, given.count, given.seed, log) for name in given.targets or TARGETS]
     sys.exit(bool(sum(found)))
 
 

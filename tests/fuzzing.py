@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import io
+import atexit
 import json
 import shutil
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -18,11 +18,29 @@ from urllib.parse import quote
 
 import polars as pl
 
+from tests.fuzz_inputs import (
+    EVENTS,
+    MAPPING,
+    OPERATOR_STATIONS,
+    PLANS,
+    ROADS,
+    SCENARIO,
+    areas,
+    csv_of,
+    gps_points,
+    json_records,
+    ocpi_cdrs,
+    ocpi_locations,
+    operator_tables,
+    parquet_of,
+    sessions,
+    trips,
+    workbook_of,
+)
 from tests.models.panels import POSITIONS, capped, quick, small_panel
 from tests.small_network import STATIONS, records
 
 CORPUS = Path(__file__).parent / "fuzz_corpus"
-TIME = dt.datetime(2024, 3, 4, 8, tzinfo=dt.UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,67 +52,67 @@ class Target:
     seeds: Callable[[], list[bytes]]
 
 
-def sessions() -> pl.DataFrame:
-    """Some sessions, as `unmet` writes them."""
-    start = [TIME + dt.timedelta(hours=7 * i) for i in range(30)]
-    return pl.DataFrame(
-        {
-            "session_id": [str(i) for i in range(30)],
-            "station_id": [f"s{i % 3}" for i in range(30)],
-            "start": start,
-            "end": [time + dt.timedelta(hours=1 + i % 3) for i, time in enumerate(start)],
-            "energy_kwh": [5.0 + i for i in range(30)],
-        }
-    )
-
-
-def _csv(frame: pl.DataFrame) -> bytes:
-    return frame.write_csv().encode()
-
-
-def _parquet(frame: pl.DataFrame) -> bytes:
-    file = io.BytesIO()
-    frame.write_parquet(file)
-    return file.getvalue()
-
-
-def _workbook(frame: pl.DataFrame) -> bytes:
-    file = io.BytesIO()
-    frame.with_columns(pl.col("start", "end").dt.replace_time_zone(None)).write_excel(file)
-    return file.getvalue()
-
-
-def _ocpi() -> bytes:
-    cdrs = [
-        {
-            "id": str(i), "start_date_time": f"2024-03-0{i}T08:00:00Z", "end_date_time": f"2024-03-0{i}T09:00:00Z",
-            "cdr_location": {"id": "L1", "evse_uid": "E1", "connector_id": "1", "coordinates": {"latitude": "55.6",
-            "longitude": "12.5"}}, "total_energy": 7.5, "last_updated": "2024-03-09T09:00:00Z",
-        }
-        for i in range(1, 8)
-    ]  # fmt: skip
-    return json.dumps({"data": cdrs, "status_code": 1000}).encode()
-
-
-def _trips() -> pl.DataFrame:
-    start = [TIME + dt.timedelta(hours=3 * i) for i in range(12)]
-    columns = {"vehicle_id": [f"v{i % 2}" for i in range(12)], "start_time": start,
-               "end_time": [time + dt.timedelta(minutes=20) for time in start], "end_lat": [55.6] * 12,
-               "end_lon": [12.5] * 12, "distance_km": [8.0] * 12}  # fmt: skip
-    return pl.DataFrame(columns)
-
-
-def _points() -> pl.DataFrame:
-    times = [TIME + dt.timedelta(seconds=20 * i) for i in range(60)]
-    return pl.DataFrame(
-        {"vehicle_id": ["v"] * 60, "time": times, "lat": [55.6 + i / 1000 for i in range(60)], "lon": [12.5] * 60}
-    )
-
-
 def _read_sessions(path: Path) -> object:
     from unmet.records.sessions import read_sessions
 
     return read_sessions(path)
+
+
+def _read_locations(path: Path) -> object:
+    """Read OCPI locations beside the CDRs that name them."""
+    from unmet.records.sessions import read_sessions
+
+    cdrs = path.with_name("cdrs.json")
+    cdrs.write_bytes(ocpi_cdrs())
+    return read_sessions([cdrs, path])
+
+
+def _read_operator_stations(path: Path) -> object:
+    from unmet.records.stations import check_stations
+
+    return check_stations(path)
+
+
+def _read_matsim(path: Path) -> object:
+    """Read a network, or plans and events on a valid one, whichever the input seems to be."""
+    from unmet.city.matsim import MatsimDay, read_matsim_trips
+    from unmet.city.matsim.network import read_road_network
+
+    if b"<node" in path.read_bytes():
+        return read_road_network(path)
+    roads = path.with_name("roads.xml")
+    roads.write_bytes(ROADS)
+    return read_matsim_trips(path, "EPSG:25832", MatsimDay(), read_road_network(roads))
+
+
+def _read_draws(path: Path) -> object:
+    """Read draws of lost drivers, as a plan does."""
+    from unmet.planning.hidden import read_hidden
+
+    return read_hidden(_lost_panel(), path.parent)
+
+
+@cache
+def _lost_panel() -> Any:
+    from tests.views.runs import write_lost
+    from unmet.demand.stored import load_panel
+
+    return load_panel(write_lost(_folder() / "run") / "panel")
+
+
+@cache
+def _draws() -> bytes:
+    from tests.views.runs import write_lost
+    from unmet.planning.hidden import DRAWS_FILE
+
+    return parquet_of(pl.read_parquet(write_lost(_folder() / "run") / DRAWS_FILE).head(20))
+
+
+def _folder() -> Path:
+    """A new folder, which is removed when the process ends."""
+    folder = Path(tempfile.mkdtemp(prefix="unmet-fuzz-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def _read_trips(path: Path) -> object:
@@ -150,10 +168,8 @@ def _read_panel_table(path: Path) -> object:
 
 @cache
 def _stored_model() -> Path:
-    import tempfile
-
     fitted = quick("linear", epochs=1).fit(capped(small_panel(), 8).drop("truth"), POSITIONS)
-    return fitted.save(Path(tempfile.mkdtemp(prefix="unmet-fuzz-")) / "model")
+    return fitted.save(_folder() / "model")
 
 
 def _load_model(path: Path) -> object:
@@ -176,12 +192,10 @@ def _load_weights(path: Path) -> object:
 
 @cache
 def _stored_panel() -> Path:
-    import tempfile
-
     from unmet.demand.panel import Panel
     from unmet.demand.stored import save_panel
 
-    folder = Path(tempfile.mkdtemp(prefix="unmet-fuzz-")) / "panel"
+    folder = _folder() / "panel"
     save_panel(Panel(records(14)[0], STATIONS, regions=2, time_zone="Europe/Copenhagen"), folder)
     return folder
 
@@ -199,14 +213,12 @@ def _load_panel(path: Path) -> object:
 @cache
 def _client() -> Any:
     """A client of the app, without a network, with one run and no room for jobs."""
-    import tempfile
-
     from starlette.testclient import TestClient
 
     from tests.views.runs import write_lost
     from unmet.views.app.server import Limits, Settings, make_server
 
-    folder = Path(tempfile.mkdtemp(prefix="unmet-fuzz-"))
+    folder = _folder()
     settings = Settings(runs=(write_lost(folder / "run"),), folder=folder / "work", limits=Limits(waiting_jobs=0))
     return TestClient(make_server(settings), base_url="http://127.0.0.1")
 
@@ -231,7 +243,7 @@ def _requests() -> list[bytes]:
         b"/api/runs/given/tables/sites?limit=5&offset=0",
         b"/api/runs/given/files/sites.csv",
         b"/api/runs/given/summary",
-        b"/api/records?name=sessions.csv\n" + _csv(sessions().head(3)),
+        b"/api/records?name=sessions.csv\n" + csv_of(sessions().head(3)),
         b"/api/records/0123456789abcdef/recover\n" + b'{"time_zone": "UTC", "regions": "10", "waiting": 0.1}',
         b"/api/plan\n" + b'{"run": "given", "plugs": 5, "site_cost": 10.0}',
         b"/api/forecast\n" + b'{"run": "given", "hours": 24}',
@@ -239,27 +251,26 @@ def _requests() -> list[bytes]:
     ]
 
 
-def _areas() -> bytes:
-    square = [[[12, 55], [13, 55], [13, 56], [12, 56], [12, 55]]]
-    feature = {"type": "Feature", "properties": {"name": "A"}, "geometry": {"type": "Polygon", "coordinates": square}}
-    return json.dumps({"type": "FeatureCollection", "features": [feature]}).encode()
-
-
-SCENARIO = b"queue: first-come\npenetration: 0.05\nseed: 1\ncity:\n  trips: built-in\n  cars: 1000\nversion: 0.1.0\n"
-MAPPING = b"start: [Date, Time]\nend: End\ntime_zone: Europe/Copenhagen\n"
 TARGETS: dict[str, Target] = {
-    "records-csv": Target(_read_sessions, "s.csv", lambda: [_csv(sessions()), _csv(sessions()).replace(b",", b";")]),
-    "records-json": Target(_read_sessions, "s.json", lambda: [_ocpi(), sessions().write_json().encode()]),
-    "records-parquet": Target(_read_sessions, "s.parquet", lambda: [_parquet(sessions())]),
-    "records-excel": Target(_read_sessions, "s.xlsx", lambda: [_workbook(sessions())]),
-    "trips": Target(_read_trips, "t.csv", lambda: [_csv(_trips()), _parquet(_trips())]),
-    "trips-streamed": Target(_stream_trips, "t.parquet", lambda: [_parquet(_trips())]),
+    "records-csv": Target(_read_sessions, "s.csv", operator_tables),
+    "records-json": Target(_read_sessions, "s.json", json_records),
+    "records-parquet": Target(_read_sessions, "s.parquet", lambda: [parquet_of(sessions())]),
+    "records-excel": Target(_read_sessions, "s.xlsx", lambda: [workbook_of(sessions())]),
+    "records-stations": Target(
+        _read_operator_stations,
+        "t.csv",
+        lambda: [b"station_id,lat,lon,power_kw,plugs\na,55.6,12.5,22,2\n", OPERATOR_STATIONS],
+    ),
+    "records-locations": Target(_read_locations, "l.json", lambda: [ocpi_locations()]),
+    "matsim": Target(_read_matsim, "m.xml", lambda: [ROADS, PLANS, EVENTS]),
+    "trips": Target(_read_trips, "t.csv", lambda: [csv_of(trips()), parquet_of(trips())]),
+    "trips-streamed": Target(_stream_trips, "t.parquet", lambda: [parquet_of(trips())]),
     "stations": Target(_read_stations, "t.csv", lambda: [b"station_id,lat,lon,power_kw,plugs\na,55.6,12.5,22,2\n"]),
-    "gps": Target(_read_points, "p.csv", lambda: [_csv(_points()), _parquet(_points())]),
+    "gps": Target(_read_points, "p.csv", lambda: [csv_of(gps_points()), parquet_of(gps_points())]),
     "scenario": Target(_read_scenario, "s.yaml", lambda: [SCENARIO]),
     "mapping": Target(_read_mapping, "m.yaml", lambda: [MAPPING]),
-    "areas": Target(_read_areas, "a.geojson", lambda: [_areas()]),
-    "panel-table": Target(_read_panel_table, "p.csv", lambda: [_csv(small_panel().head(300))]),
+    "areas": Target(_read_areas, "a.geojson", lambda: [areas()]),
+    "panel-table": Target(_read_panel_table, "p.csv", lambda: [csv_of(small_panel().head(300))]),
     "panel-regions": Target(
         _load_panel, "regions.parquet", lambda: [(_stored_panel() / "regions.parquet").read_bytes()]
     ),
@@ -268,5 +279,6 @@ TARGETS: dict[str, Target] = {
     "weights": Target(
         _load_weights, "weights.safetensors", lambda: [(_stored_model() / "weights.safetensors").read_bytes()]
     ),
+    "draws": Target(_read_draws, "lost_draws.parquet", lambda: [_draws()]),
     "api": Target(_ask_api, "request", _requests),
 }

@@ -17,9 +17,21 @@ import polars as pl
 from unmet.csv_files import LINE, no_rejected, read_frame, with_lines
 from unmet.errors import InputError, shortened
 
-__all__ = ["UTC", "Checked", "Column", "RowRule", "Table", "as_frame", "check_every_row", "check_table", "parse_time"]
+__all__ = [
+    "MAX_TEXT_BYTES",
+    "UTC",
+    "Checked",
+    "Column",
+    "RowRule",
+    "Table",
+    "as_frame",
+    "check_every_row",
+    "check_table",
+    "parse_time",
+]
 
 UTC = pl.Datetime("ms", "UTC")
+MAX_TEXT_BYTES = 1000  # of ids and names, which every table and every page repeats
 _TIMES = dt.datetime(1900, 1, 1, tzinfo=dt.UTC), dt.datetime(2200, 1, 1, tzinfo=dt.UTC)  # outside: a typing error
 
 
@@ -277,6 +289,8 @@ def _problem(column: Column) -> pl.Expr:
     if column.required and column.default is None:
         problems.append((empty, "is empty"))
     problems.append((~empty & value.is_null(), f"is not {wanted}"))
+    if column.kind == "text":
+        problems.append((value.str.len_bytes() > MAX_TEXT_BYTES, f"is longer than {MAX_TEXT_BYTES} bytes"))
     if column.kind == "number":
         problems.append((~value.is_finite(), "is not a number"))
     if column.minimum is not None:

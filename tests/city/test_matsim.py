@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import gzip
+import os
 
 import numpy as np
 import polars as pl
@@ -10,6 +12,7 @@ import pytest
 from pyproj import Transformer
 
 from tests.city.matsim_scenario import CRS, EAST, NORTH, SPACING, write_scenario
+from tests.fuzz_inputs import EVENTS, PLANS, ROADS
 from unmet.city.build import build_city
 from unmet.city.export import MatsimSource, write_matsim
 from unmet.city.matsim import MatsimDay, read_chargers, read_matsim_trips
@@ -90,7 +93,7 @@ def test_unreadable_scenarios_are_explained(files, tmp_path, what, says):
         ("<chargers/>", "holds no chargers"),
         ("<chargers><charger id='c' link='nowhere' plug_power='22'/></chargers>", "which the network does not have"),
         ("<chargers><charger id='c' link='0_0-1_0' plug_power='fast'/></chargers>", "no usable plug_power"),
-        (None, "Cannot read"),
+        (None, "There is no file"),
     ],
 )
 def test_unusable_chargers_are_explained(files, tmp_path, chargers, says):
@@ -112,6 +115,31 @@ def test_unusable_networks_are_explained(tmp_path, network, says):
     (tmp_path / "network.xml").write_text(network, encoding="utf-8")
     with pytest.raises(InputError, match=says):
         read_road_network(tmp_path / "network.xml")
+
+
+def test_numbers_that_are_none_are_no_places_and_no_times(tmp_path):
+    broken = PLANS.replace(b'distance="2000.0"', b'distance="2,0"').replace(b'y="6175000" end', b'y="inf" end')
+    (tmp_path / "plans.xml").write_bytes(broken)
+    (tmp_path / "roads.xml").write_bytes(ROADS)
+    read = read_matsim_trips(tmp_path / "plans.xml", CRS, MatsimDay(), read_road_network(tmp_path / "roads.xml"))
+    assert read.legs == 2
+    assert read.trips["distance_km"].is_finite().all()
+    (tmp_path / "events.xml").write_bytes(EVENTS.replace(b"25200.0", b"2520U.0"))
+    with pytest.raises(InputError, match="No leg of"):
+        read_matsim_trips(tmp_path / "events.xml", CRS, MatsimDay())
+
+
+def test_pipes_and_damaged_archives_are_refused(tmp_path):
+    os.mkfifo(tmp_path / "pipe.xml")
+    with pytest.raises(InputError, match="pipe"):
+        read_road_network(tmp_path / "pipe.xml")
+    whole = gzip.compress(ROADS)
+    (tmp_path / "cut.xml.gz").write_bytes(whole[:20] + bytes(20) + whole[40:])
+    with pytest.raises(InputError, match="not a whole XML file"):
+        read_road_network(tmp_path / "cut.xml.gz")
+    (tmp_path / "odd.xml").write_bytes(b'<?xml version="1.0" encoding="utf-99"?><network/>')
+    with pytest.raises(InputError, match="not a whole XML file"):
+        read_road_network(tmp_path / "odd.xml")
 
 
 def test_nothing_is_replaced_without_overwrite(files, tmp_path):

@@ -187,3 +187,16 @@ def test_a_mark_of_utf_8_before_text_that_is_not(tmp_path):
         records = read_sessions(path)
         assert "s\xe6by" in records.sessions["station_id"].to_list()
         assert "session_id" in records.sessions.columns
+
+
+def test_names_of_columns_have_a_greatest_length_and_only_some_are_guessed_from(tmp_path):
+    path = tmp_path / "s.csv"
+    path.write_text(f"station_id,start,end,{'N' * 1001}\nA,2024-03-04 08:00,2024-03-04 09:00,7\n")
+    with pytest.raises(InputError, match="column name of 1,001 characters"):
+        read_sessions(path)
+    fillers = ",".join(f"c{i}" for i in range(300))
+    path.write_text(
+        f"station_id,end,energy_kwh,{fillers},Beginning\nA,2024-03-04 09:00,7{',' * 300},2024-03-04 08:00\n"
+    )
+    with pytest.raises(InputError, match="no column start: say which with --map start=COLUMN"):
+        read_sessions(path)

@@ -55,6 +55,13 @@ def read(*rows: str, header: str = HEADER, **options: Any) -> Records:
             "2020-01-02 10:00:00",
             "future",
         ),
+        (
+            f"1,{'A' * 1001},2018-01-02 10:00:00,2018-01-02 12:00:00,2,1,",
+            "station_too_long",
+            "station_id",
+            "A" * 200,
+            "1000 bytes",
+        ),
         ("1,A,1999-12-31 10:00:00,1999-12-31 11:00:00,2,1,", "start_too_early", "start", "1999-12-31 10:00:00", "2000"),
         ("1,A,2018-01-02 10:00:00,2018-01-02 12:00:00,,1,", "energy_missing", "energy_kwh", None, "is empty"),
         (
@@ -342,7 +349,15 @@ def check_laws(records: Records, rows: int) -> None:
 
 
 ASIDE = {
-    *("shapeless", "duplicates", "station_missing", "start_missing", "start_unreadable", "open_sessions"),
+    *(
+        "shapeless",
+        "duplicates",
+        "station_missing",
+        "station_too_long",
+        "start_missing",
+        "start_unreadable",
+        "open_sessions",
+    ),
     *("end_unreadable", "end_before_start", "too_long", "start_in_future", "start_too_early", "start_far_away"),
     "energy_missing",
     *("outside_period", "energy_unreadable", "energy_negative", "energy_absurd", "power_absurd", "stations_unknown"),

@@ -217,6 +217,7 @@ def test_no_server_is_one_sentence():
     ("url", "says"),
     [
         ("nonsense", "is not the URL of a database"),
+        ("me:hidden", "^--sql is not the URL of a database"),
         ("postgresql://me:hidden@host:port/db", "is not the URL of a database"),
         ("mysql://me:hidden@host/db", "not a supported database"),
         ("postgresql://me:hid@den@host/db", "write %40 for @"),

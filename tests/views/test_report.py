@@ -26,7 +26,7 @@ from unmet.views.figures.map_layers import MapLayers, region_outlines
 from unmet.views.page import PageSection, PageTable
 from unmet.views.page_weight import light_page
 from unmet.views.picture_files import write_pictures
-from unmet.views.report import SalesPrice, report_figures, report_page
+from unmet.views.report import SalesPrice, report_figures, report_page, write_report
 from unmet.views.report_sections import build, quality
 from unmet.views.stored import StoredRuns, read_runs
 from unmet.views.theme import about_energy
@@ -184,6 +184,16 @@ def test_folders_that_are_not_runs_are_refused_with_one_sentence(folders, tmp_pa
         read_runs([tmp_path])
     with pytest.raises(InputError, match="price"):
         SalesPrice.checked(-1, "EUR")
+
+
+def test_a_file_that_is_no_report_is_not_replaced(folders, tmp_path):
+    out, runs = tmp_path / "thesis.txt", read_runs([folders["lost"]])
+    out.write_text("precious")
+    with pytest.raises(InputError, match="is not a report, so it is not replaced"):
+        write_report(runs, out, None, "")
+    assert out.read_text() == "precious"
+    for _ in range(2):  # a report replaces a report
+        write_report(runs, tmp_path / "new.html", None, "")
 
 
 def test_the_command_writes_the_report_and_suggests_a_next_step(folders, tmp_path):

@@ -23,6 +23,7 @@ from unmet.records.outliers import FAR_AWAY
 from unmet.records.station_ids import as_the_table_spells
 from unmet.records.time_cells import join_cells
 from unmet.records.units import MAX_KW, MAX_KWH, SMALL_KWH
+from unmet.tables import MAX_TEXT_BYTES
 from unmet.zones import checked_zone
 
 __all__ = ["REASONS", "Typed", "type_cells"]
@@ -34,6 +35,7 @@ _DAY, _HOUR = 86_400_000, 3_600_000
 
 REASONS: dict[str, tuple[str, str]] = {  # what is counted: column whose value is shown, and why the row is set aside
     "station_missing": ("station_id", "is empty"),
+    "station_too_long": ("station_id", f"is longer than {MAX_TEXT_BYTES} bytes"),
     "start_missing": ("start", "is empty"),
     "start_without_time": ("start", "is a date without a time of day: map its column too, such as start=DATE+TIME"),
     "start_without_date": ("start", "is a time of day without a date: map its date too, such as start=DATE+TIME"),
@@ -186,6 +188,7 @@ def _judge(
     hours = (end - start) / _HOUR
     wrong = {
         "station_missing": pl.col("station_id").is_null(),
+        "station_too_long": pl.col("station_id").str.len_bytes() > MAX_TEXT_BYTES,
         "start_missing": pl.lit(~given["start"]),
         "start_without_time": _where(doubts.start_time),
         "start_without_date": _where(doubts.start_date),

@@ -16,10 +16,11 @@ from unmet.records.formats.generic import ALIASES
 from unmet.records.mapping import Mapping
 from unmet.records.times import read_times
 
-__all__ = ["candidates", "check_columns", "quoted", "suggested"]
+__all__ = ["MAX_GUESSES", "candidates", "check_columns", "quoted", "suggested"]
 
 _SAMPLE = 200
 _MIN_LIKENESS = 0.55
+MAX_GUESSES = 200  # columns among which to look for one that was not found by its name
 _ONLY_DATE = r"^\s*\d{1,4}[/.\-]\d{1,2}[/.\-]\d{1,4}\.?(\s+0?0:00(:00)?)?\s*$"
 
 
@@ -84,7 +85,7 @@ def suggested(entry: str, frame: pl.DataFrame, taken: Collection[str] = ()) -> t
     cells = frame[date].drop_nulls().head(_SAMPLE)
     if cells.dtype == pl.String and not cells.str.contains(_ONLY_DATE).all():
         return (date,)
-    times = [c for c in frame.columns if c not in {LINE, date, *taken} and are_times_of_day(frame[c])]
+    times = [c for c in frame.columns[:MAX_GUESSES] if c not in {LINE, date, *taken} and are_times_of_day(frame[c])]
     by_name = difflib.SequenceMatcher(b=plain_name(date))
 
     def likeness(column: str) -> float:
@@ -98,7 +99,7 @@ def candidates(entry: str, frame: pl.DataFrame, taken: Collection[str] = ()) -> 
     """The columns of a file that may hold an entry of a mapping, the likeliest first."""
     sample = frame.head(_SAMPLE)
     scored = []
-    for column in frame.columns:
+    for column in frame.columns[:MAX_GUESSES]:
         if column == LINE or column in taken or not _holds(entry, sample[column]):
             continue
         plain = plain_name(column)

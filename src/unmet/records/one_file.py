@@ -295,7 +295,8 @@ def _mapping_notes(
 def _unused_notes(frame: pl.DataFrame, mapping: Mapping, used: str, chosen: dict[str, Any]) -> list[str]:
     """Sentences about unused columns that name zones or seem to name drivers."""
     notes = []
-    free = [c for c in frame.columns if c not in _used(mapping) and frame.schema[c] == pl.String]
+    used_columns = _used(mapping)
+    free = [c for c, dtype in frame.schema.items() if c not in used_columns and dtype == pl.String]
     zones = [c for c in free if "zone" in plain_name(c) and _names_zones(frame[c])]
     if zones and mapping.zone is None and "time_zone" not in chosen and _are_naive(frame, mapping):
         examples = ", ".join(frame[zones[0]].drop_nulls().head(10_000).str.strip_chars().unique().sort().head(3))

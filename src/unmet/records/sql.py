@@ -87,7 +87,8 @@ def _engine(text: str) -> Engine:
         url = make_url(re.sub("^postgres://", "postgresql://", text.strip()))
     except (ArgumentError, ValueError):
         example = "postgresql://user@host/database or sqlite:///file"
-        raise InputError(f"{shown} is not the URL of a database: give it as {example}.") from None
+        named = shown if "://" in text else "--sql"  # without the shape of a URL, any part may be the password
+        raise InputError(f"{named} is not the URL of a database: give it as {example}.") from None
     backend = url.get_backend_name()
     if backend not in ("postgresql", "sqlite"):
         raise InputError(f"{shown} is not a supported database: give a postgresql:// or sqlite:/// URL.")

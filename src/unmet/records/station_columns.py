@@ -7,7 +7,7 @@ from collections.abc import Collection
 import polars as pl
 
 from unmet.csv_files import LINE
-from unmet.records.columns import candidates, quoted
+from unmet.records.columns import MAX_GUESSES, candidates, quoted
 from unmet.records.formats.column_names import plain_name
 from unmet.tables import Table
 
@@ -42,7 +42,11 @@ def known_columns(frame: pl.DataFrame, table: Table, more: Collection[str] = ())
 
 def guess_station_columns(frame: pl.DataFrame, known: dict[str, str]) -> dict[str, str]:
     """Guesses for the other columns, by names and values: {"lat": "Breite", "plugs": "Anzahl LP"}."""
-    free = [column for column in frame.columns if column != LINE and column.strip() and column not in known.values()]
+    free = [
+        column
+        for column in frame.columns[:MAX_GUESSES]
+        if column != LINE and column.strip() and column not in known.values()
+    ]
     guesses: dict[str, str] = {}
     for entry, words in _WORDS.items():
         if entry in known:

@@ -29,6 +29,7 @@ __all__ = ["SalesPrice", "report_figures", "report_page", "write_report"]
 
 MAX_REGIONS = 12
 MAX_BYTES = 6_000_000
+MADE_WITH = "Made with unmet"
 TENTH = 0.1
 """Price per kWh that lost sales are given for where nobody gives another."""
 
@@ -63,7 +64,7 @@ def report_page(runs: StoredRuns, money: SalesPrice | None = None, title: str = 
             None,
             (),
             title=title or "unmet: demand that charging records do not show",
-            footer=f"{title + '. ' if title else ''}Made with unmet {__version__}.",
+            footer=f"{title + '. ' if title else ''}{MADE_WITH} {__version__}.",
             before=sections,
             contents=True,
             **opening,
@@ -74,6 +75,7 @@ def report_page(runs: StoredRuns, money: SalesPrice | None = None, title: str = 
 
 def write_report(runs: StoredRuns, out: Path, money: SalesPrice | None, title: str) -> dict[str, Any]:
     """Write the report to a file, whole or not at all; returns its summary."""
+    _check_replaceable(out)
     page = report_page(runs, money, title)
     with atomic_file(out) as draft:
         draft.write_text(page, encoding="utf-8")
@@ -85,6 +87,13 @@ def write_report(runs: StoredRuns, out: Path, money: SalesPrice | None, title: s
         "out": str(out),
     }
     return summary
+
+
+def _check_replaceable(out: Path) -> None:
+    """Refuse to replace a file that is not a report."""
+    size = out.stat().st_size if out.is_file() else 0
+    if size > 10 * MAX_BYTES or (size and MADE_WITH.encode() not in out.read_bytes()):
+        raise InputError(f"{out} is not a report, so it is not replaced: delete it, or name another file with --out.")
 
 
 def report_figures(runs: StoredRuns) -> list[tuple[Figure, object]]:

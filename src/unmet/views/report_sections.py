@@ -30,6 +30,7 @@ DIGITS = 6  # of numbers in downloads
 QUALITY = {
     "open_sessions": "sessions without an end: set aside",
     "station_missing": "rows without a station: set aside",
+    "station_too_long": "rows with a station id of more than 1,000 bytes: set aside",
     "start_missing": "rows without a start: set aside",
     "start_without_time": "rows whose start has no time of day: set aside",
     "start_without_date": "rows whose start has no date: set aside",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import polars as pl
 
 from unmet.errors import InputError
+from unmet.files import read_json
 from unmet.parquet_files import read_parquet
 from unmet.planning.plan_tables import PlanTables
 from unmet.shown import Shown
@@ -292,7 +292,7 @@ def _table(folder: Path, name: str) -> pl.DataFrame:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = read_json(path)
     except (OSError, ValueError):
         raise InputError(f"{path} is damaged: make the run again with --overwrite.") from None
     if not isinstance(value, dict):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
 from unmet.city.matsim.network import RoadNetwork
-from unmet.city.matsim.xml import ends, root_of, seconds_of
+from unmet.city.matsim.xml import ends, number_of, root_of, seconds_of
 from unmet.errors import InputError
 
 __all__ = ["Leg", "car_legs"]
@@ -63,7 +63,7 @@ def _of_person(person: Element, network: RoadNetwork | None, mode: str) -> Itera
         arrives = seconds_of(parts[i + 1].get("start_time")) if i + 1 < len(parts) else None
         end = arrives if arrives is not None else (start + took if took is not None else math.nan)
         if part.get("mode") == mode:
-            distance = float((route.get("distance") if route is not None else None) or math.nan)
+            distance = number_of(route.get("distance") if route is not None else None)
             yield Leg(
                 person.get("id", ""),
                 start,
@@ -81,7 +81,7 @@ def _of_events(path: Path, network: RoadNetwork | None, mode: str) -> Iterator[L
     driven: dict[str, float] = {}
     driver_of: dict[str, str] = {}
     for event in ends(path, "event"):
-        kind, person, time = event.get("type"), event.get("person", ""), float(event.get("time", "nan"))
+        kind, person, time = event.get("type"), event.get("person", ""), number_of(event.get("time"))
         if kind == "departure" and event.get("legMode") == mode:
             under_way[person], driven[person] = (time, _place(event, network)), 0.0
         elif kind == "vehicle enters traffic":
@@ -99,6 +99,6 @@ def _of_events(path: Path, network: RoadNetwork | None, mode: str) -> Iterator[L
 def _place(part: Element, network: RoadNetwork | None) -> tuple[float, float]:
     x, y = part.get("x"), part.get("y")
     if x is not None and y is not None:
-        return float(x), float(y)
+        return number_of(x), number_of(y)
     link = part.get("link")
     return network.middle.get(link, UNKNOWN) if network is not None and link is not None else UNKNOWN

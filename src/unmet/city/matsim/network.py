@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,6 +34,8 @@ def read_road_network(path: Path) -> RoadNetwork:
             begin, end = nodes[element.get("from", "")], nodes[element.get("to", "")]
             middle[name] = (begin[0] + end[0]) / 2, (begin[1] + end[1]) / 2
             length[name] = float(element.get("length", "0"))
+            if not all(map(math.isfinite, (*middle[name], length[name]))):
+                raise ValueError
         except (KeyError, ValueError):
             raise InputError(f"{path}: the {element.tag} {name!r} has no usable place or length.") from None
     if not middle:

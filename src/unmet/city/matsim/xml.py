@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import gzip
+import math
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Literal, cast
 from xml.etree import ElementTree as ET
 
 from unmet.errors import InputError
+from unmet.files import check_regular
 
-__all__ = ["ends", "root_of", "seconds_of"]
+__all__ = ["ends", "number_of", "root_of", "seconds_of"]
 
 
 def _opened(path: Path) -> IO[bytes]:
+    check_regular(path)
     try:
         with path.open("rb") as file:
             zipped = file.read(2) == b"\x1f\x8b"
@@ -24,11 +28,17 @@ def _opened(path: Path) -> IO[bytes]:
 
 def _steps(path: Path, events: tuple[Literal["start", "end"], ...]) -> Iterator[tuple[str, ET.Element]]:
     with _opened(path) as file:
-        try:
-            # A scenario is its user's own file; expat does not fetch the DTD that it names.
-            yield from ET.iterparse(file, events)  # noqa: S314
-        except (ET.ParseError, OSError, EOFError) as error:
-            raise InputError(f"{path} is not a whole XML file ({error}): give MATSim's own .xml or .xml.gz.") from None
+        # Expat does not fetch the DTD that a file names, and refuses entities that multiply.
+        steps = ET.iterparse(file, events)  # noqa: S314
+        while True:
+            try:
+                step = next(steps, None)
+            except (ET.ParseError, OSError, EOFError, zlib.error, ValueError, LookupError) as error:
+                reason = f"{path} is not a whole XML file ({error})"
+                raise InputError(f"{reason}: give MATSim's own .xml or .xml.gz.") from None
+            if step is None:
+                return
+            yield step
 
 
 def root_of(path: Path) -> str:
@@ -41,14 +51,16 @@ def root_of(path: Path) -> str:
 def ends(path: Path, *tags: str) -> Iterator[ET.Element]:
     """The elements of these names, each when it is complete; earlier ones are freed."""
     root: ET.Element | None = None
+    depth = 0
     for what, element in _steps(path, ("start", "end")):
         if root is None:
             root = element
+        depth += 1 if what == "start" else -1
         if what == "end" and element.tag in tags:
             yield element
             element.clear()
-            if element.tag == tags[-1]:
-                root.clear()
+        if depth == 1:
+            root.clear()
 
 
 def seconds_of(text: str | None) -> float | None:
@@ -71,3 +83,17 @@ def seconds_of(text: str | None) -> float | None:
         return numbers[0]
     hours, minutes, *rest = numbers
     return 3600 * hours + 60 * minutes + sum(rest)
+
+
+def number_of(text: str | None) -> float:
+    """A number, NaN if there is none.
+
+    Example:
+        >>> number_of("1.5"), number_of("1,5"), number_of("inf"), number_of(None)
+        (1.5, nan, nan, nan)
+    """
+    try:
+        number = float(text or "nan")
+    except ValueError:
+        return math.nan
+    return number if math.isfinite(number) else math.nan

@@ -19,6 +19,7 @@ from unmet.files import Unpacked, check_regular
 from unmet.parquet_files import parquet_schema, read_parquet
 from unmet.records.formats.base import Head
 from unmet.records.formats.excel import is_workbook, read_sheet, sheet_columns, sheet_names
+from unmet.tables import MAX_TEXT_BYTES
 
 __all__ = ["read_head", "read_table", "read_text"]
 
@@ -38,12 +39,12 @@ def read_head(path: Path, sheet: str | None = None) -> Head:
         sheets = [sheet] if sheet is not None else sheet_names(path)
         if not sheets:
             raise InputError(f"{path} is empty: give a workbook with a header and rows.")
-        return Head(path, "excel", sheet_columns(path, sheets[0]), "", sheet=sheets[0])
+        return Head(path, "excel", _checked_names(path, sheet_columns(path, sheets[0])), "", sheet=sheets[0])
     start = _read_bytes(path, _HEAD_BYTES)
     if not start.strip():
         raise InputError(f"{path} is empty: give a file with a header and rows, or leave it out.")
     if start[:4] == b"PAR1":
-        return Head(path, "parquet", _parquet_columns(path), "")
+        return Head(path, "parquet", _checked_names(path, _parquet_columns(path)), "")
     encoding = _encoding(start, path)
     text = _decode(start, encoding, whole=False).lstrip("\ufeff")
     if "\x00" in text[:4096]:
@@ -56,7 +57,15 @@ def read_head(path: Path, sheet: str | None = None) -> Head:
         separator, columns = _header(text)
     except csv.Error as error:
         raise _unreadable(path, error) from None
-    return Head(path, "csv", columns, text, encoding, separator)
+    return Head(path, "csv", _checked_names(path, columns), text, encoding, separator)
+
+
+def _checked_names(path: Path, columns: tuple[str, ...]) -> tuple[str, ...]:
+    """Names of columns, none of which is longer than a name can be: they are compared with each other."""
+    longest = max(map(len, columns), default=0)
+    if longest > MAX_TEXT_BYTES:
+        raise InputError(f"{path} has a column name of {longest:,} characters: check that its first line is a header.")
+    return columns
 
 
 def read_text(head: Head) -> str:
