@@ -140,8 +140,10 @@ def test_the_terminal_shows_a_table_and_the_rejected_rows(given, base, tmp_path,
 def test_drivers_who_wait_or_charge_nearby_are_not_lost(given, base, made):
     options = ["--waiting", 0.5, "--spill", "0.2"]
     some = summary(given / "sessions.parquet", *base, *options, "--out", given / "waits")
-    assert (some["waiting"], some["spill"]) == (0.5, 0.2)
-    assert some["lost_arrivals"]["mean"] == pytest.approx(0.3 * made["lost_arrivals"]["mean"], rel=0.2)
+    assert some["waiting"] == 0.5
+    assert 0.05 < some["spill"] < 0.2  # nobody diverts from a site without a neighbour
+    lost_share = 1 - some["waiting"] - some["spill"]
+    assert some["lost_arrivals"]["mean"] == pytest.approx(lost_share * made["lost_arrivals"]["mean"], rel=0.2)
     page = (given / "waits" / "panel.html").read_text().replace("\N{NO-BREAK SPACE}", " ")
     assert "(50 % of those who find a site full)" in page
 
