@@ -234,9 +234,9 @@ fifth, of Dundee, Caltech and Lugano. How quiet a free day is, is learned from t
 mean of what the sets show before their last fifth. The five kinds of free days were chosen after an earlier version was
 20 % too high in Caltech, and after looking at the free days of all sets, their last fifth included; whether
 past free days are learned from, and the weight of the prior, after comparing scores of the last fifth of Caltech and
-JPL. To detect breaks of the level was decided after an earlier version was 23 % too high in Caltech over Thanksgiving and Christmas; the
-constants of that were chosen by losses and biases on the fifth before the last (SAP was part of some of these trials,
-not of the last)."""
+JPL. To detect breaks of the level was decided after an earlier version was 23 % too high in Caltech over Thanksgiving
+and Christmas; the constants of that were chosen by losses and biases on the fifth before the last (SAP was part of
+some of these trials, not of the last)."""
 LOSS = """Pinball loss summed over the levels 0.05, 0.5 and 0.95 and over regions, in kWh an hour. In brackets, the loss
 of the default against it, in percent: below zero the default is better. statsforecast is fitted again on the last eight
 weeks of each region at 2 to 12 origins, and compared on the few hours that it forecast: too few to rank it by. At the
