@@ -37,7 +37,7 @@ CASES = (
     Case("single-plugs", "Every station has a single plug.", "right", plug_choices=(1,), load=0.06),
     Case(
         "single-plugs-told",
-        "The same; the estimator is told that arrivals do not depend on occupied plugs.",
+        "The same, with a prior that arrivals do not depend on occupied plugs.",
         "right",
         plug_choices=(1,),
         load=0.06,
