@@ -1,7 +1,7 @@
 """Errors of single sites beyond their posterior: `python -m benchmarks.site_errors [--draws 3] [--seeds 3]`.
 
-The estimator's intervals of single sites include an error (`SITE_ERROR` and `RESPONSE_ERROR` of
-`unmet.estimation.posterior`). Here it is measured: posterior draws without it are compared with the true number of
+The estimator's intervals of single sites include an error, whose prior has the scale of real records (`SCALE` of
+`unmet.estimation.site_errors`). Here it is measured: posterior draws without it are compared with the true number of
 lost drivers of every site that lost at least 20, in thinned real records and in simulated networks in which the model
 is right. The error beyond the posterior, as the standard deviation of a logarithm, maximises the likelihood of the log
 ratios of estimates to the truth.
@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from itertools import chain
-from unittest.mock import patch
 
 import numpy as np
 import polars as pl
@@ -27,7 +26,6 @@ from benchmarks.stress.simulator import simulate
 from benchmarks.towns import SOURCES, experiments
 from unmet.demand.panel import Panel
 from unmet.errors import InputError
-from unmet.estimation import posterior
 from unmet.estimation.lost_demand import LostDemand
 from unmet.estimation.sums import sum_draws
 from unmet.estimation.towns import prior_without
@@ -45,8 +43,8 @@ def errors_of_sites(lost: LostDemand, true: pl.DataFrame) -> Errors:
     """Compare the draws of sites, without an error of their own or of the network, with lost drivers by station."""
     given, network = lost.ingredients_, lost.network_
     error = np.full_like(given.common.error, given.common.error.mean())
-    with patch.multiple(posterior, SITE_ERROR=0.0, RESPONSE_ERROR=0.0):
-        drawn = sum_draws(replace(given, common=replace(given.common, error=error)), 0.9).station_arrivals
+    without = replace(given.common, error=error, site_error=0.0)
+    drawn = sum_draws(replace(given, common=without), 0.9).station_arrivals
     stations = lost.panel_.stations.select("station_id").join(true, on="station_id", how="left", maintain_order="left")
     number = stations["len"].fill_null(0).to_numpy()
     found = []

@@ -41,11 +41,9 @@ LIMITS = """
 - **balking**: drivers are put off by the last free plug as much as by a full site. In real towns arrivals fall further
   when a site is full, and the estimator extends the fall. The records end at the last free plug and cannot tell the
   two apart. The self-check warns in most runs.
-- **Half-widths**: in **small** networks chance alone exceeds 12 %. In **light** ones the allowance for errors of single
-  sites decides, because a few sites have most of the loss. That allowance is needed in real records, not in simulated
-  ones. The self-check widens an interval only if it differs from 1 by more than chance. Before (by one standard
-  deviation), `station-days-50` and `two-years` exceeded 12 % as well, and the intervals of [Caltech](towns.md)
-  contained the truth in 6 of 8 draws instead of 4.
+- **Half-widths**: in **small** networks chance alone exceeds 12 %. In **light** ones a few sites have most of the loss,
+  seldom full: their own profiles and the share that diverts are uncertain. Sites with a **single plug** have no
+  self-check, so their errors keep the prior from real towns (30 % per site).
 """
 
 

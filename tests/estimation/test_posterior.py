@@ -8,15 +8,13 @@ import numpy as np
 import pytest
 
 from unmet.estimation.clock import BINS_A_WEEK, make_clock
-from unmet.estimation.crowding import BETAS, POOL_PLUGS, Crowding, Strength, crowd
+from unmet.estimation.crowding import BETAS, Crowding, Strength, crowd
 from unmet.estimation.energies import BLOCK
 from unmet.estimation.exposed import FullHours
 from unmet.estimation.hours import HourEffects
 from unmet.estimation.posterior import (
     MAX_ERROR,
     MODEL_ERROR,
-    RESPONSE_ERROR,
-    SITE_ERROR,
     NetworkDraws,
     SiteDraws,
     draw_network,
@@ -24,12 +22,14 @@ from unmet.estimation.posterior import (
 )
 from unmet.estimation.profiles import Profiles
 from unmet.estimation.rates import Components, Rates
+from unmet.estimation.selfcheck import SelfCheck
 from unmet.estimation.shares import Leaving
 from unmet.estimation.towns import TownPrior
 
 MONDAY_MS = 1_567_382_400_000
 CLOCK = make_clock(MONDAY_MS, 72, "UTC")
 DRAWS = 40_000
+SITE_ERROR = 0.1
 HOURS = np.array([8, 9, 33, 66])  # on days 0, 0, 1 and 2
 ROWS = FullHours(np.zeros(4, np.int64), HOURS, np.full(4, 0.5), np.array([4.0, 2.0, 6.0, 3.0]))
 NONE = HourEffects(np.inf, np.zeros(4), np.zeros(4))
@@ -61,6 +61,7 @@ def common(draws=DRAWS, **parts) -> NetworkDraws:
         hypothesis=np.zeros(draws, np.int64),
         leaves=np.ones((draws, 2)),
         error=np.ones(draws),
+        site_error=SITE_ERROR,
     )
     return replace(plain, **parts)
 
@@ -162,7 +163,16 @@ ALL_LEAVE = (1.0, 1.0)
 
 
 def network(
-    fitted=None, leaves=ALL_LEAVE, spill=0.0, prior=CERTAIN, strength=(0.0,), response=0.0, excess=0.0, profiles=4
+    fitted=None,
+    leaves=ALL_LEAVE,
+    spill=0.0,
+    prior=CERTAIN,
+    strength=(0.0,),
+    response=0.0,
+    excess=0.0,
+    site_error=0.0,
+    shares=(0.6, 0.4),
+    profiles=4,
 ):
     return draw_network(
         rates=fitted or rates(),
@@ -170,7 +180,8 @@ def network(
         leaving=Leaving(np.tile(leaves, (DRAWS, 1)), 0.0, 0.0, spill),
         prior=prior,
         strength=Strength(np.array(strength), response),
-        excess=excess,
+        check=SelfCheck(np.exp(excess), 1.0, 1.0, 1000, 0.0, site_error),
+        shares=np.array(shares),
         rng=np.random.default_rng(2),
     )
 
@@ -187,7 +198,7 @@ def test_rates_are_as_uncertain_as_the_number_of_diverted_drivers():
 
 
 def test_the_self_check_widens_intervals_and_never_shifts_them():
-    for excess in (0.0, 0.3, 0.6):
+    for excess in (0.0, 0.3, 0.39):
         result = network(excess=excess)
         assert result.error.mean() == pytest.approx(1.0, abs=0.01)
         assert np.log(result.error).std() == pytest.approx(np.hypot(min(excess, MAX_ERROR), MODEL_ERROR), rel=0.02)
@@ -195,19 +206,24 @@ def test_the_self_check_widens_intervals_and_never_shifts_them():
 
 def test_an_uncertain_response_leaves_less_room_for_the_self_check():
     """Together they widen intervals up to a limit; the response is drawn by site, and not part of the error."""
-    result = network(excess=0.6, response=0.2**2)
+    result = network(excess=0.39, response=0.2**2)
     assert np.log(result.error).std() == pytest.approx(np.sqrt(MAX_ERROR**2 - 0.2**2 + MODEL_ERROR**2), rel=0.02)
 
 
-def test_the_error_of_a_site_grows_with_its_response():
-    site = np.zeros((1, 2, len(BETAS)))
-    site[0, :, 0] = 1.0  # as strong as can be
-    level = np.full((2, len(BETAS)), np.exp(-BETAS[0] * 2 / (2 + POOL_PLUGS)))  # so that as many come as usual
-    result = drawn(rates(crowding=Crowding(site, np.ones(1), level)), common())
-    assert result.arrivals.mean(axis=0) == pytest.approx(ROWS.usual, rel=0.03)
-    together = np.cov(result.arrivals[:, 0], result.arrivals[:, 2])[0, 1]
-    error = np.exp(SITE_ERROR**2 + RESPONSE_ERROR**2) - 1
-    assert together == pytest.approx(ROWS.usual[0] * ROWS.usual[2] * error, rel=0.1)
+def test_errors_of_sites_leave_less_room_for_the_self_check():
+    """The error of two sites with 60 and 40 % of the loss adds 0.3^2 (0.6^2 + 0.4^2) to the variance of the total."""
+    result = network(excess=0.39, site_error=0.3)
+    rest = MAX_ERROR**2 - 0.3**2 * 0.52
+    assert result.site_error == pytest.approx(0.3)
+    assert np.log(result.error).std() == pytest.approx(np.sqrt(rest + MODEL_ERROR**2), rel=0.02)
+
+
+def test_errors_of_sites_are_limited_where_one_has_the_whole_loss():
+    assert network(site_error=0.8, shares=(1.0, 0.0)).site_error == pytest.approx(MAX_ERROR)
+    assert network(site_error=0.8, shares=(1.0, 0.0), response=0.2**2).site_error == pytest.approx(
+        np.sqrt(MAX_ERROR**2 - 0.2**2)
+    )
+    assert network(site_error=0.2, shares=(1.0, 0.0)).site_error == pytest.approx(0.2)
 
 
 def test_the_error_in_other_towns_scales_with_the_response():

@@ -18,7 +18,7 @@ from unmet.demand.calendar import HOUR_MS
 from unmet.demand.panel import Panel, station_rows
 from unmet.errors import InputError
 from unmet.estimation.clock import BIN_MS, BINS_AN_HOUR
-from unmet.estimation.crowding import NO_STRENGTH, Strength, strength
+from unmet.estimation.crowding import NO_STRENGTH, strength
 from unmet.estimation.energies import ENERGIES, energy_variation, station_energies
 from unmet.estimation.exposed import FullHours, full_hours, usual_of_rows
 from unmet.estimation.hours import HourEffects, hour_effects
@@ -143,8 +143,10 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
         # 9. Posterior draws, and their sums.
         require_draws(len(rows.site), network.clock.hours, PROFILES, self.draws, available_cores())
         usual = _resampled_usual(rates, learned, network, rows, rng)
-        responds = _strength(network, known, rows, turned_away * early)
-        common = draw_network(known, usual.shape[1], leaving, self.prior, responds, self.self_check_.excess, rng)
+        of_site = network.by_site(rows.site, turned_away * early)
+        responds = NO_STRENGTH if known.crowding is None else strength(known.crowding, network.capacity, of_site)
+        shares = of_site / max(float(of_site.sum()), 1e-12)
+        common = draw_network(known, usual.shape[1], leaving, self.prior, responds, self.self_check_, shares, rng)
         variation = energy_variation(sessions)
         given = Ingredients(panel, network, known, rows, usual, bursts, common, session_kwh, variation, self.seed)
         self.recovered_: Recovered = sum_draws(given, self.interval, keep_regions=self._keep_regions)
@@ -331,13 +333,6 @@ def _mean_burst(network: Network, rates: Rates) -> float:
 def _turned_away(network: Network, rates: Rates, rows: FullHours, bursts: HourEffects) -> Floats:
     """Arrivals expected at full sites, by full hour."""
     return rates.at_rows(network.clock, rows) * bursts.mean * response_at_full(rates, network.capacity)[rows.site]
-
-
-def _strength(network: Network, rates: Rates, rows: FullHours, turned_away: Floats) -> Strength:
-    """How strongly arrivals respond to full sites."""
-    if rates.crowding is None:
-        return NO_STRENGTH
-    return strength(rates.crowding, network.capacity, network.by_site(rows.site, turned_away))
 
 
 def _hour_of_day(network: Network, sessions: pl.DataFrame) -> Integers:

@@ -7,9 +7,9 @@ In draw i, the arrivals lost at site s in an hour in which it was full for some 
 where every factor but `slow` is drawn from its posterior: `usual` from a weekly profile fitted to reweighted days (the
 Bayesian bootstrap, Rubin, Annals of Statistics 9, 1981), day effects and bursts from gamma distributions, and `level`
 and `response` from the posterior of crowding. `leaves` is one minus the shares that wait (by site) and spill, and
-`error` is the error of the estimator found in other towns and by its own self-check. If the capacity of a site is
-uncertain, the site was not full with some probability. Energies of lost drivers are gamma distributed around the mean
-of the site at that time of day.
+`error` is the error of the estimator found in other towns and by its own self-check, and of the single site. If the
+capacity of a site is uncertain, the site was not full with some probability. Energies of lost drivers are gamma
+distributed around the mean of the site at that time of day.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ from scipy.special import ndtri
 from unmet.arrays import Floats, Integers
 from unmet.compiled import compiled
 from unmet.estimation.clock import BINS_AN_HOUR, Clock
-from unmet.estimation.crowding import BETAS, TYPICAL, Crowding, Strength, crowd_at_full
+from unmet.estimation.crowding import BETAS, Crowding, Strength, crowd_at_full
 from unmet.estimation.energies import BLOCK
 from unmet.estimation.exposed import FullHours
 from unmet.estimation.hours import HourEffects
 from unmet.estimation.rates import Rates
+from unmet.estimation.selfcheck import SelfCheck
 from unmet.estimation.shares import Leaving
 from unmet.estimation.towns import TownPrior
 
@@ -36,15 +37,10 @@ __all__ = ["NetworkDraws", "SiteDraws", "draw_network", "draw_site"]
 MODEL_ERROR = 0.03
 """Error of the estimator if all of its assumptions hold (bins, smoothing, selection), as a logarithm."""
 MAX_ERROR = 0.35
-"""Combined error of the response, of other towns and of the self-check, as a logarithm, up to which the self-check
-widens intervals. A 90 % interval of a few sites then spans about a factor of two either way; the warning says the
+"""Combined error of the response, of other towns, of sites and of the self-check, as a logarithm, up to which the last
+two widen intervals. A 90 % interval of a few sites then spans about a factor of two either way; the warning says the
 rest."""
 LARGE_MEAN, MAX_INVERTED = 20.0, 1000  # highest mean for drawing by inversion, and the largest number drawn that way
-SITE_ERROR, RESPONSE_ERROR = 0.1, 0.25
-"""Additional error of a single site, as a logarithm, and the part of it that grows with the site's response. Errors are
-independent between sites, so they matter for a station or a network with one large site, but hardly for the total of
-many. Sites of four towns differ from their posterior by 0.30 (113 sites of thinned records), those of simulated
-networks without a response by 0.00 (345 sites): `python -m benchmarks.site_errors`. The first part is a judgement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +52,7 @@ class NetworkDraws:
     hypothesis: Integers  # (draws,), hypothesis about crowding
     leaves: Floats  # (draws, sites), share of the drivers at full sites who neither wait nor are served nearby
     error: Floats  # (draws,), error that all sites share
+    site_error: float  # standard deviation of the error of a single site, as a logarithm
 
     @property
     def draws(self) -> int:
@@ -78,7 +75,8 @@ def draw_network(
     leaving: Leaving,
     prior: TownPrior,
     strength: Strength,
-    excess: float,
+    check: SelfCheck,
+    shares: Floats,
     rng: np.random.Generator,
 ) -> NetworkDraws:
     """Draw what all sites share.
@@ -91,8 +89,9 @@ def draw_network(
         prior: prior of the estimator's error, from other towns.
         strength: how strongly arrivals respond to full sites, relative to those towns; the error of the response grows
             with the response.
-        excess: distance of the self-check from 1 beyond chance, as a logarithm. It widens intervals, and never shifts
-            them.
+        check: the self-check. Its distance from 1 beyond chance widens intervals, and never shifts them; so does the
+            error of single sites.
+        shares: of the drivers turned away, (sites,): the errors of sites matter for the total if a few have most.
         rng: random numbers.
     """
     draws, days = len(leaving.share), len(rates.city_day)
@@ -104,11 +103,14 @@ def draw_network(
     hypothesis = rng.choice(len(weight), draws, p=weight)
     towns = prior.bias + prior.bias_spread * _stratified_normal(draws, rng)
     of_towns = float(strength.of_hypothesis @ weight) * prior.bias_spread
-    excess = min(excess, np.sqrt(max(MAX_ERROR**2 - of_towns**2 - strength.variance, 0.0)))
+    room = max(MAX_ERROR**2 - of_towns**2 - strength.variance, 0.0)  # of the total's variance
+    alone = max(float(shares @ shares), 1e-3)
+    site_error = min(check.site_error, np.sqrt(room / alone))
+    excess = min(check.excess, np.sqrt(max(room - site_error**2 * alone, 0.0)))
     spread = np.sqrt(excess**2 + MODEL_ERROR**2 + leaving.spill_spread**2)
     own = spread * _stratified_normal(draws, rng) - spread**2 / 2
     error = np.exp(strength.of_hypothesis[hypothesis] * towns + own)
-    return NetworkDraws(np.arange(draws) % profiles, city, hypothesis, leaving.share, error)
+    return NetworkDraws(np.arange(draws) % profiles, city, hypothesis, leaving.share, error, site_error)
 
 
 def _stratified_normal(draws: int, rng: np.random.Generator) -> Floats:
@@ -147,9 +149,8 @@ def draw_site(
         rng: random numbers of this site.
     """
     draws, day = network.draws, clock.day[rows.hour * BINS_AN_HOUR]
-    response, stay_away = _response(site, network, rates.crowding, capacity, rng)
-    error = np.hypot(SITE_ERROR, RESPONSE_ERROR * np.minimum(stay_away / TYPICAL, 1.0))
-    own = np.exp(error * rng.standard_normal(draws) - error**2 / 2)
+    response = _response(site, network, rates.crowding, capacity, rng)
+    own = np.exp(network.site_error * _stratified_normal(draws, rng) - network.site_error**2 / 2)
     scale = network.leaves[:, site] * response * network.error * own
     if capacity_sure < 1:
         scale *= rng.random(draws) < capacity_sure
@@ -259,14 +260,13 @@ def _mean_site_day(rates: Rates, site: int, days: NDArray[np.integer]) -> Floats
 
 def _response(
     site: int, network: NetworkDraws, crowding: Crowding | None, capacity: int, rng: np.random.Generator
-) -> tuple[Floats, Floats]:
-    """Share of the usual arrivals that still come to the full site, times its level, and -log(share), both (draws,)."""
+) -> Floats:
+    """Share of the usual arrivals that still come to the full site, times its level, (draws,)."""
     if crowding is None:
-        return np.ones(network.draws), np.zeros(network.draws)
+        return np.ones(network.draws)
     away = crowding.away[site] if len(crowding.away) > 1 else crowding.away[0]
     full = crowd_at_full(crowding._replace(away=np.array([away])), np.array([capacity]))[0]
     cumulative = crowding.site[:, site].cumsum(axis=1)[network.hypothesis]
     at = (cumulative < rng.random((network.draws, 1)) * cumulative[:, -1:]).sum(axis=1)
     beta = np.minimum(at, len(BETAS) - 1)
-    stay_away = -BETAS[beta] * full
-    return np.asarray(np.exp(-stay_away) * crowding.level[site, beta]), stay_away
+    return np.asarray(np.exp(BETAS[beta] * full) * crowding.level[site, beta])

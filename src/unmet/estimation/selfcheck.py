@@ -22,6 +22,7 @@ from unmet.estimation.clock import BIN_HOURS, BIN_MS, Clock
 from unmet.estimation.crowding import BETAS, crowd
 from unmet.estimation.occupancy import Network
 from unmet.estimation.rates import Components, fit_rates
+from unmet.estimation.site_errors import SCALE, site_error
 from unmet.estimation.towns import TownPrior
 
 __all__ = ["SelfCheck", "self_check"]
@@ -41,6 +42,7 @@ class SelfCheck(NamedTuple):
     high: float
     recorded: int  # arrivals at the last free plug
     spread: float  # standard deviation of the logarithm of the ratio
+    site_error: float = SCALE  # error of single sites, as a logarithm
 
     @property
     def known(self) -> bool:
@@ -67,31 +69,43 @@ def self_check(network: Network, components: Components, prior: TownPrior) -> Se
     at_last = (
         (arrivals.state == FREE) & (arrivals.taken == network.capacity[arrivals.site] - 1) & several[arrivals.site]
     )
-    recorded = int(at_last.sum())
+    of_site = np.bincount(arrivals.site[at_last], minlength=network.sites)
+    recorded = int(of_site.sum())
     if recorded < MIN_RECORDED:
         return UNKNOWN._replace(recorded=recorded)
-    hidden = network.with_capacity(np.where(several, network.capacity - 1, network.capacity))
+    drawn = _at_last_plug(network, np.where(several, network.capacity - 1, -1), components, prior)
+    total, mean = drawn.sum(axis=1), drawn.mean(axis=0)
+    if not total.mean() > 0:
+        return UNKNOWN._replace(recorded=recorded)
+    spread = float(np.sqrt(1 / recorded + (total.std() / total.mean()) ** 2))
+    ratio = float(total.mean()) / recorded
+    error = site_error(of_site[several], mean[several], (drawn.std(axis=0) / np.maximum(mean, 1e-12))[several] ** 2)
+    return SelfCheck(ratio, ratio * np.exp(-Z_90 * spread), ratio * np.exp(Z_90 * spread), recorded, spread, error)
+
+
+def _at_last_plug(network: Network, last: Integers, components: Components, prior: TownPrior) -> Floats:
+    """Draws of the arrivals estimated at the last free plug of each site with that plug hidden, (draws, sites).
+
+    Args:
+        network: sites and their history.
+        last: taken plugs of each site while exactly one is free; -1 if the site has a single plug.
+        components: components of the rates.
+        prior: prior of the response.
+    """
+    hidden = network.with_capacity(np.where(last > 0, last, network.capacity))
     rates = fit_rates(hidden.history, hidden.clock, hidden.capacity, components, prior)
-    last = np.where(several, network.capacity - 1, -1)
     usual = (_expected_at(network.history.spells, network.clock, rates.weekly, last) * rates.level).sum(axis=1)
     crowding = rates.crowding
     if crowding is None:
-        drawn = np.full(DRAWS, usual.sum())
-    else:
-        full = np.exp(BETAS * crowd(hidden.capacity)[:, -1:]) * crowding.level  # (sites, betas)
-        rng = np.random.default_rng(0)
-        hypothesis = rng.choice(len(crowding.weight), DRAWS, p=crowding.weight)
-        drawn = np.empty(DRAWS)
-        for i, h in enumerate(hypothesis):
-            cumulative = crowding.site[h].cumsum(axis=1)
-            at = (cumulative < rng.random((len(usual), 1)) * cumulative[:, -1:]).sum(axis=1)
-            drawn[i] = (usual * full[np.arange(len(usual)), np.minimum(at, len(BETAS) - 1)]).sum()
-    estimated = float(drawn.mean())
-    if not estimated > 0:
-        return UNKNOWN._replace(recorded=recorded)
-    spread = float(np.sqrt(1 / recorded + (drawn.std() / estimated) ** 2))
-    ratio = estimated / recorded
-    return SelfCheck(ratio, ratio * np.exp(-Z_90 * spread), ratio * np.exp(Z_90 * spread), recorded, spread)
+        return np.tile(usual, (DRAWS, 1))
+    full = np.exp(BETAS * crowd(hidden.capacity)[:, -1:]) * crowding.level  # (sites, betas)
+    rng = np.random.default_rng(0)
+    drawn = np.empty((DRAWS, len(usual)))
+    for i, h in enumerate(rng.choice(len(crowding.weight), DRAWS, p=crowding.weight)):
+        cumulative = crowding.site[h].cumsum(axis=1)
+        at = (cumulative < rng.random((len(usual), 1)) * cumulative[:, -1:]).sum(axis=1)
+        drawn[i] = usual * full[np.arange(len(usual)), np.minimum(at, len(BETAS) - 1)]
+    return drawn
 
 
 @compiled()

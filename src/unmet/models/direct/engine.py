@@ -21,7 +21,7 @@ from unmet.models.direct.conditional import WINDOW, conditional_quantiles
 from unmet.models.direct.features import WEEK, band_of, bands, features
 from unmet.models.direct.history import HourlyHistory, blend
 from unmet.models.direct.member import Member, Rows
-from unmet.models.direct.moving import LEVEL_MEMORY, MODEL_MEMORY, moving_ratio
+from unmet.models.direct.moving import LEVEL_MEMORY, MODEL_MEMORY, decay, moving_ratio
 from unmet.models.direct.stacking import stack_weights
 
 __all__ = ["MIN_HOURS", "Engine", "PastForecasts", "fit_engine", "session_energy"]
@@ -44,6 +44,14 @@ class PastForecasts:
     until: int  # first hour that is not known
     expected: Floats  # (members, bands, hours, regions) [kWh], by members that were not fitted to those hours
     demand: Floats  # (hours, regions) [kWh], of the hours up to `until`
+    fitted: int  # end of the fit: members were refitted after they forecast the hours before it
+
+    @property
+    def current(self) -> float:
+        """Share of these forecasts, weighted as for the moving level, that were made by the present members."""
+        weight = decay(len(self.demand), MODEL_MEMORY)
+        later = min(max(self.until - self.fitted, 0), len(weight))
+        return float(weight[len(weight) - later :].sum() / weight.sum()) if len(weight) else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,8 +287,8 @@ def member_quantiles(
     wanted = _expected_at(members, history, hours, horizon, band)
     for i in range(len(members)):
         expected = before.expected[i, band]
-        # Members were refitted after most of these forecasts, so only half of the correction (in logs) is applied.
-        ratio = np.sqrt(moving_ratio(expected, before.demand, session_kwh, MODEL_MEMORY))
+        # Forecasts made before the last refit show what present members would err by only in part (half, in logs).
+        ratio = moving_ratio(expected, before.demand, session_kwh, MODEL_MEMORY) ** ((1 + before.current) / 2)
         parts.append(conditional_quantiles(expected, before.demand, wanted[i], levels, ratio))
     return np.stack(parts, axis=2)
 
@@ -307,7 +315,7 @@ def _weights(
             chosen = np.arange(begin, min(begin + WEEK, hours), EVERY)
             known = np.arange(max(begin - WINDOW, hours - kept), begin)
             ahead = nearest + chosen * STRIDE % (farthest - nearest + 1)
-            before = PastForecasts(begin, past[:, :, known - hours + kept], history.target[known])
+            before = PastForecasts(begin, past[:, :, known - hours + kept], history.target[known], hours)
             quantiles = member_quantiles(tables, members, history, chosen, ahead, band, before, levels, session_kwh)
             blocks.append((chosen, quantiles[..., :-2]))
         chosen = np.concatenate([hours_of for hours_of, _ in blocks])

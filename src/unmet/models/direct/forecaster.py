@@ -289,7 +289,8 @@ class DirectForecaster(Forecaster):
         """Forecasts of the last hours before `until`, and the demand that followed."""
         first = max(until - WINDOW, 0)
         fitted = series.hour_from(self.split_.fit_end)
-        return PastForecasts(until, self.engine_.expected(history, fitted, first, until), history.target[first:until])
+        expected = self.engine_.expected(history, fitted, first, until)
+        return PastForecasts(until, expected, history.target[first:until], fitted)
 
     def _past_forecasts(self, series: PanelSeries, hours: Integers, horizon: Integers, levels: Floats) -> Floats:
         """Past hours as they would have been forecast, (targets, regions, levels + 2), as from `Engine.quantiles`.
@@ -305,7 +306,8 @@ class DirectForecaster(Forecaster):
         everything = self.engine_.expected(history, fitted, first, series.hours)
         for begin, own in weeks:
             known = max(begin - WINDOW, 0)
-            before = PastForecasts(begin, everything[:, :, known - first : begin - first], history.target[known:begin])
+            past = everything[:, :, known - first : begin - first]
+            before = PastForecasts(begin, past, history.target[known:begin], fitted)
             breaks = self.engine_.breaks(history, before, everything[:, :, known - first : begin - first + WEEK])
             result[own] = self.engine_.quantiles(history, hours[own], horizon[own], before, levels, breaks)
         return result

@@ -20,12 +20,17 @@ import numpy as np
 from unmet.arrays import Floats
 from unmet.compiled import compiled
 
-__all__ = ["LEVEL_MEMORY", "MODEL_MEMORY", "moved_quantiles", "moving_ratio"]
+__all__ = ["LEVEL_MEMORY", "MODEL_MEMORY", "decay", "moved_quantiles", "moving_ratio"]
 
 
 LEVEL_MEMORY, MODEL_MEMORY = 168, 2184  # half-lives of the weights, for tables and for models [h]
 PRIOR_SESSIONS = 40.0  # n: weight of the prior
 LARGEST = 3.0  # ratio; its inverse is the smallest
+
+
+def decay(hours: int, half_life: float) -> Floats:
+    """Weights of the last hours, the oldest first, which halve every `half_life` hours, (hours,)."""
+    return np.asarray(0.5 ** (np.arange(hours)[::-1] / half_life))
 
 
 def moving_ratio(expected: Floats, demand: Floats, session_kwh: Floats, half_life: float) -> Floats:
@@ -38,7 +43,7 @@ def moving_ratio(expected: Floats, demand: Floats, session_kwh: Floats, half_lif
         half_life: half-life of the weights [h].
     """
     both = np.isfinite(expected) & np.isfinite(demand)
-    weight = 0.5 ** (np.arange(len(demand))[::-1] / half_life)
+    weight = decay(len(demand), half_life)
     total, predicted = (weight @ np.where(both, part, 0.0) for part in (demand, expected))
     prior = PRIOR_SESSIONS * session_kwh
     mean_prior = float(prior.mean()) if len(prior) else 0.0
