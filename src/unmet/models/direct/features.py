@@ -15,7 +15,7 @@ from unmet.arrays import Floats, Integers
 from unmet.demand.calendar import HOURS_A_DAY
 from unmet.models.direct.history import DAY_TYPE_MEMORIES, LEVEL_MEMORIES, USUAL, HourlyHistory, day_type_of
 
-__all__ = ["CALENDAR", "TABLES", "WEEK", "band_of", "bands", "features", "weeks_of_origins"]
+__all__ = ["CALENDAR", "TABLES", "WEEK", "band_of", "bands", "blocks_of_origins", "features"]
 
 
 WEEK = 168
@@ -91,8 +91,8 @@ def _wide(of_hours: NDArray[np.generic], like: Floats) -> Floats:
     return np.broadcast_to(of_hours.astype(float)[:, None], like.shape)
 
 
-def weeks_of_origins(origin: Integers, fitted: int) -> Iterator[tuple[int, NDArray[np.bool_]]]:
-    """Weeks of origins after the end of the fit; all earlier origins belong to the first week."""
-    week = np.maximum((origin - fitted) // WEEK, 0)
-    for number in np.unique(week):
-        yield fitted + int(number) * WEEK, week == number
+def blocks_of_origins(origin: Integers, fitted: int, size: int) -> Iterator[tuple[int, NDArray[np.bool_]]]:
+    """First hour and members of blocks of `size` hours after the end of the fit; earlier origins are in the first."""
+    block = np.maximum((origin - fitted) // size, 0)
+    for number in np.unique(block):
+        yield fitted + int(number) * size, block == number

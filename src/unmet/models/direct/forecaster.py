@@ -15,7 +15,7 @@ from unmet.frames import Frame, to_frame_type
 from unmet.models.direct import DIRECT
 from unmet.models.direct.conditional import WINDOW
 from unmet.models.direct.engine import MIN_HOURS, STRIDE, Engine, PastForecasts, fit_engine, session_energy
-from unmet.models.direct.features import WEEK, band_of, bands, weeks_of_origins
+from unmet.models.direct.features import WEEK, band_of, bands, blocks_of_origins
 from unmet.models.direct.free_days import PRIOR, free_days, known_country, learned_quietness, local_days
 from unmet.models.direct.history import HourlyHistory, build_history
 from unmet.models.direct.member import Member
@@ -33,6 +33,7 @@ __all__ = ["MEMBERS", "DirectForecaster"]
 MEMBERS: dict[str, type[Member]] = {kind.name: kind for kind in (Regression, Trees)}
 LIKELIHOODS = {"exposure": "true", "quantile": "observed"}  # demand that is forecast
 DRAWS_SEED = 4  # stream of random numbers for draws
+DAY = 24
 
 
 class DirectForecaster(Forecaster):
@@ -295,21 +296,27 @@ class DirectForecaster(Forecaster):
     def _past_forecasts(self, series: PanelSeries, hours: Integers, horizon: Integers, levels: Floats) -> Floats:
         """Past hours as they would have been forecast, (targets, regions, levels + 2), as from `Engine.quantiles`.
 
-        All forecasts of a week use the past forecasts up to its start.
+        All forecasts of a day use the past forecasts up to its start; breaks are found once for a week.
         """
         history = self._history(with_lost(series), self.engine_.session_kwh, series.hours)
         result = np.empty((len(hours), history.regions, len(levels) + 2))
         fitted = series.hour_from(self.split_.fit_end)
-        origin = hours - horizon + 1
-        weeks = list(weeks_of_origins(origin, fitted))
-        first = max(weeks[0][0] - WINDOW, 0)
+        blocks = list(blocks_of_origins(hours - horizon + 1, fitted, DAY))
+        first = max(blocks[0][0] - WEEK - WINDOW, 0)
         everything = self.engine_.expected(history, fitted, first, series.hours)
-        for begin, own in weeks:
-            known = max(begin - WINDOW, 0)
-            past = everything[:, :, known - first : begin - first]
-            before = PastForecasts(begin, past, history.target[known:begin], fitted)
-            breaks = self.engine_.breaks(history, before, everything[:, :, known - first : begin - first + WEEK])
-            result[own] = self.engine_.quantiles(history, hours[own], horizon[own], before, levels, breaks)
+
+        def past(begin: int, end: int) -> Floats:
+            return np.asarray(everything[:, :, max(begin - WINDOW, 0) - first : end - first])
+
+        def before(begin: int) -> PastForecasts:
+            return PastForecasts(begin, past(begin, begin), history.target[max(begin - WINDOW, 0) : begin], fitted)
+
+        week, breaks = -1, None
+        for begin, own in blocks:
+            start = begin - (begin - fitted) % WEEK
+            if start != week:
+                week, breaks = start, self.engine_.breaks(history, before(start), past(start, start + WEEK))
+            result[own] = self.engine_.quantiles(history, hours[own], horizon[own], before(begin), levels, breaks)
         return result
 
     def _frame(self, times: pl.Series, result: Floats, levels: Sequence[float]) -> pl.DataFrame:
