@@ -8,7 +8,7 @@ import pytest
 from tests.estimation.networks import KINDS
 from unmet.estimation.clock import BINS_A_WEEK, BINS_AN_HOUR
 from unmet.estimation.gammas import gamma_shape
-from unmet.estimation.profiles import fit_profiles, own_departures
+from unmet.estimation.profiles import departure_shape, fit_profiles, own_departures
 
 WEEKS = np.tile(np.repeat(KINDS, BINS_AN_HOUR, axis=1), 7)  # (kinds, bins of the week), mean 1
 HOURS = 13.0  # exposed hours of each bin over a year: 52 quarter hours
@@ -105,10 +105,10 @@ def test_own_departures_have_the_posterior_mean():
     exposed = np.full(rate.shape, HOURS)
     factor = np.repeat(rng.gamma(6.0, 1 / 6.0, (30, 168)), BINS_AN_HOUR, axis=1)
     count = rng.poisson(rate * factor * exposed).astype(float)
-    result = own_departures(count, exposed, rate)
+    shape = departure_shape(count, exposed, rate)
+    result = own_departures(count, exposed, rate, shape)
     n, m = (values.reshape(30, 168, 4).sum(axis=2) for values in (count, rate * exposed))
-    shape = gamma_shape(n, m)
-    assert shape == pytest.approx(6.0, rel=0.3)
+    assert shape == gamma_shape(n, m) == pytest.approx(6.0, rel=0.3)
     assert result / rate == pytest.approx(np.repeat((shape + n) / (shape + m), 4, axis=1))
     assert np.abs(result - rate * factor).mean() < 0.8 * np.abs(rate - rate * factor).mean()
 
@@ -116,7 +116,10 @@ def test_own_departures_have_the_posterior_mean():
 def test_without_departures_rates_are_unchanged():
     rng, rate = mixtures(11, 30)
     exposed = np.full(rate.shape, HOURS)
-    assert (own_departures(rng.poisson(rate * exposed).astype(float), exposed, rate) == rate).all()
+    count = rng.poisson(rate * exposed).astype(float)
+    shape = departure_shape(count, exposed, rate)
+    assert np.isinf(shape)
+    assert (own_departures(count, exposed, rate, shape) == rate).all()
 
 
 def test_there_are_at_most_as_many_profiles_as_sites():

@@ -255,6 +255,18 @@ def test_resampled_weeks_scatter_around_the_fitted_one():
     assert level.std(axis=0) / level.mean(axis=0) == pytest.approx(1 / np.sqrt(rates.count.sum(axis=1)), rel=0.5)
 
 
+def test_random_weights_of_days_do_not_make_sites_depart_from_their_profile():
+    """All sites of this town have the same weekly profile, and so they have in every resampled week."""
+    town = observed_town(days=56)
+    rates = fit(town)
+    assert rates.weekly / rates.weekly.mean(axis=1, keepdims=True) == pytest.approx(
+        np.tile(rates.profiles.profile, (len(rates.weekly), 1))
+    )
+    for weekly in resampled_weekly(rates, town.history, town.clock, town.capacity, 4, np.random.default_rng(2)):
+        relative = weekly / weekly.mean(axis=1, keepdims=True)
+        assert relative == pytest.approx(np.tile(relative[0], (len(weekly), 1)))
+
+
 def test_later_days_are_predicted_from_the_days_before_them():
     town = observed_town(days=56, growth=4.0, city_day=0.3)
     until = MONDAY_MS + 35 * 24 * HOUR_MS

@@ -12,6 +12,7 @@ from unmet.estimation.clock import BINS_A_WEEK
 from unmet.estimation.occupancy import observe
 from unmet.estimation.rates import Components
 from unmet.estimation.selfcheck import MIN_RECORDED, SelfCheck, _expected_at, self_check
+from unmet.estimation.site_errors import SCALE
 from unmet.estimation.towns import TOWNS
 
 PLAIN = Components(1, slow=False, city_day=False, site_day=False)
@@ -109,7 +110,13 @@ def test_only_the_distance_beyond_chance_counts():
     assert SelfCheck(np.exp(0.29), 1.0, 2.0, 100, spread).excess == 0
 
 
-def test_the_interval_includes_counting_and_the_response():
+def test_the_interval_includes_counting_the_response_and_errors_of_sites():
     result = checked(network((2, 3, 4), 0.3, 42, 1.5, 3))
-    assert result.spread >= 1 / np.sqrt(result.recorded) - 1e-9
+    assert result.spread >= np.hypot(1 / np.sqrt(result.recorded), result.site_error / np.sqrt(3)) - 1e-9
     assert np.log(result.high / result.low) == pytest.approx(2 * 1.645 * result.spread)
+
+
+def test_a_single_site_may_err_as_sites_of_other_towns_do():
+    result = checked(network((3,), 0.6, 42, 1.5, 3))
+    assert result.site_error == pytest.approx(SCALE, rel=0.05)
+    assert result.spread > result.site_error

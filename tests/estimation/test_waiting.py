@@ -70,6 +70,7 @@ def test_waiting_drivers_are_arrivals_beyond_chance_and_restarts():
     assert result.excess.variance == pytest.approx([400], rel=0.01)
     assert result.excess.common == pytest.approx([0], abs=0.1)
     assert result.retaken == 400
+    assert of_one_site([1000.0, 1e7], [400.0, 2e6], [50.0, 5e5], at_full=30.0).retaken == 430
 
 
 def test_without_a_placebo_restarts_have_their_prior_mean():

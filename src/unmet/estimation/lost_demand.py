@@ -100,7 +100,8 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
         Args:
             panel: the records.
             until: estimate rates from the time before it only (UTC, if it has no zone); each later day is then
-                estimated from the days before it. Capacities, sites and openings are those of the whole panel.
+                estimated from the days before it. Capacities, sites, openings and the shares of stations in the
+                losses of their site are those of the whole panel.
         """
         self._check()
         rng = np.random.default_rng([self.seed, 1])
@@ -156,7 +157,7 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
         self.waiting_, self.spill_ = leaving.waiting, leaving.spill
         self.strength_ = 0.0 if known.crowding is None else float(responds.of_hypothesis @ known.crowding.weight)
         self.turned_away_, self.session_kwh_ = turned_away, session_kwh
-        # Of the drivers turned away at each site, including the error of other towns.
+        # Of the drivers turned away at each site, including the errors that all sites share.
         self.lost_share_ = np.asarray((common.leaves * common.error[:, None]).mean(axis=0))
         self.station_weight_ = np.bincount(station, minlength=panel.stations.height) + 0.5
         self.retaken_ = waited.retaken / max(float(waited.excess.turned_away.sum()), 1e-9)

@@ -35,11 +35,11 @@ from unmet.estimation.towns import TownPrior
 __all__ = ["NetworkDraws", "SiteDraws", "draw_network", "draw_site"]
 
 MODEL_ERROR = 0.03
-"""Error of the estimator if all of its assumptions hold (bins, smoothing, selection), as a logarithm."""
+"""Error of the estimator if all of its assumptions hold (bins, smoothing, selection), on the log scale."""
 MAX_ERROR = 0.35
-"""Combined error of the response, of other towns, of sites and of the self-check, as a logarithm, up to which the last
-two widen intervals. A 90 % interval of a few sites then spans about a factor of two either way; the warning says the
-rest."""
+"""Standard deviation of a site, and of the network's total together with the response and other towns, up to which the
+checks widen intervals, on the log scale: a 90 % interval of about a factor of 1.8 either way. Beyond that, the warning
+has to suffice."""
 LARGE_MEAN, MAX_INVERTED = 20.0, 1000  # highest mean for drawing by inversion, and the largest number drawn that way
 
 
@@ -51,8 +51,8 @@ class NetworkDraws:
     city_day: Floats  # (draws, days)
     hypothesis: Integers  # (draws,), hypothesis about crowding
     leaves: Floats  # (draws, sites), share of the drivers at full sites who neither wait nor are served nearby
-    error: Floats  # (draws,), error that all sites share
-    site_error: float  # standard deviation of the error of a single site, as a logarithm
+    error: Floats  # (draws,), factor for the errors that all sites share, 1 in the mean unless other towns shift it
+    site_error: float  # standard deviation of the error of a single site, on the log scale
 
     @property
     def draws(self) -> int:
@@ -91,7 +91,8 @@ def draw_network(
             with the response.
         check: the self-check. Its distance from 1 beyond chance widens intervals, and never shifts them; so does the
             error of single sites.
-        shares: of the drivers turned away, (sites,): the errors of sites matter for the total if a few have most.
+        shares: share of each site in the drivers turned away, (sites,). Errors of sites matter for the total only if a
+            few sites have most of them.
         rng: random numbers.
     """
     draws, days = len(leaving.share), len(rates.city_day)
@@ -103,13 +104,13 @@ def draw_network(
     hypothesis = rng.choice(len(weight), draws, p=weight)
     towns = prior.bias + prior.bias_spread * _stratified_normal(draws, rng)
     of_towns = float(strength.of_hypothesis @ weight) * prior.bias_spread
-    room = max(MAX_ERROR**2 - of_towns**2 - strength.variance, 0.0)  # of the total's variance
-    alone = max(float(shares @ shares), 1e-3)
-    site_error = min(check.site_error, np.sqrt(room / alone))
-    excess = min(check.excess, np.sqrt(max(room - site_error**2 * alone, 0.0)))
+    site_error = min(check.site_error, MAX_ERROR)
+    others = of_towns**2 + strength.variance + site_error**2 * float(shares @ shares)  # variance of the total
+    excess = min(check.excess, np.sqrt(max(MAX_ERROR**2 - others, 0.0)))
     spread = np.sqrt(excess**2 + MODEL_ERROR**2 + leaving.spill_spread**2)
     own = spread * _stratified_normal(draws, rng) - spread**2 / 2
-    error = np.exp(strength.of_hypothesis[hypothesis] * towns + own)
+    responds = strength.of_hypothesis[hypothesis]
+    error = np.exp(responds * towns - (responds * prior.bias_spread) ** 2 / 2 + own)
     return NetworkDraws(np.arange(draws) % profiles, city, hypothesis, leaving.share, error, site_error)
 
 

@@ -9,7 +9,7 @@ Poisson factors (Lee and Seung, Nature 401, 1999) with a smoothing step for prof
 Jones, Wilson and Nychka, JRSS B 52, 1990). A site's own departures from them are gamma distributed, with a spread that
 is estimated from the records.
 
-Assumption: sites like this one show, or the site itself on other days, what it hides at a time of the week.
+Assumption: what a site hides at a time of the week is shown by similar sites, or by the site itself on other days.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from unmet.demand.parallel import over_sites
 from unmet.estimation.clock import BINS_A_WEEK, BINS_AN_HOUR
 from unmet.estimation.gammas import gamma_shape
 
-__all__ = ["SMOOTH_BINS", "Profiles", "fit_profiles", "own_departures"]
+__all__ = ["SMOOTH_BINS", "Profiles", "departure_shape", "fit_profiles", "own_departures"]
 
 SMOOTH_BINS = 1.0
 """Standard deviation of the smoothing kernel [bins]: 15 minutes, less than the sharpest rush in the records."""
@@ -74,18 +74,26 @@ def fit_profiles(
     return Profiles(load, profile)
 
 
-def own_departures(count: Floats, exposed: Floats, rate: Floats) -> Floats:
+def departure_shape(count: Floats, exposed: Floats, rate: Floats) -> float:
+    """Shape of the sites' own departures from the shared profiles that has the highest marginal likelihood."""
+    return gamma_shape(_by_hour(count), _by_hour(rate * exposed))
+
+
+def own_departures(count: Floats, exposed: Floats, rate: Floats, shape: float) -> Floats:
     """Rates with each site's own departures from the shared profiles, by hour of the week.
 
     A site's rate in an hour of the week is that of the profiles times a gamma variable of mean 1, whose shape a is
-    common to all sites and has the highest marginal likelihood. With n arrivals where m were expected, its posterior
-    mean is (a + n) / (a + m).
+    common to all sites (`departure_shape`). With n arrivals where m were expected, its posterior mean is
+    (a + n) / (a + m).
     """
-    hours = BINS_A_WEEK // BINS_AN_HOUR
-    n, m = (values.reshape(-1, hours, BINS_AN_HOUR).sum(axis=2) for values in (count, rate * exposed))
-    shape = gamma_shape(n, m)
+    n, m = _by_hour(count), _by_hour(rate * exposed)
     factor = (shape + n) / (shape + m) if np.isfinite(shape) else np.ones_like(n)
     return np.asarray(rate * np.repeat(factor, BINS_AN_HOUR, axis=1))
+
+
+def _by_hour(values: Floats) -> Floats:
+    """Sums by hour of the week, (sites, hours of the week)."""
+    return np.asarray(values.reshape(len(values), BINS_A_WEEK // BINS_AN_HOUR, BINS_AN_HOUR).sum(axis=2))
 
 
 def _levels(arrivals: Floats, hours: Floats) -> Floats:

@@ -47,7 +47,7 @@ from unmet.estimation.exposed import (
 )
 from unmet.estimation.gammas import gamma_shape, quiet_days
 from unmet.estimation.levels import level_before, slow_level
-from unmet.estimation.profiles import SMOOTH_BINS, Profiles, fit_profiles, own_departures
+from unmet.estimation.profiles import SMOOTH_BINS, Profiles, departure_shape, fit_profiles, own_departures
 from unmet.estimation.towns import TOWNS, TownPrior
 
 __all__ = [
@@ -172,7 +172,8 @@ def fit_rates(
         profiles = fit_profiles(
             by_week, exposed, components.rank, profiles if np.isfinite(objective) else None, components.smooth
         )
-        weekly = own_departures(by_week, exposed, profiles.rate)
+        shape = departure_shape(by_week, exposed, profiles.rate)
+        weekly = own_departures(by_week, exposed, profiles.rate, shape)
         unseen = missing * weekly.sum(axis=1) / np.maximum(is_open.sum(axis=1), 1)
         by_step = expected_by_step(history.spells, clock, weekly, step, x.shape[1], held)
         by_step[:, :, 0] += unseen[:, None] * is_open
@@ -234,18 +235,23 @@ def response_at_full(rates: Rates, capacity: Integers) -> Floats:
 def resampled_weekly(
     rates: Rates, history: History, clock: Clock, capacity: Integers, times: int, rng: np.random.Generator
 ) -> Floats:
-    """Weekly rates refitted with random weights of days (Bayesian bootstrap), (times, sites, bins of the week)."""
+    """Weekly rates refitted with random weights of days (Bayesian bootstrap), (times, sites, bins of the week).
+
+    The shape of the sites' own departures is that of the records: random weights alone would make sites look as if they
+    departed from their profiles.
+    """
     site, bin_, _ = _observed(history, clock, NOTHING_HELD, False)
     response, components = response_table(rates.crowding, capacity), rates.components
     weight = rng.standard_exponential((times, clock.days))
-    weight /= weight.mean(axis=1, keepdims=True)
-    count = _weighted_count(site, clock.week[bin_], clock.day[bin_], weight, np.zeros((times, *rates.weekly.shape)))
+    weight = np.concatenate([np.ones((1, clock.days)), weight / weight.mean(axis=1, keepdims=True)])
+    count = _weighted_count(site, clock.week[bin_], clock.day[bin_], weight, np.zeros((times + 1, *rates.weekly.shape)))
     exposed = exposed_by_week_often(history.spells, clock, rates.level, response, NOTHING_HELD, weight)
     exposed += _missing_hours(history)[:, None]
-    for i in range(times):
+    shape = departure_shape(count[0], exposed[0], rates.profiles.rate)
+    for i in range(1, times + 1):
         fitted = fit_profiles(count[i], exposed[i], components.rank, rates.profiles, components.smooth)
-        count[i] = own_departures(count[i], exposed[i], fitted.rate)
-    return count
+        count[i] = own_departures(count[i], exposed[i], fitted.rate, shape)
+    return count[1:]
 
 
 def held_out_score(rates: Rates, history: History, clock: Clock, capacity: Integers, held: NDArray[np.bool_]) -> float:

@@ -6,7 +6,8 @@ it does not see arrivals at a full site. Its error on them can therefore be meas
     ratio = estimated arrivals at the last free plug / recorded arrivals at the last free plug.
 
 It is 1 if the estimator is right, and differs from 1 if arrivals are unlike what it assumes: scheduled, in batches, or
-depending on occupancy in another way. Sites with one plug are left out.
+depending on occupancy in another way. Sites with one plug are left out. Bursts are not part of this estimate, so they
+lower the ratio. The interval of the ratio includes counting, the response to occupancy and errors of single sites.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ __all__ = ["SelfCheck", "self_check"]
 MIN_RECORDED = 10  # arrivals at the last free plug needed for a check
 MAX_EXCESS = 0.4  # a larger distance does not widen intervals further: the warning is enough
 DRAWS = 200
-MAX_SITES = 400  # that are checked; every n-th site of a larger network gives the same result
+MAX_SITES = 400  # highest number of sites checked; of a larger network, every n-th site is enough
 Z_90 = 1.645
 
 
@@ -42,7 +43,7 @@ class SelfCheck(NamedTuple):
     high: float
     recorded: int  # arrivals at the last free plug
     spread: float  # standard deviation of the logarithm of the ratio
-    site_error: float = SCALE  # error of single sites, as a logarithm
+    site_error: float = SCALE  # error of single sites, on the log scale
 
     @property
     def known(self) -> bool:
@@ -75,11 +76,14 @@ def self_check(network: Network, components: Components, prior: TownPrior) -> Se
         return UNKNOWN._replace(recorded=recorded)
     drawn = _at_last_plug(network, np.where(several, network.capacity - 1, -1), components, prior)
     total, mean = drawn.sum(axis=1), drawn.mean(axis=0)
-    if not total.mean() > 0:
+    if not total.min() > 0:
         return UNKNOWN._replace(recorded=recorded)
-    spread = float(np.sqrt(1 / recorded + (total.std() / total.mean()) ** 2))
+    share = drawn / total[:, None]  # what all sites have in common is not an error of single sites
+    of_share = (share.std(axis=0) / np.maximum(share.mean(axis=0), 1e-12)) ** 2
+    error = site_error(of_site[several], mean[several], of_share[several])
+    of_sites = error**2 * float(((mean / mean.sum()) ** 2).sum())
+    spread = float(np.sqrt(1 / recorded + (total.std() / total.mean()) ** 2 + of_sites))
     ratio = float(total.mean()) / recorded
-    error = site_error(of_site[several], mean[several], (drawn.std(axis=0) / np.maximum(mean, 1e-12))[several] ** 2)
     return SelfCheck(ratio, ratio * np.exp(-Z_90 * spread), ratio * np.exp(Z_90 * spread), recorded, spread, error)
 
 

@@ -19,7 +19,7 @@ burst at full sites therefore enters the variance.
 Diverted drivers also inflate the usual rate of the site that they divert to. An arrival at the neighbour of full sites
 came from one of them with probability share * (their rates) / (own rate + share * (their rates)). That share of such
 arrivals is left out, and rates are fitted again, until the share converges. E, A and common thus depend on the share:
-they are computed for a share of 0 and for the last one, and interpolated linearly.
+they are computed for a share of 0 and for the last one, and are linear in between and beyond.
 
 Assumption: a driver who diverts goes to the nearest site within reach, takes at most `TRAVEL_MS`, and finds a free plug
 or is lost.
@@ -119,7 +119,7 @@ def fit_spill(
         near: row of the nearest site of each, -1 for none, (sites,).
         rates: rates fitted to all arrivals.
         burst: mean burst effect of the hours in which sites were full.
-        share: share of all drivers turned away who divert, if it is given.
+        share: share of the drivers turned away who divert, if it is given.
         prior: prior of crowding.
         rng: random numbers.
 

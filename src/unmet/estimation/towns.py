@@ -30,7 +30,7 @@ class Town(NamedTuple):
     name: str
     no_response: float  # probability that its arrivals do not respond to occupancy, under a nearly flat prior
     beta: float  # mean response to occupancy, if they do
-    log_ratio: float  # mean over draws of log(true / estimated lost energy) without the bias of this prior
+    log_ratio: float  # mean over thinnings of log(true / estimated lost energy) without the bias of this prior
 
 
 TOWN_RESULTS: tuple[Town, ...] = (

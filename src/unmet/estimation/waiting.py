@@ -53,7 +53,7 @@ class Waiting(NamedTuple):
 
     excess: SiteExcess  # by site; nothing is known of sites with a permanent queue
     restarts: float  # per departure, of the network
-    retaken: float  # arrivals soon after a departure from a full site: an upper bound of those who waited
+    retaken: float  # arrivals at full sites or soon after a departure from one: an upper bound of those who waited
     queue: NDArray[np.bool_]  # (sites,), sites with a permanent queue, which do not count in the fields before
     turned_away: Floats  # (sites,), arrivals expected while sites were full
 
@@ -81,7 +81,7 @@ def waiting_drivers(departures: Departures, at_full: Floats, turned_away: Floats
         np.where(queue, 0.0, common),
         np.where(queue, 0.0, turned_away),
     )
-    return Waiting(excess, float(restarts), float(n_full[~queue].sum()), queue, turned_away)
+    return Waiting(excess, float(restarts), float((n_full + at_full)[~queue].sum()), queue, turned_away)
 
 
 def draw_waits(waited: Waiting, share: float | None, draws: int, rng: np.random.Generator) -> Floats:
