@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from unmet.errors import InputError
-from unmet.planning.changes import Change, attraction, changed_world
+from unmet.planning.changes import Change, attraction, changed_world, is_similar_power
 from unmet.planning.gains import RAPID_KW, site_curves, stays_at_power
 
 
@@ -56,17 +58,41 @@ def test_a_limit_below_the_time_to_charge_costs_energy(demand):
     assert (after.kwh[possible] <= 0.2 * 22.0 + 1e-9).all()
 
 
-def test_drivers_of_a_closed_site_go_next_door_or_leave(demand):
-    site = 0
+def closed(demand, site):
+    """The station of a site, and the world without it."""
     station = demand.panel.stations["station_id"][int(np.flatnonzero(demand.network.site_of_station == site)[0])]
-    world = changed_world(demand, Change(closed=(station,)))
+    return changed_world(demand, Change(closed=(station,)))
+
+
+def test_drivers_of_a_closed_site_go_next_door_or_are_lost(demand):
+    site = 0
+    world = closed(demand, site)
     assert world.capacity[site] == 0
-    assert len(world.drivers(site).at_ms) == 0
-    (target, share), _ = world.leaving[site]
+    ((target, share),) = world.leaving[site]
     moved = len(world.drivers(target).at_ms) - len(changed_world(demand).drivers(target).at_ms)
     everyone = len(demand.everyone(site).at_ms)
     assert share == pytest.approx(np.exp(-0.5), abs=0.01)  # half a kilometre away
     assert moved / everyone == pytest.approx(share, abs=0.03)
+    assert moved + len(world.drivers(site).at_ms) == everyone
+    split = world.split(site)
+    assert (split.kwh == 0).all()  # nobody is served there, or waits
+    assert (split.leaves == 1).all()
+
+
+def test_drivers_of_a_closed_site_do_not_use_plugs_of_another_power(demand):
+    power = demand.stays.power_kw.copy()
+    power[0], power[1:] = 150.0, 22.0
+    slow = replace(demand, stays=replace(demand.stays, power_kw=power))
+    world = closed(slow, 0)
+    assert world.coming == ((),) * demand.sites
+    assert len(world.drivers(0).at_ms) == len(demand.everyone(0).at_ms)
+    assert is_similar_power(150.0, np.array([50.0, 75.0, 300.0, np.nan])).tolist() == [False, True, True, True]
+
+
+def test_closing_a_site_serves_less(demand):
+    same, world = changed_world(demand), closed(demand, 0)
+    before, after = (sum(of.split(s).kwh for s in range(demand.sites)) for of in (same, world))
+    assert after.mean() < before.mean()  # in some draws, drivers who were turned away find a plug next door
 
 
 def test_a_competitor_takes_drivers_of_nearby_sites_only(demand):

@@ -174,7 +174,7 @@ def test_folders_that_are_not_runs_are_refused_with_one_sentence(folders, tmp_pa
         read_runs([tmp_path / "nowhere"])
     with pytest.raises(InputError, match="is not a run that a report can show"):
         read_runs([tmp_path])
-    with pytest.raises(InputError, match="are both runs of"):
+    with pytest.raises(InputError, match="are all runs of"):
         read_runs([folders["lost"], folders["lost"]])
     (tmp_path / "sites.parquet").write_bytes(b"PAR1 but broken")
     (tmp_path / "summary.json").write_text("{}")

@@ -19,10 +19,11 @@ import numpy as np
 from unmet.arrays import Booleans, Floats, Integers
 from unmet.planning.knapsack import Core, core_of, integer_programme, reach_by_units, within_by_units
 
-__all__ = ["Choice", "Options", "choose_to_reach", "choose_within", "greedy", "greedy_steps"]
+__all__ = ["NEGLIGIBLE_GAP", "Choice", "Options", "choose_to_reach", "choose_within", "greedy", "greedy_steps"]
 
 
 TINY = 1e-9
+NEGLIGIBLE_GAP = 1e-5  # relative distance from the optimum, of the order of what the solver tolerates
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ import polars as pl
 from unmet.arrays import Floats
 from unmet.errors import InputError
 from unmet.geo import Projection, haversine_km
-from unmet.planning.changes import World, attraction
+from unmet.planning.changes import World, attraction, is_similar_power
 from unmet.planning.drivers import DrawnDemand, in_order
 from unmet.planning.gains import GainCurve, Supply, power_curve
 from unmet.tables import Column, Table, check_every_row
@@ -57,7 +57,6 @@ GRID_KM = 0.25  # between positions that are tried
 DECAY_KM = 1.0  # distance over which the weight of lost demand falls by a factor e
 APART_KM = 0.5  # least distance between new sites
 MAX_POSITIONS = 40_000
-SIMILAR_POWER = 2.0  # ratio up to which powers are similar, as for stations of one site
 CANDIDATE_STREAM = 19
 
 
@@ -146,8 +145,7 @@ def pulls(world: World, candidates: Candidates, j: int) -> dict[int, float]:
     lat, lon = (sites[name].cast(pl.Float64).fill_null(np.nan).to_numpy() for name in ("lat", "lon"))
     share = attraction(np.asarray(haversine_km(candidates.lat[j], candidates.lon[j], lat, lon), float))
     if kw is not None:
-        own = world.demand.stays.power_kw
-        share = np.where(np.isfinite(own) & (np.abs(np.log(own / kw)) > np.log(SIMILAR_POWER) + 1e-9), 0.0, share)
+        share = np.where(is_similar_power(kw, world.demand.stays.power_kw), share, 0.0)
     return {int(s): float(share[s]) for s in np.flatnonzero(np.isfinite(share) & (share > 0))}
 
 

@@ -5,9 +5,10 @@ numbers, so they differ by their rules and not by chance.
 
 - Growth multiplies drivers: each is copied according to the factor, at about the same time of a random other week.
 - A limit shortens stays, and reduces the energy of cars that charge for longer. An idle fee shortens idle time.
-- A driver whose site is closed goes to the nearest open one, d km away, with probability exp(-d). A competitor, or a
-  new site, attracts a driver of a site d km away with probability exp(-d) / (1 + exp(-d)): the choice model of
-  `unmet.simulation.choice` for two sites, one of them at distance 0. Sites more than `REACH_KM` away do not matter.
+- A driver whose site is closed goes to the nearest open one of similar power, d km away, with probability exp(-d), and
+  is lost otherwise. A competitor, or a new site, attracts a driver of a site d km away with probability exp(-d) / (1 +
+  exp(-d)): the choice model of `unmet.simulation.choice` for two sites, one of them at distance 0. Sites more than
+  `REACH_KM` away do not matter.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy as np
 import polars as pl
 
 from unmet.arrays import Booleans, Floats, Integers
+from unmet.demand.sites import SIMILAR_POWER
 from unmet.errors import InputError
 from unmet.estimation.spill import REACH_KM
 from unmet.geo import haversine_km
@@ -27,7 +29,16 @@ from unmet.planning.drivers import MOVE_STREAM, WEEK_MS, DrawnDemand, Drivers, i
 from unmet.planning.replay import served_by
 from unmet.runs import available_cores
 
-__all__ = ["NOTHING", "Change", "ServedSplit", "World", "attraction", "changed_world", "require_memory"]
+__all__ = [
+    "NOTHING",
+    "Change",
+    "ServedSplit",
+    "World",
+    "attraction",
+    "changed_world",
+    "is_similar_power",
+    "require_memory",
+]
 
 
 HOUR_MS = 3_600_000
@@ -57,7 +68,7 @@ class Change:
         known = set(demand.panel.stations["station_id"])
         if unknown := [name for name in self.closed if name not in known]:
             raise InputError(
-                f"There is no station {unknown[0]!r} to close: station ids are listed in stations.parquet, such as "
+                f"There is no station {unknown[0]!r} to close: station ids are listed in stations.csv, such as "
                 f"{demand.panel.stations['station_id'][0]!r}."
             )
         for lat, lon in self.competitors:
@@ -110,9 +121,10 @@ class World:
         """Whether anything differs from the records."""
         return self.change != NOTHING
 
-    @property
-    def leaves(self) -> float:
+    def leaves(self, site: int) -> float:
         """Probability that a recorded driver (or a copy) who finds no plug is lost: neither waits nor diverts."""
+        if not self.capacity[site]:  # nobody waits at a closed site, and those who go elsewhere have gone
+            return 1.0
         return max(1 - self.demand.waiting - self.demand.spill, 0.0)
 
     def drivers(self, site: int) -> Drivers:
@@ -200,13 +212,13 @@ class World:
         rest = drivers.where(~served)
         served &= self._is_car(drivers)
         # Some of the recorded drivers who find no plug wait, or are served nearby.
-        weight = served + (~served & drivers.recorded) * (1 - self.leaves)
+        weight = served + (~served & drivers.recorded) * (1 - self.leaves(site))
         return ServedSplit(
             drivers.per_draw(weight * drivers.kwh),
             drivers.per_draw(weight),
             drivers.per_draw(served * drivers.stay_ms / HOUR_MS),
             rest,
-            np.where(rest.recorded, self.leaves, 1.0),
+            np.where(rest.recorded, self.leaves(site), 1.0),
         )
 
 
@@ -218,6 +230,12 @@ def _going(leaving: tuple[tuple[int, float], ...], uniform: Floats, origin: int,
             return np.asarray((uniform >= below) & (uniform < below + probability))
         below += probability
     return np.asarray(uniform >= below) if target == origin else np.zeros(len(uniform), bool)
+
+
+def is_similar_power(kw: float, others_kw: Floats) -> Booleans:
+    """Whether drivers who use plugs of a power would use those of others; unknown powers count as similar."""
+    apart = np.abs(np.log(others_kw / kw)) > np.log(SIMILAR_POWER) + 1e-9
+    return np.asarray(~(np.isfinite(others_kw) & np.isfinite(kw) & apart))
 
 
 def attraction(km: Floats) -> Floats:
@@ -250,13 +268,13 @@ def changed_world(demand: DrawnDemand, change: Change = NOTHING) -> World:
         capacity[demand.network.site_of_station[row]] -= plugs
     capacity = np.maximum(capacity, 0)
     shut = np.unique(demand.network.site_of_station[closed["row"].to_numpy()])
-    shut = shut[capacity[shut] == 0]
+    shut, power = shut[capacity[shut] == 0], demand.stays.power_kw
     for s in shut:
         km = np.asarray(haversine_km(lat[s], lon[s], lat, lon), float)
-        km[capacity == 0] = np.nan
+        km[(capacity == 0) | ~demand.is_open | ~is_similar_power(power[s], power)] = np.nan
         near = int(np.nanargmin(km)) if np.isfinite(km).any() else -1
         share = float(np.exp(-km[near])) if near >= 0 and km[near] <= REACH_KM else 0.0
-        leaving[s] = [(near, share), (-1, 1 - share)] if share else [(-1, 1.0)]
+        leaving[s] = [(near if share else -1, share)]  # the others come in vain
     for other_lat, other_lon in change.competitors:
         share_of = attraction(np.asarray(haversine_km(other_lat, other_lon, lat, lon), float))
         for s in np.flatnonzero(np.isfinite(share_of) & (share_of > 0)):

@@ -161,7 +161,7 @@ def _stream(
                 other[moves], site[moves] = s, demand.sites + j
                 there = _at_new_plug(demand, drivers, s, built.power[demand.sites + j])
                 stay_new, kwh_new = np.where(moves, there[0], stay_new), np.where(moves, there[1], kwh_new)
-        leaves = np.where(drivers.recorded, world.leaves, 1.0) * cars / demand.weeks[s]
+        leaves = np.where(drivers.recorded, world.leaves(s), 1.0) * cars / demand.weeks[s]
         parts.append(
             (
                 drivers.draw,

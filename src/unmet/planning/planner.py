@@ -9,7 +9,8 @@ import numpy as np
 
 from unmet.arrays import Floats, Integers
 from unmet.errors import InputError
-from unmet.planning.allocate import Choice
+from unmet.estimation.spill import REACH_KM
+from unmet.planning.allocate import NEGLIGIBLE_GAP, Choice
 from unmet.planning.candidates import (
     Attracted,
     Candidates,
@@ -18,6 +19,7 @@ from unmet.planning.candidates import (
 )
 from unmet.planning.changes import Change, World, changed_world, require_memory
 from unmet.planning.costs import Costs, Money
+from unmet.planning.drivers import DrawnDemand
 from unmet.planning.gains import Supply, site_curves
 from unmet.planning.joint import Built, Joint, simulate_jointly
 from unmet.planning.menu import Menu, make_menu
@@ -35,7 +37,6 @@ OnStep = Callable[[str], None]
 BEYOND = 1.6  # the curve of gain against plugs extends to this multiple of the plan's plugs,
 MIN_CURVE_PLUGS = 12  # and at least to this many
 MAX_SIMULATIONS = 4  # of a plan; between them, plugs are added if it misses the share to be served
-NEGLIGIBLE_GAP = 1e-5  # relative distance from the optimum, of the order of what the solver tolerates
 DISAGREE = 0.02  # relative difference of the joint gain from the sum over sites that is worth a note
 
 
@@ -139,8 +140,9 @@ class Planner:
         ids = [*demand.panel.sites["site_id"].to_list(), *(candidates.name if candidates else ())]
         new_kw = [np.nan if power is None else power for power in (candidates.power_kw if candidates else ())]
         kw = np.concatenate([demand.stays.power_kw, np.array(new_kw, float)])
-        allowed = np.concatenate([demand.is_open & (world.capacity > 0), np.ones(len(attracted), bool)])
-        space = [*[self.max_per_site] * demand.sites, *(candidates.max_plugs if candidates else ())]
+        allowed = np.concatenate([demand.is_open, np.ones(len(attracted), bool)])
+        own_space = [self.max_per_site if plugs else 0 for plugs in world.capacity]  # none at closed sites
+        space = [*own_space, *(candidates.max_plugs if candidates else ())]
         everyone = [*supplies, *(part.supply for part in attracted)]
         return make_menu(ids, everyone, demand.sites, kw, allowed, self.costs, space)
 
@@ -187,10 +189,13 @@ class Planner:
                 f"Simulated together, the sites recover {interplay:.2f} times the sum of what each recovers alone, "
                 "since drivers go from one to another; totals are for all sites together."
             )
-        shut = int((~demand.is_open).sum())
-        if shut:
-            were = "1 site" if shut == 1 else f"{shut} sites"
-            notes.append(f"{were} closed before the records end: no plugs are added there, and totals leave them out.")
+        if (shut := np.flatnonzero(~demand.is_open)).size:
+            were = "1 site" if len(shut) == 1 else f"{len(shut)} sites"
+            notes.append(
+                f"{were} closed before the records end ({_named(demand, shut)}): no plugs are added there, and totals "
+                "leave them out."
+            )
+        notes += [_closure(world, int(s)) for s in np.flatnonzero(demand.is_open & (world.capacity == 0))]
         if decision.choice.method == "exact" and decision.choice.greedy_gain > 0 and not self.target.each_site:
             notes.append(_optimality(decision.choice))
         if candidates is not None:
@@ -203,6 +208,29 @@ class Planner:
         return notes
 
 
+def _named(demand: DrawnDemand, sites: Integers) -> str:
+    """Names of the first sites."""
+    names = [_name(demand, int(s)) for s in sites[:3]]
+    return ", ".join(names) + (" and others" if len(sites) > 3 else "")
+
+
+def _name(demand: DrawnDemand, site: int) -> str:
+    row = demand.panel.sites.row(site, named=True)
+    return str(row.get("name") or row["site_id"])
+
+
+def _closure(world: World, site: int) -> str:
+    """Where the drivers of a closed site go."""
+    target, share = world.leaving[site][0]
+    gone = f"{_name(world.demand, site)} is closed: "
+    if target < 0:
+        return gone + f"no open site of similar power is within {REACH_KM:g} km, so all of its drivers are lost."
+    return gone + (
+        f"{100 * share:.0f} % of its drivers go to {_name(world.demand, target)}, the nearest open site of similar "
+        "power, and the others are lost."
+    )
+
+
 def _optimality(choice: Choice) -> str:
     """How good the choice is, and how much better than the greedy one."""
     better = choice.gain / choice.greedy_gain - 1
@@ -210,7 +238,7 @@ def _optimality(choice: Choice) -> str:
     optimal = choice.gap < NEGLIGIBLE_GAP
     start = "The choice is optimal" if optimal else f"The choice is within {100 * choice.gap:.1g} % of the optimum"
     if max(better, cheaper) < 0.0005:
-        return f"{start}: as good as adding plugs one by one where they gain most."
+        return f"{start}: no other choice recovers more, according to the estimate." if optimal else f"{start}."
     return (
         f"{start}: it gains {100 * better:+.1f} % and costs {100 * cheaper:.1f} % less, compared with adding plugs one "
         "by one where they gain most."
@@ -228,7 +256,8 @@ def _check_demand(menu: Menu) -> None:
         raise InputError("No site is open at the end of the records: there is nowhere to add plugs.")
     if not any(menu.supplies[s].lost_kwh.mean() > 0 for s in menu.own):
         raise InputError(
-            "No lost demand was found, so more plugs would gain nothing: a plug was free whenever a driver came."
+            "No lost demand was found, so more plugs would gain nothing: a plug was free whenever a driver came. To "
+            "plan for growth, add --more-cars 2 or --growth 0.3."
         )
     if not len(menu.options):
         raise InputError("No plug fits anywhere: raise the limits of space and grid, or --max-per-site.")
@@ -239,7 +268,7 @@ def _check_budget(menu: Menu, target: Target) -> None:
         return
     cheapest = float(menu.priced().cost.min())
     if cheapest > target.budget:
-        raise InputError(f"A budget of {target.budget:,.10g} buys no plug: the cheapest one costs {cheapest:,.10g}.")
+        raise InputError(f"A budget of {target.budget:,.10g} buys no plug: give {cheapest:,.10g} or more.")
 
 
 def _joint_gain(menu: Menu, built: Integers, power: Floats, joint: Joint | None) -> tuple[Floats, float]:

@@ -30,7 +30,9 @@ class Target:
         given = [name for name in ("plugs", "budget", "serve") if getattr(self, name) is not None]
         if len(given) != 1:
             which = "none of them is" if not given else " and ".join(f"--{name}" for name in given) + " are"
-            raise InputError(f"A plan needs exactly one of --plugs, --budget and --serve, but {which} given.")
+            raise InputError(
+                f"A plan needs exactly one of --plugs, --budget and --serve, but {which} given: try --plugs 10."
+            )
         if self.plugs is not None and self.plugs < 1:
             raise InputError(f"{self.plugs} plugs make no plan: give at least 1.")
         if self.budget is not None and not (np.isfinite(self.budget) and self.budget > 0):

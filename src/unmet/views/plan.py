@@ -103,7 +103,7 @@ def print_plan(plan: Plan, summary: dict[str, Any], out: Path, *, as_json: bool)
     if len(plan.stages) > 1:
         report_grid(
             "Year by year",
-            ["year", "demand, times now", "plugs built", "recovered per week, kWh"],
+            ["year", "demand, times now", "plugs built so far", "recovered per week, kWh"],
             [[str(s.year), f"{s.growth:.2f}", str(s.plugs), f"{s.gain_kwh:,.0f}"] for s in plan.stages],
         )
     print_summary(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from unmet.planning.allocate import NEGLIGIBLE_GAP
 from unmet.views.page import PageSection, PageTable
 from unmet.views.theme import about, about_energy, count, energy, percent, short
 
@@ -62,7 +63,7 @@ def plan_facts(plan: Plan) -> list[tuple[str, str]]:
     if plan.cost is not None:
         found.append((money(plan.cost), f"cost, {energy(1000 * plan.gain()[0] / plan.cost)} per week for each 1,000"))
     elif plan.knee is not None:
-        found.append((f"{plan.knee:,}", "plugs are the knee: further ones gain little"))
+        found.append((f"{plan.knee:,}", "plugs are the knee: each further one gains less than the average of these"))
     return found
 
 
@@ -157,7 +158,7 @@ def _stages(plan: Plan) -> PageSection:
          *([] if stage.cost is None else [money(stage.cost)])]
         for stage in plan.stages
     ]  # fmt: skip
-    heads = ["Year", "demand, times now", "plugs built", "lost per week without them, kWh", "recovered, kWh"]
+    heads = ["Year", "demand, times now", "plugs built so far", "lost per week without them, kWh", "recovered, kWh"]
     heads += [] if plan.stages[0].cost is None else ["cost so far"]
     note = "In every year, plugs go where they recover most of that year's demand, in addition to those built before."
     return PageSection("stages", "Year by year", table=PageTable(heads, rows, note))
@@ -188,7 +189,7 @@ def _sensitivity(plan: Plan) -> PageSection:
          percent(row["gain_kwh"] / row["best_kwh"], 1) if row["best_kwh"] > 0 else "", str(row["moved"])]
         for row in plan.tables.sensitivity.iter_rows(named=True)
     ]  # fmt: skip
-    heads = ["If", "the plan recovers, kWh per week", "of the best plan then", "plugs it would move"]
+    heads = ["If", "the plan recovers, kWh per week", "of the best plan then", "plugs placed elsewhere"]
     note = "A plan that stays close to the best one under other assumptions is safe, even if its gain is unsure."
     return PageSection("sensitivity", "How sure the choice is", table=PageTable(heads, rows, note))
 
@@ -202,6 +203,8 @@ def _method(plan: Plan) -> PageSection:
     how = (
         "Returns diminish at every site, so adding plugs one by one where they gain most is optimal."
         if choice.method == "greedy"
+        else "The plan is the best of all combinations of options."
+        if choice.gap < NEGLIGIBLE_GAP
         else f"Options were chosen by integer programming, within {100 * choice.gap:.2g} % of the optimum."
     )
     return PageSection(

@@ -200,7 +200,7 @@ def read_runs(folders: list[Path], layers: MapLayers | None = None) -> StoredRun
     for kind, verbs in KINDS.items():
         same = [str(run.folder) for run in runs if run.kind == kind]
         if len(same) > 1:
-            raise InputError(f"{' and '.join(same)} are both runs of {verbs}: give one of them.")
+            raise InputError(f"{', '.join(same)} are all runs of {verbs}: a page shows one, so give one of them.")
     by_kind = {run.kind: run for run in runs}
     try:
         lost = _lost(by_kind["lost"], layers) if "lost" in by_kind else None

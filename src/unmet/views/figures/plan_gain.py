@@ -34,7 +34,7 @@ def _draw(plan: Plan) -> go.Figure:
     )  # fmt: skip
     lost = plan.lost_kwh / size
     figure.add_scatter(
-        x=[plugs[0], plugs[-1]], y=[lost, lost], mode="lines", name="All energy lost now", hoverinfo="skip",
+        x=[plugs[0], plugs[-1]], y=[lost, lost], mode="lines", name="All lost energy", hoverinfo="skip",
         line={"color": FAINT, "dash": "dot", "width": 1.5},
     )  # fmt: skip
     for at, text, shift in ((plan.plugs, "this plan", -42), (plan.knee, "knee", 46)):
@@ -58,8 +58,7 @@ def _caption(plan: Plan) -> str:
     )
     return (
         "Plugs are added one by one where the next one recovers most. The band contains the truth with a probability "
-        f"of {percent(plan.interval)}. Its errors are shared along the whole curve: it is too high or too low "
-        f"everywhere.{knee}"
+        f"of {percent(plan.interval)}. If the estimate is off, the whole curve is too high or too low.{knee}"
     )
 
 
