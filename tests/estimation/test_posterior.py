@@ -181,7 +181,7 @@ def network(
         prior=prior,
         strength=Strength(np.array(strength), response),
         check=SelfCheck(np.exp(excess), 1.0, 1.0, 1000, 0.0, site_error),
-        shares=np.array(shares),
+        turned_away=30 * np.array(shares),
         rng=np.random.default_rng(2),
     )
 

@@ -79,9 +79,11 @@ def test_a_site_of_which_nothing_is_known_follows_the_network():
 
 def test_drivers_who_wait_or_are_served_nearby_do_not_leave():
     waits, spills = np.array([[0.3, 0.7], [0.1, 0.7]]), np.array([[0.5, 0.5], [0.1, 0.3]])
-    result = leaving_drivers(waits, spills, np.array([3.0, 1.0]))
+    result = leaving_drivers(waits, spills, np.array([3.0, 1.0]), refitted=True)
     assert result.share == pytest.approx(np.array([[0.2, 0.0], [0.8, 0.0]]))
     assert result.waiting == pytest.approx(np.mean([0.4, 0.25]))
     assert result.spill == pytest.approx(np.mean([0.5, 0.15]))
-    assert result.spill_spread == pytest.approx(np.std([0.5, 0.15]))
-    assert leaving_drivers(waits, spills, np.zeros(2)).waiting == pytest.approx(waits.mean())
+    assert result.rate_spread == pytest.approx(np.std([0.5, 0.15]))
+    same = leaving_drivers(waits, spills, np.zeros(2), refitted=False)
+    assert same.waiting == pytest.approx(waits.mean())
+    assert same.rate_spread == 0  # no arrival was left out

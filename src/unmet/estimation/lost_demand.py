@@ -118,7 +118,7 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
         # 4. Spill: how many drivers were served at a site nearby? Their arrivals there must not inflate its rate.
         burst = _mean_burst(learned, rates)
         spill = fit_spill(learned, nearest_sites(panel.sites), rates, burst, self.spill, self.prior, rng)
-        rates, learned = spill.rates, spill.network
+        first, rates, learned = rates, spill.rates, spill.network
         network = network.without(np.flatnonzero(learned.left_out))
         known = rates if until_ms is None else rates.onwards(network.history, network.clock, network.capacity, until_ms)
         spills = draw_spills(spill, self.spill, self.draws, rng)
@@ -134,7 +134,8 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
         turned_away = _turned_away(network, known, rows, bursts)
         departures = after_departures(learned.history, network.clock, known.weekly, known.level, response)
         waited = waiting_drivers(departures, learned.arrivals_at_full, network.by_site(rows.site, turned_away * early))
-        leaving = leaving_drivers(draw_waits(waited, self.waiting, self.draws, rng), spills, waited.turned_away)
+        waits = draw_waits(waited, self.waiting, self.draws, rng)
+        leaving = leaving_drivers(waits, spills, waited.turned_away, refitted=spill.rates is not first)
         # 7. Energies: how much would a lost driver have charged?
         station, _, _ = station_rows(sessions, panel.stations)
         hour_of_day = _hour_of_day(network, sessions)
@@ -146,8 +147,7 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
         usual = _resampled_usual(rates, learned, network, rows, rng)
         of_site = network.by_site(rows.site, turned_away * early)
         responds = NO_STRENGTH if known.crowding is None else strength(known.crowding, network.capacity, of_site)
-        shares = of_site / max(float(of_site.sum()), 1e-12)
-        common = draw_network(known, usual.shape[1], leaving, self.prior, responds, self.self_check_, shares, rng)
+        common = draw_network(known, usual.shape[1], leaving, self.prior, responds, self.self_check_, of_site, rng)
         variation = energy_variation(sessions)
         given = Ingredients(panel, network, known, rows, usual, bursts, common, session_kwh, variation, self.seed)
         self.recovered_: Recovered = sum_draws(given, self.interval, keep_regions=self._keep_regions)

@@ -76,7 +76,7 @@ def draw_network(
     prior: TownPrior,
     strength: Strength,
     check: SelfCheck,
-    shares: Floats,
+    turned_away: Floats,
     rng: np.random.Generator,
 ) -> NetworkDraws:
     """Draw what all sites share.
@@ -84,15 +84,15 @@ def draw_network(
     Args:
         rates: the fitted intensity.
         profiles: number of resampled weekly profiles.
-        leaving: drivers at full sites who neither wait nor are served nearby. Rates are fitted without those served
-            nearby, so they are as uncertain as their number.
+        leaving: drivers at full sites who neither wait nor are served nearby, and the uncertainty of rates that were
+            fitted without those served nearby.
         prior: prior of the estimator's error, from other towns.
         strength: how strongly arrivals respond to full sites, relative to those towns; the error of the response grows
             with the response.
         check: the self-check. Its distance from 1 beyond chance widens intervals, and never shifts them; so does the
             error of single sites.
-        shares: share of each site in the drivers turned away, (sites,). Errors of sites matter for the total only if a
-            few sites have most of them.
+        turned_away: drivers turned away at each site, (sites,). Errors of sites matter for the total only if a few
+            sites have most of them.
         rng: random numbers.
     """
     draws, days = len(leaving.share), len(rates.city_day)
@@ -104,10 +104,10 @@ def draw_network(
     hypothesis = rng.choice(len(weight), draws, p=weight)
     towns = prior.bias + prior.bias_spread * _stratified_normal(draws, rng)
     of_towns = float(strength.of_hypothesis @ weight) * prior.bias_spread
-    site_error = min(check.site_error, MAX_ERROR)
+    site_error, shares = min(check.site_error, MAX_ERROR), turned_away / max(float(turned_away.sum()), 1e-12)
     others = of_towns**2 + strength.variance + site_error**2 * float(shares @ shares)  # variance of the total
     excess = min(check.excess, np.sqrt(max(MAX_ERROR**2 - others, 0.0)))
-    spread = np.sqrt(excess**2 + MODEL_ERROR**2 + leaving.spill_spread**2)
+    spread = np.sqrt(excess**2 + MODEL_ERROR**2 + leaving.rate_spread**2)
     own = spread * _stratified_normal(draws, rng) - spread**2 / 2
     responds = strength.of_hypothesis[hypothesis]
     error = np.exp(responds * towns - (responds * prior.bias_spread) ** 2 / 2 + own)

@@ -49,21 +49,23 @@ class Leaving(NamedTuple):
     share: Floats  # (draws, sites)
     waiting: float  # mean share who wait, over the drivers turned away
     spill: float  # mean share who are served nearby
-    spill_spread: float  # its standard deviation between draws
+    rate_spread: float  # standard deviation of rates that were fitted without diverted arrivals, on the log scale
 
 
-def leaving_drivers(waits: Floats, spills: Floats, turned_away: Floats) -> Leaving:
+def leaving_drivers(waits: Floats, spills: Floats, turned_away: Floats, *, refitted: bool) -> Leaving:
     """Share of the drivers at full sites who leave, from the shares who wait and who are served nearby.
 
     Args:
         waits: share who wait until they are served, (draws, sites).
         spills: share who are served nearby, (draws, sites).
         turned_away: arrivals expected while sites were full, (sites,).
+        refitted: whether rates were fitted without diverted arrivals. They then depend on the share who divert, and its
+            standard deviation between draws is used as theirs.
     """
     weight = turned_away if turned_away.sum() > 0 else np.ones(len(turned_away))
     waiting, spill = (np.average(shares, axis=1, weights=weight) for shares in (waits, spills))
     share = np.maximum(1 - waits - spills, 0.0)
-    return Leaving(share, float(waiting.mean()), float(spill.mean()), float(spill.std()))
+    return Leaving(share, float(waiting.mean()), float(spill.mean()), float(spill.std()) if refitted else 0.0)
 
 
 def share_posterior(excess: Floats | float, variance: Floats | float, turned_away: Floats | float) -> Floats:

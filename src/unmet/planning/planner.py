@@ -37,6 +37,7 @@ OnStep = Callable[[str], None]
 BEYOND = 1.6  # the curve of gain against plugs extends to this multiple of the plan's plugs,
 MIN_CURVE_PLUGS = 12  # and at least to this many
 MAX_SIMULATIONS = 4  # of a plan; between them, plugs are added if it misses the share to be served
+TRIAL_PLUGS, MAX_UNUSED = 2, 5  # plugs with which candidates that get none are described, and how many of them
 DISAGREE = 0.02  # relative difference of the joint gain from the sum over sites that is worth a note
 
 
@@ -117,7 +118,7 @@ class Planner:
             interval=self.source.interval,
             decision=decision,
             money=self.money,
-            notes=(*self._notes(world, decision, interplay, candidates), *self.source.notes),
+            notes=(*self._notes(world, decision, interplay, candidates, attracted), *self.source.notes),
             seed=demand.seed,
             frame_type=demand.panel.frame_type,
         )
@@ -176,7 +177,14 @@ class Planner:
         known = self.costs.known and not np.isnan(cost)
         return Stage(year, growth, int(built.sum()), lost, menu.gain_of(built, power), float(cost) if known else None)
 
-    def _notes(self, world: World, decision: Decision, interplay: float, candidates: Candidates | None) -> list[str]:
+    def _notes(
+        self,
+        world: World,
+        decision: Decision,
+        interplay: float,
+        candidates: Candidates | None,
+        attracted: list[Attracted],
+    ) -> list[str]:
         notes, demand = [], world.demand
         if not decision.reached and decision.short:
             names = ", ".join(decision.short[:3]) + (" and others" if len(decision.short) > 3 else "")
@@ -205,6 +213,8 @@ class Planner:
             )
             if not decision.plugs[demand.sites :].any():
                 notes.append("No new site is part of the plan: the same plugs recover more at existing sites.")
+            unused = [j for j in range(len(candidates)) if not decision.plugs[demand.sites + j]]
+            notes += [_unused(candidates.name[j], attracted[j]) for j in unused[:MAX_UNUSED]]
         return notes
 
 
@@ -228,6 +238,18 @@ def _closure(world: World, site: int) -> str:
     return gone + (
         f"{100 * share:.0f} % of its drivers go to {_name(world.demand, target)}, the nearest open site of similar "
         "power, and the others are lost."
+    )
+
+
+def _unused(name: str, candidate: Attracted) -> str:
+    """What a candidate that gets no plug would attract and recover with a few."""
+    if not candidate.supply.lost_kwh.any():
+        return f"{name}: no open site of similar power is within {REACH_KM:g} km, so records say nothing about it."
+    recovers = next(iter(candidate.supply.curves.values()))
+    attracts, gains = (float(curve.kwh[:, curve.at(TRIAL_PLUGS)].mean()) for curve in (candidate.attracted, recovers))
+    return (
+        f"{name} gets no plug. With {TRIAL_PLUGS}, it would attract {attracts:,.0f} kWh per week, {gains:,.0f} of them "
+        "lost now; its neighbours serve the rest today."
     )
 
 

@@ -83,7 +83,7 @@ def site_heads(plan: Plan) -> list[str]:
     if plan.cost is not None:
         heads += ["cost", "kWh per week for 1,000"]
     if plan.money is not None:
-        heads.append("payback, years")
+        heads.append("median payback, years")
     return [*heads, "chosen in"]
 
 
