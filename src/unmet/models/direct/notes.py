@@ -29,12 +29,13 @@ def direct_notes(series: PanelSeries, fit_hours: int, missing: Sequence[str], mi
             f"{', '.join(missing)} are left out, because LightGBM is not installed: `pip install 'unmet[trees]'` adds "
             "them. Without them, tables and regression are used."
         )
-    return (*notes, *missing_hours_notes(series), *_regions(series, series.demand[:fit_hours]))
+    return (*notes, *missing_hours_notes(series), *_regions(series))
 
 
-def _regions(series: PanelSeries, demand: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> list[str]:
+def _regions(series: PanelSeries) -> list[str]:
+    """Regions that are silent, closed or new at the end of the panel, from where forecasts start."""
     notes = []
-    active = np.nan_to_num(demand) > 0
+    active = np.nan_to_num(series.demand) > 0
     silent = [name for name, part in zip(series.names, active.T, strict=True) if not part.any()]
     if silent:
         notes.append(f"No demand was observed in {_named(silent)}: the forecast there is zero.")
