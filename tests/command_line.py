@@ -18,7 +18,7 @@ from unmet.cli import app, main
 
 __all__ = ["Done", "run", "unmet", "unmet_process", "write_records"]
 
-WIDE = {"COLUMNS": "200", "NO_COLOR": "1", "TERMINAL_WIDTH": "200"}
+WIDE = {"COLUMNS": "200", "NO_COLOR": "1"}
 
 
 class Done(NamedTuple):

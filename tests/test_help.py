@@ -28,7 +28,8 @@ VERBS = list(_verbs())
 
 
 @pytest.mark.parametrize("verb", VERBS, ids=lambda path: " ".join(path) or "unmet")
-def test_help_is_for_people(verb):
+def test_help_is_for_people(verb, monkeypatch):
+    monkeypatch.setattr("typer.rich_utils.MAX_WIDTH", COLUMNS)  # Typer reads TERMINAL_WIDTH once, when it is imported
     done = CliRunner().invoke(app, [*verb, "--help"], env={"COLUMNS": str(COLUMNS), "TERM": "dumb"})
     assert done.exit_code == 0
     text = re.sub(r"\x1b\[[0-9;]*m", "", done.output)
