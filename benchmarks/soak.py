@@ -27,11 +27,11 @@ from statistics import mean
 import psutil
 
 MIB = 1024**2
-FLAT = 0.05
+FLAT = 0.05  # largest relative change of memory that counts as flat
 POLL_SECONDS = 5.0
 JOB_SECONDS = 90.0  # from one upload to the next
-LEFT_SECONDS = 30.0  # time for the processes of the last job to end
-WARM_UP_ROUNDS = 40  # of every kind, with two what-ifs each: more than the 64 answers that the server keeps
+LEFT_SECONDS = 30.0  # time allowed for the processes of the last job to end
+WARM_UP_ROUNDS = 40  # two what-ifs per round: together more than the 64 answers that the server caches
 
 
 class Client:
@@ -61,7 +61,10 @@ class Client:
 
 
 def requests(client: Client, rng: random.Random, stations: list[dict[str, object]]) -> list[Callable[[], object]]:
-    """Functions that send one kind of request each, with other values every time."""
+    """Functions that send one kind of request each, with different values every time.
+
+    A kind that is listed several times is drawn that much more often.
+    """
 
     def what_if() -> None:
         plugs = [[rng.choice(stations)["station_id"], rng.randint(1, 40)]]
@@ -103,7 +106,7 @@ def start_job(client: Client, records: bytes, stations: bytes) -> str:
 
 
 def soak(minutes: float, rate: float, seed: int) -> bool:
-    """Run a server under requests, print the findings, and return whether they are as they should be."""
+    """Run a server under load, print the findings, and return whether it passed."""
     from tests.small_network import STATIONS, records
     from tests.views.runs import write_lost
 
@@ -171,12 +174,12 @@ def _load(
 
 
 def _verdict(client: Client, sizes: list[float], minutes: float, left: int, states: Counter[str], jobs: int) -> bool:
-    """Print the findings, and return whether they are as they should be."""
+    """Print the findings, and return whether the server passed."""
     fifth = max(1, len(sizes) // 5)
     first, last = mean(sizes[:fifth]), mean(sizes[-fifth:])
     grown = last / first - 1
     number = sum(client.answers.values())
-    print(f"{number:,} requests, with those of the warm-up; {minutes:g} minutes: {dict(client.answers.most_common())}")
+    print(f"{number:,} requests, warm-up included; {minutes:g} minutes: {dict(client.answers.most_common())}")
     print(f"{len(client.failures)} failed {client.failures[:5]}; slowest {client.slowest:.1f} s")
     print(f"{jobs} jobs; the last of them: {dict(states)}; processes left: {left}")
     print(
@@ -188,7 +191,7 @@ def _verdict(client: Client, sizes: list[float], minutes: float, left: int, stat
 
 
 def _left(server: psutil.Process) -> int:
-    """Processes of jobs that have not ended in time, without those of multiprocessing itself."""
+    """Number of job processes that have not ended in time, without the helper processes of multiprocessing."""
     until = time.monotonic() + LEFT_SECONDS
     while time.monotonic() < until and _working(server):
         time.sleep(1)
@@ -196,6 +199,7 @@ def _left(server: psutil.Process) -> int:
 
 
 def _working(server: psutil.Process) -> int:
+    """Number of job processes of a server that are running now."""
     found = 0
     for process in server.children(recursive=True):
         try:
