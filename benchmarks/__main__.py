@@ -29,8 +29,8 @@ for name in chosen:
     print(benchmark.TITLE)
     results = benchmark.run()
     for result in results:
-        verdict = "kept" if result.kept else "BROKEN"
-        print(f"  {result.what}: {result.measured} (promised: {result.promised}; {verdict})")
+        verdict = "met" if result.kept else "MISSED"
+        print(f"  {result.what}: {result.measured} (target: {result.promised}; {verdict})")
     sections[benchmark.TITLE] = Section(benchmark.TEXT, results).lines()
     kept &= all(result.kept for result in results)
 write_page([(benchmark.TITLE, sections.get(benchmark.TITLE, [])) for benchmark in BENCHMARKS.values()])

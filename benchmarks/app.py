@@ -21,10 +21,10 @@ from benchmarks.report import Result
 
 TITLE = "The app"
 TEXT = """`unmet serve` in a process of its own, queried over HTTP; `python -m benchmarks app` runs this alone. What-if:
-20 questions at 5 % electric cars, each with other plugs at another station, so that none is answered from the cache.
+20 questions at 5 % electric cars, each with more plugs at a different station, so that none is answered from the cache.
 The first time is that of the server: simulation, and sums by station, region, day and hour. The second is that of the
-whole request, with all stations and regions as JSON. Reads: pages of 50 sites of a recovered run, by four clients at
-once, while a job of the app estimates lost demand and fits a forecaster to it."""
+whole request, with all stations and regions as JSON. Reads: pages of 50 sites of a recovered run, by four concurrent
+clients, while a job of the app estimates lost demand and fits a forecaster to it."""
 
 QUESTIONS, CLIENTS, SECONDS = 20, 4, 8.0
 
@@ -121,4 +121,4 @@ def _reads_during_a_fit(port: int) -> tuple[float, bool]:
 if __name__ == "__main__":
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     for result in run():
-        print(f"{result.what}: {result.measured} (promised: {result.promised}; {'kept' if result.kept else 'BROKEN'})")
+        print(f"{result.what}: {result.measured} (target: {result.promised}; {'met' if result.kept else 'MISSED'})")

@@ -59,7 +59,7 @@ def _large() -> list[Result]:
     _, _, more_gib, more = _recover(MANY_SESSIONS, MANY_STATIONS, placed=False)
     return [
         Result(what, f"{seconds:.1f} s ({busy:.0f} s of processor time)", "under 60 s", seconds < 60),
-        Result("memory of that at its peak", f"{gib:.1f} GiB", "under 6 GiB", gib < 6),
+        Result("its peak memory", f"{gib:.1f} GiB", "under 6 GiB", gib < 6),
         Result(
             f"memory for a year of {MANY_STATIONS:,} stations without positions ({more / 1e6:.1f} million sessions)",
             f"{more_gib:.1f} GiB", "under 6 GiB", more_gib < 6,

@@ -112,7 +112,7 @@ def compare_with_simpy(demand: DrawnDemand) -> Result:
         raise AssertionError(f"SimPy serves {theirs}, the replay {ours}")
     number = sum(len(part.at_ms) for part in drivers)
     found = f"{peer / own:,.0f} times ({own:.4f} s and {peer:.1f} s for {number:,} drivers, 1 to {SIMPY_PLUGS} plugs)"
-    return Result("replay beside SimPy", found, "at least 100 times as fast", peer / own >= 100)
+    return Result("replay compared with SimPy", found, "at least 100 times as fast", peer / own >= 100)
 
 
 def _served(drivers: Drivers) -> list[int]:

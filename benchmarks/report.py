@@ -15,7 +15,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One row of the page: a measure, its value, the promise, and whether it is kept."""
+    """One row of the page: a measure, its value, the target promised to users, and whether it is kept."""
 
     what: str
     measured: str
@@ -33,7 +33,7 @@ class Section:
     def lines(self) -> list[str]:
         """The section as lines of Markdown, without its title."""
         rows = [f"| {r.what} | {r.measured} | {r.promised} | {'yes' if r.kept else 'NO'} |" for r in self.results]
-        return [self.text, "", "| what | measured | promised | kept |", "| --- | --- | --- | --- |", *rows]
+        return [self.text, "", "| benchmark | measured | target | met |", "| --- | --- | --- | --- |", *rows]
 
 
 def read_sections(path: Path = PAGE) -> dict[str, list[str]]:

@@ -144,15 +144,15 @@ def _growth() -> list[Result]:
     return [
         Result(
             f"an epoch against the number of regions ({shown['seconds']})",
-            f"grows by the power {slope['seconds']:.2f} (least squares), in the last step {last:.1f} times for 5 times "
-            "as many",
-            "a power of 1.05 at most",
+            f"grows with exponent {slope['seconds']:.2f} (least squares); from {REGIONS[-2]:,} to {REGIONS[-1]:,} regions "
+            f"{last:.1f} times",
+            "an exponent of 1.05 at most",
             slope["seconds"] <= 1.05,
         ),
         Result(
-            f"memory of training at its peak ({shown['gib']})",
-            f"grows by the power {slope['gib']:.2f} (least squares)",
-            "a power of 1.05 at most",
+            f"peak memory of training ({shown['gib']})",
+            f"grows with exponent {slope['gib']:.2f} (least squares)",
+            "an exponent of 1.05 at most",
             slope["gib"] <= 1.05,
         ),
     ]
