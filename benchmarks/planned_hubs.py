@@ -54,12 +54,12 @@ def predict(name: str, records: Records, whole: LostDemand, opened: object) -> P
     return Predicted(plugs, attracted, taken, curve.drivers[:, curve.at(plugs)])
 
 
-INTRODUCTION = f"""Written by `python -m benchmarks.planned_hubs` from Dundee's open records. Each hub is given to the
-planner as a candidate, with its position, plugs and power, and the records before it opened alone. What followed is
-that of [docs/hubs.md](../hubs.md), {WEEKS} weeks after the opening. Drivers per week; intervals are 90 %."""
-SHOWN = """The planner counts drivers who were recorded at the neighbours, or lost there. It says nothing of drivers who
-come because a hub is there: in Dundee they were most of its arrivals. A plan's gain at a new site is therefore a lower
-bound of its use, and no forecast of its sales."""
+INTRODUCTION = f"""Written by `python -m benchmarks.planned_hubs` from Dundee's open records. The planner is given each
+hub as a candidate, with its position, plugs and power, and only the records from before it opened. The outcome is that
+of [docs/hubs.md](../hubs.md), {WEEKS} weeks after the opening. Drivers per week; intervals are 90 %."""
+SHOWN = """The planner counts drivers who were recorded at the neighbours, or lost there. It cannot predict drivers who
+come only because of the hub: in Dundee they were most of its arrivals. A plan's gain at a new site is therefore a lower
+bound of its use, not a forecast of its sales."""
 
 
 def page(rows: list[tuple[Comparison, Predicted]]) -> str:
@@ -83,8 +83,8 @@ def page(rows: list[tuple[Comparison, Predicted]]) -> str:
         ("plugs of the hub", [str(predicted.plugs) for _, predicted in rows]),
         ("**predicted**: attracts", [span(predicted.attracted) for _, predicted in rows]),
         ("of which taken from neighbours", [span(predicted.taken) for _, predicted in rows]),
-        ("of which lost before: its gain", [span(predicted.recovered) for _, predicted in rows]),
-        ("**followed**: arrivals at the hub", [f"{one.hub.after:.0f}" for one, _ in rows]),
+        ("of which lost so far: its gain", [span(predicted.recovered) for _, predicted in rows]),
+        ("**outcome**: arrivals at the hub", [f"{one.hub.after:.0f}" for one, _ in rows]),
         ("taken from rapid chargers within 3 km", [span(values) for values in taken]),
         ("lost demand recovered, by the estimate", [span(values) for values in recovered]),
         ("arrivals over the prediction",

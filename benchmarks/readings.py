@@ -20,7 +20,7 @@ from unmet.study.paper import CENSORED_HOURS_PERCENT, PENETRATIONS, QUEUES, TILT
 from unmet.study.scenes import total_scenes
 
 PAGE = Path(__file__).parents[1] / "docs" / "results" / "readings.md"
-KNOWN_CARS = 32_664
+KNOWN_CARS = 32_664  # cars in the paper's data
 MODELS = ("quantile", "censored-quantile")
 
 
@@ -37,14 +37,14 @@ READINGS = (
     Reading("default", "", Scenario()),
     Reading("a car that is turned away keeps its charge and decides again", "`--turned-away keep`",
             Scenario(turned_away=TurnedAway.KEEP)),
-    Reading("5 % is all known cars", "`--cars 653280`", Scenario(), round(KNOWN_CARS / 0.05)),
-    Reading("the printed charging curve", "`--curve literal`", Scenario(curve=Curve.LITERAL)),
-    Reading("and for lost energy too", "`--curve literal-lost`", Scenario(curve=Curve.LITERAL_LOST)),
+    Reading("5 % means all of the cars in the data", "`--cars 653280`", Scenario(), round(KNOWN_CARS / 0.05)),
+    Reading("the charging curve as printed", "`--curve literal`", Scenario(curve=Curve.LITERAL)),
+    Reading("the same, also for lost energy", "`--curve literal-lost`", Scenario(curve=Curve.LITERAL_LOST)),
 )  # fmt: skip
 
 
 def city_of(reading: Reading) -> City:
-    """The built-in city, as a reading counts its cars."""
+    """The built-in city, with the number of cars of a reading."""
     return build_city(cars=reading.cars)
 
 

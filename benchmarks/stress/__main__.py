@@ -23,9 +23,9 @@ PAGE = Path(__file__).parents[2] / "docs" / "results" / "lost-stress.md"
 def main() -> None:
     """Run the chosen cases, show progress, and write or print the page."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.stress", description=__doc__)
-    parser.add_argument("--seeds", type=int, default=5, help="networks of every case")
-    parser.add_argument("--cases", help="names of cases, with commas between them; all if not given")
-    parser.add_argument("--workers", type=int, default=2, help="processes")
+    parser.add_argument("--seeds", type=int, default=5, help="simulated networks per case")
+    parser.add_argument("--cases", help="names of cases, separated by commas; all by default")
+    parser.add_argument("--workers", type=int, default=2, help="number of processes")
     options = parser.parse_args()
     cases = _cases(options.cases)
     jobs = [(case, seed) for case in cases for seed in range(1, options.seeds + 1)]
@@ -48,10 +48,10 @@ def _cases(names: str | None) -> list[Case]:
     return [known[name] for name in names.split(",")]
 
 
-def _show(run: Run, done: int, of: int) -> None:
-    """One line of progress."""
+def _show(run: Run, done: int, total: int) -> None:
+    """Print one line of progress."""
     print(
-        f"[{done}/{of}] {run.case} {run.seed}: energy {run.kwh:.2f} ({run.kwh_low:.2f}-{run.kwh_high:.2f}) "
+        f"[{done}/{total}] {run.case} {run.seed}: energy {run.kwh:.2f} ({run.kwh_low:.2f}-{run.kwh_high:.2f}) "
         f"{'inside' if run.inside else 'OUTSIDE'}, drivers {run.drivers:.2f}, weeks "
         f"{run.weeks_inside}/{run.weeks}, self-check {run.self_check:.2f}, waiting {run.waiting:.2f}, "
         f"spill {run.spill:.2f}, plain {run.plain:.2f}{', warns' if run.warns else ''} [{run.components}] "

@@ -8,7 +8,7 @@ from benchmarks.stress.simulator import Network, simulate
 __all__ = ["CASES"]
 
 CASES = (
-    # A Poisson model with weekly profiles, slow levels and day effects is right about these.
+    # A Poisson model with weekly profiles, slow levels and day effects holds in these.
     Case("light", "Stations are seldom full.", "right", load=0.075),
     Case("base", "An ordinary network: some stations are full at peak hours.", "right"),
     Case("heavy", "Many stations are full at peak hours.", "right", load=0.235),
@@ -28,7 +28,7 @@ CASES = (
     ),
     Case(
         "energies",
-        "Some stations sell far larger charges than others, and evenings larger ones than mornings.",
+        "Sessions are far larger at some stations than at others, and larger in the evening than in the morning.",
         "right",
         energy_sigma=0.4,
         energy_swing=0.35,
@@ -117,7 +117,7 @@ CASES = (
         pool_per_plug=4.0,
         load=0.25,
     ),
-    Case("outages", "A quarter of the stations are dead for one to two weeks.", "structure", outage_share=0.25),
+    Case("outages", "A quarter of the stations are out of order for a week or two.", "structure", outage_share=0.25),
     Case("steps", "Demand halves or rises by 60 % overnight at a quarter of the sites.", "structure", step_share=0.25),
     Case("no-ids", "The records name neither plugs nor drivers.", "structure", plug_ids=False, user_ids=False),
     Case(
