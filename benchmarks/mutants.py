@@ -2,8 +2,8 @@
 
 `python -m benchmarks.mutants` reads the mutants from `mutants.toml`: a file of the package, a text that occurs in it
 exactly once, and its replacement. Each one is applied to a copy of the sources, and the tests of `demand` and
-`estimation` run until one fails: first the files that should catch it, then the others. Words on the command line
-choose mutants by a part of their description or file. Results are written to docs/results/mutants.md.
+`estimation` run until one fails: first the files that should catch it, then the others. Arguments select the mutants
+whose description or file contains one of them. A run of all mutants writes docs/results/mutants.md.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Outcome:
 
 
 def read_mutants() -> list[Mutant]:
-    """The list of mutants, each of whose texts must occur exactly once."""
+    """All mutants; exits if the text of one does not occur exactly once in its file."""
     rows = tomllib.loads(LIST.read_text(encoding="utf-8"))["mutant"]
     mutants = [Mutant(row["what"], row["file"], row["old"], row["new"], tuple(row["tests"])) for row in rows]
     for mutant in mutants:
@@ -85,8 +85,8 @@ def _copy(folder: Path) -> Path:
 def _applied(mutant: Mutant, copy: Path) -> Iterator[Path]:
     """Apply a mutant to a copy; yields the folder of compiled code to use.
 
-    Numba compiles a file again if it has changed. Every mutant gets a copy of the folder of the unaltered sources, so
-    that all other files are compiled only once.
+    Numba compiles a file again if it has changed. Every mutant starts from a copy of the compiled code of the unaltered
+    sources, so that only the altered file is compiled.
     """
     path, own = _source(copy, mutant), copy / "cache-of-mutant"
     text, status = path.read_text(encoding="utf-8"), path.stat()
@@ -148,7 +148,7 @@ def _write_page(outcomes: list[Outcome]) -> None:
 
 
 def main() -> None:
-    """Test all mutants, or those whose description or file contains one of the words given."""
+    """Test all mutants, or those that the arguments select."""
     every = read_mutants()
     words = sys.argv[1:]
     chosen = [each for each in every if not words or any(word in f"{each.file} {each.what}" for word in words)]
@@ -157,6 +157,7 @@ def main() -> None:
         for number in range(PROCESSES):
             copies.put(_copy(Path(temporary) / str(number)))
         with ThreadPoolExecutor(PROCESSES) as pool:
+            # The first copy proves that all tests pass without a mutant; the others only need compiled code.
             started = [(copy, TESTS if number == 0 else WARM_UP) for number, copy in enumerate(copies.queue)]
             for code, output in pool.map(lambda each: _run(each[0], each[0] / "cache", *each[1]), started):
                 if code != PASSED:

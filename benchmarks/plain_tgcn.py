@@ -1,4 +1,4 @@
-"""The T-GCN of `unmet.models` written in the obvious way, with `nn.LSTM` on windows, to compare speeds with."""
+"""A straightforward T-GCN with `nn.LSTM` on windows: the baseline for the speed of the one in `unmet.models`."""
 
 from __future__ import annotations
 

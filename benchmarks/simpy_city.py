@@ -26,7 +26,7 @@ def simpy_city(itinerary: Itinerary, luck: Draw, scenario: Scenario) -> tuple[si
     steps = len(table) - 1
     outcome = {"served": 0, "lost": 0}
 
-    def at(x: float) -> float:
+    def plug_in_cdf(x: float) -> float:
         left = min(int(x * steps), steps - 1)
         return float(table[left] + (x * steps - left) * (table[left + 1] - table[left]))
 
@@ -34,13 +34,13 @@ def simpy_city(itinerary: Itinerary, luck: Draw, scenario: Scenario) -> tuple[si
         yield env.timeout(until - env.now)
         station.release(request)
 
-    def car(own: list[tuple[float, float, float, list[int], list[float], list[float]]], soc: float, capacity: float,
+    def car(legs: list[tuple[float, float, float, list[int], list[float], list[float]]], soc: float, capacity: float,
             reach: float) -> Iterator[Any]:  # fmt: skip
-        for end, leaves, km, nearest, nearest_km, (whether, where, _) in own:
+        for end, leaves, km, nearest, nearest_km, (whether, where, _) in legs:
             yield env.timeout(end - env.now)
             before, soc = soc, max(soc - km / reach, 0.0)
-            start = at(before)
-            if soc > 0.0 and start > 0.0 and whether >= 1.0 - at(soc) / start:
+            start = plug_in_cdf(before)
+            if soc > 0.0 and start > 0.0 and whether >= 1.0 - plug_in_cdf(soc) / start:
                 continue
             weights = [exp(-scenario.distance_sensitivity * (d - nearest_km[0])) for d in nearest_km]
             draw, chosen = where * sum(weights), nearest[-1]
@@ -65,11 +65,11 @@ def simpy_city(itinerary: Itinerary, luck: Draw, scenario: Scenario) -> tuple[si
             else:
                 soc = min(max(soc, 0.8) + 0.25 * (hours - to_80) * rate / capacity, 1.0)
 
-    own: dict[int, list[Any]] = {}
+    legs_of: dict[int, list[Any]] = {}
     columns = (trips.vehicle, trips.end_s, trips.next_start_s, trips.distance_km, trips.nearest, trips.nearest_km)
     for vehicle, *rest in zip(*(c[rows].tolist() for c in columns), luck.uniform[rows].tolist(), strict=True):
-        own.setdefault(vehicle, []).append(tuple(rest))
-    for vehicle, legs in own.items():
+        legs_of.setdefault(vehicle, []).append(tuple(rest))
+    for vehicle, legs in legs_of.items():
         soc, capacity, reach = (float(a[vehicle]) for a in (luck.soc, luck.capacity_kwh, luck.range_km))
         env.process(car(legs, soc, capacity, reach))
     return env, outcome

@@ -1,6 +1,6 @@
 """Training by chunks and by windows on the same data: `python -m benchmarks.windows` (half an hour).
 
-It prints the table of docs/results/chunk-and-window.md.
+Prints the table of docs/results/chunk-and-window.md, which is copied there by hand.
 """
 
 from __future__ import annotations
