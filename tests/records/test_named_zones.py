@@ -1,4 +1,4 @@
-"""A time column whose name states UTC or an offset is read so, whatever the local zone is."""
+"""A time column with UTC or an offset in its name is read in that zone, whatever the local zone is."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_name_with_utc_decides_for_its_column(start, end):
     records = read_sessions(frame, time_zone="Europe/Berlin")
     assert records.sessions["start"].to_list() == STARTS
     assert records.sessions["end"].to_list() == ENDS
-    assert records.time_zone == "Europe/Berlin"  # the clock of the network stays
+    assert records.time_zone == "Europe/Berlin"  # the local zone of the network is unchanged
     assert any("as its name says" in line for line in records.readings_in_short)
 
 

@@ -1,4 +1,4 @@
-"""The steps of planning, in the order of the work."""
+"""The steps of planning, in order."""
 
 from __future__ import annotations
 
@@ -144,13 +144,17 @@ class Planner:
         allowed = np.concatenate([demand.is_open, np.ones(len(attracted), bool)])
         own_space = [self.max_per_site if plugs else 0 for plugs in world.capacity]  # none at closed sites
         space = [*own_space, *(candidates.max_plugs if candidates else ())]
-        everyone = [*supplies, *(part.supply for part in attracted)]
-        return make_menu(ids, everyone, demand.sites, kw, allowed, self.costs, space)
+        all_supplies = [*supplies, *(part.supply for part in attracted)]
+        return make_menu(ids, all_supplies, demand.sites, kw, allowed, self.costs, space)
 
     def _decide(
         self, world: World, menu: Menu, target: Target, built: Integers, power: Floats, candidates: Candidates | None
     ) -> Decision:
-        """The best plugs to add. Sites share lost drivers, so plans with and without new sites are both simulated."""
+        """The best plugs to add.
+
+        The gain of a new site consists of drivers whom its neighbours lost, so adding up both counts them twice. Plans
+        with and without new sites are therefore both simulated, and the better one is returned.
+        """
         decision = decide(menu, target, built, power, self.costs.known)
         if candidates is None or not decision.plugs[world.demand.sites :].any() or target.serve is not None:
             return decision
@@ -190,26 +194,26 @@ class Planner:
             names = ", ".join(decision.short[:3]) + (" and others" if len(decision.short) > 3 else "")
             notes.append(
                 f"{100 * (self.target.serve or 0):g} % cannot be served at {len(decision.short)} sites ({names}) "
-                "within the limits; they get the plugs that serve most."
+                "within the limits; they get the plugs that serve the most."
             )
         if np.abs(interplay - 1) > DISAGREE:
             notes.append(
                 f"Simulated together, the sites recover {interplay:.2f} times the sum of what each recovers alone, "
-                "since drivers go from one to another; totals are for all sites together."
+                "because drivers move between sites; totals are those of the joint simulation."
             )
-        if (shut := np.flatnonzero(~demand.is_open)).size:
-            were = "1 site" if len(shut) == 1 else f"{len(shut)} sites"
+        if (closed := np.flatnonzero(~demand.is_open)).size:
+            number = "1 site" if len(closed) == 1 else f"{len(closed)} sites"
             notes.append(
-                f"{were} closed before the records end ({_named(demand, shut)}): no plugs are added there, and totals "
-                "leave them out."
+                f"{number} closed before the records end ({_named(demand, closed)}): no plugs are added there, and "
+                "totals exclude them."
             )
         notes += [_closure(world, int(s)) for s in np.flatnonzero(demand.is_open & (world.capacity == 0))]
         if decision.choice.method == "exact" and decision.choice.greedy_gain > 0 and not self.target.each_site:
             notes.append(_optimality(decision.choice))
         if candidates is not None:
             notes.append(
-                "New sites are scored by the lost demand that they recover. Drivers who would come only because a site "
-                "is new appear in no record, and may be many."
+                "New sites are scored by the lost demand that they recover. Drivers who would come only because of a "
+                "new site appear in no record, and there may be many of them."
             )
             if not decision.plugs[demand.sites :].any():
                 notes.append("No new site is part of the plan: the same plugs recover more at existing sites.")
@@ -219,7 +223,7 @@ class Planner:
 
 
 def _named(demand: DrawnDemand, sites: Integers) -> str:
-    """Names of the first sites."""
+    """Names of up to three sites."""
     names = [_name(demand, int(s)) for s in sites[:3]]
     return ", ".join(names) + (" and others" if len(sites) > 3 else "")
 
@@ -232,10 +236,10 @@ def _name(demand: DrawnDemand, site: int) -> str:
 def _closure(world: World, site: int) -> str:
     """Where the drivers of a closed site go."""
     target, share = world.leaving[site][0]
-    gone = f"{_name(world.demand, site)} is closed: "
+    closed = f"{_name(world.demand, site)} is closed: "
     if target < 0:
-        return gone + f"no open site of similar power is within {REACH_KM:g} km, so all of its drivers are lost."
-    return gone + (
+        return closed + f"no open site of similar power is within {REACH_KM:g} km, so all of its drivers are lost."
+    return closed + (
         f"{100 * share:.0f} % of its drivers go to {_name(world.demand, target)}, the nearest open site of similar "
         "power, and the others are lost."
     )
@@ -248,8 +252,8 @@ def _unused(name: str, candidate: Attracted) -> str:
     recovers = next(iter(candidate.supply.curves.values()))
     attracts, gains = (float(curve.kwh[:, curve.at(TRIAL_PLUGS)].mean()) for curve in (candidate.attracted, recovers))
     return (
-        f"{name} gets no plug. With {TRIAL_PLUGS}, it would attract {attracts:,.0f} kWh per week, {gains:,.0f} of them "
-        "lost now; its neighbours serve the rest today."
+        f"{name} gets no plug. With {TRIAL_PLUGS}, it would attract {attracts:,.0f} kWh per week, of which "
+        f"{gains:,.0f} are lost today; its neighbours serve the rest."
     )
 
 

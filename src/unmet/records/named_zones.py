@@ -1,6 +1,6 @@
-"""Zones that names of time columns state: `Start (UTC)`, `end_time_gmt`, `Start [UTC+1]`, `Start (Europe/Berlin)`.
+"""Time zones in the names of time columns: `Start (UTC)`, `end_time_gmt`, `Start [UTC+1]`, `Start (Europe/Berlin)`.
 
-Such a name is about its own column: a start may be in UTC and the end local.
+Such a name applies to its own column only: the start may be in UTC and the end in local time.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _UTC_WORDS = {"utc", "gmt", "zulu"}
 
 @dataclass(frozen=True, slots=True)
 class NamedZones:
-    """The zone of each time column by its name; None where the name states none."""
+    """The zone in the name of each time column, or None."""
 
     start: str | None = None
     end: str | None = None
@@ -31,7 +31,7 @@ class NamedZones:
 
     @property
     def all_utc(self) -> bool:
-        """Whether starts and ends are both in UTC by their names."""
+        """Whether starts and ends are both named as UTC."""
         return self.start == self.end == "UTC"
 
 
@@ -40,7 +40,7 @@ UNNAMED = NamedZones()
 
 
 def zone_in_name(columns: str | tuple[str, ...] | None) -> str | None:
-    """The zone that the name of a time column (or of its date and time) states: UTC, an offset, or a name.
+    """The zone in the name of a time column (or of its date and time columns): UTC, an offset, or a region.
 
     >>> zone_in_name("StartTimeUTC"), zone_in_name(("Day", "Time [GMT]")), zone_in_name("Start (UTC+1)")
     ('UTC', 'UTC', '+0100')
@@ -84,12 +84,13 @@ def without_region(name: str) -> str:
 
 
 def named_zones(mapping: Mapping, base: Mapping, given: Collection[str]) -> NamedZones:
-    """The zones that the columns of a mapping state by their names.
+    """The zones in the names of the time columns of a mapping.
 
-    None if the zone is among the entries `given` by the user, or part of the format (`base`). A column of zones that
-    was only found by its name comes second: beside times in UTC, it is the zone of the place.
+    Names are ignored if the zone is among the entries `given` by the user, or part of the format (`base`). They take
+    precedence over a column of zones that was only recognised by its name: next to times in UTC, such a column holds
+    the zone of the place.
     """
     if {"time_zone", "zone"} & set(given) or "time_zone" in base.model_fields_set:
         return UNNAMED
-    end = mapping.end if mapping.duration is None else mapping.start
+    end = mapping.end if mapping.duration is None else mapping.start  # an end from a duration has the start's zone
     return NamedZones(zone_in_name(mapping.start), zone_in_name(end), zone_in_name(mapping.charged))

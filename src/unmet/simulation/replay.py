@@ -77,7 +77,7 @@ def _serve(admit: Admit, drivers: Floats, plugs: Plugs, literal: bool, literal_l
     Columns of `drivers`: station, now, leaves, SoC, capacity.
     """
     log = np.empty((len(drivers), 5))
-    only = np.empty(1, np.int64)
+    only = np.empty(1, np.int64)  # the stations nearby, for queues that divert: just the station of the arrival
     for i in range(len(drivers)):
         only[0] = int(drivers[i, 0])
         soc, capacity = drivers[i, 3], drivers[i, 4]

@@ -10,8 +10,8 @@ There are five plans for every number of plugs, which differ in what the planner
 - `exposure`: draws of `LostDemand`.
 - `truth`: the lost drivers, with their true times and stays.
 
-The last three share one replay and allocation. A plan achieves the decrease of lost energy in the city when the
-simulation is repeated with its plugs and the same trips, cars and random numbers.
+The last three share one replay and allocation. What a plan achieves is the decrease of lost energy when the simulation
+is repeated with its plugs and the same trips, cars and random numbers.
 """
 
 from __future__ import annotations
@@ -109,11 +109,11 @@ class PlannedCity:
 
 @dataclass(frozen=True, slots=True)
 class PlanningStudy:
-    """Every plan, and what it achieved."""
+    """All plans, and what each achieved."""
 
     table: pl.DataFrame
-    """`seed, penetration, plugs, method, lost_kwh, realised_kwh, promised_kwh, promised_kwh_low, promised_kwh_high`
-    and `share`, of what the plan from the truth achieves."""
+    """`seed, penetration, plugs, method, lost_kwh, realised_kwh, promised_kwh, promised_kwh_low, promised_kwh_high`,
+    and `share`: realised energy over that of the plan from the truth."""
     queue: str
 
     def rows(self) -> pl.DataFrame:
@@ -131,7 +131,7 @@ class PlanningStudy:
         beaten = others.join(aware.select(*keys, own="realised_kwh"), on=keys).select(
             *keys, won=pl.col("own") > pl.col("realised_kwh")
         )
-        each = int(beaten.group_by(keys).agg(pl.col("won").all())["won"].sum())
+        cities_won = int(beaten.group_by(keys).agg(pl.col("won").all())["won"].sum())
         means = self.rows().filter(pl.col("method") != BEST)
         mean_rows = means.pivot("method", index=["penetration", "plugs"], values="share")
         rivals = [name for name in mean_rows.columns if name not in ("penetration", "plugs", AWARE)]
@@ -141,7 +141,7 @@ class PlanningStudy:
             ("mean gain of `exposure` over that of `truth`", f"{share:.3f}", "at least 0.95", share >= 0.95),
             ("rows (means of cities) in which `exposure` beats all of the first three", f"{won} of {mean_rows.height}",
              "all", won == mean_rows.height),
-            ("single cities in which it does", f"{each} of {aware.height}", "all", each == aware.height),
+            ("single cities in which it does", f"{cities_won} of {aware.height}", "all", cities_won == aware.height),
             ("plans whose 90 % interval contains what was achieved", f"{inside:.2f}", "at least 0.80", inside >= 0.8),
         ]  # fmt: skip
 
@@ -297,11 +297,11 @@ def _from_truth(city: PlannedCity) -> Callable[[int], tuple[Integers, Floats]]:
     curves = []
     for s in range(city.panel.sites.height):
         own = site == s
-        false = np.zeros(int(own.sum()), bool)
+        none = np.zeros(int(own.sum()), bool)  # all of them are lost drivers: neither recorded nor forced
         drivers: Drivers = in_order(
-            np.zeros(len(false), np.int64), 1, at[own], np.maximum(stay[own], 1), wanted[own], false, false
+            np.zeros(len(none), np.int64), 1, at[own], np.maximum(stay[own], 1), wanted[own], none, none
         )
-        curves.append(power_curve(drivers, np.ones(len(false)), MAX_PLUGS, np.nan, None, 1 / weeks[s]))
+        curves.append(power_curve(drivers, np.ones(len(none)), MAX_PLUGS, np.nan, None, 1 / weeks[s]))
     return _allocator(curves)
 
 

@@ -1,4 +1,4 @@
-"""Names of columns as they are compared, and what their cells look like."""
+"""Column names in the form in which they are compared, and tests of what the cells look like."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from unmet.records.named_zones import without_region
 
 __all__ = ["are_times_of_day", "nested_names", "plain_name"]
 
-_ONLY_TIME = (  # also on the first day of spreadsheets, or as a part of a day
+_ONLY_TIME = (  # also with day 0 of a spreadsheet as the date, or as a fraction of a day
     r"^\s*(?:1(?:899-12-3[01]|900-01-0[01])[ T])?"
     r"(\d{1,2}[:.]\d\d([:.]\d\d(\.0+)?)?(\s*[AaPp][Mm])?|0?\.\d+|0)\s*$"
 )
 _LETTERS = str.maketrans({"ß": "ss", "ø": "o", "æ": "ae", "œ": "oe"})
-_MEANINGLESS = {"id", "uid", "name", "type", "unit", "code"}  # of what, only the outer name says
-_OF_OUTER = {"value", "amount", "timestamp", "time", "datetime", "date", "uid"}  # of an object that is named for it
+_MEANINGLESS = {"id", "uid", "name", "type", "unit", "code"}  # only the outer name says what they belong to
+_OF_OUTER = {"value", "amount", "timestamp", "time", "datetime", "date", "uid"}  # the outer name says what they are
 
 
 def plain_name(column: str) -> str:

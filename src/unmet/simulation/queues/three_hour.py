@@ -1,4 +1,4 @@
-"""Three-hour: as first come, first served, but a plug must be left after three hours."""
+"""Three-hour: first come, first served, but cars must leave after three hours."""
 
 from __future__ import annotations
 

@@ -38,10 +38,10 @@ __all__ = [
 Outline = tuple[str, Floats]
 
 LAND, BORDER = "rgba(110, 125, 140, 0.55)", "rgba(110, 125, 140, 0.9)"  # visible on white and on black
-AIR_KM, AIR = 0.3, 0.08  # margin around the points: a constant, plus a share of their extent
+MARGIN_KM, MARGIN = 0.3, 0.08  # around the points: a constant, plus a share of their extent
 WIDTH, HEIGHTS = 920, (380, 760)  # width of the plot, and limits of the height of the figure [px]
 HULL_KM = 0.25  # distance between the outermost stations of a region and its outline
-FAR, FAR_KM = 12.0, 30.0  # a position this many times the median distance away, and this far, looks like a mistake
+FAR, FAR_KM = 12.0, 30.0  # farther than this many median distances, and than these km, is likely a mistake
 FINE = 1 / 1500  # visible detail of lines, as a share of the map's extent
 MAX_VERTICES, MAX_OUTLINE = 20_000, 6000  # of lines and of outlines, so that a page stays small
 MAX_DOTS, MAX_HOVERS = 4000, 300  # points of a map, and points whose label on hover has more than a name
@@ -139,7 +139,7 @@ def add_layers(figure: go.Figure, layers: MapLayers | None, origin: Projection, 
 
 
 def seen_outlines(layers: MapLayers | None) -> bool:
-    """Whether outlines of regions are drawn: so many of them would hide the map."""
+    """Whether outlines of regions are drawn: too many of them would hide the map."""
     return layers is not None and 0 < sum(len(line) for _, line in layers.outlines) <= MAX_OUTLINE
 
 
@@ -177,8 +177,8 @@ def map_frame(figure: go.Figure, east: Floats, north: Floats) -> tuple[Floats, F
     """Set the axes of a map of these points, with equal scales in both directions. Returns the box [km]."""
     ranges = []
     for values in (east, north):
-        air = AIR_KM + AIR * float(np.ptp(values))
-        ranges.append(np.array([float(values.min()) - air, float(values.max()) + air]))
+        margin = MARGIN_KM + MARGIN * float(np.ptp(values))
+        ranges.append(np.array([float(values.min()) - margin, float(values.max()) + margin]))
     for update, title, limits in zip(
         (figure.update_xaxes, figure.update_yaxes), ("East [km]", "North [km]"), ranges, strict=True
     ):
@@ -192,7 +192,7 @@ def map_frame(figure: go.Figure, east: Floats, north: Floats) -> tuple[Floats, F
 
 
 def light(values: Floats) -> NDArray[np.float32]:
-    """Numbers of points that may be many, in the form that takes least room in a page: to 0.001 km, or px."""
+    """Coordinates or sizes of many points, rounded to 0.001 km or px and in 32 bits to keep a page small."""
     return values.round(3).astype(np.float32)
 
 
