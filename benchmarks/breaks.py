@@ -1,8 +1,9 @@
-"""How fast forecasts follow a break of demand: `python -m benchmarks.breaks [--set Dundee]`.
+"""How fast forecasts adapt to a break in demand: `python -m benchmarks.breaks [--set Dundee]`.
 
-Real records of hours before the last fifth, in which half of the regions close, close for ten days, halve or double on
-random days. The default forecaster is fitted on the hours before, and forecasts the weeks after, with and without its
-detection of breaks. A run of all sets writes docs/results/breaks.md.
+Artificial breaks are added to real records: on random days, half of the regions close, close for ten days, halve or
+double. The default forecaster is fitted to the hours before, and forecasts the weeks after, with and without its
+detection of breaks. The last fifth of the records is not used: it is held out for `benchmarks.forecasts`. A run of all
+sets writes docs/results/breaks.md.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ PAGE = Path(__file__).parents[1] / "docs" / "results" / "breaks.md"
 SOURCES = (Source("Caltech", "acn_caltech_2019-*"), DUNDEE, BOULDER, JPL, LUGANO)
 KINDS = {"nothing": "no change", "closed": "closes for good", "pause": "closes for ten days", "half": "halves",
          "double": "doubles"}  # fmt: skip
-SEEN, FITTED = 0.8, 0.75  # share of the hours that is used, and of these to fit on
+USED, FITTED = 0.8, 0.75  # share of the hours that is used, and share of these that the model is fitted to
 HORIZONS = (24, 168)
-JUDGED = 14 * 24  # hours after the break that are scored
+SCORED = 14 * 24  # hours after the break that are scored
 DAY = 24
 
 
@@ -47,19 +48,19 @@ class Found:
     regions: int
 
 
-def attacked(demand: np.ndarray, kind: str, first: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def with_breaks(demand: np.ndarray, kind: str, first: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Demand with a break in half of the regions, and the hour of each break; -1 where there is none."""
     hours, regions = demand.shape
     result, start = demand.copy(), np.full(regions, -1)
     for r in rng.permutation(regions)[: -(-regions // 2)]:
-        begin = first + DAY * int(rng.integers(0, max((hours - first - JUDGED) // DAY, 1)))
+        begin = first + DAY * int(rng.integers(0, max((hours - first - SCORED) // DAY, 1)))
         end = begin + 10 * DAY if kind == "pause" else hours
         start[r] = begin
         if kind in ("closed", "pause"):
             result[begin:end, r] = 0
-        elif kind == "half":  # each hour with demand is kept or not
+        elif kind == "half":  # each hour keeps all of its demand or loses it
             result[begin:, r] *= rng.random(hours - begin) < 0.5
-        elif kind == "double":  # with the demand of four weeks before, which has the same week
+        elif kind == "double":  # plus the demand of four weeks earlier, at the same hour of the week
             result[begin:, r] += np.nan_to_num(demand[begin - 672 : hours - 672, r])
     return result, start
 
@@ -68,13 +69,13 @@ def measure(source: Source, seed: int = 1) -> list[Found]:
     """All kinds of breaks in one set of records."""
     panel = read_panel(source)
     whole = read_series(panel.table)
-    hours = int(whole.hours * SEEN)
+    hours = int(whole.hours * USED)
     demand, times = whole.demand[:hours], whole.times()[:hours]
     model = Forecaster("stacked", "quantile", shares=(FITTED - 0.1, 0.1), time_zone=panel.time_zone)
     model.fit(_table(demand, times, whole.names))
     rng, found = np.random.default_rng(seed), []
     for kind in KINDS:
-        changed, start = attacked(demand, kind, int(hours * FITTED), rng)
+        changed, start = with_breaks(demand, kind, int(hours * FITTED), rng)
         table = _table(changed, times, whole.names)
         for horizon in HORIZONS:
             forecasts = [_grid(model.hindcast(table, horizon), hours, whole.names)]
@@ -87,12 +88,12 @@ def measure(source: Source, seed: int = 1) -> list[Found]:
 def _scores(name: str, kind: str, horizon: int, forecasts: list[np.ndarray], changed: np.ndarray, demand: np.ndarray,
             start: np.ndarray) -> Found:  # fmt: skip
     hour = np.arange(len(demand))[:, None]
-    judged = (start >= 0) & (hour >= start) & (hour < start + JUDGED) & np.isfinite(changed)
+    scored = (start >= 0) & (hour >= start) & (hour < start + SCORED) & np.isfinite(changed)
     losses, biases = [], []
     for grid in forecasts:
         loss = tilted_loss(changed, grid[..., :-1], LEVELS).sum(axis=-1)
-        losses.append(float(loss[judged].mean()))
-        biases.append(float((grid[..., -1] - changed)[judged].sum() / max(demand[judged].sum(), 1e-9)))
+        losses.append(float(loss[scored].mean()))
+        biases.append(float((grid[..., -1] - changed)[scored].sum() / max(demand[scored].sum(), 1e-9)))
     return Found(name, kind, horizon, (losses[0], losses[1]), (biases[0], biases[1]), int((start >= 0).sum()))
 
 
@@ -111,18 +112,18 @@ def _grid(frame: pl.DataFrame, hours: int, names: tuple[str, ...]) -> np.ndarray
     return grid
 
 
-TEXT = """Records of public towns and car parks, up to the last fifth of their hours, which decides nothing here. The
-default forecaster is fitted on three quarters of them. In the last quarter half of the regions break on a day of their
-own, at random: they close for good or for ten days, lose each hour with demand with probability a half, or get the
-demand of four weeks before on top. Scores are of the two weeks after the break, in the regions that had one: loss
-(pinball, summed over three levels), with the detection of breaks compared to without it; and bias, forecast minus
-actual energy over the energy without the break, without and with it. `no change` is the price: days drawn in the same
-way, without a break."""
+TEXT = """Public records of towns and car parks, without the last fifth of their hours, which stays held out. The
+default forecaster is fitted to the first three quarters. In the last quarter, half of the regions have a break, each on
+its own random day: they close for good or for ten days, lose the demand of each hour with probability 1/2, or also get
+the demand of four weeks earlier. Scores are those of the two weeks after the break, in the regions that had one: loss
+(pinball, summed over three levels) with the detection of breaks relative to without it, and bias (forecast minus actual
+energy, over the energy without the break) without and with it. `no change` shows the cost of the detection: days drawn
+in the same way, without a break."""
 
 
 def page(found: list[Found], command: str) -> str:
     """The results as Markdown."""
-    lines = ["# How fast forecasts follow a break", "", fill(f"Written by `{command}`. {TEXT}", 120), "",
+    lines = ["# How fast forecasts adapt to a break", "", fill(f"Written by `{command}`. {TEXT}", 120), "",
              "| the region | set | regions | hours ahead | loss | bias without | bias with |",
              "| --- | --- | ---: | ---: | ---: | ---: | ---: |"]  # fmt: skip
     rows = [row for kind in KINDS for row in found if row.kind == kind]

@@ -1,10 +1,10 @@
-"""Errors of single sites beyond their posterior: `python -m benchmarks.site_errors [--draws 3] [--seeds 3]`.
+"""Errors of individual sites beyond their posterior: `python -m benchmarks.site_errors [--draws 3] [--seeds 3]`.
 
-The estimator's intervals of single sites include an error, whose prior has the scale of real records (`SCALE` of
-`unmet.estimation.site_errors`). Here it is measured: posterior draws without it are compared with the true number of
-lost drivers of every site that lost at least 20, in thinned real records and in simulated networks in which the model
-is right. The error beyond the posterior, as the standard deviation of a logarithm, maximises the likelihood of the log
-ratios of estimates to the truth.
+The estimator's intervals of individual sites include an error of the site. The scale of its prior (`SCALE` of
+`unmet.estimation.site_errors`) is measured here: posterior draws without this error are compared with the true number
+of lost drivers of every site that lost at least 20, in thinned real records and in simulated networks in which the
+model is right. The error beyond the posterior is the standard deviation on the log scale that maximises the likelihood
+of the log ratios of estimates to the truth.
 """
 
 from __future__ import annotations
@@ -40,11 +40,14 @@ Errors = list[tuple[float, float]]
 
 
 def errors_of_sites(lost: LostDemand, true: pl.DataFrame) -> Errors:
-    """Compare the draws of sites, without an error of their own or of the network, with lost drivers by station."""
-    given, network = lost.ingredients_, lost.network_
-    error = np.full_like(given.common.error, given.common.error.mean())
-    without = replace(given.common, error=error, site_error=0.0)
-    drawn = sum_draws(replace(given, common=without), 0.9).station_arrivals
+    """Compare draws of lost drivers by site with the truth by station.
+
+    The draws exclude the errors of individual sites; the error of the network is fixed at its mean.
+    """
+    ingredients, network = lost.ingredients_, lost.network_
+    error = np.full_like(ingredients.common.error, ingredients.common.error.mean())
+    without = replace(ingredients.common, error=error, site_error=0.0)
+    drawn = sum_draws(replace(ingredients, common=without), 0.9).station_arrivals
     stations = lost.panel_.stations.select("station_id").join(true, on="station_id", how="left", maintain_order="left")
     number = stations["len"].fill_null(0).to_numpy()
     found = []
@@ -59,14 +62,14 @@ def errors_of_sites(lost: LostDemand, true: pl.DataFrame) -> Errors:
 def of_town(source: Source, draws: int) -> Errors:
     """Sites of the thinned records of a town."""
 
-    def each() -> Iterator[Errors]:
+    def by_experiment() -> Iterator[Errors]:
         for sites, sessions, time_zone, _, thinned in experiments(source, draws):
             lost = LostDemand(prior=prior_without(source.name)).fit(thinned_panel(thinned, sites, "10", time_zone))
-            gone = sessions.join(thinned.sessions, on=["session_id", "station_id", "start"], how="anti")
-            yield errors_of_sites(lost, gone.group_by("station_id").len())
+            removed = sessions.join(thinned.sessions, on=["session_id", "station_id", "start"], how="anti")
+            yield errors_of_sites(lost, removed.group_by("station_id").len())
 
     try:
-        return [pair for part in each() for pair in part]
+        return [pair for part in by_experiment() for pair in part]
     except InputError:  # no site qualifies
         return []
 
@@ -94,8 +97,8 @@ def main() -> None:
     """Print the errors of towns and of simulated networks."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.site_errors", description=__doc__)
     parser.add_argument("--draws", type=int, default=3, help="ways to remove plugs per town and share of the energy")
-    parser.add_argument("--seeds", type=int, default=3, help="networks of every simulated case")
-    parser.add_argument("--workers", type=int, default=2, help="processes")
+    parser.add_argument("--seeds", type=int, default=3, help="simulated networks per case")
+    parser.add_argument("--workers", type=int, default=2, help="number of processes")
     options = parser.parse_args()
     chosen = [source for source in SOURCES if source.name != "Caltech"]  # one site, whose error is that of the town
     cases = [case for case in CASES if case.name in SIMULATED for _ in range(options.seeds)]

@@ -144,8 +144,8 @@ def _growth() -> list[Result]:
     return [
         Result(
             f"an epoch against the number of regions ({shown['seconds']})",
-            f"grows with exponent {slope['seconds']:.2f} (least squares); from {REGIONS[-2]:,} to {REGIONS[-1]:,} regions "
-            f"{last:.1f} times",
+            f"grows with exponent {slope['seconds']:.2f} (least squares); from {REGIONS[-2]:,} to {REGIONS[-1]:,} "
+            f"regions {last:.1f} times",
             "an exponent of 1.05 at most",
             slope["seconds"] <= 1.05,
         ),
