@@ -70,7 +70,7 @@ def test_chargers_are_placed_on_their_links(files):
     ("what", "says"),
     [
         ("network", "give plans"),
-        ("cut", "not a whole XML file"),
+        ("cut", "not a complete XML file"),
         ("crs", "coordinate system with --crs"),
         ("bad crs", "not a coordinate reference system"),
         ("mode", "no leg by bike"),
@@ -135,10 +135,10 @@ def test_pipes_and_damaged_archives_are_refused(tmp_path):
         read_road_network(tmp_path / "pipe.xml")
     whole = gzip.compress(ROADS)
     (tmp_path / "cut.xml.gz").write_bytes(whole[:20] + bytes(20) + whole[40:])
-    with pytest.raises(InputError, match="not a whole XML file"):
+    with pytest.raises(InputError, match="not a complete XML file"):
         read_road_network(tmp_path / "cut.xml.gz")
     (tmp_path / "odd.xml").write_bytes(b'<?xml version="1.0" encoding="utf-99"?><network/>')
-    with pytest.raises(InputError, match="not a whole XML file"):
+    with pytest.raises(InputError, match="not a complete XML file"):
         read_road_network(tmp_path / "odd.xml")
 
 

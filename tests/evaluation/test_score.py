@@ -29,12 +29,12 @@ def scored(hours=30):
 
 
 def test_the_tilted_loss_is_that_of_the_paper():
-    made, came = forecasts().rows(named=True), {row[:2]: row[2] for row in small_panel(hours=30).iter_rows()}
+    rows, actual = forecasts().rows(named=True), {row[:2]: row[2] for row in small_panel(hours=30).iter_rows()}
     losses = dict.fromkeys(SCALE, 0.0)
     inside, length = 0, 0.0
-    for row in made:
+    for row in rows:
         scale = SCALE[row["unique_id"]]
-        y = came[row["unique_id"], row["ds"]] / scale
+        y = actual[row["unique_id"], row["ds"]] / scale
         for level in LEVELS:
             e = y - row[f"q{level:g}"] / scale
             losses[row["unique_id"]] += max(level * e, (level - 1) * e)
@@ -132,8 +132,8 @@ def test_a_model_is_scored_on_held_out_hours():
     model = quick("linear").fit(panel)
     overall = evaluate(model, panel).overall
     scale = dict(zip(model.regions_, model.encoding_.scale, strict=True))
-    made = model.predict(panel, model.split_.fit_end)
-    assert overall == pytest.approx(score(with_actual(made, panel, "y", scale), LEVELS))
+    predicted = model.predict(panel, model.split_.fit_end)
+    assert overall == pytest.approx(score(with_actual(predicted, panel, "y", scale), LEVELS))
     assert overall["hours"] == 3 * 40
     double = panel.with_columns(y_true=pl.col("y") * 2)
     assert evaluate(model, double).overall["mean_kwh"] == pytest.approx(2 * overall["mean_kwh"])

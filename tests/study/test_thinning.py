@@ -124,7 +124,7 @@ def test_merged_sites_that_move_next_to_each_other_are_merged_too(records):
 
 
 def test_names_of_plugs_are_dropped_with_the_plugs(records):
-    """A plug that nobody uses any more because plugs were removed on paper does not count as out of order."""
+    """A plug that is no longer used because plugs were removed on paper does not count as out of order."""
     thinned = [visits(name, 0.8, 6, 0, DAYS, 2.0, seed=3) for name in NAMES]
     rows, plugs = [row for part in thinned for row in part.rows], [plug for part in thinned for plug in part.plug_id]
     named = sessions(*rows, plug_id=plugs).sort("start")

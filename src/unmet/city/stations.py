@@ -1,4 +1,4 @@
-"""Charging stations of the built-in city, similar to 2021: many slow, some fast, unevenly distributed."""
+"""Charging stations of the built-in city, modelled on 2021: many slow, some fast, unevenly distributed."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def synthetic_stations(
     kinds: tuple[StationKind, ...] = KINDS,
     western: tuple[tuple[str, float, float, float, int], ...] = WESTERN,
 ) -> pl.DataFrame:
-    """Stations of the built-in city. They are always the same, unless another seed is given."""
+    """Stations of the built-in city: always the same, unless a different seed is given."""
     zealand, amager = land_polygons_km()
     rows: list[tuple[str, float, float, float, int]] = []
     for number, place in enumerate(PLACES):
         rng = np.random.default_rng([seed, 0x57A7, number])  # stations of one place do not affect those of another
         centre_x, centre_y = (float(c) for c in ORIGIN.to_km(place.lat, place.lon))
-        spread = min(0.55 * np.sqrt(place.area_km2 / np.pi), 2.2)
+        spread = min(0.55 * np.sqrt(place.area_km2 / np.pi), 2.2)  # [km]: half of the place's radius or less
         for _ in range(place.stations):
             while True:
                 x, y = centre_x + spread * rng.standard_normal(), centre_y + spread * rng.standard_normal()

@@ -19,8 +19,8 @@ from unmet.geo import EARTH_RADIUS_KM
 __all__ = ["AHEAD", "DUPLICATE", "EARLIER", "JUMP", "StitchLimits", "Stitcher"]
 
 DUPLICATE, EARLIER, JUMP, AHEAD = 1, 2, 3, 4  # why a point is set aside
-AFTER_SILENCE, AFTER_JUMP = 2, 3  # points in a row, the held ones included, that show that a car really is there
-KNOWN, UNKNOWN = 0, 1  # the way from a car's last point to its next
+AFTER_SILENCE, AFTER_JUMP = 2, 3  # consecutive points, held ones included, that confirm a position
+KNOWN, UNKNOWN = 0, 1  # whether the path from a car's last point to its next is known
 DRIVING_KM_PER_MS = 5 / 3.6e6  # straight-line speed over a silence: slower is no evidence of driving
 CATCH_UP_KM = 1.0  # if a driving car leaps by less than this, its receiver lagged behind
 COLD_START_KM_PER_MS = 30 / 3.6e6  # between parking place and first fix, where the receiver was slow to start
@@ -87,9 +87,9 @@ def _begin_rest(car: Any, ms: float, lat: float, lon: float) -> None:
 
 @compiled()
 def _drifted(car: Any, lat: float, lon: float, limits: StitchLimits) -> bool:
-    """Whether a car is back at its place and was never farther away than at first: the first fix was wrong.
+    """Whether a car is back where it was parked and was never farther away than at first: the first fix was wrong.
 
-    A car that drives somewhere and back gets farther than the first point that shows it away.
+    A car that really drives somewhere and back gets farther away than the first point of its drive.
     """
     back = _km(car.stop_lat, car.stop_lon, lat, lon) <= limits.stop_km
     return back and car.reach_km <= car.first_km + limits.noise_km
@@ -152,15 +152,15 @@ def _drive_on(
 def _accept(
     car: Any, vehicle: int, ms: float, lat: float, lon: float, way: int, limits: StitchLimits, trips: Any, counts: Any
 ) -> None:
-    """Move a car to a good point; the `way` from its last one is known or unknown."""
+    """Move a car to a good point; `way` says whether the path from its last one is known."""
     counts[KEPT] += 1
     broken = way == UNKNOWN
     silence = ms - car.ms
     silent = silence >= limits.stop_ms
     drove = silence < limits.bridge_ms and _km(car.lat, car.lon, lat, lon) >= DRIVING_KM_PER_MS * silence
     # A driving car that reappears elsewhere at once is still driving: it had no time to park.
-    lost = (broken and (silent or not car.driving)) or (silent and not drove)
-    if car.driving and lost:
+    track_lost = (broken and (silent or not car.driving)) or (silent and not drove)
+    if car.driving and track_lost:
         _end_drive(car, vehicle, car.lat, car.lon, limits, trips, counts)
     if car.points == 0 or (broken and not car.driving):
         car.stop_lat, car.stop_lon = lat, lon
@@ -169,7 +169,7 @@ def _accept(
     else:
         away = _km(car.stop_lat, car.stop_lon, lat, lon)
         if away > limits.stop_km:
-            if not lost:
+            if not track_lost:
                 _drive_away(car, ms, lat, lon, away, car.ms)
             elif away <= limits.cold_start_km:
                 left = max(car.ms, np.floor(ms - away / COLD_START_KM_PER_MS))

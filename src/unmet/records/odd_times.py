@@ -1,4 +1,4 @@
-"""Times that no calendar has: Parquet can hold the year 300000, which Polars cannot print without a panic."""
+"""Times outside the calendar: Parquet can hold the year 300000, which makes Polars panic when it is printed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _UNITS = {"ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 def printable_times(cells: pl.Series) -> pl.Series:
-    """The cells themselves, or as text if some of them are beyond the years 0 to 9999: these become numbers.
+    """The cells unchanged; or all as text if some lie outside the years 0 to 9999, which are written as numbers.
 
     Example:
         >>> printable_times(pl.Series([0, 2**62]).cast(pl.Datetime("ms"))).to_list()

@@ -24,7 +24,7 @@ _FIRST = (  # names for groups of zones with the same clocks
 )  # fmt: skip
 _OFFSET = r"([+-]\d\d:?\d\d|[+-]\d\d|[A-Za-z]{1,4})\s*(?:\([^)]*\))?\s*$"
 _QUARTER = 900_000  # ms; no zone changes its clocks within one
-_SPREAD = 300  # rows over the whole period that every zone is tried on first
+_SPREAD = 300  # rows, spread over the whole period, on which every zone is tried before it is tried on all of them
 
 
 def offsets_in(cells: pl.Series, utc: pl.Series) -> pl.DataFrame:
@@ -66,14 +66,14 @@ def minutes_as_text(minutes: int) -> str:
 def zone_of_offsets(found: pl.DataFrame) -> str | None:
     """The zone whose clocks had the offsets of all rows; None if there is none, or if all times are in UTC.
 
-    One offset alone gives a zone of that offset, such as Etc/GMT-1, since it does not show whether clocks change.
+    A single offset gives a zone that always has it, such as Etc/GMT-1: whether clocks change cannot be known.
     """
     seen = found["minutes"].unique().to_list()
     if not seen or seen == [0]:
         return None
     ms, minutes = found["ms"].to_numpy(), found["minutes"].to_numpy()
     if len(seen) == 1 and seen[0] % 60 == 0 and abs(seen[0]) <= 720:
-        return f"Etc/GMT{-seen[0] // 60:+d}"
+        return f"Etc/GMT{-seen[0] // 60:+d}"  # signs of these zones are reversed: Etc/GMT-1 is an hour ahead of UTC
     changes = np.flatnonzero(np.diff(minutes)) if len(ms) > 1 else np.zeros(0, np.int64)
     some = np.unique(np.concatenate([changes, changes + 1, np.linspace(0, len(ms) - 1, _SPREAD).astype(np.int64)]))
     for zone in dict.fromkeys((*_FIRST, *sorted(zone_cities()))):

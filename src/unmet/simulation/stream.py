@@ -144,8 +144,8 @@ def _validated(part: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 
     If all trips are valid, which is quick to check, the slower `check_trips` is not needed.
     """
-    # Numbers sort several times faster than names. Two trips of a car that start at once, or two cars with one hash,
-    # are left to the gate.
+    # Hashes sort several times faster than names. Two trips of a car with the same start, or two cars with the same
+    # hash, are left to `check_trips`.
     ordered = part.with_columns(part["vehicle_id"].hash(0).alias(_HASH)).sort(_HASH, "start_time")
     hours = (pl.col("end_time") - pl.col("start_time")).dt.total_milliseconds() / 3.6e6
     same = pl.col("vehicle_id") == pl.col("vehicle_id").shift(1)
@@ -192,7 +192,7 @@ def _run(
     cars = engine.Cars(drawn.soc.copy(), tries, drawn.capacity_kwh, drawn.range_km, drawn.home_kw)
     plugs, rules, admit = plugs_of(city.stations), rules_of(scenario), queue_named(scenario.queue).admit
     streamed = Streamed(folder / "arrivals.parquet", vehicles_table(ids, drawn), city, 0, trips_in)
-    step = max(MIN_STEP, len(ids))  # about one trip a car, of which few may end at a station
+    step = max(MIN_STEP, len(ids))  # about one trip per car: few of them may end at a station, as `may_charge` finds
     writer, arrivals, done = None, 0, 0
     try:
         for bucket in ahead(buckets.read()):
@@ -223,7 +223,7 @@ def _run(
 
 
 def _arrays(trips: pl.DataFrame) -> engine.Trips:
-    """Trips as the engine reads them; nearest stations and random numbers are put in later."""
+    """Trips as the engine reads them; nearest stations and random numbers are filled in later."""
     return engine.Trips(
         trips["vehicle"].cast(pl.Int64).to_numpy(writable=True),
         trips["end_s"].to_numpy(writable=True),
@@ -239,7 +239,7 @@ def _arrays(trips: pl.DataFrame) -> engine.Trips:
 def _with_nearest(
     trips: engine.Trips, rows: pl.DataFrame, city: City, cars: engine.Cars, rules: engine.Rules
 ) -> engine.Trips:
-    """Trips with the nearest stations of those that may end at one; the engine does not look at others'."""
+    """Look up the nearest stations of trips that may end at one; the engine does not read those of other trips."""
     flagged = may_charge(
         trips.vehicle, trips.distance_km, trips.uniform, cars.soc, cars.tries, cars.range_km, rules.beta_table
     )

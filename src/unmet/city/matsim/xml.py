@@ -28,13 +28,13 @@ def _opened(path: Path) -> IO[bytes]:
 
 def _steps(path: Path, events: tuple[Literal["start", "end"], ...]) -> Iterator[tuple[str, ET.Element]]:
     with _opened(path) as file:
-        # Expat does not fetch the DTD that a file names, and refuses entities that multiply.
+        # Expat does not fetch the DTD that a file names, and refuses exponential entity expansion.
         steps = ET.iterparse(file, events)  # noqa: S314
         while True:
             try:
                 step = next(steps, None)
             except (ET.ParseError, OSError, EOFError, zlib.error, ValueError, LookupError) as error:
-                reason = f"{path} is not a whole XML file ({error})"
+                reason = f"{path} is not a complete XML file ({error})"
                 raise InputError(f"{reason}: give MATSim's own .xml or .xml.gz.") from None
             if step is None:
                 return
@@ -49,14 +49,14 @@ def root_of(path: Path) -> str:
 
 
 def ends(path: Path, *tags: str) -> Iterator[ET.Element]:
-    """The elements of these names, each when it is complete; earlier ones are freed."""
+    """Yield the elements with these tags, each as soon as it is complete, and free those before it."""
     root: ET.Element | None = None
     depth = 0
-    for what, element in _steps(path, ("start", "end")):
+    for event, element in _steps(path, ("start", "end")):
         if root is None:
             root = element
-        depth += 1 if what == "start" else -1
-        if what == "end" and element.tag in tags:
+        depth += 1 if event == "start" else -1
+        if event == "end" and element.tag in tags:
             yield element
             element.clear()
         if depth == 1:

@@ -22,7 +22,7 @@ WEEK_MEMORIES = (4, 16)  # half-lives of the tables by hour of the week [weeks]
 LEVEL_MEMORIES = (24, 72, 168, 504, 2016)  # half-lives of the levels [h]
 RATIO_MEMORIES = (3, 12, 48, 168)  # half-lives of recent demand over that expected by the table [h]
 TOWN_MEMORIES = (12, 72)  # the same for all regions together [h]
-USUAL = 40  # memory of the table with which recent demand is compared
+USUAL = 40  # half-life of the table with which recent demand is compared, one of `DAY_TYPE_MEMORIES`
 MIN_SESSIONS = 1e-3  # a region with fewer sessions per hour counts as silent
 SIZE = 1 << 32  # more hours than any panel has
 SUNDAY = 6
@@ -155,14 +155,14 @@ def build_history(
 
 
 def day_type_of(week: Integers) -> Integers:
-    """Hour of the day, and 24 more on weekends, of hours of the week."""
+    """Label of hours of the week: the hour of the day, plus 24 on weekends."""
     return np.asarray(week % HOURS_A_DAY + HOURS_A_DAY * (week // HOURS_A_DAY >= 5))
 
 
 def blend(
     weekday: Floats | float, sunday: Floats | float, quiet: Floats | float, closed: Floats | float = 0.0
 ) -> Floats:
-    """What a free day expects: between a weekday (quietness 0), a Sunday (1) and a closed day (2)."""
+    """Expected demand on a free day: between that of a weekday (quietness 0), a Sunday (1) and a closed day (2)."""
     beyond = np.maximum(quiet - 1, 0) * closed
     return np.asarray(np.maximum(1 - quiet, 0) * weekday + np.minimum(quiet, 2 - quiet) * sunday + beyond)
 
@@ -187,7 +187,7 @@ def level_scale(levels: tuple[Floats, ...], floor: Floats) -> Floats:
 
 
 def _recent(known: Floats, expected: Floats, memories: tuple[int, ...], scale: Floats) -> tuple[Floats, ...]:
-    """Recent demand over expected demand, shrunk to 1 with a tenth of the usual demand over the memory."""
+    """Recent over expected demand, shrunk towards 1: a tenth of the usual demand over the memory is added to both."""
     both = np.isfinite(known) & np.isfinite(expected)
     demand, predicted = np.where(both, known, 0.0), np.where(both, expected, 0.0)
     return tuple(

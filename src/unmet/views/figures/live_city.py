@@ -21,8 +21,8 @@ __all__ = ["ALL", "CITY_DAYS", "CITY_HOURS", "CITY_MAP", "CURVE_HEIGHT", "MAP_HE
 
 ALL = "all"
 SCALE = [[0, "#fbe9d9"], [0.5, "#e8833a"], [1, "#8c3200"]]
-LARGEST, SMALLEST = 34, 8
-MAX_SHARE = 40  # end of the scale of colours [% lost]
+LARGEST, SMALLEST = 34, 8  # size of a station's circle [px]
+MAX_SHARE = 40  # end of the colour scale [% lost]
 NEAR = 10  # a click this near to a station is on the station, not on its region [px]
 MAP_HEIGHT, CURVE_HEIGHT = 640, 290  # [px]
 
@@ -64,25 +64,25 @@ def _map(view: CityView) -> go.Figure:
     size = np.maximum(LARGEST * np.sqrt(lost / max(lost[own].max(initial=0), 1e-9)), SMALLEST)
     edge = np.where((stations["station_id"] == (view.station or "")).to_numpy(), 4.0, 1.0)
     rows = stations.to_dicts()
-    for name, of in (("Own station", own), ("Competitor's station", ~own)):
-        if not of.any():
+    for name, shown in (("Own station", own), ("Competitor's station", ~own)):
+        if not shown.any():
             continue
-        colour = {"color": (100 * share[of]).round(1), "colorscale": SCALE, "cmin": 0, "cmax": MAX_SHARE,
+        colour = {"color": (100 * share[shown]).round(1), "colorscale": SCALE, "cmin": 0, "cmax": MAX_SHARE,
                   "showscale": True,
                   "colorbar": {"title": {"text": "Demand lost [%]", "side": "top"}, "orientation": "h", "thickness": 10,
                                "len": 0.5, "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"}}  # fmt: skip
         figure.add_scatter(
-            x=east[of].round(3), y=north[of].round(3), mode="markers", name=name,
-            marker={"size": np.where(of, size, SMALLEST)[of], "line": {"width": edge[of], "color": TEXT},
+            x=east[shown].round(3), y=north[shown].round(3), mode="markers", name=name,
+            marker={"size": np.where(shown, size, SMALLEST)[shown], "line": {"width": edge[shown], "color": TEXT},
                     **(colour if name == "Own station" else {"color": FAINT, "opacity": 0.5})},
-            customdata=[[row["station_id"], row["unique_id"], _hover(row)] for row in np.array(rows, object)[of]],
+            customdata=[[row["station_id"], row["unique_id"], _hover(row)] for row in np.array(rows, object)[shown]],
             hovertemplate="%{customdata[2]}<extra></extra>",
         )  # fmt: skip
     return figure.update_layout(height=None, margin_t=70, clickmode="event", showlegend=False, hoverdistance=NEAR)
 
 
 def _add_regions(figure: go.Figure, view: CityView, origin: Projection) -> None:
-    """Regions as areas, in the order of the answer, so that the number of a clicked area names its region."""
+    """Draw regions as areas, in the order of the answer: the number of a clicked trace identifies its region."""
     outlines = dict(region_outlines(view.answer.stations.select("unique_id", "lat", "lon")))
     rows = {row["unique_id"]: row for row in view.answer.region_rows().iter_rows(named=True)}
     for name in view.answer.regions:
@@ -126,7 +126,7 @@ def _hours(view: CityView) -> go.Figure:
     return layout(figure, CURVE_HEIGHT).update_layout(barmode="stack", bargap=0.1)
 
 
-def _said(view: CityView) -> str:
+def _totals_in_words(view: CityView) -> str:
     own = view.answer.stations.filter("is_own")
     part = own if view.region == ALL else own.filter(pl.col("unique_id") == view.region)
     return (
@@ -142,6 +142,6 @@ def _map_caption(view: CityView) -> str:
     )
 
 
-CITY_MAP = Figure("city-map", "Where demand is lost", _map, _map_caption, alt=_said)
-CITY_DAYS = Figure("city-days", "Day by day", _days, _said)
-CITY_HOURS = Figure("city-hours", "Hour by hour", _hours, _said)
+CITY_MAP = Figure("city-map", "Where demand is lost", _map, _map_caption, alt=_totals_in_words)
+CITY_DAYS = Figure("city-days", "Day by day", _days, _totals_in_words)
+CITY_HOURS = Figure("city-hours", "Hour by hour", _hours, _totals_in_words)
