@@ -11,7 +11,7 @@ MODELS = ("Gaussian", "Tobit", "Quantile", "Censored quantile")
 
 
 def page(name: str) -> str:
-    """One page of results."""
+    """Read a page of results."""
     return (ROOT / "docs" / "results" / f"{name}.md").read_text(encoding="utf-8")
 
 
@@ -32,16 +32,16 @@ def table() -> str:
     hours = page("censoring")
     for label in ("Gas station", "Three-hour limit", "First come, first served"):
         ours, paper = re.fullmatch(r"([\d.]+) \(([\d.]+)\)", row(hours, label)[-1]).groups()  # type: ignore[union-attr]
-        rows.append((f"hours in which demand is lost at 5 % electric: {label.lower()}", f"{paper} %", f"{ours} %"))
+        rows.append((f"hours in which demand is lost, 5 % electric cars: {label.lower()}", f"{paper} %", f"{ours} %"))
     losses = page("total").split("| first-come |")[1]
     for model in MODELS:
-        beside = losses[losses.index(f"| {model} |") :]
-        rows.append(
-            (f"tilted loss, first come at 5 %: {model}", row(beside, "the paper's")[4], mean(row(losses, model)[4]))
-        )
-    simpler = page("baselines").split("| first-come |")[1]
-    three = " / ".join(mean(row(simpler, model)[-1]) for model in ("Censored quantile", "Exposure-aware", "Oracle"))
-    rows.append(("the same, earlier calibration of the city: Censored quantile / Exposure-aware / Oracle", "", three))
+        from_model = losses[losses.index(f"| {model} |") :]  # the paper's row follows that of the model
+        paper = row(from_model, "the paper's")[4]
+        rows.append((f"tilted loss, first come at 5 %: {model}", paper, mean(row(losses, model)[4])))
+    baselines = page("baselines").split("| first-come |")[1]
+    compared = ("Censored quantile", "Exposure-aware", "Oracle")
+    earlier = " / ".join(mean(row(baselines, model)[-1]) for model in compared)
+    rows.append((f"the same, earlier calibration of the city: {' / '.join(compared)}", "", earlier))
     city, towns, plans = page("lost-city"), page("towns").split("## By town")[1], page("planning")
     ratio = re.search(r"Lost energy is ([\d.]+ to [\d.]+)", city)[1]  # type: ignore[index]
     inside = row(city, "totals inside their interval")[0]
@@ -50,7 +50,7 @@ def table() -> str:
     means = [float(town[2]) for town in cells]
     inside = f"{sum(int(town[6]) for town in cells)} of {sum(int(town[1]) for town in cells)}"
     spread = f"{min(means)} to {max(means)} (truth in interval: {inside})"
-    rows.append(("the same in five real towns, plugs removed on paper: means of towns", "", spread))
+    rows.append(("the same in five real towns with plugs removed on paper, range of town means", "", spread))
     gain = row(plans, "mean gain of `exposure` over that of `truth`")[0]
     rows.append(("gain of a plan from records / of a plan that knows the truth", "", gain))
     return "\n".join(["| | the paper | here |", "| --- | ---: | ---: |", *(f"| {a} | {b} | {c} |" for a, b, c in rows)])
