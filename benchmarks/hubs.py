@@ -251,21 +251,22 @@ INTRODUCTION = f"""Written by `python -m benchmarks.hubs` from Dundee's open rec
 estimated from the records before the opening alone. If the estimate is right, arrivals at the hub and its neighbours
 together rise by at least about that much. All numbers are per week, over {WEEKS} weeks before the week of the opening
 and {WEEKS} weeks after it; intervals are 90 %. The trend is that of rapid chargers more than {FAR_KM:g} km away that
-were in order all the time."""
-PARTS = """What the neighbours lost beyond the trend was taken from them. Demand that was lost before by the estimate
-(adjusted for the trend, less what is still lost) was recovered. The rest is new to the rapid chargers around: more
-charging by the same drivers, charging that was done at home or at slower posts before, or drivers who are new to public
-charging. Intervals cover the estimate and chance at the chargers far away, not whether those are a fair comparison."""
+were in working order throughout."""
+PARTS = """Arrivals that the neighbours lost beyond the trend were taken from them by the hub. Demand that, by the
+estimate, was lost before the opening (adjusted for the trend, less what is still lost) was recovered. The rest is new
+to the rapid chargers nearby: more charging by the same drivers, charging that was done at home or at slower posts
+before, or drivers who are new to public charging. Intervals include the uncertainty of the estimate and chance at the
+chargers far away, but not whether those are a fair comparison."""
 LIMITS = (
     "Lost demand at existing chargers is a lower bound for what a hub attracts, so the experiment can only refute an "
     "estimate that is too high. It cannot show that one is too low.",
     "The trend rests on one or two chargers, and a hub may draw drivers from them too: those who use the second hub "
     "charged less often everywhere else. The trend is then too low, and what was taken is understated.",
     "Rapid chargers have a second outlet that few cars can use. By their records most of them serve one car at a time, "
-    "and that is the capacity assumed; Greenmarket's second outlet was used, and it counts as two places.",
+    "and that is the capacity assumed; Greenmarket's second outlet was used, so its capacity is two cars.",
     "The eight weeks and the distances were chosen after looking at the counts by week, so that a long outage of Ice "
-    "Arena from June 2018 on falls outside the first comparison. It falls inside the second, where Ice Arena takes no "
-    "part.",
+    "Arena from June 2018 on falls outside the first comparison. It falls inside the second, which does not include "
+    "Ice Arena.",
     "Restarts can be joined only from June 2018 on, where the records name drivers. Both sides of the first comparison "
     "count them as arrivals; in the second, only the first weeks do, which makes the trend a few per cent too low.",
     "Public Works had lost half of its arrivals within the winter before the first hub opened, for reasons that the "
@@ -295,14 +296,14 @@ def _predicted(found: list[Comparison]) -> list[str]:
     return _table(
         "per week",
         [
-            ["rapid chargers near", *(", ".join(one.near.names) for one in found)],
+            ["rapid chargers nearby", *(", ".join(one.near.names) for one in found)],
             ["time they were full: before, after",
              *(f"{100 * one.full[0]:.0f} %, {100 * one.full[1]:.0f} %" for one in found)],
-            ["**predicted**: drivers lost near before", *(_interval(one.lost) for one in found)],
+            ["**predicted**: drivers lost nearby before", *(_interval(one.lost) for one in found)],
             ["at all rapid chargers in town", *(_interval(one.lost_in_town) for one in found)],
-            ["energy lost near before [kWh]", *(_interval(one.lost_kwh) for one in found)],
-            ["drivers lost near by a plain count", *(f"{one.plain:.0f}" for one in found)],
-            ["recorded arrivals near: before, after",
+            ["energy lost nearby before [kWh]", *(_interval(one.lost_kwh) for one in found)],
+            ["drivers lost nearby, by a plain count", *(f"{one.plain:.0f}" for one in found)],
+            ["recorded arrivals nearby: before, after",
              *(f"{one.near.before:.0f}, {one.near.after:.0f}" for one in found)],
             ["trend far away", *(f"{_interval(one.trend, '.2f')} ({', '.join(one.far.names)})" for one in found)],
             ["arrivals at the hub", *(f"{one.hub.after:.0f}" for one in found)],
@@ -342,8 +343,8 @@ def _followed(followed: Users, found: Comparison) -> list[str]:
     text = f"""From {followed.first:%-d %B %Y} on the records name drivers, a month before {found.name} opened.
     Of the {found.hub.after:.0f} arrivals per week there, {followed.known_hub:.0f} are by {followed.known} drivers who
     were seen at a rapid charger in that month, and {followed.new_hub:.0f} by {followed.new} others. The former charged
-    {followed.known_before:.0f} times per week at rapid chargers before; after the opening {followed.known_after:.0f}
-    times elsewhere, and {more:.0f} times more in all. Drivers who never used the hub charged
+    {followed.known_before:.0f} times per week at rapid chargers before; after the opening they charged
+    {followed.known_after:.0f} times elsewhere, and {more:.0f} more times in all. Drivers who never used the hub charged
     {followed.never_before:.0f} times per week before and {followed.never_after:.0f} times after ({change:.2f})."""
     return [fill(" ".join(text.split()), 120)]
 
@@ -356,8 +357,8 @@ def _shown(found: list[Comparison], followed: Users) -> list[str]:
     lines.append(
         f"Most of what {found[-1].name} serves is neither lost demand nor taken from chargers nearby. The drivers who "
         f"were known before account for {100 * followed.known_hub / found[-1].hub.after:.0f} % of it. By the trend of "
-        f"those who never went there they would have charged {kept:.0f} times per week, and they charged {more:.0f} "
-        "times more: after it opened, the same drivers charged more often than that."
+        f"those who never went there they would have charged {kept:.0f} times per week; they charged {more:.0f} "
+        "more times than that."
     )
     return [fill(f"- {text}", 120, subsequent_indent="  ") for text in (*lines, *LIMITS)]
 
