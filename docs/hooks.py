@@ -1,6 +1,6 @@
 """Parts of the site that are generated from the package: the command line and the public Python names.
 
-`reference/cli.md` and `reference/python.md` contain comments that are replaced, so neither can differ from the code.
+`reference/cli.md` and `reference/python.md` contain comments that are replaced, so that both always match the code.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def _section(path: str, command: Any) -> str:
 def _by_heading(params: list[Any]) -> dict[str, list[Any]]:
     headings: dict[str, list[Any]] = {}
     for param in params:
-        usual = "Arguments" if param.param_type_name == "argument" else "Options"
-        headings.setdefault(getattr(param, "rich_help_panel", None) or usual, []).append(param)
+        default = "Arguments" if param.param_type_name == "argument" else "Options"
+        headings.setdefault(getattr(param, "rich_help_panel", None) or default, []).append(param)
     return headings
 
 

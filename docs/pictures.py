@@ -47,16 +47,16 @@ def draw(name: str, figure: go.Figure, height: int) -> None:
 
 def day_at_a_station(outcome: Outcome, lost: LostDemand) -> go.Figure:
     """One day of the station with two plugs that lost the most drivers: plugs taken, drivers recorded and lost."""
-    alone = lost.by_site().filter((pl.col("capacity") == 2) & (pl.col("stations") == 1))
-    two = alone.sort("lost_arrivals", descending=True)["site_id"][0]
-    here = outcome.arrivals.filter(pl.col("station_id") == two).with_columns(
+    two_plug_sites = lost.by_site().filter((pl.col("capacity") == 2) & (pl.col("stations") == 1))
+    station = two_plug_sites.sort("lost_arrivals", descending=True)["site_id"][0]
+    arrivals = outcome.arrivals.filter(pl.col("station_id") == station).with_columns(
         local=pl.col("arrival").dt.convert_time_zone(ZONE)
     )
-    days = here.group_by(day=pl.col("local").dt.date()).agg(lost=(pl.col("outcome") == "lost").sum(), all=pl.len())
-    day = days.filter(pl.col("lost") >= 3).sort((pl.col("lost") - 4).abs(), "day")["day"][0]
-    of_day = here.filter(pl.col("local").dt.date() == day)
-    begin = dt.datetime.combine(day, dt.time())  # local, as all times below
-    stays = here.filter(pl.col("outcome") == "served").with_columns(
+    days = arrivals.group_by(day=pl.col("local").dt.date()).agg(lost=(pl.col("outcome") == "lost").sum())
+    day = days.filter(pl.col("lost") >= 3).sort((pl.col("lost") - 4).abs(), "day")["day"][0]  # closest to four lost
+    of_day = arrivals.filter(pl.col("local").dt.date() == day)
+    begin = dt.datetime.combine(day, dt.time())  # in local time, like all times below
+    stays = arrivals.filter(pl.col("outcome") == "served").with_columns(
         *(pl.col(name).dt.convert_time_zone(ZONE).dt.replace_time_zone(None) for name in ("start", "end"))
     )
     minutes = [begin + dt.timedelta(minutes=5 * i) for i in range(24 * 12 + 1)]
@@ -87,16 +87,17 @@ def lost_by_station(outcome: Outcome, lost: LostDemand) -> go.Figure:
     truth = outcome.arrivals.filter(pl.col("outcome") == "lost").group_by("station_id").agg(true=pl.len())
     both = lost.by_station().join(truth, on="station_id", how="left").with_columns(pl.col("true").fill_null(0))
     shown = both.filter((pl.col("true") > 0) | (pl.col("lost_arrivals") >= 0.5))
-    most = float(max(shown["true"].max(), shown["lost_arrivals"].max())) * 1.3
+    axis_end = float(max(shown["true"].max(), shown["lost_arrivals"].max())) * 1.3
     figure = go.Figure()
     figure.add_scatter(
-        x=[0.5, most], y=[0.5, most], mode="lines", line={"color": FAINT, "dash": "dash"}, name="Estimate equals truth"
+        x=[0.5, axis_end], y=[0.5, axis_end], mode="lines", name="Estimate equals truth",
+        line={"color": FAINT, "dash": "dash"},
     )  # fmt: skip
     figure.add_scatter(
         x=shown["true"].clip(0.5), y=shown["lost_arrivals"].clip(0.5), mode="markers", name="One station",
         marker={"color": FORECAST[0], "size": 9, "opacity": 0.7},
     )  # fmt: skip
-    ticks = {"type": "log", "tickvals": [1, 10, 100, 1000], "range": [np.log10(0.4), np.log10(most)]}
+    ticks = {"type": "log", "tickvals": [1, 10, 100, 1000], "range": [np.log10(0.4), np.log10(axis_end)]}
     figure.update_xaxes(title="Drivers lost in three months", **ticks)
     figure.update_yaxes(title="Estimated from the records alone", **ticks)
     return layout(figure)

@@ -26,11 +26,11 @@ WAIT_MS, SLOW_MS = 2500, 600_000
 UNMET = [sys.executable, "-m", "unmet"]
 TABS = {"city": "#city-days .main-svg", "records": "#records-result .main-svg", "plan": "#plan-result .main-svg",
         "forecast": "#forecast-result .main-svg"}  # fmt: skip
-"""Tabs of the app, and what each shows once it is drawn."""
+"""Tabs of the app, and a selector of what each shows once it is drawn."""
 
 
 def shoot(browser: Browser, address: str, name: str, size: dict[str, Any], ready: str, *, dark: bool = False) -> None:
-    """Save a screenshot of a window of this size."""
+    """Save a screenshot of a window of this size, once the selector `ready` matches."""
     page = browser.new_page(viewport=size, color_scheme="dark" if dark else "light")  # type: ignore[arg-type]
     page.goto(address, timeout=SLOW_MS)
     page.wait_for_selector(ready, timeout=SLOW_MS)
@@ -43,10 +43,10 @@ def shoot(browser: Browser, address: str, name: str, size: dict[str, Any], ready
 
 @contextmanager
 def served(runs: list[str]) -> Iterator[str]:
-    """The app, on a free port."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    """Run the app on a free port, and yield its address once the built-in city is ready."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
     server = subprocess.Popen([*UNMET, "serve", *runs, "--port", str(port)])  # noqa: S603
     address = f"http://127.0.0.1:{port}"
     try:
