@@ -119,7 +119,7 @@ def _is_work_folder(work: Path) -> bool:
 
 
 def _lock(claim: Claim, patience_seconds: float) -> int:
-    """A handle that holds the lock; another writer may have removed the file it opened, so that is checked."""
+    """Open and lock the lock file, and check that no other writer has removed it in the meantime."""
     path = claim.work / "lock"
     give_up = time.monotonic() + patience_seconds
     while True:
@@ -150,7 +150,7 @@ def _try_lock(handle: int) -> bool:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    except OSError:  # a file system without locks: renames alone have to do
+    except OSError:  # a file system without locks: atomic renames have to suffice
         return True
     return True
 

@@ -1,4 +1,4 @@
-"""Compilation of hot loops with Numba: cached on disk, without the interpreter lock, and with static types kept."""
+"""Compilation of hot loops with Numba: cached on disk, without the interpreter lock, and visible to type checkers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CSV and Parquet files as cells with line numbers. Each line of a CSV is one row, so any part can be read alone.
+"""CSV and Parquet files as cells with line numbers. Each line of a CSV is one row, so any part can be read on its own.
 
 Operators' exports, with their encodings, title lines and multi-line cells, are read by `unmet.records.formats`.
 """

@@ -33,7 +33,7 @@ def printable(text: str) -> str:
 
 
 def shortened(text: str, max_length: int = LONGEST_VALUE) -> str:
-    """Text shortened to about `most` characters: two thirds from its beginning, one third from its end.
+    """Text shortened to about `max_length` characters: two thirds from its beginning, one third from its end.
 
     Example:
         >>> shortened("0123456789", 6)

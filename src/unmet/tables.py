@@ -32,7 +32,7 @@ __all__ = [
 
 UTC = pl.Datetime("ms", "UTC")
 MAX_TEXT_BYTES = 1000  # of ids and names, which every table and every page repeats
-_TIMES = dt.datetime(1900, 1, 1, tzinfo=dt.UTC), dt.datetime(2200, 1, 1, tzinfo=dt.UTC)  # outside: a typing error
+_TIMES = dt.datetime(1900, 1, 1, tzinfo=dt.UTC), dt.datetime(2200, 1, 1, tzinfo=dt.UTC)  # others are typos
 
 
 @dataclass(frozen=True, slots=True)

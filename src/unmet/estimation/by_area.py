@@ -26,13 +26,14 @@ from unmet.demand.panel import Panel, PanelTables
 from unmet.demand.regions import Regions
 from unmet.errors import InputError
 from unmet.estimation.one_area import AreaEstimate
+from unmet.estimation.selfcheck import Z_90
 from unmet.estimation.sums import Recovered, RegionDraws, estimate, region_hour_table
 from unmet.estimation.tables import hour_table, region_table, week_table
 from unmet.records.formats.base import OUTAGES
 
 __all__ = ["AddedUp", "WholeNetwork", "add_up"]
 
-FEW_NOTES = 12  # highest number of notes on single areas in the summary
+MAX_NOTES = 12  # highest number of notes on single areas in the summary
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ class AddedUp:
 
 
 def add_up(estimates: Iterable[AreaEstimate | None], network: WholeNetwork) -> AddedUp:
-    """Add up areas in the given order; a region is completed with the last of its areas."""
+    """Add up areas in the given order; the table of a region is made once all of its areas are added."""
     sums = _Sums(network)
     for result in estimates:
         if result is not None:
@@ -94,7 +95,7 @@ class _Sums:
     total_arrivals: Floats = field(default_factory=lambda: np.zeros(0))
     weeks: dict[str, tuple[Floats, Floats]] = field(default_factory=dict)  # by region, (draws, weeks)
     week_names: pl.Series = field(default_factory=pl.Series)
-    open_regions: dict[str, list[RegionDraws]] = field(default_factory=dict)
+    open_regions: dict[str, list[RegionDraws]] = field(default_factory=dict)  # regions that still lack areas
     hours: list[pl.DataFrame] = field(default_factory=list)
     rejected: list[pl.DataFrame] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
@@ -152,9 +153,9 @@ class _Sums:
             before = self.weeks.get(drawn.region)
             self.weeks[drawn.region] = weeks if before is None else (before[0] + weeks[0], before[1] + weeks[1])
             aligned = RegionDraws(drawn.region, drawn.hour, drawn.arrivals[:, take], drawn.kwh[:, take])
-            waiting = self.open_regions.setdefault(drawn.region, [])
-            waiting.append(aligned)
-            if len(waiting) == self.network.areas_of_region.get(drawn.region, 1):
+            parts = self.open_regions.setdefault(drawn.region, [])
+            parts.append(aligned)
+            if len(parts) == self.network.areas_of_region.get(drawn.region, 1):
                 self._close_region(drawn.region)
 
     def _close_region(self, region: str) -> None:
@@ -214,7 +215,7 @@ class _Sums:
         return Recovered(empty, empty, arrivals, kwh, self.week_names, hours, pl.DataFrame(), None)
 
     def _sensitivity(self) -> pl.DataFrame:
-        """Sums of the areas under every assumption that all of them tried."""
+        """Sums over the areas, for each assumption that was evaluated in all of them."""
         rows = pl.concat(self.sensitivity).with_columns(pl.int_range(pl.len()).alias("row"))
         sums = rows.group_by("assumption").agg(
             pl.sum("lost_kwh", "lost_arrivals"), pl.len().alias("areas"), pl.min("row")
@@ -266,9 +267,9 @@ class _Sums:
             f"Estimated in {len(self.areas)} separate areas: diversions across their borders are not considered, and "
             "intervals of totals assume that the areas share their errors."
         )
-        hidden = len(found) - FEW_NOTES
+        hidden = len(found) - MAX_NOTES
         more = [f"There are {hidden:,} more notes on single areas."] if hidden > 0 else []
-        return [separately, *found[:FEW_NOTES], *more, self.network.note]
+        return [separately, *found[:MAX_NOTES], *more, self.network.note]
 
     def _self_check(self) -> dict[str, float] | None:
         """The ratio over all areas: a mean of log ratios, weighted by the arrivals that were checked."""
@@ -276,7 +277,7 @@ class _Sums:
             return None
         ratio, spread, recorded = (np.array(values, float) for values in zip(*self.checks, strict=True))
         share = recorded / recorded.sum()
-        centre, width = float(share @ ratio), 1.645 * float(np.sqrt((share**2) @ spread**2))
+        centre, width = float(share @ ratio), Z_90 * float(np.sqrt((share**2) @ spread**2))
         return {name: float(np.exp(centre + end * width)) for name, end in (("ratio", 0), ("low", -1), ("high", 1))}
 
     def _interval(self, draws: Floats) -> dict[str, float]:

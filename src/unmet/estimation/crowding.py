@@ -1,7 +1,7 @@
 """Crowding: how the arrival rate responds to the plugs that are already taken.
 
-Drivers see on their phones how busy a site is, and cars that are already present have left the pool of those to come.
-With n of c plugs taken, the arrival rate of site s is multiplied by
+Drivers see on their phones how busy a site is, and cars that are already present have left the pool of drivers who may
+still come. With n of c plugs taken, the arrival rate of site s is multiplied by
 
     response[s, n] = exp(beta[s] x),      x = n / (c + POOL_PLUGS),
 
@@ -15,8 +15,8 @@ occupancy x_i, and m(beta) expected, the marginal likelihood of the day is
 
     exp(beta sum of x_i) * Gamma(a + n) / Gamma(a) * a^a / (a + level m(beta))^(a + n) * level^n,
 
-and the level of the site, with a weak gamma prior around its fitted rate, is maximised over for every beta. Sites vary
-around the network, beta[s] ~ N(common, spread), truncated at 0, and the common value has the prior of
+which is maximised over the level of the site for every beta; the level has a weak gamma prior around the fitted rate.
+Sites vary around the network, beta[s] ~ N(common, spread), truncated at 0. The common value has the prior of
 `unmet.estimation.towns`: either 0 (arrivals of the network do not respond), or a value as in other towns.
 
 Assumption: where a site's own records do not show its response, it is like that of other sites and other towns.
@@ -59,7 +59,7 @@ BETAS = np.arange(-6.0, 0.01, 0.1875)
 """Grid of beta. A positive value would be a rush that the weekly profile misses, not crowding."""
 COMMON = np.arange(-4.0, 0.01, 0.125)  # grid of the common value
 SPREADS = np.array([0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0])  # standard deviations between sites
-LEVEL_ROUNDS = 40
+LEVEL_ROUNDS = 40  # highest number of fixed-point steps for the level of a site
 PRIOR_ARRIVALS = 3.0
 """Prior arrivals of a site's level, so that a site that was hardly exposed keeps its fitted rate."""
 
@@ -98,10 +98,10 @@ def strength(crowding: Crowding, capacity: Integers, weight: Floats) -> Strength
 
     Under each hypothesis it is the mean of -log(response at a full site) divided by `TYPICAL`, at most 1.
     """
-    away = -BETAS * crowd_at_full(crowding, capacity)[:, None]  # (sites, betas)
+    log_drop = -BETAS * crowd_at_full(crowding, capacity)[:, None]  # -log(response at a full site), (sites, betas)
     share = weight / max(float(weight.sum()), 1e-12)
-    relative = np.minimum(np.einsum("hsb,sb,s->h", crowding.site, away, share) / TYPICAL, 1.0)
-    response = np.exp(-away) * crowding.level
+    relative = np.minimum(np.einsum("hsb,sb,s->h", crowding.site, log_drop, share) / TYPICAL, 1.0)
+    response = np.exp(-log_drop) * crowding.level
     of_site, squared = (np.einsum("hsb,sb->hs", crowding.site, power) for power in (response, response**2))
     mean = of_site @ share
     within = (squared - of_site**2) @ share**2

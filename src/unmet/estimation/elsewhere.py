@@ -1,8 +1,8 @@
 """Elsewhere: the demand that goes to other operators, given this operator's market share.
 
 If an operator with a share s of a region's market would have m arrivals in an hour, its competitors have m (1 - s) / s.
-The share is uncertain, with a normal distribution of log s, and is drawn once per draw for all hours of a region. Its
-inverse is unbiased.
+The share is uncertain: log s is normal, with one value per posterior draw for all hours of a region. Demand is
+proportional to 1 / s, whose draws are scaled so that their mean is the inverse of the estimated share.
 
 Assumption: within a region, drivers choose operators in the same proportion at all times.
 """

@@ -1,7 +1,7 @@
 """Energies: how much a lost driver would have charged, inferred from recorded sessions.
 
 By default (`seen`) it is the mean energy of the station's sessions at that time of day, shrunk towards that of stations
-of the same power. The paper instead books a lost driver as the energy to 80 %: `to-80` computes it from the energy of
+of the same power. The paper instead assigns a lost driver the energy to 80 %: `to-80` computes it from the energy of
 each session, the power of the station and the charging time. A battery charges at full power to 80 % and at a quarter
 of it above. If a car left at full power, its energy to 80 % is right-censored, so the mean is that of the Kaplan-Meier
 estimate.
@@ -22,8 +22,8 @@ __all__ = ["BLOCK", "ENERGIES", "energy_variation", "station_energies"]
 ENERGIES = ("seen", "to-80")
 BLOCK = 3  # hours of the day that share a mean
 POOL = 10.0  # weight of the mean that a cell is shrunk to [sessions]
-AT_FULL_POWER = 0.98  # from this share of the energy at full power, the car left before 80 %
-MIN_SESSIONS = 200  # of a block of the day with a mean of its own
+AT_FULL_POWER = 0.98  # a session with at least this share of the energy at full power ended before 80 %
+MIN_SESSIONS = 200  # sessions that a block of the day needs for a mean of its own
 MAX_SURVIVAL = 0.2  # highest survival probability at the end of the curve for its mean to be used
 
 

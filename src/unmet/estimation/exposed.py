@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 BLOCK_BINS = 12
-"""Bins of a block of three hours, the unit that is held out to compare models."""
+"""Bins of a block of three hours: models are compared on held-out blocks."""
 
 
 def exposed_by_week(spells: Spells, clock: Clock, level: Floats, response: Floats, held: NDArray[np.bool_]) -> Floats:
@@ -228,13 +228,13 @@ def _full_hours(spells: Spells, clock: Clock, rate: Floats, begin: int, end: int
     site, hour = np.empty(room, np.int64), np.empty(room, np.int64)
     full, usual = np.empty(room), np.empty(room)
     for s in range(begin, end):
-        own = rows
+        first_row = rows
         for i in range(spells.first[s], spells.first[s + 1]):
             if spells.state[i] != FULL:
                 continue
             begin_ms, end_ms = spells.begin_ms[i] - clock.first_ms, spells.end_ms[i] - clock.first_ms
             for bin_, share in pieces(begin_ms, end_ms, BIN_MS):
-                if rows == own or hour[rows - 1] != bin_ // BINS_AN_HOUR:
+                if rows == first_row or hour[rows - 1] != bin_ // BINS_AN_HOUR:
                     if rows == room:
                         site, hour = np.append(site, np.empty_like(site)), np.append(hour, np.empty_like(hour))
                         full, usual = np.append(full, np.empty_like(full)), np.append(usual, np.empty_like(usual))

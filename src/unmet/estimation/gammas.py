@@ -20,10 +20,10 @@ __all__ = ["SHAPES", "gamma_shape", "log_marginal", "quiet_days"]
 
 SHAPES = np.concatenate([np.geomspace(0.5, 1000.0, 45), [np.inf]])
 """Grid of shapes; the last stands for no effect."""
-COARSE = 5  # steps of the grid that are skipped at first; the last shape is among those that are left
-MANY_CELLS = 10_000  # from which on shapes are tried in threads
+COARSE = 5  # only every fifth shape is tried at first, among them the last one
+MANY_CELLS = 10_000  # number of counts from which shapes are tried in threads
 MAX_CELLS = 100_000
-"""Number of counts from which a shape is estimated; a random sample of more gives the same result."""
+"""Highest number of counts to estimate a shape from; of more counts, a random sample gives the same result."""
 CLEARLY = 2.0
 """Gain in log likelihood from which an effect is kept: Akaike's criterion asks for 1 per parameter."""
 
@@ -32,7 +32,7 @@ QUIET_SHARE, QUIET_CHANCE = 1 / 3, 1e-4
 
 
 def quiet_days(count: Floats, expected: Floats) -> NDArray[np.bool_]:
-    """Days on which nearly nobody came, (days,): public holidays, closures, records that are missing.
+    """Days on which nearly nobody came, (days,): public holidays, closures, missing records.
 
     They say nothing about how much ordinary days vary. As part of the same gamma distribution, a few of them would make
     it so wide that chance arrivals on ordinary mornings would pass for busy days.
@@ -46,7 +46,7 @@ def log_marginal(count: Floats, expected: Floats, shape: float) -> float:
 
 
 def _log_marginals(count: Floats, expected: Floats, shapes: Floats) -> Floats:
-    """The same for several shapes; most counts are small whole numbers, so terms of the counts alone are few."""
+    """The same for several shapes. Counts repeat, so terms of the count alone are computed once per distinct count."""
     distinct, how_often = np.unique(count, return_counts=True)
     common = xlogy(count, np.maximum(expected, 1e-12)).sum()
 
@@ -70,7 +70,7 @@ def gamma_shape(count: Floats, expected: Floats) -> float:
     if len(n) > MAX_CELLS:
         sample = np.random.default_rng(0).choice(len(n), MAX_CELLS, replace=False)
         n, m = n[sample], m[sample]
-    # The likelihood has one peak in all but odd cases: find it on every fifth shape first.
+    # The likelihood nearly always has a single peak: find it on every fifth shape first.
     coarse = _log_marginals(n, m, SHAPES[::COARSE])
     near = COARSE * int(coarse[:-1].argmax())
     around = slice(max(near - COARSE + 1, 0), min(near + COARSE, len(SHAPES) - 1))

@@ -2,8 +2,8 @@
 
 The rate of a site in one hour is multiplied by a gamma variable of mean 1 and shape c. An hour in which a site fills up
 tends to be a busy one, and its arrivals while a plug was free show how busy: with n arrivals in the exposed part of the
-hour where m were expected, the posterior of the variable is gamma with shape c + n and rate c + m. The shape has the
-highest marginal likelihood.
+hour where m were expected, the posterior of the variable is gamma with shape c + n and rate c + m. The shape is
+estimated by maximum marginal likelihood.
 
 Assumption: a burst lasts about an hour. Batches that arrive within minutes are only partly covered.
 """
@@ -25,8 +25,8 @@ from unmet.estimation.exposed import FullHours
 __all__ = ["HourEffects", "hour_effects"]
 
 SHAPES = np.concatenate([np.geomspace(0.5, 64.0, 15), [np.inf]])
-CLEARLY = 4.0  # gain in log likelihood from which bursts are more than chance
-MAX_SITES = 300  # from which the shape is estimated
+CLEARLY = 4.0  # gain in log likelihood from which bursts count as more than chance; stricter than for day effects
+MAX_SITES = 300  # highest number of sites to estimate the shape from
 
 
 class HourEffects(NamedTuple):
@@ -59,8 +59,8 @@ def hour_effects(
         learned: number of hours from the start of the period from which the shape is estimated.
     """
     sites = len(rate)
-    every = -(-sites // MAX_SITES)
-    used = np.arange(sites) % every == 0
+    stride = -(-sites // MAX_SITES)
+    used = np.arange(sites) % stride == 0
     count, expected, value = _counts_and_likelihoods(history, clock, rate, level, response, rows, used, learned)
     best = int(value[:-1].argmax())
     shape = float(SHAPES[best]) if value[best] > value[-1] + CLEARLY else np.inf

@@ -118,7 +118,7 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
         # 4. Spill: how many drivers were served at a site nearby? Their arrivals there must not inflate its rate.
         burst = _mean_burst(learned, rates)
         spill = fit_spill(learned, nearest_sites(panel.sites), rates, burst, self.spill, self.prior, rng)
-        first, rates, learned = rates, spill.rates, spill.network
+        initial_rates, rates, learned = rates, spill.rates, spill.network
         network = network.without(np.flatnonzero(learned.left_out))
         known = rates if until_ms is None else rates.onwards(network.history, network.clock, network.capacity, until_ms)
         spills = draw_spills(spill, self.spill, self.draws, rng)
@@ -135,7 +135,7 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
         departures = after_departures(learned.history, network.clock, known.weekly, known.level, response)
         waited = waiting_drivers(departures, learned.arrivals_at_full, network.by_site(rows.site, turned_away * early))
         waits = draw_waits(waited, self.waiting, self.draws, rng)
-        leaving = leaving_drivers(waits, spills, waited.turned_away, refitted=spill.rates is not first)
+        leaving = leaving_drivers(waits, spills, waited.turned_away, refitted=rates is not initial_rates)
         # 7. Energies: how much would a lost driver have charged?
         station, _, _ = station_rows(sessions, panel.stations)
         hour_of_day = _hour_of_day(network, sessions)
@@ -157,7 +157,7 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
         self.waiting_, self.spill_ = leaving.waiting, leaving.spill
         self.strength_ = 0.0 if known.crowding is None else float(responds.of_hypothesis @ known.crowding.weight)
         self.turned_away_, self.session_kwh_ = turned_away, session_kwh
-        # Of the drivers turned away at each site, including the errors that all sites share.
+        # Share of the drivers turned away at each site who are lost, including the errors that all sites share.
         self.lost_share_ = np.asarray((common.leaves * common.error[:, None]).mean(axis=0))
         self.station_weight_ = np.bincount(station, minlength=panel.stations.height) + 0.5
         self.retaken_ = waited.retaken / max(float(waited.excess.turned_away.sum()), 1e-9)
@@ -316,7 +316,8 @@ def _resampled_usual(
     weekly = resampled_weekly(rates, learned.history, learned.clock, learned.capacity, profiles, rng)
     usual = usual_of_rows(network.history.spells, network.clock, rows, weekly)
     mean = usual.mean(axis=1, keepdims=True)
-    usual = np.maximum(mean + (usual - mean) * np.sqrt(profiles / (profiles - 1)), 0.0)  # a mean of few has variance
+    # Deviations from the mean of a few profiles are too small by this factor.
+    usual = np.maximum(mean + (usual - mean) * np.sqrt(profiles / (profiles - 1)), 0.0)
     of_site, resampled = (network.by_site(rows.site, each) for each in (rows.usual, usual.mean(axis=1)))
     return np.asarray(usual * (of_site / np.maximum(resampled, 1e-12))[rows.site, None])
 

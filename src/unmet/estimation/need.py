@@ -1,4 +1,4 @@
-"""Memory that an estimate needs, from the size of the records, so that too large ones are refused early."""
+"""Memory that an estimate needs, from the size of the records, so that records that are too large are refused early."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ __all__ = ["bytes_of_draws", "bytes_of_rates", "require_draws", "require_rates"]
 
 FLOAT = 8
 SESSION = 450  # bytes per session: visits, spells and arrivals, held twice; measured with 1 and 5 million sessions
-WEEKS = 12  # arrays of sites by bin of the week at a time
-DAYS = 14  # arrays of sites by day
-BY_STEP = 4  # arrays of sites by day and step of occupancy
+WEEKS = 12  # arrays of shape (sites, bins of the week) that are in memory at once
+DAYS = 14  # the same of shape (sites, days)
+BY_STEP = 4  # the same of shape (sites, days, steps of occupancy)
 
 
 def bytes_of_rates(sessions: int, sites: int, days: int) -> int:

@@ -16,7 +16,7 @@ from unmet.estimation.clock import Clock, make_clock
 
 __all__ = ["Network", "failed_attempts", "observe"]
 
-FAILED_SECONDS, FAILED_KWH = 180, 0.1  # a session up to both limits is a failed attempt to charge
+FAILED_SECONDS, FAILED_KWH = 180, 0.1  # a session within both limits is a failed attempt to charge
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Network:
         return replace(self, history=_leave_out(self.history, left_out), left_out=left_out)
 
     def before(self, end_ms: int) -> Network:
-        """What was known at a time: the visits that had started by then."""
+        """The network as known at a time: with the visits that had started by then."""
         begun = self.visits.start_ms < end_ms
         site = np.repeat(np.arange(self.sites), np.diff(self.visits.first))
         # Visits that ended before this time had started by then, and later ends do not matter: keep the earliest ends.
@@ -115,15 +115,15 @@ def _leave_out(history: History, left_out: NDArray[np.bool_]) -> History:
 def observe(panel: Panel) -> Network:
     """The history of every site of a panel.
 
-    A plug out of order is taken like one with a car, but is not an arrival. If an outage names its plug, a car on that
+    A plug out of order counts as taken, but not as an arrival. If an outage names its plug, a car on that
     plug is not counted twice.
     """
     first, last = panel.period
     first_ms, last_ms = int(first.timestamp() * 1000), int(last.timestamp() * 1000)
     clock = make_clock(first_ms, panel.hours, panel.time_zone)
-    names = pl.Series(np.arange(panel.sites.height))
+    site_rows = pl.Series(np.arange(panel.sites.height))
     of_station = (
-        panel.stations["site_id"].replace_strict(panel.sites["site_id"], names, return_dtype=pl.Int64).to_numpy()
+        panel.stations["site_id"].replace_strict(panel.sites["site_id"], site_rows, return_dtype=pl.Int64).to_numpy()
     )
     station, start, end = station_rows(panel.sessions, panel.stations)
     cars = group_visits(of_station[station], start, end, np.arange(len(start)), panel.sites.height)
@@ -140,7 +140,7 @@ def observe(panel: Panel) -> Network:
             panel.sites.height,
         )
     capacity = panel.sites["capacity"].to_numpy().astype(np.int64)
-    # Before the first and after the last session of all, it is the records that are missing, not the drivers.
+    # Before the first and after the last session of the network, records are missing, not drivers.
     opened_ms = np.maximum(first_ms + opened, int(start.min()))
     closed_ms = np.minimum(first_ms + closed, int(start.max()) + 1)
     failed = failed_attempts(panel.sessions)
@@ -158,11 +158,10 @@ def _limiting_outages(panel: Panel) -> pl.DataFrame:
     """Outages of stations that need all plugs to reach their capacity; others have a spare plug."""
     if panel.outages.is_empty():
         return panel.outages
-    plugs = pl.lit(0).alias("named")
     if "plug_id" in panel.sessions.columns:
         named = panel.sessions.group_by("station_id").agg(named=pl.col("plug_id").drop_nulls().n_unique())
     else:
-        named = panel.stations.select("station_id", plugs)
+        named = panel.stations.select("station_id", named=pl.lit(0))
     needs = (
         panel.stations.join(named, on="station_id", how="left")
         .filter(pl.col("capacity") >= pl.max_horizontal(pl.col("named").fill_null(0), pl.col("plugs").fill_null(0)))

@@ -1,4 +1,4 @@
-"""One area of partitioned records: read, made into a panel and estimated, in any process."""
+"""One area of partitioned records: read it, and estimate its lost demand, in this process or in a worker."""
 
 from __future__ import annotations
 

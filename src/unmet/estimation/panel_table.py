@@ -44,9 +44,10 @@ def panel_table(lost: LostDemand) -> pl.DataFrame:
     own = _own(lost, lost.rates_.level, parts)
     elsewhere = expected_elsewhere(own, shares)
     lost_arrivals = table["lost_arrivals"].to_numpy().reshape(regions, hours)
-    whole = np.maximum(own, lost_arrivals) + elsewhere
+    whole = np.maximum(own, lost_arrivals) + elsewhere  # lost arrivals include bursts, and may exceed `own`
     exposure = np.where(whole > 0, 1 - (lost_arrivals + elsewhere) / np.where(whole > 0, whole, 1.0), 1.0)
     exposure = np.where((shares.share > 0)[:, None], exposure, 0.0)
+    # exp(-elsewhere) is the probability that no driver went elsewhere.
     censored = (table["any_lost"].to_numpy().reshape(regions, hours) >= LIKELY) | (np.exp(-elsewhere) <= 1 - LIKELY)
     columns = {
         "censored": censored | (shares.share <= 0)[:, None],
@@ -85,6 +86,7 @@ def _shares(lost: LostDemand) -> Shares:
 
 
 def _own(lost: LostDemand, level: Floats, parts: Parts) -> Floats:
+    """Arrivals expected at own sites, with given levels (sites, days), by region and hour."""
     rates, network = lost.rates_, lost.network_
     response = response_table(rates.crowding, network.capacity)
     at_full = response_at_full(rates, network.capacity)

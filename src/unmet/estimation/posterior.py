@@ -37,9 +37,9 @@ __all__ = ["NetworkDraws", "SiteDraws", "draw_network", "draw_site"]
 MODEL_ERROR = 0.03
 """Error of the estimator if all of its assumptions hold (bins, smoothing, selection), on the log scale."""
 MAX_ERROR = 0.35
-"""Standard deviation of a site, and of the network's total together with the response and other towns, up to which the
-checks widen intervals, on the log scale: a 90 % interval of about a factor of 1.8 either way. Beyond that, the warning
-has to suffice."""
+"""Highest standard deviation, on the log scale, to which the checks widen intervals: of a site, and of the network's
+total including the response and other towns. A 90 % interval then spans about a factor of 1.8 either way; beyond that,
+the warning has to suffice."""
 LARGE_MEAN, MAX_INVERTED = 20.0, 1000  # highest mean for drawing by inversion, and the largest number drawn that way
 
 
@@ -51,7 +51,7 @@ class NetworkDraws:
     city_day: Floats  # (draws, days)
     hypothesis: Integers  # (draws,), hypothesis about crowding
     leaves: Floats  # (draws, sites), share of the drivers at full sites who neither wait nor are served nearby
-    error: Floats  # (draws,), factor for the errors that all sites share, 1 in the mean unless other towns shift it
+    error: Floats  # (draws,), factor for the errors that all sites share, with mean 1 unless other towns shift it
     site_error: float  # standard deviation of the error of a single site, on the log scale
 
     @property
@@ -186,7 +186,7 @@ def _draw_hours(
     of_day: Integers,
     bursts: HourEffects,
     session_kwh: Floats,
-    spread: float,
+    energy_shape: float,
 ) -> tuple[Floats, Floats]:
     """Draw arrivals and energy of every full hour, (hours, draws).
 
@@ -199,7 +199,7 @@ def _draw_hours(
         of_day: full day of each hour, (hours,).
         bursts: effects of the hours.
         session_kwh: mean energy of a lost driver, (hours,).
-        spread: shape of the gamma distribution of a session's energy.
+        energy_shape: shape of the gamma distribution of a session's energy.
     """
     hours, draws = len(of_day), len(profile)
     arrivals, kwh = np.zeros((hours, draws)), np.zeros((hours, draws))
@@ -215,7 +215,7 @@ def _draw_hours(
                 number = _poisson(rng, mean)
             if number > 0:
                 arrivals[h, i] = number
-                kwh[h, i] = rng.standard_gamma(number * spread) / spread * session_kwh[h]
+                kwh[h, i] = rng.standard_gamma(number * energy_shape) / energy_shape * session_kwh[h]
     return arrivals, kwh
 
 

@@ -36,8 +36,8 @@ PROFILE_PRIOR = 0.05
 """Prior weight of the network's mean profile in every bin [arrivals], for bins that were hardly exposed."""
 MAX_ROUNDS, SETTLED = 200, 1e-4  # of EM for profiles
 LOAD_ROUNDS, LOAD_SETTLED = 60, 1e-3  # of EM for loads, given profiles
-LEARN_FROM = 400
-"""Number of sites from which profiles are estimated; more would only take longer."""
+MAX_SITES = 400
+"""Highest number of sites to estimate profiles from, the busiest ones; more would only take longer."""
 BLOCK = 12  # bins per block by which sites are compared when EM starts
 
 
@@ -61,7 +61,7 @@ def fit_profiles(
     `start` are profiles fitted to similar records, from which EM continues; `smooth` is the standard deviation of the
     smoothing kernel [bins].
     """
-    chosen = np.argsort(-count.sum(axis=1), kind="stable")[:LEARN_FROM]
+    chosen = np.argsort(-count.sum(axis=1), kind="stable")[:MAX_SITES]
     begin = None if start is None else Profiles(start.load[chosen], start.profile)
     profile = _learn(count[chosen], exposed[chosen], min(rank, len(chosen)), begin, smooth)
     arrivals, weighted = count.sum(axis=1), exposed @ profile.T

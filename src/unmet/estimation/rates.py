@@ -63,7 +63,7 @@ __all__ = [
 NOTHING_HELD = np.zeros((0, 0), np.bool_)
 MAX_ROUNDS, SETTLED = 8, 1e-4
 MIN_EXPOSED = 0.05  # a site counts as exposed for at least this share of its time
-MANY_SITES, FEWER_ROUNDS = 1000, 3  # the first rounds make nearly all of the difference
+MANY_SITES, FEWER_ROUNDS = 1000, 3  # for large networks: the first rounds make nearly all of the difference
 
 
 class Components(NamedTuple):
@@ -111,7 +111,7 @@ class Rates:
         return np.asarray(rows.usual * self.level[rows.site, clock.day[rows.hour * BINS_AN_HOUR]])
 
     def onwards(self, history: History, clock: Clock, capacity: Integers, until_ms: int) -> Rates:
-        """The same rates, where each day from a time on is predicted from the days before it alone."""
+        """The same rates, except that from `until_ms` on each day is predicted from the days before it alone."""
         site, bin_, _ = _observed(history, clock, NOTHING_HELD, False)
         count = _count(site, clock.day[bin_], self.count.shape)
         response = response_table(self.crowding, capacity)
@@ -174,6 +174,7 @@ def fit_rates(
         )
         shape = departure_shape(by_week, exposed, profiles.rate)
         weekly = own_departures(by_week, exposed, profiles.rate, shape)
+        # Arrivals that the added exposed hours predict, spread evenly over the open days of the site.
         unseen = missing * weekly.sum(axis=1) / np.maximum(is_open.sum(axis=1), 1)
         by_step = expected_by_step(history.spells, clock, weekly, step, x.shape[1], held)
         by_step[:, :, 0] += unseen[:, None] * is_open
@@ -250,6 +251,7 @@ def resampled_weekly(
     shape = departure_shape(count[0], exposed[0], rates.profiles.rate)
     for i in range(1, times + 1):
         fitted = fit_profiles(count[i], exposed[i], components.rank, rates.profiles, components.smooth)
+        # Rates replace the counts that they were fitted to, to save memory.
         count[i] = own_departures(count[i], exposed[i], fitted.rate, shape)
     return count[1:]
 

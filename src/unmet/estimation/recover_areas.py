@@ -93,12 +93,12 @@ def recover_by_area(
     table = check_stations(choices.stations, choices.crs, station_mapping(choices))
     regions, note = group_stations(_with_plugs(table.kept), choices.regions)
     cell = cells_of_stations(table.kept, regions)
-    spilled = folder / "cells"
-    spilled.mkdir()
+    cell_folder = folder / "cells"
+    cell_folder.mkdir()
     try:
         partition, records = partition_records(
             chosen_sources(choices),
-            spilled,
+            cell_folder,
             _reading(choices, set(table.kept["station_id"])),
             table,
             cell,
@@ -114,12 +114,12 @@ def recover_by_area(
         network = WholeNetwork(records.stations, regions, per_region, tasks[0].period, zone, options["interval"], note)
         added = add_up(_estimated(tasks, places, on_area), network)
     finally:
-        shutil.rmtree(spilled, ignore_errors=True)
+        shutil.rmtree(cell_folder, ignore_errors=True)
     return added, pl.concat([*rejected, *added.rejected]), _about(choices, records, added, outages, zone)
 
 
 def do_not_fit(files: Sequence[Path]) -> int:
-    """Number of rows of records that are all Parquet files, if it is more than fits into memory; else 0."""
+    """Number of rows of the records, if all are Parquet files and together do not fit into memory; else 0."""
     try:
         paths = [path for file in files for path in expand_paths(file)]
         if not paths or not all(is_parquet(path) for path in paths):
@@ -166,8 +166,8 @@ def _areas(cell: Any, partition: Partition, areas: int | None, places: Places) -
     """Areas so small that one per worker fits into memory."""
     rows, at_once = int(partition.rows.sum()), 1 if places.scheduler else places.workers or available_cores()
     if areas is None:
-        each = min(MAX_ROWS, SAFE * allowed_bytes() / at_once / BYTES_PER_SESSION)
-        areas = max(1, int(np.ceil(rows / max(each, 1))))
+        rows_per_area = min(MAX_ROWS, SAFE * allowed_bytes() / at_once / BYTES_PER_SESSION)
+        areas = max(1, int(np.ceil(rows / max(rows_per_area, 1))))
     chosen = areas_of_cells(cell, partition.rows, areas)
     if not chosen:
         raise InputError("There is no session to make a panel of: see the rows that were set aside.")
@@ -228,10 +228,10 @@ def _in_processes(tasks: Sequence[AreaTask], workers: int) -> Estimates:
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(workers, context, end_with, (os.getpid(),))
     try:
-        waiting = [pool.submit(estimate_area, task) for task in tasks]
-        waiting.reverse()
-        while waiting:
-            yield waiting.pop().result()
+        futures = [pool.submit(estimate_area, task) for task in tasks]
+        futures.reverse()
+        while futures:  # popped, so that the memory of a result is freed after its use
+            yield futures.pop().result()
     except BrokenProcessPool:
         raise InputError(
             "A process that estimated an area was ended by the system, probably for lack of memory: ask for more "
@@ -245,10 +245,10 @@ def _on_cluster(tasks: Sequence[AreaTask], scheduler: str) -> Estimates:
     """Estimate on the workers of a Dask cluster, which read the sessions from a shared disk."""
     client = connected(scheduler)
     with client:
-        waiting = [client.submit(estimate_area, task, pure=False, retries=ATTEMPTS) for task in tasks]
-        waiting.reverse()
-        while waiting:
-            future = waiting.pop()
+        futures = [client.submit(estimate_area, task, pure=False, retries=ATTEMPTS) for task in tasks]
+        futures.reverse()
+        while futures:
+            future = futures.pop()
             try:
                 yield future.result()
             except OSError as error:

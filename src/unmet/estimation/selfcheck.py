@@ -26,13 +26,13 @@ from unmet.estimation.rates import Components, fit_rates
 from unmet.estimation.site_errors import SCALE, site_error
 from unmet.estimation.towns import TownPrior
 
-__all__ = ["SelfCheck", "self_check"]
+__all__ = ["Z_90", "SelfCheck", "self_check"]
 
 MIN_RECORDED = 10  # arrivals at the last free plug needed for a check
 MAX_EXCESS = 0.4  # a larger distance does not widen intervals further: the warning is enough
 DRAWS = 200
 MAX_SITES = 400  # highest number of sites checked; of a larger network, every n-th site is enough
-Z_90 = 1.645
+Z_90 = 1.645  # standard deviations from the mean to an end of a 90 % interval
 
 
 class SelfCheck(NamedTuple):
@@ -79,8 +79,8 @@ def self_check(network: Network, components: Components, prior: TownPrior) -> Se
     if not total.min() > 0:
         return UNKNOWN._replace(recorded=recorded)
     share = drawn / total[:, None]  # what all sites have in common is not an error of single sites
-    of_share = (share.std(axis=0) / np.maximum(share.mean(axis=0), 1e-12)) ** 2
-    error = site_error(of_site[several], mean[several], of_share[several])
+    share_variance = (share.std(axis=0) / np.maximum(share.mean(axis=0), 1e-12)) ** 2
+    error = site_error(of_site[several], mean[several], share_variance[several])
     of_sites = error**2 * float(((mean / mean.sum()) ** 2).sum())
     spread = float(np.sqrt(1 / recorded + (total.std() / total.mean()) ** 2 + of_sites))
     ratio = float(total.mean()) / recorded

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["sensitivity_table"]
 
-MAX_SITES = 200  # that other capacities are tried on; a random part of a larger network says the same
+MAX_SITES = 200  # highest number of sites to try other capacities on; a random sample of more gives the same result
 SEED = 13
 
 
@@ -29,12 +29,11 @@ def sensitivity_table(lost: LostDemand) -> pl.DataFrame:
         float(recovered.station_arrivals.sum(axis=1).mean()),
     )
     leaves = max(1 - lost.waiting_ - lost.spill_, 1e-9)
-    most_waiting = min(lost.retaken_, 1.0)
+    if_most_wait = max(1 - min(lost.retaken_, 1.0) - lost.spill_, 0.0)
     factors = {
         "as estimated": 1.0,
         "nobody waits": (1 - lost.spill_) / leaves,
-        "everybody waits who took a plug within five minutes of its release": max(1 - most_waiting - lost.spill_, 0.0)
-        / leaves,
+        "everybody waits who took a plug within five minutes of its release": if_most_wait / leaves,
         "nobody charges at another site nearby": (1 - lost.waiting_) / leaves,
         "half of those turned away charge nearby": max(0.5 - lost.waiting_, 0.0) / leaves,
     }
@@ -43,7 +42,7 @@ def sensitivity_table(lost: LostDemand) -> pl.DataFrame:
         chosen = np.random.default_rng(SEED).choice(network.sites, MAX_SITES, replace=False)
         network = network.only(np.sort(chosen))
         turned_away = _other_capacity(lost, network, 0)
-    if turned_away > 0 or kwh == 0:  # else no site of the part was full, so the part says nothing about the whole
+    if turned_away > 0 or kwh == 0:  # else no site of the sample was full, so it says nothing about the network
         for name, change in (("one car more", 1), ("one car fewer", -1)):
             factor = _other_capacity(lost, network, change) / max(turned_away, 1e-9)
             factors[f"every site charges {name} at once than assumed"] = factor
@@ -57,7 +56,7 @@ def sensitivity_table(lost: LostDemand) -> pl.DataFrame:
 
 
 def _other_capacity(lost: LostDemand, sites: Network, change: int) -> float:
-    """Arrivals expected at full sites if every site had this many more plugs."""
+    """Arrivals expected at full sites if the capacity of every site changed by `change` cars."""
     network = sites.with_capacity(np.maximum(sites.capacity + change, 1))
     rates = fit_rates(network.history, network.clock, network.capacity, lost.components_, lost.prior)
     rows = full_hours(network.history.spells, network.clock, rates.weekly)

@@ -10,8 +10,8 @@ If sites differ, this is the prior of their mean share m, and the share of each 
 
     share[s] ~ Beta(m k, (1 - m) k),      k in `ALIKE`,
 
-where an infinite k means that all sites are alike. Sites with many drivers decide about themselves, and the others have
-the distribution of the network.
+where an infinite k means that all sites are alike. The share of a site with many drivers follows its own records; the
+others have the distribution of the network.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ OFFSETS, OFFSET_WEIGHTS = np.polynomial.hermite_e.hermegauss(5)  # of an error t
 
 
 class SiteExcess(NamedTuple):
-    """Arrivals over chance that drivers who wait would explain, by site, all (sites,)."""
+    """Arrivals in excess of chance, attributed to drivers who waited, all (sites,)."""
 
     drivers: Floats
     variance: Floats  # independent between sites
@@ -89,7 +89,7 @@ def draw_site_shares(excess: SiteExcess, draws: int, rng: np.random.Generator) -
     if excess.turned_away.sum() < 1:
         return np.zeros((draws, sites))
     table, prior = _populations()
-    likelihood = [_likelihood(excess, offset) for offset in OFFSETS]  # of each (sites, shares)
+    likelihood = [_likelihood(excess, offset) for offset in OFFSETS]  # (sites, shares) for each offset
     scale = np.array([[log.max() for log in each] for each in likelihood])  # (offsets, sites)
     likelihood = [np.exp(each - most[:, None]) for each, most in zip(likelihood, scale, strict=True)]
     evidence = np.array([np.log(np.maximum(each @ table.T, 1e-300)).sum(axis=0) for each in likelihood])
@@ -106,12 +106,16 @@ def draw_site_shares(excess: SiteExcess, draws: int, rng: np.random.Generator) -
 
 def _likelihood(excess: SiteExcess, offset: float) -> Floats:
     """Log likelihood of each of `SHARES` at every site, (sites, shares), given an error that all sites share."""
-    error = excess.drivers + offset * excess.common
-    return np.asarray(-((error[:, None] - np.outer(excess.turned_away, SHARES)) ** 2) / (2 * excess.variance[:, None]))
+    drivers = excess.drivers + offset * excess.common
+    residual = drivers[:, None] - np.outer(excess.turned_away, SHARES)
+    return np.asarray(-(residual**2) / (2 * excess.variance[:, None]))
 
 
 def _populations() -> tuple[Floats, Floats]:
-    """Distributions of the share between sites, (populations, shares), and their prior weights; nobody comes first."""
+    """Distributions of the share between sites, (populations, shares), and their prior weights.
+
+    In the first one, the share is 0 at all sites.
+    """
     edges = np.clip(np.append(SHARES - 0.005, 1.0), 0.0, 1.0)
     mean = np.repeat(MEANS, len(ALIKE))
     alike = np.tile(ALIKE, len(MEANS))

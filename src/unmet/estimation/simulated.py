@@ -27,7 +27,7 @@ def estimate_simulated(
     market: Market | None = None,
     until: dt.datetime | None = None,
 ) -> LostDemand:
-    """Estimate lost demand from the records of a simulation, which books a lost driver as the energy to 80 %."""
+    """Estimate lost demand from the records of a simulation, in which a lost driver wants the energy to 80 %."""
     panel = Panel(sessions, stations, regions=regions, time_zone=time_zone, market=market)
     return LostDemand(energies="to-80").fit(panel, until)
 

@@ -57,7 +57,7 @@ __all__ = [
 REACH_KM = 3.0
 """Distance up to which drivers divert to another site [km]."""
 TRAVEL_MS = 900_000
-"""Time within which diverted drivers arrive at the next site [ms]: 3 km in slow traffic, and noticing the queue."""
+"""Time within which diverted drivers arrive at the next site [ms]: to notice the queue, and 3 km in slow traffic."""
 AFTER_MS = 3_600_000
 """Length of the placebo period that follows [ms]."""
 COMMON_SPREAD = 0.04
@@ -73,7 +73,7 @@ ROUNDS = 6
 
 
 class Nearby(NamedTuple):
-    """Sums over the time in which a site has a free plug while its neighbours are full, or were until just now."""
+    """Sums over the time in which a site has a free plug while its neighbours are full, or were shortly before."""
 
     arrivals: float  # while a neighbour is full, and for `TRAVEL_MS` after
     expected: float  # at the usual rates
@@ -237,6 +237,7 @@ def while_full(
         if len(sources) == 0:
             continue
         time, change, source = _changes(history, sources)
+        # Numbers of full spells: `counted` until their last drivers arrive, `after` until their placebo ends.
         counted, after, is_full = 0, 0, np.zeros(len(sources), np.bool_)
         k, a = spells.first[o], first[o]
         for e in range(len(time) - 1):
@@ -282,12 +283,12 @@ def while_full(
     return Nearby(observed[0], expected[0], turned_away, reachable, observed[1], expected[1])
 
 
-FILLS, FREED, TRAVELLED, CALM = 0, 1, 2, 3
+FILLS, FREED, TRAVELLED, CALM = 0, 1, 2, 3  # what happens at the times of `_changes`, in order
 
 
 @compiled()
 def _changes(history: History, sources: Integers) -> tuple[Integers, Integers, Integers]:
-    """Sorted times at which sites fill up, have a free plug, all who diverted have arrived, and the placebo ends.
+    """Sorted times at which sites fill up and free a plug, diverted drivers have all arrived, and the placebo ends.
 
     Returns:
         Times [ms], what happens, and the position of the site in `sources`.

@@ -104,7 +104,7 @@ class Ingredients:
         return slice(int(first), int(last))
 
     def share(self) -> Floats:
-        """Weight of each station among the drivers of its site; an unused station has some weight, too."""
+        """Weight of each station among the drivers of its site; even an unused station has some weight."""
         return self.panel.stations["sessions"].to_numpy() + 0.5
 
     def draw(self, site: int) -> tuple[Integers, Integers, list[tuple[Floats, Floats]]]:
@@ -211,7 +211,7 @@ def _region_draws(
 
 @compiled()
 def _add(total: Floats, part: Floats, at: Integers) -> tuple[Floats, Floats]:
-    """Add the draws of a station to those of its region; its sums over hours, and its means over draws."""
+    """Add the draws of a station to those of its region; return its sums over hours and its means over draws."""
     hours, draws = part.shape
     by_draw, by_hour = np.zeros(draws), np.zeros(hours)
     for h in range(hours):

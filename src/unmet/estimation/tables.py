@@ -120,8 +120,8 @@ def station_hour_table(panel: Panel, network: Network, rows: FullHours, recovere
     )
     keys = ["station_id", "ds"]
     joined = observed.join(full, on=keys, how="full", coalesce=True).join(recovered.station_hours, on=keys, how="left")
-    measures_ = ("arrivals", "energy_kwh", "full", "lost_arrivals", "lost_kwh")
-    return joined.select(*keys, pl.col(measures_).fill_null(0)).sort(keys)
+    columns = ("arrivals", "energy_kwh", "full", "lost_arrivals", "lost_kwh")
+    return joined.select(*keys, pl.col(columns).fill_null(0)).sort(keys)
 
 
 def _full_share(network: Network, rows: FullHours) -> Floats:

@@ -58,10 +58,10 @@ def prior_without(name: str | None = None) -> TownPrior:
     between = sum((ratio - mean_ratio) ** 2 for ratio in ratios) / (len(ratios) - 1)
     clear = mean_ratio**2 > 4 * between / len(ratios)  # by two standard errors
     return TownPrior(
-        no_crowding=(1 + len(towns) - count) / (2 + len(towns)),
+        no_crowding=(1 + len(towns) - count) / (2 + len(towns)),  # Laplace's rule of succession
         crowding=mean,
-        crowding_spread=max(variance, 0.5**2) ** 0.5,
-        site_spread=0.7,
+        crowding_spread=max(variance, 0.5**2) ** 0.5,  # a floor: a few towns can be alike by chance
+        site_spread=0.7,  # fixed, not estimated from the towns
         bias=mean_ratio if clear else 0.0,
         bias_spread=(between * (1 + 1 / len(ratios))) ** 0.5,
     )

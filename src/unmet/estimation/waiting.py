@@ -9,11 +9,11 @@ free plug. At a site with D departures, N arrivals within `RELEASED_MS` of them,
 
 where the restarts of a site are shrunk to those of the network. Arrivals that are recorded while a site is full (clocks
 and capacities are never exact) were served, too. Both together, over the arrivals expected while the site was full, are
-the share who waited there. Sites may differ: `unmet.estimation.shares` has its posterior.
+the share who waited there. It may differ between sites: `unmet.estimation.shares` computes its posterior.
 
 No more drivers can have waited at a site than arrived while it was full. A site with a permanent queue, whose plugs are
 always retaken, shows far more than its hardly exposed time predicts. It says nothing about other sites: shares are
-estimated without it. How many leave that queue cannot be known, and the page says so.
+estimated without it. How many drivers leave that queue is unknowable.
 
 Assumption: restarts are as frequent at a full site as at one with a free plug.
 """
@@ -37,7 +37,7 @@ RESTARTS, RESTARTS_SPREAD = 0.08, 0.05
 """Prior mean and standard deviation of restarts per departure in a network, and their standard deviation between its
 sites: a judgement, for networks and sites without a placebo."""
 QUEUE_SPREADS = 2.0
-"""Standard deviations by which more drivers must have waited at a site than can have arrived for it to have a queue."""
+"""A site has a permanent queue if its waiting drivers exceed the possible arrivals by this many standard deviations."""
 
 
 class Departures(NamedTuple):
@@ -54,7 +54,7 @@ class Waiting(NamedTuple):
     excess: SiteExcess  # by site; nothing is known of sites with a permanent queue
     restarts: float  # per departure, of the network
     retaken: float  # arrivals at full sites or soon after a departure from one: an upper bound of those who waited
-    queue: NDArray[np.bool_]  # (sites,), sites with a permanent queue, which do not count in the fields before
+    queue: NDArray[np.bool_]  # (sites,), sites with a permanent queue, which the fields above leave out
     turned_away: Floats  # (sites,), arrivals expected while sites were full
 
 

@@ -1,4 +1,4 @@
-"""Evaluation of a fitted model on held-out hours, always beside the table and last week's value."""
+"""Evaluation of a fitted model on held-out hours, always compared with the table and with last week's value."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from unmet.tables import as_frame
 
 __all__ = ["Evaluation", "evaluate"]
 
-EVERY = 5  # hours between the origins of a network's backtest: 5 does not divide 24
+EVERY = 5  # hours between the origins of a network's backtest; as 5 does not divide 24, all hours of the day occur
 AHEAD = (*EDGES, 168)  # horizons at which a direct forecaster is scored
 
 TRUE, OBSERVED, THINNED, SEEN = "true demand", "observed demand", "observed demand, thinned", "fully exposed hours"
@@ -73,6 +73,7 @@ class Evaluation:
 
 
 def _plain(measures: dict[str, Any]) -> dict[str, Any]:
+    """The measures with None for NaN, which is not equal to itself."""
     return {name: None if value != value else value for name, value in measures.items()}
 
 
@@ -186,7 +187,7 @@ class _Forecasts:
 def _horizons(
     forecasts: _Forecasts, actual: PanelSeries, table: pl.DataFrame, scale: dict[str, float], ahead: Sequence[int]
 ) -> list[dict[str, Any]]:
-    """Scores by horizon, for horizons with enough hours."""
+    """Scores by horizon, for horizons that fit into the held-out hours."""
     model, since = forecasts.model, forecasts.since
     if model.horizon == 1:
         return []

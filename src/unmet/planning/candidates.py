@@ -53,11 +53,11 @@ CANDIDATES = Table(
         ),
     ),
 )
-GRID_KM = 0.25  # between positions that are tried
+GRID_KM = 0.25  # distance between positions that are tried
 DECAY_KM = 1.0  # distance over which the weight of lost demand falls by a factor e
-APART_KM = 0.5  # least distance between new sites
-MAX_POSITIONS = 40_000
-CANDIDATE_STREAM = 19
+APART_KM = 0.5  # smallest distance between new sites
+MAX_POSITIONS = 40_000  # of the grid, which is coarser in a larger area
+CANDIDATE_STREAM = 19  # of random numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +109,8 @@ def proposed_candidates(world: World, supplies: list[Supply], number: int) -> Ca
             "No new site can be proposed: this needs the positions of at least two sites, and lost demand. Give "
             "candidates in a file with --candidates."
         )
-    around = Projection.around(lat[placed], lon[placed])
-    east, north = around.to_km(lat[placed], lon[placed])
+    projection = Projection.around(lat[placed], lon[placed])
+    east, north = projection.to_km(lat[placed], lon[placed])
     step = max(GRID_KM, float(np.sqrt((np.ptp(east) + 1) * (np.ptp(north) + 1) / MAX_POSITIONS)))
     x, y = (axis.ravel() for axis in np.meshgrid(*(np.arange(v.min(), v.max() + step, step) for v in (east, north))))
     score, nearest = np.zeros(len(x)), np.full(len(x), np.inf)
@@ -131,7 +131,7 @@ def proposed_candidates(world: World, supplies: list[Supply], number: int) -> Ca
         raise InputError(
             "No new site can be proposed: every position is close to a site. Give candidates with --candidates."
         )
-    at_lat, at_lon = around.to_degrees(x[chosen], y[chosen])
+    at_lat, at_lon = projection.to_degrees(x[chosen], y[chosen])
     names = tuple(f"new site {i + 1}" for i in range(len(chosen)))
     return Candidates(names, np.asarray(at_lat), np.asarray(at_lon), (None,) * len(chosen), (None,) * len(chosen))
 
@@ -166,7 +166,7 @@ def _score(world: World, candidates: Candidates, j: int, max_plugs: int, powers:
     pull = pulls(world, candidates, j)
     for site, share in pull.items():
         drivers, served = world.outcome(site)
-        cars = drivers.recorded | ~drivers.forced
+        cars = drivers.recorded | ~drivers.forced  # all but outages
         drivers = replace(drivers, recorded=served)  # a driver who moves is taken if served before, else recovered
         moved = drivers.where(cars & (prefers(demand, j, site, len(cars)) < share))
         parts.append((moved, np.full(len(moved.at_ms), 1 / demand.weeks[site])))

@@ -43,8 +43,8 @@ __all__ = [
 
 HOUR_MS = 3_600_000
 JITTER_MS = HOUR_MS  # width of the window around the same time of the week in which copies arrive
-GROWTH_STREAM = 18
-BYTES_PER_DRIVER = 150  # who is copied, sorted and replayed
+GROWTH_STREAM = 18  # of random numbers
+BYTES_PER_DRIVER = 150  # memory to copy, sort and replay a driver
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +150,7 @@ class World:
 
     @staticmethod
     def _is_car(drivers: Drivers) -> Booleans:
+        """Which of the drivers are cars; the others are outages."""
         return drivers.recorded | ~drivers.forced
 
     def _grown(self, site: int, drivers: Drivers) -> Drivers:
@@ -274,7 +275,7 @@ def changed_world(demand: DrawnDemand, change: Change = NOTHING) -> World:
         km[(capacity == 0) | ~demand.is_open | ~is_similar_power(power[s], power)] = np.nan
         near = int(np.nanargmin(km)) if np.isfinite(km).any() else -1
         share = float(np.exp(-km[near])) if near >= 0 and km[near] <= REACH_KM else 0.0
-        leaving[s] = [(near if share else -1, share)]  # the others come in vain
+        leaving[s] = [(near if share else -1, share)]  # the others find the site closed, and are lost
     for other_lat, other_lon in change.competitors:
         share_of = attraction(np.asarray(haversine_km(other_lat, other_lon, lat, lon), float))
         for s in np.flatnonzero(np.isfinite(share_of) & (share_of > 0)):

@@ -151,5 +151,5 @@ class Money:
         """
         gain = np.asarray(kwh_per_week, float)
         by_year = gain if gain.ndim == 2 else np.repeat(gain[:, None], self.years, axis=1)
-        discounted = (1 + self.discount) ** -np.arange(1.0, self.years + 1)
-        return np.asarray((self.price * by_year * WEEKS_A_YEAR - self.upkeep * plugs) @ discounted - cost)
+        discount_factors = (1 + self.discount) ** -np.arange(1.0, self.years + 1)
+        return np.asarray((self.price * by_year * WEEKS_A_YEAR - self.upkeep * plugs) @ discount_factors - cost)

@@ -134,8 +134,8 @@ class DrawnDemand:
             block, from_own, from_alike, stays.by_site.first[own : own + BLOCKS + 1], stays.by_site.row,
             stays.by_class.first[alike : alike + BLOCKS + 1], stays.by_class.row, len(stays.kwh),
         )  # fmt: skip
-        no = np.zeros(len(at), bool)
-        return Drivers(first, at, stays.stay_ms[record], stays.kwh[record] * scale[row], no, no)
+        none = np.zeros(len(at), bool)  # neither recorded nor forced
+        return Drivers(first, at, stays.stay_ms[record], stays.kwh[record] * scale[row], none, none)
 
     def _full_time(self, site: int, hour: Integers) -> tuple[Integers, Integers, Integers, Integers]:
         """Starts of the full spells of a site, its full time before each of them, and before and after hours [ms]."""
@@ -148,11 +148,12 @@ class DrawnDemand:
         before = np.concatenate([[0], np.cumsum(end - begin)])
 
         def elapsed(at: Integers) -> Integers:
+            """Full time of the site before given times [ms]."""
             i = np.searchsorted(begin, at, side="right") - 1
             return np.where(i >= 0, before[i] + np.minimum(at, end[i]) - begin[i], 0)
 
-        opens = first_ms + hour * HOUR_MS
-        return begin, before, elapsed(opens), elapsed(opens + HOUR_MS)
+        hour_ms = first_ms + hour * HOUR_MS
+        return begin, before, elapsed(hour_ms), elapsed(hour_ms + HOUR_MS)
 
     def recorded(self, site: int) -> Drivers:
         """Recorded drivers of a site and its outages, as a single draw."""
@@ -257,7 +258,7 @@ def place_drivers(
     for d in range(draws):
         used = np.zeros(len(from_own), np.int64)
         for r in range(hours):
-            opened = n
+            first_of_hour = n
             for _ in range(int(count[d, r])):
                 target = low[r] + int(rng.random() * (high[r] - low[r]))
                 spell = min(np.searchsorted(before, target, side="right") - 1, len(begin) - 1)
@@ -273,7 +274,7 @@ def place_drivers(
                 else:
                     chosen = int(pick * records)
                 moment, k = begin[spell] + target - before[spell], n
-                while k > opened and at[k - 1] > moment:  # in order of time within the hour
+                while k > first_of_hour and at[k - 1] > moment:  # in order of time within the hour
                     at[k], record[k] = at[k - 1], record[k - 1]
                     k -= 1
                 at[k], record[k], row[n] = moment, chosen, r

@@ -30,7 +30,7 @@ LEAVE_HOURS = 1 / 6  # time to leave a rapid charger once the car is charged
 
 @dataclass(frozen=True, slots=True)
 class GainCurve:
-    """Energy and drivers that 0, 1, ... additional plugs serve per week; more plugs than the last serve no more."""
+    """Energy and drivers that 0, 1, ... additional plugs serve per week; further plugs would serve nobody."""
 
     kwh: Floats  # (draws, plugs + 1)
     drivers: Floats  # (draws, plugs + 1)
@@ -99,10 +99,10 @@ def power_curve(
     """Energy and drivers that additional plugs of some power would serve among the drivers without a plug."""
     stay_ms, kwh = stays_at_power(rest.stay_ms, rest.kwh, own_kw, power)
     energy, drivers, hours = carried(rest.first, rest.at_ms, stay_ms, kwh, leaves, max_plugs)
-    top = int(np.count_nonzero(hours))
-    by_plug = hours[None, :top] * (per_week / max(rest.draws, 1))
+    used = int(np.count_nonzero(hours))  # plugs beyond these are never taken
+    by_plug = hours[None, :used] * (per_week / max(rest.draws, 1))
     return GainCurve(
-        _from_zero(per_week * energy[:, :top]), _from_zero(per_week * drivers[:, :top]), _from_zero(by_plug)[0]
+        _from_zero(per_week * energy[:, :used]), _from_zero(per_week * drivers[:, :used]), _from_zero(by_plug)[0]
     )
 
 

@@ -32,9 +32,9 @@ __all__ = ["DRAWS_FILE", "Hidden", "hidden_drivers", "read_hidden", "write_hidde
 Counts = NDArray[np.uint16]
 
 DRAWS_FILE = "lost_draws.parquet"
-"""What `unmet recover` stores for plans beside the panel: draws of lost drivers."""
+"""The draws of lost drivers that `unmet recover` stores beside the panel, for plans."""
 MAX_STORED = 2_000_000_000
-"""Most numbers (full hours x draws) that a run stores; a larger network stores fewer draws."""
+"""Highest number of values (full hours x draws) that a run stores; a larger network stores fewer draws."""
 MIN_DRAWS = 20
 BYTES_PER_DRAW = 8  # of a full hour: 2 in memory, the rest while draws are read, transposed and written
 
@@ -146,8 +146,8 @@ def read_hidden(panel: Panel, folder: Path) -> Hidden:
         raise InputError(f"{path} has columns of the wrong type: {remedy}.")
     if not set(table["site_id"].unique()) <= set(panel.sites["site_id"]):
         raise InputError(f"{path} has sites that are not in the panel beside it: {remedy}.")
-    names = pl.Series(np.arange(panel.sites.height))
-    site = table["site_id"].replace_strict(panel.sites["site_id"], names, return_dtype=pl.Int64).to_numpy()
+    site_rows = pl.Series(np.arange(panel.sites.height))
+    site = table["site_id"].replace_strict(panel.sites["site_id"], site_rows, return_dtype=pl.Int64).to_numpy()
     hour = (table["ds"] - panel.period[0]).dt.total_hours().to_numpy()
     response = np.ones(panel.sites.height)
     response[site] = table["response"].to_numpy()

@@ -32,10 +32,10 @@ __all__ = ["Built", "Joint", "simulate_jointly"]
 
 
 MIN_SPILL = 0.005  # smaller shares of diverting drivers count as 0
-MAX_DRIVERS = 4_000_000  # that are simulated; a larger network uses fewer draws
+MAX_DRIVERS = 4_000_000  # simulated over all draws; a larger network uses fewer draws
 MIN_DRAWS = 10
 SPARE = 8  # places beyond the plugs of a site, for records that overlap
-DIVERT_STREAM = 20
+DIVERT_STREAM = 20  # of random numbers
 LOST, SERVED, AT_NEW_PLUG = 0, 1, 2  # outcomes of a driver
 
 Outcomes = NDArray[np.int8]
@@ -75,7 +75,7 @@ class _Stream:
     forced: Booleans
     site: Integers  # tried first
     other: Integers  # tried next; -1: none
-    less_kwh: Floats  # per week, that a plug of the plan delivers less than an existing one
+    less_kwh: Floats  # per week, by which a plug of the plan delivers less than an existing one
     lost_kwh: Floats  # per week, if lost
     lost_drivers: Floats
 
@@ -94,13 +94,14 @@ def simulate_jointly(world: World, built: Built, candidates: Candidates | None =
     after = _outcomes(stream, capacity, capacity + built.plugs)
     draw = np.repeat(np.arange(len(stream.first) - 1), np.diff(stream.first))
 
-    def of(outcome: Outcomes, which: int, values: Floats) -> Floats:
+    def per_draw(outcome: Outcomes, which: int, values: Floats) -> Floats:
         rows = outcome == which
         return np.bincount(draw[rows], values[rows], minlength=len(stream.first) - 1).astype(float)
 
     return Joint(
-        of(before, LOST, stream.lost_kwh), of(after, LOST, stream.lost_kwh) + of(after, AT_NEW_PLUG, stream.less_kwh),
-        of(before, LOST, stream.lost_drivers), of(after, LOST, stream.lost_drivers),
+        per_draw(before, LOST, stream.lost_kwh),
+        per_draw(after, LOST, stream.lost_kwh) + per_draw(after, AT_NEW_PLUG, stream.less_kwh),
+        per_draw(before, LOST, stream.lost_drivers), per_draw(after, LOST, stream.lost_drivers),
     )  # fmt: skip
 
 
@@ -142,7 +143,7 @@ def _stream(
     for s in affected:
         drivers = world.drivers(s)
         site, other = np.full(len(drivers.at_ms), s), np.full(len(drivers.at_ms), -1)
-        cars = drivers.recorded | ~drivers.forced
+        cars = drivers.recorded | ~drivers.forced  # all but outages
         if share:
             rng = np.random.default_rng([demand.seed, DIVERT_STREAM, s])
             uniform = rng.random(len(site))
@@ -159,8 +160,9 @@ def _stream(
             if built.plugs[demand.sites + j] and s in pull:
                 moves = cars & (prefers(demand, j, s, len(cars)) < pull[s]) & (site < demand.sites)
                 other[moves], site[moves] = s, demand.sites + j
-                there = _at_new_plug(demand, drivers, s, built.power[demand.sites + j])
-                stay_new, kwh_new = np.where(moves, there[0], stay_new), np.where(moves, there[1], kwh_new)
+                at_candidate = _at_new_plug(demand, drivers, s, built.power[demand.sites + j])
+                stay_new = np.where(moves, at_candidate[0], stay_new)
+                kwh_new = np.where(moves, at_candidate[1], kwh_new)
         leaves = np.where(drivers.recorded, world.leaves(s), 1.0) * cars / demand.weeks[s]
         parts.append(
             (
@@ -204,7 +206,7 @@ def _came_from(demand: DrawnDemand, source: int, site: int, at_ms: Integers, sha
     hidden, clock = demand.hidden, demand.network.clock
     rows = hidden.rows_of(source)
     hour = np.clip((at_ms - clock.first_ms) // (BIN_MS * BINS_AN_HOUR), 0, clock.hours - 1)
-    turned_away = np.zeros(clock.hours)
+    turned_away = np.zeros(clock.hours)  # the hidden drivers are those of them who neither wait nor divert
     turned_away[hidden.hour[rows]] = hidden.drivers[:, rows].mean(axis=0) / max(1 - demand.waiting - demand.spill, 0.1)
     arrivals = demand.network.history.arrivals
     own = arrivals.at_ms[slice(*np.searchsorted(arrivals.site, [site, site + 1]))]

@@ -29,10 +29,10 @@ __all__ = ["Core", "core_of", "cost_units", "integer_programme", "reach_by_units
 
 
 BISECTIONS = 80  # of the price
-CENTS = 100  # costs are whole numbers of this part of a unit
+CENTS = 100  # per unit of money; dynamic programming needs costs in whole cents
 MAX_STEPS = 1_000_000_000  # options x units of cost that dynamic programming may take (a second or two)
 MAX_CELLS = 100_000_000  # sites x units of cost that it may store
-RELATIVE_GAP = 1e-6
+RELATIVE_GAP = 1e-6  # from the optimum, at which the solver stops
 TIME_LIMIT_S = 60.0  # after which the solver returns the best plan found so far, with its gap
 TINY = 1e-9
 
@@ -92,7 +92,7 @@ def within_by_units(site: Integers, gain: Floats, cost: Floats, max_cost: float)
 
 
 def reach_by_units(site: Integers, gain: Floats, cost: Floats, min_gain: float, max_cost: float) -> Integers | None:
-    """Rows of the cheapest options that reach a gain, known to be possible at `max_cost`; None as above."""
+    """Rows of the cheapest options that reach a gain that `max_cost` allows; None as for `within_by_units`."""
     return _by_units(site, gain, cost, max_cost, min_gain - max(TINY, 1e-9 * abs(min_gain)))
 
 

@@ -105,7 +105,7 @@ def served_by(
 
     The first arguments are those of `take_plugs`. Forced drivers (outages, and records that overlap because clocks are
     wrong) are always served, even if all plugs are taken; nobody else is until a plug is free again. The proof above
-    holds for them too: both numbers of plugs gain the same one.
+    holds for them too: a forced driver is added at c plugs and at c + 1 plugs alike.
     """
     served = np.zeros(len(at_ms), np.bool_)
     ends = np.empty(plugs + 1, np.int64)

@@ -87,8 +87,9 @@ def recorded_stays(panel: Panel, network: Network) -> Stays:
     bin_ = np.clip((start - network.clock.first_ms) // BIN_MS, 0, len(network.clock.week) - 1)
     block = network.clock.week[bin_].astype(np.int64) // BINS_AN_HOUR % 24 // BLOCK
     power = _power(panel, network, sessions, site)
-    listed = np.where(np.isfinite(power), np.round(np.log2(np.maximum(np.nan_to_num(power, nan=1.0), 0.1))), -99)
-    of_class = np.unique(listed, return_inverse=True)[1].astype(np.int64)
+    # Classes are a factor of two wide; sites of unknown power form one of their own.
+    log_power = np.where(np.isfinite(power), np.round(np.log2(np.maximum(np.nan_to_num(power, nan=1.0), 0.1))), -99)
+    of_class = np.unique(log_power, return_inverse=True)[1].astype(np.int64)
     kwh = sessions["energy_kwh"].to_numpy()
     classes = int(of_class.max(initial=0)) + 1
     return Stays(
@@ -107,7 +108,7 @@ def _power(panel: Panel, network: Network, sessions: pl.DataFrame, site: Integer
     hours = (until - pl.col("start")).dt.total_milliseconds() / 3_600_000
     fast = (
         sessions.select(site=pl.Series(site), kw=pl.col("energy_kwh") / hours, hours=hours)
-        .filter(pl.col("hours") > 0.05)
+        .filter(pl.col("hours") > 0.05)  # shorter sessions have no reliable mean power
         .group_by("site")
         .agg(pl.col("kw").quantile(FAST_SESSIONS))
     )

@@ -19,7 +19,8 @@ __all__ = ["chosen_share", "gain_by_plugs", "knee", "sensitivity"]
 
 NOT_GIVEN = float("nan")  # a single object as a dictionary key, since NaN is not equal to itself
 TINY = 1e-9
-RARELY = 0.2  # a plug with less than this share of the gain of the last one chosen is not considered draw by draw
+RARELY = 0.2
+"""Plugs that gain less than this share of the last one chosen are left out of the plans for single draws."""
 MAX_DRIVERS, FEW_DRAWS = 3_000_000, 50
 """With more drivers than this over all draws, other assumptions are tried in the first few draws only."""
 CROWDING_STREAM = 21  # of random numbers

@@ -37,7 +37,7 @@ AWARE = "exposure"  # the model of this package
 ORACLE = "oracle"
 UNAWARE = "quantile"  # the model whose distance to the oracle is the gap
 PAPER_MODELS = ("gaussian", "tobit", "quantile", "censored-quantile")
-SIMPLE_BASELINES = ("seen-over-exposed", "poisson", "cqrnn", "identity-graph")  # simple baselines
+SIMPLE_BASELINES = ("seen-over-exposed", "poisson", "cqrnn", "identity-graph")
 NO_BACKBONE = "none"  # for baselines, which have no backbone to choose
 FORMAT = 2  # raise it when the same options give other results than before
 MEASURES = (
@@ -52,7 +52,7 @@ class Run:
     """One training: a model with a backbone, on a scene, from a seed."""
 
     scene: str  # fingerprint of the scene
-    reads: str  # fingerprint of the further columns that the model reads
+    reads: str  # fingerprint of the additional columns that the model reads
     labels: tuple[tuple[str, Any], ...]
     model: str
     backbone: str
@@ -165,6 +165,7 @@ def _is_random(model: str) -> bool:
 
 
 def _reads(scene: Scene, model: str) -> str:
+    """Fingerprint of the columns that only this model reads; empty if there are none."""
     if model in BASELINES.names():
         return scene.fingerprint(("arrivals", "exposure")) if "exposure" in scene.panel.columns else ""
     if model == ORACLE or not LIKELIHOODS.named(model).imputes:
@@ -192,7 +193,7 @@ def _source(part: type) -> str:
         return part.__qualname__
 
 
-COVERED_BY_VERSION = ("unmet", "torch", "abc", "builtins")
+COVERED_BY_VERSION = ("unmet", "torch", "abc", "builtins")  # packages whose source code is not hashed
 
 
 def forecaster_of(run: Run, time_zone: str) -> Forecaster:

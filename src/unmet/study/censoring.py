@@ -85,11 +85,11 @@ class CensoringStudy:
         return tuple(dict.fromkeys(cell.penetration for cell in self.cells))
 
     def paper_percent(self, queue: str, penetration: float) -> float | None:
-        """The paper's censored hours city-wide [%]; None unless the city is the built-in one."""
+        """Share of hours censored anywhere in the city, in the paper [%]; None unless the city is the built-in one."""
         return paper_percent(queue, penetration) if self.city.is_built_in else None
 
     def paper_regions(self, cell: Cell) -> tuple[float, ...]:
-        """The paper's censored hours by cluster for a cell [%]; empty unless the city is the built-in one."""
+        """Share of hours censored in each cluster, in the paper [%]; empty unless the city is the built-in one."""
         known = cell.queue in CENSORED_HOURS_BY_REGION_PERCENT and cell.penetration in PENETRATIONS
         if not (known and self.city.is_built_in):
             return ()
@@ -108,7 +108,7 @@ class CensoringStudy:
 
 
 def paper_percent(queue: str, penetration: float) -> float | None:
-    """The paper's censored hours city-wide [%], if it has that cell."""
+    """Share of hours censored anywhere in the city, in the paper [%], if it has that cell."""
     if queue not in CENSORED_HOURS_PERCENT or penetration not in PENETRATIONS:
         return None
     return CENSORED_HOURS_PERCENT[queue][PENETRATIONS.index(penetration)]

@@ -23,7 +23,7 @@ from unmet.study.store import Store
 
 __all__ = ["Progress", "connected", "execute"]
 
-ATTEMPTS = 3  # at a run whose worker is lost
+ATTEMPTS = 3  # to perform a run whose worker is lost
 
 
 @dataclass(slots=True)

@@ -32,13 +32,14 @@ COMPETITION_SCENE = ("gas-station", 0.05)
 """Queue and penetration of the experiment on competing services, which the paper does not state."""
 
 FINE = 1e-4
-"""Least improvement per epoch on real records, where typical hours are small compared with the largest one."""
+"""Smallest gain in validation loss that counts as an improvement on real records, where typical hours are small
+compared with the largest one."""
 
 PRESETS = {"quick": 3, "paper": 10}
 """Runs per cell."""
 
 CityOf = Callable[[int], City]
-"""Gives the city of a seed: the built-in one with other cars, trips and days, or always the same own trips."""
+"""Returns the city of a seed: the built-in one with other cars, trips and days, or always the user's own trips."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +85,8 @@ def check_size(*factors: int) -> None:
     trainings = prod(factors)
     if trainings > MAX_TRAININGS:
         raise InputError(
-            f"That grid has {trainings:,} trainings or more, over a week of one core: ask for fewer runs, models, "
-            f"queues, penetrations or shares ({MAX_TRAININGS:,} trainings at most)."
+            f"That grid has {trainings:,} trainings or more, which take over a week on one core: ask for fewer runs, "
+            f"models, queues, penetrations or shares ({MAX_TRAININGS:,} trainings at most)."
         )
 
 

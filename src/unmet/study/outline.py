@@ -43,7 +43,7 @@ class StudyOutline:
     cities: int
 
     def kept(self, store: Store) -> dict[PlannedCell, int]:
-        """How many runs of each cell have a result in a store, by the names of models and scenes."""
+        """How many runs of each cell have a result in a store, matched by the names of models and scenes."""
         found = store.counts([name for name, _ in self.cells[0].labels])
         return {
             cell: min(found.get((*(value for _, value in cell.labels), cell.model, cell.backbone), 0), cell.runs)

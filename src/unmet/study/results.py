@@ -1,4 +1,4 @@
-"""Results of a study: runs averaged to cells, next to the paper's numbers and the oracle's."""
+"""Results of a study: means over the runs of each cell, next to the paper's numbers and the oracle's."""
 
 from __future__ import annotations
 

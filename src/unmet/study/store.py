@@ -25,7 +25,7 @@ MARK = ".unmet-study"
 class Store:
     """Results of a study: `runs/KEY.parquet`, one row each, and `hours/KEY.parquet`, the forecasts, if they are kept.
 
-    The time that a run took is in `seconds/KEY`, apart from the results: repeating a study gives these byte for byte.
+    The time that a run took is in `seconds/KEY`, apart from the results, so that a repeated study gives the same bytes.
     """
 
     def __init__(self, folder: Path, *, name: str = "", overwrite: bool = False, read_only: bool = False) -> None:
@@ -80,7 +80,7 @@ class Store:
         return float(path.read_text(encoding="utf-8")) if path.is_file() else float("nan")
 
     def counts(self, labels: list[str]) -> dict[tuple[Any, ...], int]:
-        """Number of results by (labels, model, backbone), whatever data they are from."""
+        """Number of results by (labels, model, backbone), regardless of the data that they are from."""
         rows = [read_parquet(path) for path in (self.folder / "runs").glob("*.parquet")]
         if not rows:
             return {}

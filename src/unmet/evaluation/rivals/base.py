@@ -19,7 +19,7 @@ class RivalTask:
     week: Integers  # (hours,), local hour of the week
     hours: Integers  # hours to forecast
     horizon: int  # [h]
-    fitted: int  # first held-out hour
+    fitted: int  # number of hours before the held-out ones, which rivals are fitted to
     levels: Floats
 
 
@@ -31,7 +31,7 @@ class Rival:
     title: str
     forecast: Callable[[Sequence[RivalTask]], list[Floats]]
     """Quantiles for each task, (targets, regions, levels) [kWh]; NaN for targets that it does not forecast."""
-    needs: str | None = None  # library
+    needs: str | None = None  # library that it uses
 
     def is_installed(self) -> bool:
         """Whether its library is installed."""

@@ -15,8 +15,8 @@ __all__ = ["LIGHTGBM"]
 TREES = 300
 HOURLY, DAILY, LONGEST = 24, 24, 336  # lags: the last day hour by hour, then day by day up to two weeks
 MEANS = (24, 168, 336, 672)  # windows of the running means [h]
-WARM_UP = 700  # hours before the first row
-MAX_ROWS = 400_000  # training rows; a random sample of more
+WARM_UP = 700  # hours before the first training row, so that most of its lags and means are known
+MAX_ROWS = 400_000  # highest number of training rows; of more, a random sample is used
 
 
 def _features(task: RivalTask) -> Floats:
@@ -65,4 +65,4 @@ def _quantiles(task: RivalTask) -> Floats:
     return np.asarray(np.maximum(np.sort(stacked, axis=-1), 0.0))
 
 
-LIGHTGBM = Rival("lightgbm", "LightGBM on lags", lambda tasks: [_quantiles(q) for q in tasks], "lightgbm")
+LIGHTGBM = Rival("lightgbm", "LightGBM on lags", lambda tasks: [_quantiles(task) for task in tasks], "lightgbm")

@@ -27,7 +27,7 @@ def _last_week(task: RivalTask) -> Floats:
     return np.repeat(values[..., None], len(task.levels), axis=-1)
 
 
-TABLE = Rival("table", "table of the last 8 weeks", lambda tasks: [_table(q) for q in tasks])
+TABLE = Rival("table", "table of the last 8 weeks", lambda tasks: [_table(task) for task in tasks])
 """Quantiles of the same hour and day type."""
-LAST_WEEK = Rival("last-week", "last week's value", lambda tasks: [_last_week(q) for q in tasks])
+LAST_WEEK = Rival("last-week", "last week's value", lambda tasks: [_last_week(task) for task in tasks])
 """The same hour a week before, as every quantile."""

@@ -15,17 +15,18 @@ __all__ = ["AUTO_ETS", "MSTL"]
 
 
 HISTORY = 8 * 168  # training hours
-FITS, MAX_ORIGINS = 24, 12  # highest number of fits (a region at an origin), and of origins
+FITS, MAX_ORIGINS = 24, 12  # about how many fits to make (a region at an origin), and the highest number of origins
 STEP = 67  # hours between origins, so that they cover all hours of the day
 
 
 def _forecast(tasks: Sequence[RivalTask], model: Any) -> list[Floats]:
     """Quantiles from a few origins, the same for all horizons; NaN for all other targets."""
-    quantiles = [np.full((len(q.hours), q.demand.shape[1], len(q.levels)), np.nan) for q in tasks]
-    one, farthest = tasks[0], max(q.horizon for q in tasks)
+    shapes = [(len(task.hours), task.demand.shape[1], len(task.levels)) for task in tasks]
+    quantiles = [np.full(shape, np.nan) for shape in shapes]
+    one, farthest = tasks[0], max(task.horizon for task in tasks)  # all tasks have the same demand and levels
     outer = sorted({round(100 * abs(1 - 2 * float(level))) for level in one.levels} - {0})
-    first = max(int(q.hours[0]) - q.horizon + 1 for q in tasks)
-    last = min(int(q.hours[-1]) - q.horizon + 1 for q in tasks)
+    first = max(int(task.hours[0]) - task.horizon + 1 for task in tasks)
+    last = min(int(task.hours[-1]) - task.horizon + 1 for task in tasks)
     active = max(1, int((np.nan_to_num(one.demand[max(0, first - HISTORY) : last]) > 0).any(axis=0).sum()))
     for origin in range(first, last + 1, STEP)[: min(max(FITS // active, 2), MAX_ORIGINS)]:
         past = np.nan_to_num(one.demand[max(0, origin - HISTORY) : origin])

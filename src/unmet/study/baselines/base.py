@@ -65,7 +65,7 @@ def parts_of(scene: Scene) -> list[RegionHours]:
                 np.asarray(exposure, np.float64),
                 week % 24 + 24 * (week >= WEEKEND),
                 int(rows.height * TRAIN_SHARE),
-                int(round(rows.height * FIT_SHARE, 6)),
+                int(round(rows.height * FIT_SHARE, 6)),  # 0.9 x hours may be just below a whole number
             )
         )
     return found

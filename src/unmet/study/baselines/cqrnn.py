@@ -21,8 +21,9 @@ class CQRNN(Likelihood):
     """One output per level of a grid. A censored hour is split between its bound c and infinity.
 
     If c is the estimated quantile at level q*, then for q > q* the hour counts with weight w = (q - q*) / (1 - q*) at
-    c and 1 - w at infinity; for q <= q* with weight 1 at c, where rho_q pulls the same way. The level q* comes from
-    the network's own outputs at that step, without a gradient (the paper's Algorithm 2).
+    c and 1 - w at infinity; for q <= q* it counts with weight 1 at c, where rho_q has the same gradient as at
+    infinity. The level q* comes from the network's own outputs at that step, without a gradient (the paper's
+    Algorithm 2).
     """
 
     name = "cqrnn"
@@ -44,7 +45,7 @@ class CQRNN(Likelihood):
             below = (outputs.sort(-1).values < bound).sum(-1, keepdim=True)
             at = torch.cat([level.new_zeros(1), level])[below]
             weight = torch.where(level > at, (level - at) / (1 - at), torch.ones_like(outputs))
-        # Infinity pulls with q however far it is: rho_q(inf - f) = -q f and a constant.
+        # A value at infinity has the loss rho_q(inf - f) = -q f, up to a constant.
         loss = torch.where(censored, weight * exact - (1 - weight) * level * outputs, exact)
         return loss.mean(-1) * len(self.levels)
 

@@ -23,6 +23,6 @@ class IdentityGraph(Baseline):
     def forecast(self, scene: Scene, levels: tuple[float, ...], seed: int, training: Training) -> pl.DataFrame:
         """Train the network, and forecast the test part."""
         model = study_forecaster("tgcn", "quantile", seed, training, scene.time_zone)
-        model.fit(scene.panel)
+        model.fit(scene.panel)  # without positions, regions are not connected
         ahead: pl.DataFrame = model.predict(scene.panel, model.split_.fit_end)
         return ahead
