@@ -253,7 +253,7 @@ def test_bad_models_and_panels_give_one_sentence(panel, model, tmp_path):
         (("forecast", tmp_path / "empty", panel), "There is no model at"),
         (("forecast", model, tmp_path / "nothing"), "There is no panel at"),
         (("forecast", model, tmp_path / "empty"), "holds no panel.parquet"),
-        (("forecast", model, tmp_path / "other.parquet"), "other regions than the model was fitted on"),
+        (("forecast", model, tmp_path / "other.parquet"), "not those that the model was fitted on"),
         (("forecast", model, tmp_path / "bare.csv"), "no column lost_kwh_before, lost_draws"),
         (("fit", tmp_path / "bare.csv", *QUICK), "make the panel with `unmet panel`"),
         (("fit", tmp_path / "bare.csv", *QUICK), "with --likelihood quantile, which forecasts observed demand"),
