@@ -123,7 +123,7 @@ def _follow(pages: Dash, state: app_state.State) -> None:
             view = replace(view, plugs="")
         elif cause == "finished" and finished:
             view = _with_jobs(view, finished)
-        # A late answer that changes nothing must not lead back from a tab that was opened meanwhile.
+        # A late answer that changes nothing must not take the visitor back from a tab opened in the meantime.
         new = no_update if cause in (None, "address") or view == before else view.search()
         shown: dict[str, Any] = {name: getattr(view, part) for name, part in CONTROLS.items()}
         shown = {name: None if value == "" else value for name, value in shown.items()}
@@ -160,7 +160,7 @@ def _with_value(view: View, part: str, value: Any) -> View:
 
 
 def _with_jobs(view: View, finished: dict[str, str]) -> View:
-    """The view once jobs are done; plans and forecasts of other records are not shown with new ones."""
+    """The view once jobs are done; new records drop the plan and the forecast of the old ones."""
     if "records" in finished:
         view = replace(view, run=finished["records"], plan="", forecast="")
     return replace(view, plan=finished.get("plan", view.plan), forecast=finished.get("forecast", view.forecast))
