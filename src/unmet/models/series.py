@@ -250,8 +250,8 @@ def _check_regions(found: list[str], names: Sequence[str] | None) -> None:
     new, missing = (", ".join(sorted(a - b)[:5]) for a, b in ((set(found), set(names)), (set(names), set(found))))
     sides = [f"{text} {what}" for text, what in ((new, "is new"), (missing, "is missing")) if text]
     raise InputError(
-        f"The regions of the panel are not those that the model was fitted on ({'; '.join(sides)}): give a panel of these "
-        "regions, or fit the model again."
+        f"The regions of the panel are not those that the model was fitted on ({'; '.join(sides)}): give a panel "
+        "of these regions, or fit the model again."
     )
 
 
