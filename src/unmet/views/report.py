@@ -139,7 +139,7 @@ def _money_fact(lost: LostTables, money: SalesPrice | None) -> tuple[str, str]:
     ends = _ends(lost.summary["lost_kwh"])
     if money is None:
         value, span = SalesPrice(TENTH).of(*ends)
-        return value, f"of sales lost, {span}, for every {TENTH:.2f} that a kWh sells for"
+        return value, f"of sales lost, {span}, for every {TENTH:.2f} charged per kWh"
     value, span = money.of(*ends)
     return value, f"of sales lost, {span}, at {money.price:g} {money.currency} per kWh".replace("  ", " ")
 

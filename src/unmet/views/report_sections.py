@@ -59,7 +59,7 @@ QUALITY = {
     "ids_made_up": "session ids that were missing and are numbered",
     "stations_set_aside": "rows of the station table that cannot be used",
     "station_values_unused": "stations kept without a value that cannot be used, such as their position",
-    "shapeless": "rows that are not in the shape of the file: set aside",
+    "shapeless": "rows with more or fewer fields than the header: set aside",
 }
 """Counts of records in words."""
 _FOLDERS = re.compile(r"(?<![\w:/])(?:[\w.~-]*/)+(?=[^/\s]+\.\w)")  # before the name of a file
