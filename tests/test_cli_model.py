@@ -110,7 +110,7 @@ def test_the_default_needs_no_network_and_gives_draws_and_sums(tmp_path):
     by_day = sums.filter(pl.col("unique_id").is_not_null(), pl.col("day").is_not_null())
     assert by_day["mean_kwh"].sum() == pytest.approx(forecast["mean"].sum())
     page = (tmp_path / "f" / "forecast.html").read_text().replace("\u00a0", " ")
-    assert f"<h1>{forecast['mean'].sum() / 1000:,.1f} MWh are expected in the next 7 days, 90 % sure between" in page
+    assert f"<h1>{forecast['mean'].sum() / 1000:,.1f} MWh are expected in the next 7 days (90 % interval: " in page
     assert "Only networks take --seeds" in refused(
         "fit", tmp_path / "early.parquet", "--out", tmp_path / "x", "--seeds", 2
     )
@@ -253,7 +253,7 @@ def test_bad_models_and_panels_give_one_sentence(panel, model, tmp_path):
         (("forecast", tmp_path / "empty", panel), "There is no model at"),
         (("forecast", model, tmp_path / "nothing"), "There is no panel at"),
         (("forecast", model, tmp_path / "empty"), "holds no panel.parquet"),
-        (("forecast", model, tmp_path / "other.parquet"), "other regions than the model was fitted on"),
+        (("forecast", model, tmp_path / "other.parquet"), "not those that the model was fitted on"),
         (("forecast", model, tmp_path / "bare.csv"), "no column lost_kwh_before, lost_draws"),
         (("fit", tmp_path / "bare.csv", *QUICK), "make the panel with `unmet panel`"),
         (("fit", tmp_path / "bare.csv", *QUICK), "with --likelihood quantile, which forecasts observed demand"),

@@ -269,7 +269,7 @@ def test_the_calendar_follows_local_time():
         ({"lags": 0}, "at least 1"),
         ({"horizon": 0}, "at least 1"),
         ({"workers": 0}, "at least 1"),
-        ({"shares": (0.9, 0.2)}, "sum to 1 at most"),
+        ({"shares": (0.9, 0.2)}, "sum to at most 1"),
         ({"shares": (0, 0.2)}, "above 0"),
         ({"time_zone": "Mars/Base"}, "Europe/Copenhagen"),
         ({"training": Training("window")}, "set the horizon to 1"),

@@ -70,7 +70,7 @@ def test_the_report_starts_with_the_answer_of_the_run(page, folders):
     assert f"{value} of sales lost, {span}, at 0.4 EUR per kWh" in visible_text(page)
     without = visible_text(report_page(read_runs([folders["lost"]])))
     value, span = SalesPrice(0.1).of(*(summary["lost_kwh"][end] for end in ("mean", "low", "high")))
-    assert f"{value} of sales lost, {span}, for every 0.10 that a kWh sells for" in without
+    assert f"{value} of sales lost, {span}, for every 0.10 charged per kWh" in without
 
 
 def test_sections_are_in_the_order_of_a_readers_questions(page):

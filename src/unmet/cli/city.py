@@ -15,7 +15,7 @@ from unmet.errors import InputError
 
 __all__ = ["demo", "trips"]
 
-MONDAY = datetime(2024, 1, 8)
+MONDAY = datetime(2024, 1, 8)  # default date of a scenario's day, since MATSim has no dates
 
 
 def demo(
@@ -114,5 +114,5 @@ def trips(
 
 
 def after_trips(out: Path) -> str:
-    """What to do with trips."""
+    """The suggested next step after writing trips."""
     return f"`unmet simulate --trips {out} --stations STATIONS --out RUN` makes all of these cars electric."

@@ -76,13 +76,13 @@ class ModelOptions:
 
         if self.backbone in DIRECT:
             network.check_unused(self.backbone)
-            further: dict[str, Any] = {"country": self.country or country}
+            special: dict[str, Any] = {"country": self.country or country}
         elif self.country:
             raise InputError(
                 "A network reads holidays as a column of the panel: give --feature holiday, not --country."
             )
         else:
-            further = network.arguments()
+            special = network.arguments()
         return Forecaster(
             self.backbone,
             self.likelihood,
@@ -91,9 +91,9 @@ class ModelOptions:
             horizon=self.horizon,
             features=self.features,
             target=self.target,
-            shares=(0.9 - self.test_share, 0.1),
+            shares=(0.9 - self.test_share, 0.1),  # for training, and for early stopping and calibration
             time_zone=self.time_zone or time_zone or "UTC",
-            **further,
+            **special,
         )
 
 

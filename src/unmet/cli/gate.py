@@ -17,7 +17,8 @@ __all__ = ["run_guarded", "sentence_on"]
 
 TRACEBACK = "UNMET_TRACEBACK"  # environment variable that shows tracebacks
 _URL = re.compile(r"(?P<before>\b[a-z][a-z0-9+.-]*://[^\s:/@]*:)[^\s@]*@", re.IGNORECASE)
-_SETTLED_PARENTS = 3
+_SETTLED_PARENTS = 3  # a file inside an unfinished run may be given, such as RUN/panel/panel.parquet
+_MAX_PATH = 4096  # longest path on Linux [characters]
 
 
 def run_guarded(command: Callable[[], Any], arguments: Sequence[str] = ()) -> None:
@@ -39,18 +40,18 @@ def run_guarded(command: Callable[[], Any], arguments: Sequence[str] = ()) -> No
 
 def sentence_on(error: BaseException) -> str:
     """One sentence about an error, with a remedy; a second one if the command has left something to continue from."""
-    left = notes_of(error)
+    note = notes_of(error)
     if isinstance(error, InputError):
-        return f"{error} {left}".rstrip()
+        return f"{error} {note}".rstrip()
     if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] in EXTRA_OF:
         return str(needs_extra("This", error))
     reason = shortened(printable(_without_password(" ".join(str(error).split()))), 300)
     if isinstance(error, MemoryError):
-        told = f"There is not enough memory{f' ({reason})' if reason else ''}: process less data at a time."
-        return f"{told} {left}".rstrip()
-    left = left or "Nothing was written."
+        sentence = f"There is not enough memory{f' ({reason})' if reason else ''}: process less data at a time."
+        return f"{sentence} {note}".rstrip()
+    note = note or "Nothing was written."
     if is_disk_full(error):
-        return f"The disk is full ({reason}): free some space, or name another place with --out. {left}"
+        return f"The disk is full ({reason}): free some space, or name another place with --out. {note}"
     if isinstance(error, OSError) and error.filename is not None:
         name = shortened(printable(os.fsdecode(error.filename)), 300)
         return f"Cannot use {name}: {error.strerror}. Check that it exists and that you may read or write it."
@@ -58,7 +59,7 @@ def sentence_on(error: BaseException) -> str:
         return "The input is nested too deeply: check its contents."
     kind = type(error).__name__
     return (
-        f"An unexpected error occurred ({kind}{f': {reason}' if reason else ''}). {left} Check the "
+        f"An unexpected error occurred ({kind}{f': {reason}' if reason else ''}). {note} Check the "
         f"input, and report this if it looks right; {TRACEBACK}=1 shows the traceback."
     )
 
@@ -72,7 +73,7 @@ def _settle_paths(arguments: Sequence[str]) -> None:
 
     for argument in arguments:
         text = argument.partition("=")[2] if argument.startswith("--") else argument
-        if not text or len(text) > 4096 or "://" in text or "\x00" in text:
+        if not text or len(text) > _MAX_PATH or "://" in text or "\x00" in text:
             continue
         path = Path(text).absolute()
         for part in (path, *path.parents[:_SETTLED_PARENTS]):

@@ -160,8 +160,8 @@ def _source(choices: PanelChoices, estimate: EstimateOptions) -> Any:
     if recovered:
         if len(choices.files) > 1 or replace(choices, files=()) != PanelChoices() or estimate.has_assumptions:
             raise InputError(
-                f"{recovered[0]} is already estimated: give it alone, without options of records or of the estimate, "
-                "or plan from the records."
+                f"{recovered[0]} is already estimated: give it alone, without options for reading or estimating, or "
+                "plan from the records."
             )
         return recovered[0]
     folder = panel_folder(choices)

@@ -249,7 +249,7 @@ def recover_areas(
 
 
 def after_recover(out: Path, *, can_plan: bool) -> str:
-    """What to do with lost demand; plugs are planned only where some was found."""
+    """The suggested next steps; a plan is suggested only if some demand was lost."""
     plan = f"`unmet plan {out} --plugs 10 --out {out}-plan` says where to add plugs; " if can_plan else ""
     return f"{plan}`unmet report {out}` writes a report to share; `unmet serve {out}` opens it in a browser."
 
@@ -265,7 +265,7 @@ def energies_of(choices: PanelChoices, energy: str) -> str:
 
 
 def panel_folder(choices: PanelChoices) -> Path | None:
-    """The folder of a panel, if one was given instead of records; it does not combine with options of records."""
+    """The folder of a panel, if one was given instead of records. Options for reading records are then refused."""
     from dataclasses import replace
 
     from unmet.demand.from_records import PanelChoices

@@ -23,13 +23,13 @@ __all__ = ["simulate"]
 
 @dataclass(frozen=True, slots=True)
 class ScenarioOptions:
-    """Values of a scenario: those of a file, replaced by those given as options."""
+    """Values of a scenario: those of a file, overridden by those given as options."""
 
     values: dict[str, Any]
     city: dict[str, Any]  # trips, stations, cars and time_zone of the file, if given
 
     def of_city(self, given: CityOptions) -> CityOptions:
-        """The city of the options, completed by that of the file."""
+        """The city that the options choose; what they leave open is taken from the file."""
         trips, stations = (Path(text) if (text := self.city.get(name)) else None for name in ("trips", "stations"))
         return replace(
             given,
@@ -80,7 +80,8 @@ def scenario_options(
         typer.Option(help="Your own fleet, YAML (models, initial_soc, home_charging) or CSV (models). [Denmark's]"),
     ] = None,
     distance_sensitivity: Annotated[
-        float | None, typer.Option(help="s in exp(-s D), 1/km; -1 is the paper's literal formula. [1]")
+        float | None,
+        typer.Option(help="s [1/km] in exp(-s D), D the distance to a station; -1 is the paper's literal formula. [1]"),
     ] = None,
 ) -> ScenarioOptions:  # fmt: skip
     """The scenario to simulate."""

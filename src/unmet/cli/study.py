@@ -193,7 +193,7 @@ def _total(
     queues: tuple[str, ...] = (),
     penetrations: tuple[float, ...] = (),
 ) -> Study:
-    """The study of the whole city; empty axes are the paper's."""
+    """The study of the whole city; empty axes default to the paper's."""
     from unmet.study.experiments import total
     from unmet.study.outline import outline
     from unmet.study.paper import PENETRATIONS
@@ -214,7 +214,7 @@ def _competition(
     penetration: float = 0.05,
     sampling: Sampling | None = None,
 ) -> Study:
-    """The study of one operator among others; without shares, the paper's."""
+    """The study of one operator among others; without `shares`, those of the paper are used."""
     from unmet.study.experiments import competition
     from unmet.study.outline import outline
     from unmet.study.paper import MARKET_SHARES
@@ -239,7 +239,7 @@ def _application(
 
 
 def _one_penetration(city: CityOptions) -> float:
-    """The penetration of studies that have one: all of the user's own cars, or 5 % of the built-in city's."""
+    """Default of studies with a single penetration: all of the user's own cars, or 5 % of the built-in city's."""
     return 1.0 if city.has_own_cars else 0.05
 
 

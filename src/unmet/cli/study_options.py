@@ -127,14 +127,14 @@ def execution_options(
 
 
 def scenario_of(path: Path | None) -> Scenario:
-    """The scenario of a file, without queue, penetration and seed, which a study varies."""
+    """The scenario of a file, with default queue, penetration and seed, because a study varies these itself."""
     from unmet.simulation.scenario import Scenario, read_scenario
 
     if path is None:
         return Scenario()
     scenario, city = read_scenario(path)
     if city:
-        raise InputError(f"{path} names a city, which a study takes from --trips and --stations: leave it out there.")
+        raise InputError(f"{path} names a city, but studies take it from --trips and --stations: remove it there.")
     return scenario.model_copy(update={"queue": "first-come", "penetration": 0.05, "seed": 1})
 
 

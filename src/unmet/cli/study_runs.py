@@ -48,7 +48,7 @@ def _run_study(study: Study, out: Path, how: Execution) -> bool:
         print_study_plan(study.outline, store, how.workers or available_cores(), as_json=how.as_json)
         return True
     if how.scheduler:
-        connected(how.scheduler).close()
+        connected(how.scheduler).close()  # fails now, rather than after the simulations, if it cannot be reached
     with progress("Simulating the scenes"):
         experiment = study.make()
     store = Store(out, name=experiment.name, overwrite=how.overwrite)
@@ -101,7 +101,7 @@ def run_and_print_censoring(
 
 
 def after_study(out: Path) -> str:
-    """What to do with a study."""
+    """The suggested next step after a study."""
     return f"open {out / 'study.html'} in a browser; docs/reproducing.md explains its tables."
 
 

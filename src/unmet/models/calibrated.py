@@ -45,11 +45,11 @@ class CalibratedEnsemble:
         self, quantiles: Floats, horizon: int | NDArray[np.int64], calibration: Calibration | None = None
     ) -> Floats:
         """Scaled quantiles (..., nodes, levels), calibrated, cut off at the floor and converted to kWh."""
-        by = calibration or self.calibration
-        moved = self.floored(by.apply(self.floored(quantiles), horizon))
-        if not np.isfinite(moved).all():
+        chosen = calibration or self.calibration
+        corrected = self.floored(chosen.apply(self.floored(quantiles), horizon))
+        if not np.isfinite(corrected).all():
             raise InputError("The model gives values that are not numbers: fit it again with a lower learning rate.")
-        return moved * self.ensemble.encoding.scale[:, None]
+        return corrected * self.ensemble.encoding.scale[:, None]
 
     def floored(self, quantiles: Floats) -> Floats:
         """Scaled quantiles, cut off at the floor."""
@@ -65,8 +65,8 @@ class CalibratedEnsemble:
 
     def before(self, hour: int, series: PanelSeries, data: Data, horizon: int) -> Calibration:
         """Calibration by the weeks between the fit and an hour; that of the fit if there is less than one week."""
-        learned, fitted = map(series.hour_from, (self.train_end, self.fit_end))
-        since = max(learned, hour - max(fitted - learned, WINDOW), self.ensemble.lags)
+        trained, fitted = map(series.hour_from, (self.train_end, self.fit_end))
+        since = max(trained, hour - max(fitted - trained, WINDOW), self.ensemble.lags)
         if not self.is_rolling or hour <= fitted or hour - since < WEEK:
             return self.calibration
         return calibrate(self.ensemble, data, since, hour, horizon, self.floored, self.calibration)

@@ -1,8 +1,9 @@
 """Calibration: quantiles corrected by held-out hours, at every horizon.
 
 A quantile q of level p is moved by d times the width of the interval, where d is the level-p quantile of
-(truth - q) / width over held-out hours. If the truth is right-censored, that quantile is estimated by Kaplan and Meier;
-if it is left- or interval-censored, by Turnbull. Horizons from 1 hour to a week are pooled in steps that double.
+(truth - q) / width over held-out hours. If the truth is right-censored, that quantile is the Kaplan-Meier estimate; if
+it is left- or interval-censored, it is Turnbull's. Horizons from 1 hour to a week are grouped into pools, each about
+twice as wide as the one before.
 """
 
 from __future__ import annotations
@@ -50,12 +51,14 @@ def pool_of(horizon: NDArray[np.int64]) -> NDArray[np.int64]:
 def moves_of(quantiles: Floats, lower: Floats, upper: Floats, levels: Sequence[float]) -> Floats:
     """The moves that calibrate these quantiles (cells, levels), given the bounds of the truth."""
     width = _width(quantiles)
-    beyond = np.isinf(upper)  # right-censored
-    from_right = bool((beyond | (lower == upper)).all())
+    right_censored = np.isinf(upper)
+    only_right = bool((right_censored | (lower == upper)).all())
     moves = []
     for i, level in enumerate(levels):
         low, high = (lower - quantiles[:, i]) / width, (upper - quantiles[:, i]) / width
-        moves.append(kaplan_meier_quantile(low, beyond, level) if from_right else turnbull_quantile(low, high, level))
+        moves.append(
+            kaplan_meier_quantile(low, right_censored, level) if only_right else turnbull_quantile(low, high, level)
+        )
     return np.array(moves)
 
 

@@ -26,7 +26,7 @@ __all__ = ["check_trainings", "claim", "discard_trainings", "read_state", "train
 if TYPE_CHECKING:
     from unmet.models.seeds import TrainingJob
 
-MARK = "training-of"
+MARK = "training-of"  # file with a digest of the panel and options that the trainings in a folder belong to
 STATE_SUFFIX = ".safetensors"
 PARTS = ("weights", "best", "moments")
 
@@ -81,7 +81,7 @@ def training_folder(out: Path, *, resume: bool, overwrite: bool) -> Iterator[Pat
 
 
 def check_trainings(out: Path, *, resume: bool, overwrite: bool) -> None:
-    """Refuse what `training_folder` would refuse, before the run is claimed, unless another process has it."""
+    """Refuse what `training_folder` would refuse, before the run is claimed, unless another process has claimed it."""
     if not is_claimed(out.resolve()):
         _check_folder(_folder_beside(out), resume=resume, overwrite=overwrite)
 
@@ -120,9 +120,9 @@ def claim(folder: Path, job: TrainingJob, options: dict[str, Any]) -> None:
         digest.update(np.ascontiguousarray(part.cpu().numpy()).tobytes())
     if job.task.true_demand is not None:
         digest.update(job.task.true_demand.lost.tobytes())
-    kept = {name: asdict(value) if isinstance(value, Training) else value for name, value in options.items()}
-    kept.pop("workers")
-    digest.update(json.dumps(kept, sort_keys=True, default=str).encode())
+    values = {name: asdict(value) if isinstance(value, Training) else value for name, value in options.items()}
+    values.pop("workers")  # does not change the result
+    digest.update(json.dumps(values, sort_keys=True, default=str).encode())
     digest.update(job.graph.data.tobytes())
     mark = folder / MARK
     if mark.exists() and mark.read_text(encoding="utf-8") != digest.hexdigest():

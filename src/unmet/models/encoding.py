@@ -119,7 +119,7 @@ class Encoding:
         return torch.cat([values[..., :past] * is_known, values[..., past:]], -1)
 
 
-CALENDAR = 4
+CALENDAR = 4  # sine and cosine of hour and weekday
 
 
 def _calendar(week: NDArray[np.int64]) -> Floats:

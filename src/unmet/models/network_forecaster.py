@@ -213,8 +213,8 @@ class NetworkForecaster(Forecaster):
         origins = np.arange(max(first, self.lags), series.hours - self.horizon + 1, every)
         if not len(origins):
             raise InputError(
-                f"The panel has no {self.horizon} hours after {since or self.split_.fit_end:%Y-%m-%d %H:%M} to look "
-                "back on: give a longer panel, or a model with a shorter horizon."
+                f"The panel has fewer than {self.horizon} hours after {since or self.split_.fit_end:%Y-%m-%d %H:%M}: "
+                "give a longer panel, or a model with a shorter horizon."
             )
         calibrated = self._calibrated()
         data = calibrated.encode(series)
@@ -286,7 +286,9 @@ class NetworkForecaster(Forecaster):
             raise InputError(f"A model with likelihood {self.likelihood} learns from y, not from {self.target}.")
         train, stop = self.shares
         if not (train > 0 and stop > 0 and train + stop <= 1):
-            raise InputError(f"Shares of {train:g} and {stop:g} make no sense: give two above 0 that sum to 1 at most.")
+            raise InputError(
+                f"Shares of {train:g} and {stop:g} make no sense: give positive shares that sum to at most 1."
+            )
         return likelihood
 
     def _frame(self, times: pl.Series, quantiles: Floats) -> pl.DataFrame:
@@ -311,7 +313,7 @@ class NetworkForecaster(Forecaster):
 
 
 def _split_hours(series: PanelSeries, shares: tuple[float, float], lags: int) -> tuple[int, int]:
-    """Number of hours for training, and including those for early stopping."""
+    """Number of hours for training, and the number that also includes those for early stopping."""
     train_hours = int(series.hours * shares[0])
     fit_hours = int(round(series.hours * sum(shares), 6))
     min_hours = lags + MIN_TARGETS

@@ -16,13 +16,13 @@ ABSURD = 30  # times the 99th percentile of a region's hours
 def panel_notes(
     series: PanelSeries, likelihood: Likelihood, train_hours: int, fit_hours: int, horizon: int
 ) -> tuple[str, ...]:
-    """Sentences on rows set aside, missing hours, absurd values, silent regions, censoring and horizons."""
+    """Sentences on rows set aside, missing hours, implausible values, silent regions, censoring and horizons."""
     notes = set_aside_notes(series)
     demand = series.demand[:train_hours]
     notes += missing_hours_notes(series)
     silent = [name for name, part in zip(series.names, demand.T, strict=True) if not np.nansum(part) > 0]
     if silent:
-        notes.append(f"No demand was observed in {', '.join(silent[:5])} to learn from: forecasts there say little.")
+        notes.append(f"No demand was observed in {', '.join(silent[:5])} to learn from: do not trust forecasts there.")
     notes += _absurd(series, train_hours)
     held_out = fit_hours - train_hours
     if horizon > held_out:

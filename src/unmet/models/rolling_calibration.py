@@ -51,11 +51,11 @@ def calibrate(
     origins = _origins(first, last, reach, data.y.shape[1])
     hours_of = origins[:, None] + np.arange(reach)
     # Forecasts from late origins extend beyond the held-out part: those hours are not used.
-    beyond = ensemble.from_origins(data.longer(reach), origins, reach)
+    forecasts = ensemble.from_origins(data.longer(reach), origins, reach)
     for pool in range(1, len(EDGES)):
         steps = np.flatnonzero(pool_of(np.arange(1, reach + 1)) == pool)
         inside = hours_of[:, steps] < last
-        chosen = floored(beyond[:, steps][inside])
+        chosen = floored(forecasts[:, steps][inside])
         fallback = moves[pool - 1] if before is None else moves[pool]
         moves[pool] = _moves(likelihood, data, chosen, hours_of[:, steps][inside], fallback)
     return Calibration(moves)
@@ -73,7 +73,7 @@ def _origins(first: int, last: int, reach: int, nodes: int) -> NDArray[np.int64]
     """Hours to forecast from, spread over the held-out part and over all hours of the day."""
     number = max(4, min(ORIGINS, MAX_CELLS // (reach * nodes)))
     every = max(1, -(-(last - first - 1) // number))
-    while every > 1 and math.gcd(every, 24) > 1:
+    while every > 1 and math.gcd(every, 24) > 1:  # or some hours of the day would never be an origin
         every += 1
     return np.arange(first, last, every)
 

@@ -121,7 +121,7 @@ def _in_parallel(
         return [future.result() for future in futures]
     except BrokenProcessPool:
         raise InputError(
-            "A process that trained a seed was lost, perhaps for lack of memory: train fewer at a time (workers)."
+            "A process that trained a seed ended unexpectedly, perhaps for lack of memory: set `workers` lower."
         ) from None
     except BaseException:
         board.stop()

@@ -132,9 +132,9 @@ def read_series(
     Returns:
         Arrays of hours and regions. An hour that is missing, or has no valid `y`, is NaN.
     """
-    shapeless = None
+    malformed = None
     if isinstance(panel, str | Path):
-        frame, shapeless = read_frame(Path(panel))
+        frame, malformed = read_frame(Path(panel))
     else:
         frame = as_frame(panel)
     wanted = [target] * (target != "y") + [*extras, *([BEFORE] if with_lost else [])]
@@ -143,9 +143,9 @@ def read_series(
         raise InputError(f"The panel has no column {', '.join(missing)}: its columns are {', '.join(frame.columns)}.")
     if target in ("unique_id", "ds"):
         raise InputError(f"{target} cannot be learned: name a column of energies, such as y or y_true.")
-    own = [name for name in extras if name in {*(column.name for column in PANEL.columns), *AFTERWARDS}]
-    if own:
-        raise InputError(f"{', '.join(own)} cannot be a feature: it is not known in advance. Leave it out.")
+    unknown = [name for name in extras if name in {*(column.name for column in PANEL.columns), *AFTERWARDS}]
+    if unknown:
+        raise InputError(f"{', '.join(unknown)} cannot be a feature: it is not known in advance. Leave it out.")
     frame = _cleaned(frame, wanted, last_hours)
     draws = None
     if with_lost:
@@ -161,7 +161,7 @@ def read_series(
     checked = check_table(frame, Table("panel", (*PANEL.columns, *more)), _RULES, sort=("unique_id", "ds"))
     if checked.kept.is_empty():
         raise InputError("The panel has no valid row: it needs unique_id, ds (a full hour) and y (kWh).")
-    rejected = checked.rejected if shapeless is None else pl.concat([checked.rejected, shapeless]).sort("line")
+    rejected = checked.rejected if malformed is None else pl.concat([checked.rejected, malformed]).sort("line")
     return _arrays(checked.kept, rejected, target, list(extras), draws, names)
 
 
@@ -239,7 +239,7 @@ def _arrays(
     )
 
 
-MAX_CELLS = 500_000_000
+MAX_CELLS = 500_000_000  # hours times regions; more do not fit into memory
 MIN_FILLED = 0.01  # share of the cells of a panel; if fewer are filled, a date is wrong
 
 
@@ -250,8 +250,8 @@ def _check_regions(found: list[str], names: Sequence[str] | None) -> None:
     new, missing = (", ".join(sorted(a - b)[:5]) for a, b in ((set(found), set(names)), (set(names), set(found))))
     sides = [f"{text} {what}" for text, what in ((new, "is new"), (missing, "is missing")) if text]
     raise InputError(
-        f"The panel has other regions than the model was fitted on ({'; '.join(sides)}): give a panel of the same "
-        "regions, or fit the model again."
+        f"The regions of the panel are not those that the model was fitted on ({'; '.join(sides)}): give a panel "
+        "of these regions, or fit the model again."
     )
 
 
@@ -281,9 +281,9 @@ def _bounds(rows: pl.DataFrame, y: Floats) -> tuple[Floats, Floats]:
         return rows[name].cast(pl.Float64).fill_null(np.nan).to_numpy() if name in rows.columns else missing
 
     low, high = bound("lower"), bound("upper")
-    own = np.where(flag == 1, np.where(np.isnan(low), y, low), np.where(np.isnan(low), -np.inf, low))
+    bottom = np.where(flag == 1, np.where(np.isnan(low), y, low), np.where(np.isnan(low), -np.inf, low))
     top = np.where(flag == -1, np.where(np.isnan(high), y, high), np.where(np.isnan(high), np.inf, high))
-    lower, upper = np.where(flag == 0, y, own), np.where(flag == 0, y, top)
+    lower, upper = np.where(flag == 0, y, bottom), np.where(flag == 0, y, top)
     wrong = np.flatnonzero(lower > upper)
     if len(wrong):
         row = rows.row(int(wrong[0]), named=True)
@@ -335,7 +335,8 @@ def _with_y(future: Any, features: Sequence[str]) -> pl.DataFrame:
 def with_lost(series: PanelSeries) -> PanelSeries:
     """The series with lost energy added, if it was read.
 
-    To lags, the loss expected before their day is added; to the target of learning and calibration, one draw of it.
+    Demand, which is read as lags, gets the loss that was expected before its day. The target of training and
+    calibration gets one draw of the loss.
     """
     if series.lost_before is None or series.lost_draws is None:
         return series

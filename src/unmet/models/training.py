@@ -30,6 +30,7 @@ STEPS_AN_EPOCH = 10  # highest number of gradient steps per epoch, if the batch 
 MAX_SEQUENCES = 8192  # highest number of regions times chunks per step, if the batch is not given, to limit memory
 WARM_UP_STEPS = 20  # steps over which the learning rate rises from zero
 OPEN_SHARE = 0.7  # share of the chunks that end in hours of unknown demand, for horizons beyond one hour
+VALIDATED_SEQUENCES = 4096  # regions times chunks that are validated at once, if the batch is not given
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +143,7 @@ def train(
         state.losses.append((loss, validation))
         if not math.isfinite(validation):
             raise InputError(
-                f"Training with seed {seed} broke down in epoch {state.epoch}: lower the learning rate "
+                f"Training with seed {seed} diverged in epoch {state.epoch}: lower the learning rate "
                 f"(it is {training.learning_rate:g})."
             )
         state.waited = 0 if validation < state.best_loss - training.least_improvement else state.waited + 1
@@ -189,6 +190,7 @@ def _epoch(
 
 
 def _share_of_rate(training: Training, step: int, steps: int) -> float:
+    """Learning rate of a step over the highest: constant, or a warm-up and half a cosine down to a fiftieth."""
     if training.schedule == "constant":
         return 1.0
     return max(0.02, 0.5 * (1 + math.cos(math.pi * step / steps))) * min(1.0, (step + 1) / WARM_UP_STEPS)
@@ -250,7 +252,7 @@ def _validate(network: ForecastNetwork, task: Task) -> float:
 
 
 def _batches(number: int, task: Task) -> Iterator[slice]:
-    size = task.training.batch or max(1, 4096 // task.data.y.shape[1])
+    size = task.training.batch or max(1, VALIDATED_SEQUENCES // task.data.y.shape[1])
     for begin in range(0, number, size):
         yield slice(begin, begin + size)
 

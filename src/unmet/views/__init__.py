@@ -1,1 +1,1 @@
-"""Views: figures, pages and terminal tables; the only room that draws."""
+"""Views: figures, pages and terminal tables; the only package that draws."""

@@ -71,5 +71,5 @@ def _excess(check: dict[str, float]) -> float:
     """Distance of the self-check from 1 beyond chance, as a logarithm; see `SelfCheck.excess`."""
     import math
 
-    spread = math.log(check["high"] / check["ratio"]) / 1.645
+    spread = math.log(check["high"] / check["ratio"]) / 1.645  # standard deviation, from the end of a 90 % interval
     return min(math.sqrt(max(math.log(check["ratio"]) ** 2 - spread**2, 0.0)), MAX_EXCESS)

@@ -105,7 +105,7 @@ def censoring_markdown(study: CensoringStudy) -> str:
 
 
 def censoring_summary(study: CensoringStudy) -> dict[str, Any]:
-    """The study for machines."""
+    """The study as a summary in JSON."""
     return {
         "cells": study.rows(),
         "regions": study.regions.centres.to_dicts(),

@@ -16,14 +16,14 @@ __all__ = ["first_screen", "method", "site_rows"]
 HOUR = dt.timedelta(hours=1)
 CLOSE, FAIR = 0.1, 0.25  # distance of the self-check from 1 that is called close, or fair
 HARDLY = 0.005  # share that rounds to nothing
-AIR, SCALE = 1.02, 1.6  # length of the bars' scale: over the largest mark, and at most over the end of the range
+AIR, SCALE = 1.02, 1.6  # bars end at AIR times the largest mark, but at most at SCALE times the end of the range
 UNRELIABLE = 2.0  # self-checks beyond this factor, chance excluded, keep the number out of the headline
 MIN_SESSIONS = 50  # sessions below which the headline has no number
-NOTHING = 0.5  # lost drivers below which nothing was lost
+NOTHING = 0.5  # with fewer lost drivers than this, nothing counts as lost
 
 
 def first_screen(report: LostTables) -> dict[str, Any]:
-    """The arguments of `render_page` that make the first screen."""
+    """The arguments of `render_page` for the first screen."""
     summary = report.summary
     lost_kwh, lost = summary["lost_kwh"], summary["lost_arrivals"]
     value, span = about_energy(**lost_kwh)

@@ -57,14 +57,14 @@ def write_forecast(shown: ForecastReport, folder: Path) -> dict[str, Any]:
     write_json(folder / "summary.json", summary | {"by_region": totals.select("unique_id", "kwh").to_dicts()})
     local = totals["peak"].dt.convert_time_zone(zone)
     share = percent(shown.model.levels[-1] - shown.model.levels[0])
-    between = f", {share} sure between {_mwh(whole['low_kwh'])} and {_mwh(whole['high_kwh'])} MWh" if whole else ""
+    interval = f" ({share} interval: {_mwh(whole['low_kwh'])} to {_mwh(whole['high_kwh'])} MWh)" if whole else ""
     kind = "including what full stations would have turned away" if shown.model.forecasts_true else "as records show it"
     page = render_page(
         shown,
         FORECAST_FIGURES,
         title="unmet: a forecast",
         headline=f"{summary['expected_kwh'] / 1000:,.1f} MWh are expected in the next "
-        f"{_span_of(summary['hours'])}{between}",
+        f"{_span_of(summary['hours'])}{interval}",
         lead=(
             f"Demand for charging in {totals.height} regions from {first:%d %B %Y, %H:%M} UTC on, {kind}. "
             "Expected demand is the mean of all likely outcomes, so it can be added up over hours and regions. "

@@ -51,7 +51,7 @@ class LostReport(LostTables):
 
     @cached_property
     def table(self) -> pl.DataFrame:
-        """The panel's table with what it does not show; made when it is first asked for, because it may be large."""
+        """The panel's table with columns of lost demand; computed on first access, because it may be large."""
         return panel_table(self.lost)
 
     @cached_property
@@ -92,7 +92,7 @@ class LostReport(LostTables):
 
 
 def plain_values(value: Any) -> Any:
-    """The value for JSON: plain numbers, no more digits than anybody reads, and null for what is not a number."""
+    """The value for JSON: plain numbers with four decimals, and null for NaN and infinity."""
     if isinstance(value, dict):
         return {name: plain_values(part) for name, part in value.items()}
     if isinstance(value, list | tuple):

@@ -95,7 +95,10 @@ class LostTables:
         return with_lost_share(self.regions).sort("lost_kwh", "unique_id", descending=[True, False])
 
     def region_places(self, max_length: int = 44) -> dict[str, str]:
-        """Where each region is: around its station with the most sessions, or at the only one; in `most` letters."""
+        """Where each region is: around its busiest station, or at its only one, in at most `max_length` letters.
+
+        Regions named after that station are left out.
+        """
         name = pl.col("name").fill_null(pl.col("station_id"))
         order = self.stations.sort("arrivals", "station_id", descending=[True, False])
         first = order.group_by("unique_id", maintain_order=True).agg(name.first().alias("place"), stations=pl.len())

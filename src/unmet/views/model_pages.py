@@ -28,7 +28,7 @@ METRICS = "metrics.json"
 
 
 def model_summary(shown: ModelReport) -> dict[str, Any]:
-    """The summary of a fitted model and its scores, for machines."""
+    """The summary of a fitted model and its scores, as written to JSON."""
     model = shown.model
     trained: dict[str, Any] = {}
     if shown.losses:

@@ -26,7 +26,7 @@ __all__ = [
 NAMED = 5
 """Regions that a sentence names."""
 TABLE_BETTER = "a table was better"
-"""Said beside a region in which the model failed on held-out hours."""
+"""Shown beside a region in which the model failed on held-out hours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ def worse_sentence(regions: Sequence[str]) -> str:
 
 
 def worse_first(totals: pl.DataFrame, worse: Sequence[str]) -> pl.DataFrame:
-    """A table of regions, those first in which the model failed."""
+    """A table of regions that starts with those in which the model failed."""
     return totals.sort(~pl.col("unique_id").is_in(list(worse)), maintain_order=True)
 
 

@@ -1,4 +1,4 @@
-// What every page does without a network: tables sort and download, figures fit the paper when printed.
+// The behaviour of every page, without a network: tables can be sorted and downloaded, and figures fit printed pages.
 (() => {
   const number = (text) => {
     const found = text.replace(/\u2212/g, "-").replace(/,/g, "").match(/^[^\d-]{0,3}?(-?\d+(\.\d+)?)\s*(MWh|kWh|%)?/);
@@ -63,7 +63,8 @@
     line.append(link);
     table.parentElement.insertAdjacentElement("afterend", line);
   });
-  // A map is as high as its width makes it. On paper, figures are drawn wide, and the style sheet scales them down.
+  // The height of a map follows from its width. For printing, figures are drawn wide, and the style sheet scales them
+  // down. Sizes are in px: limits of a map's height, height of its frame, and the width at which circles are full size.
   const [LEAST, MOST, FRAME, FULL_WIDTH] = [220, 760, 130, 800];
   const [PAPER_WIDTH, PAPER_HEIGHT, PAPER_MAP] = [960, 0.75, 440];
   const plots = [...document.querySelectorAll(".js-plotly-plot")];

@@ -17,7 +17,7 @@ from unmet.views.harmless import harmless_figure
 __all__ = ["PageBar", "PageSection", "PageTable", "data_link", "render_page"]
 
 LONG = 20_000
-"""Bytes of a table from which a page holds it gzipped."""
+"""Tables with more bytes than this are gzipped within the page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def render_page(
     from jinja2 import Environment
     from plotly.offline import get_plotlyjs
 
-    # Names of stations and files come from outside, so they are escaped.
+    # Names of stations and files are not trusted, so they are escaped.
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters["prose"] = _prose
     template = environment.from_string(files("unmet.views").joinpath("page.html.j2").read_text(encoding="utf-8"))
@@ -158,6 +158,6 @@ def data_link(csv: str) -> str:
 
 
 def _prose(text: str) -> Markup:
-    """Text as HTML: units stay on the line of their number, and commands and options are set as code."""
+    """Text as HTML: no line break between a number and its unit, and commands and options set as code."""
     kept = re.sub(r"(?<=\d) (%|kWh|MWh)", "\N{NO-BREAK SPACE}\\1", str(escape(text)))
     return Markup(re.sub(r"`([^`]+)`|(?<![\w-])(--[a-z][a-z-]*)", r"<code>\1\2</code>", kept))  # noqa: S704

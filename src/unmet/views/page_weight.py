@@ -1,4 +1,4 @@
-"""The weight of a page: downloads are cut, and at last figures left out, so that a page can be sent by mail."""
+"""The weight of a page: downloads are cut, then figures are left out, until a page is small enough to be mailed."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["light_page"]
 
 Render = Callable[[Sequence[PageSection]], str]
 NOTE = 300  # bytes that a note on rows left out may take
-PACKED = 12  # times as long as its link that a table may be
+PACKED = 12  # first guess of the rows that fit: a table at most this many times as long as its gzipped link
 
 
 def light_page(render: Render, sections: Sequence[PageSection], max_bytes: int) -> str:
     """Render sections to a page of at most this many bytes.
 
-    Downloads give way first, the largest most: each may be as long as the longest that lets all of them fit. Then
-    figures are left out, the heaviest first. A sentence says what is missing, and where it is.
+    Downloads are cut first: those longer than a common limit, chosen so that all of them fit. Then figures are left
+    out, the heaviest first. A sentence says what is missing, and where it is.
     """
     page = render(sections)
     excess = len(page.encode()) - max_bytes
@@ -38,7 +38,7 @@ def light_page(render: Render, sections: Sequence[PageSection], max_bytes: int) 
 
 
 def _longest(lengths: Sequence[int], room: int) -> int:
-    """The largest bound such that lengths, each cut to it, sum to the room at most."""
+    """The largest limit such that lengths, each cut to it, sum to at most `room`."""
     left = room
     for i, length in enumerate(sorted(lengths)):
         share = left // (len(lengths) - i)
@@ -49,7 +49,7 @@ def _longest(lengths: Sequence[int], room: int) -> int:
 
 
 def _cut(section: PageSection, longest: int) -> PageSection:
-    """The section, whose download is a link of at most this many bytes."""
+    """The section with its download cut to a link of at most this many bytes."""
     table = section.table
     if table is None or not table.csv or len(data_link(table.csv)) <= longest:
         return section

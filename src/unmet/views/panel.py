@@ -25,7 +25,7 @@ __all__ = ["panel_page", "panel_summary", "print_panel", "write_panel_page"]
 
 
 def panel_summary(report: LostReport, records: dict[str, Any]) -> dict[str, Any]:
-    """The summary of a panel and its lost demand, for machines; `records` says how the records were read."""
+    """The summary of a panel and its lost demand, as written to JSON; `records` says how the records were read."""
     table, stations = report.table, report.panel.stations
     return {
         **{name: value for name, value in records.items() if name != "mapping"},

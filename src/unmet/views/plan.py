@@ -42,7 +42,7 @@ def write_plan(plan: Plan, folder: Path, formats: frozenset[str] | None = None) 
 
 
 def plan_summary(plan: Plan) -> dict[str, Any]:
-    """The summary of a plan, for machines."""
+    """The summary of a plan, as written to JSON."""
     share, gain, served = plan.recovered_share(), plan.gain(), plan.served_share()
     chosen = plan.tables.sites.filter(pl.col("plugs_added") > 0)
     ends = ("mean", "low", "high")

@@ -70,7 +70,7 @@ def planning_markdown(study: PlanningStudy) -> str:
             for what, found, target, met in sorted(study.targets(), key=lambda row: row[-1])
         ),
         "",
-        "Gain over that of the plan made from the truth: mean of the cities, and the lowest in brackets.",
+        "Gain relative to the plan made from the truth: mean of the cities, and the lowest in brackets.",
         "",
         "| " + " | ".join(heads) + " |",
         "| --- |" + " ---: |" * (len(heads) - 1),
@@ -111,7 +111,7 @@ def write_planning(study: PlanningStudy, folder: Path) -> None:
         ),
         facts=[(found, what.replace("`", "")) for what, found, _, _ in study.targets()],
         table=PageTable(
-            heads, rows, "Mean of the cities, and the lowest in brackets.", "Gain over that of the plan from the truth"
+            heads, rows, "Mean of the cities, and the lowest in brackets.", "Gain relative to the plan from the truth"
         ),
         footer=f"unmet {__version__}.",
     )
@@ -134,7 +134,7 @@ def _summary(study: PlanningStudy) -> dict[str, object]:
 
 
 def print_planning(study: PlanningStudy, out: Path, *, as_json: bool) -> None:
-    """The study in a terminal: tables for people, or one line of JSON."""
+    """Print the study: tables for people, or one line of JSON."""
     if as_json:
         print(json.dumps(_summary(study) | {"out": str(out)}))
         return

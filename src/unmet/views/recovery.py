@@ -123,7 +123,7 @@ def provenance(report: LostReport, records: dict[str, Any] | None) -> PageSectio
 
 
 def print_recovery(report: LostTables, summary: dict[str, Any], out: Path, *, as_json: bool) -> None:
-    """The summary of lost demand: tables for people, or one line of JSON."""
+    """Print the summary of lost demand: tables for people, or one line of JSON."""
     if as_json:
         print_summary("", summary | {"out": str(out)}, as_json=True)
         return

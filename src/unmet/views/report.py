@@ -1,4 +1,4 @@
-"""The report: all that runs found, in one file that can be sent."""
+"""The report: the results of all given runs, in one file that can be sent."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MAX_REGIONS = 12
 MAX_BYTES = 6_000_000
 MADE_WITH = "Made with unmet"
 TENTH = 0.1
-"""Price per kWh that lost sales are given for where nobody gives another."""
+"""Price per kWh at which lost sales are shown if no price is given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def report_page(runs: StoredRuns, money: SalesPrice | None = None, title: str = 
 
 
 def write_report(runs: StoredRuns, out: Path, money: SalesPrice | None, title: str) -> dict[str, Any]:
-    """Write the report to a file, whole or not at all; returns its summary."""
+    """Write the report to a file, atomically, and return its summary."""
     _check_replaceable(out)
     page = report_page(runs, money, title)
     with atomic_file(out) as draft:
@@ -135,11 +135,11 @@ def _opening(runs: StoredRuns, money: SalesPrice | None) -> dict[str, Any]:
 
 
 def _money_fact(lost: LostTables, money: SalesPrice | None) -> tuple[str, str]:
-    """Lost sales with their range; for a tenth of the currency per kWh where no price is given."""
+    """Lost sales with their range; at a price of 0.10 per kWh if none is given."""
     ends = _ends(lost.summary["lost_kwh"])
     if money is None:
         value, span = SalesPrice(TENTH).of(*ends)
-        return value, f"of sales lost, {span}, for every {TENTH:.2f} that a kWh sells for"
+        return value, f"of sales lost, {span}, for every {TENTH:.2f} charged per kWh"
     value, span = money.of(*ends)
     return value, f"of sales lost, {span}, at {money.price:g} {money.currency} per kWh".replace("  ", " ")
 

@@ -24,8 +24,8 @@ from unmet.views.theme import about, energy, percent, short
 __all__ = ["build", "csv_of", "forecast_section", "quality", "sources", "when", "with_download"]
 
 MAX_ROWS = 20
-MAX_FILES = 20  # that are named
-DIGITS = 6  # of numbers in downloads
+MAX_FILES = 20  # files that are named
+DIGITS = 6  # significant digits of numbers in downloads
 
 QUALITY = {
     "open_sessions": "sessions without an end: set aside",
@@ -59,7 +59,7 @@ QUALITY = {
     "ids_made_up": "session ids that were missing and are numbered",
     "stations_set_aside": "rows of the station table that cannot be used",
     "station_values_unused": "stations kept without a value that cannot be used, such as their position",
-    "shapeless": "rows that are not in the shape of the file: set aside",
+    "shapeless": "rows with more or fewer fields than the header: set aside",
 }
 """Counts of records in words."""
 _FOLDERS = re.compile(r"(?<![\w:/])(?:[\w.~-]*/)+(?=[^/\s]+\.\w)")  # before the name of a file
@@ -109,22 +109,22 @@ def build(plan: StoredPlan, lost: StoredLost | None = None) -> PageSection:
     table = PageTable(
         ("Site", "Plugs now", "Add", "Recovers [kWh per week]"), rows, note, csv=csv_of(chosen), file="plan.csv"
     )
-    shown: Any = plan  # it has what figures of a plan read
+    shown: Any = plan  # it has the attributes that figures of a plan read
     figures = [(PLAN_MAP, plan)] if plan_has_positions(shown) else []
     return PageSection("plan", "What to build", paragraphs, table=table, figures=[*figures, (PLAN_GAIN, plan)])
 
 
 def _not_planned(plan: StoredPlan, lost: StoredLost | None) -> list[str]:
-    """A sentence on the sites that lost most but closed, since a reader misses them in the plan."""
+    """A sentence on those of the worst sites that may be closed, because a reader would look for them in the plan."""
     if lost is None:
         return []
     worst = lost.ranked_sites().filter(pl.col("lost_kwh") > 0).head(TOP_SITES)
     closed = worst.join(plan.tables.sites, on="site_id", how="anti", maintain_order="left")["label"].to_list()
     if not closed:
         return []
-    are = "It" if len(closed) == 1 else "They"
-    had = f"{are} had no sessions at the end of the records, and may be closed."
-    return [f"Not part of the plan: {_listed(closed)}. {had}"]
+    subject = "It" if len(closed) == 1 else "They"
+    reason = f"{subject} had no sessions at the end of the records, and may be closed."
+    return [f"Not part of the plan: {_listed(closed)}. {reason}"]
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -259,7 +259,7 @@ def _lost_source(lost: StoredLost) -> list[str]:
 
 
 def with_download(section: PageSection, table: pl.DataFrame, file: str) -> PageSection:
-    """The section, whose table can be downloaded whole."""
+    """The section with a download of its whole table."""
     if section.table is None:
         return section
     return replace(section, table=replace(section.table, csv=csv_of(table), file=file))

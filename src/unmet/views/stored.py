@@ -120,7 +120,7 @@ class StoredPlan:
 
 
 @dataclass(frozen=True)
-class _Levels:
+class _StoredModel:
     """The attributes of a model that figures of forecasts use."""
 
     levels: tuple[float, ...]
@@ -137,11 +137,11 @@ class StoredForecast:
     past: pl.DataFrame
 
     @cached_property
-    def model(self) -> _Levels:
-        """The quantile levels and the time zone."""
+    def model(self) -> _StoredModel:
+        """The quantile levels and the time zone, and whether true demand is forecast."""
         levels = sorted(float(name[1:]) for name in self.forecast.columns if _is_quantile(name))
         zone, true = str(self.summary.get("time_zone") or "UTC"), bool(self.summary.get("forecasts_true", True))
-        return _Levels(tuple(levels), zone, true)
+        return _StoredModel(tuple(levels), zone, true)
 
     def expected(self) -> pl.DataFrame:
         """The forecast with its mean [kWh]."""

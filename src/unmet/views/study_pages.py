@@ -147,7 +147,7 @@ def _pair(cell: dict[str, Any] | None) -> str | tuple[str, str]:
 
 
 def summary_cells(report: StudyReport, experiment: Experiment, store: Store) -> list[dict[str, Any]]:
-    """The cells for machines, with the training time of each [s]."""
+    """The cells as written to JSON, with the training time of each [s]."""
     seconds = training_seconds(experiment.runs, store)
     labels = [name for name, _ in experiment.runs[0].labels]
     found = []

@@ -73,8 +73,8 @@ def study_markdown(report: StudyReport) -> str:
     lines += [
         f"{_counted(report)} ± is one standard deviation over scenes. Gap closed is (quantile - model) / (quantile - "
         "oracle) of the mean tilted losses. It is in brackets, as is p, where that gap is under 5 % of the oracle's "
-        "loss: there is hardly anything to close. p is of a paired t-test of the model's tilted losses against the "
-        "quantile model's on the same scenes.",
+        "loss: there is hardly anything to close. p is that of a paired t-test of the model's tilted losses against "
+        "the quantile model's on the same scenes.",
         "",
         f"unmet {__version__}; written by `unmet study {experiment.name}`.",
     ]

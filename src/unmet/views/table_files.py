@@ -18,13 +18,13 @@ __all__ = ["FORMATS", "parse_formats", "workbook", "write_geojson", "write_table
 
 FORMATS = ("csv", "parquet", "xlsx")
 EXCEL_ROWS = 1_048_575  # below the heading
-CREATED = dt.datetime(2000, 1, 1)
+CREATED = dt.datetime(2000, 1, 1)  # in every workbook, so that the same run gives the same bytes
 FOR_COMMANDS = frozenset({"lost_draws"})  # tables that only other commands read
 SMALL = 100_000  # tables of up to this many rows are written as CSV by default
 
 
 def parse_formats(text: str | None) -> frozenset[str] | None:
-    """The formats named in a text such as "csv,xlsx"; None, which means the default, without a text."""
+    """The formats named in a text such as "csv,xlsx"; None, for the default, if there is no text."""
     if text is None:
         return None
     formats = frozenset(part.strip().lower() for part in text.split(",") if part.strip())
@@ -82,7 +82,7 @@ def write_geojson(table: pl.DataFrame, path: Path) -> None:
 
 @contextmanager
 def workbook(path: Path) -> Iterator[Any]:
-    """A workbook to write; text that starts with = stays text, and no time is stored: the same run, the same bytes."""
+    """A workbook to write, in which text that starts with = stays text, and the time of creation is fixed."""
     from xlsxwriter import Workbook
 
     with Workbook(str(path), {"strings_to_formulas": False, "strings_to_urls": False}) as book:

@@ -43,7 +43,7 @@ WORDS = {
     "first_hour": "from (UTC)",
     "last_hour": "to (UTC)",
     "capacity": "cars that can charge at once",
-    "capacity_from": "stations by how that is known",
+    "capacity_from": "stations by source of that number",
     "mean_exposure": "share of drivers recorded",
     "censored_hours_percent": "hours in which demand was lost [%]",
     "true_kwh": "energy wanted [kWh]",

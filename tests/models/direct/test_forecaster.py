@@ -246,7 +246,7 @@ def test_awkward_networks_get_sensible_forecasts(kind):
         ({"levels": (0.9, 0.1)}, "ascending numbers"),
         ({"horizon": 0}, "at least 1"),
         ({"target": "y_true"}, "learns from y"),
-        ({"shares": (0.9, 0.3)}, "sum to 1 at most"),
+        ({"shares": (0.9, 0.3)}, "sum to at most 1"),
         ({"time_zone": "Mars/Olympus"}, "Mars/Olympus"),
     ],
 )

@@ -30,13 +30,13 @@ __all__ = ["Breaks", "find_breaks"]
 
 
 BLOCK = 6  # hours that are judged at once
-AGES = 56  # blocks since a break that are distinguished; older breaks are forgotten gradually
+AGES = 56  # ages of a break that are distinguished [blocks]: two weeks; older breaks are forgotten gradually
 BREAK_DAYS = 100.0  # mean time between breaks of a region [days]
 END_DAYS = 20.0  # mean time until a region is normal again [days]
 NEXT_DAYS = 60.0  # mean time until the level breaks again [days]
-SHAPE = 1.0  # a: of the prior of a new level, around that of the table
-MIN_EXPECTED = 0.01  # sessions expected in a block, at least
-SMALLEST, LARGEST = 0.01, 5.0  # level
+SHAPE = 1.0  # a: shape of the gamma prior of a new level, whose mean is 1, the level of the table
+MIN_EXPECTED = 0.01  # smallest expected number of sessions in a block, so that its logarithm is finite
+SMALLEST, LARGEST = 0.01, 5.0  # limits of the level after a break
 IGNORED = 0.02  # probability of a break below which forecasts are left as they are
 MAX_SQUARED_RESIDUAL = 16.0  # squared standardised residual of a day, at most
 
@@ -76,13 +76,13 @@ def find_breaks(
 
 
 def dispersion(number: Floats, expected: Floats, known: NDArray[np.bool_]) -> Floats:
-    """Variance of daily sums over their mean, (regions,); at least that of a Poisson distribution.
+    """Variance of daily sums over their mean, (regions,); at least 1, as for a Poisson distribution.
 
     Days without a known hour do not count.
     """
     days, means, hours = (_sums(values, 24) for values in (number, expected, known.astype(float)))
-    unusual = np.minimum((days - means) ** 2 / np.maximum(means, 0.5), MAX_SQUARED_RESIDUAL) * (hours > 0)
-    return np.asarray(np.maximum(unusual.sum(axis=0) / np.maximum((hours > 0).sum(axis=0), 1), 1.0))
+    squared = np.minimum((days - means) ** 2 / np.maximum(means, 0.5), MAX_SQUARED_RESIDUAL) * (hours > 0)
+    return np.asarray(np.maximum(squared.sum(axis=0) / np.maximum((hours > 0).sum(axis=0), 1), 1.0))
 
 
 def _sums(values: Floats, size: int) -> Floats:
@@ -105,45 +105,45 @@ def _states(number: Floats, normal: Floats, table: Floats) -> tuple[Floats, Floa
     to_break, to_end, to_next = (BLOCK / 24 / BREAK_DAYS, BLOCK / 24 / END_DAYS, BLOCK / 24 / NEXT_DAYS)
     fit = np.zeros(AGES)
     for r in range(regions):
-        usual, broken = 1.0, np.zeros(AGES)
-        seen, usually = np.zeros(AGES), np.zeros(AGES)  # sessions since the break, and according to the table
+        intact, broken = 1.0, np.zeros(AGES)  # probabilities of the normal state, and of the broken one by age
+        seen, tabled = np.zeros(AGES), np.zeros(AGES)  # sessions since the break, and according to the table
         for t in range(blocks):
             n, m, b = number[t, r], max(normal[t, r], MIN_EXPECTED), max(table[t, r], MIN_EXPECTED)
             total = broken.sum()
-            _grow_older(broken, seen, usually)
+            _grow_older(broken, seen, tabled)
             broken *= 1.0 - to_end - to_next
-            broken[0] = usual * to_break + total * to_next
-            usual = usual * (1.0 - to_break) + total * to_end
+            broken[0] = intact * to_break + total * to_next
+            intact = intact * (1.0 - to_break) + total * to_end
             # Logarithms of the likelihoods, without the term that all have in common.
             for j in range(AGES):
-                shape, rate = SHAPE + seen[j], SHAPE + usually[j]
+                shape, rate = SHAPE + seen[j], SHAPE + tabled[j]
                 fit[j] = math.lgamma(shape + n) - math.lgamma(shape) + shape * math.log(rate / (rate + b))
                 fit[j] += n * math.log(b / (rate + b))
-            normally = n * math.log(m) - m
-            best = max(normally, fit.max())
-            usual *= math.exp(normally - best)
+            fit_intact = n * math.log(m) - m
+            best = max(fit_intact, fit.max())
+            intact *= math.exp(fit_intact - best)
             broken *= np.exp(fit - best)
             seen += n
-            usually += b
-            total = usual + broken.sum()
-            if not total > 0.0:  # so unlikely in every state that nothing is left
-                usual, total = 1.0, 1.0
-            usual /= total
+            tabled += b
+            total = intact + broken.sum()
+            if not total > 0.0:  # all probabilities underflowed: start again from the normal state
+                intact, total = 1.0, 1.0
+            intact /= total
             broken /= total
             chance[t + 1, r] = broken.sum()
             if chance[t + 1, r] > 0.0:
-                mean = (broken * (SHAPE + seen) / (SHAPE + usually)).sum() / chance[t + 1, r]
+                mean = (broken * (SHAPE + seen) / (SHAPE + tabled)).sum() / chance[t + 1, r]
                 level[t + 1, r] = min(max(mean, SMALLEST), LARGEST)
     return chance, level
 
 
 @compiled()
-def _grow_older(broken: Floats, seen: Floats, usually: Floats) -> None:
-    """Let breaks grow older by a block, in place. The oldest two ages are merged, and slowly forget what they saw."""
+def _grow_older(broken: Floats, seen: Floats, tabled: Floats) -> None:
+    """Age all breaks by one block, in place. The two oldest ages are merged, with sessions that are discounted."""
     oldest = AGES - 1
     both = broken[oldest] + broken[oldest - 1]
     share = broken[oldest] / both if both > 0.0 else 0.0
-    for values in (seen, usually):
+    for values in (seen, tabled):
         values[oldest] = (share * values[oldest] + (1.0 - share) * values[oldest - 1]) * (1.0 - 1.0 / AGES)
         values[1:oldest] = values[: oldest - 1].copy()
         values[0] = 0.0

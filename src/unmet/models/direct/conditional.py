@@ -1,8 +1,8 @@
 """The distribution of demand given its expected value, from the demand that followed past forecasts of that value.
 
-Suppose that a model expects 6 kWh. The demand in those hours of the last quarter for which it had forecast about 6 kWh
-is a sample of the distribution now: it has the right share of zeros and the right spread, without assumptions about
-either. The mean of the sample is scaled to the expected value, times the ratio of recent demand to its forecasts,
+Suppose that a model expects 6 kWh. Demand in those hours of the last quarter for which it had forecast about 6 kWh is a
+sample of the distribution to be forecast: it has the right share of zeros and the right spread, without assumptions
+about either. The mean of the sample is scaled to the expected value, times the ratio of recent demand to its forecasts,
 because a few hundred hours of sparse demand say much about its distribution but less about its mean. The idea is that
 of isotonic distributional regression on a point forecast [1], with nearest neighbours in place of isotonic fits.
 
@@ -70,6 +70,7 @@ def conditional_quantiles(expected: Floats, demand: Floats, wanted: Floats, leve
             mean_of_sample = sample.mean()
             move = points[p] * ratio[r] / mean_of_sample if n >= NEIGHBOURS and mean_of_sample > 0 else 1.0
             table[p] = moved_quantiles(sample, min(max(move, MIN_FACTOR), 1 / MIN_FACTOR), levels)
+        # Beyond the points, the nearest distribution is scaled (with few past forecasts by inside**0, which is 1).
         inside = np.minimum(np.maximum(wanted[:, r], points[0]), points[-1])
         beyond = np.where(inside > 0, wanted[:, r] / np.maximum(inside, 1e-300), 1.0) if n >= NEIGHBOURS else inside**0
         beyond = np.minimum(np.maximum(beyond, MIN_FACTOR), 1 / MIN_FACTOR)

@@ -31,7 +31,7 @@ MIN_HOURS = 8 * WEEK  # with fewer, only the table is used
 ROWS = 30_000  # to learn from in each band of horizons
 WARM_UP = 4 * WEEK  # hours before the first row
 WEIGHTED = 26 * WEEK  # last hours from which weights are learned, at most
-EVERY = 5  # every fifth of these hours is used: 5 does not divide 24
+EVERY = 5  # every fifth of these hours is used: 5 does not divide 24, so that all hours of the day occur
 CHUNK = 400_000  # region-hours whose features are computed at once
 BREAK_BAND = 2  # band of the forecasts that breaks are judged by: 7 to 24 hours ahead
 STRIDE = 31  # step of the horizon from hour to hour within a band, so that every hour of the day has all horizons
@@ -94,8 +94,8 @@ class Engine:
         hours = np.arange(first, first + expected.shape[2])
         band = min(BREAK_BAND, expected.shape[1] - 1)
         table = climatology_mean(history, hours, hours - before.until + 1, WINDOWS["climatology"])
-        own = self.weights[band, :, len(self.tables) :].T + 1e-6
-        mean = np.einsum("mhr,mr->hr", expected[:, band], own / own.sum(axis=0))
+        weights = self.weights[band, :, len(self.tables) :].T + 1e-6  # of the members, never all zero
+        mean = np.einsum("mhr,mr->hr", expected[:, band], weights / weights.sum(axis=0))
         return find_breaks(history.target[hours], mean, table, self.session_kwh, first, len(before.demand))
 
     def quantiles(
@@ -113,19 +113,19 @@ class Engine:
         """
         result = np.empty((len(hours), history.regions, len(levels) + 2))
         for band in np.unique(band_of(horizon)):
-            own = band_of(horizon) == band
+            inside = band_of(horizon) == band
             parts = member_quantiles(
                 self.tables,
                 self.members,
                 history,
-                hours[own],
-                horizon[own],
+                hours[inside],
+                horizon[inside],
                 int(band),
                 before,
                 levels,
                 self.session_kwh,
             )
-            result[own] = pool(parts, self.weights[band], levels)
+            result[inside] = pool(parts, self.weights[band], levels)
         return result if breaks is None else with_breaks(result, breaks, history, hours, horizon, levels)
 
 
@@ -148,21 +148,24 @@ def with_breaks(
 ) -> Floats:
     """The mean of a forecast and of the table at the level after a break, weighted by the probability of the break."""
     chance, level = breaks.at(hours, horizon)
-    some = (chance > 0).any(axis=1)
-    if not some.any():
+    affected = (chance > 0).any(axis=1)
+    if not affected.any():
         return pooled
-    table = climatology(history, hours[some], horizon[some], WINDOWS["climatology"], levels, level[some])
-    parts = np.stack([pooled[some], table], axis=2)
-    weights = np.stack([1 - chance[some], chance[some]], axis=2)
+    table = climatology(history, hours[affected], horizon[affected], WINDOWS["climatology"], levels, level[affected])
+    parts = np.stack([pooled[affected], table], axis=2)
+    weights = np.stack([1 - chance[affected], chance[affected]], axis=2)
     mixed = np.einsum("hrml,hrm->hrl", parts, weights)
     mixed[..., :-2] = np.where(levels <= mixed[..., -1:], 0.0, mixed[..., :-2])
     result = pooled.copy()
-    result[some] = np.where(chance[some][..., None] > 0, mixed, pooled[some])
+    result[affected] = np.where(chance[affected][..., None] > 0, mixed, pooled[affected])
     return result
 
 
 def session_energy(demand: Floats) -> Floats:
-    """Energy of one session in each region [kWh], estimated from hourly sums as E(y^2) / E(y) of sparse demand."""
+    """Energy of one session in each region [kWh], estimated from hourly sums as E(y^2) / E(y) of sparse demand.
+
+    A region without demand has the median of the others, or 10 kWh if there are none.
+    """
     total, squares = np.nansum(demand, axis=0), np.nansum(demand**2, axis=0)
     own = np.where(total > 0, squares / np.maximum(total, 1e-12), np.nan)
     return np.where(np.isfinite(own), own, np.nanmedian(own) if np.isfinite(own).any() else 10.0)
@@ -182,12 +185,12 @@ def fit_engine(
 
     If the history is too short, or there are no members, only the tables are used, with equal weights.
     """
-    hours, of = history.hours, len(bands(horizon))
+    hours, number = history.hours, len(bands(horizon))
     if hours < MIN_HOURS or not kinds:
         kinds, tables = (), tuple(tables) or ("climatology",)
         tables = tables[:1] if hours < MIN_HOURS else tables
     keep = min(max(hours - hours // 2, 0), WINDOW + WEIGHTED)
-    past = np.full((len(kinds), of, keep, history.regions), np.nan)
+    past = np.full((len(kinds), number, keep, history.regions), np.nan)
     members: list[Member] = []
     cuts = [hours // 2, hours * 3 // 4, hours]
     # Without demand in the training hours, as in a network that has not opened yet, there is nothing to model.
@@ -287,7 +290,8 @@ def member_quantiles(
     wanted = _expected_at(members, history, hours, horizon, band)
     for i in range(len(members)):
         expected = before.expected[i, band]
-        # Forecasts made before the last refit show what present members would err by only in part (half, in logs).
+        # Forecasts made before the last refit are only partly evidence of the bias of the present members, so that
+        # their log ratio counts half.
         ratio = moving_ratio(expected, before.demand, session_kwh, MODEL_MEMORY) ** ((1 + before.current) / 2)
         parts.append(conditional_quantiles(expected, before.demand, wanted[i], levels, ratio))
     return np.stack(parts, axis=2)

@@ -66,15 +66,16 @@ def features(
     usual_table = history.day_tables[DAY_TYPE_MEMORIES.index(USUAL)]
     usual = of(usual_table, same)
     hour, weekend = label % HOURS_A_DAY, label // HOURS_A_DAY
-    beside = [
+    neighbours = [
         of(usual_table, history.day_type.last((hour + step) % HOURS_A_DAY + HOURS_A_DAY * weekend, origin))
         for step in (-1, 1)
     ]
     columns = [log(of(table, same)) for table in history.day_tables]
-    columns.append(log((beside[0] + beside[1]) / 2))
+    columns.append(log((neighbours[0] + neighbours[1]) / 2))
     for table, count in zip(history.week_tables, history.week_counts, strict=True):
         weeks = of(count, weekly)
         columns.append(log((weeks * of(table, weekly) + 0.5 * usual) / (weeks + 0.5)))
+    # The level of three weeks is left out: the scale mostly consists of it, so that its ratio hardly varies.
     columns += [log(level[origin]) for level, m in zip(history.levels, LEVEL_MEMORIES, strict=True) if m != 504]
     columns += [np.log(ratio[origin]) for ratio in history.ratios]
     columns += [np.broadcast_to(np.log(np.maximum(ratio[origin], SMALL)), scale.shape) for ratio in history.town]
@@ -88,11 +89,15 @@ def features(
 
 
 def _wide(of_hours: NDArray[np.generic], like: Floats) -> Floats:
+    """Values of hours, repeated for every region."""
     return np.broadcast_to(of_hours.astype(float)[:, None], like.shape)
 
 
 def blocks_of_origins(origin: Integers, fitted: int, size: int) -> Iterator[tuple[int, NDArray[np.bool_]]]:
-    """First hour and members of blocks of `size` hours after the end of the fit; earlier origins are in the first."""
+    """Blocks of `size` hours after the end of the fit: the first hour of each, and which origins are in it.
+
+    Origins before the end of the fit are in the first block.
+    """
     block = np.maximum((origin - fitted) // size, 0)
     for number in np.unique(block):
         yield fitted + int(number) * size, block == number

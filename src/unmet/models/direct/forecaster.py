@@ -188,8 +188,8 @@ class DirectForecaster(Forecaster):
         )
         if not len(origins):
             raise InputError(
-                f"The panel has no {self.horizon} hours after {since or self.split_.fit_end:%Y-%m-%d %H:%M} to look "
-                "back on: give a longer panel, or a model with a shorter horizon."
+                f"The panel has fewer than {self.horizon} hours after {since or self.split_.fit_end:%Y-%m-%d %H:%M}: "
+                "give a longer panel, or a model with a shorter horizon."
             )
         steps = np.arange(1, self.horizon + 1)
         hours = (origins[:, None] + steps - 1).ravel()
@@ -352,7 +352,9 @@ class DirectForecaster(Forecaster):
             raise InputError(f"A model with likelihood {self.likelihood} learns from y, not from {self.target}.")
         train, stop = self.shares
         if not (train > 0 and stop >= 0 and train + stop <= 1 + 1e-9):
-            raise InputError(f"Shares of {train:g} and {stop:g} make no sense: give two above 0 that sum to 1 at most.")
+            raise InputError(
+                f"Shares of {train:g} and {stop:g} make no sense: give positive shares that sum to at most 1."
+            )
         return DIRECT[self.backbone]
 
 

@@ -6,7 +6,7 @@ not. The quietness q of a free day is therefore relative to the region's own wee
     (1 - q) w + q s  for q up to 1,    (2 - q) s  for q from 1 to 2,
 
 that is, q = 0 is a weekday, 1 a Sunday, and 2 a day without demand. The quietness of each kind of free day is learned
-from past days of that kind, starting from a prior, because records of less than a year have not seen most kinds.
+from past days of that kind, starting from a prior, because records of less than a year do not contain most kinds.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ GREAT, PUBLIC, BESIDE, BREAK, BRIDGES = (
     "23 to 30 December",
     "bridge days",
 )
-# Quietness of kinds that the records have not shown, in the order of precedence. From the records of other towns before
-# their last fifth: `python -m benchmarks.winters`.
+# Quietness of kinds that are not in the records, in the order of precedence, estimated from the first four fifths of
+# other towns' records: `python -m benchmarks.winters`.
 PRIOR = {GREAT: 1.4, PUBLIC: 0.8, BESIDE: 0.9, BREAK: 0.7, BRIDGES: 0.9}
 PRIOR_DAYS = 4  # weight of the prior [days]
 AROUND = 28  # a free day is compared with this many days before and after it
@@ -51,12 +51,12 @@ def free_days(days: Sequence[dt.date], country: str | None) -> dict[str, set[dt.
         return {}
     years = {day.year for day in days}
     public = public_holidays(country, {year + step for year in years for step in (-1, 0, 1)})
-    christian = {year for year in years if dt.date(year, 12, 25) in public}
-    great = {day for year in christian for day in (dt.date(year, 12, 25), dt.date(year, 1, 1), dt.date(year + 1, 1, 1))}
+    festive = {year for year in years if dt.date(year, 12, 25) in public}  # years in which Christmas Day is free
+    great = {day for year in festive for day in (dt.date(year, 12, 25), dt.date(year, 1, 1), dt.date(year + 1, 1, 1))}
     if country.partition("-")[0].upper() == "US":
         great |= {_thanksgiving(year) for year in years}
     beside = {day - dt.timedelta(days=1) for day in great} | _bridges(great)
-    between = {dt.date(year, 12, day) for year in christian for day in range(23, 31)}
+    between = {dt.date(year, 12, day) for year in festive for day in range(23, 31)}
     kinds = {GREAT: great, PUBLIC: public, BESIDE: beside, BREAK: between, BRIDGES: _bridges(public)}
     earlier: set[dt.date] = set()
     for kind, dates in kinds.items():
@@ -115,7 +115,7 @@ def quietness(demand: Floats, days: Sequence[dt.date], free: dict[str, set[dt.da
 
 
 def _position(demand: float, weekday: float, sunday: float) -> float:
-    """The quietness of a day with this demand; the nearest one if no quietness expects it."""
+    """The quietness at which this demand is expected, or that at which the expected demand is nearest to it."""
     low, high = sorted((weekday, sunday))
     if demand >= high:
         return 0.0 if weekday >= sunday else 1.0

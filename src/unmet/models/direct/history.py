@@ -1,7 +1,7 @@
 """History: running tables and levels of demand, computed once for every hour.
 
-A forecast made after hour o looks up the state of these at o. Nothing is computed twice for overlapping windows or
-several origins, and the cost is proportional to the length of the panel.
+A forecast made after hour o looks up their state at o. Nothing is computed twice for overlapping windows or several
+origins, and the cost is proportional to the length of the panel.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ RATIO_MEMORIES = (3, 12, 48, 168)  # half-lives of recent demand over that expec
 TOWN_MEMORIES = (12, 72)  # the same for all regions together [h]
 USUAL = 40  # half-life of the table with which recent demand is compared, one of `DAY_TYPE_MEMORIES`
 MIN_SESSIONS = 1e-3  # a region with fewer sessions per hour counts as silent
-SIZE = 1 << 32  # more hours than any panel has
+SIZE = 1 << 32  # more hours than any panel has, so that label x SIZE + hour sorts by label, then by hour
 SUNDAY = 6
 FREE = -1  # label of past hours of free days, which belong to no table
 

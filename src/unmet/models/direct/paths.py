@@ -55,7 +55,7 @@ def trajectory_ranks(where: Floats, rng: np.random.Generator) -> Floats:
 
 
 def draw_paths(quantiles: Floats, mean: Floats, ranks: Floats | None, number: int, rng: np.random.Generator) -> Floats:
-    """Draws of demand, (draws, hours, regions) [kWh], whose mean is that of the forecast up to chance.
+    """Draws of demand, (draws, hours, regions) [kWh], whose mean is that of the forecast up to sampling error.
 
     Args:
         quantiles: quantiles of future hours at the levels of the grid, (hours, regions, levels) [kWh].

@@ -52,7 +52,7 @@ class Regression(Member):
 
 
 def _used(features: Floats, covariates: int) -> Floats:
-    """All features but the calendar as numbers, which are useless to a linear model."""
+    """All features except hour, weekday and horizon as numbers, on which demand does not depend linearly."""
     first = features.shape[-1] - covariates
     return np.concatenate([features[..., : first - CALENDAR], features[..., first:]], axis=-1)
 
@@ -69,10 +69,10 @@ def fit_poisson(features: Floats, ratio: Floats, weight: Floats) -> Floats:
     b[0] = np.log(max(float(weight @ ratio), 1e-9) / max(float(weight @ base), 1e-9))
     for _ in range(STEPS):
         mean = np.exp(np.clip(x @ b, LOWEST, HIGHEST))
-        slope = x.T @ (weight * (ratio - mean)) - penalty * (b - prior)
-        curve = x.T @ (x * (weight * mean)[:, None]) + np.diag(penalty)
-        step = np.linalg.solve(curve, slope)
-        b = b + step / max(1.0, float(np.abs(step).max()))
+        score = x.T @ (weight * (ratio - mean)) - penalty * (b - prior)
+        information = x.T @ (x * (weight * mean)[:, None]) + np.diag(penalty)
+        step = np.linalg.solve(information, score)
+        b = b + step / max(1.0, float(np.abs(step).max()))  # no coefficient changes by more than 1 in a step
         if np.abs(step).max() < 1e-6:
             break
     return np.asarray(b)

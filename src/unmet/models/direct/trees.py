@@ -15,7 +15,7 @@ from unmet.models.direct.member import Member, Rows
 __all__ = ["Trees"]
 
 
-TREES, LEAVES, RATE, MIN_ROWS = 120, 15, 0.06, 100
+TREES, LEAVES, RATE, MIN_ROWS = 120, 15, 0.06, 100  # number of trees, leaves of each, learning rate, rows per leaf
 
 
 class Trees(Member):

@@ -11,8 +11,8 @@ class Exposure(Quantile):
     """One output f_q per level. Loss: the sum over levels of rho_q(y + L - f_q), with a new draw of L in every epoch.
 
     L is the energy lost in the hour, one of the posterior draws that `unmet.LostDemand` wrote into the panel
-    (`lost_draws`). To lagged demand, which the network reads, the expectation of L given earlier days is added
-    (`lost_kwh_before`). See `unmet.models.draws`.
+    (`lost_draws`). The expectation of L given earlier days (`lost_kwh_before`) is added to the lagged demand that the
+    network reads. See `unmet.models.draws`.
     """
 
     name = "exposure"

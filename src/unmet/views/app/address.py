@@ -109,12 +109,12 @@ class View(_PlanView):
 
     def search(self) -> str:
         """The query string of the address; default values are omitted."""
-        usual = View()
+        default = View()
         parts = {p.name: getattr(self, p.name) for p in fields(self)}
         changed = {
             name: f"{value:.12g}" if isinstance(value, float) else value
             for name, value in parts.items()
-            if value is not None and (value != getattr(usual, name) or name == "tab")
+            if value is not None and (value != getattr(default, name) or name == "tab")
         }
         return "?" + urlencode(changed)
 

@@ -29,6 +29,7 @@ _FileName = Annotated[
 ]
 _OptionalId = Annotated[str, Query(pattern=r"^([0-9a-f]{16})?$")]
 _BODY = {"requestBody": {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}}
+# A report contains its own scripts and styles. The sandbox gives it an origin of its own, without access to the app.
 REPORT_POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; "
     "sandbox allow-scripts allow-downloads"
@@ -148,8 +149,8 @@ def make_api(state: State) -> APIRouter:
         add_routes(api, state)
 
     @api.get("/{path:path}", include_in_schema=False)
-    def unknown(path: str) -> None:  # the last route, or it would answer for the others
-        # Otherwise the app's own page would answer.
+    def unknown(path: str) -> None:
+        # It must be the last route, because it matches every path. Without it, the app's own page would answer.
         raise HTTPException(404, "There is nothing at this address: /docs lists those of the API.")
 
     return api

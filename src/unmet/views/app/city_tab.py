@@ -16,7 +16,7 @@ from unmet.views.theme import count, energy, percent
 __all__ = ["changed_list", "city_answer", "city_facts", "city_layout", "region_options", "station_options"]
 
 MAX_PLUGS = 99
-ALOUD: dict[str, Any] = {"aria-live": "polite"}
+ALOUD: dict[str, Any] = {"aria-live": "polite"}  # screen readers read changes aloud
 
 
 def city_layout() -> Any:
@@ -25,11 +25,11 @@ def city_layout() -> Any:
     usual = View()
     controls = [
         field(
-            "Electric cars [% of all]", _number("cars", usual.cars, 0.1, 5.7, 0.1), "Trips are known of 5.7 % of cars."
+            "Electric cars [% of all]", _number("cars", usual.cars, 0.1, 5.7, 0.1), "Trips are known for 5.7 % of cars."
         ),
         field("Growth of their number [%]", _number("growth", usual.growth, -90, 100, 1)),
         field("Queue", dcc.Dropdown(queues, usual.queue, id="queue", clearable=False, searchable=False)),
-        field("Own share of the stations [%]", _number("share", usual.share, 1, 100, 1), "Others are competitors'."),
+        field("Own share of the stations [%]", _number("share", usual.share, 1, 100, 1), "Competitors have the rest."),
         field(
             "Region",
             dcc.Dropdown([{"label": "All regions", "value": ALL}], usual.region, id="region", clearable=False),

@@ -69,7 +69,7 @@ class Jobs:
         self.folder, self.limits = folder, limits
         self._jobs: dict[str, Job] = {}
         self._lock = threading.Lock()
-        self._turn = threading.Lock()
+        self._turn = threading.Lock()  # held by the job that runs
         self._closed = False
 
     def start(self, kind: str, work: Work, request: dict[str, Any], folder: Path | None = None) -> Job:

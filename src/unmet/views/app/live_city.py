@@ -20,7 +20,7 @@ from unmet.errors import InputError
 from unmet.simulation import engine
 from unmet.simulation.queues import Plugs, queue_named
 from unmet.simulation.scenario import Scenario
-from unmet.simulation.simulate import Draw, Itinerary, draw, plugs_of, prepare, rules_of
+from unmet.simulation.simulate import Itinerary, draw, plugs_of, prepare, rules_of
 from unmet.study.scenes import own_stations
 
 __all__ = ["Answer", "LiveCity", "Question"]
@@ -50,7 +50,7 @@ class Question(BaseModel):
 
     @field_validator("plugs")
     @classmethod
-    def _few(cls, pairs: tuple[tuple[str, int], ...]) -> tuple[tuple[str, int], ...]:
+    def _checked_plugs(cls, pairs: tuple[tuple[str, int], ...]) -> tuple[tuple[str, int], ...]:
         for station, plugs in pairs:
             if not 0 <= plugs <= MAX_PLUGS or len(station) > 100:
                 raise ValueError(f"a station has 0 to {MAX_PLUGS} plugs")
@@ -59,12 +59,12 @@ class Question(BaseModel):
 
 @dataclass(frozen=True)
 class Answer:
-    """The result of a simulation. Energies are in kWh over the whole period; `lost` is at the operator's stations."""
+    """The result of a simulation. Energies are in kWh over the whole period."""
 
     question: Question
     stations: pl.DataFrame
     """`station_id, unique_id, lat, lon, plugs, is_own, served, lost, observed_kwh, lost_kwh`."""
-    day_kwh: Floats = field(repr=False)  # (2, regions, days), observed and lost
+    day_kwh: Floats = field(repr=False)  # (2, regions, days), observed and lost at the operator's stations
     hour_kwh: Floats = field(repr=False)  # (2, regions, hours of the day), per day
     regions: tuple[str, ...] = ()
     days: pl.Series = field(default_factory=lambda: pl.Series(dtype=pl.Date), repr=False)
@@ -170,10 +170,6 @@ class LiveCity:
         days = pl.Series(np.arange(first, last + 1, dtype=np.int32)).cast(pl.Date)
         return number - first, local.dt.hour().to_numpy().astype(np.int64), days
 
-    def _luck(self, scenario: Scenario) -> Draw:
-        _, itinerary, _ = self._get()
-        return draw(itinerary, scenario)
-
     def _simulate(self, question: Question) -> Answer:
         city, itinerary, regions = self._get()
         began = time.perf_counter()
@@ -183,15 +179,15 @@ class LiveCity:
             penetration=question.penetration * (1 + question.growth),
             seed=self.seed,
         )
-        luck = self._luck(scenario)
-        trips = itinerary.trips._replace(uniform=luck.uniform)
-        tries = np.zeros(len(luck.soc), np.int64)
-        cars = engine.Cars(luck.soc.copy(), tries, luck.capacity_kwh, luck.range_km, luck.home_kw)
-        rows = np.flatnonzero(luck.electric[trips.vehicle])
+        drawn = draw(itinerary, scenario)
+        trips = itinerary.trips._replace(uniform=drawn.uniform)
+        tries = np.zeros(len(drawn.soc), np.int64)
+        cars = engine.Cars(drawn.soc.copy(), tries, drawn.capacity_kwh, drawn.range_km, drawn.home_kw)
+        rows = np.flatnonzero(drawn.electric[trips.vehicle])
         plugs = _open_plugs(stations)
         log = engine.run(queue_named(question.queue).admit, rows, trips, cars, plugs, rules_of(scenario))
         own = np.isin(stations["station_id"], own_stations(regions, question.market_share, self.seed))
-        return self._sums(question, stations, regions, log, own, int(luck.electric.sum()), began)
+        return self._sums(question, stations, regions, log, own, int(drawn.electric.sum()), began)
 
     def _stations(self, city: City, question: Question) -> pl.DataFrame:
         changed = dict(question.plugs)
@@ -207,23 +203,24 @@ class LiveCity:
         self, question: Question, stations: pl.DataFrame, regions: Regions, log: Floats, own: NDArray[np.bool_],
         cars: int, began: float,
     ) -> Answer:  # fmt: skip
+        """Sum the log of a simulation by station, and by region over days and hours of the day."""
         days_of, hour_of, days = self._clock
         trip, station = log[:, TRIP].astype(np.int64), log[:, STATION].astype(np.int64)
         served, kwh = log[:, PLUG] >= 0, log[:, ENERGY]
         count = stations.height
         columns = {}
-        for name, of in (("served", served), ("lost", ~served)):
-            columns[name] = np.bincount(station[of], minlength=count)
+        for name, chosen in (("served", served), ("lost", ~served)):
+            columns[name] = np.bincount(station[chosen], minlength=count)
             columns["observed_kwh" if name == "served" else "lost_kwh"] = np.bincount(
-                station[of], kwh[of], minlength=count
+                station[chosen], kwh[chosen], minlength=count
             )
         region = regions.codes()[station]
         is_own = own[station]
         number = regions.centres.height
         day_kwh, hour_kwh = np.empty((2, number, len(days))), np.empty((2, number, 24))
-        for i, of in enumerate((served & is_own, ~served & is_own)):
-            day_kwh[i] = _grid(region[of], days_of[trip[of]], kwh[of], number, len(days))
-            hour_kwh[i] = _grid(region[of], hour_of[trip[of]], kwh[of], number, 24) / len(days)
+        for i, chosen in enumerate((served & is_own, ~served & is_own)):
+            day_kwh[i] = _grid(region[chosen], days_of[trip[chosen]], kwh[chosen], number, len(days))
+            hour_kwh[i] = _grid(region[chosen], hour_of[trip[chosen]], kwh[chosen], number, 24) / len(days)
         _, itinerary, _ = self._get()
         waited = (log[served & is_own, START] - itinerary.trips.end_s[trip[served & is_own]]) / 60
         table = stations.select("station_id", "lat", "lon", "plugs", "power_kw").with_columns(

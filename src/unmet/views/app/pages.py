@@ -40,7 +40,7 @@ from unmet.views.figures.live_city import ALL, CITY_DAYS, CITY_HOURS, CITY_MAP, 
 __all__ = ["make_pages"]
 
 TITLES = {"city": "City", "records": "Records", "plan": "Plan", "forecast": "Forecast"}
-LONG = ("records", "plan", "forecast")
+JOB_TABS = ("records", "plan", "forecast")
 """Tabs whose answers come from jobs."""
 TICK_MS = 700
 CONTROLS = {
@@ -80,8 +80,8 @@ def _layout() -> Any:
             dcc.Interval(id="tick", interval=TICK_MS, disabled=True),
             dcc.Store(id="finished"),
             dcc.Store(id="plan-request"),
-            *(dcc.Store(id=f"{name}-job") for name in LONG),
-            *(dcc.Store(id=f"{name}-cancelled") for name in LONG),
+            *(dcc.Store(id=f"{name}-job") for name in JOB_TABS),
+            *(dcc.Store(id=f"{name}-cancelled") for name in JOB_TABS),
             html.Header([html.H1("unmet"), html.Nav(id="tabs", **aria_label("Tabs"))]),
             html.Main([html.Div(bodies[name](), id=f"tab-{name}", hidden=name != TABS[0]) for name in TABS]),
             html.Footer(
@@ -123,7 +123,7 @@ def _follow(pages: Dash, state: app_state.State) -> None:
             view = replace(view, plugs="")
         elif cause == "finished" and finished:
             view = _with_jobs(view, finished)
-        # A late answer that changes nothing must not lead back from a tab that was opened meanwhile.
+        # A late answer that changes nothing must not take the visitor back from a tab opened in the meantime.
         new = no_update if cause in (None, "address") or view == before else view.search()
         shown: dict[str, Any] = {name: getattr(view, part) for name, part in CONTROLS.items()}
         shown = {name: None if value == "" else value for name, value in shown.items()}
@@ -160,7 +160,7 @@ def _with_value(view: View, part: str, value: Any) -> View:
 
 
 def _with_jobs(view: View, finished: dict[str, str]) -> View:
-    """The view once jobs are done; plans and forecasts of other records are not shown with new ones."""
+    """The view once jobs are done; new records drop the plan and the forecast of the old ones."""
     if "records" in finished:
         view = replace(view, run=finished["records"], plan="", forecast="")
     return replace(view, plan=finished.get("plan", view.plan), forecast=finished.get("forecast", view.forecast))
@@ -235,7 +235,7 @@ def _ask(state: app_state.State, view: View) -> tuple[Answer, Answer, dict[str, 
 
 
 def _draw_runs(pages: Dash, state: app_state.State) -> None:
-    for tab in LONG:
+    for tab in JOB_TABS:
 
         @pages.callback(Output(f"{tab}-result", "children"), Input("address", "search"))
         async def draw(search: str, tab: str = tab) -> Any:
@@ -314,12 +314,12 @@ def _watch_jobs(pages: Dash, state: app_state.State) -> None:
     """A timer shows the progress of jobs, and updates the address when they end; buttons cancel them."""
 
     @pages.callback(
-        *(Output(f"{name}-progress", "children") for name in LONG),
-        *(Output(f"{name}-cancel", "hidden") for name in LONG),
+        *(Output(f"{name}-progress", "children") for name in JOB_TABS),
+        *(Output(f"{name}-cancel", "hidden") for name in JOB_TABS),
         Output("tick", "disabled"),
         Output("finished", "data"),
         Input("tick", "n_intervals"),
-        *(Input(f"{name}-job", "data") for name in LONG),
+        *(Input(f"{name}-job", "data") for name in JOB_TABS),
         State("address", "search"),
         prevent_initial_call=True,
     )
@@ -330,13 +330,13 @@ def _watch_jobs(pages: Dash, state: app_state.State) -> None:
         shown = {"records": view.run, "plan": view.plan, "forecast": view.forecast}
         done = {
             name: job.id
-            for name, job in zip(LONG, jobs, strict=True)
+            for name, job in zip(JOB_TABS, jobs, strict=True)
             if job is not None and job.state == "done" and shown[name] != job.id
         }
         idle = [job is None or job.state not in ("waiting", "running") for job in jobs]
         return *map(job_box, jobs), *idle, all(idle) and not done, done or no_update
 
-    for name in LONG:
+    for name in JOB_TABS:
 
         @pages.callback(
             Output(f"{name}-cancelled", "data"),

@@ -112,7 +112,7 @@ def _cell(cell: Any) -> Any:
 
 
 def prose(text: str) -> str:
-    """Text in the words of the page, whose units stay on the line of their number."""
+    """The text in the app's wording, without line breaks between a number and its unit."""
     return re.sub(r"(?<=\d) (%|kWh|MWh)", "\N{NO-BREAK SPACE}\\1", on_page(text))
 
 

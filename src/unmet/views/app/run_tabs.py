@@ -29,7 +29,7 @@ __all__ = [
     "records_result",
 ]
 
-GIVEN = "given"
+GIVEN = "given"  # as in `unmet.views.app.state`: the runs that the app was started with
 MAX_PLUGS = 60  # end of the slider
 MAX_SITES = 20  # the slider of the budget ends at the cost of this many sites and `MAX_PLUGS` plugs
 
@@ -96,7 +96,7 @@ def _slider(name: str, low: float, high: float, step: float, value: float, marks
 
 
 def budget_scale(view: View) -> tuple[float, float]:
-    """The largest budget on the slider, and its step of half a plug."""
+    """The largest budget on the slider, and its step, half the cost of a plug."""
     max_budget = max(MAX_PLUGS * view.plug_cost + MAX_SITES * view.site_cost, view.budget)
     step = max(view.plug_cost / 2, 1.0)
     return step * -(-max_budget // step), step

@@ -67,21 +67,21 @@ class Guard:
             await self.app(scope, receive, send)
             return
 
-        asked = Headers(scope=scope)
+        request_headers = Headers(scope=scope)
 
         async def send_on(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers[name] = value
-                if _is_trustworthy(scope, asked):
+                if _is_trustworthy(scope, request_headers):
                     headers["cross-origin-opener-policy"] = "same-origin"
                 headers.setdefault("content-security-policy", self.policy())
                 if scope["path"].startswith("/api"):
                     headers["cache-control"] = "no-store"
             await send(message)
 
-        refused = await self._refused(scope, asked, receive)
+        refused = await self._refused(scope, request_headers, receive)
         if refused is not None:
             await refused(scope, receive, send_on)
             return
@@ -91,7 +91,7 @@ class Guard:
     async def _refused(self, scope: Scope, headers: Headers, receive: Receive) -> Response | None:
         """The response to a refused request; None if it may pass."""
         host = headers.get("host", "")
-        # A page of another site can let its own name point to this machine (DNS rebinding), but sends that name.
+        # Another site can make its own name resolve to this machine (DNS rebinding). Its requests then carry that name.
         if self.settings.is_local and _name_of(host) not in LOCAL_NAMES:
             return _refusal(400, "This address is not served here: use 127.0.0.1 or localhost.")
         origin = headers.get("origin")

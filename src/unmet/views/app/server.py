@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Limits", "Settings", "listening_at", "make_server", "run_server"]
 
 ABOUT = "Charging demand that records do not show: the built-in city, records, plans and forecasts."
-MAX_PROBLEMS = 20  # mistakes of one request
+MAX_PROBLEMS = 20  # mistakes of one request that are reported
 DOCS_PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>unmet: API</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <link rel="stylesheet" href="/swagger/swagger-ui.css"></head><body><div id="swagger-ui"></div>
@@ -53,14 +53,14 @@ def make_server(settings: Settings) -> Any:
     state = State(settings)
 
     @asynccontextmanager
-    async def life(_: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         # The city is built while the first page loads.
         threading.Thread(target=_warm_up, args=(state.city,), daemon=True).start()
         yield
         state.close()
 
     server = FastAPI(
-        title="unmet", version=__version__, description=ABOUT, docs_url=None, redoc_url=None, lifespan=life
+        title="unmet", version=__version__, description=ABOUT, docs_url=None, redoc_url=None, lifespan=lifespan
     )
     server.state.state = state
     server.include_router(make_api(state))
@@ -98,15 +98,16 @@ def make_server(settings: Settings) -> Any:
 
 
 def _warm_up(city: LiveCity) -> None:
-    """Build the city, and set everything that lives as long as the server apart from what requests leave behind.
+    """Build the city, then exclude all objects that live as long as the server from garbage collection.
 
-    Python looks for cycles among old objects only after their number has grown by a quarter. Modules and the city are
-    so many objects that the figures of dozens of reports, 10 MB each, would wait for that. Frozen objects do not count.
+    Python collects cycles among old objects only once their number has grown by a quarter. Modules and the city are so
+    many objects that the figures of dozens of reports, 10 MB each, would pile up before that. Frozen objects do not
+    count.
     """
     city.warm_up()
     gc.collect()
     gc.freeze()
-    gc.collect()  # counts the objects that are left, by which the next collections are timed
+    gc.collect()  # resets the count of old objects, which decides when the next collection is due
 
 
 def run_server(settings: Settings) -> None:

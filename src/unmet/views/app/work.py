@@ -1,4 +1,4 @@
-"""What jobs do: estimate what an uploaded file hides, plan, forecast. Each writes a run that every verb can read."""
+"""What jobs do: estimate the lost demand of uploaded records, plan, forecast. Each writes a run that verbs can read."""
 
 from __future__ import annotations
 
@@ -19,59 +19,59 @@ PLAN_STEPS = {
     "Simulating all sites together": 0.6,
     "Assessing the uncertainty of the choice": 0.75,
 }
-"""Share of a plan that is made when a step begins."""
-UNPACKED = 20  # times the limit of an upload that a packed file may become
+"""Share of the planning that is done when a step begins."""
+UNPACKED = 20  # a gzipped file may expand to this many times the limit of an upload
 
 
-def recover_upload(folder: Path, asked: dict[str, Any], say: Say) -> None:
+def recover_upload(folder: Path, request: dict[str, Any], say: Say) -> None:
     """Read uploaded records and write the run of their lost demand."""
     from unmet.demand.from_records import PanelChoices, panel_from_records
 
-    files = tuple(Path(name) for name in asked["files"])
-    stations = Path(asked["stations"]) if asked.get("stations") else None
+    files = tuple(Path(name) for name in request["files"])
+    stations = Path(request["stations"]) if request.get("stations") else None
     say("Checking the files", 0.05)
     for file in (*files, *([stations] if stations else [])):
-        check_rows(file, asked["max_rows"], asked["max_bytes"])
+        check_rows(file, request["max_rows"], request["max_bytes"])
     say("Reading records", 0.1)
     choices = PanelChoices(
-        files=files, stations=stations, time_zone=asked.get("time_zone") or None, country=asked.get("country") or None,
-        regions=str(asked.get("regions") or 10),
+        files=files, stations=stations, time_zone=request.get("time_zone") or None,
+        country=request.get("country") or None, regions=str(request.get("regions") or 10),
     )  # fmt: skip
     panel, rejected, about = panel_from_records(choices)
-    if panel.sessions.height > asked["max_rows"]:
+    if panel.sessions.height > request["max_rows"]:
         raise InputError(
-            f"The files hold {panel.sessions.height:,} sessions: at most {asked['max_rows']:,} are read here."
+            f"The files hold {panel.sessions.height:,} sessions: at most {request['max_rows']:,} are read here."
         )
     about["formats"] = {
-        asked["names"].get(Path(name).name, Path(name).name): kind for name, kind in about["formats"].items()
+        request["names"].get(Path(name).name, Path(name).name): kind for name, kind in about["formats"].items()
     }
-    _recover(folder, panel, rejected, about, asked, say)
+    _recover(folder, panel, rejected, about, request, say)
 
 
-def recover_again(folder: Path, asked: dict[str, Any], say: Say) -> None:
+def recover_again(folder: Path, request: dict[str, Any], say: Say) -> None:
     """Estimate the records of a run again, under other assumptions."""
     import json
 
     from unmet.parquet_files import read_parquet
 
-    run = Path(asked["run"])
+    run = Path(request["run"])
     say("Reading records", 0.1)
     panel = _panel_of(run)
     summary = json.loads((run / "summary.json").read_text(encoding="utf-8"))
     rejected = run / "rejected.parquet"
     kept = {name: summary[name] for name in ("energies", "interval") if name in summary}
     table = read_parquet(rejected) if rejected.is_file() else None
-    _recover(folder, panel, table, summary.get("records"), asked | kept, say)
+    _recover(folder, panel, table, summary.get("records"), request | kept, say)
 
 
-def _recover(folder: Path, panel: Any, rejected: Any, about: Any, asked: dict[str, Any], say: Say) -> None:
+def _recover(folder: Path, panel: Any, rejected: Any, about: Any, request: dict[str, Any], say: Say) -> None:
     from unmet.estimation.lost_demand import LostDemand
     from unmet.views.lost_report import LostReport
     from unmet.views.recovery import write_recovery
     from unmet.views.table_files import write_table_files
 
     say("Estimating lost demand", 0.35)
-    known = {name: asked[name] for name in ("waiting", "spill", "energies", "interval", "seed") if name in asked}
+    known = {name: request[name] for name in ("waiting", "spill", "energies", "interval", "seed") if name in request}
     lost = LostDemand(**known)
     report = LostReport.of(lost.fit(panel))
     say("Writing tables and figures", 0.85)
@@ -90,7 +90,7 @@ def _panel_of(run: Path) -> Any:
 
 
 def check_rows(file: Path, max_rows: int, max_bytes: int) -> None:
-    """Refuse a file with too many lines, or one that unpacks to far more than it is."""
+    """Refuse a file with too many lines, or one that expands far beyond the limit of an upload."""
     with file.open("rb") as plain:
         packed = plain.read(2) == b"\x1f\x8b"
     lines = size = 0
@@ -107,19 +107,21 @@ def check_rows(file: Path, max_rows: int, max_bytes: int) -> None:
         raise InputError(f"The file cannot be unpacked: {error}.") from None
 
 
-def plan_run(folder: Path, asked: dict[str, Any], say: Say) -> None:
+def plan_run(folder: Path, request: dict[str, Any], say: Say) -> None:
     """Plan where to add plugs, from a run of lost demand."""
     from unmet.planning.plan import plan
     from unmet.views.plan import write_plan
 
-    options = {name: value for name, value in asked.items() if name not in ("run", "seed") and value is not None}
-    made = plan(Path(asked["run"]), workers=1, progress=lambda text: say(text, PLAN_STEPS.get(text, 0.5)), **options)
+    options = {name: value for name, value in request.items() if name not in ("run", "seed") and value is not None}
+    result = plan(
+        Path(request["run"]), workers=1, progress=lambda text: say(text, PLAN_STEPS.get(text, 0.5)), **options
+    )
     say("Writing tables and figures", 0.9)
-    write_plan(made, folder)
+    write_plan(result, folder)
 
 
-def forecast_run(folder: Path, asked: dict[str, Any], say: Say) -> None:
-    """Fit a model of true demand to a run of lost demand, and forecast the hours to come."""
+def forecast_run(folder: Path, request: dict[str, Any], say: Say) -> None:
+    """Fit a model of true demand to a run of lost demand, and forecast the hours ahead."""
     from unmet.demand.stored import read_panel
     from unmet.evaluation.evaluate import evaluate
     from unmet.models.forecaster import Forecaster
@@ -129,14 +131,14 @@ def forecast_run(folder: Path, asked: dict[str, Any], say: Say) -> None:
     from unmet.views.table_files import write_table_files
 
     say("Reading the records", 0.05)
-    stored = read_panel(Path(asked["run"]))
-    say("Learning from them", 0.15)
-    model = Forecaster(seed=asked["seed"], time_zone=stored.time_zone, country=stored.country)
+    stored = read_panel(Path(request["run"]))
+    say("Fitting a model", 0.15)
+    model = Forecaster(seed=request["seed"], time_zone=stored.time_zone, country=stored.country)
     model.fit(stored.table, stored.regions)
     say("Comparing with a table of past weeks", 0.6)
     worse = evaluate(model, stored.table).comparison.worse_regions()
     say("Forecasting", 0.85)
-    made = model.forecast(stored.table, asked["hours"]).hours
+    forecast = model.forecast(stored.table, request["hours"]).hours
     past = read_series(stored.table, names=model.regions_, last_hours=168).table()
-    write_forecast(ForecastReport(model, made, past, worse=tuple(worse)), folder)
+    write_forecast(ForecastReport(model, forecast, past, worse=tuple(worse)), folder)
     write_table_files(folder, None)

@@ -1,4 +1,4 @@
-"""Labels of circles on a map, placed so that none covers another, on a desk and on a phone."""
+"""Labels of circles on a map, placed so that none covers another, on large screens and on phones."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["add_labels", "label_offsets"]
 
 FITS = 24  # diameter of a circle that a label fits into [px]
 LETTER, HEIGHT = 9.0, 22.0  # width of a letter, and height of a label with its border [px]
-PLOTS = ((900.0, 620.0), (264.0, 620.0))  # largest plot of a map on a desk and on a phone: width, height [px]
-DISTANCES, DIRECTIONS = (26.0, 38.0, 52.0, 68.0), 12  # where a label may go if its own place is taken [px]
+PLOTS = ((900.0, 620.0), (264.0, 620.0))  # largest plot of a map on a large screen and on a phone: width, height [px]
+DISTANCES, DIRECTIONS = (26.0, 38.0, 52.0, 68.0), 12  # where a label may go if its preferred place is taken [px]
 POINT = 8.0  # side of the square at a labelled point that other labels leave free [px]
-SAME = 1e-9
+SAME = 1e-9  # smallest extent of a map, in case all points coincide [km]
 Box = tuple[Floats, Floats]
 
 
@@ -60,14 +60,14 @@ def label_offsets(
     for i, text in enumerate(texts):
         half = np.array([LETTER * len(text) + 6, HEIGHT]) / 2
         others = np.delete(centres, i, axis=1)
-        own = (0.0, 0.0) if circle_px[i] >= FITS else (circle_px[i] / 2 + half[0], 0.0)
+        preferred = (0.0, 0.0) if circle_px[i] >= FITS else (circle_px[i] / 2 + half[0], 0.0)
         offset = next(
             (
                 where
-                for where in chain([own], _around(half))
-                if _is_free(centres[:, i] + where, half, taken, others if where != own else None, limits)
+                for where in chain([preferred], _around(half))
+                if _is_free(centres[:, i] + where, half, taken, others if where != preferred else None, limits)
             ),
-            own,
+            preferred,
         )
         taken.append((centres[:, i] + offset, half))
         found.append((float(offset[0]), float(offset[1])))

@@ -82,7 +82,7 @@ def _draw(plan: Plan) -> go.Figure:
 
 
 def _name(row: dict[str, Any]) -> str:
-    """Names come from outside, and Plotly reads markup."""
+    """The name of a site, escaped: it comes from the user's files, and Plotly interprets markup."""
     name = short(str(row["name"] or row["site_id"]), 60)
     return name.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 

@@ -53,7 +53,7 @@ def _draw(study: PlanningStudy) -> go.Figure:
     figure.add_hline(1.0, line={"color": FAINT, "dash": "dash"})
     plugs = study.table["plugs"].unique().sort().to_list()
     figure.update_xaxes(title="Plugs added", type="log", tickvals=plugs, ticktext=[str(n) for n in plugs])
-    figure.update_yaxes(title="Gain over that of the plan from the truth", col=1)
+    figure.update_yaxes(title="Gain relative to the plan from the truth", col=1)
     layout(figure, 460)
     return figure.update_layout(
         margin={"t": 90}, legend={"orientation": "h", "x": 0, "xanchor": "left", "y": 1.12, "yanchor": "bottom"}
@@ -63,7 +63,7 @@ def _draw(study: PlanningStudy) -> go.Figure:
 def _caption(study: PlanningStudy) -> str:
     cities = study.table["seed"].n_unique()
     return (
-        "Every plan is simulated in its city with the same trips. Its gain is the decrease in lost energy, shown over "
+        "Every plan is simulated in its city with the same trips. Its gain is the decrease in lost energy, relative to "
         f"that of the plan from the truth (dashed). Lines are means of {cities} cities; small dots are single cities."
     )
 

@@ -12,7 +12,7 @@ from unmet.views.theme import LOST, TEXT, energy, layout, percent
 __all__ = ["RECOVERED_REGIONS"]
 
 MAX_REGIONS = 15
-PLACE = 20  # letters of the place in a region, so that its label fits a phone
+PLACE = 20  # longest name of a region, or of a place in it, that fits a phone [characters]
 ROW = 44  # height of a bar with its label [px]
 
 

@@ -16,7 +16,7 @@ from unmet.views.theme import LOST, OBSERVED, TEXT, energy_unit, layout, percent
 __all__ = ["RECOVERED_WEEKS"]
 
 MAX_REGIONS = 40  # regions in the menu
-MIN_REGIONS, MAX_BARS = 5, 2000  # fewest regions in it, and bars of all of them, so that a page stays small
+MIN_REGIONS, MAX_BARS = 5, 2000  # fewest regions in the menu, and weeks times regions that keep a page small
 LABELS = 5  # labelled weeks
 PALE = "rgba(31, 41, 51, 0.5)"
 WEEK_MS = 7 * 86_400_000
@@ -26,7 +26,7 @@ CUT = 0.45  # opacity of a week that the records cover only in part
 
 
 def _choices(report: LostTables) -> list[str]:
-    """The regions to choose from, those first that lost most; none where there is one only."""
+    """The regions to choose from, largest loss first; none if there is only one."""
     weeks = report.weeks["week"].n_unique()
     number = min(max(MAX_BARS // max(weeks, 1), MIN_REGIONS), MAX_REGIONS)
     return report.ranked_regions()["unique_id"].head(number).to_list() if report.summary["regions"] > 1 else []
@@ -78,7 +78,7 @@ def _add_bars(figure: go.Figure, report: LostTables, name: str, units: list[tupl
 
 
 def _strokes(weeks: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Outline of bars, and whiskers; of many weeks, bars are so thin that both would hide them."""
+    """Styles of outlines and whiskers; with many weeks, bars are so thin that either would hide them."""
     if weeks > MANY:
         return {"width": 0}, {"thickness": 0.8, "width": 0, "color": PALE}
     return {}, {"thickness": 1.2, "width": 2, "color": TEXT}

@@ -26,7 +26,7 @@ from unmet.views.theme import FAINT, LOST, TEXT, count, energy, percent, short
 __all__ = ["SITE_MAP", "has_positions"]
 
 LARGEST = 46  # diameter of the site that lost most [px]
-SMALLEST = 7
+SMALLEST = 7  # diameter of the smallest circle [px]
 SOMEBODY = 0.5  # a site with this many lost drivers counts as one that lost drivers
 MAX_DOUBTFUL = 3  # sites with doubtful positions to name
 
@@ -72,7 +72,7 @@ def _draw(report: LostTables) -> go.Figure:
 
 
 def _name_far(figure: go.Figure, far: pl.DataFrame) -> None:
-    """Sites off the map, in a corner: they are mistakes more often than not."""
+    """List sites off the map in a corner, because their positions are usually mistakes."""
     if far.is_empty():
         return
     names = [
@@ -98,7 +98,7 @@ def _hover(row: dict[str, Any]) -> str:
 
 
 def _escape(text: str) -> str:
-    """Names come from outside, and Plotly reads markup."""
+    """Escape a name: it comes from the user's files, and Plotly interprets markup."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 

@@ -11,7 +11,7 @@ from unmet.views.theme import FAINT, MODEL_STYLE, layout
 
 __all__ = ["STUDY_GAP"]
 
-NEAR_ONE = 0.8
+NEAR_ONE = 0.8  # from here on, a label above its bar would touch the dashed line at 1
 MIN_SHOWN, MAX_SHOWN = -1.0, 1.25  # bars are cut off beyond these; they are labelled with their values
 
 

@@ -1,4 +1,4 @@
-// Names for what Dash's controls leave nameless to screen readers; and on a phone, controls folded away at first.
+// Label those Dash controls that have no name for screen readers, and collapse the controls on a phone at first.
 (() => {
   const folded = new WeakSet();
   const narrow = window.matchMedia("(max-width: 820px)");

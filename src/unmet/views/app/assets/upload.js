@@ -1,19 +1,19 @@
 // Files go to the API as they are, in pieces, so that the server can refuse one that is too large while it arrives.
 (() => {
-  const made = new WeakSet();
+  const built = new WeakSet();
   const read = async (response) => {
-    const said = await response.json().catch(() => ({}));
+    const answer = await response.json().catch(() => ({}));
     if (!response.ok) {
-      const detail = Array.isArray(said.detail) ? said.detail.map((part) => part.msg).join(", ") : said.detail;
+      const detail = Array.isArray(answer.detail) ? answer.detail.map((part) => part.msg).join(", ") : answer.detail;
       throw new Error(detail || `The server answered ${response.status}.`);
     }
-    return said;
+    return answer;
   };
   const send = async (url, file) => read(await fetch(url, {
     method: "POST", body: file, headers: { "Content-Type": "application/octet-stream" },
   }));
-  const ask = async (url, asked) => read(await fetch(url, {
-    method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(asked),
+  const ask = async (url, question) => read(await fetch(url, {
+    method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(question),
   }));
   const value = (id) => {
     const found = document.getElementById(id);
@@ -41,20 +41,20 @@
     });
     return [box, chosen];
   };
-  // An upload is sent once, and estimated again under other assumptions as often as one likes.
+  // Files are uploaded once; the upload can be estimated again under other assumptions any number of times.
   const build = (place) => {
     const [first, sessions] = input("sessions-file", "Drop session records here (CSV, Excel, JSON, Parquet)", true);
     const [second, stations] = input("stations-file", "And a table of stations, if you have one", false);
     place.append(first, second);
     const button = document.getElementById("records-start");
-    const said = document.getElementById("records-said");
+    const status = document.getElementById("records-said");
     let upload = null;
     let job = null;
     const uploaded = async () => {
       if (upload) return upload;
       let id = null;
       for (const file of sessions.files) {
-        said.textContent = `Sending ${file.name} …`;
+        status.textContent = `Sending ${file.name} …`;
         id = (await send(`/api/records?${new URLSearchParams({ name: file.name, ...(id ? { upload: id } : {}) })}`, file)).id;
       }
       for (const file of stations.files) {
@@ -74,10 +74,10 @@
           const run = new URLSearchParams(window.location.search).get("run") || "given";
           job = (await ask(`/api/runs/${run}/recover`, assumed)).id;
         }
-        said.textContent = "";
+        status.textContent = "";
         window.dash_clientside.set_props("records-job", { data: job });
       } catch (error) {
-        said.textContent = error.message;
+        status.textContent = error.message;
       } finally {
         button.disabled = false;
       }
@@ -90,6 +90,6 @@
   };
   new MutationObserver(() => {
     const place = document.getElementById("records-drop");
-    if (place && !made.has(place)) { made.add(place); build(place); }
+    if (place && !built.has(place)) { built.add(place); build(place); }
   }).observe(document.documentElement, { childList: true, subtree: true });
 })();
