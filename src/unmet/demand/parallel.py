@@ -23,9 +23,11 @@ def over_sites(function: Callable[..., Any], sites: int, *arguments: Any) -> lis
     The function must release the interpreter lock, as compiled ones do. It is called with the arguments, the first
     site of the range and the one after the last.
     """
+    if sites < FEW:
+        return [function(*arguments, 0, sites)]
     bounds = np.linspace(0, sites, PARTS + 1).astype(np.int64)
-    ranges = [(int(a), int(b)) for a, b in itertools.pairwise(bounds) if a < b or sites == 0][: sites or 1]
-    if sites < FEW or available_cores() == 1:
+    ranges = [(int(a), int(b)) for a, b in itertools.pairwise(bounds)]
+    if available_cores() == 1:
         return [function(*arguments, a, b) for a, b in ranges]
     with ThreadPoolExecutor(available_cores()) as pool:
         return list(pool.map(lambda part: function(*arguments, *part), ranges))
