@@ -24,6 +24,7 @@ def over_sites(function: Callable[..., Any], sites: int, *arguments: Any) -> lis
     site of the range and the one after the last.
     """
     bounds = np.linspace(0, sites, PARTS + 1).astype(np.int64)
+    # Without sites there is one empty range, so that the function still returns arrays of the right type.
     ranges = [(int(a), int(b)) for a, b in itertools.pairwise(bounds) if a < b or sites == 0][: sites or 1]
     if sites < FEW or available_cores() == 1:
         return [function(*arguments, a, b) for a, b in ranges]
