@@ -107,8 +107,8 @@ def test_unusable_chargers_are_explained(files, tmp_path, chargers, says):
     ("network", "says"),
     [
         ("<network/>", "holds no links"),
-        ("<network><node id='a' x='1' y='here'/></network>", "the node 'a' has no usable place"),
-        ("<network><link id='l' from='a' to='b'/></network>", "the link 'l' has no usable place"),
+        ("<network><node id='a' x='1' y='here'/></network>", "the node 'a' has no usable position"),
+        ("<network><link id='l' from='a' to='b'/></network>", "the link 'l' has no usable position"),
     ],
 )
 def test_unusable_networks_are_explained(tmp_path, network, says):

@@ -115,7 +115,7 @@ def test_what_is_not_a_pair_is_set_aside_with_the_reason(tmp_path):
     assert "no start" in reasons[4]
     assert "not answered" in reasons[5]
     assert "still open" in reasons[6]
-    assert "which charge point" in reasons[8]
+    assert "the charge point is unknown" in reasons[8]
     assert "not an object" in reasons[9]
     assert records.sessions.height == 1
 

@@ -69,7 +69,7 @@ class City:
         return notes
 
 
-FAR_KM = 50
+FAR_KM = 50  # median distance from the ends of trips to a station that is likely a mistake
 
 
 def build_city(
@@ -87,7 +87,7 @@ def build_city(
     Args:
         trips: a frame or file of trips; by default those of the built-in city.
         stations: a frame or file of stations; by default those of the built-in city.
-        cars: number of cars that a penetration is a share of; by default those of greater Copenhagen for the built-in
+        cars: number of cars to which a penetration refers; by default those of greater Copenhagen for the built-in
             trips, and the vehicles in the table for other trips.
         time_zone: local time zone; by default that of Copenhagen for the built-in trips, and UTC for other trips.
         seed: seed of the built-in trips.

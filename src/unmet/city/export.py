@@ -105,7 +105,7 @@ def write_matsim(
 def _may_write(overwrite: bool, *paths: Path) -> None:
     """Refuse to replace existing files unless that is allowed."""
     if paths[0].suffix not in (".parquet", ".csv"):
-        raise InputError(f"{paths[0]} must end in .parquet or .csv, which says what to write.")
+        raise InputError(f"{paths[0]} must end in .parquet or .csv, which determines the format.")
     if (existing := [path for path in paths if path.exists()]) and not overwrite:
         raise InputError(f"{existing[0]} already exists: name another file with --out, or replace it with --overwrite.")
 

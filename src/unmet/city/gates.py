@@ -59,6 +59,7 @@ MAX_KMH = 300
 def check_trips(source: Any, mapped: Mapping[str, str] | None = None) -> Checked:
     """Valid trips, in order of time and without overlaps of one vehicle."""
     hours = (pl.col("end_time") - pl.col("start_time")).dt.total_milliseconds() / 3.6e6
+    # Short trips, and times rounded to the minute, say little about speed.
     speed = pl.when(pl.col("distance_km") > 1).then(pl.col("distance_km") / (hours + 0.02)).otherwise(0)
     rules = (
         RowRule("end_time", pl.col("end_time") >= pl.col("start_time"), "ends before it starts"),
@@ -81,6 +82,7 @@ def check_trips(source: Any, mapped: Mapping[str, str] | None = None) -> Checked
 
 
 def _follow(trips: pl.Series) -> pl.Series:
+    """`_one_after_another` for structs of vehicle, start and end."""
     vehicle, start, end = (trips.struct.field(f).to_numpy(writable=True) for f in trips.struct.fields)
     return pl.Series(_one_after_another(vehicle, start, end))
 

@@ -168,6 +168,7 @@ def _displaced(trips: pl.DataFrame, low: float, high: float, rng: np.random.Gene
 
 
 def _numbered(vehicles: pl.Series, numbers: dict[str, int]) -> NDArray[np.int64]:
+    """The number of each point's vehicle; vehicles that are new in `numbers` are added to it."""
     new = vehicles.unique(maintain_order=True)
     found = [numbers.setdefault(vehicle, len(numbers)) for vehicle in new]
     return vehicles.replace_strict(new, found, return_dtype=pl.Int64).to_numpy(writable=True)

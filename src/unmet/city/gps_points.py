@@ -70,7 +70,7 @@ def usable_points(batch: PointBatch) -> tuple[pl.DataFrame, pl.DataFrame]:
     if usable.all():
         return quick, pl.DataFrame(schema=_REJECTED)
     unusual = batch.frame.filter(~usable)
-    if isinstance(dtype, pl.Datetime):  # as text; Polars cannot print the year 300000
+    if isinstance(dtype, pl.Datetime):  # as text for messages; Polars cannot print the year 300000
         text = pl.when(_YEARS).then(pl.col("time")).dt.strftime("%+")
         other = pl.format("{} ms", pl.col("time").dt.epoch("ms"))
         unusual = unusual.with_columns(quick["time"].filter(~usable)).with_columns(time=pl.coalesce(text, other))
@@ -113,7 +113,7 @@ def _parquet_batches(path: Path, rows: int, mapped: Mapping[str, str] | None) ->
             names = {name: columns[i] for name, i in _wanted(columns, path, mapped).items()}
             batches = file.iter_batches(rows, columns=list(names.values()))
             yield from _counted((_frame_of(batch) for batch in batches), names)
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # the last: damaged names of columns
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # UnicodeDecodeError: damaged column names
         raise InputError(f"Cannot read {path}: {error}. Check that the file is whole.") from None
 
 

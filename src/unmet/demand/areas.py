@@ -28,7 +28,7 @@ __all__ = ["MAX_CELLS", "Area", "areas_of_cells", "cells_of_stations", "period_o
 
 MAX_CELLS = 240  # each is an open file
 NEIGHBOURS_KM = 3 * SITE_KM  # within which stations are kept together, since positions may still be corrected
-FEW = 4  # so few groups of stations are not halved again
+FEW = 4  # points, at most, that are not halved further
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +73,13 @@ def areas_of_cells(cell_of_station: Integers, rows: Integers, areas: int) -> lis
         raise InputError(f"{areas} areas make no sense: ask for at least one.")
     used = np.flatnonzero(rows)
     middle = np.cumsum(rows[used]) - rows[used] / 2
-    which = np.minimum((middle * areas / max(rows.sum(), 1)).astype(np.int64), areas - 1)
+    area_of_cell = np.minimum((middle * areas / max(rows.sum(), 1)).astype(np.int64), areas - 1)
     joined = []
-    for number, part in enumerate(np.unique(which)):
-        cells = used[which == part]
+    for number, part in enumerate(np.unique(area_of_cell)):
+        cells = used[area_of_cell == part]
         # A cell without sessions belongs to the area of the cell before it, so that every station is in an area.
         low = 0 if number == 0 else int(cells[0])
-        later = used[which > part]
+        later = used[area_of_cell > part]
         high = int(later[0]) if len(later) else len(rows)
         inside = np.flatnonzero((cell_of_station >= low) & (cell_of_station < high))
         joined.append(Area(number, tuple(int(cell) for cell in cells), inside, int(rows[cells].sum())))
@@ -87,7 +87,7 @@ def areas_of_cells(cell_of_station: Integers, rows: Integers, areas: int) -> lis
 
 
 def regions_of(regions: Regions, station_ids: Sequence[str] | pl.Series) -> Regions:
-    """The regions of the given stations, without all others."""
+    """Restrict regions to the given stations."""
     of_station = regions.of_station.filter(pl.col("station_id").is_in(pl.Series(station_ids).implode()))
     centres = regions.centres.join(of_station.select("unique_id").unique(), on="unique_id", how="semi")
     return Regions(of_station, centres.sort("unique_id"))

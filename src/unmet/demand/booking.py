@@ -36,7 +36,7 @@ def book(group: Integers, at_ms: Integers, amount: Floats, groups: int, first_ms
 def spread(
     group: Integers, start_ms: Integers, end_ms: Integers, amount: Floats, groups: int, first_ms: int, hours: int
 ) -> Floats:
-    """Amounts spread evenly from start to end, summed by group and hour; those without a duration at their start."""
+    """Amounts spread evenly from start to end, by group and hour; one without duration is booked at its start."""
     booked = np.zeros((groups, hours))
     last_ms = first_ms + hours * HOUR_MS
     for i in range(len(group)):

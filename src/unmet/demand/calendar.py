@@ -51,6 +51,7 @@ def with_calendar(panel: pl.DataFrame, time_zone: str, country: str | None = Non
     `country` is a code such as DK, or a code with a subdivision such as US-CA; without one no day is a holiday.
     """
     local = pl.col("ds").dt.convert_time_zone(time_zone)
+    # `holiday` holds the local date until that is looked up among the holidays.
     frame = panel.with_columns(hour=local.dt.hour(), weekday=local.dt.weekday(), holiday=local.dt.date())
     days = frame["holiday"].unique()
     years = days.dt.year().unique().to_list()

@@ -28,13 +28,11 @@ __all__ = ["infer_capacity"]
 
 
 OVERLAPS = 0.03  # arrivals recorded at a full station over usual ones, because clocks are slightly wrong
-KEEP_COMING = (
-    0.4  # arrivals at a crowded station over usual ones: the lowest ratio at stations known to have free plugs
-)
+KEEP_COMING = 0.4  # the same at a crowded station: the lowest ratio at stations known to have free plugs
 LISTED_WRONG = 0.1  # prior probability that the listed number of plugs is not the capacity
 UNLISTED_FULL = 0.5  # prior probability that a station without a listed number is full at its highest number of cars
 CLEARLY = 0.9  # posterior probability from which the listed number is overruled
-SELDOM = 0.1  # a number of cars is an exception below this share of the time with at least one car fewer
+SELDOM = 0.1  # a peak of n cars is an exception up to this share of the time with n - 1 cars or more
 LASTING_MS = 600_000  # cars must be present together for this long to count
 
 
@@ -146,13 +144,14 @@ def _lasting_peak(spells: Spells) -> Integers:
 def _usual_arrivals(spells: Spells, arrivals: Arrivals, hour_of_week: Integers, first_ms: int, max_cars: int) -> Floats:
     """Arrivals predicted by the network's weekly profile, by station and number of cars, for a station of level 1."""
     hour = hour_of_week[np.clip((arrivals.at_ms - first_ms) // HOUR_MS, 0, len(hour_of_week) - 1)]
-    shape = np.bincount(hour, minlength=HOURS_A_WEEK) + 1.0
+    shape = np.bincount(hour, minlength=HOURS_A_WEEK) + 1.0  # so that no hour of the week has a rate of 0
     open_hours = np.bincount(hour_of_week, minlength=HOURS_A_WEEK)
     return _by_cars(spells, hour_of_week, shape / np.maximum(open_hours, 1), first_ms, max_cars)
 
 
 @compiled()
 def _by_cars(spells: Spells, hour_of_week: Integers, shape: Floats, first_ms: int, max_cars: int) -> Floats:
+    """The rates `shape`, by hour of the week, summed over spells: (stations, max_cars + 1)."""
     total = np.zeros((len(spells.first) - 1, max_cars + 1))
     for s in range(len(total)):
         for i in range(spells.first[s], spells.first[s + 1]):

@@ -158,11 +158,11 @@ def _pairs(option: str, given: tuple[str, ...], example: str) -> dict[str, str]:
 def about_records(choices: PanelChoices, records: Records, outages: pl.DataFrame, time_zone: str) -> dict[str, Any]:
     """Counts of the rows read, kept and set aside, for a summary."""
     mapping = mapping_from(chosen_mapping(choices), "--map").to_yaml() if chosen_mapping(choices) else ""
-    kept = ("rows_in", "rows_kept", "rows_set_aside")
+    totals = ("rows_in", "rows_kept", "rows_set_aside")
     return {
-        **{name: records.counts[name] for name in kept},
+        **{name: records.counts[name] for name in totals},
         "formats": records.formats,
-        "quality": {name: count for name, count in records.counts.items() if name not in kept and count},
+        "quality": {name: count for name, count in records.counts.items() if name not in totals and count},
         "outages": outages.height,
         "readings": records.readings_in_short,
         "record_notes": records.notes,

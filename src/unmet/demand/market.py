@@ -27,7 +27,7 @@ MIN_KNOWN = 8  # own stations needed to estimate the rates of others
 DRAWS = 400  # of the rates of others
 ASSUMED_PLUGS = 2  # of a station whose plugs are not listed
 Z_95 = 1.6449  # 95 % quantile of the standard normal distribution
-BY_PLUGS_SPREAD = 0.4  # standard deviation of the logarithm of a small share that is known from plugs alone
+BY_PLUGS_SPREAD = 0.4  # standard deviation of the logarithm of a small share that is estimated from plugs alone
 COUNTING = 0.005  # variance of the logarithm of a known rate due to counting
 
 
@@ -124,6 +124,7 @@ class Market:
         placed = everyone["lat"].null_count() == 0 and everyone["lon"].null_count() == 0
         if not placed or known.sum() < MIN_KNOWN:
             share = _ratio(np.where(is_own, plugs, 0.0), plugs, region, number)
+            # The uncertainty vanishes as the share approaches 1: there are no competitors to misjudge.
             return Shares(share, np.where(share < 1, BY_PLUGS_SPREAD * np.sqrt(1 - share), 0.0))
         return self._kriged(everyone, rates, known, is_own, region, number, plugs)
 
@@ -137,6 +138,7 @@ class Market:
         number: int,
         plugs: Floats,
     ) -> Shares:
+        """Shares by arrival rates; those of competitors are drawn from the kriged distribution."""
         lat, lon = everyone["lat"].to_numpy(), everyone["lon"].to_numpy()
         km = haversine_km(lat[:, None], lon[:, None], lat, lon)
         fitted = krige(np.where(known, rates, 1.0), np.full(len(rates), COUNTING), known, km, plugs)

@@ -42,6 +42,7 @@ def openings(visits: Visits, first_ms: int, last_ms: int) -> tuple[Integers, Int
     gap[some] = np.maximum.reduceat(np.concatenate([[0], gaps]), visits.first[:-1][some])
     for edge, silence, at in ((begin, earliest, earliest), (end, period - latest, latest + 1)):
         long = (silence >= MIN_DAYS * DAY_MS) & (silence >= LONGER * gap)
+        # The probability that sessions at uniformly random times all miss the silence.
         chance = (1 - np.minimum(silence / period, 1)) ** sessions
         closed = some & long & (chance < SURE)
         edge[closed] = at[closed]

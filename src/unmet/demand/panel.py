@@ -29,7 +29,7 @@ from unmet.zones import checked_zone
 
 __all__ = ["Panel", "PanelTables", "part_panel", "station_rows"]
 
-BYTES_PER_ROW = 350  # of a region and hour: its table while it is built, and its draws
+BYTES_PER_ROW = 350  # memory per region and hour: the table while it is built, and posterior draws
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -46,7 +46,7 @@ class PanelTables:
     sites: pl.DataFrame
     """`site_id, name, lat, lon, capacity, capacity_sure, stations`."""
     regions: Regions
-    everyone: pl.DataFrame  # `station_id, lat, lon, plugs`: stations of all operators, if the market has others
+    everyone: pl.DataFrame  # `station_id, lat, lon, plugs`: stations of all operators if the market names one, else own
     outages: pl.DataFrame  # `station_id, plug_id, start, end`: plugs out of order, or not installed
     market: Market
     time_zone: str
@@ -209,7 +209,7 @@ def _built(
         sessions=pl.Series(np.bincount(station, minlength=own.height).astype(np.uint32)), energy_kwh=pl.Series(energy)
     )
     absent = absent_plugs(kept, period[0], len(hours) * HOUR_MS)
-    outages = absent if given.outages is None else merge_outages(pl.concat([_of_plugs(given.outages), absent]))
+    outages = absent if given.outages is None else merge_outages(pl.concat([_with_plug_ids(given.outages), absent]))
     return PanelTables(
         _table(kept, known, grouped, hours, booking, given.time_zone, country),
         kept,
@@ -247,7 +247,7 @@ def _regions(regions: str | int | Regions, everyone: pl.DataFrame) -> tuple[Regi
     return group_stations(everyone, str(regions))
 
 
-def _of_plugs(rows: pl.DataFrame) -> pl.DataFrame:
+def _with_plug_ids(rows: pl.DataFrame) -> pl.DataFrame:
     """Outages with all columns; `plug_id` is null if it was not given."""
     if "plug_id" not in rows.columns:
         rows = rows.with_columns(pl.lit(None, pl.String).alias("plug_id"))

@@ -24,7 +24,7 @@ SITE_KM = 0.1
 SIMILAR_POWER = 2.0  # ratio up to which powers are similar
 MAX_NAMESAKES, MIN_NAMESAKES = 12, 4
 """Stations of one name that can be one site: at most half of all stations, within these limits."""
-NO_NAMES = ["", "-", "--", ".", "?", "n/a", "na", "nan", "none", "null", "unknown", "test"]  # instead of a name
+NO_NAMES = ["", "-", "--", ".", "?", "n/a", "na", "nan", "none", "null", "unknown", "test"]  # placeholders
 FAST_SESSIONS = 0.9  # quantile of the mean power of a station's sessions that replaces an unknown power
 
 
@@ -91,6 +91,7 @@ def _power(stations: pl.DataFrame, sessions: pl.DataFrame) -> NDArray[np.float64
     """Power of each station [kW], NaN if neither the table nor the sessions show it."""
     until = pl.coalesce("charged", "end") if "charged" in sessions.columns else pl.col("end")
     hours = (until - pl.col("start")).dt.total_milliseconds() / 3_600_000
+    # Shorter or smaller sessions say little about power.
     fast = (
         sessions.filter((hours > 0.05) & (pl.col("energy_kwh") > 1))
         .group_by("station_id")

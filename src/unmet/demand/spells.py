@@ -163,13 +163,14 @@ def _sweep(
 ) -> History:
     """The history of a range of sites; in its spells, `first` holds the number of spells of each site."""
     before = visits.first[first_site]
-    visitors = visits.first[last_site] - before
-    room = 3 * visitors + last_site - first_site
-    begin, end = np.empty(room, np.int64), np.empty(room, np.int64)
-    taken, state = np.empty(room, np.int32), np.empty(room, np.int8)
-    found_taken, found_state = np.empty(visitors, np.int32), np.empty(visitors, np.int8)
-    number, arrived, n = np.zeros(last_site - first_site, np.int64), np.zeros(visitors, np.bool_), 0
-    site = np.empty(visitors, np.int64)
+    visit_count = visits.first[last_site] - before
+    # One spell ends at each arrival, departure and closing, and one more at most after each release of a plug.
+    max_spells = 3 * visit_count + last_site - first_site
+    begin, end = np.empty(max_spells, np.int64), np.empty(max_spells, np.int64)
+    taken, state = np.empty(max_spells, np.int32), np.empty(max_spells, np.int8)
+    found_taken, found_state = np.empty(visit_count, np.int32), np.empty(visit_count, np.int8)
+    number, arrived, n = np.zeros(last_site - first_site, np.int64), np.zeros(visit_count, np.bool_), 0
+    site = np.empty(visit_count, np.int64)
     for s in range(first_site, last_site):
         earlier = n
         next_in = next_out = visits.first[s]
@@ -204,6 +205,6 @@ def _sweep(
                 next_in += 1
         number[s - first_site] = n - earlier
     spells = Spells(number, begin[:n].copy(), end[:n].copy(), taken[:n].copy(), state[:n].copy())
-    start_ms, row = visits.start_ms[before : before + visitors], visits.row[before : before + visitors]
+    start_ms, row = visits.start_ms[before : before + visit_count], visits.row[before : before + visit_count]
     arrivals = Arrivals(site[arrived], start_ms[arrived], row[arrived], found_taken[arrived], found_state[arrived])
     return History(spells, arrivals)

@@ -108,7 +108,7 @@ def write_table(
 
 
 def read_panel(path: Path) -> StoredPanel:
-    """Read the table of a panel from a folder, also of `unmet recover`, or from a file (`unique_id, ds, y`)."""
+    """Read the table of a panel from a folder of `unmet panel` or `unmet recover`, or a file (`unique_id, ds, y`)."""
     if not path.exists():
         raise InputError(f"There is no panel at {path}: give a folder that `unmet panel` wrote, or a file.")
     if path.is_file():

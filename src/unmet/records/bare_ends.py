@@ -11,8 +11,8 @@ from unmet.records.times import ParsedTimes, to_utc
 __all__ = ["BareEnds", "find_bare_ends"]
 
 _CLOCK = r"(?i)\s*(\d{1,2})[:.h](\d\d)(?:[:.](\d\d)(?:\.\d+)?)?\s*(?:([ap])\.?m\.?|uhr|h)?\s*$"
-_FIRST_DAYS = r"1(?:899-12-3[01]|900-01-0[01])[ T]"  # of spreadsheets, which write a time as one of those days
-_LOOK_AT = 1000  # rows from across the file; on a long file, a pattern on every row would take seconds
+_FIRST_DAYS = r"1(?:899-12-3[01]|900-01-0[01])[ T]"  # on which spreadsheets put a time without a date
+_LOOK_AT = 1000  # rows sampled from the whole file; on a long file, a pattern on every row would take seconds
 _DAY, _HOUR, _MINUTE, _SECOND = 86_400_000, 3_600_000, 60_000, 1000
 
 
@@ -28,14 +28,14 @@ class BareEnds:
         return cells.cast(pl.String).set(self.time_of_day.is_not_null(), None)
 
     def dated(self, ends: ParsedTimes, starts: ParsedTimes) -> ParsedTimes:
-        """The ends, those without a date on the day of the start or on the next."""
+        """The ends; those without a date are on the day of the start, or on the next day."""
         midnight = starts.wall - starts.wall % _DAY
         same_day = midnight + self.time_of_day
         wall = same_day.zip_with((same_day >= starts.wall).fill_null(value=False), same_day + _DAY)
         return ParsedTimes(ends.utc, ends.wall.fill_null(wall), ends.is_open)
 
     def in_repeated_hour(self, end: pl.Series, start: pl.Series, starts: ParsedTimes, zone: str) -> pl.Series:
-        """Ends [ms, UTC]; some are earlier by the clock than their start because clocks were put back in between."""
+        """Ends [ms, UTC], corrected if one only seems to precede its start because clocks were put back in between."""
         same_day = starts.wall - starts.wall % _DAY + self.time_of_day
         repeated = to_utc(
             ParsedTimes(same_day.clear().extend_constant(None, len(same_day)), same_day), zone, later=True
@@ -66,9 +66,9 @@ def _times_of_day(cells: pl.Series) -> pl.Series:
     """Times of day [ms], null where a cell is something else."""
     groups = cells.str.replace(f"^{_FIRST_DAYS}", "").str.extract_groups(f"^{_CLOCK}").struct.unnest()
     hour, minute, second = (groups[name].cast(pl.Int64, strict=False) for name in groups.columns[:3])
-    half = groups[groups.columns[3]].str.to_lowercase()
-    is_half, is_late = half.is_not_null(), (half == "p").fill_null(value=False)
-    hour = (hour % 12 + 12 * is_late.cast(pl.Int64)).zip_with(is_half, hour)
+    am_or_pm = groups[groups.columns[3]].str.to_lowercase()
+    is_12_hour, is_pm = am_or_pm.is_not_null(), (am_or_pm == "p").fill_null(value=False)
+    hour = (hour % 12 + 12 * is_pm.cast(pl.Int64)).zip_with(is_12_hour, hour)
     valid = (hour < 24) & (minute < 60) & (second.fill_null(0) < 60)
     total = hour * _HOUR + minute * _MINUTE + second.fill_null(0) * _SECOND
     return total.set(~valid.fill_null(value=False), None)

@@ -40,7 +40,7 @@ class Batch:
 
     first: int  # number of its first file
     sources: list[RecordSource]
-    one: OneFile  # sessions with FILE, from `first` on
+    one: OneFile  # its sessions have the number of their file in FILE
     rejected: pl.DataFrame  # file, and the columns of REJECTED
 
 
@@ -49,22 +49,22 @@ def read_batches(sources: list[RecordSource], reading: Reading) -> Iterator[Batc
     workers = min(os.cpu_count() or 1, MAX_THREADS)
     many = len(sources) >= MANY_FILES
     with ThreadPoolExecutor(workers) as pool:
-        judging: deque[Future[Batch]] = deque()
+        checking: deque[Future[Batch]] = deque()
         try:
             for first, together in _groups(_looked_at(sources, reading.format, pool, workers), many=many):
                 alone = not _is_small(together[0])
-                judging.append(pool.submit(_judged, first, together, reading))
+                checking.append(pool.submit(_checked, first, together, reading))
                 del together
-                while judging and (alone or len(judging) > workers):  # a large file has the memory to itself
-                    yield judging.popleft().result()
-            while judging:
-                yield judging.popleft().result()
+                while checking and (alone or len(checking) > workers):  # a large file has the memory to itself
+                    yield checking.popleft().result()
+            while checking:
+                yield checking.popleft().result()
         except InputError:
-            for task in judging:  # what is wrong with an earlier file comes first
+            for task in checking:  # an error in an earlier file is reported first
                 task.result()
             raise
         finally:
-            for task in judging:
+            for task in checking:
                 task.cancel()
 
 
@@ -122,11 +122,11 @@ def _are_alike(known: Looked, new: Looked) -> bool:
         return False
     plain = all(raw.stations is None and raw.outages is None and not raw.notes for raw in (known.raw, new.raw))
     same = (known.format, known.columns, known.raw.mapping) == (new.format, new.columns, new.raw.mapping)
-    is_alone = new.source.is_one_of_several or known.source.is_one_of_several
-    return plain and same and not is_alone and new.raw.sessions.schema == known.raw.sessions.schema
+    are_sheets = new.source.is_one_of_several or known.source.is_one_of_several
+    return plain and same and not are_sheets and new.raw.sessions.schema == known.raw.sessions.schema
 
 
-def _judged(first: int, together: list[Looked], reading: Reading) -> Batch:
+def _checked(first: int, together: list[Looked], reading: Reading) -> Batch:
     """The sessions of several files, checked together; meanwhile lines are numbered across files."""
     sources = [looked.source for looked in together]
     offsets = np.zeros(len(together), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Raw cells of one file into typed sessions, each row checked on its own.
+"""Conversion of the raw cells of one file into typed sessions; each row is checked on its own.
 
 A row is rejected for the first reason that applies, in the order of `REASONS`.
 """
@@ -149,7 +149,7 @@ def _with_ids(raw: pl.DataFrame, mapping: Mapping, clocks: Clocks) -> pl.DataFra
 
 @dataclass(frozen=True, slots=True)
 class _Doubts:
-    """Rows with incomplete times, or None."""
+    """Which rows have incomplete or ambiguous times, by kind; None if no row has."""
 
     day_order: pl.Series | None
     start_time: pl.Series | None

@@ -52,8 +52,8 @@ def clean(parts: list[pl.DataFrame], days: pl.DataFrame | None = None) -> Cleane
     """Remove duplicates, sort, and cut sessions that overlap the next one on the same plug.
 
     Each part has FILE, LINE, station_id, start and end [Int64, ms], energy_kwh, and perhaps session_id, plug_id,
-    vehicle_id and user_id; of several equal rows the first is kept. The list is emptied, to
-    save memory. `days` are those of all sessions (see `outliers.days_of`), where these are a part of them.
+    vehicle_id and user_id; of several equal rows the first is kept. The list is emptied, to save memory. `days` are
+    those of all sessions (see `outliers.days_of`), if these are only a part of them.
     """
     counts = {"duplicates": 0, "duplicates_that_differ": 0, "ids_used_twice": 0, "ends_cut_short": 0}
     repeats = pl.DataFrame(schema={"row": pl.UInt32, "first": pl.UInt32})
@@ -141,6 +141,7 @@ def _key(start: pl.Series, station: pl.Series) -> pl.Series:
     first, last, stations = _whole(start.min()), _whole(start.max()), _whole(station.max()) + 1
     if (last - first + 1) * stations < 2**62:
         return (start - first) * stations + station
+    # The product would overflow: rank the pairs instead.
     return start.to_frame("s").with_columns(station.alias("c")).select(pl.struct("s", "c").rank("dense"))["s"]
 
 
@@ -149,6 +150,7 @@ def _whole(value: Any) -> int:
 
 
 def _is_counting(order: pl.Series) -> bool:
+    """Whether rows are in order already: each follows the one before it."""
     return bool((order.diff().drop_nulls() == 1).all())
 
 
@@ -222,7 +224,7 @@ def _one_at_a_time(plug: NDArray[np.int64], start: NDArray[np.int64], end: NDArr
     holder = 0
     for i in range(1, len(plug)):
         if plug[i] == plug[holder] and end[i] <= cut[holder]:
-            cut[i] = start[i]  # within the stay of another: a restart or a ghost, not a car of its own
+            cut[i] = start[i]  # within the stay of another: a restart or a spurious record, not another car
             continue
         if plug[i] == plug[holder] and start[i] < cut[holder]:
             cut[holder] = start[i]

@@ -83,6 +83,7 @@ def read_clocks(
         readings.append(Finding("Ends are starts plus the durations in a column of their own."))
     if bare is not None and end_zones is None:
         end = bare.in_repeated_hour(end, start, clocks[0], end_zone)
+    # Such an end may be in the second pass through the hour that occurs twice in autumn.
     before = (end < start).fill_null(value=False)
     if before.any():
         later = to_utc(clocks[1], end_zone, end_zones, later=True)
@@ -93,7 +94,7 @@ def read_clocks(
 
 
 def _possible_names(clocks: list[ParsedTimes], named: NamedZones) -> tuple[NamedZones, str | None]:
-    """The zones of headings, without one such as Europe/Berlin whose clocks cannot show the times; and a sentence."""
+    """The zones of headings, replaced by UTC if times do not exist in one such as Europe/Berlin; and a sentence."""
     regions = {name for name in (named.start, named.end) if name is not None and "/" in name}
     for region in regions:
         own = [clock for clock, name in zip(clocks, (named.start, named.end), strict=False) if name == region]
@@ -122,9 +123,9 @@ def _zone_findings(clocks: list[ParsedTimes], mapping: Mapping, zone: str, named
     for name, columns, count in zip((named.start, named.end), (mapping.start, own_ends), walls, strict=True):
         if name is not None and count:
             shown = " and ".join(repr(column) for column in columns_of(columns))
-            zone_said = f"UTC{name[:3]}:{name[3:]}" if name[0] in "+-" else name
+            zone_name = f"UTC{name[:3]}:{name[3:]}" if name[0] in "+-" else name
             entry = ("time_zone", name) if named.start == named.end and name[0] not in "+-" else None
-            found.append(Finding(f"{{}} times in {shown} are read as {zone_said}, as its name says.", (count,), entry))
+            found.append(Finding(f"{{}} times in {shown} are read as {zone_name}, as its name says.", (count,), entry))
     local = sum(count for count, name in zip(walls, (named.start, named.end), strict=True) if name is None)
     if local and mapping.zone is None:
         entry = None if named.start or named.end else ("time_zone", zone)

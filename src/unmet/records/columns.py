@@ -110,7 +110,7 @@ def candidates(entry: str, frame: pl.DataFrame, taken: Collection[str] = ()) -> 
         likeness = max([likeness, *(0.8 for word in words if len(word) > 3 and word in plain)])
         scored.append((likeness, column))
     likely = [column for likeness, column in sorted(scored, key=lambda found: -found[0]) if likeness >= _MIN_LIKENESS]
-    # A value can only be one of a kind: the only column of numbers is the energy.
+    # If a single column has values of the right kind, its name does not matter.
     is_only = len(scored) == 1 and entry in {"start", "end", "energy_kwh"}
     is_first = len(scored) == 2 and entry == "start"  # of two columns of times, the start comes first
     return likely or ([scored[0][1]] if is_only or is_first else [])

@@ -1,4 +1,4 @@
-"""What the counts of all sessions say, as sentences."""
+"""Notes on the counts of all sessions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ FEW_SESSIONS = 100
 
 
 def count_notes(counts: dict[str, int], sessions: int) -> list[str]:
-    """What the counts of all sessions say."""
+    """Sentences about counts that the user should know of."""
     notes = []
     if counts["ids_used_twice"]:
         some = "1 session has" if counts["ids_used_twice"] == 1 else f"{counts['ids_used_twice']:,} sessions have"

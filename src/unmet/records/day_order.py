@@ -79,7 +79,7 @@ def find_day_orders(columns: Sequence[pl.Series], suggested: bool | None = None)
         [(state >> days[:, 2]) & 1 == 1 for days in both], both, _NO_DAY
     ):
         return _row_by_row(dates, both, settled)
-    return DayOrders(orders, *_said(orders, forms, settled, uniform, suggested, is_path=path is not None))
+    return DayOrders(orders, *_explained(orders, forms, settled, uniform, suggested, is_path=path is not None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +185,7 @@ def _decide(
         (_nearness(start, state) for state in (0, (1 << forms) - 1)), key=lambda found: found[0], default=(0.0, 1.0)
     )
     uniform = prior + np.array([_cost(start, end, state, near, spread) for state in range(1 << forms)])
-    # Costs of rows cannot fall below those of the best state by row, so a change pays only beyond its price.
+    # Several states are used only if that costs less than one state for all rows, changes included.
     state, cost = _viterbi(start, end, prior, near, spread)
     return (state if cost < uniform.min() - 1e-9 else None), uniform
 
@@ -213,6 +213,7 @@ def _cost(start: Days, end: Days, state: int, near: float, spread: float) -> flo
 
 @compiled("float64(int64, int64)")
 def _stay_cost(start: int, end: int) -> float:
+    """Cost of a stay by its days: it increases with their number, as most stays end on the day they start."""
     if start == _NO_DAY or end == _NO_DAY:
         return 0.0
     if end < start or end - start > 31:
@@ -222,7 +223,10 @@ def _stay_cost(start: int, end: int) -> float:
 
 @compiled("float64(int64, int64, float64, float64)")
 def _step_cost(before: int, after: int, near: float, spread: float) -> float:
-    """-log of a mixture: a start near the one before (heavy-tailed), or anywhere in the period."""
+    """-log of a mixture: a start near the one before (heavy-tailed), or anywhere in the period.
+
+    3.15 is the sum of 1 / (1 + days^2) over all whole days, positive and negative.
+    """
     if before == _NO_DAY or after == _NO_DAY:
         return 0.0
     apart = float(after - before)
@@ -320,7 +324,7 @@ def _row_by_row(dates: list[_Dates], both: list[Days], settled: list[tuple[int, 
     return DayOrders(orders, _evidence(days, months, certain), note, pl.Series(is_open))
 
 
-def _said(
+def _explained(
     orders: list[pl.Series],
     forms: list[str],
     settled: list[tuple[int, int]],
@@ -329,7 +333,7 @@ def _said(
     *,
     is_path: bool,
 ) -> tuple[Finding, str | None]:
-    """What was decided on which evidence, and what the user should know or answer."""
+    """What was decided on which evidence, and a sentence if the user should know or decide."""
     days = sum(_count(order, True) for order in orders)
     months = sum(_count(order, False) for order in orders)
     certain = sum(a + b for a, b in settled)

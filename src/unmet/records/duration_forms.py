@@ -1,6 +1,6 @@
 """Durations such as `42:29`: hours and minutes, or minutes and seconds? The rows decide.
 
-Read as hours, minutes would be stays of days, at a sixtieth of the power, that overlap the next car on the plug.
+If minutes are read as hours, stays last days, at a sixtieth of the power, and overlap the next car on the plug.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from unmet.errors import InputError
 
 __all__ = ["choose_clock_form"]
 
-MIN_ROWS = 20  # if fewer leave it open, they are read as hours and minutes, as durations usually are written
+MIN_ROWS = 20  # if fewer rows are undecided, they are read as hours and minutes, the usual form
 _TWO_PARTS = r"^\s*(\d+):(\d{2})\s*$"
 _MANY_OVERLAPS = 0.1  # share of sessions that end after the next on their plug starts
 _FEW_LONG, _MANY_LONG = 0.02, 0.2  # shares of stays over a day
-_LOW_KW, _USUAL_KW = 0.5, 1.5  # median energy over time plugged in
-_MAX_KWH = 200.0  # a median above is not in kWh and says nothing
+_LOW_KW, _USUAL_KW = 0.5, 1.5  # median of energy over time plugged in: below the first, it is too low
+_MAX_KWH = 200.0  # energies with a higher median are not in kWh and are ignored
 _HOUR = 3_600_000
 
 Form = Literal["h", "min"]

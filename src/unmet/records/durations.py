@@ -1,4 +1,4 @@
-"""Durations, from which ends follow: `1:23:45`, `83 min`, `PT1H23M`, or a number with its unit in the heading."""
+"""Durations, from which ends are computed: `1:23:45`, `83 min`, `PT1H23M`, or a number with its unit in the heading."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _WORDS = (  # of a cell such as 1 d 2 h 3 min 4 s
 _FRENCH = r"^()(\d+)\s*h\s*(\d{2})()$"  # 1h23
 _ISO = rf"^P(?:{_NUMBER}D)?(?:T(?:{_NUMBER}H)?(?:{_NUMBER}M)?(?:{_NUMBER}S)?)?$"  # ISO 8601: PT1H23M
 _CLOCK = r"^(?:(\d+)(?:\.| days?\.? ))?(\d+):(\d{2})(?::(\d{2})(?:\.\d+)?)?$"
-_EPOCH = pl.lit("1899-12-31").str.to_datetime("%Y-%m-%d", time_unit="ms")  # spreadsheets show a duration as a time then
+_EPOCH = pl.lit("1899-12-31").str.to_datetime("%Y-%m-%d", time_unit="ms")  # from which spreadsheets count durations
 
 
 def duration_unit(column: str) -> int | None:
@@ -38,8 +38,8 @@ def duration_unit(column: str) -> int | None:
 def read_durations(cells: pl.Series, unit_name: str | None = None, *, in_minutes: bool = False) -> pl.Series:
     """Durations [Int64 ms], null where a cell cannot be read.
 
-    `1:23` is an hour and 23 minutes, or `in_minutes` a minute and 23 seconds. The unit of bare numbers
-    is h, min or s, or in the name of the column, as in `Duration (min)`.
+    `1:23` is an hour and 23 minutes, or with `in_minutes` a minute and 23 seconds. The unit of bare numbers is
+    `unit_name` (h, min or s), else the one in the name of the column, as in `Duration (min)`.
     """
     text = cells.cast(pl.String, strict=False).str.strip_chars().str.replace("^1899-12-30", "1899-12-31")
     if in_minutes:

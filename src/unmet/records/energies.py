@@ -53,7 +53,7 @@ def read_energies(cells: pl.Series, typed: pl.DataFrame, mapping: Mapping, *, is
     readings = [unit.reading]
     if mapping.meter_start is not None and mapping.meter_end is not None:
         what = f"Energies are the differences of {mapping.meter_end!r} and {mapping.meter_start!r}."
-        readings.insert(0, Finding(what.replace("{}", "")))
+        readings.insert(0, Finding(what.replace("{}", "")))  # in a column's name, {} is not the place of a count
     return Energies(kwh, readings, [sentence for sentence in (grouped, note, unit.note) if sentence])
 
 
@@ -61,7 +61,7 @@ def energy_cells(raw: pl.DataFrame, mapping: Mapping) -> pl.Series:
     """Energies as written, or the differences of meter readings, null where one of them cannot be read."""
     if mapping.meter_start is None or mapping.meter_end is None:
         return raw[mapping.energy_kwh]
-    first, last = (_counts(raw[name], mapping) for name in (mapping.meter_start, mapping.meter_end))
+    first, last = (_meter_readings(raw[name], mapping) for name in (mapping.meter_start, mapping.meter_end))
     return (last - first).round(6)
 
 
@@ -73,8 +73,8 @@ def has_energy(raw: pl.DataFrame, mapping: Mapping, cells: pl.Series) -> pl.Seri
     return first & last
 
 
-def _counts(cells: pl.Series, mapping: Mapping) -> pl.Series:
-    """Meter readings in the unit of the mapping, also those that name another."""
+def _meter_readings(cells: pl.Series, mapping: Mapping) -> pl.Series:
+    """Meter readings in the unit of the mapping; those that name another unit are converted."""
     if cells.dtype == pl.String and cells.str.contains(_TWO_GROUPS).any():
         cells = cells.str.replace_all(".", "", literal=True)
     numbers, are_kwh, _ = read_numbers(cells)

@@ -1,4 +1,4 @@
-"""Energies as written into numbers: decimal commas, grouped digits, and units in the cells."""
+"""Conversion of energies as written to numbers: decimal commas, grouped digits, and units in the cells."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _UNITS = {"": 0.001, "k": 1.0, "m": 1000.0}  # kWh per unit, in cells that name 
 
 
 def read_numbers(cells: pl.Series) -> tuple[pl.Series, pl.Series, str | None]:
-    """Energies as written, whether a cell names its unit (then in kWh), and a sentence about commas."""
-    none_said = pl.repeat(False, len(cells), dtype=pl.Boolean, eager=True)
+    """Energies as written, or in kWh if a cell names its unit; which cells do; and a sentence about commas."""
+    no_unit = pl.repeat(False, len(cells), dtype=pl.Boolean, eager=True)
     if cells.dtype != pl.String and not cells.dtype.is_numeric():
-        return pl.Series([None], dtype=pl.Float64).new_from_index(0, len(cells)), none_said, None
+        return pl.Series([None], dtype=pl.Float64).new_from_index(0, len(cells)), no_unit, None
     energy = cells.cast(pl.Float64, strict=False)
     if cells.dtype != pl.String or energy.null_count() == cells.null_count():
-        return energy, none_said, None
+        return energy, no_unit, None
     rest = cells.set(energy.is_not_null(), None).str.strip_chars()
     named = rest.str.extract(r"(?i)([km]?)wh$").str.to_lowercase()
     unit = named.replace_strict(_UNITS, default=1.0)
@@ -31,7 +31,7 @@ def read_numbers(cells: pl.Series) -> tuple[pl.Series, pl.Series, str | None]:
     plain = plain.zip_with(continental.fill_null(value=False), rest.str.replace_all(",", "", literal=True))
     read = plain.cast(pl.Float64, strict=False) * unit
     lone = commas & continental & ~rest.str.contains(".", literal=True) & read.is_not_null()
-    note = "the commas in the energies are taken for decimal marks."
+    note = "the commas in the energies are read as decimal marks."
     return energy.fill_null(read), named.is_not_null(), note if lone.fill_null(value=False).any() else None
 
 

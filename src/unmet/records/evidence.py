@@ -20,7 +20,7 @@ class Finding:
 
     sentence: str  # with {} for each count, and nothing else that differs from file to file
     counts: tuple[int, ...] = ()
-    entry: tuple[str, Any] | None = None  # what a mapping would say instead, as ("day_first", False)
+    entry: tuple[str, Any] | None = None  # the equivalent entry of a mapping, such as ("day_first", False)
 
     def __str__(self) -> str:
         """The sentence with its counts."""
@@ -43,11 +43,11 @@ def in_short(found: Iterable[tuple[Finding, int]]) -> list[str]:
         counts, before = sums.get(finding.sentence, ((0,) * len(finding.counts), 0))
         added = tuple(a + b for a, b in zip(counts, finding.counts, strict=True))
         sums[finding.sentence] = added, before + files
-    one = len({files for _, files in sums.values()}) == 1
+    in_all = len({files for _, files in sums.values()}) == 1
     lines = []
     for sentence, (counts, files) in sums.items():
         line = str(Finding(sentence, counts))
-        lines.append(line if one else f"{line.removesuffix('.')} ({files:,} {'file' if files == 1 else 'files'}).")
+        lines.append(line if in_all else f"{line.removesuffix('.')} ({files:,} {'file' if files == 1 else 'files'}).")
     return lines
 
 

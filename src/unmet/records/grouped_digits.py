@@ -8,7 +8,7 @@ from unmet.records.mixed_units import WATT_HOURS, are_impossible
 
 __all__ = ["without_grouping_points"]
 
-MIN_CELLS = 30  # of numbers without their last zeros, one in ten has fewer than three decimals: 0.9**30 is 4 %
+MIN_CELLS = 30  # without trailing zeros, one number in ten has fewer than three decimals, and 0.9**30 is 4 %
 _GROUPED = r"^\s*[1-9]\d{0,2}(?:\.\d{3})+(?:,\d+)?\s*(?:[Ww][Hh])?\s*$"
 _CERTAIN = r"\.\d{3}(?:[.,]|\s*[Ww][Hh])"
 _BELOW_1000 = r"^\s*\d{1,3}(?:,\d+)?\s*(?:[Ww][Hh])?\s*$"
@@ -35,14 +35,14 @@ def without_grouping_points(cells: pl.Series, hours: pl.Series, suggested: float
     plain = given.filter(~given.str.contains(".", literal=True) & given.str.contains(r"\d"))
     if not plain.str.contains(_BELOW_1000).all():
         return cells, None
-    if not pointed.str.contains(_CERTAIN).any() and suggested != WATT_HOURS and not _whole(cells, hours, pointed):
+    if not pointed.str.contains(_CERTAIN).any() and suggested != WATT_HOURS and not _are_wh(cells, hours, pointed):
         return cells, None
     note = f"the points in {len(pointed):,} energies group digits: {pointed[0].strip()} is not a fraction."
     return cells.str.replace_all(".", "", literal=True), note
 
 
-def _whole(cells: pl.Series, hours: pl.Series, pointed: pl.Series) -> bool:
-    """Whether numbers without a point are whole ones of Wh rather than of kWh."""
+def _are_wh(cells: pl.Series, hours: pl.Series, pointed: pl.Series) -> bool:
+    """Whether numbers without a point are whole numbers of Wh rather than of kWh."""
     whole = cells.str.extract(r"^\s*(\d+)\s*$").cast(pl.Float64)
     telling = (whole > 0).fill_null(value=False)
     if not telling.any():

@@ -92,7 +92,7 @@ def _inspect_stations(source: RecordSource, frame: pl.DataFrame | None, options:
     known = known_columns(frame, STATIONS, ()) | mapping
     guesses = guess_station_columns(frame, known)
     hint = f"Options to start from: {station_hints(guesses)}" if guesses else ""
-    use = "is used where there is no --stations" if source.is_one_of_several else "give it with --stations"
+    use = "it is used if --stations is not given" if source.is_one_of_several else "give it with --stations"
     notes = [f"This is a table of stations: {use}."]
     try:
         checked = check_stations(frame, options.crs, mapping, source.name)
@@ -162,26 +162,27 @@ def _inspect(source: RecordSource, reading: Reading, options: _StationOptions) -
         return _inspect_stations(source, raw.sessions, options)
     if one is not None and not is_read:
         problem = one.problem or f"{source.name} {NO_ROWS}"
-    suggested = _to_start_from(mapping, raw.sessions, chosen, one, named_zones(mapping, raw.mapping, reading.chosen))
+    proposed = _to_start_from(mapping, raw.sessions, chosen, one, named_zones(mapping, raw.mapping, reading.chosen))
     rows = raw.sessions.height + raw.rejected.height
     if one is None or one.sessions is None:
         empty = pl.DataFrame(schema=dict.fromkeys(SHOWN, pl.String))
-        return Inspection(source.name, used, rows, 0, examples, suggested, [], [], {}, [], empty, problem)
+        return Inspection(source.name, used, rows, 0, examples, proposed, [], [], {}, [], empty, problem)
     aside = {name: count for name, count in one.counts.items() if count and name != "rows_in"}
     kept = one.sessions.height
     positions, position_notes = one.stations, list[str]()
     if positions is not None:
         checked = check_stations(positions, name=source.name)
         positions, position_notes = _mended(checked, reading.time_zone or one.zone, source.name)
-    zone, asked = settled_zone([one.zone], reading.time_zone, positions)
-    position_notes = [note.removeprefix(f"{source.name}: ") for note in (*position_notes, *([asked] if asked else []))]
+    zone, zone_note = settled_zone([one.zone], reading.time_zone, positions)
+    position_notes += [zone_note] if zone_note else []
+    position_notes = [note.removeprefix(f"{source.name}: ") for note in position_notes]
     return Inspection(
         source.name,
         used,
         rows,
         kept,
         examples,
-        suggested,
+        proposed,
         list(map(str, one.readings)),
         [*one.notes, *position_notes],
         aside,

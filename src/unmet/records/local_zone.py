@@ -1,8 +1,8 @@
 """The local zone of the stations, in which hours of the day are counted.
 
-Times with an offset or in UTC are certain; what the clocks at the place show is another question. Whatever answers it
-first is taken: the user, the format, a column or heading with the name of a zone, the offsets of the times, and the
-positions of the stations. If nothing does, hours of the day are in UTC, and a sentence says so.
+Times with an offset or in UTC are certain, but the local clocks may show another zone. It is taken from the first of
+these that gives one: the user, the format, a column or heading with the name of a zone, the offsets of the times, and
+the positions of the stations. If none does, hours of the day are in UTC, and a sentence says so.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from unmet.zones import country_of_zone
 
 __all__ = ["settled_zone", "zone_by_positions", "zone_by_rows"]
 
-NEAREST_KM = 250.0  # from the next city that a zone is named after; farther off, zones are only suggested
+NEAREST_KM = 250.0  # from the nearest city that a zone is named after; farther away, zones are only suggested
 _MARGIN_KM, _MARGIN_RATIO = 150.0, 4  # cities this much farther than the nearest, or this many times as far, must agree
 _FARTHEST_KM = 1500.0  # from a zone that is suggested
-_NEUTRAL = {  # names without a country, whose public holidays would go with it
+_NEUTRAL = {  # names that belong to no country, and so imply no public holidays
     "CET": "Central Europe (CET)",
     "WET": "Western Europe (WET)",
     "EET": "Eastern Europe (EET)",
@@ -73,7 +73,7 @@ def zone_by_rows(
         )
     return local, (
         f"the offsets of the times ({' and '.join(seen)}) change as the clocks of {_NEUTRAL.get(local, local)} do, so "
-        f"hours of the day are counted by these.{_country_hint(local)}"
+        f"hours of the day are counted by those clocks.{_country_hint(local)}"
     )
 
 
@@ -104,7 +104,7 @@ def settled_zone(
     if zone is not None:
         return zone, (
             "Times are in UTC; by the positions of the stations, their clocks are those of "
-            f"{_NEUTRAL.get(zone, zone)}, and hours of the day are counted by these. Give --time-zone if they are not."
+            f"{_NEUTRAL.get(zone, zone)}, so hours of the day are counted by them. Give --time-zone if that is wrong."
         )
     example = f"perhaps {' or '.join(likely)}" if likely else "such as Europe/London or America/Denver"
     return "UTC", (
@@ -140,7 +140,7 @@ def zone_by_positions(lat: Floats, lon: Floats) -> tuple[str | None, tuple[str, 
 
 
 def _neutral_or(names: Collection[str]) -> str:
-    """The first of several zones with the same clocks, or a name without a country if they are of several."""
+    """The first of several zones with the same clocks, or a name without a country if they belong to several."""
     first = next(iter(names))
     if len({country_of_zone(name) for name in names}) == 1:
         return first

@@ -61,12 +61,12 @@ class Mapping(BaseModel):
         return yaml.safe_dump(self.entries(mode="json"), sort_keys=False, allow_unicode=True)
 
     def entries(self, mode: Literal["python", "json"] = "python") -> dict[str, Any]:
-        """The entries that were set, even to their defaults: `time_zone: UTC` is a statement."""
+        """The entries that were set, even to their defaults: `time_zone: UTC` is a choice."""
         return self.model_dump(mode=mode, exclude_unset=True)
 
 
 def mapping_from(values: dict[str, Any], source: str, base: Mapping | None = None) -> Mapping:
-    """A mapping with these values on top of another one; an `InputError` if one is invalid."""
+    """A mapping with these values on top of another one; raises `InputError` if one is invalid."""
     try:
         return Mapping(**((base or Mapping()).entries() | values))
     except ValidationError as error:

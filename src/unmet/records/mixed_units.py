@@ -24,8 +24,9 @@ SMALL_KWH = 1.0  # below it, times to the minute say nothing about power
 WATT_HOURS = 0.001
 IMPOSSIBLE = 8.0  # nats
 MAX_MISFIT_SHARE = 0.05
-_TYPICAL, _SPREAD, _FLOOR = 1.0, 0.5, 3.0  # of log10 kWh; the floor keeps one odd row from outweighing others
-_CHANGE = 12.0  # cost of another unit from one row or charger to the next, as for the order of dates
+_TYPICAL, _SPREAD = 1.0, 0.5  # mean and standard deviation of log10 kWh
+_MAX_COST = 3.0  # of an unusual energy, so that one odd row does not outweigh the others [nats]
+_CHANGE = 12.0  # cost of a change of unit between rows or chargers [nats], as in `day_order`
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ def _by_charger(costs: Floats, charger: Integers, *, mostly_wh: bool) -> tuple[B
 
 def _cost(kwh: Floats, hours: Floats) -> Floats:
     """Bounded negative log-likelihood of an energy: log-normal around 10 kWh, with a penalty if impossible."""
-    usual = np.minimum(0.5 * ((np.log10(np.maximum(kwh, 1e-9)) - _TYPICAL) / _SPREAD) ** 2, _FLOOR)
+    usual = np.minimum(0.5 * ((np.log10(np.maximum(kwh, 1e-9)) - _TYPICAL) / _SPREAD) ** 2, _MAX_COST)
     return np.where(are_impossible(kwh, hours), IMPOSSIBLE, usual)
 
 
@@ -96,7 +97,7 @@ def _cheapest(costs: Floats, change: float) -> Integers:
     """The cheapest path of two states through the rows (Viterbi)."""
     rows = len(costs)
     back = np.zeros((rows, 2), dtype=np.uint8)
-    first, second = 0.0, 4.0
+    first, second = 0.0, 4.0  # costs so far of kWh and Wh: a file is less likely to begin in Wh
     for i in range(rows):
         stay, leave = first, second + change
         back[i, 0] = 1 if leave < stay else 0

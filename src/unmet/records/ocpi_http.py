@@ -27,7 +27,7 @@ __all__ = ["fetch_ocpi", "read_token"]
 
 TRIES = 5
 TOKEN_VARIABLE = "UNMET_OCPI_TOKEN"  # noqa: S105
-_RETRIED = (408, 425, 429, 500, 502, 503, 504)  # status codes that may pass
+_RETRIED = (408, 425, 429, 500, 502, 503, 504)  # status codes of errors that may be temporary
 _NEXT = re.compile(r'<([^>]+)>\s*;\s*rel="?next"?')
 
 

@@ -17,7 +17,7 @@ from unmet.records.times import ZONES
 
 __all__ = ["minutes_as_text", "offsets_in", "zone_of_offsets", "zone_offsets"]
 
-_FIRST = (  # names for groups of zones with the same clocks
+_FIRST = (  # tried first: the best-known names of zones with the same clocks
     "CET", "WET", "EET", "America/New_York", "America/Chicago", "America/Denver", "America/Los_Angeles",
     "America/Halifax", "America/Anchorage", "America/St_Johns", "Australia/Sydney", "Australia/Adelaide",
     "Pacific/Auckland", "America/Santiago", "Asia/Kolkata",

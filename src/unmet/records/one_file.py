@@ -1,4 +1,4 @@
-"""One file (or frame, or sheet) of records: recognised, its columns found, its cells typed."""
+"""One file (or frame, or sheet) of records: its format is recognised, its columns are found, its cells are typed."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Looked:
     source: RecordSource
     raw: Raw
     format: str
-    columns: tuple[str, ...]  # of a table, those that are there twice as well, and those that its format made
+    columns: tuple[str, ...]  # of a table, with duplicates, and those that its format adds
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,12 +171,12 @@ def _local_zone(
 ) -> tuple[str | None, str | None]:
     """The local zone of a file's stations, None if it is not known, and a sentence if its rows show it."""
     raw, used = looked.raw, looked.format
-    is_said = reading.time_zone is not None or bool({"time_zone", "local_zone"} & set(reading.chosen))
-    if is_said or {"time_zone", "local_zone"} & raw.mapping.model_fields_set or raw.sessions is None:
+    is_given = reading.time_zone is not None or bool({"time_zone", "local_zone"} & set(reading.chosen))
+    if is_given or {"time_zone", "local_zone"} & raw.mapping.model_fields_set or raw.sessions is None:
         return mapping.clocks, None
     has_zones = mapping.zone is not None or (named.start is not None and named.end is not None)
     if used in _ZONELESS and not has_zones and _are_naive(raw.sessions, mapping):
-        return mapping.clocks, None  # another sentence says that they are read as UTC
+        return mapping.clocks, None  # `_mapping_notes` says that they are read as UTC
     return zone_by_rows(raw.sessions, kept, mapping, named)
 
 
@@ -190,7 +190,7 @@ def _another_sheet(frame: pl.DataFrame, problem: str) -> OneFile:
 
 
 def _flat(frame: pl.DataFrame) -> pl.DataFrame:
-    """A frame without structs, up to three within one another, and with lists of one as their member."""
+    """A frame with structs unnested, up to three levels deep, and lists of one replaced by their member."""
     for _ in range(3):
         lists = [column for column, dtype in frame.schema.items() if isinstance(dtype, pl.List)]
         short = [column for column in lists if (frame[column].list.len() <= 1).all()]
@@ -205,7 +205,7 @@ def _flat(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _plain_columns(raw: Raw, name: str, *, is_guessed: bool) -> Raw:
-    """Categories and times that cannot be printed as text, fields of structs as columns such as `station.id`.
+    """Convert categories and unprintable times to text, and fields of structs to columns such as `station.id`.
 
     Other nested values are refused.
     """
@@ -224,10 +224,10 @@ def _plain_columns(raw: Raw, name: str, *, is_guessed: bool) -> Raw:
 def final_mapping(base: Mapping, chosen: dict[str, Any], columns: Collection[str], name: str) -> Mapping:
     """A format's mapping, overridden by the user's entries; `Date+Time` are two columns."""
     values = dict(chosen)
-    for which in ("start", "end", "station_id", *IDS):
-        value = values.get(which)
+    for entry in ("start", "end", "station_id", *IDS):
+        value = values.get(entry)
         if isinstance(value, str) and value not in columns and "+" in value:
-            values[which] = tuple(part.strip() for part in value.split("+"))
+            values[entry] = tuple(part.strip() for part in value.split("+"))
     if "station_id" in values:
         values.setdefault("station", None)
     if "end" in values:
@@ -243,8 +243,8 @@ def final_mapping(base: Mapping, chosen: dict[str, Any], columns: Collection[str
 
 def with_zone(reading: Reading, mapping: Mapping, used: str) -> dict[str, Any]:
     """The user's mapping entries for a file, with a default time zone."""
-    unsaid = used in _ZONELESS and mapping.zone is None
-    if reading.time_zone is None or not unsaid or {"time_zone", "zone", "local_zone"} & set(reading.chosen):
+    is_zoneless = used in _ZONELESS and mapping.zone is None
+    if reading.time_zone is None or not is_zoneless or {"time_zone", "zone", "local_zone"} & set(reading.chosen):
         return reading.chosen
     return reading.chosen | {"time_zone": reading.time_zone}
 
@@ -272,7 +272,7 @@ def _used(mapping: Mapping) -> set[str]:
 
 
 def _unit_notes(mapping: Mapping, readings: list[Finding]) -> list[str]:
-    """A sentence about the unit in the name of the energies' column, where it is the one that was used."""
+    """A sentence about the unit in the name of the energies' column, if it is the one that was used."""
     is_used = any(finding.entry == ("energy_factor", mapping.energy_factor) for finding in readings)
     factor = f"{mapping.energy_factor:g}"
     return [f"energies in {mapping.meter_end or mapping.energy_kwh!r} are multiplied by {factor}."] if is_used else []
@@ -347,5 +347,5 @@ def _are_naive(frame: pl.DataFrame, mapping: Mapping) -> bool:
     cells = frame[column].drop_nulls().head(100)
     if cells.is_empty():
         return False
-    # Seconds since 1970 have a zone; days since 1899, which are five digits, have none.
+    # Seconds since 1970 are in UTC; days since 1899, which have five digits, are in no known zone.
     return not cells.str.contains(r"(?i)(z|gmt|utc|[+-]\d\d:?\d\d)\s*(\([^)]*\))?$|^\d{6,}(\.\d+)?$").any()

@@ -13,7 +13,7 @@ __all__ = ["numbers_of", "stable_order"]
 def numbers_of(names: pl.Series) -> Integers:
     """A number from 0 for each name; -1 for null."""
     codes = names.cast(pl.String).cast(pl.Categorical).to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
-    if len(codes) and codes.max() > 4 * len(codes):  # categories are shared with other columns: count again
+    if len(codes) and codes.max() > 4 * len(codes):  # categories are shared with other columns: number them anew
         codes = np.unique(codes, return_inverse=True)[1] - int(codes.min() < 0)
     return codes
 

@@ -17,14 +17,12 @@ from unmet.tables import UTC
 __all__ = ["FAR_AWAY", "clock_notes", "days_of", "far_note", "lone_starts", "main_days"]
 
 FAR_AWAY = "start_far_away"
-FAR_DAYS = 365
-MIN_OTHERS = 20
-LONE_SHARE = 0.01
-RESET_SHARE = 0.2  # where clocks start after a reset
-RESET_BEFORE = (
-    11_688  # 2002-01-01 in days since 1970: networks are younger, and lost clocks start in 1970, 1980 or 2000
-)
-GAP_DAYS = 30
+FAR_DAYS = 365  # distance from all other sessions that makes a period isolated
+MIN_OTHERS = 20  # sessions needed to compare with
+LONE_SHARE = 0.01  # highest share of all sessions in an isolated period
+RESET_SHARE = 0.2  # the same before `RESET_BEFORE`
+RESET_BEFORE = 11_688  # 2002-01-01 [days since 1970]: networks are younger; reset clocks start in 1970, 1980 or 2000
+GAP_DAYS = 30  # shortest silence of a station that is reported
 _DAY = 86_400_000
 _SPAN = 400 * 365 * _DAY  # longer than any records
 
@@ -44,9 +42,9 @@ def days_of(start: pl.Series) -> pl.DataFrame:
 def lone_starts(start: pl.Series, counted: pl.DataFrame | None = None) -> pl.Series:
     """Which starts [ms] are isolated: a year or more from the period of the others, and at most one in a hundred.
 
-    Before 2002, where clocks start that were reset, up to one in five are. Returns the days to that period, 0 for the
-    others. Needs at least twenty sessions. `counted` are the days (as of `days_of`) of all sessions, where `start` is
-    of a part of them.
+    Before 2002, where clocks start after a reset, up to one in five may be. Returns the days to that period, 0 for the
+    others. Needs at least twenty sessions. `counted` are the days (see `days_of`) of all sessions, if `start` holds
+    only some of them.
     """
     nothing = pl.zeros(len(start), pl.Int64, eager=True)
     days = (start // _DAY).alias("day")
@@ -115,7 +113,7 @@ def clock_notes(sessions: pl.DataFrame) -> list[str]:
     """Sentences about stations with long silences, or whose clocks jumped back; sessions sorted by start.
 
     A silence counts from 30 days, if the station is otherwise busy enough for twenty sessions in that time. A clock
-    jumped where sessions numbered in the order of their ids go back by more than a day at their station.
+    jumped if starts go back by more than a day although the ids of a station's sessions increase.
     """
     number = numbers_of(sessions["station_id"])
     order = stable_order(number)
@@ -134,7 +132,7 @@ def _silence(sessions: pl.DataFrame, order: Integers, station: Integers, start: 
     edges = np.flatnonzero(np.diff(station, prepend=-1))
     span = np.zeros(len(rows))
     span[station[edges]] = np.maximum.reduceat(start, edges) - np.minimum.reduceat(start, edges)
-    usual = rows[station] / (span[station] - gap + 1)  # sessions a day outside the gap
+    usual = rows[station] / (span[station] - gap + 1)  # sessions per day outside the gap
     silent = np.flatnonzero((gap >= GAP_DAYS) & (gap * usual >= MIN_OTHERS))
     if not len(silent):
         return None
@@ -169,7 +167,7 @@ def _jump(sessions: pl.DataFrame, order: Integers, station: Integers, start: Int
     name, when = sessions.select("station_id", "start").row(int(order[back[0]]))
     stations = len(np.unique(station[back]))
     return (
-        f"By the numbers of sessions, the {'clock' if stations == 1 else 'clocks'} of {stations:,} "
+        f"Judging by the numbers of sessions, the {'clock' if stations == 1 else 'clocks'} of {stations:,} "
         f"{'station' if stations == 1 else 'stations'} jumped back by more than a day (for example {name} on "
         f"{when:%Y-%m-%d}): check those times."
     )

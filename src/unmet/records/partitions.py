@@ -1,10 +1,10 @@
-"""Records that do not fit into memory: read once, a file at a time, and put aside in cells of stations.
+"""Records that do not fit into memory: read once, a file at a time, and written to disk in cells of stations.
 
 All sessions of a station are in one cell, so that duplicates, restarts and cars on one plug are found within it. Large
-Parquet files are read in parts. What judges all sessions at once (rows years away from all others) uses counts by day,
-which are kept of all cells. Reading a cell back therefore gives the sessions that reading everything at once would,
-with one exception: an id that too many cars share to be one driver's is recognised only within the cells that are read
-together.
+Parquet files are read in parts. Checks that need all sessions (for rows years away from all others) use counts by
+day, which are kept for all cells. Reading a cell back therefore gives the sessions that reading everything at once
+would, with one exception: an id that too many cars use at once to belong to one driver is recognised only among the
+cells that are read together.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Partition:
         frames = [
             part.with_columns(self.station_ids.gather(part[_CODE]).alias("station_id")).drop(_CODE) for part in parts
         ]
-        if len({tuple(frame.columns) for frame in frames}) > 1:  # rows in the order of the files, whatever they hold
+        if len({tuple(frame.columns) for frame in frames}) > 1:  # restore the order of rows with different columns
             frames = [pl.concat(frames, how="diagonal").sort(FILE, LINE)]
         return finished_sessions(clean(frames, self.days), list(self.names), self.join_minutes)
 
@@ -71,17 +71,17 @@ def partition_records(
     join_minutes: float,
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[Partition, Records]:
-    """Read files of sessions and write them into cells; gives where they are, and all but the sessions.
+    """Read files of sessions and write them into cells. Returns where they are, and the records without sessions.
 
     Args:
         paths: files, folders, patterns.
-        folder: that exists, to write to.
+        folder: existing folder to write to.
         reading: how to read; its `known_stations` are those of the table.
         stations: the table of stations.
         cell_of_station: cell of each of its rows, from 0 on.
-        given: where the table came from, for sentences.
+        given: where the table came from, for notes.
         join_minutes: as in `read_sessions`.
-        progress: called with the number of parts read so far, and of all.
+        progress: called with the number of parts read so far, and in total.
     """
     sources = in_parts(find_sources(paths), PART_ROWS)
     with ExitStack() as stack:
@@ -134,7 +134,7 @@ class _SpillingPile(Pile):
         self.days.append(days_of(sessions["start"]))
         code = sessions["station_id"].replace_strict(self.ids, self.codes, return_dtype=pl.UInt32)
         cell = self.cell[code.to_numpy()]
-        order = np.argsort(cell.astype(np.int16), kind="stable")  # by radix
+        order = np.argsort(cell.astype(np.int16), kind="stable")  # a radix sort for 16-bit integers
         ordered = sessions.drop("station_id").with_columns(code.alias(_CODE))[order]
         table = ordered.to_arrow(compat_level=pl.CompatLevel.oldest())
         used, first = np.unique(cell[order], return_index=True)

@@ -12,7 +12,7 @@ from unmet.zones import checked_zone
 
 __all__ = ["local_zone_of", "positions_in"]
 
-_PAIRS = {  # abbreviations of winter and summer: only where both occur is the place certain to change its clocks
+_PAIRS = {  # abbreviations of winter and summer: only if both occur is it certain that clocks change there
     ("EST", "EDT"): "America/New_York",
     ("CST", "CDT"): "America/Chicago",
     ("MST", "MDT"): "America/Denver",
@@ -32,9 +32,9 @@ _PAIRS = {  # abbreviations of winter and summer: only where both occur is the p
 
 
 def local_zone_of(cells: pl.Series) -> str | None:
-    """The zone that a column of zones gives: the one name in it, or that of abbreviations of winter and summer.
+    """The zone that a column of zones gives: the one name in it, or that of a winter and a summer abbreviation.
 
-    None if the rows are of several zones, or of one abbreviation only: MST alone may be Denver in winter or Phoenix.
+    None if the rows have several zones, or one abbreviation only: MST alone may be Denver in winter or Phoenix.
     """
     names = cells.cast(pl.String, strict=False).str.strip_chars().drop_nulls().unique()
     names = names.filter(names != "")
@@ -61,7 +61,7 @@ def positions_in(raw: pl.DataFrame, kept: pl.DataFrame) -> pl.DataFrame | None:
     cells = raw.select(pl.col(LINE).cast(pl.UInt32), lat=known["lat"], lon=known["lon"]).with_columns(number)
     of_row = kept.select(pl.col(LINE).cast(pl.UInt32), "station_id").join(cells, on=LINE, how="left")
     usable = of_row.drop_nulls().filter(pl.col("lat").is_between(-90, 90) & pl.col("lon").is_between(-180, 180))
-    usable = usable.filter((pl.col("lat") != 0) | (pl.col("lon") != 0))  # unknown, as some write it
+    usable = usable.filter((pl.col("lat") != 0) | (pl.col("lon") != 0))  # 0, 0 stands for an unknown position
     if usable.is_empty():
         return None
     return usable.group_by("station_id").agg(pl.median("lat", "lon")).sort("station_id")

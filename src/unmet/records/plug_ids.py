@@ -19,10 +19,10 @@ from unmet.records.ordering import numbers_of, stable_order
 __all__ = ["overlap_share", "tell_plugs_apart"]
 
 MIN_SHARE = 0.05  # of sessions that overlap another on their plug; real records have about 1 %
-HOPELESS_SHARE = 0.2  # above it, an id is not of a plug
+HOPELESS_SHARE = 0.2  # above it, ids do not identify plugs
 MIN_SESSIONS = 20
 MANY_SESSIONS = 100_000  # a sufficient sample
-ALLOWED_MS = 60_000  # clocks to the minute
+ALLOWED_MS = 60_000  # overlap that times rounded to the minute explain
 _POSTS = re.compile(
     r"post|borne|colonn|cp.?id|charge.?point|charge.?box|charger|evse|station|unit|device|asset|serial|s[äa]ule|pole"
 )
@@ -37,8 +37,8 @@ def tell_plugs_apart(
     Args:
         typed: LINE, station_id, plug_id, start and end [Int64 ms].
         raw: LINE and the columns of the file.
-        used: columns that mean something else already.
-        is_settled: whether the user said which column is the plug; then nothing is changed.
+        used: columns that are used for something else.
+        is_settled: whether the user gave the column of the plug; then nothing is changed.
     """
     if "plug_id" not in typed.columns or typed.height < MIN_SESSIONS:
         return typed, None
@@ -47,12 +47,12 @@ def tell_plugs_apart(
     if share < MIN_SHARE:
         return typed, None
     finding = f"{100 * share:.0f} % of sessions overlap another one on the same plug"
-    column, left = _telling(some, raw, used, share)
+    column, left = _post_column(some, raw, used, share)
     if column is None:
         remedy = "If ids of plugs start again at every post, give --map plug_id=POST+PLUG."
         if is_settled or share < HOPELESS_SHARE:
             return typed, f"{finding}. {remedy}"
-        return typed.drop("plug_id"), f"{finding}, so its id is not used. {remedy}"
+        return typed.drop("plug_id"), f"{finding}, so plug ids are not used. {remedy}"
     if is_settled:
         remedy = f'--map "plug_id={column}+PLUG"'
         return typed, f"{finding}; within {column!r} only {left:.1%} would: give {remedy} if that is the post."
@@ -100,7 +100,7 @@ def _overlaps(place: NDArray[np.int64], start: NDArray[np.int64], end: NDArray[n
     return count
 
 
-def _telling(typed: pl.DataFrame, raw: pl.DataFrame, used: set[str], share: float) -> tuple[str | None, float]:
+def _post_column(typed: pl.DataFrame, raw: pl.DataFrame, used: set[str], share: float) -> tuple[str | None, float]:
     """The column within which plugs overlap least, if that is far less; and how much."""
     best, lowest = None, share / 5
     for column in raw.columns:

@@ -163,8 +163,8 @@ def _recognised(x: pl.Series, y: pl.Series, name: str) -> _Grid:
     if len(national) == 1:
         return national[0]
     example = f"{x.drop_nulls()[0]:g}, {y.drop_nulls()[0]:g}"
-    could = ", ".join(f"{grid.code} ({grid.name})" for grid in national)
-    remedy = f"one of {could}" if national else "as EPSG:2056"
+    fitting = ", ".join(f"{grid.code} ({grid.name})" for grid in national)
+    remedy = f"one of {fitting}" if national else "such as EPSG:2056"
     raise InputError(
         f"{name}: positions such as {example} are not degrees: say with --crs which grid they are on, {remedy}."
     )

@@ -78,7 +78,7 @@ def _swapped_by_zone(lat: Floats, lon: Floats, city: LatLon | None) -> Booleans:
 def _swapped_by_groups(lat: Floats, lon: Floats, *, has_zone: bool) -> tuple[Booleans, str]:
     """Which stations lie among the others only if swapped, given two groups that mirror each other; and why.
 
-    The group near a city is right. If both or neither are, the larger one with at least four stations is.
+    The group near a city is right. If both or neither are, the larger one is, given at least four stations in all.
     """
     nobody = np.zeros(len(lat), dtype=np.bool_)
     middle = _middle(lat, lon)
@@ -169,7 +169,7 @@ def _far_notes(stations: pl.DataFrame, name: str) -> list[str]:
         return []
     lat, lon = placed["lat"].to_numpy(), placed["lon"].to_numpy()
     km = haversine_km(lat, lon, *_middle(lat, lon))
-    usual = float(np.median(np.sort(km)[:-1]))  # without the farthest: of two or three, one is much
+    usual = float(np.median(np.sort(km)[:-1]))  # without the farthest, which counts for much among two or three
     far = np.flatnonzero(km > max(FAR_KM, 20 * usual))
     if not 0 < len(far) < max(len(km) / 4, 2):
         return []

@@ -26,7 +26,7 @@ JOIN_MINUTES = 15.0
 Of the sessions in Belib's and Lugano's records, 16 % and 15 % follow another of the same user at the same station
 within 15 minutes, most of them within two minutes; in the next quarter of an hour it is less than 1 %.
 """
-MAX_CARS = 3  # an id that more cars use at once is not of one driver
+MAX_CARS = 3  # an id that more cars use at once does not belong to one driver
 _PLACEHOLDERS = (
     *("unknown", "sconosciuto", "unbekannt", "inconnu", "desconocido", "desconhecido", "onbekend", "ukendt", "okänd"),
     *("ukjent", "tuntematon", "nieznany", "anonymous", "anonyme", "anonym", "anonimo", "guest", "gast", "adhoc"),

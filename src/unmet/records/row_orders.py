@@ -18,7 +18,7 @@ MIN_MISFITS = 3
 MAX_MISFIT_SHARE = 0.05  # share of the settled dates: more are not typing errors
 EDGE_DAYS = 12  # settled dates have days above 12, so the period may extend this far at either end
 CROSSED = 3.0  # nats: start and end of one row in two orders
-IMPOSSIBLE = 8.0
+IMPOSSIBLE = 8.0  # this and the next as in `day_order`
 OPEN = 3.0
 IN_ORDER = 0.5  # share of settled starts within two days of the one before: rows are in order of time
 _PASSES = 3
@@ -36,7 +36,7 @@ def follow_no_pattern(chosen: list[Booleans], dates: list[DayNumbers], no_day: i
         no_day: stands for a date that does not exist.
     """
     misfits = total = 0
-    for form in range(3):
+    for form in range(3):  # `day_order.MAX_FORMS`
         counts = np.zeros((2, 2), dtype=np.int64)  # chosen, settled
         for day_first, days in zip(chosen, dates, strict=True):
             settled = ((days[:, 0] == no_day) != (days[:, 1] == no_day)) & (days[:, 2] == form)

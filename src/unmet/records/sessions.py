@@ -116,7 +116,7 @@ def read_sessions(
         time_zone: zone of times without one, if neither the mapping nor the format gives it.
         since: sessions that start earlier are set aside.
         until: sessions that start then or later are set aside.
-        progress: called with the number of files read so far, and of all.
+        progress: called with the number of files read so far, and in total.
 
     Returns:
         The records: `sessions` (`session_id, station_id, start, end` [UTC], `energy_kwh` [kWh] and more), `stations`,
@@ -171,7 +171,7 @@ def _file_of(source: RecordSource) -> str:
 
 
 class Pile:
-    """The files read so far."""
+    """The contents of the files read so far."""
 
     def __init__(self) -> None:
         self.parts: list[pl.DataFrame] = []
@@ -184,7 +184,7 @@ class Pile:
         self.odd_stations: list[pl.DataFrame] = [pl.DataFrame(schema=_REJECTED)]
         self.notes: dict[str, list[str]] = {}  # sentence -> files
         self.readings: dict[str, list[str]] = {}
-        self.findings: list[tuple[Finding, int]] = []  # and of how many files
+        self.findings: list[tuple[Finding, int]] = []  # each with its number of files
 
     def add(self, batch: Batch) -> None:
         """Add the contents of some files."""
@@ -211,7 +211,7 @@ class Pile:
             self.keep(one.sessions)
 
     def keep(self, sessions: pl.DataFrame) -> None:
-        """Typed sessions of some files."""
+        """Keep the typed sessions of some files."""
         self.parts.append(sessions)
 
     def file_notes(self) -> list[str]:
@@ -227,7 +227,7 @@ class Pile:
         join_minutes: float,
         time_zone: str | None,
     ) -> Records:
-        """Everything together."""
+        """The records, with cleaned sessions."""
         counts, notes = self.counts, self.file_notes()
         sessions, set_aside, counted = finished_sessions(cleaned, names, join_minutes)
         rejected = pl.concat([*self.rejected, set_aside])
@@ -249,7 +249,7 @@ class Pile:
         )
 
     def settled(self, table: Checked | None, given: Any, seen: pl.Series, time_zone: str | None) -> Records:
-        """Everything but the sessions: `seen` are the ids of their stations."""
+        """The records without sessions; `seen` are the ids of the stations that sessions name."""
         counts, notes = self.counts, list[str]()
         where = str(given) if isinstance(given, str | Path) else "The stations"
         if table is not None:
@@ -270,8 +270,8 @@ class Pile:
         zone = next((zone for zone in known if zone != "UTC"), "UTC")
         are_converted = table is not None and any("degrees" in note for note in table.notes)
         stations, position_notes = mend_positions(stations, time_zone or zone, where, are_certain=are_converted)
-        zone, asked = settled_zone(self.zones, time_zone, stations)
-        notes += [*position_notes, *([asked] if asked else [])]
+        zone, zone_note = settled_zone(self.zones, time_zone, stations)
+        notes += [*position_notes, *([zone_note] if zone_note else [])]
         return Records(
             pl.DataFrame(schema=SESSIONS),
             stations,

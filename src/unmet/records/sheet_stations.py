@@ -1,7 +1,7 @@
 """Workbooks with one sheet per station: the name of the sheet is the station.
 
-Sheets without a column of stations may also be months or parts of one export. Then nothing says which station they are
-of, and the user is asked.
+Sheets without a column of stations may also be months or parts of one export. Then their station is unknown, and
+the user is asked.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from unmet.records.sources import RecordSource
 
 __all__ = ["with_sheet_as_station"]
 
-_GENERAL = {  # words in names of sheets that are of no station
+_GENERAL = {  # words in names of sheets that do not name a station
     "sheet", "tabelle", "feuil", "feuille", "foglio", "hoja", "blad", "ark", "table", "data", "daten",
     "donnees", "dati", "datos", "sessions", "session", "export", "report", "bericht", "all", "alle", "page",
     "part", "teil", "q", "h", "s", "quarter", "quartal", "kw", "week", "woche", "year", "jahr", "month",

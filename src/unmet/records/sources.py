@@ -27,7 +27,7 @@ _ENDINGS = (".csv", ".txt", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".
 class RecordSource:
     """One table of records."""
 
-    name: str  # path, with the sheet where there are several; a frame's number
+    name: str  # path, with the sheet if there are several; or a frame's number
     table: Path | pl.DataFrame
     sheet: str | None = None
     is_one_of_several: bool = False  # whether the workbook has other sheets
@@ -51,12 +51,12 @@ def find_sources(given: Iterable[Any] | Any) -> list[RecordSource]:
 
 
 def in_parts(sources: list[RecordSource], max_rows: int) -> list[RecordSource]:
-    """The same sources, of which Parquet files with more rows than that are read in parts."""
+    """The same sources, with Parquet files of more than `max_rows` rows split into parts."""
     parts: list[RecordSource] = []
     for source in sources:
         rows = 0
         if isinstance(source.table, Path) and is_parquet(source.table):
-            with contextlib.suppress(PolarsError):  # a damaged file gets its sentence when it is read
+            with contextlib.suppress(PolarsError):  # a damaged file is reported when it is read
                 rows = parquet_rows(source.table)
         if rows <= max_rows:
             parts.append(source)

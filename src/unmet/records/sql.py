@@ -94,9 +94,9 @@ def _engine(text: str) -> Engine:
         raise InputError(f"{shown} is not a supported database: give a postgresql:// or sqlite:/// URL.")
     if backend == "sqlite":
         return _sqlite(url)
-    patience = {} if "connect_timeout" in url.query else {"connect_timeout": _TIMEOUT_SECONDS}
+    timeout = {} if "connect_timeout" in url.query else {"connect_timeout": _TIMEOUT_SECONDS}
     try:
-        return create_engine(url.set(drivername="postgresql+psycopg"), connect_args=patience)
+        return create_engine(url.set(drivername="postgresql+psycopg"), connect_args=timeout)
     except ImportError as error:
         raise needs_extra("Reading PostgreSQL", error) from None
 

@@ -25,7 +25,7 @@ _WORDS = {  # parts of plain names in English, German, French, Italian, Spanish 
     "name": "name,bezeichnung,designation,nom,nome,nombre,label,adresse,address,indirizzo,direccion,strasse",
 }
 _RANGES = {"lat": (-90.0, 90.0), "lon": (-180.0, 180.0), "plugs": (1.0, 1000.0), "power_kw": (0.5, 1500.0)}
-_SHORT = 3  # words so short must be a name's beginning or end
+_SHORT = 3  # a word of up to this many letters must begin or end a name
 _SHOWN = 20
 
 
@@ -60,7 +60,7 @@ def guess_station_columns(frame: pl.DataFrame, known: dict[str, str]) -> dict[st
         ]
         if found:
             guesses[entry] = min(found)[1]
-    if ("lat" in guesses) != ("lon" in guesses):  # one is worth nothing without the other
+    if ("lat" in guesses) != ("lon" in guesses):  # one is useless without the other
         guesses = {entry: column for entry, column in guesses.items() if entry not in {"lat", "lon"}}
     return guesses
 
@@ -101,9 +101,9 @@ def unused_note(frame: pl.DataFrame, known: dict[str, str], name: str) -> str | 
     if not unused:
         return None
     more = f" and {len(unused) - _SHOWN} others" if len(unused) > _SHOWN else ""
-    hint = f" By their names and values, give {station_hints(guesses)}." if guesses else ""
+    hint = f" Judging by their names and values, give {station_hints(guesses)}." if guesses else ""
     unknown = f"columns that are not used: {', '.join(unused[:_SHOWN])}{more}."
-    return f"{name}: {unknown}{hint or ' Say what they hold with --map-stations, as --map-stations plugs=COLUMN.'}"
+    return f"{name}: {unknown}{hint or ' Say what they hold with options such as --map-stations plugs=COLUMN.'}"
 
 
 def looks_like_stations(frame: pl.DataFrame, table: Table) -> bool:
@@ -113,6 +113,6 @@ def looks_like_stations(frame: pl.DataFrame, table: Table) -> bool:
     if "station_id" not in about or not {"lat", "lon", "plugs", "power_kw", "x"} & set(about):
         return False
     if not known.get("station_id") and not {"lat", "lon"} <= set(about):
-        return False  # by guesses alone, only positions make it a station
+        return False  # if the id is only a guess, positions are needed as evidence
     ids = frame[about["station_id"]].drop_nulls()
     return not candidates("start", frame) or (len(ids) > 1 and ids.n_unique() > 0.9 * len(ids))

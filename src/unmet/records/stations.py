@@ -103,9 +103,9 @@ def check_stations(
 ) -> Checked:
     """Stations of a file or frame, one row per id; missing columns are empty.
 
-    Positions in metres are converted to degrees; `crs` names the grid if their range does not. `mapping` gives the
-    columns, such as {"station_id": "Site"}; an id may join several, "CP ID+Connector". `name` is used in sentences
-    about a frame.
+    Positions in metres are converted to degrees; `crs` names the grid if several fit. `mapping` gives the columns,
+    such as {"station_id": "Site"}; an id may join several, "CP ID+Connector". `name` is used in sentences about a
+    frame.
     """
     if isinstance(source, str | Path):
         name = str(source)
@@ -119,7 +119,7 @@ def check_stations(
     if "station_id" not in known:
         raise InputError(_no_id(frame, known, name))
     unused = unused_note(frame, known, name) if frame.height else None
-    frame, notes = in_degrees(_with_points(frame), crs, name)
+    frame, notes = in_degrees(_with_decimal_points(frame), crs, name)
     notes += [unused] if unused else []
     rules = (RowRule("station_id", pl.col("station_id").is_first_distinct(), "is the id of an earlier station"),)
     checked = check_table(frame, STATIONS, rules)
@@ -160,7 +160,7 @@ def _no_id(frame: pl.DataFrame, known: dict[str, str], name: str) -> str:
     return f"{name} has no column station_id: say which with {hint}. Its columns are {present}."
 
 
-def _with_points(frame: pl.DataFrame) -> pl.DataFrame:
+def _with_decimal_points(frame: pl.DataFrame) -> pl.DataFrame:
     """Decimal commas replaced by points, and powers such as `22 kW` or `7400 W` converted to kW."""
     names = {alias for c in STATIONS.columns if c.kind == "number" for alias in (c.name, *c.aliases)}
     texts = [c for c, dtype in frame.schema.items() if dtype == pl.String and c.strip().lower() in names]
@@ -182,7 +182,7 @@ def _without_odd_cells(frame: pl.DataFrame) -> pl.DataFrame:
     for (name,), odd in checked.rejected.filter(pl.col("column") != "station_id").group_by(
         "column", maintain_order=True
     ):
-        about = ("lat", "lon") if name in ("lat", "lon") else (name,)  # one is worth nothing without the other
+        about = ("lat", "lon") if name in ("lat", "lon") else (name,)  # one is useless without the other
         names = {
             alias for column in STATIONS.columns if column.name in about for alias in (column.name, *column.aliases)
         }

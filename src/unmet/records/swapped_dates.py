@@ -44,7 +44,7 @@ def swapped_back(walls: Sequence[pl.Series], texts: Sequence[pl.Series | None]) 
     """
     as_they_are = SwappedDates(list(walls))
     dates = pl.concat([wall.drop_nulls() for wall in walls]).cast(pl.Datetime("ms"))
-    if dates.is_empty() or not (dates.dt.day() <= 12).all():  # before the texts are parsed, which takes long
+    if dates.is_empty() or not (dates.dt.day() <= 12).all():  # checked first, because parsing texts is slow
         return as_they_are
     parsed = [_settled_days(column, len(wall)) for column, wall in zip(texts, walls, strict=True)]
     if any(days is None for days in parsed):
@@ -74,7 +74,7 @@ def swapped_back(walls: Sequence[pl.Series], texts: Sequence[pl.Series | None]) 
 
 
 def _settled_days(texts: pl.Series | None, length: int) -> pl.Series | None:
-    """Days since 1970 of texts that are dates, each with a part above 12; None if one has none."""
+    """Days since 1970 of texts that are dates, each with a part above 12; None if a date has no such part."""
     if texts is None:
         return pl.Series([None], dtype=pl.Int64).new_from_index(0, length)
     first, second, year = (texts.str.extract(_PARTS, n).cast(pl.Int64, strict=False) for n in (1, 2, 3))
@@ -90,6 +90,7 @@ def _settled_days(texts: pl.Series | None, length: int) -> pl.Series | None:
 
 
 def _turned(wall: pl.Series) -> pl.Series:
+    """Times [ms] with day and month swapped."""
     time = pl.col("time")
     date = pl.datetime(time.dt.year(), time.dt.day(), time.dt.month(), time_unit="ms")
     times = wall.cast(pl.Datetime("ms")).to_frame("time")

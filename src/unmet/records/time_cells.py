@@ -13,7 +13,7 @@ _ONLY_YEAR_MONTH_DAY = r"^\s*\d{4}[/.\-]\d{1,2}[/.\-](?:1[3-9]|2\d|3[01])\b"
 _FOUR_DIGITS = r"^(\s*\d{4}[/.\-])(\d{1,2})([/.\-])(\d{1,2})\b"
 _TWO_DIGITS = r"^\s*(\d\d)([/.\-])(\d\d)[/.\-](\d\d)\b"
 MIN_CELLS = 3  # fewer may be slips
-_MORE_YEARS = 3  # that dates would span if their last part were the year
+_MORE_DAYS = 3  # the last part is the day if it takes more values than the first by more than this
 
 
 def join_cells(frame: pl.DataFrame, columns: Sequence[str]) -> pl.Series:
@@ -73,4 +73,4 @@ def _has_short_years_first(texts: pl.Series) -> bool:
     parts = texts.drop_nulls().unique().str.extract_groups(_TWO_DIGITS).struct.unnest().drop_nulls()
     year, _, month, day = (parts[name].cast(pl.Int64, strict=False) for name in parts.columns)
     are_dates = bool(month.is_between(1, 12).all() and day.is_between(1, 31).all())
-    return are_dates and day.n_unique() > year.n_unique() + _MORE_YEARS
+    return are_dates and day.n_unique() > year.n_unique() + _MORE_DAYS

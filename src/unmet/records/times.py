@@ -1,4 +1,4 @@
-"""Times as operators write them, into UTC.
+"""Conversion of times, as operators write them, to UTC.
 
 Text is read column by column: ISO 8601, day-first and month-first dates, AM and PM, month names, HTTP and JavaScript
 dates, seconds or milliseconds since 1970. A time with an offset is unambiguous; one without is local time. Two
@@ -120,7 +120,7 @@ def _only(texts: pl.Series | None, rows: pl.Series) -> pl.Series | None:
 
 
 def to_utc(clock: ParsedTimes, time_zone: str, zones: pl.Series | None = None, *, later: bool = False) -> pl.Series:
-    """Milliseconds since 1970 in UTC; `zones` are abbreviations, offsets or zone names, and come before `time_zone`.
+    """Milliseconds since 1970 in UTC; `zones` (abbreviations, offsets or names, by row) precede `time_zone`.
 
     Of an hour that occurs twice, the earlier or the `later` one is taken.
     """
@@ -343,12 +343,12 @@ def _try_forms(text: pl.Series, day_first: bool) -> tuple[pl.Series, pl.Series]:
     utc = wall = _nulls(len(text))
     days = ("%d-%m-%Y", "%d-%m-%y") if day_first else ("%m-%d-%Y", "%m-%d-%y")
     with_offset = text.str.contains(_OFFSET)
-    half_days = text.str.contains(r"(?i) [ap]m\b")
+    with_am_pm = text.str.contains(r"(?i) [ap]m\b")
     for certain in (False, True):
-        for half_day in (False, True):
-            these = (with_offset == certain) & (half_days == half_day)
+        for am_pm in (False, True):
+            these = (with_offset == certain) & (with_am_pm == am_pm)
             rest = text.zip_with(these, pl.Series([None], dtype=pl.String).new_from_index(0, len(text)))
-            clocks = ("%I:%M %p", "%I:%M:%S%.f %p") if half_day else ("%H:%M", "%H:%M:%S%.f")
+            clocks = ("%I:%M %p", "%I:%M:%S%.f %p") if am_pm else ("%H:%M", "%H:%M:%S%.f")
             for date in ("%Y-%m-%d", *days, "%d %b %Y", "%Y%m%d"):
                 for time in clocks:
                     if rest.null_count() == len(rest):

@@ -29,8 +29,8 @@ __all__ = ["MAX_KW", "MAX_KWH", "SMALL_KWH", "EnergyUnit", "choose_unit"]
 
 MIN_ROWS = 3
 _PLAUSIBLE = (0.2, 200.0)  # median energy of a file [kWh]
-_NOTHING_KWH = 0.1  # most sessions of a charger that works are above it
-_MANY_IMPOSSIBLE = 0.02  # a file of one unit has fewer
+_NOTHING_KWH = 0.1  # most sessions of a working charger are above it
+_MANY_IMPOSSIBLE = 0.02  # share of impossible energies; a file in one unit has fewer
 
 
 @dataclass(frozen=True, slots=True)

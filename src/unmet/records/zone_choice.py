@@ -1,7 +1,6 @@
-"""Whether times without a zone can be of the zone that a format suggests.
+"""Whether times without a zone can be in the zone that a format suggests.
 
-Where clocks change in spring, an hour does not exist. Times within it were not taken from such clocks. Nor were times
-that put an end before its start once they are read as local.
+Where clocks change in spring, an hour does not exist. Times within it were not taken from such clocks.
 """
 
 from __future__ import annotations
@@ -12,14 +11,14 @@ from unmet.records.times import ParsedTimes, missing_times
 
 __all__ = ["choose_zone"]
 
-MIN_CONTRADICTIONS = 3  # fewer may be a clock that was set late
+MIN_CONTRADICTIONS = 3  # fewer may come from a clock that was set late
 
 
 def choose_zone(clocks: Sequence[ParsedTimes], zone: str, *, is_settled: bool) -> tuple[str, str | None]:
-    """The zone of wall times, and a sentence where they contradict the one that was suggested.
+    """The zone of wall times, and a sentence if they contradict the one that was suggested.
 
-    A zone that the user gave stays, whatever the times say. Any other is dropped for UTC, which has every hour, if at
-    least three times cannot be of it.
+    A zone that the user gave is kept, whatever the times say. Any other is replaced by UTC, which has every hour, if at
+    least three times do not exist in it.
     """
     if zone == "UTC":
         return zone, None

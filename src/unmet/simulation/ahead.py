@@ -1,4 +1,4 @@
-"""Work one step ahead: the next item of an iterator is made in a thread while the one before it is used."""
+"""Prefetching: the next item of an iterator is computed in a thread while the current one is used."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Item = TypeVar("Item")
 
 
 def ahead(items: Iterator[Item]) -> Iterator[Item]:
-    """The same items in the same order; one more of them is in memory. Errors come where they would have come.
+    """Yield the same items in the same order, with one more in memory; an error is raised in the place of its item.
 
-    Gains time where making and using an item both release the interpreter lock, as Arrow, Polars and compiled loops do.
+    Saves time if computing and using an item both release the interpreter lock, as Arrow, Polars and compiled loops do.
 
     Example:
         >>> list(ahead(iter([1, 2, 3])))

@@ -33,7 +33,7 @@ def soc_after_trip(soc: float, distance_km: float, range_km: float) -> float:
 def hours_to_taper(soc: float, capacity_kwh: float, power_kw: float, literal: bool) -> float:
     """Hours at full power until the taper begins.
 
-    T80 = max(0.8 - SoC, 0) C / P, so that the curve is continuous. `literal` keeps the paper's print,
+    T80 = max(0.8 - SoC, 0) C / P, so that the curve is continuous. `literal` follows the paper as printed,
     T80 = 0.8 (1 - SoC) C / P, after which the SoC exceeds 0.8 and then drops back to it.
     """
     share = 0.8 * (1.0 - soc) if literal else max(TAPER_SOC - soc, 0.0)

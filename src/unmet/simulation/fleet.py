@@ -135,9 +135,9 @@ def initial_soc(vehicles: int, rng: np.random.Generator, fleet: Fleet = DENMARK)
     """SoC ~ N(mean, spread) truncated to [least, most] (not clipped)."""
     from scipy.special import ndtr, ndtri
 
-    begin = fleet.initial_soc
-    if begin.least >= begin.most:
-        raise InputError(f"An initial charge from {begin.least:g} to {begin.most:g} makes no sense: swap the two.")
-    low, high = (ndtr((end - begin.mean) / begin.spread) for end in (begin.least, begin.most))
-    soc = begin.mean + begin.spread * ndtri(low + (high - low) * rng.random(vehicles))
-    return np.asarray(np.clip(soc, begin.least, begin.most), float)
+    charge = fleet.initial_soc
+    if charge.least >= charge.most:
+        raise InputError(f"An initial charge from {charge.least:g} to {charge.most:g} makes no sense: swap the two.")
+    low, high = (ndtr((end - charge.mean) / charge.spread) for end in (charge.least, charge.most))
+    soc = charge.mean + charge.spread * ndtri(low + (high - low) * rng.random(vehicles))
+    return np.asarray(np.clip(soc, charge.least, charge.most), float)

@@ -20,8 +20,8 @@ __all__ = ["summarise", "write_run", "write_scenario"]
 def summarise(city: City, scenario: Scenario, outcome: Outcome) -> dict[str, Any]:
     """Summary of a simulation. The same seed gives the same numbers.
 
-    A driver who retries or diverts is an arrival at every station tried, and lost at each one without a free plug, so
-    arrivals and energies count some drivers more than once. `wishes` counts each wish to charge once, and
+    A driver who retries or diverts counts as an arrival at every station tried, and as lost at each one without a free
+    plug, so arrivals and energies count some drivers more than once. `wishes` counts each wish to charge once, and
     `unserved_share_of_energy` only its final outcome.
     """
     arrivals = outcome.arrivals

@@ -26,7 +26,7 @@ class Curve(str, Enum):
 
 
 class TurnedAway(str, Enum):
-    """What a driver who found no plug does next."""
+    """What a driver who finds no free plug does next."""
 
     ELSEWHERE = "elsewhere"  # counts as charged elsewhere, so that later demand does not depend on the queue
     KEEP = "keep"  # keeps its state of charge and decides again after its next trip: the literal reading of the paper
@@ -56,7 +56,7 @@ class Scenario(BaseModel):
     plug_in_b: float = Field(3.7, gt=0, description="b of Beta(a, b), the state of charge at which drivers plug in")
     distance_sensitivity: float = Field(1.0, description="s in exp(-s D): how much nearer stations are preferred, 1/km")
     curve: Curve = Field(Curve.CONTINUOUS, description="charging curve")
-    turned_away: TurnedAway = Field(TurnedAway.ELSEWHERE, description="what drivers do who found no plug")
+    turned_away: TurnedAway = Field(TurnedAway.ELSEWHERE, description="what drivers who find no free plug do")
     fleet: Fleet | None = Field(None, description="models, initial charge and home charging; by default the paper's")
     turned_away_share: float = Field(1.0, ge=0, le=1, description="share of them who keep, retry or divert")
 

@@ -146,6 +146,7 @@ def draw(itinerary: Itinerary, scenario: Scenario) -> Draw:
     The numbers of a trip do not depend on the queue or the penetration, so scenarios differ by their rules and not by
     chance.
     """
+    # Each quantity has a stream of its own: a change in how one is drawn leaves the others as they are.
     streams = [np.random.default_rng([scenario.seed, stream]) for stream in range(4)]
     cars = len(itinerary.vehicle_ids)
     fleet = scenario.fleet or DENMARK

@@ -98,12 +98,12 @@ def stream_simulation(
         on_progress: called with the number of trips processed in each pass.
     """
     report = on_progress or (lambda _: None)
-    placed = check_city_stations(synthetic_stations() if stations is None else stations)
-    if placed.kept.is_empty():
+    checked = check_city_stations(synthetic_stations() if stations is None else stations)
+    if checked.kept.is_empty():
         raise InputError("The table of stations has no valid rows: give at least one.")
     parts = TripParts(folder, files, sizes)
     parts.write(report)
-    rejected = [placed.rejected.select(pl.lit("stations").alias("table"), pl.all())]
+    rejected = [checked.rejected.select(pl.lit("stations").alias("table"), pl.all())]
     buckets = TripBuckets(folder, parts, sizes)
     with buckets:
         for kept, aside in ahead(_validated(part) for part in parts.read()):
@@ -116,7 +116,7 @@ def stream_simulation(
     ids = buckets.vehicle_ids()
     aside = pl.concat(rejected)
     ends = pl.DataFrame({"start_time": [buckets.first], "end_time": [buckets.last]}).cast(UTC)
-    city = City(ends, placed.kept, cars or len(ids), checked_zone(time_zone), aside, placed.filled)
+    city = City(ends, checked.kept, cars or len(ids), checked_zone(time_zone), aside, checked.filled)
     return _run(buckets, city, ids, scenario, folder, parts.rows, report)
 
 
@@ -192,18 +192,18 @@ def _run(
     cars = engine.Cars(drawn.soc.copy(), tries, drawn.capacity_kwh, drawn.range_km, drawn.home_kw)
     plugs, rules, admit = plugs_of(city.stations), rules_of(scenario), queue_named(scenario.queue).admit
     streamed = Streamed(folder / "arrivals.parquet", vehicles_table(ids, drawn), city, 0, trips_in)
-    step = max(MIN_STEP, len(ids))  # about one trip per car: few of them may end at a station, as `may_charge` finds
+    step = max(MIN_STEP, len(ids))  # about one trip per car, so that `may_charge` leaves out most trips
     writer, arrivals, done = None, 0, 0
     try:
         for bucket in ahead(buckets.read()):
             uniform = rng.random((bucket.height, 3))
-            electric, own = drawn.electric[bucket["vehicle"].to_numpy()], bucket
+            electric, driven = drawn.electric[bucket["vehicle"].to_numpy()], bucket
             if not electric.all():
-                own, uniform = bucket.filter(electric), uniform[electric]
+                driven, uniform = bucket.filter(electric), uniform[electric]
             tables = []
-            for first in range(0, max(own.height, 1), step):
-                trips = _arrays(own.slice(first, step))._replace(uniform=uniform[first : first + step])
-                trips = _with_nearest(trips, own.slice(first, step), city, cars, rules)
+            for first in range(0, max(driven.height, 1), step):
+                trips = _arrays(driven.slice(first, step))._replace(uniform=uniform[first : first + step])
+                trips = _with_nearest(trips, driven.slice(first, step), city, cars, rules)
                 log = engine.run(admit, np.arange(len(trips.vehicle)), trips, cars, plugs, rules)
                 tables.append(
                     arrivals_table(log, Itinerary(city, ids, trips), trips, drawn.capacity_kwh, plugs, arrivals)
@@ -214,7 +214,7 @@ def _run(
                 writer = pq.ParquetWriter(streamed.arrivals, arrow.schema, compression="zstd")
             writer.write_table(arrow)
             done += bucket.height
-            streamed.trips += own.height
+            streamed.trips += driven.height
             report(done)
     finally:
         if writer is not None:

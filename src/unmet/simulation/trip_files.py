@@ -30,6 +30,7 @@ COLUMNS = ("vehicle_id", "start_time", "end_time", "end_lat", "end_lon", "distan
 
 
 BUCKET = ("vehicle", "end_s", "next_start_s", "distance_km", "end_lat", "end_lon")
+"""Columns of the trips in a bucket."""
 MAX_PARTS = 512  # each is an open file
 
 
@@ -106,7 +107,7 @@ class TripParts:
                         raise InputError(f"{path} has no column {', '.join(missing)}: trips need {', '.join(COLUMNS)}.")
                     for batch in file.iter_batches(self.sizes.batch_rows, columns=list(COLUMNS)):
                         batch.validate(full=True)  # text that is not UTF-8
-                        with panics_as_errors():  # caused by column names that are not text
+                        with panics_as_errors():  # Polars panics at column names that are not text
                             rows = pl.DataFrame(batch)
                         frame = _typed(rows, path).with_columns(
                             pl.arange(line, line + batch.num_rows, dtype=pl.UInt32, eager=True).alias(LINE)
@@ -126,8 +127,8 @@ class TripParts:
 
 
 def _tables_by(which: NDArray[Any], rows: pl.DataFrame) -> Iterator[tuple[int, pa.Table]]:
-    """Rows as Arrow tables by number, in their order; numbers are below 2 ** 15."""
-    order = np.argsort(which.astype(np.int16), kind="stable")  # by radix
+    """Rows split into Arrow tables by number, each in the order of the rows; numbers are below 2 ** 15."""
+    order = np.argsort(which.astype(np.int16), kind="stable")  # a radix sort, which NumPy has for 16-bit integers
     table = rows[order].to_arrow(compat_level=pl.CompatLevel.oldest())
     numbers, first = np.unique(which[order], return_index=True)
     for number, start, end in zip(numbers, first, np.append(first[1:], len(which)), strict=True):

@@ -42,6 +42,7 @@ def car_legs(path: Path, network: RoadNetwork | None, mode: str = "car") -> Iter
 
 
 def _of_person(person: Element, network: RoadNetwork | None, mode: str) -> Iterator[Leg]:
+    """The legs of a person's selected plan, or of the first plan if none is selected."""
     plans = person.findall("plan")
     chosen = next((plan for plan in plans if plan.get("selected") == "yes"), plans[0] if plans else None)
     if chosen is None:
@@ -50,18 +51,18 @@ def _of_person(person: Element, network: RoadNetwork | None, mode: str) -> Itera
     clock = 0.0  # when the last activity ended
     for i, part in enumerate(parts):
         if part.tag != "leg":
-            ends_at = seconds_of(part.get("end_time"))
-            stays = seconds_of(part.get("max_dur")) or seconds_of(part.get("dur"))
-            if ends_at is not None or stays is not None:
-                clock = ends_at if ends_at is not None else clock + (stays or 0.0)
+            end_time = seconds_of(part.get("end_time"))
+            duration = seconds_of(part.get("max_dur")) or seconds_of(part.get("dur"))
+            if end_time is not None or duration is not None:
+                clock = end_time if end_time is not None else clock + (duration or 0.0)
             continue
-        left = seconds_of(part.get("dep_time"))
-        start = clock if left is None else left
+        departure = seconds_of(part.get("dep_time"))
+        start = clock if departure is None else departure
         route = part.find("route")
-        took = seconds_of(part.get("trav_time"))
-        took = took if took is not None or route is None else seconds_of(route.get("trav_time"))
-        arrives = seconds_of(parts[i + 1].get("start_time")) if i + 1 < len(parts) else None
-        end = arrives if arrives is not None else (start + took if took is not None else math.nan)
+        travel_s = seconds_of(part.get("trav_time"))
+        travel_s = travel_s if travel_s is not None or route is None else seconds_of(route.get("trav_time"))
+        arrival = seconds_of(parts[i + 1].get("start_time")) if i + 1 < len(parts) else None
+        end = arrival if arrival is not None else (start + travel_s if travel_s is not None else math.nan)
         if part.get("mode") == mode:
             distance = number_of(route.get("distance") if route is not None else None)
             yield Leg(
@@ -97,6 +98,7 @@ def _of_events(path: Path, network: RoadNetwork | None, mode: str) -> Iterator[L
 
 
 def _place(part: Element, network: RoadNetwork | None) -> tuple[float, float]:
+    """The coordinates of an activity or event, else the middle of its link."""
     x, y = part.get("x"), part.get("y")
     if x is not None and y is not None:
         return number_of(x), number_of(y)

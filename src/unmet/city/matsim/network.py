@@ -16,7 +16,7 @@ __all__ = ["RoadNetwork", "read_road_network"]
 class RoadNetwork:
     """Links by their id."""
 
-    middle: dict[str, tuple[float, float]]  # x, y in the scenario's own grid
+    middle: dict[str, tuple[float, float]]  # x, y in the scenario's coordinates
     length_m: dict[str, float]
 
 
@@ -37,7 +37,7 @@ def read_road_network(path: Path) -> RoadNetwork:
             if not all(map(math.isfinite, (*middle[name], length[name]))):
                 raise ValueError
         except (KeyError, ValueError):
-            raise InputError(f"{path}: the {element.tag} {name!r} has no usable place or length.") from None
+            raise InputError(f"{path}: the {element.tag} {name!r} has no usable position or length.") from None
     if not middle:
         raise InputError(f"{path} holds no links: give the network.xml of the scenario.")
     return RoadNetwork(middle, length)

@@ -55,7 +55,7 @@ def read_matsim_trips(
 
     MATSim simulates one day. With `day.days` it is repeated on the following days: the random parts of a charging
     simulation (states of charge, choices of station) then differ between days, while the drives do not. Distances are
-    those of routes, those of links in events, or 1.3 times the straight line.
+    those of routes in plans or of links in events; if neither is known, 1.3 times the straight line.
     """
     legs = list(car_legs(path, network, mode))
     if not legs:

@@ -1,6 +1,6 @@
 """File formats of session records. Each one recognises its files and reads them into raw cells.
 
-`recognise` asks them in the order of their names; `generic`, which takes any table, comes last. Other packages add
+`recognise` tries them in the order of their names; `generic`, which accepts any table, comes last. Other packages add
 formats with `register` or with an entry point in the group `unmet.formats`.
 """
 
@@ -35,7 +35,7 @@ for _format in (
 
 
 def format_names() -> list[str]:
-    """The names of all formats, in the order in which they are asked."""
+    """The names of all formats, in the order in which they are tried."""
     return sorted(FORMATS.names(), key=lambda name: (name == GENERIC.name, name))
 
 

@@ -1,7 +1,7 @@
 """Belib, the City of Paris's open charging sessions: JavaScript dates, energy in Wh, posts with several sockets.
 
-The number of a socket (`Prise de courant`) is that of its post at the station, then its own there: 31 to 36 are the
-sockets of the third post. A post has up to six sockets and charges one or two cars at a time. `Borne` is the station
+The number of a socket (`Prise de courant`) starts with that of its post at the station: 31 to 36 are the sockets of the
+third post. A post has up to six sockets and charges one or two cars at a time. `Borne` is the station
 again. Times are also given in parts, which are not used.
 """
 

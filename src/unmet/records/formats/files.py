@@ -61,7 +61,7 @@ def read_head(path: Path, sheet: str | None = None) -> Head:
 
 
 def _checked_names(path: Path, columns: tuple[str, ...]) -> tuple[str, ...]:
-    """Names of columns, none of which is longer than a name can be: they are compared with each other."""
+    """The names of columns; a huge one is refused, because names are compared with each other."""
     longest = max(map(len, columns), default=0)
     if longest > MAX_TEXT_BYTES:
         raise InputError(f"{path} has a column name of {longest:,} characters: check that its first line is a header.")
@@ -118,6 +118,7 @@ def _read_bytes(path: Path, max_bytes: int = -1) -> bytes:
             file.seek(0)
             if start[:2] != b"\x1f\x8b":
                 for magic, what in _PACKED.items():
+                    # The third byte is that of zip, bzip2 and zstd files; CSV files may begin with the first two.
                     if start.startswith(magic) and start[2:3] in (b"\x03", b"h", b"/"):
                         raise InputError(f"{path} is {what}.")
                 return file.read(max_bytes)
@@ -159,7 +160,7 @@ def _decode(data: bytes, encoding: str, *, whole: bool) -> str:
     except UnicodeDecodeError:
         if encoding.startswith("utf-8"):
             raise
-        # A few bytes mean nothing in cp1252 but something in latin-1; a half character at the end of UTF-16 is cut.
+        # A few bytes are undefined in cp1252 but not in latin-1; half a character at the end of UTF-16 is replaced.
         return data.decode("latin-1" if encoding == "cp1252" else encoding, errors="replace")
 
 
@@ -194,7 +195,7 @@ def _filled(row: list[str]) -> int:
 
 
 def _names(columns: tuple[str, ...]) -> list[str]:
-    """Names of a frame's columns: the first of a name has it, columns without one are marked."""
+    """Unique names of a frame's columns; empty names and repetitions are marked as unnamed."""
     names: list[str] = []
     for place, column in enumerate(columns):
         again = column in names
@@ -203,6 +204,7 @@ def _names(columns: tuple[str, ...]) -> list[str]:
 
 
 def _read_csv(head: Head) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Read with Polars, which is fast, or row by row if rows are not lines or have a wrong number of fields."""
     simple = head.encoding.startswith("utf-8") and "\n" in head.text
     with head.path.open("rb") as file:
         simple = simple and file.read(2) != b"\x1f\x8b"
@@ -312,7 +314,7 @@ def _read_row_by_row(
         if not any(row) or reader.line_num <= last:
             continue
         while len(row) > len(names) and not row[-1]:
-            row.pop()  # a separator too many at the end
+            row.pop()  # a surplus separator at the end
         if len(row) == len(names):
             rows.append(row)
             lines.append(reader.line_num)

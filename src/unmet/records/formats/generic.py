@@ -19,7 +19,9 @@ from unmet.records.named_zones import zone_in_name
 
 __all__ = ["ALIASES", "GENERIC", "energy_factor", "guess_mapping", "read_json_table"]
 
-_WORDS = {  # as `plain_name` gives them, the best first; English, then German, French, Italian, Spanish and others
+# As `plain_name` gives them, the best first; English, then German, French, Italian, Spanish and others. The empty word
+# of energies stands for a heading that is only a unit, such as `kWh`.
+_WORDS = {
     "start": "start,sessionstart,connectionstart,connectstart,plugin,pluginstart,transactionstart,arrival,begin,"
     "started,connected,connection,chargingstart,chargestart,"
     "beginn,ladebeginn,ladestart,startladung,debut,debutcharge,debutdecharge,debutdelacharge,debutrecharge,"
@@ -176,7 +178,7 @@ def _date_and_time(frame: pl.DataFrame, field: str, found: str | None) -> tuple[
 
 
 def _both_in_utc(frame: pl.DataFrame, found: dict[str, Any]) -> dict[str, str]:
-    """Start and end in UTC where a file has them so, perhaps beside local ones."""
+    """The columns of start and end in UTC, if a file has both, perhaps beside local ones."""
     chosen = {}
     for field in ("start", "end"):
         stem = _base(field, plain_name(found[field])) if field in found else None
@@ -191,7 +193,7 @@ def _matches(head: Head) -> bool:
 
 
 def _guessed(head: Head) -> dict[str, Any]:
-    """Whether the beginning of a JSON file names the fields of a session."""
+    """The entries of a mapping that the names at the beginning of a JSON file suggest."""
     names = dict.fromkeys(re.findall(r'"([^"\\]{1,60})"\s*:', head.text))
     found = guess_mapping(pl.DataFrame(schema=dict.fromkeys(names, pl.String)))
     return found.model_dump(exclude_defaults=True) | {name: name for name in ("start", "end") if name in names}

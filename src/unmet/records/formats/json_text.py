@@ -189,7 +189,7 @@ def _document(stream: _Stream, key: str, envelopes: list[dict[str, Any]] | None)
             envelopes.append(fields)
 
 
-_HALF = re.compile(r"\\u[dD][89a-fA-F]")  # as JSON writes half of a character
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")  # a surrogate, which is half of a character
 
 
 def _whole_characters(value: Any) -> Any:
@@ -208,7 +208,7 @@ class _Stream:
 
     def __init__(self, file: TextIO, path: Path) -> None:
         self.file, self.path = file, path
-        self.text, self.at, self.before = "", 0, 0  # text at hand, place in it, characters before it
+        self.text, self.at, self.before = "", 0, 0  # buffered text, position in it, characters before it
 
     def peek(self) -> str:
         """The next character that is not a space, or nothing at the end of the file."""
@@ -229,12 +229,12 @@ class _Stream:
                 value, end = _DECODER.raw_decode(self.text, self.at)
             except RecursionError:
                 raise InputError(f"{self.path} is nested too deeply to be records: check what it holds.") from None
-            except ValueError as error:  # perhaps only because the text at hand ends here
+            except ValueError as error:  # perhaps only because the buffered text ends here
                 if not self._more(size):
                     raise self._broken(getattr(error, "pos", self.at)) from None
             else:
                 is_number = isinstance(value, int | float)
-                if end < len(self.text) or not is_number or not self._more(size):  # 12 may go on as 123
+                if end < len(self.text) or not is_number or not self._more(size):  # 12 may continue as 123
                     has_halves = _HALF.search(self.text, self.at, end) is not None
                     self.at = end
                     return _whole_characters(value) if has_halves else value
@@ -255,6 +255,7 @@ class _Stream:
             yield name
 
     def _parts(self, opening: str, closing: str) -> Iterator[None]:
+        """Stop before each member of an array or field of an object, which the caller reads."""
         self.at += len(opening)
         if self.peek() != closing:
             yield

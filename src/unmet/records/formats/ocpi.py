@@ -21,7 +21,7 @@ _DECIMAL = re.compile(r"-?[0-9]{1,3}(\.[0-9]{1,20})?")
 
 
 def utc_time(value: Any) -> dt.datetime | None:
-    """An RFC 3339 time in UTC, which is also the zone of one that names none; nothing where it cannot be read."""
+    """An RFC 3339 time, converted to UTC, which is also assumed if it names no zone; None if it cannot be read."""
     try:
         time = dt.datetime.fromisoformat(value)
         time = time.replace(tzinfo=dt.UTC) if time.tzinfo is None else time.astimezone(dt.UTC)
@@ -64,7 +64,7 @@ def operator_code(country_code: str | None, party_id: str | None) -> str | None:
 
 
 def ocpi_members(path: Path, envelopes: list[dict[str, Any]]) -> Iterator[tuple[int, Any]]:
-    """The objects of an OCPI file with their numbers, or one sentence where it holds the error of a server."""
+    """The objects of an OCPI file with their numbers; raises `InputError` if it holds the error of a server."""
     yield from read_members(path, "data", envelopes)
     for envelope in envelopes:
         code = envelope.get("status_code")

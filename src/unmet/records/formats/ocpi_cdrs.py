@@ -1,4 +1,4 @@
-"""OCPI charge detail records (CDRs) into sessions, and the stations that they name.
+"""Conversion of OCPI charge detail records (CDRs) into sessions, and the stations that they name.
 
 A session's columns are the CDR's own, `cdr_location.id` for a field within a field, and two that are derived here:
 `operator`, such as `BE*BEC`, and `charged`, the time at which the energy flow ended.
@@ -53,7 +53,7 @@ _NO_SESSION = "#NA"  # the EVSE of a reservation that was not used
 class _Place(JsonMember):
     id: Identifier
     name: str | None = None
-    coordinates: Coordinates | None = None  # a session counts without, and Locations may know the place
+    coordinates: Coordinates | None = None  # not needed for a session, and Locations may have them
     evse_uid: str | None = None
 
 
@@ -122,9 +122,9 @@ def _as_2_2(cdr: Any) -> Any:
 
 
 def _charged(cdr: dict[str, Any]) -> str | None:
-    """The start of the idle periods at the end of a session, as the CDR writes it; nothing where it does not say.
+    """The start of the idle periods at the end of a session, as the CDR writes it; None if it does not say.
 
-    Each period must name its start; one that does not make sense makes all of them useless.
+    If one period has no valid start, none of them is used.
     """
     periods = cdr.get("charging_periods")
     if not isinstance(periods, list):
@@ -181,7 +181,7 @@ def _without_credited(cdrs: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def _stations(sessions: pl.DataFrame) -> pl.DataFrame:
-    """The places of the sessions, as the last one of each describes it."""
+    """The stations of the sessions, each as its last session describes it."""
 
     def last(column: str) -> pl.Expr:
         return pl.col(column).drop_nulls().last()

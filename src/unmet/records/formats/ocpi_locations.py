@@ -1,4 +1,4 @@
-"""OCPI Locations into stations, and the history of their EVSEs' status into outages.
+"""Conversion of OCPI Locations into stations, and of the history of their EVSEs' status into outages.
 
 A file is one snapshot of every location or many, in any order. An EVSE (what OCPI calls the part that serves one car
 at a time) is a plug.
@@ -30,8 +30,8 @@ from unmet.zones import checked_zone
 
 __all__ = ["OCPI_LOCATIONS", "OUT", "location_changes"]
 
-_NOT_THERE = frozenset({"REMOVED", "PLANNED"})
-OUT = frozenset({"OUTOFORDER", "INOPERATIVE", "BLOCKED"}) | _NOT_THERE
+_NOT_INSTALLED = frozenset({"REMOVED", "PLANNED"})
+OUT = frozenset({"OUTOFORDER", "INOPERATIVE", "BLOCKED"}) | _NOT_INSTALLED
 _PHASES = {"AC_2_PHASE": 2, "AC_3_PHASE": 3}  # their voltage is that of one phase, line to neutral
 _PLACE = re.compile(r'"coordinates"\s*:\s*\{')
 _STATIONS = {
@@ -96,16 +96,16 @@ class _Location(JsonMember):
 
 @dataclass(slots=True)
 class _Plug:
-    """What all snapshots together say of one EVSE."""
+    """What all snapshots together say about one EVSE."""
 
-    was_there: bool = False
+    was_installed: bool = False
     power_kw: float = 0.0
     power_at: dt.datetime | None = None
     seen: list[tuple[dt.datetime, str, list[_Period]]] = field(default_factory=list)  # time, status, schedule
 
     def add(self, evse: _Evse, time: dt.datetime | None) -> None:
         status = evse.status.upper()
-        self.was_there |= status not in _NOT_THERE
+        self.was_installed |= status not in _NOT_INSTALLED
         power_kw = max((connector.power_kw() for connector in evse.connectors or ()), default=0.0)
         if power_kw > 0 and _is_newer(time, self.power_at):
             self.power_kw, self.power_at = power_kw, time
@@ -113,7 +113,7 @@ class _Plug:
             self.seen.append((time, status, evse.status_schedule or []))
 
     def outages(self, until: dt.datetime) -> list[tuple[dt.datetime, dt.datetime]]:
-        """Times out of order; a status or a schedule holds until the next snapshot, an open last one to `until`."""
+        """Times out of order; a status or a schedule holds until the next snapshot, the last one until `until`."""
         found = []
         seen = sorted(self.seen, key=lambda snapshot: snapshot[0])
         following = [time for time, _, _ in seen[1:]]
@@ -163,7 +163,7 @@ def _read(head: Head) -> Raw:
         (station, uid, start, end)
         for station, members in plugs.items()
         for uid, plug in members.items()
-        if plug.was_there and last is not None
+        if plug.was_installed and last is not None
         for start, end in plug.outages(last)
     ]
     return Raw(
@@ -184,12 +184,12 @@ def _common_zone(locations: Iterable[_Location]) -> str | None:
 
 
 def location_changes(path: Path) -> Iterator[tuple[int, str, str, str, dt.datetime]]:
-    """Number of the member, location, EVSE, status and its time, of every snapshot that can be read and placed."""
+    """Number of the member, location, EVSE, status and its time, for every valid snapshot with a time."""
     for number, member in ocpi_members(path, []):
         try:
             location = _Location.model_validate(member)
         except ValidationError:
-            continue  # listed where the locations are read
+            continue  # it is rejected where locations are read
         for evse in location.evses or ():
             time = evse.last_updated or location.last_updated
             if time is not None:
@@ -201,14 +201,14 @@ def _later(one: dt.datetime | None, other: dt.datetime | None) -> dt.datetime | 
 
 
 def _station(location: _Location, plugs: dict[str, _Plug]) -> tuple[Any, ...]:
-    """A row of stations: as many plugs as were ever in service, their mean power, so that the product is right."""
-    powers = [plug.power_kw for plug in plugs.values() if plug.was_there and plug.power_kw > 0]
+    """A row of stations: as many plugs as ever existed, and their mean power, so that the total power is right."""
+    powers = [plug.power_kw for plug in plugs.values() if plug.was_installed and plug.power_kw > 0]
     return (
         location.id,
         float(location.coordinates.latitude),
         float(location.coordinates.longitude),
         fmean(powers) if powers else None,
-        sum(plug.was_there for plug in plugs.values()) if plugs else None,
+        sum(plug.was_installed for plug in plugs.values()) if plugs else None,
         (location.operator and location.operator.name) or operator_code(location.country_code, location.party_id),
         location.name,
     )

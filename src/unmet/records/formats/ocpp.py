@@ -1,10 +1,10 @@
-"""OCPP logs into sessions: StartTransaction and StopTransaction of 1.6, TransactionEvent of 2.0.1, in pairs.
+"""Sessions from OCPP logs: pairs of StartTransaction and StopTransaction of 1.6, and TransactionEvent of 2.0.1.
 
-A log is JSON, one message a line or in an array. Each names its charge point (`chargePointId`) and holds the message:
+A log is JSON, one message per line or in an array. Each names its charge point (`chargePointId`) and holds the message:
 as the protocol sends it, `"message": [2, "17", "StartTransaction", {...}]`, under any name and perhaps as text, or in
 parts, `"action"` and `"payload"` (or `"request"`). The number of a transaction is in the answer to its start,
 `[3, "17", {"transactionId": 9}]`, in the same object (`"response"`) or another, or beside its payload. Other messages
-are passed over.
+are ignored.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class _Log:
         elif action not in _ACTIONS:
             return
         elif point is None:
-            self.rejects.append((number, "chargePointId", None, "is missing: nothing says which charge point"))
+            self.rejects.append((number, "chargePointId", None, "is missing, so the charge point is unknown"))
         elif action == "StartTransaction":
             answer = _object(member.get("response", member.get("result")))
             transaction = payload.get("transactionId", member.get("transactionId", answer.get("transactionId")))
@@ -159,7 +159,7 @@ def _messages(member: dict[str, Any]) -> list[Message]:
 
 
 def _frame(value: Any) -> Message | None:
-    """A message as the protocol sends it, or that as text."""
+    """A message as the protocol sends it, perhaps as text."""
     if isinstance(value, str) and value.lstrip()[:1] == "[":
         try:
             value = json.loads(value)

@@ -42,8 +42,8 @@ LUGANO = table_format(
         time_zone="Europe/Zurich",
     ),
 )
-"""Energy is in Wh. A spreadsheet rewrote the dates that it took for its own (`01.02.17` for the second of January) and
-left the others (`01/26/2017`): all of them have the month first."""
+"""Energy is in Wh. A spreadsheet rewrote the dates that fit its locale (`01.02.17` for 2 January) and left the others
+(`01/26/2017`): all of them have the month first."""
 
 BOULDER = table_format(
     "boulder",

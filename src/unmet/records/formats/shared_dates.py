@@ -17,10 +17,11 @@ from unmet.records.formats.column_names import are_times_of_day, plain_name
 __all__ = ["with_shared_date"]
 
 _WORDS = ("date", "datum", "data", "fecha", "dato", "day", "tag", "jour", "giorno", "dia", "dag")
+# Parts of names of dates that are not those of a start.
 _OTHERS = ("end", "bill", "invoice", "pay", "creat", "updat", "birth", "rechnung", "fin", "modif", "export")
 _ONLY_DATE = r"^\s*\d{1,4}[/.\-]\d{1,2}[/.\-]\d{1,4}\.?(?:[ T]0?0:00(?::00(?:\.0+)?)?)?\s*$"
-_LOOK_AT = 500
-_DAY, _NEARLY = 86_400_000, 90_000  # ms
+_LOOK_AT = 500  # rows
+_DAY, _NEARLY = 86_400_000, 90_000  # ms; times may be rounded to the minute
 
 
 def with_shared_date(frame: pl.DataFrame, found: dict[str, Any]) -> dict[str, Any]:

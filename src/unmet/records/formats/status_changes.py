@@ -1,4 +1,4 @@
-"""Availability feeds: changes of EVSEs' status into stays and outages.
+"""Availability feeds: changes of EVSEs' status, from which stays and outages follow.
 
 Status changes give no energies, but they show when each plug was taken and when it was out of order, so arrivals,
 occupancy and exposure are known. Stays have an energy of 0.
