@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from tests.command_line import unmet_process as unmet
+from tests.command_line import unmet, unmet_process
 from tests.models.direct.towns import town
 from tests.models.panels import capped, small_panel, with_lost
 from unmet.cli import app
@@ -67,7 +67,7 @@ def test_fit_writes_a_model_its_scores_and_a_page(panel, model):
 
 
 def test_the_same_seed_gives_the_same_bytes(panel, model, tmp_path):
-    assert unmet("fit", panel, "--out", tmp_path / "again", *QUICK).returncode == 0
+    assert unmet_process("fit", panel, "--out", tmp_path / "again", *QUICK).returncode == 0
     for name in ("model/weights.safetensors", "model/model.json", "metrics.json", "unseen.parquet"):
         assert (tmp_path / "again" / name).read_bytes() == (model / name).read_bytes(), name
 

@@ -21,7 +21,7 @@ from unmet.simulation.replay import replay
 from unmet.simulation.scenario import Curve, Scenario
 from unmet.simulation.simulate import draw, prepare, simulate
 
-EXAMPLES = settings(max_examples=120)
+EXAMPLES = settings(max_examples=60)
 
 
 @EXAMPLES

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,17 +19,25 @@ PARTS = 8  # ranges of sites
 FEW = 64  # with fewer sites, threads cost more than they save
 
 
-def over_sites(function: Callable[..., Any], sites: int, *arguments: Any) -> list[Any]:
+def over_sites(function: Callable[..., Any], sites: int, *arguments: Any, few: int = FEW) -> list[Any]:
     """Call a function for ranges of sites and return the results in order.
 
     The function must release the interpreter lock, as compiled ones do. It is called with the arguments, the first
-    site of the range and the one after the last.
+    site of the range and the one after the last. Fewer than `few` sites are one range, on this thread.
     """
-    if sites < FEW:
+    if sites < few:
         return [function(*arguments, 0, sites)]
     bounds = np.linspace(0, sites, PARTS + 1).astype(np.int64)
     ranges = [(int(a), int(b)) for a, b in itertools.pairwise(bounds)]
     if available_cores() == 1:
         return [function(*arguments, a, b) for a, b in ranges]
-    with ThreadPoolExecutor(available_cores()) as pool:
-        return list(pool.map(lambda part: function(*arguments, *part), ranges))
+    return list(_threads().map(lambda part: function(*arguments, *part), ranges))
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    """One thread per core, kept between calls: there are thousands in one estimate."""
+    return ThreadPoolExecutor(available_cores(), "sites")
+
+
+os.register_at_fork(after_in_child=_threads.cache_clear)  # threads do not survive a fork

@@ -38,6 +38,7 @@ MAX_ROUNDS, SETTLED = 200, 1e-4  # of EM for profiles
 LOAD_ROUNDS, LOAD_SETTLED = 60, 1e-3  # of EM for loads, given profiles
 MAX_SITES = 400
 """Highest number of sites to estimate profiles from, the busiest ones; more would only take longer."""
+MANY_SITES = 1000  # whose loads are worth several threads
 BLOCK = 12  # bins per block by which sites are compared when EM starts
 
 
@@ -167,7 +168,7 @@ def _update_load(load: Floats, profile: Floats, count: Floats, arrivals: Floats,
     `arrivals` are sums of `count` by site; `weighted` are exposed hours weighted by each profile, (sites, rank).
     """
     ratio = np.zeros_like(load)
-    over_sites(_add_ratios, len(load), load, np.ascontiguousarray(profile.T), count, ratio)
+    over_sites(_add_ratios, len(load), load, np.ascontiguousarray(profile.T), count, ratio, few=MANY_SITES)
     mix = load.sum(axis=0) / load.sum()
     # The prior's level comes from the counts, not from the last step: a site that is hardly exposed would diverge.
     level = _levels(arrivals, weighted @ mix)[:, None]

@@ -27,7 +27,6 @@ MIN_FACTOR = 0.2  # smallest factor by which a neighbour is scaled; its inverse 
 POINTS = 60  # expected values at which distributions are computed: interpolated in between, scaled beyond
 
 
-@compiled()
 def conditional_quantiles(expected: Floats, demand: Floats, wanted: Floats, levels: Floats, ratio: Floats) -> Floats:
     """Quantiles of demand given its expected value, region by region.
 
@@ -48,33 +47,43 @@ def conditional_quantiles(expected: Floats, demand: Floats, wanted: Floats, leve
     for r in range(regions):
         usable = ~(np.isnan(expected[:, r]) | np.isnan(demand[:, r]))
         mean, value = expected[usable, r], demand[usable, r]
-        n = len(mean)
-        if n == 0 or targets == 0:
+        if len(mean) == 0 or targets == 0:
             continue
-        order = np.argsort(mean)
+        order = np.argsort(mean, kind="stable")
         mean, value = mean[order], value[order]
-        k = min(NEIGHBOURS, n)
         # Points do not depend on `wanted`, so that an hour always has the same forecast.
         points = np.unique(np.quantile(mean, np.linspace(0.0, 1.0, POINTS)))
-        table = np.zeros((len(points), number + 2))
-        for p in range(len(points)):
-            centre = np.searchsorted(mean, points[p])
-            first = min(max(centre - k // 2, 0), n - k)
-            sample = np.empty(k)
-            for i in range(k):
-                # A neighbour with a slightly different forecast is scaled to this expected value. With few past
-                # forecasts, as in a region that opened yesterday, demand is used unscaled.
-                factor = points[p] / mean[first + i] if mean[first + i] > 0 and n >= NEIGHBOURS else 1.0
-                sample[i] = value[first + i] * min(max(factor, MIN_FACTOR), 1 / MIN_FACTOR)
-            sample.sort()
-            mean_of_sample = sample.mean()
-            move = points[p] * ratio[r] / mean_of_sample if n >= NEIGHBOURS and mean_of_sample > 0 else 1.0
-            table[p] = moved_quantiles(sample, min(max(move, MIN_FACTOR), 1 / MIN_FACTOR), levels)
-        # Beyond the points, the nearest distribution is scaled (with few past forecasts by inside**0, which is 1).
-        inside = np.minimum(np.maximum(wanted[:, r], points[0]), points[-1])
-        beyond = np.where(inside > 0, wanted[:, r] / np.maximum(inside, 1e-300), 1.0) if n >= NEIGHBOURS else inside**0
-        beyond = np.minimum(np.maximum(beyond, MIN_FACTOR), 1 / MIN_FACTOR)
+        table = _distributions(mean, value, points, levels, ratio[r])
+        # Beyond the points, the nearest distribution is scaled; with few past forecasts it is not.
+        inside = np.clip(wanted[:, r], points[0], points[-1])
+        beyond = np.divide(wanted[:, r], inside, out=np.ones(targets), where=inside > 0)
+        beyond = np.clip(beyond, MIN_FACTOR, 1 / MIN_FACTOR) if len(mean) >= NEIGHBOURS else np.ones(targets)
         for j in range(number + 2):
             values = np.interp(inside, points, table[:, j])
             result[:, r, j] = values * beyond if j <= number else values
     return result
+
+
+@compiled()
+def _distributions(mean: Floats, value: Floats, points: Floats, levels: Floats, ratio: float) -> Floats:
+    """Quantiles, mean and probability of no demand at each of the expected values `points`, (points, levels + 2).
+
+    `mean` are past forecasts in ascending order, `value` the demand that followed.
+    """
+    n = len(mean)
+    k = min(NEIGHBOURS, n)
+    table = np.zeros((len(points), len(levels) + 2))
+    sample = np.empty(k)
+    for p in range(len(points)):
+        centre = np.searchsorted(mean, points[p])
+        first = min(max(centre - k // 2, 0), n - k)
+        for i in range(k):
+            # A neighbour with a slightly different forecast is scaled to this expected value. With few past
+            # forecasts, as in a region that opened yesterday, demand is used unscaled.
+            factor = points[p] / mean[first + i] if mean[first + i] > 0 and n >= NEIGHBOURS else 1.0
+            sample[i] = value[first + i] * min(max(factor, MIN_FACTOR), 1 / MIN_FACTOR)
+        sample.sort()
+        mean_of_sample = sample.mean()
+        move = points[p] * ratio / mean_of_sample if n >= NEIGHBOURS and mean_of_sample > 0 else 1.0
+        table[p] = moved_quantiles(sample, min(max(move, MIN_FACTOR), 1 / MIN_FACTOR), levels)
+    return table
