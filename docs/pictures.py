@@ -16,8 +16,9 @@ from unmet.demand.regions import kmeans_regions
 from unmet.demand.simulated import simulated_panel
 from unmet.estimation.lost_demand import LostDemand
 from unmet.estimation.simulated import estimate_simulated
+from unmet.simulation.outcome import Outcome
 from unmet.simulation.scenario import Scenario
-from unmet.simulation.simulate import Outcome, prepare, simulate
+from unmet.simulation.simulate import prepare, simulate
 from unmet.study.censoring import run_censoring
 from unmet.study.planning import PlanningStudy
 from unmet.views.figures.planning_share import PLANNING_SHARE

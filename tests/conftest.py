@@ -29,21 +29,30 @@ settings.load_profile("default")
 
 SLOW_FIRST = (
     "views/app/test_browser.py",
-    "test_cli_model.py",
-    "test_notebooks.py",
-    "study/test_plugins.py",
     "study/test_same_results.py",
+    "models/test_storage.py",
+    "models/test_workers.py",
+    "study/test_plugins.py",
+    "test_cli_model.py",
+    "study/test_scenes.py",
+    "study/test_planning.py",
+    "test_notebooks.py",
     "test_code_blocks.py",
+    "test_cli.py",
     "views/app/test_server.py",
     "models/direct/test_forecaster.py",
     "simulation/test_laws.py",
+    "test_cli_recover.py",
+    "views/test_report.py",
+    "estimation/test_lost_demand.py",
+    "estimation/test_by_area.py",
     "city/test_matsim.py",
-    "test_cli.py",
     "test_extras.py",
     "test_cli_panel.py",
-    "views/test_report.py",
 )
-"""Files of tests that take longest. `make test` gives whole files to its workers: none should be left at the end."""
+"""Files of tests that take longest. `make test` gives whole files to its workers: none should be left at the end.
+
+The first two differ in what they compile, so that the workers, which share what is compiled, do not do the same."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -15,8 +15,8 @@ from unmet.cli.options import QUEUES, Json, Overwrite, Tables, complete_queue
 if TYPE_CHECKING:
     from unmet.city.build import City
     from unmet.demand.regions import Regions
+    from unmet.simulation.outcome import Outcome
     from unmet.simulation.scenario import Scenario
-    from unmet.simulation.simulate import Outcome
 
 __all__ = ["simulate"]
 

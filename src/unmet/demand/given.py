@@ -12,7 +12,7 @@ from unmet.demand.gate import checked_sessions, checked_stations
 from unmet.errors import InputError
 from unmet.frames import frame_type_of
 from unmet.records.sessions import Records
-from unmet.simulation.simulate import Outcome
+from unmet.simulation.outcome import Outcome
 from unmet.tables import as_frame
 
 __all__ = ["GivenRecords", "read_given"]

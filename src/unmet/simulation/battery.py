@@ -23,13 +23,13 @@ TAPER_SOC = 0.8  # up to here a battery charges at full power ...
 TAPER_SHARE = 0.25  # ... and above at this share of it
 
 
-@compiled("float64(float64, float64, float64)")
+@compiled()
 def soc_after_trip(soc: float, distance_km: float, range_km: float) -> float:
     """SoC after a trip: SoC - distance / range, never below empty (the paper's battery model)."""
     return max(soc - distance_km / range_km, 0.0)
 
 
-@compiled("float64(float64, float64, float64, boolean)")
+@compiled()
 def hours_to_taper(soc: float, capacity_kwh: float, power_kw: float, literal: bool) -> float:
     """Hours at full power until the taper begins.
 
@@ -40,7 +40,7 @@ def hours_to_taper(soc: float, capacity_kwh: float, power_kw: float, literal: bo
     return share * capacity_kwh / power_kw
 
 
-@compiled("float64(float64, float64, float64, float64, boolean)")
+@compiled()
 def soc_after_charging(soc: float, hours: float, capacity_kwh: float, power_kw: float, literal: bool) -> float:
     """SoC after some hours on a plug.
 
@@ -56,7 +56,7 @@ def soc_after_charging(soc: float, hours: float, capacity_kwh: float, power_kw: 
     return min(max(reached, soc), 1.0)
 
 
-@compiled("float64(float64, float64, float64, boolean)")
+@compiled()
 def hours_to_full(soc: float, capacity_kwh: float, power_kw: float, literal: bool) -> float:
     """Hours on a plug after which the battery is full."""
     begins = TAPER_SOC if literal else max(soc, TAPER_SOC)
@@ -64,13 +64,13 @@ def hours_to_full(soc: float, capacity_kwh: float, power_kw: float, literal: boo
     return hours_to_taper(soc, capacity_kwh, power_kw, literal) + taper
 
 
-@compiled("float64(float64, float64)")
+@compiled()
 def energy_to_taper_kwh(soc: float, capacity_kwh: float) -> float:
     """Energy from a SoC to 80 % [kWh], which is booked as the demand of a lost driver."""
     return max(TAPER_SOC - soc, 0.0) * capacity_kwh
 
 
-@compiled("float64(float64, float64)")
+@compiled()
 def literal_energy_kwh(soc: float, capacity_kwh: float) -> float:
     """Energy of the printed T80 at full power, 0.8 (1 - SoC) C [kWh], for lost drivers."""
     return 0.8 * (1.0 - soc) * capacity_kwh

@@ -11,8 +11,8 @@ import yaml
 from unmet import __version__
 from unmet.city.build import City
 from unmet.runs import write_json
+from unmet.simulation.outcome import Outcome
 from unmet.simulation.scenario import BUILT_IN, Scenario
-from unmet.simulation.simulate import Outcome
 
 __all__ = ["summarise", "write_run", "write_scenario"]
 

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from unmet.city.build import City, build_city
 from unmet.errors import InputError
-from unmet.frames import POLARS, Frame, frame_type_of, to_frame_type
+from unmet.frames import frame_type_of
 from unmet.geo import nearest_stations
 from unmet.memory import require_bytes
 from unmet.simulation import engine
 from unmet.simulation.choice import beta_table
 from unmet.simulation.fleet import DENMARK, Fleet, electric_vehicles, home_chargers, initial_soc, sample_models
 from unmet.simulation.homes import ends_at_home
+from unmet.simulation.outcome import Outcome
 from unmet.simulation.queues import Plugs, queue_named
 from unmet.simulation.scenario import Curve, Scenario, TurnedAway, scenario_from
 from unmet.tables import UTC
@@ -25,10 +26,8 @@ from unmet.tables import UTC
 __all__ = [
     "BYTES_PER_TRIP",
     "NEAREST",
-    "SESSION_COLUMNS",
     "Draw",
     "Itinerary",
-    "Outcome",
     "arrivals_table",
     "draw",
     "plugs_of",
@@ -41,7 +40,6 @@ __all__ = [
 NEAREST = 5  # stations that a driver considers
 BYTES_PER_TRIP = 510  # memory of a simulation; measured with 1.56 million trips
 BYTES_PER_ROW = 110  # part of it that the table of trips takes
-SESSION_COLUMNS = ("session_id", "station_id", "start", "charged", "end", "energy_kwh", "plug_id", "vehicle_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,39 +71,6 @@ class Draw:
     def range_km(self) -> NDArray[np.float64]:
         """Range of each vehicle."""
         return np.array([m.range_km for m in self.fleet.models], float)[self.model]
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Outcome:
-    """The outcome of a simulation: every arrival, served or lost, and the electric cars."""
-
-    arrivals: pl.DataFrame
-    vehicles: pl.DataFrame
-    stations: pl.DataFrame
-    trips: int  # driven by electric cars
-    time_zone: str  # of the city's clocks
-    frame_type: str = POLARS  # library of the data frames that came in
-
-    def __repr__(self) -> str:
-        lost = int((self.arrivals["outcome"] == "lost").sum())
-        return (
-            f"Outcome({self.arrivals.height:,} arrivals, {lost:,} lost, {self.vehicles.height:,} electric cars, "
-            f"{self.stations.height:,} stations)"
-        )
-
-    def to_frame(self, table: str = "arrivals") -> Frame:
-        """A table as a data frame of the library that the trips came in.
-
-        Args:
-            table: `arrivals`, `sessions` (as operators would have recorded them), `stations` or `vehicles`.
-        """
-        return to_frame_type(getattr(self, table), self.frame_type)
-
-    @property
-    def sessions(self) -> pl.DataFrame:
-        """The sessions that operators would have recorded: the served arrivals."""
-        served = self.arrivals.filter(pl.col("outcome") == "served").sort("start", "station_id", "session_id")
-        return served.select(SESSION_COLUMNS)
 
 
 def prepare(city: City) -> Itinerary:

@@ -32,14 +32,13 @@ from unmet.runs import write_json
 from unmet.simulation import engine
 from unmet.simulation.ahead import ahead
 from unmet.simulation.lookahead import may_charge
+from unmet.simulation.outcome import SESSION_COLUMNS, Outcome
 from unmet.simulation.queues import queue_named
 from unmet.simulation.run import summarise, write_scenario
 from unmet.simulation.scenario import Scenario
 from unmet.simulation.simulate import (
     NEAREST,
-    SESSION_COLUMNS,
     Itinerary,
-    Outcome,
     arrivals_table,
     draw,
     plugs_of,

@@ -41,8 +41,9 @@ from unmet.planning.drivers import DrawnDemand, Drivers, demand_of, in_order
 from unmet.planning.gains import GainCurve, power_curve, site_curves
 from unmet.planning.hidden import Hidden
 from unmet.simulation.battery import hours_to_full
+from unmet.simulation.outcome import Outcome
 from unmet.simulation.scenario import scenario_from
-from unmet.simulation.simulate import Itinerary, Outcome, prepare, simulate
+from unmet.simulation.simulate import Itinerary, prepare, simulate
 
 __all__ = [
     "METHODS", "PENETRATIONS", "PLUGS", "SEEDS", "PlannedCity", "PlanningStudy", "make_plans",

@@ -20,8 +20,9 @@ from unmet.demand.regions import Regions, kmeans_regions
 from unmet.demand.simulated import simulated_panel
 from unmet.errors import InputError
 from unmet.estimation.simulated import records_and_truth
+from unmet.simulation.outcome import Outcome
 from unmet.simulation.scenario import Scenario, scenario_from
-from unmet.simulation.simulate import Itinerary, Outcome, prepare, simulate
+from unmet.simulation.simulate import Itinerary, prepare, simulate
 
 __all__ = [
     "Sampling", "Scene", "competition_scenes", "own_stations", "simulated_records", "total_scenes", "training_end",
