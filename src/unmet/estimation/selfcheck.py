@@ -12,6 +12,7 @@ lower the ratio. The interval of the ratio includes counting, the response to oc
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -83,8 +84,8 @@ def self_check(network: Network, components: Components, prior: TownPrior) -> Se
     error = site_error(of_site[several], mean[several], share_variance[several])
     of_sites = error**2 * float(((mean / mean.sum()) ** 2).sum())
     spread = float(np.sqrt(1 / recorded + (total.std() / total.mean()) ** 2 + of_sites))
-    ratio = float(total.mean()) / recorded
-    return SelfCheck(ratio, ratio * np.exp(-Z_90 * spread), ratio * np.exp(Z_90 * spread), recorded, spread, error)
+    ratio, either_way = float(total.mean()) / recorded, math.exp(Z_90 * spread)
+    return SelfCheck(ratio, ratio / either_way, ratio * either_way, recorded, spread, error)
 
 
 def _at_last_plug(network: Network, last: Integers, components: Components, prior: TownPrior) -> Floats:
