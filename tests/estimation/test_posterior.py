@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import gamma
 
 from unmet.estimation.clock import BINS_A_WEEK, make_clock
 from unmet.estimation.crowding import BETAS, Crowding, Strength, crowd
@@ -124,6 +125,19 @@ def test_bursts_have_a_gamma_posterior_for_each_hour():
     assert result.arrivals.var(axis=0) == pytest.approx(variance(mean, 1 / (2.0 + bursts.arrivals)), rel=0.06)
     together = np.cov(result.arrivals[:, 0], result.arrivals[:, 1])[0, 1]  # no burst is shared by two hours
     assert together == pytest.approx(mean[0] * mean[1] * (np.exp(SITE_ERROR**2) - 1), abs=0.12)
+
+
+def test_a_burst_is_drawn_given_how_busy_its_day_is_drawn():
+    """The same arrivals must not raise both effects: on a day that is drawn busier, bursts are smaller."""
+    shape, day_shape, expected = 2.0, 1.5, 20.0
+    bursts = HourEffects(shape, np.full(4, 8.0), np.full(4, expected))
+    result = drawn(rates(site_shape=day_shape, expected=np.full((2, 3), day_shape)), common(), bursts=bursts)
+    busier = gamma(day_shape, scale=1 / day_shape)  # the effect of the day over its mean
+    both = busier.expect(lambda x: x * (shape + 8.0) / (shape + expected * x))
+    ignoring = (shape + 8.0) / (shape + expected)
+    level = day_shape / (2 * day_shape)  # posterior mean of the effect of a day without arrivals
+    assert both < 0.93 * ignoring
+    assert result.arrivals.mean(axis=0) == pytest.approx(ROWS.usual * level * both, rel=0.03)
 
 
 def test_the_response_to_a_full_site_is_drawn_with_its_level():
