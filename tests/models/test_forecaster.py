@@ -270,7 +270,7 @@ def test_the_calendar_follows_local_time():
         ({"horizon": 0}, "at least 1"),
         ({"workers": 0}, "at least 1"),
         ({"shares": (0.9, 0.2)}, "sum to at most 1"),
-        ({"shares": (0, 0.2)}, "above 0"),
+        ({"shares": (0, 0.2)}, "positive shares"),
         ({"time_zone": "Mars/Base"}, "Europe/Copenhagen"),
         ({"training": Training("window")}, "set the horizon to 1"),
         ({"features": ("heat",)}, "no column heat"),

@@ -251,7 +251,7 @@ def _check_regions(found: list[str], names: Sequence[str] | None) -> None:
     sides = [f"{text} {what}" for text, what in ((new, "is new"), (missing, "is missing")) if text]
     raise InputError(
         f"The regions of the panel are not those that the model was fitted on ({'; '.join(sides)}): give a panel "
-        "of these regions, or fit the model again."
+        "of the same regions, or fit the model again."
     )
 
 
