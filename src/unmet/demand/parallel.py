@@ -40,4 +40,5 @@ def _threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(available_cores(), "sites")
 
 
-os.register_at_fork(after_in_child=_threads.cache_clear)  # threads do not survive a fork
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_threads.cache_clear)  # threads do not survive a fork
