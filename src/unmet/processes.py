@@ -5,10 +5,44 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
+from typing import TypeVar
 
-__all__ = ["end_with"]
+from unmet.runs import available_cores
+
+__all__ = ["end_with", "map_in_processes"]
 
 POLL_SECONDS = 0.5
+AHEAD = 2  # calls per core that are prepared ahead of their results, to limit memory
+
+Given = TypeVar("Given")
+Result = TypeVar("Result")
+
+
+def map_in_processes(function: Callable[[Given], Result], arguments: Iterable[Given]) -> Iterator[Result]:
+    """Yield `function(argument)` for each argument in order, computed in one process per core.
+
+    Arguments are taken only a few ahead of the results, so that a generator of large ones needs little memory.
+    """
+    from loky import ProcessPoolExecutor
+
+    cores = available_cores()
+    if cores == 1:
+        yield from map(function, arguments)
+        return
+    pool = ProcessPoolExecutor(cores, initializer=end_with, initargs=(os.getpid(),))
+    waiting: deque[Future[Result]] = deque()
+    try:
+        for argument in arguments:
+            waiting.append(pool.submit(function, argument))
+            if len(waiting) > AHEAD * cores:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(wait=False, kill_workers=True)
 
 
 def end_with(parent: int) -> None:

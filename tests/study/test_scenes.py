@@ -11,14 +11,23 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from tests.simulation.cities import small_city
-from unmet.demand.market import Market
 from unmet.demand.regions import kmeans_regions
 from unmet.errors import InputError
 from unmet.simulation.queues import queue_names
 from unmet.simulation.scenario import Scenario
 from unmet.simulation.simulate import prepare, simulate
+from unmet.study import scenes
 from unmet.study.cells import forecaster_of, plan_runs
-from unmet.study.scenes import Scene, competition_scenes, own_stations, simulated_records, total_scenes, training_end
+from unmet.study.scenes import (
+    Observation,
+    Scene,
+    competition_scenes,
+    observed_and_true,
+    own_stations,
+    seen_by,
+    total_scenes,
+    training_end,
+)
 
 CITY = small_city(4, 80, 60, 15, 2)
 SHARES = (0.1, 0.4, 0.7, 1.0)
@@ -127,17 +136,24 @@ def test_the_training_part_does_not_depend_on_later_arrivals(own):
     """Neither the training data nor the lags of the training part may use later information."""
     outcome = simulate(prepare(CITY), Scenario(queue="first-come", penetration=1.0))
     grouped, until = kmeans_regions(CITY.stations, REGIONS), training_end(CITY.period)
-    stations, market = outcome.stations, None
-    if own is not None:
-        is_own = pl.col("station_id").is_in(own_stations(grouped, own, 1))
-        stations = stations.with_columns(operator=pl.when(is_own).then(pl.lit("own")).otherwise(pl.lit("other")))
-        market = Market("own")
     changed = replace(outcome, arrivals=later_changed(outcome.arrivals, until))
     assert changed.sessions.height < outcome.sessions.height
-    panels = [simulated_records(one, stations, grouped, CITY, market) for one in (outcome, changed)]
+    panels = []
+    for each in (outcome, changed):
+        whole = Observation(each.arrivals, each.sessions, each.stations)
+        observation = whole if own is None else seen_by(own_stations(grouped, own, 1), each)
+        panels.append(observed_and_true(observation, grouped, CITY.period, CITY.time_zone))
     before = [panel.filter(pl.col("ds") < until) for panel in panels]
     assert before[0]["lost_kwh_before"].sum() > 0
     assert_frame_equal(*before, check_exact=True)
+
+
+def test_scenes_made_in_other_processes_are_the_same(total, monkeypatch):
+    monkeypatch.setattr(scenes, "MANY_ESTIMATES", 1)
+    again = total_scenes(CITY, queue_names()[:3], [0.5, 1.0], REGIONS)
+    for one, other in zip(total, again, strict=True):
+        assert one.labels == other.labels
+        assert_frame_equal(one.panel, other.panel, check_exact=True)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -148,11 +148,12 @@ def simulate(
 def _write_panel(folder: Path, city: City, outcome: Outcome, regions: Regions) -> None:
     """Write the panel of a simulation's records, with the demand that they do not show."""
     from unmet.demand.stored import write_table
-    from unmet.study.scenes import simulated_records
+    from unmet.study.scenes import Observation, observed_and_true
     from unmet.views.terminal import progress
 
     with progress("Estimating lost demand from the records alone"):
-        table = simulated_records(outcome, outcome.stations, regions, city)
+        observed = Observation(outcome.arrivals, outcome.sessions, outcome.stations)
+        table = observed_and_true(observed, regions, city.period, city.time_zone)
     write_table(table, folder, regions, city.time_zone)
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
-import itertools
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -20,16 +19,17 @@ from unmet.demand.regions import Regions, kmeans_regions
 from unmet.demand.simulated import simulated_panel
 from unmet.errors import InputError
 from unmet.estimation.simulated import records_and_truth
+from unmet.processes import map_in_processes
 from unmet.simulation.outcome import Outcome
 from unmet.simulation.scenario import Scenario, scenario_from
-from unmet.simulation.simulate import Itinerary, prepare, simulate
+from unmet.simulation.simulate import prepare, simulate
 
 __all__ = [
-    "Sampling", "Scene", "competition_scenes", "own_stations", "simulated_records", "total_scenes", "training_end",
-    "without_hindsight",
+    "Observation", "Sampling", "Scene", "competition_scenes", "observed_and_true", "own_stations", "seen_by",
+    "total_scenes", "training_end", "without_hindsight",
 ]  # fmt: skip
 
-WORKERS = 2  # scenes at a time; most of the work is done without the interpreter lock
+MANY_ESTIMATES = 8  # as many estimates take longer than starting processes for them
 OWN, OTHER = "own", "other"
 TRAINING_SHARE = 0.8  # share of the hours that models are trained on
 
@@ -104,18 +104,17 @@ def total_scenes(
         base: everything else about the scenario.
         estimated: whether to estimate lost demand as well, which takes ten times as long.
     """
-    grouped = kmeans_regions(city.stations, regions)
-
-    def scene(outcome: Outcome, scenario: Scenario) -> Scene:
-        if estimated:
-            panel = simulated_records(outcome, outcome.stations, grouped, city)
-        else:
-            panel = simulated_panel(outcome.arrivals, grouped, city.period)
-        labelled = _scene(panel, grouped, city, queue=scenario.queue, penetration=scenario.penetration)
-        return replace(labelled, city=number)
-
+    grouped, itinerary = kmeans_regions(city.stations, regions), prepare(city)
     scenarios = [_scenario(queue, penetration, seed, base) for queue in queues for penetration in penetrations]
-    return list(_simulated(prepare(city), scenarios, scene))
+    outcomes = (simulate(itinerary, scenario) for scenario in scenarios)
+    observations = (Observation(each.arrivals, each.sessions, each.stations) for each in outcomes)
+    panels = _panels(observations, len(scenarios), grouped, city, estimated=estimated)
+    return [
+        Scene(
+            {"queue": each.queue, "penetration": each.penetration}, panel, _places(grouped), city.time_zone, city=number
+        )
+        for each, panel in zip(scenarios, panels, strict=True)
+    ]
 
 
 def competition_scenes(
@@ -142,18 +141,14 @@ def competition_scenes(
         raise InputError(f"A market share of {wrong[0]:g} makes no sense: give one over 0 and up to 1, such as 0.25.")
     grouped = kmeans_regions(city.stations, regions)
     outcome = simulate(prepare(city), _scenario(queue, penetration, seed, base))
-    scenes = []
-    for run, share in itertools.product(runs, shares):
-        own = own_stations(grouped, share, 1 + run, sampling)
-        operator = pl.when(pl.col("station_id").is_in(own)).then(pl.lit(OWN)).otherwise(pl.lit(OTHER))
-        stations = outcome.stations.with_columns(operator.alias("operator"))
-        if estimated:
-            panel = simulated_records(outcome, stations, grouped, city, Market(OWN))
-        else:
-            panel = simulated_panel(_seen_by(stations, outcome.arrivals), grouped, city.period)
-        scene = _scene(panel, grouped, city, queue=queue, penetration=penetration, share=share)
-        scenes.append(replace(scene, run=run, city=number))
-    return scenes
+    cells = [(run, share) for run in runs for share in shares]
+    observations = (seen_by(own_stations(grouped, share, 1 + run, sampling), outcome) for run, share in cells)
+    panels = _panels(observations, len(cells), grouped, city, estimated=estimated)
+    labels = {"queue": queue, "penetration": penetration}
+    return [
+        Scene({**labels, "share": share}, panel, _places(grouped), city.time_zone, run=run, city=number)
+        for (run, share), panel in zip(cells, panels, strict=True)
+    ]
 
 
 def own_stations(regions: Regions, share: float, seed: int, sampling: Sampling = Sampling.REGION) -> list[str]:
@@ -171,26 +166,49 @@ def own_stations(regions: Regions, share: float, seed: int, sampling: Sampling =
     return own
 
 
-def _seen_by(stations: pl.DataFrame, arrivals: pl.DataFrame) -> pl.DataFrame:
-    """Arrivals from the operator's point of view: those at other operators' stations are lost."""
-    own = stations.filter(pl.col("operator") == OWN)["station_id"]
-    is_own = pl.col("station_id").is_in(own.implode())
-    return arrivals.with_columns(
-        outcome=pl.when(is_own).then("outcome").otherwise(pl.lit("lost").cast(arrivals.schema["outcome"]))
+class Observation(NamedTuple):
+    """A simulation from the point of view of one operator."""
+
+    arrivals: pl.DataFrame  # with their outcome: arrivals at other operators' stations are lost
+    sessions: pl.DataFrame  # of all operators
+    stations: pl.DataFrame  # with `operator`, if there are several
+    market: Market | None = None  # the operator, if there are several
+
+
+def seen_by(own: Sequence[str], outcome: Outcome) -> Observation:
+    """A simulation as the operator of some of the stations sees it."""
+    is_own = pl.col("station_id").is_in(own)
+    lost = pl.lit("lost").cast(outcome.arrivals.schema["outcome"])
+    return Observation(
+        outcome.arrivals.with_columns(outcome=pl.when(is_own).then("outcome").otherwise(lost)),
+        outcome.sessions,
+        outcome.stations.with_columns(operator=pl.when(is_own).then(pl.lit(OWN)).otherwise(pl.lit(OTHER))),
+        Market(OWN),
     )
 
 
-def simulated_records(
-    outcome: Outcome, stations: pl.DataFrame, grouped: Regions, city: City, market: Market | None = None
+def _panels(
+    observations: Iterable[Observation], number: int, grouped: Regions, city: City, *, estimated: bool
+) -> list[pl.DataFrame]:
+    """The panel of each observation. Many estimates are made in processes of their own, one per core."""
+    period, time_zone = city.period, city.time_zone
+    if not estimated:
+        return [simulated_panel(each.arrivals, grouped, period) for each in observations]
+    make = partial(observed_and_true, grouped=grouped, period=period, time_zone=time_zone)
+    return list(map(make, observations) if number < MANY_ESTIMATES else map_in_processes(make, observations))
+
+
+def observed_and_true(
+    observation: Observation, grouped: Regions, period: tuple[dt.datetime, dt.datetime], time_zone: str
 ) -> pl.DataFrame:
     """Observed and true demand by region and hour, with estimates from the operator's records alone."""
-    arrivals = outcome.arrivals if market is None else _seen_by(stations, outcome.arrivals)
-    until = training_end(city.period)
+    arrivals, all_sessions, stations, market = observation
+    until = training_end(period)
 
     def estimated(sessions: pl.DataFrame) -> pl.DataFrame:
-        return records_and_truth(sessions, arrivals, stations, grouped, city.period, city.time_zone, market, until)
+        return records_and_truth(sessions, arrivals, stations, grouped, period, time_zone, market, until)
 
-    return without_hindsight(outcome.sessions, until, estimated)
+    return without_hindsight(all_sessions, until, estimated)
 
 
 def without_hindsight(
@@ -214,12 +232,6 @@ def _scenario(queue: str, penetration: float, seed: int, base: Scenario | None =
     return scenario_from({**given, "queue": queue, "penetration": penetration, "seed": seed}, "The study")
 
 
-def _scene(panel: pl.DataFrame, grouped: Regions, city: City, **labels: Any) -> Scene:
-    return Scene(labels, panel, grouped.centres.select("unique_id", "lat", "lon"), city.time_zone)
-
-
-def _simulated(
-    itinerary: Itinerary, scenarios: Sequence[Scenario], make: Callable[[Outcome, Scenario], Scene]
-) -> Iterator[Scene]:
-    with ThreadPoolExecutor(WORKERS) as pool:
-        yield from pool.map(lambda scenario: make(simulate(itinerary, scenario), scenario), scenarios)
+def _places(grouped: Regions) -> pl.DataFrame:
+    """Positions of the regions: `unique_id, lat, lon` [degree]."""
+    return grouped.centres.select("unique_id", "lat", "lon")
