@@ -19,7 +19,7 @@ from unmet.simulation.simulate import prepare, simulate
 from unmet.study import scenes
 from unmet.study.cells import forecaster_of, plan_runs
 from unmet.study.scenes import (
-    Observation,
+    SceneRecords,
     Scene,
     competition_scenes,
     observed_and_true,
@@ -140,7 +140,7 @@ def test_the_training_part_does_not_depend_on_later_arrivals(own):
     assert changed.sessions.height < outcome.sessions.height
     panels = []
     for each in (outcome, changed):
-        whole = Observation(each.arrivals, each.sessions, each.stations)
+        whole = SceneRecords(each.arrivals, each.sessions, each.stations)
         observation = whole if own is None else seen_by(own_stations(grouped, own, 1), each)
         panels.append(observed_and_true(observation, grouped, CITY.period, CITY.time_zone))
     before = [panel.filter(pl.col("ds") < until) for panel in panels]

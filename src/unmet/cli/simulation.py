@@ -148,11 +148,11 @@ def simulate(
 def _write_panel(folder: Path, city: City, outcome: Outcome, regions: Regions) -> None:
     """Write the panel of a simulation's records, with the demand that they do not show."""
     from unmet.demand.stored import write_table
-    from unmet.study.scenes import Observation, observed_and_true
+    from unmet.study.scenes import SceneRecords, observed_and_true
     from unmet.views.terminal import progress
 
     with progress("Estimating lost demand from the records alone"):
-        observed = Observation(outcome.arrivals, outcome.sessions, outcome.stations)
+        observed = SceneRecords(outcome.arrivals, outcome.sessions, outcome.stations)
         table = observed_and_true(observed, regions, city.period, city.time_zone)
     write_table(table, folder, regions, city.time_zone)
 

@@ -25,7 +25,7 @@ from unmet.simulation.scenario import Scenario, scenario_from
 from unmet.simulation.simulate import prepare, simulate
 
 __all__ = [
-    "Observation", "Sampling", "Scene", "competition_scenes", "observed_and_true", "own_stations", "seen_by",
+    "SceneRecords", "Sampling", "Scene", "competition_scenes", "observed_and_true", "own_stations", "seen_by",
     "total_scenes", "training_end", "without_hindsight",
 ]  # fmt: skip
 
@@ -107,7 +107,7 @@ def total_scenes(
     grouped, itinerary = kmeans_regions(city.stations, regions), prepare(city)
     scenarios = [_scenario(queue, penetration, seed, base) for queue in queues for penetration in penetrations]
     outcomes = (simulate(itinerary, scenario) for scenario in scenarios)
-    observations = (Observation(each.arrivals, each.sessions, each.stations) for each in outcomes)
+    observations = (SceneRecords(each.arrivals, each.sessions, each.stations) for each in outcomes)
     panels = _panels(observations, len(scenarios), grouped, city, estimated=estimated)
     return [
         Scene(
@@ -166,7 +166,7 @@ def own_stations(regions: Regions, share: float, seed: int, sampling: Sampling =
     return own
 
 
-class Observation(NamedTuple):
+class SceneRecords(NamedTuple):
     """A simulation from the point of view of one operator."""
 
     arrivals: pl.DataFrame  # with their outcome: arrivals at other operators' stations are lost
@@ -175,11 +175,11 @@ class Observation(NamedTuple):
     market: Market | None = None  # the operator, if there are several
 
 
-def seen_by(own: Sequence[str], outcome: Outcome) -> Observation:
+def seen_by(own: Sequence[str], outcome: Outcome) -> SceneRecords:
     """A simulation as the operator of some of the stations sees it."""
     is_own = pl.col("station_id").is_in(own)
     lost = pl.lit("lost").cast(outcome.arrivals.schema["outcome"])
-    return Observation(
+    return SceneRecords(
         outcome.arrivals.with_columns(outcome=pl.when(is_own).then("outcome").otherwise(lost)),
         outcome.sessions,
         outcome.stations.with_columns(operator=pl.when(is_own).then(pl.lit(OWN)).otherwise(pl.lit(OTHER))),
@@ -188,7 +188,7 @@ def seen_by(own: Sequence[str], outcome: Outcome) -> Observation:
 
 
 def _panels(
-    observations: Iterable[Observation], number: int, grouped: Regions, city: City, *, estimated: bool
+    observations: Iterable[SceneRecords], number: int, grouped: Regions, city: City, *, estimated: bool
 ) -> list[pl.DataFrame]:
     """The panel of each observation. Many estimates are made in processes of their own, one per core."""
     period, time_zone = city.period, city.time_zone
@@ -199,7 +199,7 @@ def _panels(
 
 
 def observed_and_true(
-    observation: Observation, grouped: Regions, period: tuple[dt.datetime, dt.datetime], time_zone: str
+    observation: SceneRecords, grouped: Regions, period: tuple[dt.datetime, dt.datetime], time_zone: str
 ) -> pl.DataFrame:
     """Observed and true demand by region and hour, with estimates from the operator's records alone."""
     arrivals, all_sessions, stations, market = observation
