@@ -23,7 +23,7 @@ OUTAGE_TABLE = Table(
 
 
 def check_outages(source: Any, stations: pl.Series) -> Checked:
-    """Valid outages: at one of the stations, and with an end after the start."""
+    """Check a table of outages: each is at one of the stations and ends after its start."""
     rules = (
         RowRule("end", pl.col("end") > pl.col("start"), "is not after the start"),
         RowRule("station_id", pl.col("station_id").is_in(stations.implode()), "is not one of the stations"),
