@@ -35,7 +35,7 @@ def whole_days(times: pl.Series) -> tuple[dt.datetime, dt.datetime]:
 
 
 def hours_between(first: dt.datetime, last: dt.datetime) -> pl.Series:
-    """Every hour from `first` on, before `last`."""
+    """Every hour from `first` to before `last`."""
     return pl.datetime_range(first, last, "1h", closed="left", time_zone="UTC", eager=True).cast(UTC).alias("ds")
 
 

@@ -122,7 +122,7 @@ class Panel(PanelTables, Shown):
 
     @property
     def period(self) -> tuple[dt.datetime, dt.datetime]:
-        """First hour, and the end of the last one."""
+        """Start of the first hour and end of the last (UTC)."""
         first, last = self.table.select(pl.col("ds").min().alias("a"), pl.col("ds").max().alias("b")).row(0)
         return first, last + dt.timedelta(hours=1)
 
@@ -169,7 +169,7 @@ def part_panel(
     outages: pl.DataFrame,
     period: tuple[dt.datetime, dt.datetime],
 ) -> Panel:
-    """The panel of a part of the records, over the period of all records, without notes."""
+    """The panel of some of the records, over the period of all records, without notes."""
     given = read_given(sessions, stations, outages, time_zone)
     return Panel.of_tables(replace(_built(given, regions, country, _booking(booking), Market(), period), notes=()))
 
@@ -187,7 +187,7 @@ def _built(
     own = market.own_stations(listed)
     kept = rows.join(own.select("station_id"), on="station_id", how="semi", maintain_order="left")
     if kept.is_empty():
-        raise InputError("There is no session to make a panel of: see the rows that were set aside.")
+        raise InputError("There are no sessions to build a panel from: see the rows that were set aside.")
     period = period or whole_days(kept["start"])
     hours, first_ms = hours_between(*period), int(period[0].timestamp() * 1000)
     station, start, end = station_rows(kept, own)
