@@ -14,14 +14,14 @@ __all__ = ["Regression"]
 
 
 RIDGE = 20.0  # weight of the prior that demand is the mean of its tables [sessions]
-STEPS = 12  # of Newton's method
+STEPS = 12  # steps of Newton's method
 LOWEST, HIGHEST = -8.0, 4.0  # limits of the logarithm of demand over scale
 
 
 class Regression(Member):
     """log E(y / scale) = b0 + x b, by quasi-likelihood: the variance of y is its mean times the energy of a session.
 
-    Coefficients are shrunk to those of the geometric mean of the three tables. Each band of horizons has its own.
+    Coefficients are shrunk towards the geometric mean of the three tables. Each band of horizons has its own.
     """
 
     name: ClassVar[str] = "regression"
@@ -38,7 +38,7 @@ class Regression(Member):
             self.coefficients[int(band)] = fit_poisson(used[own], rows.ratio[own], rows.weight[own])
 
     def predict(self, features: Floats, band: int, covariates: int) -> Floats:
-        """Expected demand over scale."""
+        """Expected demand divided by scale, (...), of rows (..., features)."""
         b = self.coefficients[band]
         return np.asarray(np.exp(np.clip(b[0] + _used(features, covariates) @ b[1:], LOWEST, HIGHEST)))
 
