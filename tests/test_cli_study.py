@@ -181,7 +181,7 @@ BAD = {
     "preset": ("all", ["--preset", "slow"], "no preset 'slow'"),
     "scheduler that does not answer": ("total", ["--scheduler", "tcp://127.0.0.1:9"], "no Dask scheduler at tcp://"),
     "scheduler that is not an address": ("total", ["--scheduler", "the big one"], "no Dask scheduler at the big one"),
-    "folder of something else": ("total", ["--out", "{foreign}"], "contains files that no study wrote"),
+    "folder of something else": ("total", ["--out", "{foreign}"], "contains files that are not part of a study"),
 }
 
 
