@@ -91,7 +91,7 @@ def _follow(trips: pl.Series) -> pl.Series:
 def _one_after_another(
     vehicle: NDArray[np.int64], start: NDArray[np.int64], end: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Which trips, sorted by vehicle and start, start after the last kept one of the vehicle has ended."""
+    """Which trips, sorted by vehicle and start, start after the vehicle's last kept trip has ended."""
     keep = np.zeros(len(start), np.bool_)
     last = 0
     for i in range(len(start)):

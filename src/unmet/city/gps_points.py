@@ -50,7 +50,7 @@ def usable_points(batch: PointBatch) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Valid points with their lines, and rejected ones.
 
     Most rows have a common format and are in bounds. Only the others are validated as a table, which is slower but
-    knows more formats and gives reasons.
+    recognises more formats and gives reasons.
     """
     time = pl.col("time")
     if (dtype := batch.frame.schema["time"]) == pl.String:

@@ -180,12 +180,12 @@ def _repeats(same: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     )
     content = ("key", "plug", "user", "end", "energy_kwh")
     telling = pl.col("plug").is_not_null() | (pl.col("energy_kwh") > 0) | pl.col("identity").is_null()
-    judged = same.with_columns(
+    with_matches = same.with_columns(
         pl.when(pl.col("identity").is_not_null()).then(pl.col("row").first().over("key", "identity")).alias("by_id"),
         pl.when(telling).then(pl.col("row").first().over(*content, telling)).alias("by_content"),
     )
     first = pl.min_horizontal("by_id", "by_content")
-    found = judged.with_columns(first.alias("first")).filter(pl.col("first") < pl.col("row"))
+    found = with_matches.with_columns(first.alias("first")).filter(pl.col("first") < pl.col("row"))
     differ = found.filter((pl.col("by_content") == pl.col("row")).fill_null(value=False)).height
     return found.select("row", "first"), differ
 

@@ -53,7 +53,7 @@ class State:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def runs(self, name: str) -> StoredRuns:
-        """The runs with a name: those the app was started with, or the run of a job. Raises KeyError if there are none."""
+        """The runs with a name: those given at the start, or the run of a job. Raises KeyError if there are none."""
         with self._reading:
             if name not in self._runs:
                 job = self.jobs.named(name)
