@@ -188,7 +188,7 @@ BAD = {
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input_is_one_sentence_and_exit_code_2(case, study, tmp_path, monkeypatch):
     name, options, says = BAD[case]
-    monkeypatch.setattr(clusters, "CONNECT_SECONDS", "1s")
+    monkeypatch.setattr(clusters, "CONNECT_TIMEOUT", "1s")
     (tmp_path / "foreign").mkdir()
     (tmp_path / "foreign" / "thesis.md").touch()
     given = [option.format(foreign=tmp_path / "foreign") for option in options]

@@ -74,14 +74,14 @@ def check_trips(source: Any, mapped: Mapping[str, str] | None = None) -> Checked
             "start_time",
             pl.struct(
                 pl.col("vehicle_id").rle_id().cast(pl.Int64), pl.col("start_time", "end_time").dt.epoch("ms")
-            ).map_batches(_follow, return_dtype=pl.Boolean),
+            ).map_batches(_starts_after_last, return_dtype=pl.Boolean),
             "starts before the vehicle's last trip has ended",
         ),
     )
     return check_table(source, TRIPS, rules, sort=("vehicle_id", "start_time", "end_time"), mapped=mapped)
 
 
-def _follow(trips: pl.Series) -> pl.Series:
+def _starts_after_last(trips: pl.Series) -> pl.Series:
     """`_one_after_another` for structs of vehicle, start and end."""
     vehicle, start, end = (trips.struct.field(f).to_numpy(writable=True) for f in trips.struct.fields)
     return pl.Series(_one_after_another(vehicle, start, end))

@@ -44,9 +44,9 @@ def score(rows: pl.DataFrame, levels: Sequence[float]) -> dict[str, float]:
     """The measures over all rows that `with_actual` returned.
 
     `tilted_loss` is defined as in the paper: the mean over hours, in units of each region's scale, summed over regions
-    and levels.
-    `icp` and `mil` are means in the same units. `coverage` takes the forecast's probability of no demand into account,
-    if it has one (`coverage_with_zeros`). The others are in kWh per hour of a region.
+    and levels. `mil` and `crps` are means in the same unit, and `icp` is a share. `coverage` takes the forecast's
+    probability of no demand into account, if it has one (`coverage_with_zeros`). Names that end in `_kwh` are in kWh
+    per hour of a region.
     """
     y = rows[_ACTUAL].to_numpy()
     scale = rows[_SCALE].to_numpy()

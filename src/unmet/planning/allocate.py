@@ -5,7 +5,7 @@ Every site has options, such as three more plugs of 22 kW, each with a gain and 
 - `greedy` takes the step with the highest gain per unit of cost, then the next best. A step may be several plugs at
   once. This is optimal if returns diminish at every site and all steps cost the same.
 - If sites have fixed costs, if options differ in cost, or if returns increase at first, the best plan is found exactly
-  (`unmet.planning.knapsack`): the highest total gain within a cost, or the lowest cost of a total gain.
+  (`unmet.planning.knapsack`): the highest total gain within a cost, or the lowest cost that reaches a total gain.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from unmet.planning.knapsack import Core, core_of, integer_programme, reach_by_u
 __all__ = ["NEGLIGIBLE_GAP", "Choice", "Options", "choose_to_reach", "choose_within", "greedy", "greedy_steps"]
 
 
-TINY = 1e-9
+TINY = 1e-9  # tolerance for rounding errors of gains and costs
 NEGLIGIBLE_GAP = 1e-5  # relative distance from the optimum, of the order of what the solver tolerates
 
 

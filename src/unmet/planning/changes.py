@@ -30,7 +30,7 @@ from unmet.planning.replay import served_by
 from unmet.runs import available_cores
 
 __all__ = [
-    "NOTHING",
+    "NO_CHANGE",
     "Change",
     "ServedSplit",
     "World",
@@ -93,7 +93,7 @@ class Change:
         return ", ".join(phrases)
 
 
-NOTHING = Change()
+NO_CHANGE = Change()
 
 
 class ServedSplit(NamedTuple):
@@ -113,13 +113,13 @@ class World:
     demand: DrawnDemand
     change: Change
     capacity: Integers  # (sites,)
-    leaving: tuple[tuple[tuple[int, float], ...], ...]  # per site: where its drivers go (-1: elsewhere), probability
+    leaving: tuple[tuple[tuple[int, float], ...], ...]  # per site: targets of its drivers (-1: elsewhere), probability
     coming: tuple[tuple[int, ...], ...]  # per site: the sites whose drivers may come to it
 
     @property
     def is_changed(self) -> bool:
         """Whether anything differs from the records."""
-        return self.change != NOTHING
+        return self.change != NO_CHANGE
 
     def leaves(self, site: int) -> float:
         """Probability that a recorded driver (or a copy) who finds no plug is lost: neither waits nor diverts."""
@@ -246,7 +246,7 @@ def attraction(km: Floats) -> Floats:
 
 def require_memory(demand: DrawnDemand, change: Change) -> None:
     """Refuse growth beyond what fits into memory; every thread replays all draws of a site at once."""
-    if change == NOTHING:
+    if change == NO_CHANGE:
         return
     lost = np.bincount(demand.hidden.site, demand.hidden.drivers.mean(axis=0), minlength=demand.sites)
     per_draw = np.sort(np.diff(demand.network.visits.first) + lost)[-available_cores() :].sum()
@@ -258,7 +258,7 @@ def require_memory(demand: DrawnDemand, change: Change) -> None:
     )
 
 
-def changed_world(demand: DrawnDemand, change: Change = NOTHING) -> World:
+def changed_world(demand: DrawnDemand, change: Change = NO_CHANGE) -> World:
     """The world after a change."""
     change.check(demand)
     sites, capacity = demand.panel.sites, demand.network.capacity.copy()

@@ -47,7 +47,7 @@ class GainCurve:
         return np.asarray(self.kwh.mean(axis=0))
 
     def at(self, plugs: int) -> int:
-        """Column of a number of plugs: the last one if the curve has fewer."""
+        """The column of the curve for this number of plugs; beyond its end, the last column."""
         return min(plugs, self.max_plugs)
 
 

@@ -61,10 +61,8 @@ class Menu:
 
     def of_existing(self, sites: int) -> Menu:
         """The options of existing sites, without candidates."""
-        every = self.options
-        kept = every.site < sites
-        options = Options(every.site[kept], every.plugs[kept], every.power[kept], every.gain[kept], every.cost[kept])
-        return replace(self, options=options, money=self.money[kept])
+        kept = self.options.site < sites
+        return replace(self, options=self.options.where(kept), money=self.money[kept])
 
     def beyond(self, built: Integers, power: Floats) -> Menu:
         """The options that remain once some plugs are built; a site keeps the power of its first new plugs."""

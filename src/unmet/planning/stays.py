@@ -36,11 +36,13 @@ class Group:
 
     @classmethod
     def of(cls, cell: Integers, cells: int, kwh: Floats) -> Group:
+        """Group records by their cell (key times the number of blocks, plus block)."""
         order = np.argsort(cell, kind="stable")
         first = np.searchsorted(cell[order], np.arange(cells + 1))
         return cls(first, order, np.bincount(cell, kwh, minlength=cells).astype(float))
 
     def number(self) -> Integers:
+        """Number of records in each cell, (keys * blocks,)."""
         return np.diff(self.first)
 
     def pooled_kwh(self, cell: Integers, around: Floats) -> Floats:

@@ -52,7 +52,7 @@ def zone_by_rows(
         return name, None
     if mapping.zone is not None:
         local = local_zone_of(raw[mapping.zone])
-        why = f"by column {mapping.zone!r}, the stations are in {local}. Give --time-zone if they are elsewhere."
+        why = f"column {mapping.zone!r} says that the stations are in {local}. Give --time-zone if they are elsewhere."
         return local, None if local is None else why
     columns = (mapping.start,) if isinstance(mapping.start, str) else mapping.start
     dtype = raw.schema[columns[0]]

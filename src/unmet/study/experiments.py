@@ -31,7 +31,7 @@ __all__ = ["PRESETS", "Choices", "Experiment", "application", "competition", "th
 COMPETITION_SCENE = ("gas-station", 0.05)
 """Queue and penetration of the experiment on competing services, which the paper does not state."""
 
-FINE = 1e-4
+MIN_IMPROVEMENT = 1e-4
 """Smallest gain in validation loss that counts as an improvement on real records, where typical hours are small
 compared with the largest one."""
 
@@ -53,7 +53,7 @@ class Choices:
     seed: int = 1
     epochs: int | None = None
     regions: int = 10
-    scenario: Scenario = Scenario()  # noqa: RUF009 (it is frozen); except its queue, penetration and seed
+    scenario: Scenario = Scenario()  # noqa: RUF009 (it is frozen); its queue, penetration and seed are replaced
 
     def __post_init__(self) -> None:
         check_models(self.models, self.backbones)
@@ -231,7 +231,7 @@ def thinning(
         scenes,
         choices,
         built_in=False,
-        training=replace(Training(), least_improvement=FINE),
+        training=replace(Training(), least_improvement=MIN_IMPROVEMENT),
     )
 
 

@@ -17,7 +17,7 @@ from unmet.views.figures.base import Figure
 from unmet.views.figures.recovered_regions import RECOVERED_REGIONS
 from unmet.views.figures.recovered_weeks import RECOVERED_WEEKS
 from unmet.views.figures.site_map import SITE_MAP, has_positions
-from unmet.views.first_screen import NOTHING, first_screen, method
+from unmet.views.first_screen import MIN_DRIVERS, first_screen, method
 from unmet.views.lost_tables import TOP_SITES, LostTables
 from unmet.views.page import PageSection, PageTable, render_page
 from unmet.views.page_weight import light_page
@@ -166,7 +166,7 @@ def _where(lost: LostTables, money: SalesPrice | None) -> PageSection:
         return replace(section, figures=figures)
     table: PageTable = section.table
     if money is not None:
-        worst = lost.ranked_sites().filter(pl.col("lost_arrivals") >= NOTHING).head(TOP_SITES)
+        worst = lost.ranked_sites().filter(pl.col("lost_arrivals") >= MIN_DRIVERS).head(TOP_SITES)
         cells = [money.of(*row) for row in worst.select("lost_kwh", "lost_kwh_low", "lost_kwh_high").iter_rows()]
         heads = [*table.heads[:2], f"Lost sales{f' [{money.currency}]' if money.currency else ''}", *table.heads[2:]]
         unit = f" {money.currency}"
@@ -209,7 +209,7 @@ def _regions(lost: LostTables) -> PageSection:
 
 
 def _is_any_lost(lost: LostTables) -> bool:
-    return bool(lost.summary["lost_arrivals"]["high"] >= NOTHING)
+    return bool(lost.summary["lost_arrivals"]["high"] >= MIN_DRIVERS)
 
 
 def _weeks(lost: LostTables) -> PageSection:

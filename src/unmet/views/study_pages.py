@@ -206,7 +206,7 @@ def _recovered(report: StudyReport) -> list[str]:
                 if cell is not None and cell["lost_all_of_true"] is not None
             ]
             if shares:
-                lines.append(f"{model_title(model)}, estimated over true energy, all hours: {', '.join(shares)}.")
+                lines.append(f"{model_title(model)}, estimated over true lost energy: {', '.join(shares)}.")
     return lines
 
 

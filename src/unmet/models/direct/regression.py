@@ -31,7 +31,7 @@ class Regression(Member):
         self.coefficients: dict[int, Floats] = {}
 
     def fit(self, rows: Rows, covariates: int, seed: int, threads: int) -> None:
-        """Newton's method on the penalised deviance of the rows of each band."""
+        """Fit the coefficients of each band by Newton's method on the penalised deviance of its rows."""
         used = _used(rows.features, covariates)
         for band in np.unique(rows.band):
             own = rows.band == band
@@ -58,7 +58,7 @@ def _used(features: Floats, covariates: int) -> Floats:
 
 
 def fit_poisson(features: Floats, ratio: Floats, weight: Floats) -> Floats:
-    """Intercept and coefficients of a weighted Poisson regression, shrunk to the mean of the first features."""
+    """Intercept and coefficients of a weighted Poisson regression, shrunk towards the mean of the first features."""
     x = np.concatenate([np.ones((len(features), 1)), features], axis=1)
     prior = np.zeros(x.shape[1])
     prior[1 : 1 + TABLES] = 1 / TABLES

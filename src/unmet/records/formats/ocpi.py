@@ -64,7 +64,7 @@ def operator_code(country_code: str | None, party_id: str | None) -> str | None:
 
 
 def ocpi_members(path: Path, envelopes: list[dict[str, Any]]) -> Iterator[tuple[int, Any]]:
-    """The objects of an OCPI file with their numbers; raises `InputError` if it holds the error of a server."""
+    """The objects of an OCPI file with their numbers; raises `InputError` if it contains a server error."""
     yield from read_members(path, "data", envelopes)
     for envelope in envelopes:
         code = envelope.get("status_code")

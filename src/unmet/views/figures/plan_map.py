@@ -103,8 +103,8 @@ def _caption(plan: Plan) -> str:
     more = _placed(plan).height - MAX_DOTS
     dropped = f" {more:,} sites that get no plugs and lose the least are not drawn." if more > 0 else ""
     return (
-        "Numbers are plugs to add. The larger a circle's area, the more energy they recover. Distances are from the "
-        f"mean of all sites.{missing}{dropped}"
+        "Numbers are plugs to add. The larger a circle's area, the more energy its plugs recover. Distances are from "
+        f"the mean of all sites.{missing}{dropped}"
     )
 
 
