@@ -130,8 +130,8 @@ def page(cells: list[Cell]) -> str:
         f"{', '.join(str(seed) for seed in seeds)}) x {len(CASES)} scenarios, one simulation each. "
         '`LostDemand(energies="to-80")` sees the sessions and the stations of a city and nothing else. Intervals are '
         f"{100 * INTERVAL:.0f} % intervals of 200 draws. All numbers are relative to the truth. The plain count, "
-        "the simplest estimate, applies the mean arrival rate of every site while it was not full to the hours in which it was. "
-        "Regions and region-weeks without a true or estimated loss do not count.",
+        "the simplest estimate, applies the mean arrival rate of every site while it was not full to the time in which "
+        "it was. Regions and region-weeks without a true or estimated loss do not count.",
         "",
         "| measure | found | target | met |",
         "| --- | ---: | ---: | --- |",
