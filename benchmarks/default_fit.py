@@ -32,8 +32,8 @@ def run() -> list[Result]:
         more, years = size[0] * size[1] / (SIZES[0][0] * SIZES[0][1]), size[1] // YEAR
         found.append(
             Result(
-                f"fit of {size[0]} regions over {years} year{'s' if years > 1 else ''}, {more:.1f} times the region-hours of 10 "
-                "regions over a year",
+                f"fit of {size[0]} regions over {years} year{'s' if years > 1 else ''}, {more:.1f} times the "
+                "region-hours of 10 regions over a year",
                 f"{took:.1f} s, {took / times[0]:.1f} times {times[0]:.1f} s",
                 "no worse than linear",
                 took <= more * times[0],

@@ -20,10 +20,10 @@ TRIPS = Table(
         Column("vehicle_id", "text", "", "the car", aliases=("uid",)),
         Column("start_time", "time", "UTC", "when the trip starts"),
         Column("end_time", "time", "UTC", "when it ends"),
-        Column("start_lat", "number", "degree", "where it starts", required=False, minimum=-90, maximum=90),
-        Column("start_lon", "number", "degree", "where it starts", required=False, minimum=-180, maximum=180),
-        Column("end_lat", "number", "degree", "where it ends", minimum=-90, maximum=90),
-        Column("end_lon", "number", "degree", "where it ends", minimum=-180, maximum=180),
+        Column("start_lat", "number", "degree", "latitude of its start", required=False, minimum=-90, maximum=90),
+        Column("start_lon", "number", "degree", "longitude of its start", required=False, minimum=-180, maximum=180),
+        Column("end_lat", "number", "degree", "latitude of its end", minimum=-90, maximum=90),
+        Column("end_lon", "number", "degree", "longitude of its end", minimum=-180, maximum=180),
         Column("distance_km", "number", "km", "driven distance", minimum=0, maximum=5000),
     ),
 )
@@ -32,8 +32,8 @@ STATIONS = Table(
     "stations",
     (
         Column("station_id", "text", "", "the station", aliases=("osm_id", "id")),
-        Column("lat", "number", "degree", "where it is", aliases=("latitude",), minimum=-90, maximum=90),
-        Column("lon", "number", "degree", "where it is", aliases=("longitude", "lng"), minimum=-180, maximum=180),
+        Column("lat", "number", "degree", "latitude", aliases=("latitude",), minimum=-90, maximum=90),
+        Column("lon", "number", "degree", "longitude", aliases=("longitude", "lng"), minimum=-180, maximum=180),
         Column(
             "power_kw",
             "number",
@@ -44,16 +44,14 @@ STATIONS = Table(
             minimum=0.5,
             maximum=1500,
         ),
-        Column(
-            "plugs", "integer", "", "plugs at the station", default=2, aliases=("capacity",), minimum=1, maximum=1000
-        ),
-        Column("operator", "text", "", "who runs it", required=False),
-        Column("name", "text", "", "its name", required=False),
+        Column("plugs", "integer", "", "number of plugs", default=2, aliases=("capacity",), minimum=1, maximum=1000),
+        Column("operator", "text", "", "operator of the station", required=False),
+        Column("name", "text", "", "name of the station", required=False),
     ),
 )
 
 
-MAX_KMH = 300
+MAX_KMH = 300  # a faster trip is a mistake
 
 
 def check_trips(source: Any, mapped: Mapping[str, str] | None = None) -> Checked:

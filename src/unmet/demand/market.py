@@ -87,7 +87,7 @@ class Market:
         return own
 
     def all_stations(self, stations: pl.DataFrame, own: pl.DataFrame) -> pl.DataFrame:
-        """The stations of all operators; `plugs` of the operator's own are their capacity."""
+        """The stations of all operators; for the operator's own stations, `plugs` is their capacity."""
         if self.operator is None:
             return own
         others = stations.join(own.select("station_id"), on="station_id", how="anti", maintain_order="left")
@@ -139,7 +139,7 @@ class Market:
         number: int,
         plugs: Floats,
     ) -> Shares:
-        """Shares by arrival rates; those of competitors are drawn from the kriged distribution."""
+        """Shares from arrival rates; the rates of competitors are drawn from the kriged distribution."""
         lat, lon = everyone["lat"].to_numpy(), everyone["lon"].to_numpy()
         km = haversine_km(lat[:, None], lon[:, None], lat, lon)
         fitted = krige(np.where(known, rates, 1.0), np.full(len(rates), COUNTING), known, km, plugs)

@@ -64,17 +64,17 @@ class Panel(PanelTables, Shown):
             `station_id, start, end, energy_kwh` [kWh], perhaps `plug_id, user_id, charged`. A car occupies its plug
             until the session ends, charging or idle.
         stations: any data frame with `station_id`, perhaps `lat, lon` [degree], `power_kw` [kW], `plugs, name,
-            operator`. By default those of the records, or the ones that the sessions name.
+            operator`. By default the stations of the records, or those that the sessions name.
         regions: number of regions, `auto`, `station`, a GeoJSON file of areas, or the `regions` of another panel.
-        time_zone: time zone of the hours of the week, such as Europe/London; by default that of the records, else UTC.
+        time_zone: time zone of the hours of the week, such as Europe/London; by default as in the records, else UTC.
         country: country of the holidays, such as DK or US-CA.
-        booking: hour to which energy is booked: that of `arrival`, or by `delivery` over the hours of charging.
+        booking: how energy is booked: at the hour of `arrival`, or by `delivery` over the hours of charging.
         outages: data frame with `station_id, start, end` of plugs out of order, perhaps `plug_id`.
         market: market share of this operator; by default it serves all drivers.
 
     Returns:
-        A panel of whole days (UTC), from the start of the first session to that of the last. Its table has one row per
-        region and hour with observed demand `y` [kWh], the y of the paper: sessions booked at their arrival.
+        A panel of whole days (UTC), from the start of the first session to the start of the last. Its table has one row
+        per region and hour with observed demand `y` [kWh], the y of the paper: sessions booked at their arrival.
 
     Example:
         >>> sessions = pl.DataFrame({

@@ -39,8 +39,8 @@ PANEL = Table(
             minimum=-1,
             maximum=1,
         ),
-        Column("lower", "number", "kWh", "lower bound of true demand in a censored hour, else `y`", required=False),
-        Column("upper", "number", "kWh", "upper bound of true demand in a censored hour, else `y`", required=False),
+        Column("lower", "number", "kWh", "lower bound on true demand in a censored hour, else `y`", required=False),
+        Column("upper", "number", "kWh", "upper bound on true demand in a censored hour, else `y`", required=False),
     ),
 )
 LOST_BEFORE = Column(
@@ -73,8 +73,8 @@ class PanelSeries:
     first: dt.datetime
     demand: Floats  # observed [kWh]
     target: Floats  # column to learn: observed demand, or another column such as true demand
-    lower: Floats  # lower bound of true demand
-    upper: Floats  # upper bound of true demand
+    lower: Floats  # lower bound on true demand [kWh]
+    upper: Floats  # upper bound on true demand [kWh]
     extras: Floats  # (hours, regions, columns)
     set_aside: pl.DataFrame  # rows that could not be used
     lost_before: Floats | None = None  # expected lost energy, given what was known before the day [kWh]

@@ -31,7 +31,7 @@ __all__ = [
 CANDIDATES = Table(
     "candidates",
     (
-        Column("name", "text", "", "what to call it"),
+        Column("name", "text", "", "name of the new site"),
         Column("lat", "number", "degree", "latitude, WGS 84", minimum=-90, maximum=90),
         Column("lon", "number", "degree", "longitude, WGS 84", minimum=-180, maximum=180),
         Column(

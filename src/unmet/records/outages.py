@@ -15,9 +15,9 @@ OUTAGE_TABLE = Table(
     "outages",
     (
         Column("station_id", "text", "", "the station"),
-        Column("plug_id", "text", "", "which of its plugs", required=False),
-        Column("start", "time", "UTC", "from when one plug is out of order"),
-        Column("end", "time", "UTC", "until when"),
+        Column("plug_id", "text", "", "plug of the station", required=False),
+        Column("start", "time", "UTC", "start of the outage of one plug"),
+        Column("end", "time", "UTC", "end of the outage"),
     ),
 )
 
