@@ -22,7 +22,7 @@ from benchmarks.report import Result
 TITLE = "The app"
 TEXT = """`unmet serve` in a process of its own, queried over HTTP; `python -m benchmarks app` runs this alone. What-if:
 20 questions at 5 % electric cars, each with more plugs at a different station, so that none is answered from the cache.
-The first time is that of the server: simulation, and sums by station, region, day and hour. The second is that of the
+The first time is the server's: simulation, and sums by station, region, day and hour. The second is for the
 whole request, with all stations and regions as JSON. Reads: pages of 50 sites of a recovered run, by four concurrent
 clients, while a job of the app estimates lost demand and fits a forecaster to it."""
 

@@ -1,6 +1,6 @@
-"""Lost demand of the built-in city, estimated from its records alone, over the truth: `python -m benchmarks.city`.
+"""Lost demand of the built-in city, estimated from records and compared with the truth: `python -m benchmarks.city`.
 
-Three cities with different seeds, each in three scenarios. For comparison there is a sceptic's estimate: arrivals per
+Three cities with different seeds, each in three scenarios. For comparison there is a plain count: arrivals per
 hour in which a site was not full, times the hours in which it was.
 """
 
@@ -42,7 +42,7 @@ class Cell(NamedTuple):
     low: float  # interval of the total over the truth
     high: float
     drivers: float
-    plain_drivers: float  # the sceptic's estimate
+    plain_drivers: float  # by the plain count
     regions: float  # share of the regions whose interval contains the truth
     weeks: float  # and of region-weeks
     self_check: float
@@ -129,9 +129,9 @@ def page(cells: list[Cell]) -> str:
         f"Written by `python -m benchmarks.city`. n = {len(cells)}: {len(seeds)} cities (seeds "
         f"{', '.join(str(seed) for seed in seeds)}) x {len(CASES)} scenarios, one simulation each. "
         '`LostDemand(energies="to-80")` sees the sessions and the stations of a city and nothing else. Intervals are '
-        f"{100 * INTERVAL:.0f} % intervals of 200 draws. All numbers are over the truth. The plain count, a sceptic's "
-        "estimate, applies the mean arrival rate of every site while it was not full to the hours in which it was. "
-        "Regions and region-weeks without a true or estimated loss do not count.",
+        f"{100 * INTERVAL:.0f} % intervals of 200 draws. All numbers are relative to the truth. The plain count, "
+        "the simplest estimate, applies the mean arrival rate of every site while it was not full to the time in which "
+        "it was. Regions and region-weeks without a true or estimated loss do not count.",
         "",
         "| measure | found | target | met |",
         "| --- | ---: | ---: | --- |",
@@ -141,13 +141,13 @@ def page(cells: list[Cell]) -> str:
     lines += [
         "",
         f"Lost energy is {_range(cells, 'energy')} of the truth, lost drivers {_range(cells, 'drivers')}; the plain "
-        f"count finds {_range(cells, 'plain_drivers')} of the drivers. The interval of the total reaches on average "
-        f"{to_either_side:.1f} % of the truth to either side.",
+        f"count finds {_range(cells, 'plain_drivers')} of the drivers. The interval of the total spans "
+        f"± {to_either_side:.1f} % of the truth on average.",
         "",
         "Cells whose interval of the total misses the truth come first, then those furthest from it.",
         "",
-        "| scenario | city seed | lost, of true demand | lost energy | 90 % interval | contains the truth | drivers "
-        "| plain count of drivers | regions inside | region-weeks inside | self-check |",
+        "| scenario | city seed | lost share of true demand | lost energy | 90 % interval | contains the truth "
+        "| drivers | plain count of drivers | regions inside | region-weeks inside | self-check |",
         "| --- | ---: | ---: | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: |",
         *(_row(cell) for cell in sorted(cells, key=lambda cell: (cell.inside, -abs(cell.energy - 1)))),
         "",

@@ -221,43 +221,46 @@ def page(results: list[Result], command: str) -> str:
     )  # fmt: skip
 
 
-INTRODUCTION = """Six public data sets, as `unmet panel` makes panels of them with its defaults: up to ten regions
-where stations have positions, else one for each station. Everyone learns from the first four fifths of the hours, and
-forecasts each hour of the last fifth from the hours that were known an hour, a day and a week before it. The
-forecaster is `Forecaster("stacked", "quantile")`, which forecasts observed demand as the others do. The independent
-experiments are the six sets: hours, regions and horizons of one set share its history. Chosen after seeing results of
-these hours: its members, the 13 weeks and 200 neighbours of its distributions and the rule for zeros (by the losses
-of Dundee, Boulder, Caltech, JPL and Lugano; SAP was held out until they were fixed); to let levels move and to know
-holidays and the days to New Year, because an earlier version was 6 % too low in Dundee and 35 % too high in Caltech
-over Christmas. How fast levels move, and that models' means follow halfway, was chosen by losses and biases on hours
-before the last fifth, of Dundee, Caltech and Lugano. How quiet a free day is, is learned from the hours before it and
-from a prior, the mean of what the sets show before their last fifth. The five kinds of free days were chosen after an
-earlier version was 20 % too high in Caltech, and after looking at the free days of all sets, their last fifth
-included; whether past free days are learned from, and the weight of the prior, after comparing scores of the last
-fifth of Caltech and JPL. To detect breaks of the level was decided after an earlier version was 23 % too high in
-Caltech over Thanksgiving and Christmas; the constants of that were chosen by losses and biases on the fifth before
-the last (SAP was part of some of these trials, not of the last). That models correct their level in full by what they
-missed since the last fit, and read it up to the day before instead of the week, was decided after an earlier version
-had a mean bias of 5.5 %; the first of these was also compared on the fifth before the last of Dundee, Caltech, JPL
-and Lugano, where it lowered the bias of JPL and changed the others by less than 1 %."""
-LOSS = """Pinball loss summed over the levels 0.05, 0.5 and 0.95 and over regions, in kWh an hour. In brackets, the loss
-of the default against it, in percent: below zero the default is better. statsforecast is fitted again on the last eight
-weeks of each region at 2 to 12 origins, and compared on the few hours that it forecast: too few to rank it by. At the
-two origins of SAP nothing came and the default expected nothing, which is its -100 %. The criterion counts the better
-of table and LightGBM."""
-COVERAGE = """Coverage of the 90 % interval: an hour without demand counts as lying anywhere in the chance of no demand
-that was forecast (the expected coverage of a randomised probability integral transform): a right forecast covers
-0.90 even where most hours are zero. Plain: the share of hours inside, ends included; a right forecast whose lower end
-is 0 has 0.95 or more there, so this cannot be 0.90 where most hours are zero. Lower end above zero: the plain share
-over those hours alone, where 0.90 is right, and how many these are. Bias: sum of the forecast means over the sum of
-demand, of all weeks; in brackets that of the table. Worse: regions whose loss is over 5 % above the table's, of those
-where the table has a loss. Week sums: how often the 90 % interval of a week's energy, from 200 draws, contained it: of
-all regions together, and of single regions (weeks without demand counted as hours are)."""
+INTRODUCTION = """Six public data sets, turned into panels by `unmet panel` with its defaults: up to ten regions if
+stations have positions, else one region per station. Every method learns from the first four fifths of the hours, and
+forecasts each hour of the last fifth from the hours that were known an hour, a day and a week before. The forecaster
+is `Forecaster("stacked", "quantile")`, which forecasts observed demand as the others do. The six sets are the
+independent experiments: hours, regions and horizons of one set share its history. The following was chosen after
+seeing results of these hours. The members, the 13 weeks and 200 neighbours of the distributions, and the rule for
+zeros were chosen by the losses of Dundee, Boulder, Caltech, JPL and Lugano; SAP was held out until they were fixed.
+Moving levels, and knowledge of holidays and of the days up to New Year, were added because an earlier version was 6 %
+too low in Dundee and 35 % too high in Caltech over Christmas. How fast levels move, and that the means of models
+follow halfway, was chosen by losses and biases of Dundee, Caltech and Lugano on hours before the last fifth. The
+quietness of a day off is learned from the hours before it and from a prior, which is the mean over the sets before
+their last fifth. The five kinds of days off were chosen after an earlier version was 20 % too high in Caltech, and
+after looking at the days off of all sets, including their last fifth. Whether to learn from past days off, and the
+weight of the prior, were chosen after comparing scores on the last fifth of Caltech and JPL. Detection of breaks in
+the level was added after an earlier version was 23 % too high in Caltech over Thanksgiving and Christmas; its
+constants were chosen by losses and biases on the second to last fifth (SAP was part of some of these trials, but not
+of the last). Two more changes were made after an earlier version had a mean bias of 5.5 %: models correct their level
+in full by their error since the last fit, and read the level up to the day before instead of the week before. The
+first of these was also compared on the second to last fifth of Dundee, Caltech, JPL and Lugano, where it lowered the
+bias of JPL and changed the others by less than 1 %."""
+LOSS = """Pinball loss summed over the levels 0.05, 0.5 and 0.95 and over regions, in kWh per hour. In brackets: the
+loss of the default compared with this method, in percent; below zero, the default is better. statsforecast is refitted
+on the last eight weeks of each region at 2 to 12 origins, and compared on the few hours that it forecast, which are too
+few to rank it. At the two origins of SAP there was no demand and the default expected none, hence the -100 %. The
+criterion uses the better of table and LightGBM."""
+COVERAGE = """Coverage of the 90 % interval: an hour without demand counts as lying anywhere within the forecast
+probability of no demand (the expected coverage of a randomised probability integral transform), so that a correct
+forecast covers 0.90 even where most hours are zero. Plain: the share of hours inside, ends included; if the lower end
+is 0, a correct forecast covers 0.95 or more, so this cannot be 0.90 where most hours are zero. Lower end above zero:
+the plain share over hours whose lower end is above zero, for which 0.90 is correct, and the number of these hours.
+Bias: sum of the forecast means over the sum of demand, for all weeks; in brackets, the bias of the table. Worse:
+regions whose loss exceeds the table's by more than 5 %, out of those in which the table has a loss. Week sums: how
+often the 90 % interval of a week's energy, from 200 draws, contains it, for all regions together and for single regions
+(weeks without demand are counted as hours are)."""
 TRUE = """`Forecaster()`, the default of `unmet fit`, forecasts true demand. Its forecasts are thinned by the exposure
-of each hour and scored on observed demand, beside the table of observed demand; and scored as they are over hours of
-full exposure. Both favour and hurt it in their own way: exposure is low in hours that turned out busy."""
-SECONDS = """Seconds of one core, one thread each. LightGBM: nine models (three levels, three horizons) of 400,000
-rows at most. statsforecast: 2 to 12 origins, 24 fits or two per region."""
+of each hour and scored on observed demand, next to the table of observed demand; they are also scored unchanged over
+hours of full exposure. Each of these scores favours it in one way and penalises it in another, because exposure is low
+in hours that turned out busy."""
+SECONDS = """Seconds on one core, one thread each. LightGBM: nine models (three levels, three horizons) of at most
+400,000 rows. statsforecast: 2 to 12 origins, 24 fits or two per region."""
 
 
 def _best(result: Result, horizon: int) -> tuple[float, float]:

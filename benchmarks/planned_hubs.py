@@ -57,9 +57,9 @@ def predict(name: str, records: Records, whole: LostDemand, opened: object) -> P
 INTRODUCTION = f"""Written by `python -m benchmarks.planned_hubs` from Dundee's open records. The planner is given each
 hub as a candidate, with its position, plugs and power, and only the records from before it opened. The outcome is that
 of [docs/hubs.md](../hubs.md), {WEEKS} weeks after the opening. Drivers per week; intervals are 90 %."""
-SHOWN = """The planner counts drivers who were recorded at the neighbours, or lost there. It cannot predict drivers who
-come only because of the hub: in Dundee they were most of its arrivals. A plan's gain at a new site is therefore a lower
-bound of its use, not a forecast of its sales."""
+SHOWN = """The planner counts drivers who were recorded at the neighbours, or lost there. It cannot predict drivers
+who come only because of the hub: in Dundee, they were most of its arrivals. A plan's gain at a new site is therefore
+a lower bound on its use, not a forecast of its sales."""
 
 
 def page(rows: list[tuple[Comparison, Predicted]]) -> str:

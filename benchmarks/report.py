@@ -56,7 +56,7 @@ def write_page(sections: Sequence[tuple[str, list[str]]], path: Path = PAGE) -> 
     lines = [
         "# Benchmarks",
         "",
-        "Written by `make bench`. Times on shared machines vary, so what counts are ratios to a peer in the same run.",
+        "Written by `make bench`. Times on shared machines vary, so compare ratios to a peer in the same run.",
         f"This run: Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores.",
     ]
     for title, text in sections:

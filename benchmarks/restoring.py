@@ -172,12 +172,13 @@ def _restored(
 
 
 INTRODUCTION = f"""Written by `python -m benchmarks.restoring`. Plugs of real records are removed on paper, at sites
-that were almost never full, until about 10, 20 or 35 % of the energy is turned away (draws). A plan is made from what
-is left, and the plugs are put back in its order. Since the original records say who would be served, what every order
-recovers is known. Numbers are energy recovered over that of the best possible choice of as many plugs, summed over 1,
-2, ... plugs but the last, with which every order has put all of them back. The estimator's prior is always learned
-without the town under test. Draws of a town share their drivers: n is the number of towns. Draws in which fewer than
-{MIN_SITES} sites or {MIN_PLUGS} plugs are affected have no order to speak of."""
+that were almost never full, until about 10, 20 or 35 % of the energy is turned away (draws). A plan is made from the
+remaining records, and the plugs are put back in its order. The original records say who would be served, so the
+energy that every order recovers is known. Numbers are this energy relative to the best possible choice of as many
+plugs, summed over 1, 2, ... plugs up to the last but one: with the last, every order has put all plugs back. The
+estimator's prior is always learned without the town under test. Draws of a town share their drivers, so n is the
+number of towns. Draws in which fewer than {MIN_SITES} sites or {MIN_PLUGS} plugs are affected are left out, because
+their order hardly matters."""
 
 
 def page(found: Sequence[Restored]) -> str:

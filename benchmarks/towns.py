@@ -233,9 +233,9 @@ random ways (draws); the original records are the truth. Where there are fewer d
 and a prior that was learned without the town under test. Nobody waits, diverts or returns in thinned records, so
 waiting and spill should be about 0: an estimate that is right thanks to a false waiting share would show there. Draws
 of one town share their drivers: a town is one experiment, however many draws there are."""
-COLUMNS = """Lost energy as estimated over the truth: mean, median and range over distinct draws; the same ratio of
-drivers; draws whose 90 % interval contains the truth; ends of the interval over its mean (median draw, and the widest
-in brackets); self-check, waiting and spill as estimated (means); and the ratio of a plain count at every site: arrivals
+COLUMNS = """Estimated over true lost energy: mean, median and range over distinct draws; the same ratio of drivers;
+draws whose 90 % interval contains the truth; ends of the interval relative to its mean (median draw, and the widest
+in brackets); estimated self-check, waiting and spill (means); and the ratio of a plain count at every site: arrivals
 per hour with a free plug, times the hours without one."""
 
 

@@ -51,7 +51,7 @@ def table() -> str:
     inside = f"{sum(int(town[6]) for town in cells)} of {sum(int(town[1]) for town in cells)}"
     spread = f"{min(means)} to {max(means)} (truth in interval: {inside})"
     rows.append(("the same in five real towns with plugs removed on paper, range of town means", "", spread))
-    gain = row(plans, "mean gain of `exposure` over that of `truth`")[0]
+    gain = row(plans, "mean gain of `exposure`, relative to `truth`")[0]
     rows.append(("gain of a plan from records / of a plan that knows the truth", "", gain))
     return "\n".join(["| | the paper | here |", "| --- | ---: | ---: |", *(f"| {a} | {b} | {c} |" for a, b, c in rows)])
 

@@ -128,7 +128,7 @@ def test_the_terminal_shows_a_table_and_the_rejected_rows(given, base, tmp_path,
         main()
     captured = capsys.readouterr()
     assert not ended.value.code
-    assert "Sites that lost most" in captured.out
+    assert "Sites that lost the most" in captured.out
     assert "Town hall" in captured.out
     assert "2 rows were set aside" in captured.err
     assert "is the same session as on an earlier line" in captured.err

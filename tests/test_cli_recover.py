@@ -128,8 +128,8 @@ def test_sites_are_ranked_by_lost_energy_not_by_time_full(folder, summary):
 
 def test_the_terminal_shows_the_answer_the_sites_and_other_assumptions(folder, summary):
     out = run("recover", folder / "panel", "--out", folder / "terminal", *DRAWS)
-    for text in ("Lost demand, 1,008 hours at 5 sites", "Sites that lost most", "Town hall",
-                 "If other assumptions hold", "nobody waits", "self-check", "recovery.html"):  # fmt: skip
+    for text in ("Lost demand, 1,008 hours at 5 sites", "Sites that lost the most", "Town hall",
+                 "Under other assumptions", "nobody waits", "self-check", "recovery.html"):  # fmt: skip
         assert text in out
 
 

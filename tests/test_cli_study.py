@@ -181,14 +181,14 @@ BAD = {
     "preset": ("all", ["--preset", "slow"], "no preset 'slow'"),
     "scheduler that does not answer": ("total", ["--scheduler", "tcp://127.0.0.1:9"], "no Dask scheduler at tcp://"),
     "scheduler that is not an address": ("total", ["--scheduler", "the big one"], "no Dask scheduler at the big one"),
-    "folder of something else": ("total", ["--out", "{foreign}"], "contains files that no study wrote"),
+    "folder of something else": ("total", ["--out", "{foreign}"], "contains files that are not part of a study"),
 }
 
 
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input_is_one_sentence_and_exit_code_2(case, study, tmp_path, monkeypatch):
     name, options, says = BAD[case]
-    monkeypatch.setattr(clusters, "CONNECT_SECONDS", "1s")
+    monkeypatch.setattr(clusters, "CONNECT_TIMEOUT", "1s")
     (tmp_path / "foreign").mkdir()
     (tmp_path / "foreign" / "thesis.md").touch()
     given = [option.format(foreign=tmp_path / "foreign") for option in options]

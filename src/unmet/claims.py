@@ -6,7 +6,8 @@ While `out` is being written, its unfinished version lives in a hidden folder ne
 - `new`: the version being written;
 - `old`: the version being replaced, between two renames.
 
-The next process that gets the lock finds what a killed writer left behind, and settles it: completes it or undoes it.
+The next process that gets the lock finds what a killed writer left behind, and settles it, that is, completes or undoes
+it.
 """
 
 from __future__ import annotations
@@ -178,8 +179,8 @@ def _settle(claim: Claim) -> None:
                 return
         elif claim.new.exists():
             raise InputError(
-                f"A replacement of {claim.target} was interrupted, and the name has been used since: the version "
-                f"before is in {claim.old}, the one after in {claim.new}. Move away what you need, then delete "
+                f"A replacement of {claim.target} was interrupted, and the name has been used since: the old version "
+                f"is in {claim.old}, the new one in {claim.new}. Move away what you need, then delete "
                 f"{claim.work}."
             )
         _remove(claim.old)

@@ -1,4 +1,4 @@
-"""Dask clusters: the connection to a scheduler."""
+"""Connection to Dask clusters."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from unmet.extras import needs_extra
 
 __all__ = ["connected"]
 
-CONNECT_SECONDS = "10s"
+CONNECT_TIMEOUT = "10s"
 
 
 def connected(scheduler: str) -> Any:
-    """A client of the Dask scheduler at an address.
+    """Connect to the Dask scheduler at an address, and return the client.
 
     Raises:
         InputError: Dask is not installed, or no scheduler answers.
@@ -26,7 +26,7 @@ def connected(scheduler: str) -> Any:
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # else a lost scheduler logs tracebacks
     try:
         connect: Any = Client
-        return connect(scheduler, timeout=CONNECT_SECONDS)
+        return connect(scheduler, timeout=CONNECT_TIMEOUT)
     except (OSError, TimeoutError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else "it does not answer"
         raise InputError(f"There is no Dask scheduler at {scheduler} ({reason}): check the address.") from None

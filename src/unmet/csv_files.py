@@ -1,4 +1,4 @@
-"""CSV and Parquet files as cells with line numbers. Each line of a CSV is one row, so any part can be read on its own.
+"""Read CSV and Parquet files as cells with line numbers. Each line of a CSV is a row, so any part can be read alone.
 
 Operators' exports, with their encodings, title lines and multi-line cells, are read by `unmet.records.formats`.
 """
@@ -150,7 +150,7 @@ def csv_rows(lines: list[bytes], first: int, separator: str, width: int, wanted:
 
     Args:
         lines: lines of the file, without its header.
-        first: line number of the first one.
+        first: line number of the first of these lines.
         separator: character between cells.
         width: number of cells in the header.
         wanted: columns to read, as {name: position}.
@@ -171,7 +171,7 @@ def csv_rows(lines: list[bytes], first: int, separator: str, width: int, wanted:
         )
         frame.columns = sorted(wanted, key=wanted.__getitem__)
         line = pl.arange(first, first + len(lines), dtype=pl.UInt64, eager=True)
-        # Not by `select`, in which a column named "*" would mean all.
+        # `select` is not used, because a column named "*" would mean all columns.
         return CsvRows(pl.DataFrame([frame[name] for name in wanted]), line, pl.DataFrame(schema=_WITH_LONG_LINES))
     rows = _fields(lines, separator)
     fits = [i for i, row in enumerate(rows) if len(row) == width]

@@ -1,4 +1,4 @@
-"""The error for input that the user can fix, and the text of messages."""
+"""The error for input that the user can fix, and helpers for the text of messages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["InputError", "is_disk_full", "notes_of", "printable", "refusal", "shortened"]
 
 LONGEST_MESSAGE = 1200  # characters
-LONGEST_VALUE = 120
+LONGEST_VALUE = 120  # characters
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _DISK_FULL_WORDS = re.compile(r"No space left|Disk quota exceeded|File too large|os error (27|28|122)\b")
 # Control characters, including those that start terminal escape codes; marks that change the writing direction; and
@@ -46,7 +46,7 @@ def shortened(text: str, max_length: int = LONGEST_VALUE) -> str:
 
 
 class InputError(ValueError):
-    """Input that cannot be used: one clear sentence that names the remedy.
+    """Raised for input that cannot be used, with one clear sentence that names the remedy.
 
     The command line prints it without a traceback and exits with code 2. The sentence can quote values from a file, so
     control characters are made visible and long sentences are shortened.
@@ -65,7 +65,7 @@ class InputError(ValueError):
 
 
 def is_disk_full(error: BaseException) -> bool:
-    """Whether an error of the operating system, or of a library that reports one in its own words, is a full disk.
+    """Whether an error means that the disk is full, as reported by the operating system or in a library's own words.
 
     Example:
         >>> is_disk_full(RuntimeError("IO error: No space left on device (os error 28)"))
@@ -75,7 +75,7 @@ def is_disk_full(error: BaseException) -> bool:
 
 
 def notes_of(error: BaseException) -> str:
-    """What `add_note` added to an error: what a command that failed has left on disk, and how to continue."""
+    """The notes that `add_note` added to an error: what a failed command has left on disk, and how to continue."""
     return " ".join(getattr(error, "__notes__", ()))
 
 
@@ -83,7 +83,7 @@ def refusal(error: ValidationError, source: str, unknown: str, hints: Mapping[st
     """One sentence about the first invalid value that pydantic found.
 
     Args:
-        error: of pydantic.
+        error: the error that pydantic raised.
         source: where the values came from, as the subject of the sentence.
         unknown: predicate of the sentence for a `{name}` that the model does not have.
         hints: text to add to the problem with a value, by its name.
@@ -98,7 +98,7 @@ def refusal(error: ValidationError, source: str, unknown: str, hints: Mapping[st
 
 
 def _shown(value: object) -> str:
-    """A value as text. Of large or nested values only the type is shown, because their text could be huge."""
+    """A value as text. Large or nested values are shown by their type only, because their text could be huge."""
     if isinstance(value, int) and abs(value) >= 10**20:  # Python does not print thousands of digits
         return f"a number of {value.bit_length()} bits"
     return repr(value) if isinstance(value, str | int | float | dt.date | None) else f"a {type(value).__name__}"

@@ -1,4 +1,4 @@
-"""Safe reading of files from outside: which files may be opened, and how much may be unpacked.
+"""Safe reading of untrusted files: which files may be opened, and how much may be unpacked.
 
 A pipe or a device could block forever; a few compressed megabytes can unpack to gigabytes; a document can be nested
 without end or refer to itself. All of these are refused with one sentence.
@@ -51,7 +51,7 @@ def check_regular(path: Path) -> None:
     if stat.S_ISDIR(mode):
         raise InputError(f"{path} is a folder: give the files in it.")
     if not stat.S_ISREG(mode):
-        raise InputError(f"{path} is a pipe or a device: write its content to a file, and give that.")
+        raise InputError(f"{path} is a pipe or a device: write its content to a file, and give that file.")
 
 
 class Unpacked(gzip.GzipFile):
@@ -102,7 +102,7 @@ _quiet_stderr: int | None = None  # a copy of standard error, to restore it
 
 @contextmanager
 def _without_backtraces() -> Iterator[None]:
-    """Keep what Rust prints off standard error, since Python cannot silence it."""
+    """Keep the backtraces that Rust prints off standard error, since Python cannot silence them."""
     global _quiet_readers, _quiet_stderr
     with _quiet_lock:
         if _quiet_readers == 0:

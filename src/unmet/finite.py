@@ -1,4 +1,4 @@
-"""NaN and infinity are written as null, in tables and in JSON, so that a run contains neither."""
+"""Write NaN and infinity as null, in tables and in JSON, so that a run contains neither."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The type of data frame that goes in comes out: pandas, Polars or Arrow.
+"""Return data frames of the same type that the caller passed in: pandas, Polars or Arrow.
 
 Internally every table is a Polars frame. Objects remember which library their input came from, and narwhals converts
 their public tables back to it.

@@ -15,7 +15,7 @@ EARTH_RADIUS_KM = 6371.0088
 
 
 def haversine_km(lat_a: ArrayLike, lon_a: ArrayLike, lat_b: ArrayLike, lon_b: ArrayLike) -> Floats:
-    """Great-circle distance between points a and b [degree] in km; arguments broadcast."""
+    """Great-circle distance between points a and b [km], given in degrees; arguments broadcast."""
     phi_a, phi_b = np.radians(lat_a), np.radians(lat_b)
     half_phi = (phi_b - phi_a) / 2
     half_lambda = (np.radians(lon_b) - np.radians(lon_a)) / 2

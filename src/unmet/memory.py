@@ -1,4 +1,4 @@
-"""Memory: how much is free, how much the user allows, and a clear error before it runs out."""
+"""Memory: how much is free, how much the user allows, and a clear error before memory runs out."""
 
 from __future__ import annotations
 

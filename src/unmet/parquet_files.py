@@ -1,4 +1,4 @@
-"""Safe reading of Parquet files from outside.
+"""Safe reading of untrusted Parquet files.
 
 Pages are decoded by Arrow, not by Polars: Polars reserves memory for as many values as a damaged page claims to hold,
 and an allocation that fails in Rust ends the process, which nothing in Python can prevent. Arrow refuses such a page.

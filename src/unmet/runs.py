@@ -53,7 +53,7 @@ def _unwritable(path: Path, error: OSError, kind: str) -> InputError:
 
 @contextmanager
 def _disk_full_as_input_error(path: Path) -> Iterator[None]:
-    """Turn the errors of a full or read-only disk into an `InputError`. Libraries have other types for them."""
+    """Turn the errors of a full or read-only disk into an `InputError`. Libraries raise other types for them."""
     try:
         yield
     except InputError:

@@ -1,7 +1,7 @@
 """The display of objects in notebooks.
 
-`views`, which draws, comes after the packages that define the objects, so these cannot import it. The module is loaded
-by name when an object is displayed.
+The package `views` draws, but it depends on the packages that define the objects, so these cannot import it. Its module
+is therefore loaded by name when an object is displayed.
 """
 
 from __future__ import annotations
@@ -28,5 +28,5 @@ class Shown:
         return str(import_module(NOTEBOOKS).html_of(self))
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        # Estimators of scikit-learn have a bundle of their own, which would hide ours.
+        # scikit-learn estimators define their own bundle, which would hide ours.
         return {"text/plain": repr(self), "text/html": self._repr_html_()}

@@ -1,7 +1,8 @@
-"""Tables: declarations of their columns, and the validation of every table from outside.
+"""Tables: declarations of their columns, and the validation of every table that users give.
 
-A table is declared once, as columns with unit, meaning and bounds; validation and documentation both use that. A row
-that cannot be used is rejected with its line, its value and the reason: rows in = rows kept + rows rejected.
+A table is declared once, as columns with unit, meaning and bounds; validation and documentation both use this
+declaration. A row that cannot be used is rejected with its line, its value and the reason: rows in = rows kept + rows
+rejected.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ __all__ = [
 ]
 
 UTC = pl.Datetime("ms", "UTC")
-MAX_TEXT_BYTES = 1000  # of ids and names, which every table and every page repeats
+MAX_TEXT_BYTES = 1000  # longest id or name, since tables and pages repeat them
 _TIMES = dt.datetime(1900, 1, 1, tzinfo=dt.UTC), dt.datetime(2200, 1, 1, tzinfo=dt.UTC)  # others are typos
 
 
@@ -54,7 +55,7 @@ class Column:
 class RowRule:
     """A condition over several columns or rows that a valid row meets."""
 
-    column: str  # its value is quoted in the report of rejected rows
+    column: str  # column whose value is quoted if a row is rejected
     holds: pl.Expr
     reason: str
 
@@ -162,9 +163,9 @@ def check_table(
         kept = kept.sort(*sort, maintain_order=True)
     for rule in rules:
         why = _why(rule.column, pl.lit(rule.reason))
-        judged = kept.with_columns(pl.when(rule.holds.fill_null(value=False)).then(None).otherwise(why).alias(_WHY))
-        rejected.append(_set_aside(judged.filter(pl.col(_WHY).is_not_null())))
-        kept = judged.filter(pl.col(_WHY).is_null())
+        reasons = kept.with_columns(pl.when(rule.holds.fill_null(value=False)).then(None).otherwise(why).alias(_WHY))
+        rejected.append(_set_aside(reasons.filter(pl.col(_WHY).is_not_null())))
+        kept = reasons.filter(pl.col(_WHY).is_null())
     names = [column.name for column in table.columns if column.name in kept.columns]
     return Checked(kept.select(names), pl.concat(rejected).sort("line"), filled)
 

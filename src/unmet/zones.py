@@ -26,7 +26,7 @@ def checked_zone(name: str) -> str:
 
 @cache
 def country_of_zone(name: str) -> str | None:
-    """The country of a time zone, such as DK for Europe/Copenhagen; None for UTC and zones of no single country."""
+    """The country of a time zone, such as DK for Europe/Copenhagen; None for UTC and multi-country zones."""
     table = files("tzdata") / "zoneinfo" / "zone.tab"
     if not table.is_file():
         return None

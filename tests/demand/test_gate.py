@@ -117,6 +117,6 @@ def test_a_session_at_an_unlisted_station_is_left_out():
     panel = Panel(GOOD, stations("a"))
     assert panel.sessions["station_id"].to_list() == ["a"]
     assert panel.period[0] == MONDAY
-    with pytest.raises(InputError, match="no session to make a panel of"):
+    with pytest.raises(InputError, match="no sessions to build a panel from"):
         Panel(GOOD, stations("c"))
     assert dt.timedelta(hours=panel.hours) == panel.period[1] - panel.period[0]

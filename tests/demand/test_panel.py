@@ -206,7 +206,7 @@ def test_hours_follow_local_time_and_holidays():
 
 
 def test_a_panel_needs_sessions_and_a_valid_time_zone():
-    with pytest.raises(InputError, match="no session to make a panel of"):
+    with pytest.raises(InputError, match="no sessions to build a panel from"):
         Panel(sessions(("a", 1, 2, 3)).clear(), stations("a"))
     with pytest.raises(InputError, match="time zone"):
         Panel(sessions(("a", 1, 2, 3)), stations("a"), time_zone="Mars/North")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import gammaln
 from scipy.stats import nbinom, poisson
 
-from unmet.estimation.gammas import CLEARLY, COARSE, SHAPES, gamma_shape, log_marginal, quiet_days
+from unmet.estimation.gammas import COARSE, MIN_GAIN, SHAPES, gamma_shape, log_marginal, quiet_days
 
 cells = st.lists(st.tuples(st.integers(0, 50), st.floats(0.01, 60)), min_size=1, max_size=20)
 
@@ -50,7 +50,7 @@ def test_the_shape_is_the_best_one_of_the_grid(shape, seed):
     expected = rng.uniform(0, 8, 2000)
     count = rng.poisson(expected * rng.gamma(shape, 1 / shape, 2000)).astype(float)
     values = np.array([log_marginal(count, expected, a) for a in SHAPES])
-    clear = values[:-1].max() > values[-1] + CLEARLY
+    clear = values[:-1].max() > values[-1] + MIN_GAIN
     assert gamma_shape(count, expected) == (SHAPES[values[:-1].argmax()] if clear else np.inf)
 
 

@@ -46,5 +46,5 @@ def test_times_without_an_offset_are_utc(panel, model):
 
 def test_a_panel_that_ends_too_soon_is_refused(panel, model):
     early = panel.filter(pl.col("ds") < MONDAY + dt.timedelta(hours=200))
-    with pytest.raises(InputError, match="nothing is left to score"):
+    with pytest.raises(InputError, match="no hours are left to score"):
         evaluate(model, early)

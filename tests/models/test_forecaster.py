@@ -292,7 +292,7 @@ def test_notes_report_what_a_user_should_know():
     assert "No demand was observed in r2" in notes
     assert "are censored, which the quantile likelihood ignores" in notes
     always = quick("seasonal", "tobit").fit(PANEL.with_columns(censored=pl.col("unique_id") == "r0")).notes_
-    assert always == ("Every hour of r0 is censored: the records only give a lower bound of demand.",)
+    assert always == ("Every hour of r0 is censored: the records only give a lower bound on demand.",)
     assert quick("seasonal").fit(PANEL).notes_ == ()
 
 

@@ -235,7 +235,7 @@ def test_a_store_does_not_touch_files_that_no_study_wrote(tmp_path):
     (tmp_path / "mine" / "thesis.md").write_text("years of work")
     (tmp_path / "file").touch()
     for overwrite in (False, True):
-        with pytest.raises(InputError, match="contains files that no study wrote"):
+        with pytest.raises(InputError, match="contains files that are not part of a study"):
             Store(tmp_path / "mine", overwrite=overwrite)
         with pytest.raises(InputError, match="is a file"):
             Store(tmp_path / "file", overwrite=overwrite)

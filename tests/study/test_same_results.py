@@ -84,7 +84,7 @@ def cluster(tmp_path_factory) -> Iterator[Cluster]:
             time.sleep(0.05)
     address = json_load_robust(found)["address"]  # waits until all of it is written
     monkeypatch = pytest.MonkeyPatch()
-    monkeypatch.setattr("unmet.clusters.CONNECT_SECONDS", "300s")  # a busy machine answers late
+    monkeypatch.setattr("unmet.clusters.CONNECT_TIMEOUT", "300s")  # a busy machine answers late
     yield Cluster(address, processes[0], processes[1:])
     for process in reversed(processes):
         process.kill()

@@ -207,7 +207,7 @@ def test_pages_omit_figures_that_would_be_empty():
     page = recovery_page(LostReport.of(LostDemand(draws=20).fit(panel)))
     assert 'id="recovered-regions"' not in page
     assert "1 station at 1 site," in page
-    assert "The site that lost most" in page
+    assert "The site that lost the most" in page
 
 
 def test_occupancy_is_cars_over_capacity(report):

@@ -150,7 +150,7 @@ def test_a_report_on_records_without_loss_has_no_empty_figure(folders):
     page = report_page(replace(runs, lost=lost))
     assert "No charging demand was lost" in page
     assert 'id="plot-recovered-regions"' not in page
-    assert "weeks that lost most" not in page
+    assert "weeks that lost the most" not in page
 
 
 def test_hours_of_the_week_add_up_to_the_whole_loss(folders):
@@ -166,7 +166,7 @@ def test_hours_of_the_week_add_up_to_the_whole_loss(folders):
 def test_a_report_of_only_a_plan_starts_with_the_plan(folders):
     page = report_page(read_runs([folders["plan"]]))
     assert "<h1>3 plugs at 2 sites recover 80 % of lost energy, 70 to 90 %</h1>" in page
-    assert "Turns away 3.0 drivers a week now, 0.1 with the plan" in visible_text(page)
+    assert "Turns away 3.0 drivers per week now, 0.1 with the plan" in visible_text(page)
 
 
 def test_folders_that_are_not_runs_are_refused_with_one_sentence(folders, tmp_path):

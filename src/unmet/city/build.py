@@ -35,8 +35,8 @@ class City:
     time_zone: str
     rejected: pl.DataFrame  # table, line, column, value, reason
     filled: dict[str, int]  # number of empty cells of stations filled with a default, by column
-    is_built_in: bool = False  # both trips and stations; only then are results comparable with the paper's
-    zone_assumed: bool = False  # whether no time zone was given
+    is_built_in: bool = False  # whether trips and stations are built in, so that the paper's results are comparable
+    zone_assumed: bool = False  # whether UTC is assumed because no time zone was given
 
     @property
     def period(self) -> tuple[dt.datetime, dt.datetime]:
@@ -65,11 +65,11 @@ class City:
         sample = self.trips.gather_every(max(1, self.trips.height // 1000))
         near = nearest_stations(sample["end_lat"], sample["end_lon"], self.stations["lat"], self.stations["lon"], 1)
         if (away := float(np.median(near.km))) > FAR_KM:
-            notes.append(f"Half of the trips end over {away:,.0f} km from any station: are both of the same city?")
+            notes.append(f"Half of the trips end over {away:,.0f} km from any station: are they in the same city?")
         return notes
 
 
-FAR_KM = 50  # median distance from the ends of trips to a station that is likely a mistake
+FAR_KM = 50  # a larger median distance from the ends of trips to the nearest station is likely a mistake
 
 
 def build_city(
@@ -87,9 +87,9 @@ def build_city(
     Args:
         trips: a frame or file of trips; by default those of the built-in city.
         stations: a frame or file of stations; by default those of the built-in city.
-        cars: number of cars to which a penetration refers; by default those of greater Copenhagen for the built-in
+        cars: number of cars to which a penetration refers; by default the cars of greater Copenhagen for the built-in
             trips, and the vehicles in the table for other trips.
-        time_zone: local time zone; by default that of Copenhagen for the built-in trips, and UTC for other trips.
+        time_zone: local time zone; by default Europe/Copenhagen for the built-in trips, and UTC for other trips.
         seed: seed of the built-in trips.
         mapped: headings of columns of the trips, such as {"vehicle_id": "car"}.
         mapped_stations: headings of columns of the stations.

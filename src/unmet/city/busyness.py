@@ -1,8 +1,8 @@
-"""Busyness: days, weeks and places differ, as in real records.
+"""Busyness: random differences between days, weeks and places, as in real records.
 
 The number of sessions varies between days by more than chance and the weekday explain. In six public data sets, the
-standard deviation of the factor of a city-day is 10 to 23 % in five and 3 % in one, and that of a station-day up to
-28 % if plugs do not limit it (`python -m benchmarks.busyness`). Here every city-day, place-week and place-day has a
+standard deviation of the factor of a city-day is 10 to 23 % in five and 3 % in one; for a station-day it is up to 28 %
+if plugs do not limit it (`python -m benchmarks.busyness`). Here every city-day, place-week and place-day has a
 lognormal factor with mean 1.
 """
 

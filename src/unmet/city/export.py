@@ -1,4 +1,4 @@
-"""Trips as a file: stitched from GPS points, from a MATSim scenario, or those of the built-in city."""
+"""Write trips to a file: stitched from GPS points, from a MATSim scenario, or from the built-in city."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def write_trips(
 
     `on_progress` is called with the number of points read so far.
     """
-    aside = out.with_name(f"{out.stem}.rejected.parquet")
-    _may_write(overwrite, out, aside)
+    rejected_path = out.with_name(f"{out.stem}.rejected.parquet")
+    _may_write(overwrite, out, rejected_path)
     rejected = pl.DataFrame()
     summary: dict[str, Any]
     if gps is None:
         if privacy_noise_m:
-            raise InputError("The built-in trips already have privacy noise: --privacy-noise goes with --gps.")
+            raise InputError("The built-in trips already have privacy noise: give --privacy-noise only with --gps.")
         trips, summary = built_in_trips(seed), {"source": "the built-in city"}
     else:
         stitched = stitch_trips(
@@ -60,7 +60,7 @@ def write_trips(
         "out": str(out),
     }
     _write(trips, out, overwrite)
-    return summary | _write_aside(rejected, aside), rejected
+    return summary | _write_aside(rejected, rejected_path), rejected
 
 
 class MatsimSource(NamedTuple):
@@ -77,9 +77,9 @@ def write_matsim(
     out: Path, source: MatsimSource, day: MatsimDay, *, overwrite: bool
 ) -> tuple[dict[str, Any], pl.DataFrame]:
     """Write the trips of a MATSim scenario, and its chargers as stations. Returns the summary and rejected legs."""
-    aside = out.with_name(f"{out.stem}.rejected.parquet")
-    places = out.with_name(f"{out.stem}.stations{out.suffix}")
-    _may_write(overwrite, out, aside, *((places,) if source.chargers else ()))
+    rejected_path = out.with_name(f"{out.stem}.rejected.parquet")
+    stations_path = out.with_name(f"{out.stem}.stations{out.suffix}")
+    _may_write(overwrite, out, rejected_path, *((stations_path,) if source.chargers else ()))
     if source.chargers and not source.network:
         raise InputError("Chargers are located on links: give the scenario's network with --network.")
     network = read_road_network(source.network) if source.network else None
@@ -97,13 +97,13 @@ def write_matsim(
         "out": str(out),
     }
     if stations is not None:
-        _write(stations, places, overwrite)
-        summary |= {"stations": str(places), "plugs": int(stations["plugs"].sum())}
-    return summary | _write_aside(found.rejected, aside), found.rejected
+        _write(stations, stations_path, overwrite)
+        summary |= {"stations": str(stations_path), "plugs": int(stations["plugs"].sum())}
+    return summary | _write_aside(found.rejected, rejected_path), found.rejected
 
 
 def _may_write(overwrite: bool, *paths: Path) -> None:
-    """Refuse to replace existing files unless that is allowed."""
+    """Refuse to replace existing files unless `overwrite` is set, and file endings other than .parquet and .csv."""
     if paths[0].suffix not in (".parquet", ".csv"):
         raise InputError(f"{paths[0]} must end in .parquet or .csv, which determines the format.")
     if (existing := [path for path in paths if path.exists()]) and not overwrite:
@@ -116,7 +116,7 @@ def _write(table: pl.DataFrame, path: Path, overwrite: bool = True) -> None:
 
 
 def _write_aside(rejected: pl.DataFrame, path: Path) -> dict[str, str]:
-    """Write the rejected rows, if any; else remove the list of an earlier run."""
+    """Write the rejected rows if there are any; otherwise remove the file of an earlier run."""
     if rejected.is_empty():
         path.unlink(missing_ok=True)
         return {}

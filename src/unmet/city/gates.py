@@ -20,10 +20,10 @@ TRIPS = Table(
         Column("vehicle_id", "text", "", "the car", aliases=("uid",)),
         Column("start_time", "time", "UTC", "when the trip starts"),
         Column("end_time", "time", "UTC", "when it ends"),
-        Column("start_lat", "number", "degree", "where it starts", required=False, minimum=-90, maximum=90),
-        Column("start_lon", "number", "degree", "where it starts", required=False, minimum=-180, maximum=180),
-        Column("end_lat", "number", "degree", "where it ends", minimum=-90, maximum=90),
-        Column("end_lon", "number", "degree", "where it ends", minimum=-180, maximum=180),
+        Column("start_lat", "number", "degree", "latitude of its start", required=False, minimum=-90, maximum=90),
+        Column("start_lon", "number", "degree", "longitude of its start", required=False, minimum=-180, maximum=180),
+        Column("end_lat", "number", "degree", "latitude of its end", minimum=-90, maximum=90),
+        Column("end_lon", "number", "degree", "longitude of its end", minimum=-180, maximum=180),
         Column("distance_km", "number", "km", "driven distance", minimum=0, maximum=5000),
     ),
 )
@@ -32,8 +32,8 @@ STATIONS = Table(
     "stations",
     (
         Column("station_id", "text", "", "the station", aliases=("osm_id", "id")),
-        Column("lat", "number", "degree", "where it is", aliases=("latitude",), minimum=-90, maximum=90),
-        Column("lon", "number", "degree", "where it is", aliases=("longitude", "lng"), minimum=-180, maximum=180),
+        Column("lat", "number", "degree", "latitude", aliases=("latitude",), minimum=-90, maximum=90),
+        Column("lon", "number", "degree", "longitude", aliases=("longitude", "lng"), minimum=-180, maximum=180),
         Column(
             "power_kw",
             "number",
@@ -44,16 +44,14 @@ STATIONS = Table(
             minimum=0.5,
             maximum=1500,
         ),
-        Column(
-            "plugs", "integer", "", "plugs at the station", default=2, aliases=("capacity",), minimum=1, maximum=1000
-        ),
-        Column("operator", "text", "", "who runs it", required=False),
-        Column("name", "text", "", "its name", required=False),
+        Column("plugs", "integer", "", "number of plugs", default=2, aliases=("capacity",), minimum=1, maximum=1000),
+        Column("operator", "text", "", "operator of the station", required=False),
+        Column("name", "text", "", "name of the station", required=False),
     ),
 )
 
 
-MAX_KMH = 300
+MAX_KMH = 300  # a faster trip is a mistake
 
 
 def check_trips(source: Any, mapped: Mapping[str, str] | None = None) -> Checked:
@@ -74,14 +72,14 @@ def check_trips(source: Any, mapped: Mapping[str, str] | None = None) -> Checked
             "start_time",
             pl.struct(
                 pl.col("vehicle_id").rle_id().cast(pl.Int64), pl.col("start_time", "end_time").dt.epoch("ms")
-            ).map_batches(_follow, return_dtype=pl.Boolean),
+            ).map_batches(_starts_after_last, return_dtype=pl.Boolean),
             "starts before the vehicle's last trip has ended",
         ),
     )
     return check_table(source, TRIPS, rules, sort=("vehicle_id", "start_time", "end_time"), mapped=mapped)
 
 
-def _follow(trips: pl.Series) -> pl.Series:
+def _starts_after_last(trips: pl.Series) -> pl.Series:
     """`_one_after_another` for structs of vehicle, start and end."""
     vehicle, start, end = (trips.struct.field(f).to_numpy(writable=True) for f in trips.struct.fields)
     return pl.Series(_one_after_another(vehicle, start, end))
@@ -91,7 +89,7 @@ def _follow(trips: pl.Series) -> pl.Series:
 def _one_after_another(
     vehicle: NDArray[np.int64], start: NDArray[np.int64], end: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Which trips, sorted by vehicle and start, start after the last kept one of the vehicle has ended."""
+    """Which trips, sorted by vehicle and start, start after the vehicle's last kept trip has ended."""
     keep = np.zeros(len(start), np.bool_)
     last = 0
     for i in range(len(start)):

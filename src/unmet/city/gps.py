@@ -86,8 +86,8 @@ def stitch_trips(
     Args:
         source: the points.
         rules: thresholds.
-        privacy_noise_m: least and greatest distance by which every stop is displaced in a random direction; the end of
-            a trip and the start of the next are displaced alike.
+        privacy_noise_m: smallest and largest distance by which every stop is displaced in a random direction [m]; the
+            end of a trip and the start of the next are displaced alike.
         seed: seed of the privacy noise.
         on_progress: called with the number of points read so far.
         batch_rows: points per batch.

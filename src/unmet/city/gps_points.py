@@ -21,9 +21,9 @@ GPS_POINTS = Table(
     "GPS points",
     (
         Column("vehicle_id", "text", "", "the car", aliases=("vehicle", "car_id", "uid", "id")),
-        Column("time", "time", "UTC", "when it was there", aliases=("timestamp", "datetime", "t")),
-        Column("lat", "number", "degree", "where it was", aliases=("latitude",), minimum=-90, maximum=90),
-        Column("lon", "number", "degree", "where it was", aliases=("longitude", "lng"), minimum=-180, maximum=180),
+        Column("time", "time", "UTC", "time of the point", aliases=("timestamp", "datetime", "t")),
+        Column("lat", "number", "degree", "latitude", aliases=("latitude",), minimum=-90, maximum=90),
+        Column("lon", "number", "degree", "longitude", aliases=("longitude", "lng"), minimum=-180, maximum=180),
     ),
 )
 
@@ -50,7 +50,7 @@ def usable_points(batch: PointBatch) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Valid points with their lines, and rejected ones.
 
     Most rows have a common format and are in bounds. Only the others are validated as a table, which is slower but
-    knows more formats and gives reasons.
+    recognises more formats and gives reasons.
     """
     time = pl.col("time")
     if (dtype := batch.frame.schema["time"]) == pl.String:

@@ -1,6 +1,6 @@
 """Public facts about greater Copenhagen: its districts and municipalities, and the shape of the coast.
 
-Populations are those of 1 January 2020. Workplaces (people employed in the area) are rounded to a thousand, and the
+Populations are as of 1 January 2020. Workplaces (people employed in the area) are rounded to a thousand, and the
 coast to about 300 m. The city of Copenhagen itself is split into its ten districts.
 """
 
@@ -31,7 +31,7 @@ class Place(NamedTuple):
     population: int
     workplaces: int
     cars_per_person: float
-    stations: int  # stations drawn at random there, beside `stations.WESTERN`; how they were set is in docs/city.md
+    stations: int  # number of random stations, besides `stations.WESTERN`; docs/city.md says how it was set
 
 
 PLACES: tuple[Place, ...] = (
@@ -72,7 +72,7 @@ PLACES: tuple[Place, ...] = (
     Place("Vallensbæk", 55.6335, 12.3719, 8.7, 16_633, 6_000, 0.44, 2),
 )
 
-# Outlines of the land, (latitude, longitude) in degrees: the part of Zealand in question, and the island of Amager.
+# Outlines of the land, (latitude, longitude) in degrees: eastern Zealand, and the island of Amager.
 LAND: tuple[tuple[tuple[float, float], ...], ...] = (
     (
         (56.020, 12.560), (55.960, 12.550), (55.930, 12.520), (55.885, 12.545), (55.853, 12.572), (55.825, 12.577),

@@ -50,7 +50,7 @@ def synthetic_stations(
     zealand, amager = land_polygons_km()
     rows: list[tuple[str, float, float, float, int]] = []
     for number, place in enumerate(PLACES):
-        rng = np.random.default_rng([seed, 0x57A7, number])  # stations of one place do not affect those of another
+        rng = np.random.default_rng([seed, 0x57A7, number])  # one stream per place: they are independent
         centre_x, centre_y = (float(c) for c in ORIGIN.to_km(place.lat, place.lon))
         spread = min(0.55 * np.sqrt(place.area_km2 / np.pi), 2.2)  # [km]: half of the place's radius or less
         for _ in range(place.stations):

@@ -50,8 +50,8 @@ CAR = np.dtype(
         ("first_km", "f8"),  # how far from its place the car was at the first point of the drive
         ("ended", "i8"), ("end_ms", "f8"),  # whether there was a trip before, and when it ended
         ("counted_lat", "f8"), ("counted_lon", "f8"),  # the last point that added distance
-        # The latest points that lie within the stop radius, a rest if this lasts: its first point, its centre, and
-        # what the drive amounted to when it began.
+        # A possible rest, that is, the latest points within the stop radius: its first point, its centre, and the state
+        # of the drive when it began.
         ("rest_ms", "f8"), ("rest_lat", "f8"), ("rest_lon", "f8"), ("rest_km", "f8"), ("rest_trip_points", "i8"),
         ("rest_points", "i8"), ("centre_lat", "f8"), ("centre_lon", "f8"),
         ("held", "i8"), ("needed", "i8"),  # points that wait for confirmation, and how many in a row confirm them
@@ -87,7 +87,7 @@ def _begin_rest(car: Any, ms: float, lat: float, lon: float) -> None:
 
 @compiled()
 def _drifted(car: Any, lat: float, lon: float, limits: StitchLimits) -> bool:
-    """Whether a car is back where it was parked and was never farther away than at first: the first fix was wrong.
+    """Whether the first fix of a drive was wrong: the car is back where it parked, and never was farther away.
 
     A car that really drives somewhere and back gets farther away than the first point of its drive.
     """
@@ -134,7 +134,7 @@ def _drive_on(
     away = _km(car.stop_lat, car.stop_lon, lat, lon)
     car.reach_km = max(car.reach_km, away)
     if away <= limits.stop_km and (car.reach_km < limits.min_km or _drifted(car, lat, lon, limits)):
-        # Back before it got anywhere, or a wrong fix: it is still parked.
+        # The car is back before it got anywhere, or the fix was wrong: it is still parked.
         car.driving = 0
         counts[FRAGMENTS] += 1
     elif way == UNKNOWN or silence >= limits.stop_ms or _km(car.centre_lat, car.centre_lon, lat, lon) > limits.stop_km:

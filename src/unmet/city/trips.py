@@ -28,7 +28,7 @@ class Habits(NamedTuple):
 
     # A car is observed for some days (a visit, a lease, all three months): lognormal, truncated by the period.
     seen_days: float = 2.0  # median
-    seen_spread: float = 2.99  # of the logarithm
+    seen_spread: float = 2.99  # standard deviation of the logarithm
     # While observed, it is used on a weekday with this probability, times a factor on other days.
     weekday: float = 0.99
     saturday: float = 0.74
@@ -51,15 +51,15 @@ class Habits(NamedTuple):
     # Days without work.
     tour_hour: float = 10.8
     tour_hour_spread: float = 3.6
-    another_errand: float = 0.76  # after each errand
+    another_errand: float = 0.76  # probability of another errand after each errand
     errand_hours: float = 1.25  # median stay
-    errand_spread: float = 0.7  # of the logarithm of the stay
+    errand_spread: float = 0.7  # standard deviation of the logarithm of the stay
     # Evenings.
     evening_out: float = 0.5
     evening_hours: float = 1.7  # median stay
-    homeward_hour: float = 21.0  # mean latest hour at which a car heads home ...
+    homeward_hour: float = 21.0  # mean of the latest hour at which a car heads home
     homeward_spread: float = 0.8
-    night_out: float = 0.01  # ... but on this share of days three hours later
+    night_out: float = 0.01  # share of days on which it heads home three hours later
     # Distance decay of the choice of destination [km].
     work_reach_km: float = 5.0
     errand_reach_km: float = 5.0
@@ -77,7 +77,7 @@ class _Zones(NamedTuple):
 
 class _Calendar(NamedTuple):
     midnight_s: Floats  # UTC second of local midnight
-    clock_change_s: Floats  # what to add to the local clock after 03:00, seconds
+    clock_change_s: Floats  # seconds to add to the local clock after 03:00
     out: Floats  # (days, places), probability that a car is used
     more: Floats  # factor on the chance of one more errand
     commute: Floats  # probability that a used commuter car goes to work

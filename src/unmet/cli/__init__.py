@@ -44,7 +44,7 @@ app.add_typer(study_verbs, name="study", rich_help_panel="Research")
 
 
 def main() -> None:
-    """Run the command. Unusable input gives one sentence and exit code 2."""
+    """Run the command. Invalid input gives one sentence and exit code 2."""
     run_guarded(app, sys.argv[1:])
 
 

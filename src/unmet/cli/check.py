@@ -16,7 +16,7 @@ def check(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder that an unmet command wrote.")],
     as_json: Json = False,
 ) -> None:
-    """Check that the files of a run are unchanged, and show the versions that wrote them. Exit code 1 if not."""
+    """Check that the files of a run are unchanged, and show the versions that wrote them. Exit code 1 if changed."""
     from unmet.errors import InputError
     from unmet.manifest import verify
     from unmet.views.terminal import next_step, print_summary, say

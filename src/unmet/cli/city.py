@@ -82,7 +82,7 @@ def trips(
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Stitch raw GPS points into trips, read those of a MATSim scenario, or write those of the built-in city."""
+    """Stitch raw GPS points into trips, or write the trips of a MATSim scenario or of the built-in city."""
     from unmet.city.export import MatsimSource, write_matsim, write_trips
     from unmet.city.matsim import MatsimDay
     from unmet.views.terminal import next_step, print_summary, progress, report_set_aside

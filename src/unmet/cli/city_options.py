@@ -21,7 +21,7 @@ _PANEL = "City"
 
 @dataclass(frozen=True, slots=True)
 class CityOptions:
-    """The city to work on. Without trips and stations it is the built-in one."""
+    """The city to work on: the built-in one, unless trips and stations are given."""
 
     trips: Path | None = None
     stations: Path | None = None

@@ -20,7 +20,7 @@ _NETWORKS = "Networks only"
 
 @dataclass(frozen=True, slots=True)
 class NetworkOptions:
-    """How a network is trained. Other models have none of these options."""
+    """Options for training a network. They do not apply to other models."""
 
     seeds: int | None
     lags: int | None
@@ -42,7 +42,7 @@ class NetworkOptions:
             )
 
     def arguments(self) -> dict[str, Any]:
-        """As keyword arguments of `Forecaster`."""
+        """The options as keyword arguments of `Forecaster`."""
         from unmet.models.training import training_named
 
         return {
@@ -69,7 +69,7 @@ class ModelOptions:
     country: str | None
 
     def model(self, time_zone: str | None, country: str | None, network: NetworkOptions) -> Any:
-        """The model, not fitted yet. `time_zone` and `country` are the panel's."""
+        """The model, not yet fitted. `time_zone` and `country` are those of the panel."""
         from unmet.models.direct import DIRECT
         from unmet.models.forecaster import Forecaster
         from unmet.models.quantile_levels import LEVELS

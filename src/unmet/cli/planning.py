@@ -32,9 +32,9 @@ def cost_options(
         Path | None,
         typer.Option(help="Table of costs and limits: site_id, power_kw, plug_cost, site_cost, max_plugs, grid_kw."),
     ] = None,
-    price: Annotated[float | None, typer.Option(help="Earned per kWh: gives payback and net present value.")] = None,
+    price: Annotated[float | None, typer.Option(help="Earnings per kWh, for payback and net present value.")] = None,
     upkeep: Annotated[float, typer.Option(help="Cost per plug and year.")] = 0.0,
-    years: Annotated[int, typer.Option(help="Years over which plugs earn.")] = 10,
+    years: Annotated[int, typer.Option(help="Number of years with earnings.")] = 10,
     discount: Annotated[float, typer.Option(help="Discount rate per year.")] = 0.05,
 ) -> dict[str, Any]:
     """Costs and earnings, as keyword arguments of `unmet.planning.plan.plan`."""
@@ -189,5 +189,5 @@ def _position(text: str) -> tuple[float, float]:
     try:
         lat, lon = (float(part) for part in text.split(","))
     except ValueError:
-        raise InputError(f"--competitor {text!r} makes no sense: write it as 56.46,-2.97.") from None
+        raise InputError(f"--competitor {text!r} makes no sense: give LAT,LON, such as 56.46,-2.97.") from None
     return lat, lon

@@ -19,7 +19,7 @@ def report(
     ],
     out: Annotated[Path, typer.Option(help="HTML file to write.")] = Path("report.html"),
     price: Annotated[
-        float | None, typer.Option(help="Sales price of a kWh: lost energy is also shown in money.")
+        float | None, typer.Option(help="Sales price per kWh, to show lost energy in money as well.")
     ] = None,
     currency: Annotated[str, typer.Option(help="Currency of the price, such as EUR.")] = "",
     basemap: Annotated[

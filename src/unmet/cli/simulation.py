@@ -23,7 +23,7 @@ __all__ = ["simulate"]
 
 @dataclass(frozen=True, slots=True)
 class ScenarioOptions:
-    """Values of a scenario: those of a file, overridden by those given as options."""
+    """Values of a scenario: those in a file, overridden by options."""
 
     values: dict[str, Any]
     city: dict[str, Any]  # trips, stations, cars and time_zone of the file, if given

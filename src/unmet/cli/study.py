@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["study_verbs"]
 
-OWN_PENETRATIONS = (0.2, 0.4, 0.6, 0.8, 1.0)  # of the vehicles in the user's own trips
+OWN_PENETRATIONS = (0.2, 0.4, 0.6, 0.8, 1.0)  # electric shares of the vehicles in the user's own trips
 FOLDER = "Output folder. An existing study there is resumed."
 
 study_verbs = typer.Typer(
@@ -53,7 +53,7 @@ def study_censoring(
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """How much demand is lost under three queues and five penetrations, next to the paper's Table 1."""
+    """Simulate how much demand is lost under three queues and five penetrations, next to the paper's Table 1."""
     shares = tuple(penetration or (OWN_PENETRATIONS if city.has_own_cars else ()))
     run_and_print_censoring(
         city.build(seed), out, regions, seed, shares, scenario, overwrite=overwrite, as_json=as_json
@@ -116,7 +116,7 @@ def study_application(
     penetration: Penetration = None,
     scenario: ScenarioFile = None,
 ) -> None:
-    """Forecasts for the most censored region: true, observed and predicted demand, with intervals."""
+    """Forecast the most censored region: true, observed and predicted demand, with intervals."""
     electric = _one_penetration(city) if penetration is None else penetration
     choices = grid.choices(scenario=scenario)
     run_studies({out: _application(city.by_seed(), choices, queue, electric)}, execution)
@@ -170,7 +170,7 @@ def study_all(
     cities: Cities = 3,
     scenario: ScenarioFile = None,
 ) -> None:
-    """Every table and figure of the paper: censoring, total, competition and application."""
+    """Reproduce every table and figure of the paper: censoring, total, competition and application."""
     city_of, choices, electric = city.by_seed(), grid.choices(cities, scenario), _one_penetration(city)
     if not execution.dry_run:
         # The table of censored hours is quick, so it is computed again each time.

@@ -134,7 +134,7 @@ def scenario_of(path: Path | None) -> Scenario:
         return Scenario()
     scenario, city = read_scenario(path)
     if city:
-        raise InputError(f"{path} names a city, but studies take it from --trips and --stations: remove it there.")
+        raise InputError(f"{path} names a city, but studies take the city from --trips and --stations: remove it.")
     return scenario.model_copy(update={"queue": "first-come", "penetration": 0.05, "seed": 1})
 
 

@@ -26,9 +26,9 @@ from unmet.records.outliers import main_days
 
 __all__ = ["MAX_CELLS", "Area", "areas_of_cells", "cells_of_stations", "period_of", "regions_of"]
 
-MAX_CELLS = 240  # each is an open file
-NEIGHBOURS_KM = 3 * SITE_KM  # within which stations are kept together, since positions may still be corrected
-FEW = 4  # points, at most, that are not halved further
+MAX_CELLS = 240  # every cell is an open file
+NEIGHBOURS_KM = 3 * SITE_KM  # distance within which stations are kept together, since positions may still be corrected
+FEW = 4  # groups of at most this many points are not halved further
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def period_of(days: pl.DataFrame) -> tuple[dt.datetime, dt.datetime]:
         days: `day` (days since 1970) and `rows` (its sessions).
     """
     if days.is_empty():
-        raise InputError("There is no session to make a panel of: see the rows that were set aside.")
+        raise InputError("There are no sessions to build a panel from: see the rows that were set aside.")
     first, last = main_days(days)
     day = dt.timedelta(days=1)
     begin = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)

@@ -23,7 +23,7 @@ class Booking(str, Enum):
 
 @compiled("float64[:, ::1](int64[::1], int64[::1], float64[::1], int64, int64, int64)")
 def book(group: Integers, at_ms: Integers, amount: Floats, groups: int, first_ms: int, hours: int) -> Floats:
-    """Amounts summed by group and hour, (groups, hours); those outside the period are left out."""
+    """Sum amounts by group and hour, (groups, hours); amounts outside the period are left out."""
     booked = np.zeros((groups, hours))
     for i in range(len(group)):
         hour = (at_ms[i] - first_ms) // HOUR_MS
@@ -36,7 +36,7 @@ def book(group: Integers, at_ms: Integers, amount: Floats, groups: int, first_ms
 def spread(
     group: Integers, start_ms: Integers, end_ms: Integers, amount: Floats, groups: int, first_ms: int, hours: int
 ) -> Floats:
-    """Amounts spread evenly from start to end, by group and hour; one without duration is booked at its start."""
+    """Spread amounts evenly from start to end, by group and hour; without a duration, all is booked at the start."""
     booked = np.zeros((groups, hours))
     last_ms = first_ms + hours * HOUR_MS
     for i in range(len(group)):

@@ -35,7 +35,7 @@ def whole_days(times: pl.Series) -> tuple[dt.datetime, dt.datetime]:
 
 
 def hours_between(first: dt.datetime, last: dt.datetime) -> pl.Series:
-    """Every hour from `first` on, before `last`."""
+    """Every hour from `first` to before `last`."""
     return pl.datetime_range(first, last, "1h", closed="left", time_zone="UTC", eager=True).cast(UTC).alias("ds")
 
 
@@ -51,7 +51,7 @@ def with_calendar(panel: pl.DataFrame, time_zone: str, country: str | None = Non
     `country` is a code such as DK, or a code with a subdivision such as US-CA; without one no day is a holiday.
     """
     local = pl.col("ds").dt.convert_time_zone(time_zone)
-    # `holiday` holds the local date until that is looked up among the holidays.
+    # `holiday` holds the local date until it is replaced by whether that date is a holiday.
     frame = panel.with_columns(hour=local.dt.hour(), weekday=local.dt.weekday(), holiday=local.dt.date())
     days = frame["holiday"].unique()
     years = days.dt.year().unique().to_list()
@@ -60,7 +60,7 @@ def with_calendar(panel: pl.DataFrame, time_zone: str, country: str | None = Non
 
 
 def knows_holidays(country: str) -> bool:
-    """Whether the holidays of a country are known, by its code, such as DK."""
+    """Whether the holidays of the country with this code, such as DK, are known."""
     import holidays
 
     return country.partition("-")[0].upper() in holidays.list_supported_countries()

@@ -27,7 +27,7 @@ from unmet.demand.spells import Arrivals, Spells, Visits, pieces, sweep
 __all__ = ["infer_capacity"]
 
 
-OVERLAPS = 0.03  # arrivals recorded at a full station over usual ones, because clocks are slightly wrong
+OVERLAPS = 0.03  # recorded over usual arrivals at a full station, where clocks are slightly wrong
 KEEP_COMING = 0.4  # the same at a crowded station: the lowest ratio at stations known to have free plugs
 LISTED_WRONG = 0.1  # prior probability that the listed number of plugs is not the capacity
 UNLISTED_FULL = 0.5  # prior probability that a station without a listed number is full at its highest number of cars
@@ -90,7 +90,7 @@ def infer_capacity(
 
 
 def _listed(stations: pl.DataFrame, sessions: pl.DataFrame) -> tuple[Integers, list[str]]:
-    """Plugs of the table, else connectors if every session of a station names one; 0 if neither is known."""
+    """Listed plugs; otherwise connectors, if every session of a station names one; 0 if neither is known."""
     plugs = stations["plugs"].cast(pl.Int64) if "plugs" in stations.columns else pl.Series([None] * stations.height)
     plugs = plugs.cast(pl.Int64)
     connectors = pl.Series([None] * stations.height, dtype=pl.Int64)
@@ -104,7 +104,7 @@ def _listed(stations: pl.DataFrame, sessions: pl.DataFrame) -> tuple[Integers, l
 
 
 def _probability_full(capacity: int, usual: Floats, observed: Floats, prior: float) -> float:
-    """Posterior probability that a station takes no more cars than `capacity`.
+    """Posterior probability that a station can charge no more than `capacity` cars at once.
 
     `usual` are the arrivals predicted at a rate of 1, by number of cars present, and `observed` those recorded. The
     rate of the station is estimated from the time with fewer cars.
@@ -120,7 +120,7 @@ def _probability_full(capacity: int, usual: Floats, observed: Floats, prior: flo
 
 
 def _usual_peak(peak: int, usual: Floats, observed: Floats) -> int:
-    """The most cars present together, without rare exceptions with hardly any arrivals."""
+    """The most cars present at once, apart from rare peaks with hardly any arrivals."""
     while (
         peak > 1
         and usual[peak:].sum() <= SELDOM * usual[peak - 1 :].sum()

@@ -51,7 +51,7 @@ class PanelChoices:
     operator: str | None = None
     share: str | None = None  # such as 0.25 or 0.2-0.3
     join_restarts: float = JOIN_MINUTES  # minutes; 0 joins nothing
-    crs: str | None = None  # of the station table's positions, such as EPSG:2056
+    crs: str | None = None  # coordinate system of the station table, such as EPSG:2056
     station_columns: tuple[str, ...] = ()  # such as station_id=Site
     since: str | None = None  # day or time from which sessions are used
     until: str | None = None  # day or time before which they are used
@@ -60,7 +60,7 @@ class PanelChoices:
 def panel_from_records(
     choices: PanelChoices, progress: Callable[[int, int], None] | None = None
 ) -> tuple[Panel, pl.DataFrame, dict[str, Any]]:
-    """The panel, the rows that were set aside, and counts of rows for a summary."""
+    """Read records and build a panel. Returns the panel, the rows set aside, and counts of rows for a summary."""
     try:
         booking = Booking(choices.booking)
     except ValueError:

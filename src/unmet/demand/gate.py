@@ -11,7 +11,7 @@ from unmet.tables import UTC, as_frame
 
 __all__ = ["checked_sessions", "checked_stations"]
 
-MAX_KWH = 5000.0  # of one session; the largest truck battery holds a fifth of that
+MAX_KWH = 5000.0  # highest energy of a session; the largest truck battery holds a fifth of that
 OPTIONAL = {"plug_id": pl.String(), "user_id": pl.String(), "vehicle_id": pl.String(), "charged": UTC}
 STATIONS = {
     "station_id": pl.String(),

@@ -1,4 +1,4 @@
-"""Kriging: arrival rates of stations without records, from those of the stations around them.
+"""Kriging: arrival rates of stations without records, estimated from the stations around them.
 
 Log rates are a Gaussian process: a common mean, a part that nearby stations share (with exponential covariance), a part
 that is linear in the logarithm of the plugs, and an independent part per station. The result is averaged over a grid of
@@ -38,7 +38,7 @@ class Kriged(NamedTuple):
 
 
 def krige(rate: Floats, noise: Floats, known: NDArray[np.bool_], km: Floats, plugs: Floats) -> Kriged:
-    """Log rates of all stations, given those of the `known` ones.
+    """Infer the log rates of all stations from the rates of the `known` ones.
 
     Args:
         rate: arrival rates, used where `known`, (stations,).

@@ -1,8 +1,9 @@
 """Market share: the part of a city's demand that one operator could have observed.
 
 Drivers do not choose stations by their plugs alone, so an operator's share of the plugs is only a rough guess of its
-share of the drivers. If positions are known, the arrival rates of competitors' stations are estimated from those of the
-operator's own stations around them (`unmet.demand.kriging`), and the share of a region is its own rates over all rates.
+share of the drivers. If positions are known, the arrival rates of competitors' stations are estimated from the
+operator's own stations around them (`unmet.demand.kriging`); the share in a region is the operator's own arrival rate
+divided by that of all stations.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ __all__ = ["Market", "Shares", "parse_share"]
 
 
 MIN_KNOWN = 8  # own stations needed to estimate the rates of others
-DRAWS = 400  # of the rates of others
-ASSUMED_PLUGS = 2  # of a station whose plugs are not listed
+DRAWS = 400  # draws of the rates of other stations
+ASSUMED_PLUGS = 2  # plugs of a station that lists none
 Z_95 = 1.6449  # 95 % quantile of the standard normal distribution
 BY_PLUGS_SPREAD = 0.4  # standard deviation of the logarithm of a small share that is estimated from plugs alone
 COUNTING = 0.005  # variance of the logarithm of a known rate due to counting
@@ -35,7 +36,7 @@ class Shares(NamedTuple):
     """An operator's share of the market in each region, and its uncertainty."""
 
     share: Floats
-    spread: Floats  # standard deviation of its logarithm
+    spread: Floats  # standard deviation of the logarithm of the share
 
 
 def parse_share(text: str) -> tuple[float, float]:
@@ -86,7 +87,7 @@ class Market:
         return own
 
     def all_stations(self, stations: pl.DataFrame, own: pl.DataFrame) -> pl.DataFrame:
-        """The stations of all operators; `plugs` of the operator's own are their capacity."""
+        """The stations of all operators; for the operator's own stations, `plugs` is their capacity."""
         if self.operator is None:
             return own
         others = stations.join(own.select("station_id"), on="station_id", how="anti", maintain_order="left")
@@ -138,7 +139,7 @@ class Market:
         number: int,
         plugs: Floats,
     ) -> Shares:
-        """Shares by arrival rates; those of competitors are drawn from the kriged distribution."""
+        """Shares from arrival rates; the rates of competitors are drawn from the kriged distribution."""
         lat, lon = everyone["lat"].to_numpy(), everyone["lon"].to_numpy()
         km = haversine_km(lat[:, None], lon[:, None], lat, lon)
         fitted = krige(np.where(known, rates, 1.0), np.full(len(rates), COUNTING), known, km, plugs)

@@ -15,9 +15,10 @@ __all__ = ["DAY_MS", "absent_plugs", "openings"]
 
 
 DAY_MS = 86_400_000
-SURE = 1e-4  # a unit was closed if the silence before its first session (or after its last) is less likely than this,
-MIN_DAYS = 14  # lasts at least this long,
-LONGER = 3.0  # and is this many times as long as any other silence
+# A unit was closed before its first session (or after its last) if the silence meets all of these conditions.
+SURE = 1e-4  # its probability by chance is below this
+MIN_DAYS = 14  # it lasts at least this long
+LONGER = 3.0  # it is this many times as long as any other silence
 
 
 def openings(visits: Visits, first_ms: int, last_ms: int) -> tuple[Integers, Integers]:

@@ -64,17 +64,17 @@ class Panel(PanelTables, Shown):
             `station_id, start, end, energy_kwh` [kWh], perhaps `plug_id, user_id, charged`. A car occupies its plug
             until the session ends, charging or idle.
         stations: any data frame with `station_id`, perhaps `lat, lon` [degree], `power_kw` [kW], `plugs, name,
-            operator`. By default those of the records, or the ones that the sessions name.
+            operator`. By default the stations of the records, or those that the sessions name.
         regions: number of regions, `auto`, `station`, a GeoJSON file of areas, or the `regions` of another panel.
-        time_zone: time zone of the hours of the week, such as Europe/London; by default that of the records, else UTC.
+        time_zone: time zone of the hours of the week, such as Europe/London; by default as in the records, else UTC.
         country: country of the holidays, such as DK or US-CA.
-        booking: hour to which energy is booked: that of `arrival`, or by `delivery` over the hours of charging.
+        booking: how energy is booked: at the hour of `arrival`, or by `delivery` over the hours of charging.
         outages: data frame with `station_id, start, end` of plugs out of order, perhaps `plug_id`.
         market: market share of this operator; by default it serves all drivers.
 
     Returns:
-        A panel of whole days (UTC), from the start of the first session to that of the last. Its table has one row per
-        region and hour with observed demand `y` [kWh], the y of the paper: sessions booked at their arrival.
+        A panel of whole days (UTC), from the start of the first session to the start of the last. Its table has one row
+        per region and hour with observed demand `y` [kWh], the y of the paper: sessions booked at their arrival.
 
     Example:
         >>> sessions = pl.DataFrame({
@@ -122,7 +122,7 @@ class Panel(PanelTables, Shown):
 
     @property
     def period(self) -> tuple[dt.datetime, dt.datetime]:
-        """First hour, and the end of the last one."""
+        """Start of the first hour and end of the last (UTC)."""
         first, last = self.table.select(pl.col("ds").min().alias("a"), pl.col("ds").max().alias("b")).row(0)
         return first, last + dt.timedelta(hours=1)
 
@@ -169,7 +169,7 @@ def part_panel(
     outages: pl.DataFrame,
     period: tuple[dt.datetime, dt.datetime],
 ) -> Panel:
-    """The panel of a part of the records, over the period of all records, without notes."""
+    """The panel of some of the records, over the period of all records, without notes."""
     given = read_given(sessions, stations, outages, time_zone)
     return Panel.of_tables(replace(_built(given, regions, country, _booking(booking), Market(), period), notes=()))
 
@@ -187,7 +187,7 @@ def _built(
     own = market.own_stations(listed)
     kept = rows.join(own.select("station_id"), on="station_id", how="semi", maintain_order="left")
     if kept.is_empty():
-        raise InputError("There is no session to make a panel of: see the rows that were set aside.")
+        raise InputError("There are no sessions to build a panel from: see the rows that were set aside.")
     period = period or whole_days(kept["start"])
     hours, first_ms = hours_between(*period), int(period[0].timestamp() * 1000)
     station, start, end = station_rows(kept, own)

@@ -22,8 +22,8 @@ FEW = 64  # with fewer sites, threads cost more than they save
 def over_sites(function: Callable[..., Any], sites: int, *arguments: Any, few: int = FEW) -> list[Any]:
     """Call a function for ranges of sites and return the results in order.
 
-    The function must release the interpreter lock, as compiled ones do. It is called with the arguments, the first
-    site of the range and the one after the last. Fewer than `few` sites are one range, on this thread.
+    The function must release the interpreter lock, as compiled functions do. It is called with the arguments, the first
+    site of the range, and the site after its last. Fewer than `few` sites are one range, on this thread.
     """
     if sites < few:
         return [function(*arguments, 0, sites)]
@@ -36,7 +36,7 @@ def over_sites(function: Callable[..., Any], sites: int, *arguments: Any, few: i
 
 @cache
 def _threads() -> ThreadPoolExecutor:
-    """One thread per core, kept between calls: there are thousands in one estimate."""
+    """One thread per core, kept between calls: an estimate makes thousands of calls."""
     return ThreadPoolExecutor(available_cores(), "sites")
 
 

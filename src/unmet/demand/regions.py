@@ -31,14 +31,14 @@ class Regions:
     centres: pl.DataFrame  # unique_id, lat, lon, stations, plugs; sorted by unique_id
 
     def codes(self) -> NDArray[np.int64]:
-        """The row of `centres` of each station's region."""
+        """The row in `centres` of the region of each station."""
         names = self.centres["unique_id"]
         rows = pl.Series(np.arange(len(names)))
         return self.of_station["unique_id"].replace_strict(names, rows, return_dtype=pl.Int64).to_numpy()
 
 
 def group_stations(stations: pl.DataFrame, how: str = "10") -> tuple[Regions, str]:
-    """Regions by a number, `auto`, `station` or a GeoJSON file of areas; and a sentence about the result."""
+    """Group stations by a number, `auto`, `station` or a GeoJSON file. Returns regions, and a sentence about them."""
     placed = stations.height > 0 and stations["lat"].is_not_null().all() and stations["lon"].is_not_null().all()
     if how.isdecimal() and int(how) < 1:
         raise InputError(f"{how} regions make no sense: ask for at least one.")
@@ -97,7 +97,7 @@ def area_regions(stations: pl.DataFrame, path: Path) -> Regions:
     except (OSError, EOFError, zlib.error, *_MALFORMED, shapely.errors.ShapelyError):
         raise InputError(f"{path} is not a GeoJSON file of areas: give a FeatureCollection of polygons.") from None
     name = np.full(stations.height, OUTSIDE, object)
-    for area, polygon in reversed(areas):  # where areas overlap, the first counts
+    for area, polygon in reversed(areas):  # if areas overlap, the first one counts
         name[shapely.contains_xy(polygon, stations["lon"].to_numpy(), stations["lat"].to_numpy())] = area
     return _regions(stations, pl.Series(name.tolist(), dtype=pl.String))
 

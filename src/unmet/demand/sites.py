@@ -65,7 +65,7 @@ def _namesakes(stations: pl.DataFrame) -> NDArray[np.int64]:
     rows = stations.with_row_index("row").filter(~pl.all_horizontal(is_placed)).drop_nulls("name")
     rows = rows.filter(~pl.col("name").str.strip_chars().str.to_lowercase().is_in(NO_NAMES))
     named = rows.group_by("name", maintain_order=True).agg("row")
-    # A name that many stations share is that of a town, an operator or a model rather than of a site.
+    # A name that many stations share names a town, an operator or a model rather than a site.
     max_namesakes = min(MAX_NAMESAKES, max(stations.height // 2, MIN_NAMESAKES))
     groups = [row for row in named["row"].to_list() if 1 < len(row) <= max_namesakes]
     return np.concatenate([none, *(np.array(list(combinations(group, 2))) for group in groups)])

@@ -1,4 +1,4 @@
-"""Spells: the history of every site, cut into periods in which nothing changes, by one sweep over all visits.
+"""Spells: the history of every site, cut into periods without change in one sweep over all visits.
 
 Arrivals while a plug is free are recorded, arrivals while none is free are lost. In every spell the number of taken
 plugs is constant, and the site is in one of three states:
@@ -63,19 +63,19 @@ def pieces(begin_ms: int, end_ms: int, length_ms: int) -> Iterator[tuple[int, fl
 
 
 class Visits(NamedTuple):
-    """Visits to sites, grouped by site: those of site s have the positions first[s], ..., first[s + 1] - 1.
+    """Visits to sites, grouped by site: the visits of site s are at positions first[s], ..., first[s + 1] - 1.
 
     Starts and ends are sorted separately, which is sufficient for counting cars.
     """
 
     first: Integers  # (sites + 1,)
     start_ms: Integers
-    row: Integers  # of the session that starts; -1 for an outage
+    row: Integers  # row of the session that starts; -1 for an outage
     end_ms: Integers
 
 
 class Spells(NamedTuple):
-    """Spells of all sites in order of time; those of site s have the positions first[s], ..., first[s + 1] - 1."""
+    """Spells of all sites in order of time; the spells of site s are at positions first[s], ..., first[s + 1] - 1."""
 
     first: Integers  # (sites + 1,)
     begin_ms: Integers
@@ -89,7 +89,7 @@ class Arrivals(NamedTuple):
 
     site: Integers
     at_ms: Integers
-    row: Integers  # of its session
+    row: Integers  # row of its session
     taken: NDArray[np.int32]  # plugs taken before it
     state: NDArray[np.int8]
 
@@ -126,7 +126,7 @@ def _by_site(site: Integers, start_ms: Integers, end_ms: Integers, row: Integers
 
 @compiled()
 def _sort_visits(visits: Visits, begin: int, end: int) -> None:
-    """Sort the starts and the ends of some sites' visits in place."""
+    """Sort the starts and the ends of the visits of some sites in place."""
     for s in range(begin, end):
         part = slice(visits.first[s], visits.first[s + 1])
         order = np.argsort(visits.start_ms[part], kind="mergesort")

@@ -79,7 +79,7 @@ LINKS = (
     ("outages", "station_id", "stations"),
     ("panel", "unique_id", "regions"),
 )
-"""Which column of which table names a row of which other table."""
+"""Links between tables: table, column, and the table whose rows the column names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class StoredPanel:
     """The table of a panel, with the positions of its regions and its time zone if they are known."""
 
     source: Path
-    """Its file."""
+    """The file it was read from."""
     table: pl.DataFrame
     regions: pl.DataFrame | None
     """`unique_id, lat, lon`."""
@@ -160,7 +160,7 @@ def save_panel(panel: Panel, folder: Path | str, *, overwrite: bool = False) -> 
 
 
 def with_measures(stations: pl.DataFrame, estimated: pl.DataFrame) -> pl.DataFrame:
-    """A panel's stations with the columns that an estimate adds, from the estimate's table of stations."""
+    """The stations of a panel with the columns that an estimate adds, taken from its table of stations."""
     measured = estimated.select("station_id", *(name for name in estimated.columns if name in MEASURES))
     return stations.select(pl.exclude(MEASURES)).join(
         measured, on="station_id", how="left", maintain_order="left", validate="1:1"

@@ -1,12 +1,12 @@
-"""Lost demand of a network that does not fit into memory: estimated area by area, and added up.
+"""Lost demand of a network that does not fit into memory, estimated area by area and added up.
 
 Areas share only the options. Weekly profiles, day effects and the shares of drivers who wait or divert are estimated
 separately in each area, and diversions across the border of two areas are not considered.
 
-Demand adds up, and so do draws: draw i of a total is the sum of one draw of each area. Which draws to combine is a
-choice. The error that all sites of an area share (above all that of the estimator in other towns) probably has the same
-direction in other areas. Draws are therefore combined by the rank of that factor, as if the error were fully
-correlated: intervals of totals are too wide rather than too narrow, and those of single sites are not affected.
+Demand adds up, and so do draws: draw i of a total is the sum of one draw from each area. Which draws to combine is a
+choice. The error that all sites of an area share (above all the error found in other towns) probably has the same sign
+in other areas. Draws are therefore combined by the rank of that factor, as if the error were fully correlated:
+intervals of totals are too wide rather than too narrow, and intervals of single sites are not affected.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MAX_NOTES = 12  # highest number of notes on single areas in the summary
 
 @dataclass(frozen=True, slots=True)
 class WholeNetwork:
-    """What all areas have in common."""
+    """Properties of the whole network, common to all areas."""
 
     stations: pl.DataFrame
     regions: Regions
@@ -46,7 +46,7 @@ class WholeNetwork:
     period: tuple[dt.datetime, dt.datetime]
     time_zone: str
     interval: float
-    note: str  # on the regions
+    note: str  # sentence about the regions
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ class _Sums:
 
     def added_up(self) -> AddedUp:
         """The tables and the summary of the whole network."""
-        for region in list(self.open_regions):  # one of its areas had no valid rows
+        for region in list(self.open_regions):  # an area of such a region had no valid rows
             self._close_region(region)
         interval, panel, recovered = self.network.interval, self._panel(), self._recovered()
         return AddedUp(

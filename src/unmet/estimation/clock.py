@@ -1,4 +1,4 @@
-"""The clock of the estimator: quarter hours of a period, with their position in the local week and their local day."""
+"""The clock of the estimator: the quarter hours of a period, each with its position in the local week and its day."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class Clock(NamedTuple):
 
     @property
     def last_ms(self) -> int:
-        """End of the period."""
+        """End of the period [ms since 1970]."""
         return self.first_ms + len(self.week) * BIN_MS
 
 
 def make_clock(first_ms: int, hours: int, time_zone: str) -> Clock:
-    """The clock of a number of hours from `first_ms` on, in the local time of a zone."""
+    """The clock of a number of hours from `first_ms` [ms since 1970] on, in the local time of a zone."""
     at = pl.Series(first_ms + BIN_MS * np.arange(BINS_AN_HOUR * hours)).cast(pl.Datetime("ms", "UTC"))
     local = at.dt.convert_time_zone(time_zone)
     quarter = local.dt.hour().cast(pl.Int32) * BINS_AN_HOUR + local.dt.minute().cast(pl.Int32) // 15

@@ -10,8 +10,8 @@ turned away shortly before, because they have left the pool as well. The respons
 arrivals that still come, and are lost.
 
 Busy days must not be confused with crowding: they fill plugs and bring arrivals. The rate of a site-day is therefore
-multiplied by a gamma variable of mean 1 and shape a, which is integrated out. With n arrivals, of which the i-th finds
-occupancy x_i, and m(beta) expected, the marginal likelihood of the day is
+multiplied by a gamma variable of mean 1 and shape a, which is integrated out. If the i-th of n arrivals finds occupancy
+x_i, and m(beta) arrivals are expected, the marginal likelihood of the day is
 
     exp(beta sum of x_i) * Gamma(a + n) / Gamma(a) * a^a / (a + level m(beta))^(a + n) * level^n,
 
@@ -68,7 +68,7 @@ class Crowding(NamedTuple):
     """Posterior of beta for every site."""
 
     site: Floats  # (hypotheses, sites, betas), posterior of each site's beta under each hypothesis about the network
-    weight: Floats  # (hypotheses,), posterior probability of the hypotheses; the first is that of no response
+    weight: Floats  # (hypotheses,), posterior probability of the hypotheses; the first one is no response
     level: Floats  # (sites, betas), factor on the weekly rate that fits the site's arrivals best under each beta
     away: Floats = np.zeros(1)  # (sites,), drivers turned away shortly before, who have left the pool as well
 
@@ -118,7 +118,7 @@ def step_of_taken(capacity: Integers) -> Integers:
 
 
 def crowd(capacity: Integers) -> Floats:
-    """Occupancy x = n / (c + POOL_PLUGS) of a site at each step, (sites, steps + 1); the last step is that of full."""
+    """Occupancy x = n / (c + POOL_PLUGS) of a site at each step, (sites, steps + 1); in the last step it is full."""
     size = np.maximum(capacity, 1)[:, None].astype(float)
     step = np.arange(STEPS + 1)
     middle = np.minimum((step + 0.5) / STEPS * size - 0.5, size)  # number of taken plugs in a step of a large site

@@ -23,7 +23,7 @@ __all__ = ["Parts", "draw_elsewhere", "expected_elsewhere", "own_arrivals"]
 
 
 class Parts(NamedTuple):
-    """Regions of the arrivals of sites; those of site s have the positions first[s], ..., first[s + 1] - 1."""
+    """Regions of the arrivals of sites; the regions of site s are at positions first[s], ..., first[s + 1] - 1."""
 
     first: Integers  # (sites + 1,)
     region: Integers

@@ -1,10 +1,10 @@
 """Energies: how much a lost driver would have charged, inferred from recorded sessions.
 
-By default (`seen`) it is the mean energy of the station's sessions at that time of day, shrunk towards that of stations
-of the same power. The paper instead assigns a lost driver the energy to 80 %: `to-80` computes it from the energy of
-each session, the power of the station and the charging time. A battery charges at full power to 80 % and at a quarter
-of it above. If a car left at full power, its energy to 80 % is right-censored, so the mean is that of the Kaplan-Meier
-estimate.
+By default (`seen`) it is the mean energy of the station's sessions at that time of day, shrunk towards the mean of
+stations of the same power. The paper instead assigns a lost driver the energy to 80 %: `to-80` computes it from the
+energy of each session, the power of the station and the charging time. A battery charges at full power to 80 % and at a
+quarter of it above. If a car left at full power, its energy to 80 % is right-censored, so the Kaplan-Meier mean is
+used.
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ SHAPES = np.concatenate([np.geomspace(0.5, 1000.0, 45), [np.inf]])
 COARSE = 5  # only every fifth shape is tried at first, among them the last one
 MANY_CELLS = 10_000  # number of counts from which shapes are tried in threads
 MAX_CELLS = 100_000
-"""Highest number of counts to estimate a shape from; of more counts, a random sample gives the same result."""
-CLEARLY = 2.0
+"""Highest number of counts to estimate a shape from; a random sample of more counts gives the same result."""
+MIN_GAIN = 2.0
 """Gain in log likelihood from which an effect is kept: Akaike's criterion asks for 1 per parameter."""
 
 QUIET_SHARE, QUIET_CHANCE = 1 / 3, 1e-4
@@ -46,7 +46,7 @@ def log_marginal(count: Floats, expected: Floats, shape: float) -> float:
 
 
 def _log_marginals(count: Floats, expected: Floats, shapes: Floats) -> Floats:
-    """The same for several shapes. Counts repeat, so terms of the count alone are computed once per distinct count."""
+    """`log_marginal` for several shapes; terms that depend on the count alone are computed once per distinct count."""
     distinct, how_often = np.unique(count, return_counts=True)
     common = xlogy(count, np.maximum(expected, 1e-12)).sum()
 
@@ -76,4 +76,4 @@ def gamma_shape(count: Floats, expected: Floats) -> float:
     around = slice(max(near - COARSE + 1, 0), min(near + COARSE, len(SHAPES) - 1))
     fine = _log_marginals(n, m, SHAPES[around])
     best = int(fine.argmax())
-    return float(SHAPES[around][best]) if fine[best] > coarse[-1] + CLEARLY else np.inf
+    return float(SHAPES[around][best]) if fine[best] > coarse[-1] + MIN_GAIN else np.inf

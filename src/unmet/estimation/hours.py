@@ -25,7 +25,7 @@ from unmet.estimation.exposed import FullHours
 __all__ = ["HourEffects", "hour_effects"]
 
 SHAPES = np.concatenate([np.geomspace(0.5, 64.0, 15), [np.inf]])
-CLEARLY = 4.0  # gain in log likelihood from which bursts count as more than chance; stricter than for day effects
+MIN_GAIN = 4.0  # gain in log likelihood from which bursts count as more than chance; stricter than for day effects
 MAX_SITES = 300  # highest number of sites to estimate the shape from
 
 
@@ -63,7 +63,7 @@ def hour_effects(
     used = np.arange(sites) % stride == 0
     count, expected, value = _counts_and_likelihoods(history, clock, rate, level, response, rows, used, learned)
     best = int(value[:-1].argmax())
-    shape = float(SHAPES[best]) if value[best] > value[-1] + CLEARLY else np.inf
+    shape = float(SHAPES[best]) if value[best] > value[-1] + MIN_GAIN else np.inf
     return HourEffects(shape, count, expected)
 
 

@@ -26,7 +26,7 @@ __all__ = ["SlowLevel", "level_before", "slow_level"]
 MEMORIES = (np.inf, 120.0, 60.0, 30.0, 15.0)
 """Memories that are compared [days]; with an infinite one the level never changes."""
 PRIOR_ARRIVALS = 10.0  # P: weight of the usual level [arrivals]
-CLEARLY = 2.0  # gain in log likelihood from which a shorter memory is chosen
+MIN_GAIN = 2.0  # gain in log likelihood from which a shorter memory is chosen
 
 
 class SlowLevel(NamedTuple):
@@ -43,7 +43,7 @@ def slow_level(count: Floats, expected: Floats) -> SlowLevel:
         observed, usual = _around(count, memory), _around(expected, memory)
         left_out = _ratio(observed, usual, memory)
         value = float((xlogy(count, left_out) - left_out * expected).sum())
-        if value > best + CLEARLY:
+        if value > best + MIN_GAIN:
             best, chosen = value, SlowLevel(_ratio(observed + count, usual + expected, memory), memory)
     return chosen
 

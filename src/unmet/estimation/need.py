@@ -1,4 +1,4 @@
-"""Memory that an estimate needs, from the size of the records, so that records that are too large are refused early."""
+"""Memory that an estimate needs, from the size of the records: records that are too large are refused early."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from unmet.memory import require_bytes
 
 __all__ = ["bytes_of_draws", "bytes_of_rates", "require_draws", "require_rates"]
 
-FLOAT = 8
-SESSION = 450  # bytes per session: visits, spells and arrivals, held twice; measured with 1 and 5 million sessions
-WEEKS = 12  # arrays of shape (sites, bins of the week) that are in memory at once
-DAYS = 14  # the same of shape (sites, days)
-BY_STEP = 4  # the same of shape (sites, days, steps of occupancy)
+FLOAT_BYTES = 8
+SESSION_BYTES = 450  # visits, spells and arrivals of a session, held twice; measured with 1 and 5 million sessions
+WEEK_ARRAYS = 12  # number of arrays (sites, bins of the week) in memory at once
+DAY_ARRAYS = 14  # number of arrays (sites, days)
+STEP_ARRAYS = 4  # number of arrays (sites, days, steps of occupancy)
 
 
 def bytes_of_rates(sessions: int, sites: int, days: int) -> int:
     """Memory for the history and the rates of a network [byte]."""
-    each = WEEKS * BINS_A_WEEK + days * (DAYS + BY_STEP * (STEPS + 1))
-    return SESSION * sessions + FLOAT * sites * each
+    floats_per_site = WEEK_ARRAYS * BINS_A_WEEK + days * (DAY_ARRAYS + STEP_ARRAYS * (STEPS + 1))
+    return SESSION_BYTES * sessions + FLOAT_BYTES * sites * floats_per_site
 
 
 def bytes_of_draws(full_hours: int, hours: int, profiles: int, draws: int, cores: int) -> int:
     """Memory for draws [byte]: predictions for full site-hours, and the draws of one region per core."""
-    return FLOAT * (3 * profiles * full_hours + 4 * min(cores, 8) * draws * hours)
+    return FLOAT_BYTES * (3 * profiles * full_hours + 4 * min(cores, 8) * draws * hours)
 
 
 def require_rates(sessions: int, sites: int, days: int) -> None:

@@ -29,9 +29,9 @@ class Network:
     capacity: Integers  # (sites,)
     opened_ms: Integers  # (sites,)
     closed_ms: Integers  # (sites,)
-    site_of_station: Integers  # (stations,), row of its site
-    station_of_session: Integers  # (sessions,), row of its station
-    left_out: NDArray[np.bool_]  # (sessions,), arrivals that rates are not learned from
+    site_of_station: Integers  # (stations,), row of the station's site
+    station_of_session: Integers  # (sessions,), row of the session's station
+    left_out: NDArray[np.bool_]  # (sessions,), whether an arrival is not used to estimate rates
 
     @property
     def sites(self) -> int:
@@ -76,7 +76,7 @@ class Network:
         return replace(self, visits=visits, history=history, closed_ms=closed)
 
     def only(self, sites: Integers) -> Network:
-        """The network of some of the sites."""
+        """The network restricted to some of its sites."""
         parts = [np.arange(self.visits.first[s], self.visits.first[s + 1]) for s in sites]
         rows = np.concatenate(parts) if parts else np.empty(0, np.int64)
         site = np.repeat(np.arange(len(sites)), [len(part) for part in parts])
@@ -104,7 +104,7 @@ def _history(
 
 
 def _leave_out(history: History, left_out: NDArray[np.bool_]) -> History:
-    """The same history; arrivals that are left out count like those at a plug just released."""
+    """The same history, except that arrivals that are left out count like arrivals at a plug just released."""
     if not left_out.any():
         return history
     arrivals = history.arrivals

@@ -1,4 +1,4 @@
-"""One area of partitioned records: read it, and estimate its lost demand, in this process or in a worker."""
+"""Estimate the lost demand of one area of partitioned records, in this process or in a worker."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ __all__ = ["AreaEstimate", "AreaTask", "estimate_area"]
 
 @dataclass(frozen=True, slots=True)
 class AreaTask:
-    """All that a process needs to estimate an area; sessions stay on disk."""
+    """Everything that a process needs to estimate an area; sessions stay on disk."""
 
     area: Area
     partition: Partition
-    stations: pl.DataFrame  # of this area
-    regions: Regions  # of the whole network
+    stations: pl.DataFrame  # stations of this area
+    regions: Regions  # regions of the whole network
     outages: pl.DataFrame
     period: tuple[dt.datetime, dt.datetime]
     time_zone: str
     country: str | None
     booking: str
-    options: dict[str, Any]  # of `LostDemand`
+    options: dict[str, Any]  # options of `LostDemand`
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def estimate_area(task: AreaTask) -> AreaEstimate | None:
 
 
 def area_seed(seed: int, number: int) -> int:
-    """The seed of an area; the first has that of the estimate, so that a single area gives the usual result."""
+    """The seed of an area. The first has the seed of the estimate, so a single area gives the usual result."""
     return seed if number == 0 else int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
 
 

@@ -1,4 +1,4 @@
-"""Posterior draws of lost demand: first of what all sites share, then site by site.
+"""Posterior draws of lost demand: first the factors that all sites share, then each site.
 
 In draw i, the arrivals lost at site s in an hour in which it was full for some time are Poisson with mean
 
@@ -45,7 +45,7 @@ LARGE_MEAN, MAX_INVERTED = 20.0, 1000  # highest mean for drawing by inversion, 
 
 @dataclass(frozen=True, slots=True)
 class NetworkDraws:
-    """What is common to all sites in each draw."""
+    """Draws of the factors that all sites share."""
 
     profile: Integers  # (draws,), which of the resampled weekly profiles
     city_day: Floats  # (draws, days)
@@ -79,7 +79,7 @@ def draw_network(
     turned_away: Floats,
     rng: np.random.Generator,
 ) -> NetworkDraws:
-    """Draw what all sites share.
+    """Draw the factors that all sites share.
 
     Args:
         rates: the fitted intensity.
@@ -139,7 +139,7 @@ def draw_site(
         site: row of the site.
         rows: hours in which this site was full.
         usual: arrivals predicted for the full time by each resampled profile, (rows, profiles).
-        network: what all sites share.
+        network: draws of the factors that all sites share.
         rates: the fitted intensity.
         bursts: burst effects of the same rows.
         clock: clock of the period.

@@ -5,9 +5,9 @@ Arrivals of site s in week bin k over exposed time T[s, k] are Poisson with mean
     rate[s, k] = sum over r of  load[s, r] * profile[r, k],      r = 1, ..., rank,
 
 so that a workplace that is full by nine learns its mornings from other workplaces. Profiles are fitted by EM for
-Poisson factors (Lee and Seung, Nature 401, 1999) with a smoothing step for profiles (a variant of that of Silverman,
-Jones, Wilson and Nychka, JRSS B 52, 1990). A site's own departures from them are gamma distributed, with a spread that
-is estimated from the records.
+Poisson factors (Lee and Seung, Nature 401, 1999) with a smoothing step for profiles (a variant of the one by Silverman,
+Jones, Wilson and Nychka, JRSS B 52, 1990). Each site's own departures from them are gamma distributed, with a spread
+that is estimated from the records.
 
 Assumption: what a site hides at a time of the week is shown by similar sites, or by the site itself on other days.
 """
@@ -34,11 +34,11 @@ PRIOR_ARRIVALS = 2.0
 """Prior weight of the network's mean week for each site [arrivals], so that a few arrivals are not overinterpreted."""
 PROFILE_PRIOR = 0.05
 """Prior weight of the network's mean profile in every bin [arrivals], for bins that were hardly exposed."""
-MAX_ROUNDS, SETTLED = 200, 1e-4  # of EM for profiles
-LOAD_ROUNDS, LOAD_SETTLED = 60, 1e-3  # of EM for loads, given profiles
+MAX_ROUNDS, SETTLED = 200, 1e-4  # EM for profiles: highest number of rounds, and relative change at which it stops
+LOAD_ROUNDS, LOAD_SETTLED = 60, 1e-3  # the same for loads, given profiles
 MAX_SITES = 400
 """Highest number of sites to estimate profiles from, the busiest ones; more would only take longer."""
-MANY_SITES = 1000  # whose loads are worth several threads
+MANY_SITES = 1000  # number of sites from which loads are fitted in several threads
 BLOCK = 12  # bins per block by which sites are compared when EM starts
 
 
@@ -76,15 +76,15 @@ def fit_profiles(
 
 
 def departure_shape(count: Floats, exposed: Floats, rate: Floats) -> float:
-    """Shape of the sites' own departures from the shared profiles that has the highest marginal likelihood."""
+    """Shape of the sites' own departures from the shared profiles, by maximum marginal likelihood."""
     return gamma_shape(_by_hour(count), _by_hour(rate * exposed))
 
 
 def own_departures(count: Floats, exposed: Floats, rate: Floats, shape: float) -> Floats:
     """Rates with each site's own departures from the shared profiles, by hour of the week.
 
-    A site's rate in an hour of the week is that of the profiles times a gamma variable of mean 1, whose shape a is
-    common to all sites (`departure_shape`). With n arrivals where m were expected, its posterior mean is
+    A site's rate in an hour of the week is the rate of the profiles times a gamma variable of mean 1, whose shape a is
+    common to all sites (`departure_shape`). With n arrivals where m were expected, the variable has the posterior mean
     (a + n) / (a + m).
     """
     n, m = _by_hour(count), _by_hour(rate * exposed)
@@ -98,7 +98,7 @@ def _by_hour(values: Floats) -> Floats:
 
 
 def _levels(arrivals: Floats, hours: Floats) -> Floats:
-    """Arrivals per hour of each site, shrunk to those of the network."""
+    """Arrivals per hour of each site, shrunk towards the mean of the network."""
     mean = max(arrivals.sum(), 1.0) / max(hours.sum(), 1e-9)
     return np.asarray((arrivals + PRIOR_ARRIVALS) / (hours + PRIOR_ARRIVALS / mean))
 

@@ -74,7 +74,7 @@ class Components(NamedTuple):
     city_day: bool = True
     site_day: bool = True
     crowding: bool = True
-    smooth: float = SMOOTH_BINS  # of the weekly profiles [bins]
+    smooth: float = SMOOTH_BINS  # smoothing of the weekly profiles [bins]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +85,12 @@ class Rates:
     profiles: Profiles  # shared by the sites
     weekly: Floats  # (sites, bins of the week), arrivals per hour, with each site's own departures
     slow: Floats  # (sites, days)
-    memories: tuple[float, float]  # of the slow levels of the network and of sites [days]
+    memories: tuple[float, float]  # memories of the slow levels of the network and of sites [days]
     city_day: Floats  # (days,), posterior mean
     city_shape: float
     site_shape: float
     count: Floats  # (sites, days), arrivals in exposed time
-    expected: Floats  # (sites, days), those expected before day effects of sites
+    expected: Floats  # (sites, days), arrivals expected before day effects of sites
     crowding: Crowding | None
     objective: float  # log likelihood of the arrivals in exposed time, up to a constant
 
@@ -158,7 +158,7 @@ def fit_rates(
     step, x = step_of_taken(capacity), crowd(capacity)
     by_taken = _count(site, taken, step.shape)
     found = (by_taken * np.take_along_axis(x, step, axis=1)).sum(axis=1)
-    if not components.crowding:  # then occupancy does not matter
+    if not components.crowding:  # occupancy does not matter then
         step, x = np.zeros_like(step), np.zeros((sites, 1))
 
     profiles = Profiles(np.empty((0, 0)), np.empty((0, 0)))
@@ -238,8 +238,8 @@ def resampled_weekly(
 ) -> Floats:
     """Weekly rates refitted with random weights of days (Bayesian bootstrap), (times, sites, bins of the week).
 
-    The shape of the sites' own departures is that of the records: random weights alone would make sites look as if they
-    departed from their profiles.
+    The shape of the sites' own departures is the one estimated from the records: random weights alone would make sites
+    look as if they departed from their profiles.
     """
     site, bin_, _ = _observed(history, clock, NOTHING_HELD, False)
     response, components = response_table(rates.crowding, capacity), rates.components

@@ -49,7 +49,7 @@ from unmet.runs import available_cores
 __all__ = ["BYTES_PER_SESSION", "Places", "do_not_fit", "recover_by_area"]
 
 BYTES_PER_SESSION = 650  # memory of an estimate; measured with 1 and 5 million sessions
-MAX_ROWS = 5_000_000  # of an area, unless the number of areas is given
+MAX_ROWS = 5_000_000  # sessions of an area, unless the number of areas is given
 SAFE = 0.6  # share of the memory that areas may take
 ATTEMPTS = 3  # to estimate an area on a cluster if its worker is lost
 
@@ -62,7 +62,7 @@ class Places:
     """Where areas are estimated."""
 
     workers: int | None = None  # processes on this machine; by default one per core
-    scheduler: str | None = None  # of a Dask cluster, whose workers see the same disk
+    scheduler: str | None = None  # address of a Dask cluster whose workers see the same disk
 
 
 def recover_by_area(
@@ -125,7 +125,7 @@ def do_not_fit(files: Sequence[Path]) -> int:
         if not paths or not all(is_parquet(path) for path in paths):
             return 0
         rows = sum(parquet_rows(path) for path in paths)
-    except (InputError, OSError, pl.exceptions.PolarsError):  # the reader will report what is wrong
+    except (InputError, OSError, pl.exceptions.PolarsError):  # reading the file reports what is wrong
         return 0
     return rows if rows * BYTES_PER_SESSION > allowed_bytes() else 0
 
@@ -170,7 +170,7 @@ def _areas(cell: Any, partition: Partition, areas: int | None, places: Places) -
         areas = max(1, int(np.ceil(rows / max(rows_per_area, 1))))
     chosen = areas_of_cells(cell, partition.rows, areas)
     if not chosen:
-        raise InputError("There is no session to make a panel of: see the rows that were set aside.")
+        raise InputError("There are no sessions to build a panel from: see the rows that were set aside.")
     largest = max(area.rows for area in chosen)
     if not places.scheduler:
         require_bytes(

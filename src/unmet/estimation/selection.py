@@ -3,7 +3,7 @@
 A fifth of all site-blocks of three hours is held out at random. Starting from one weekly profile and nothing else,
 components are tried one at a time and kept if they predict the arrivals of the held-out blocks better. Every number of
 weekly profiles is tried, and the best is kept: with three kinds of sites, two profiles may be worse than one. Crowding
-has a prior that includes no crowding at all, and bursts are judged by their marginal likelihood: neither is tried here.
+has a prior that includes no crowding at all, and bursts are selected by marginal likelihood, so neither is tried here.
 """
 
 from __future__ import annotations

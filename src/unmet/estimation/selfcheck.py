@@ -1,4 +1,4 @@
-"""Self-check: the last free plug of every site is hidden from the estimator, and the arrivals there are estimated.
+"""Self-check: hide the last free plug of every site from the estimator, and estimate the arrivals there.
 
 Arrivals while exactly one plug was free are in the records. With that plug hidden, the estimator does not see them, as
 it does not see arrivals at a full site. Its error on them can therefore be measured:
@@ -32,7 +32,7 @@ __all__ = ["Z_90", "SelfCheck", "self_check"]
 MIN_RECORDED = 10  # arrivals at the last free plug needed for a check
 MAX_EXCESS = 0.4  # a larger distance does not widen intervals further: the warning is enough
 DRAWS = 200
-MAX_SITES = 400  # highest number of sites checked; of a larger network, every n-th site is enough
+MAX_SITES = 400  # highest number of sites checked; every n-th site of a larger network is enough
 Z_90 = 1.645  # standard deviations from the mean to an end of a 90 % interval
 
 

@@ -1,4 +1,4 @@
-"""Posterior of the share of drivers at full sites who wait or divert, which may be exactly 0.
+"""Posterior of the share of drivers at full sites who wait or divert. The share may be exactly 0.
 
 With A drivers turned away and a share of them who wait (or divert), the excess X of such arrivals over chance is
 
@@ -30,8 +30,8 @@ NOBODY = 0.8
 SHARES = np.linspace(0.0, 1.0, 101)
 ALIKE = (1.0, 3.0, 10.0, 30.0, np.inf)
 """Values of k, equally likely: with 1, nearly everybody waits at some sites and nearly nobody at others."""
-MEANS = SHARES[1:-1]  # of the network
-OFFSETS, OFFSET_WEIGHTS = np.polynomial.hermite_e.hermegauss(5)  # of an error that all sites share
+MEANS = SHARES[1:-1]  # grid of the mean share of the network
+OFFSETS, OFFSET_WEIGHTS = np.polynomial.hermite_e.hermegauss(5)  # quadrature over an error that all sites share
 
 
 class SiteExcess(NamedTuple):

@@ -1,8 +1,8 @@
 """Spill: the share of drivers who find a site full and are served at the nearest other one.
 
 If drivers divert, arrivals at the nearest site exceed its usual rate while a site is full, and for as long after as it
-takes to drive there. Over all such time in which the nearest site has a free plug, let N be its arrivals, E those
-expected there, and A the drivers turned away from the full sites meanwhile. Then
+takes to drive there. Over all such time in which the nearest site has a free plug, let N be its arrivals, E the
+arrivals expected there, and A the drivers turned away from the full sites meanwhile. Then
 
     N ~ Normal(common * E + share * A, N + variance of common * E^2).
 
@@ -17,9 +17,9 @@ busy times at its neighbour. Bursts end, so the hour after is quieter than the f
 burst at full sites therefore enters the variance.
 
 Diverted drivers also inflate the usual rate of the site that they divert to. An arrival at the neighbour of full sites
-came from one of them with probability share * (their rates) / (own rate + share * (their rates)). That share of such
-arrivals is left out, and rates are fitted again, until the share converges. E, A and common thus depend on the share:
-they are computed for a share of 0 and for the last one, and are linear in between and beyond.
+came from one of them with probability share * (their rates) / (own rate + share * (their rates)). Arrivals are left out
+with this probability, and rates are fitted again, until the share converges. E, A and common thus depend on the share:
+they are computed for a share of 0 and for the last estimate, and are linear in between and beyond.
 
 Assumption: a driver who diverts goes to the nearest site within reach, takes at most `TRAVEL_MS`, and finds a free plug
 or is lost.
@@ -97,7 +97,7 @@ class Spill(NamedTuple):
     """Share of diverting drivers, and arrival rates fitted without them."""
 
     rates: Rates
-    network: Network  # to which the rates are fitted
+    network: Network  # the sites and arrivals that the rates are fitted to
     posterior: Floats  # of `SHARES`: drivers who divert among those turned away with a free site within reach
     reach: Floats  # (sites,), share of the drivers turned away at each site with a free site within reach
     near: Integers  # (sites,), row of the nearest site, -1 for none
@@ -159,7 +159,7 @@ def fit_spill(
 def draw_spills(spill: Spill, share: float | None, draws: int, rng: np.random.Generator) -> Floats:
     """Draw the share of drivers at full sites who are served nearby, (draws, sites).
 
-    A given share is that of every site with another one within reach, and of all sites if there are none.
+    A given share applies to every site with another one within reach, and to all sites if there are no such sites.
     """
     if share is None:
         return np.asarray(rng.choice(SHARES, (draws, 1), p=spill.posterior) * spill.reach)

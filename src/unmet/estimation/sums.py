@@ -62,7 +62,7 @@ class RegionDraws(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """Sums of the draws of lost demand; the first axis is that of draws."""
+    """Sums of the draws of lost demand; draws are on the first axis."""
 
     station_arrivals: Floats  # (draws, stations)
     station_kwh: Floats  # (draws, stations)
@@ -91,12 +91,12 @@ class Ingredients:
     network: Network  # sites as the estimator sees them
     rates: Rates  # the fitted intensity
     rows: FullHours  # hours in which sites were full
-    usual: Floats  # arrivals predicted for these by each resampled profile, (rows, profiles)
+    usual: Floats  # arrivals predicted for these hours by each resampled profile, (rows, profiles)
     bursts: HourEffects  # effects of these hours
-    common: NetworkDraws  # what all sites share in each draw
+    common: NetworkDraws  # draws of the factors that all sites share
     session_kwh: Floats  # mean energy of a lost driver, (stations, blocks of the day)
     variation: float  # coefficient of variation of a session's energy
-    seed: int  # of the sites' random numbers
+    seed: int  # seed of the sites' random numbers
 
     def rows_of(self, site: int) -> slice:
         """The full hours of a site, which are sorted by site."""

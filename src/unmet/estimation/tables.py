@@ -107,7 +107,7 @@ def hour_table(panel: Panel, recovered: Recovered) -> pl.DataFrame:
 
 
 def station_hour_table(panel: Panel, network: Network, rows: FullHours, recovered: Recovered) -> pl.DataFrame:
-    """Station-hours with an arrival, or in which the station's site was full for a time."""
+    """Station-hours with an arrival, or in which the station's site was full for some time."""
     first, last = panel.period
     observed = panel.sessions.group_by("station_id", ds=pl.col("start").dt.truncate("1h"), maintain_order=True).agg(
         arrivals=pl.len().cast(pl.Int64), energy_kwh=pl.sum("energy_kwh")

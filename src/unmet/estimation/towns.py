@@ -14,7 +14,7 @@ __all__ = ["TOWNS", "TownPrior", "prior_without"]
 
 
 class TownPrior(NamedTuple):
-    """Prior of a network."""
+    """The prior of a network whose records say little."""
 
     no_crowding: float  # probability that arrivals do not respond to occupancy
     crowding: float  # mean of beta over networks where they do

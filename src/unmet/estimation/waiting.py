@@ -2,14 +2,14 @@
 
 If drivers wait, a released plug of a full site is taken at once. But plugs are also retaken at once if nobody can have
 waited: a driver unplugs and plugs in again. The placebo is the same statistic after departures from sites with another
-free plug. At a site with D departures, N arrivals within `RELEASED_MS` of them, of which E are expected by chance,
+free plug. At a site with D departures and N arrivals within `RELEASED_MS` of them, E of which are expected by chance,
 
     restarts = (N_free - E_free) / D_free          per departure,
     waited   = N_full - E_full - restarts * D_full,
 
-where the restarts of a site are shrunk to those of the network. Arrivals that are recorded while a site is full (clocks
-and capacities are never exact) were served, too. Both together, over the arrivals expected while the site was full, are
-the share who waited there. It may differ between sites: `unmet.estimation.shares` computes its posterior.
+where the restarts of a site are shrunk towards those of the network. Arrivals that are recorded while a site is full
+(clocks and capacities are never exact) were served, too. Both together, divided by the arrivals expected while the site
+was full, are the share who waited there. It may differ between sites: `unmet.estimation.shares` computes its posterior.
 
 No more drivers can have waited at a site than arrived while it was full. A site with a permanent queue, whose plugs are
 always retaken, shows far more than its hardly exposed time predicts. It says nothing about other sites: shares are
@@ -51,7 +51,7 @@ class Departures(NamedTuple):
 class Waiting(NamedTuple):
     """Drivers who waited at full sites until they were served."""
 
-    excess: SiteExcess  # by site; nothing is known of sites with a permanent queue
+    excess: SiteExcess  # by site; unknown for sites with a permanent queue
     restarts: float  # per departure, of the network
     retaken: float  # arrivals at full sites or soon after a departure from one: an upper bound of those who waited
     queue: NDArray[np.bool_]  # (sites,), sites with a permanent queue, which the fields above leave out
@@ -138,7 +138,7 @@ def after_departures(history: History, clock: Clock, rate: Floats, level: Floats
             ):
                 retaken[s, kind] += (
                     arrivals.state[next_arrival] != FULL
-                )  # those at a full site are counted as `at_full`
+                )  # arrivals at a full site are counted as `at_full`
                 until = arrivals.at_ms[next_arrival]
             bin_ = min((at - clock.first_ms) // BIN_MS, len(clock.week) - 1)
             hourly = rate[s, clock.week[bin_]] * level[s, clock.day[bin_]] * response[s, min(spells.taken[i], last)]

@@ -46,7 +46,7 @@ class Comparison:
         return rows.sort(worst, "unique_id", "horizon").drop("rival")
 
     def worse_regions(self) -> list[str]:
-        """Regions whose loss is more than 5 % above the table's at some horizon, the worst first."""
+        """Regions whose loss exceeds the table's by more than 5 % at some horizon, the worst first."""
         rows = self.by_region().filter(pl.col("model_kwh") > WORSE * pl.col("rival_kwh"))
         return rows["unique_id"].unique(maintain_order=True).to_list()
 
@@ -66,7 +66,7 @@ def compare(
     Args:
         forecasts: returns the model's forecasts of past hours at a horizon [h]: `unique_id, ds`, quantiles [kWh].
         actual: the series whose `target` the forecasts are scored against.
-        learned: training data of the rivals, (hours, regions) [kWh].
+        learned: demand that the rivals learn from, (hours, regions) [kWh].
         since: first hour to score; rivals learn from the hours before it.
         levels: levels of the quantiles.
         horizons: numbers of hours ahead [h].

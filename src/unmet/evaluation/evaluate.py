@@ -29,7 +29,7 @@ EVERY = 5  # hours between the origins of a network's backtest; as 5 does not di
 AHEAD = (*EDGES, 168)  # horizons at which a direct forecaster is scored
 
 TRUE, OBSERVED, THINNED, SEEN = "true demand", "observed demand", "observed demand, thinned", "fully exposed hours"
-"""What forecasts are scored against. Thinned: a forecast of true demand, as it would have been observed."""
+"""What forecasts are scored against. Thinned: forecasts of true demand, reduced to what would have been observed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Evaluation:
     against: str  # column: y, observed demand, or y_true, true demand
     scored_as: str  # one of the phrases above
     overall: dict[str, float]  # one hour ahead
-    fully_exposed: dict[str, float] | None  # of a forecast of true demand, over the hours without losses
+    fully_exposed: dict[str, float] | None  # scores of a forecast of true demand in hours without losses
     regions: list[dict[str, Any]]  # one hour ahead, by region
     horizons: list[dict[str, Any]]  # by horizon; empty for a model with a horizon of one hour
     comparison: Comparison
@@ -87,9 +87,8 @@ def evaluate(
     """Score a model's forecasts of held-out hours.
 
     They are scored against true demand if the panel has it (`y_true`), else against observed demand: a forecast of true
-    demand is then thinned by the exposure of each hour, and also scored over fully exposed hours alone. Measures are
-    those of the paper: the tilted loss sum_q rho_q(y - f_q), the coverage of the interval (ICP) and its mean length
-    (MIL).
+    demand is then thinned by the exposure of each hour, and also scored over fully exposed hours alone. The measures
+    are the paper's: the tilted loss sum_q rho_q(y - f_q), the coverage of the interval (ICP), its mean length (MIL).
 
     Args:
         model: a fitted forecaster.
@@ -117,8 +116,8 @@ def evaluate(
     against = "y_true" if "y_true" in panel.columns else "y"
     actual = read_series(panel, target=against, names=model.regions_)
     if actual.first + dt.timedelta(hours=actual.hours) <= since:
-        raise InputError(f"The panel ends before {since:%Y-%m-%d %H:%M}, up to which the model was fitted: nothing is "
-                         "left to score it on. Give later records, or fit with a larger --test-share.")  # fmt: skip
+        raise InputError(f"The panel ends before {since:%Y-%m-%d %H:%M}, up to which the model was fitted: no hours "
+                         "are left to score it on. Give later records, or fit with a larger --test-share.")  # fmt: skip
     scored_as = TRUE if against == "y_true" else OBSERVED
     if against == "y" and model.forecasts_true and isinstance(model, DirectForecaster) and "exposure" in panel.columns:
         scored_as = THINNED

@@ -62,7 +62,7 @@ def crps(y: Floats, quantiles: Floats, levels: Sequence[float]) -> Floats:
 
 
 def mean_of(quantiles: Floats, levels: Sequence[float]) -> Floats:
-    """The mean that quantiles imply.
+    """The mean of the distribution that quantiles describe.
 
     For the 0.05, 0.5 and 0.95 quantiles, the weights are Pearson and Tukey's 0.185, 0.63 and 0.185 [1], which are also
     accurate for skewed distributions. For other levels, it is the area under the linearly interpolated quantile

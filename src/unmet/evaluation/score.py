@@ -41,11 +41,12 @@ def with_actual(forecasts: pl.DataFrame, panel: pl.DataFrame, column: str, scale
 
 
 def score(rows: pl.DataFrame, levels: Sequence[float]) -> dict[str, float]:
-    """The measures over all rows of `with_actual`.
+    """The measures over all rows that `with_actual` returned.
 
-    `tilted_loss` is the paper's: in units of each region's scale, the mean over hours, summed over regions and levels.
-    `icp` and `mil` are means in the same units. `coverage` takes the forecast's probability of no demand into account,
-    if it has one (`coverage_with_zeros`). The others are in kWh per hour of a region.
+    `tilted_loss` is defined as in the paper: the mean over hours, in units of each region's scale, summed over regions
+    and levels. `mil` and `crps` are means in the same unit, and `icp` is a share. `coverage` takes the forecast's
+    probability of no demand into account, if it has one (`coverage_with_zeros`). Names that end in `_kwh` are in kWh
+    per hour of a region.
     """
     y = rows[_ACTUAL].to_numpy()
     scale = rows[_SCALE].to_numpy()
@@ -86,7 +87,7 @@ def by_region(rows: pl.DataFrame, levels: Sequence[float]) -> list[dict[str, Any
 
 
 def by_horizon(rows: pl.DataFrame, levels: Sequence[float]) -> list[dict[str, Any]]:
-    """The measures of each pool of horizons, of rows with a column `horizon` [h]."""
+    """The measures of each pool of horizons; rows have a column `horizon` [h]."""
     pools = rows.with_columns(pool=pl.Series(pool_of(rows["horizon"].to_numpy())))
     found = []
     for (pool,), part in pools.group_by("pool", maintain_order=True):

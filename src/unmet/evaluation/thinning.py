@@ -1,4 +1,4 @@
-"""Forecasts of true demand as they would have been observed, so that they can be scored with real records.
+"""Convert forecasts of true demand into forecasts of observed demand, so that real records can score them.
 
 Records show a share of all arrivals: the exposure of the hour. A perfect forecast of true demand therefore exceeds
 observed demand in hours with losses. Thinned by the exposure of each hour, it becomes comparable.
@@ -24,7 +24,7 @@ CHUNK = 20_000  # rows at a time
 
 
 def thin_values(values: Floats, exposure: Floats, session_kwh: Floats, rng: np.random.Generator) -> Floats:
-    """Samples of demand, (cells, samples) [kWh], of which each session is kept with the probability of its exposure.
+    """Samples of demand, (cells, samples) [kWh], in which each session is kept with probability `exposure`.
 
     A demand of x kWh represents about x / session_kwh sessions, at least one.
     """
@@ -40,7 +40,7 @@ def thin_forecast(
     levels: Sequence[float],
     seed: int = 0,
 ) -> pl.DataFrame:
-    """A forecast at the levels of `GRID` as it would be observed, at other levels, with `exposure` as a column.
+    """Thin a forecast at the levels of `GRID` to what would be observed, at other levels, with a column `exposure`.
 
     Args:
         forecast: `unique_id, ds, mean, no_demand` and the quantiles of `GRID` [kWh].

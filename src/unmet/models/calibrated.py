@@ -1,4 +1,4 @@
-"""Calibrated ensembles: networks with quantiles corrected by held-out hours, in kWh."""
+"""Calibrated ensembles: networks whose quantiles [kWh] are corrected with held-out hours."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ __all__ = ["CalibratedEnsemble", "floored"]
 
 
 def floored(quantiles: Floats, floor_kwh: float | None, scale: Floats) -> Floats:
-    """Scaled quantiles (..., nodes, levels), cut off at the floor [kWh]; `scale` is that of each node [kWh]."""
+    """Scaled quantiles (..., nodes, levels), cut off at the floor [kWh]; `scale` is the scale of each node [kWh]."""
     return quantiles if floor_kwh is None else np.maximum(quantiles, (floor_kwh / scale)[:, None])
 
 
 @dataclass(frozen=True, slots=True)
 class CalibratedEnsemble:
-    """An ensemble with its calibration by held-out hours, and by later weeks after the fit."""
+    """An ensemble, calibrated with held-out hours and, after the fit, with later weeks."""
 
     ensemble: Ensemble
     calibration: Calibration
@@ -64,7 +64,7 @@ class CalibratedEnsemble:
             yield begin, end, self.before(fitted + (begin - fitted) // WEEK * WEEK, series, data, horizon)
 
     def before(self, hour: int, series: PanelSeries, data: Data, horizon: int) -> Calibration:
-        """Calibration by the weeks between the fit and an hour; that of the fit if there is less than one week."""
+        """Calibration with the weeks between the fit and an hour; with less than a week, the calibration of the fit."""
         trained, fitted = map(series.hour_from, (self.train_end, self.fit_end))
         since = max(trained, hour - max(fitted - trained, WINDOW), self.ensemble.lags)
         if not self.is_rolling or hour <= fitted or hour - since < WEEK:

@@ -1,9 +1,9 @@
-"""Calibration: quantiles corrected by held-out hours, at every horizon.
+"""Calibration: correct quantiles with held-out hours, at every horizon.
 
 A quantile q of level p is moved by d times the width of the interval, where d is the level-p quantile of
-(truth - q) / width over held-out hours. If the truth is right-censored, that quantile is the Kaplan-Meier estimate; if
-it is left- or interval-censored, it is Turnbull's. Horizons from 1 hour to a week are grouped into pools, each about
-twice as wide as the one before.
+(truth - q) / width over held-out hours. If the truth is right-censored, d is estimated by Kaplan-Meier; if it is left-
+or interval-censored, by Turnbull's method. Horizons from 1 hour to a week are grouped into pools, each about twice as
+wide as the one before.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ __all__ = ["EDGES", "Calibration", "kaplan_meier_quantile", "moves_of", "pool_of
 
 
 EDGES = (1, 2, 4, 7, 13, 25, 49, 97)  # first horizon of each pool [h]
-MIN_WIDTH = 0.01  # of an interval, relative to a region's scale
+MIN_WIDTH = 0.01  # smallest width of an interval, relative to a region's scale
 MIN_HOURS = 100  # region-hours; a pool with fewer takes the moves of the pool before it
-MAX_VALUES, POINTS, ROUNDS = 1000, 200, 200  # of Turnbull's estimator: values, grid points, EM steps
+MAX_VALUES, POINTS, ROUNDS = 1000, 200, 200  # Turnbull's estimator: highest number of values, grid points and EM steps
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """How far to move each level at each pool of horizons, in widths of the interval."""
+    """How far to move each quantile in each pool of horizons, in widths of the interval."""
 
     moves: Floats  # (pools, levels)
 

@@ -1,4 +1,4 @@
-"""Checkpoints: states of trainings in files that are written atomically."""
+"""Checkpoints: files with the state of a training, written atomically."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["check_trainings", "claim", "discard_trainings", "read_state", "train
 if TYPE_CHECKING:
     from unmet.models.seeds import TrainingJob
 
-MARK = "training-of"  # file with a digest of the panel and options that the trainings in a folder belong to
+MARK = "training-of"  # file with a digest of the panel and options of the trainings in a folder
 STATE_SUFFIX = ".safetensors"
 PARTS = ("weights", "best", "moments")
 
@@ -61,8 +61,8 @@ def read_state(path: Path) -> TrainingState:
 def training_folder(out: Path, *, resume: bool, overwrite: bool) -> Iterator[Path]:
     """The folder beside a run that holds its trainings until the run is written. The run must be claimed.
 
-    With `resume` it must exist; without it, it must not, unless `overwrite` starts again. An error says where the
-    trainings so far are and how to continue them; if there are none yet, nothing is left behind.
+    With `resume` it must exist. Otherwise it must not exist, unless `overwrite` starts again. If training fails, the
+    error says where the trainings so far are kept and how to continue; if there are none yet, nothing is left behind.
     """
     folder = _folder_beside(out)
     _check_folder(folder, resume=resume, overwrite=overwrite)
@@ -81,13 +81,13 @@ def training_folder(out: Path, *, resume: bool, overwrite: bool) -> Iterator[Pat
 
 
 def check_trainings(out: Path, *, resume: bool, overwrite: bool) -> None:
-    """Refuse what `training_folder` would refuse, before the run is claimed, unless another process has claimed it."""
+    """Make the checks of `training_folder` before the run is claimed, unless another process has claimed it."""
     if not is_claimed(out.resolve()):
         _check_folder(_folder_beside(out), resume=resume, overwrite=overwrite)
 
 
 def discard_trainings(out: Path) -> None:
-    """Delete the trainings of a run that is written, unless another process has begun a new run there since."""
+    """Delete the trainings of a finished run, unless another process has since begun a new run there."""
     with suppress(InputError), claimed(out.resolve(), 0.0):
         shutil.rmtree(_folder_beside(out), ignore_errors=True)
 
@@ -110,11 +110,11 @@ def _check_folder(folder: Path, *, resume: bool, overwrite: bool) -> None:
                 f"There is an unfinished training at {folder}: resume it (--resume), or start again (--overwrite)."
             )
         if not (folder / MARK).is_file() and any(folder.iterdir()):
-            raise InputError(f"{folder} holds files that no training of unmet wrote: name another folder with --out.")
+            raise InputError(f"{folder} holds files that unmet did not write: name another folder with --out.")
 
 
 def claim(folder: Path, job: TrainingJob, options: dict[str, Any]) -> None:
-    """Mark a folder as that of a job's checkpoints; refuse one of another panel or with other options."""
+    """Claim a folder for the checkpoints of a job; refuse a folder that belongs to another panel or other options."""
     digest = hashlib.sha256()
     for part in job.task.data:
         digest.update(np.ascontiguousarray(part.cpu().numpy()).tobytes())

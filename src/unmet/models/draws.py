@@ -26,7 +26,7 @@ REMEDY = (
     "make the panel with `unmet panel` or `unmet recover` (in Python, `LostDemand().fit(panel).panel_table()`), or fit "
     "with --likelihood quantile, which forecasts observed demand."
 )
-SEED = 0  # of the draw that is used for early stopping and calibration
+SEED = 0  # seed of the draw that is used for early stopping and calibration
 
 
 def read_draws(frame: pl.DataFrame) -> Draws:

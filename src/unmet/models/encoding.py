@@ -1,4 +1,4 @@
-"""Encoding: series as the tensors that networks read, with scales from the training part."""
+"""Encoding: conversion of series to the tensors that networks read, scaled by the training part."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Data(NamedTuple):
         return Observation(self.y[hours], self.lower[hours], self.upper[hours]), self.weight[hours]
 
     def longer(self, hours: int) -> Data:
-        """The same with the last hour repeated `hours` times, so that forecasts from late origins have inputs."""
+        """The data with the last hour repeated `hours` times, so that forecasts from late origins have inputs."""
         return Data(*(torch.cat([part, part[-1:].expand(hours, *part.shape[1:])]) for part in self))
 
     def to(self, device: str) -> Data:
@@ -49,7 +49,7 @@ class Data(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """How series become tensors.
+    """Converts series to tensors.
 
     Features of an hour, in order: demand over the region's scale; if `marks_unknown`, whether it is known; then sine
     and cosine of hour and weekday of the next hour, and its extra columns, standardised.
@@ -83,7 +83,7 @@ class Encoding:
         return Shape(len(self.scale), past + CALENDAR + len(self.extra_mean), past, lags)
 
     def encode(self, series: PanelSeries, ahead: Floats | None = None) -> Data:
-        """The series as tensors, with additional hours of which only the extra columns `ahead` are known.
+        """The series as tensors, followed by hours for which only the extra columns `ahead` are known.
 
         `ahead` has shape (hours, nodes, columns), with no columns if there are no extras.
         """

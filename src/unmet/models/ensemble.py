@@ -33,7 +33,7 @@ class Ensemble:
     def one_hour_ahead(self, data: Data, first: int, last: int) -> Floats:
         """Quantiles of the hours from `first` to `last`, each from the `lags` hours before it; (hours, nodes, levels).
 
-        They are scaled, like those of `from_origins`.
+        They are in units of each region's scale, as in `from_origins`.
         """
         with one_thread():
             return _mean(

@@ -1,4 +1,4 @@
-"""The forecaster: fitted on a panel, it forecasts charging demand with intervals."""
+"""The forecaster: fit it on a panel, and it forecasts charging demand with intervals."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from unmet.zones import checked_zone
 
 __all__ = ["Forecaster", "Split", "long_frame", "quantile_column"]
 
-PAST_HOURS = 168  # shown before the first hour of a forecast
-MAX_KM = 5.0  # by which the centre of a region may differ between the panel of the fit and a later one
+PAST_HOURS = 168  # hours to show before the first hour of a forecast
+MAX_KM = 5.0  # distance by which the centre of a region may differ between the panel of the fit and a later one
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
     """When the parts of a panel end.
 
-    A model learns from the hours before `train_end`, and is stopped and calibrated with those up to `fit_end`. Later
-    hours are held out.
+    A model learns from the hours before `train_end`, and is stopped and calibrated with the hours up to `fit_end`.
+    Later hours are held out.
     """
 
     first: dt.datetime
@@ -110,7 +110,7 @@ class Forecaster(Shown, BaseEstimator):  # type: ignore[misc]
     @property
     @abstractmethod
     def forecasts_true(self) -> bool:
-        """Whether it forecasts true rather than observed demand."""
+        """Whether the model forecasts true rather than observed demand."""
 
     @abstractmethod
     def fit(self, panel: Any, positions: Any = None) -> Self:
@@ -171,7 +171,7 @@ class Forecaster(Shown, BaseEstimator):  # type: ignore[misc]
         return given
 
     def _estimates(self) -> bool:
-        """Whether it learns from an estimate of unobserved demand."""
+        """Whether the model learns from an estimate of unobserved demand."""
         return self.forecasts_true and getattr(self, "target", "y") == "y"
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
@@ -190,7 +190,7 @@ class Forecaster(Shown, BaseEstimator):  # type: ignore[misc]
         return load_model(Path(folder))
 
     def check_fitted(self) -> None:
-        """Raise `NotFittedError` if it is not fitted yet."""
+        """Raise `NotFittedError` if the model is not fitted yet."""
         if not hasattr(self, "regions_"):
             raise NotFittedError("The forecaster is not fitted yet: call fit first.")
 
@@ -202,7 +202,7 @@ class Forecaster(Shown, BaseEstimator):  # type: ignore[misc]
         )
 
     def check_places(self, regions: pl.DataFrame | None) -> None:
-        """Refuse regions (`unique_id, lat, lon`) whose positions differ from those of the same names in the fit."""
+        """Refuse regions (`unique_id, lat, lon`) whose positions differ from those of the same name in the fit."""
         self.check_fitted()
         if regions is None or self.positions_ is None or not set(self.regions_) <= set(regions["unique_id"]):
             return
@@ -217,7 +217,7 @@ class Forecaster(Shown, BaseEstimator):  # type: ignore[misc]
 
     @abstractmethod
     def _reads_lost(self) -> bool:
-        """Whether it reads the draws of lost demand in a panel."""
+        """Whether the model reads the draws of lost demand in a panel."""
 
     def _check_hours(self, hours: int) -> None:
         self.check_fitted()

@@ -1,4 +1,4 @@
-"""The graph of regions: nearby ones have large weights."""
+"""The graph of regions, in which nearby regions have large weights."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from unmet.geo import haversine_km, nearest_stations
 
 __all__ = ["DENSE_UP_TO", "NEIGHBOURS", "Graph", "adjacency", "region_graph"]
 
-DENSE_UP_TO = 200  # regions; with more, only nearest neighbours are connected
+DENSE_UP_TO = 200  # number of regions; with more, only nearest neighbours are connected
 NEIGHBOURS = 16
 
 
 def adjacency(lat: ArrayLike, lon: ArrayLike, neighbours: int | None = None) -> sparse.csr_array:
     """A-hat = D^-1/2 A D^-1/2, A_ij = exp(-haversine(i, j) in km), with A_ii = 1 and D the row sums of A.
 
-    With `neighbours`, a region is connected only to that many nearest ones, and to those whose nearest include it.
+    With `neighbours`, a region is connected only to this many nearest regions, and to those that have it among theirs.
     """
     lat, lon = np.asarray(lat, float), np.asarray(lon, float)
     nodes = len(lat)

@@ -1,4 +1,4 @@
-"""The contents of `model.json`: types, shapes and ranges, checked before a model is built from it."""
+"""Validation of `model.json`: types, shapes and ranges are checked before a model is built from it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from unmet.zones import checked_zone
 __all__ = ["check_model_file"]
 
 HOURS_A_WEEK = 168
-MAX_HOURS = 24 * 366  # that a model may look back or ahead
-MAX_KWH = 1e12  # of a region in an hour: more than is generated worldwide
+MAX_HOURS = 24 * 366  # highest number of hours that a model may look back or ahead
+MAX_KWH = 1e12  # highest demand of a region in an hour: more than is generated worldwide
 
 
 def _finite(value: float) -> float:
@@ -66,7 +66,7 @@ class _Options(_Part):
 
 
 class _Common(_Part):
-    """What every kind of model has."""
+    """Fields that every kind of model has."""
 
     format: int = Field(ge=1)
     unmet: str

@@ -22,12 +22,12 @@ MIN_HISTORY = dt.timedelta(weeks=4)  # needed to estimate the lost demand of lat
 class ModelInput:
     """A table that models read, with the context of its source."""
 
-    source: Any  # as it was passed
+    source: Any  # the argument, unchanged
     table: Any  # `unique_id, ds, y` and more: a data frame or a file
     regions: pl.DataFrame | None  # `unique_id, lat, lon`, if positions are known
     time_zone: str | None
     frame_type: str
-    country: str | None = None  # of its holidays, if known
+    country: str | None = None  # country of its holidays, if known
 
 
 def read_input(source: Any, *, estimates: bool, until: dt.datetime | None, seed: int = 1) -> ModelInput:

@@ -1,4 +1,4 @@
-"""The network that is trained: a backbone with a linear head for each region."""
+"""The trainable network: a backbone with a linear head for each region."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["ForecastNetwork"]
 
 
 class ForecastNetwork(nn.Module):
-    """Inputs -> outputs for a likelihood, (targets, batch, nodes, outputs)."""
+    """Maps inputs to the outputs that a likelihood reads, (targets, batch, nodes, outputs)."""
 
     def __init__(self, backbone: Backbone, outputs: int) -> None:
         super().__init__()

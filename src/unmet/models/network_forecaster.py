@@ -1,4 +1,4 @@
-"""Forecasts by networks: a backbone and a likelihood, trained on a panel from several seeds, as in the paper."""
+"""Forecaster with networks: a backbone and a likelihood, trained on a panel from several seeds, as in the paper."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from unmet.runs import available_cores
 
 __all__ = ["NetworkForecaster"]
 
-MIN_TARGETS = 24  # hours to learn from
+MIN_TARGETS = 24  # lowest number of hours to learn from
 
 
 class NetworkForecaster(Forecaster):
@@ -56,7 +56,7 @@ class NetworkForecaster(Forecaster):
         training: how the networks are trained.
         calibrate: whether to correct quantiles with held-out hours.
         floor: lower limit of forecasts [kWh]; `None` for no limit.
-        time_zone: time zone of the calendar; by default that of the panel, else UTC.
+        time_zone: time zone of the calendar; by default the panel's, else UTC.
         workers: number of trainings at a time; by default one per core.
     """
 
@@ -253,7 +253,7 @@ class NetworkForecaster(Forecaster):
 
     @property
     def forecasts_true(self) -> bool:
-        """Whether it forecasts true rather than observed demand."""
+        """Whether the model forecasts true rather than observed demand."""
         likelihood = LIKELIHOODS.named(self.likelihood)
         return likelihood.aware or likelihood.imputes or self.target != "y"
 
@@ -272,7 +272,7 @@ class NetworkForecaster(Forecaster):
             self.networks_.append(network)
 
     def _check(self) -> Likelihood:
-        """The likelihood, if all options make sense."""
+        """Check the options and return the likelihood."""
         likelihood = self._likelihood()
         try:
             BACKBONES.named(self.backbone)
@@ -313,7 +313,7 @@ class NetworkForecaster(Forecaster):
 
 
 def _split_hours(series: PanelSeries, shares: tuple[float, float], lags: int) -> tuple[int, int]:
-    """Number of hours for training, and the number that also includes those for early stopping."""
+    """Number of hours for training, and number of hours for training and early stopping together."""
     train_hours = int(series.hours * shares[0])
     fit_hours = int(round(series.hours * sum(shares), 6))
     min_hours = lags + MIN_TARGETS

@@ -44,13 +44,13 @@ def panel_notes(
             )
         elif always and not likelihood.imputes:
             notes.append(
-                f"Every hour of {', '.join(always[:5])} is censored: the records only give a lower bound of demand."
+                f"Every hour of {', '.join(always[:5])} is censored: the records only give a lower bound on demand."
             )
     return tuple(notes)
 
 
 def _absurd(series: PanelSeries, train_hours: int) -> list[str]:
-    """A warning if one hour dwarfs all others of its region, because demand is scaled by the largest hour."""
+    """A warning if one hour of a region dwarfs all others, because demand is scaled by the largest hour."""
     notes = []
     for i, name in enumerate(series.names):
         demand = np.where(np.isfinite(series.demand[:train_hours, i]), series.demand[:train_hours, i], 0.0)

@@ -21,7 +21,7 @@ __all__ = ["WEEK", "WINDOW", "blocks", "calibrate"]
 ORIGINS = 48  # highest number of origins used for calibration
 WEEK = HOURS_A_WEEK
 WINDOW = 4 * WEEK  # hours before a block that are used to calibrate it, except those that the model was fitted to
-MAX_CELLS = 20_000_000  # highest number of region-hours of these forecasts
+MAX_CELLS = 20_000_000  # highest number of region-hours to forecast for calibration
 
 
 def calibrate(
@@ -35,16 +35,22 @@ def calibrate(
 ) -> Calibration:
     """Calibration with the held-out hours from `first` to `last`, for each pool of horizons.
 
-    `floored` cuts quantiles (..., nodes, levels) off at the floor, as in forecasts. If there are too few hours, the
-    moves are those of the calibration `before`.
+    Args:
+        ensemble: networks to calibrate.
+        data: the series that they forecast.
+        first: first held-out hour, counted from the first hour of the series.
+        last: hour after the last held-out hour.
+        horizon: longest horizon [h].
+        floored: cuts quantiles (..., nodes, levels) off at the floor, as in forecasts.
+        before: calibration whose moves are kept if there are too few hours.
     """
     likelihood = ensemble.likelihood
     moves = (before or Calibration.none(len(likelihood.levels))).moves.copy()
     ahead = floored(ensemble.one_hour_ahead(data, first, last))
-    one = _moves(likelihood, data, ahead, np.arange(first, last), moves[0])
+    one_hour_moves = _moves(likelihood, data, ahead, np.arange(first, last), moves[0])
     if before is None:
-        moves[:] = one
-    moves[0] = one
+        moves[:] = one_hour_moves
+    moves[0] = one_hour_moves
     reach = min(horizon, last - first)
     if reach == 1:
         return Calibration(moves)
@@ -62,7 +68,7 @@ def calibrate(
 
 
 def blocks(first: int, last: int, fitted: int) -> Iterator[tuple[int, int]]:
-    """The hours from `first` to `last` in weeks from the end of the fit on; earlier hours are one block."""
+    """Blocks of the hours from `first` to `last`: weeks from the end of the fit on, and one block before."""
     while first < last:
         end = min(last, fitted if first < fitted else first + WEEK - (first - fitted) % WEEK)
         yield first, end
@@ -72,10 +78,10 @@ def blocks(first: int, last: int, fitted: int) -> Iterator[tuple[int, int]]:
 def _origins(first: int, last: int, reach: int, nodes: int) -> NDArray[np.int64]:
     """Hours to forecast from, spread over the held-out part and over all hours of the day."""
     number = max(4, min(ORIGINS, MAX_CELLS // (reach * nodes)))
-    every = max(1, -(-(last - first - 1) // number))
-    while every > 1 and math.gcd(every, 24) > 1:  # or some hours of the day would never be an origin
-        every += 1
-    return np.arange(first, last, every)
+    spacing = max(1, -(-(last - first - 1) // number))
+    while spacing > 1 and math.gcd(spacing, 24) > 1:  # or some hours of the day would never be an origin
+        spacing += 1
+    return np.arange(first, last, spacing)
 
 
 def _moves(likelihood: Likelihood, data: Data, quantiles: Floats, hours: NDArray[np.int64], before: Floats) -> Floats:

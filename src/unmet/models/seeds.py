@@ -1,4 +1,4 @@
-"""Seeds: the same training from different seeds, in parallel on the available cores.
+"""Train the same network from different seeds, in parallel on the available cores.
 
 Each seed is trained on one thread, so that its result does not depend on how many are trained at a time.
 """
@@ -52,7 +52,7 @@ class SeedProgress(NamedTuple):
     seed: int
     epoch: int
     loss: float
-    best: float  # validation loss
+    best: float  # best validation loss so far
     done: bool
 
 
@@ -232,7 +232,7 @@ def _interrupts_blocked_in_children() -> Iterator[None]:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Torch on one thread, so that sums have a fixed order."""
+    """Run torch on one thread, so that sums have a fixed order."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -1,4 +1,4 @@
-"""Series: a panel as arrays of hours and regions, validated on reading."""
+"""Series: a panel as arrays of hours and regions, validated when it is read."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ PANEL = Table(
             minimum=-1,
             maximum=1,
         ),
-        Column("lower", "number", "kWh", "lower bound of true demand in a censored hour, else `y`", required=False),
-        Column("upper", "number", "kWh", "upper bound of true demand in a censored hour, else `y`", required=False),
+        Column("lower", "number", "kWh", "lower bound on true demand in a censored hour, else `y`", required=False),
+        Column("upper", "number", "kWh", "upper bound on true demand in a censored hour, else `y`", required=False),
     ),
 )
 LOST_BEFORE = Column(
@@ -73,8 +73,8 @@ class PanelSeries:
     first: dt.datetime
     demand: Floats  # observed [kWh]
     target: Floats  # column to learn: observed demand, or another column such as true demand
-    lower: Floats  # lower bound of true demand
-    upper: Floats  # upper bound of true demand
+    lower: Floats  # lower bound on true demand [kWh]
+    upper: Floats  # upper bound on true demand [kWh]
     extras: Floats  # (hours, regions, columns)
     set_aside: pl.DataFrame  # rows that could not be used
     lost_before: Floats | None = None  # expected lost energy, given what was known before the day [kWh]
@@ -90,7 +90,7 @@ class PanelSeries:
         return hours_between(self.first, self.first + (self.hours + ahead) * HOUR)
 
     def hour_from(self, since: dt.datetime) -> int:
-        """The first hour that is not before a time; UTC if the time has no offset."""
+        """Index of the first hour that is not before a time; a time without an offset is in UTC."""
         aware = since if since.tzinfo else since.replace(tzinfo=dt.UTC)
         return int(-((self.first - aware) // HOUR))
 
@@ -266,8 +266,8 @@ def _checked_span(rows: pl.DataFrame, regions: int) -> tuple[dt.datetime, int]:
         )
     if rows.height < MIN_FILLED * hours * regions:
         raise InputError(
-            f"The panel spans {hours:,} hours, from {first:%Y-%m-%d} to {last:%Y-%m-%d}, of which nearly all are "
-            "missing: check its dates."
+            f"The panel spans {hours:,} hours, from {first:%Y-%m-%d} to {last:%Y-%m-%d}, and nearly all of them "
+            "are missing: check its dates."
         )
     return first, hours
 
@@ -335,8 +335,8 @@ def _with_y(future: Any, features: Sequence[str]) -> pl.DataFrame:
 def with_lost(series: PanelSeries) -> PanelSeries:
     """The series with lost energy added, if it was read.
 
-    Demand, which is read as lags, gets the loss that was expected before its day. The target of training and
-    calibration gets one draw of the loss.
+    The loss that was expected before each day is added to demand, which is read as lags. One draw of the loss is added
+    to the target of training and calibration.
     """
     if series.lost_before is None or series.lost_draws is None:
         return series

@@ -12,7 +12,7 @@ from unmet.models.model_file import check_model_file
 
 __all__ = ["FORMAT", "load_model", "write_model"]
 
-FORMAT = 5  # version of the files; older ones stay readable, except those that contain an estimate of lost demand
+FORMAT = 5  # version of the files; older versions can be read, unless they contain an estimate of lost demand
 DIRECT_KIND = "direct"
 
 
@@ -35,7 +35,7 @@ def load_model(folder: Path) -> Forecaster:
     """Read a fitted forecaster from the folder of its model, or from a run folder that has it in `model/`."""
     folder = folder / "model" if (folder / "model" / "model.json").is_file() else folder
     if not (folder / "model.json").is_file():
-        raise InputError(f"There is no model at {folder}: give the folder that `unmet fit` wrote.")
+        raise InputError(f"There is no model at {folder}: give a folder that `unmet fit` wrote.")
     try:
         stored = read_json(folder / "model.json")
         if stored["format"] > FORMAT:

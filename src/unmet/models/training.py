@@ -25,7 +25,7 @@ from unmet.models.network import ForecastNetwork
 
 __all__ = ["CHUNK", "Epoch", "Task", "Training", "TrainingState", "train", "training_named"]
 
-CHUNK = 168  # targets of a chunk
+CHUNK = 168  # number of targets in a chunk
 STEPS_AN_EPOCH = 10  # highest number of gradient steps per epoch, if the batch is not given
 MAX_SEQUENCES = 8192  # highest number of regions times chunks per step, if the batch is not given, to limit memory
 WARM_UP_STEPS = 20  # steps over which the learning rate rises from zero
@@ -37,13 +37,13 @@ VALIDATED_SEQUENCES = 4096  # regions times chunks that are validated at once, i
 class Training:
     """How a network is trained."""
 
-    by: str = "chunk"  # or window
-    epochs: int = 80  # at most
+    by: str = "chunk"  # chunk or window
+    epochs: int = 80  # highest number of epochs
     learning_rate: float = 0.015
     schedule: str = "cosine"  # down to a fiftieth over all epochs; or constant
     batch: int | None = None  # chunks or windows per gradient step; by default at most ten steps per epoch
     patience: int = 20  # epochs without an improvement
-    least_improvement: float = 0.001  # of the validation loss, summed over regions
+    least_improvement: float = 0.001  # smallest decrease of the validation loss, summed over regions, that counts
     gradient_norm: float = 1.0
 
     def __post_init__(self) -> None:
@@ -101,13 +101,13 @@ class TrainingState:
     best_loss: float = math.inf
     waited: int = 0
     done: bool = False
-    losses: list[tuple[float, float]] = field(default_factory=list)  # of training and validation, by epoch
+    losses: list[tuple[float, float]] = field(default_factory=list)  # losses of training and validation, by epoch
     weights: dict[str, Tensor] = field(default_factory=dict)
     best: dict[str, Tensor] = field(default_factory=dict)
-    moments: dict[str, Tensor] = field(default_factory=dict)  # of Adam
+    moments: dict[str, Tensor] = field(default_factory=dict)  # Adam's running moments
 
     def numbers(self) -> dict[str, Any]:
-        """All but the tensors."""
+        """All values except the tensors."""
         return {
             "epoch": self.epoch,
             "best_loss": self.best_loss,
@@ -164,7 +164,7 @@ def _epoch(
     """One pass over all targets of the training part."""
     training = task.training
     if task.true_demand is not None:
-        # From random numbers of their own, so that the order of chunks does not depend on the likelihood.
+        # Drawn from a separate random stream, so that the order of chunks does not depend on the likelihood.
         drawn = torch.from_numpy(task.true_demand.draw(rng.spawn(1)[0]).astype(np.float32)).to(task.data.y.device)
         task = replace(task, data=task.data._replace(y=drawn, lower=drawn, upper=drawn))
     starts, length = _segments(task, task.lags, task.train_hours, rng)
@@ -190,7 +190,7 @@ def _epoch(
 
 
 def _share_of_rate(training: Training, step: int, steps: int) -> float:
-    """Learning rate of a step over the highest: constant, or a warm-up and half a cosine down to a fiftieth."""
+    """Learning rate of a step relative to the highest: constant, or a warm-up and half a cosine down to a fiftieth."""
     if training.schedule == "constant":
         return 1.0
     return max(0.02, 0.5 * (1 + math.cos(math.pi * step / steps))) * min(1.0, (step + 1) / WARM_UP_STEPS)
@@ -234,7 +234,7 @@ def _losses(
 
 @torch.no_grad()
 def _validate(network: ForecastNetwork, task: Task) -> float:
-    """Validation loss one hour ahead; for longer horizons, plus that from the start of each chunk."""
+    """Validation loss one hour ahead; for longer horizons, plus the loss of forecasts from the start of each chunk."""
     network.eval()
     starts, length = _segments(task, task.train_hours, task.fit_hours, None)
     origins_of_pass: list[Tensor | None] = [None]

@@ -28,9 +28,9 @@ WINDOW = dt.timedelta(weeks=13)
 def updated_table(panel: Path, new: Sequence[Any]) -> pl.DataFrame:
     """The table of a panel, with its last days completed and continued by new records.
 
-    For a panel folder, `new` are session records. They may overlap with those of the panel: sessions with the same
-    station and start are replaced by the new ones. For a table of your own, `new` are further rows, which replace those
-    of the table from their first hour on.
+    For a panel folder, `new` are session records. They may overlap with the panel's records: sessions with the same
+    station and start are replaced by the new ones. For a table of your own, `new` are further rows, which replace the
+    rows of the table from their first hour on.
 
     Args:
         panel: a folder that `unmet panel` or `unmet recover` wrote, or a CSV or Parquet table.

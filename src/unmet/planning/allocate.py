@@ -1,11 +1,11 @@
-"""Allocation: which plugs to add within a number of plugs or a budget, or to serve a share of demand.
+"""Allocation: choose plugs within a number or a budget, or the fewest that serve a share of demand.
 
 Every site has options, such as three more plugs of 22 kW, each with a gain and a cost. At most one per site is chosen.
 
 - `greedy` takes the step with the highest gain per unit of cost, then the next best. A step may be several plugs at
   once. This is optimal if returns diminish at every site and all steps cost the same.
 - If sites have fixed costs, if options differ in cost, or if returns increase at first, the best plan is found exactly
-  (`unmet.planning.knapsack`): the highest total gain within a cost, or the lowest cost of a total gain.
+  (`unmet.planning.knapsack`): the highest total gain within a cost, or the lowest cost that reaches a total gain.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from unmet.planning.knapsack import Core, core_of, integer_programme, reach_by_u
 __all__ = ["NEGLIGIBLE_GAP", "Choice", "Options", "choose_to_reach", "choose_within", "greedy", "greedy_steps"]
 
 
-TINY = 1e-9
+TINY = 1e-9  # tolerance for rounding errors of gains and costs
 NEGLIGIBLE_GAP = 1e-5  # relative distance from the optimum, of the order of what the solver tolerates
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What can be built: at most one option per site."""
+    """The plugs that can be built; at most one option per site is chosen."""
 
     site: Integers  # (options,)
     plugs: Integers  # (options,)
-    power: Floats  # (options,) [kW], NaN: as the existing plugs
+    power: Floats  # (options,) [kW], NaN for the power of the existing plugs
     gain: Floats  # (options,), mean energy per week [kWh]
     cost: Floats  # (options,), in plugs or in money
 
@@ -40,7 +40,7 @@ class Options:
         return len(self.site)
 
     def where(self, rows: Integers | Booleans) -> Options:
-        """Some of the options."""
+        """The options in these rows."""
         site, plugs, power = self.site[rows], self.plugs[rows], self.power[rows]
         return Options(site, plugs, power, self.gain[rows], self.cost[rows])
 
@@ -49,12 +49,12 @@ class Options:
 class Choice:
     """Chosen options, and how close they are to the optimum."""
 
-    rows: Integers  # of the options
+    rows: Integers  # rows of the chosen options
     gain: float
     cost: float
-    greedy_gain: float  # of the greedy plan, for comparison
+    greedy_gain: float  # gain of the greedy plan, for comparison
     greedy_cost: float
-    gap: float  # relative bound on the distance from the optimum; 0: optimal
+    gap: float  # upper bound on the relative distance from the optimum; 0 if optimal
     method: str  # greedy or exact
 
 
@@ -94,7 +94,7 @@ def greedy_steps(options: Options, max_cost: float = np.inf, min_gain: float = n
         best = step(s)
         if best is None:
             continue
-        if best[2] != row or best[0] != rate:  # no longer affordable: another step of this site is the best now
+        if best[2] != row or best[0] != rate:  # no longer affordable: the site's best step is now another one
             heappush(heap, best)
             continue
         current = taken.get(s)
@@ -158,7 +158,7 @@ def choose_to_reach(options: Options, min_gain: float) -> Choice:
 
 
 def _split(core: Core) -> tuple[Integers, Integers]:
-    """Rows of the options that are settled, and of those that are open."""
+    """Rows of the options that are settled, and rows of the open ones."""
     return np.flatnonzero(core.settled), np.flatnonzero(core.open)
 
 
@@ -168,7 +168,7 @@ def _totals(options: Options, rows: Integers) -> tuple[float, float]:
 
 
 def _gap(distance: float, value: float) -> float:
-    """A distance from a bound, relative to the value; rounding errors are no distance."""
+    """Distance of a value from a bound, relative to the value; 0 if it is only a rounding error."""
     return max(distance, 0.0) / value if value > 0 and distance > 1e-9 * value else 0.0
 
 

@@ -1,9 +1,9 @@
 """Candidates: new sites, given or proposed, and the drivers they would attract.
 
 A driver of a site d km away prefers the new one with probability exp(-d) / (1 + exp(-d)); see `unmet.planning.changes`.
-Of the drivers whom a candidate serves, some were served by its neighbours before: it takes those. The others were lost,
-and they are its gain. Drivers who would come only because the site is new appear in no record, although a new hub of
-rapid chargers can attract many of them (docs/hubs.md).
+Some of the drivers whom a candidate serves were served by its neighbours before: it takes these from them. The others
+were lost, and are its gain. Drivers who would come only because the site is new appear in no record, although a new hub
+of rapid chargers can attract many of them (docs/hubs.md).
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ __all__ = [
 CANDIDATES = Table(
     "candidates",
     (
-        Column("name", "text", "", "what to call it"),
+        Column("name", "text", "", "name of the new site"),
         Column("lat", "number", "degree", "latitude, WGS 84", minimum=-90, maximum=90),
         Column("lon", "number", "degree", "longitude, WGS 84", minimum=-180, maximum=180),
         Column(
             "max_plugs",
             "integer",
             "",
-            "plugs that there is space for",
+            "number of plugs that fit",
             required=False,
             aliases=("most_plugs",),
             minimum=0,
@@ -56,8 +56,8 @@ CANDIDATES = Table(
 GRID_KM = 0.25  # distance between positions that are tried
 DECAY_KM = 1.0  # distance over which the weight of lost demand falls by a factor e
 APART_KM = 0.5  # smallest distance between new sites
-MAX_POSITIONS = 40_000  # of the grid, which is coarser in a larger area
-CANDIDATE_STREAM = 19  # of random numbers
+MAX_POSITIONS = 40_000  # highest number of grid positions; in a large area, the grid is coarser
+CANDIDATE_STREAM = 19  # stream of random numbers
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,11 @@
 """Changes: what if demand grew, stays were limited, a station closed, or a competitor opened?
 
-A change turns the drivers of every site into those of another world, driver by driver. All worlds share the same random
-numbers, so they differ by their rules and not by chance.
+A change modifies the drivers of every site, one by one, and the result is called a world. All worlds share the same
+random numbers, so they differ by their rules and not by chance.
 
 - Growth multiplies drivers: each is copied according to the factor, at about the same time of a random other week.
 - A limit shortens stays, and reduces the energy of cars that charge for longer. An idle fee shortens idle time.
-- A driver whose site is closed goes to the nearest open one of similar power, d km away, with probability exp(-d), and
+- A driver whose site is closed goes to the nearest open site of similar power, d km away, with probability exp(-d), and
   is lost otherwise. A competitor, or a new site, attracts a driver of a site d km away with probability exp(-d) / (1 +
   exp(-d)): the choice model of `unmet.simulation.choice` for two sites, one of them at distance 0. Sites more than
   `REACH_KM` away do not matter.
@@ -30,7 +30,7 @@ from unmet.planning.replay import served_by
 from unmet.runs import available_cores
 
 __all__ = [
-    "NOTHING",
+    "NO_CHANGE",
     "Change",
     "ServedSplit",
     "World",
@@ -43,7 +43,7 @@ __all__ = [
 
 HOUR_MS = 3_600_000
 JITTER_MS = HOUR_MS  # width of the window around the same time of the week in which copies arrive
-GROWTH_STREAM = 18  # of random numbers
+GROWTH_STREAM = 18  # stream of random numbers
 BYTES_PER_DRIVER = 150  # memory to copy, sort and replay a driver
 
 
@@ -58,7 +58,7 @@ class Change:
     competitors: tuple[tuple[float, float], ...] = ()  # latitude and longitude of competing sites
 
     def check(self, demand: DrawnDemand) -> None:
-        """Raise InputError for values that make no sense."""
+        """Raise InputError for invalid values."""
         if not (np.isfinite(self.growth) and self.growth > 0):
             raise InputError(f"Demand times {self.growth:g} makes no sense: give a factor over 0, such as 1.2.")
         if self.stay_hours is not None and not self.stay_hours > 0:
@@ -93,7 +93,7 @@ class Change:
         return ", ".join(phrases)
 
 
-NOTHING = Change()
+NO_CHANGE = Change()
 
 
 class ServedSplit(NamedTuple):
@@ -113,17 +113,17 @@ class World:
     demand: DrawnDemand
     change: Change
     capacity: Integers  # (sites,)
-    leaving: tuple[tuple[tuple[int, float], ...], ...]  # per site: where its drivers go (-1: elsewhere), probability
+    leaving: tuple[tuple[tuple[int, float], ...], ...]  # per site: targets of its drivers (-1: elsewhere), probability
     coming: tuple[tuple[int, ...], ...]  # per site: the sites whose drivers may come to it
 
     @property
     def is_changed(self) -> bool:
         """Whether anything differs from the records."""
-        return self.change != NOTHING
+        return self.change != NO_CHANGE
 
     def leaves(self, site: int) -> float:
         """Probability that a recorded driver (or a copy) who finds no plug is lost: neither waits nor diverts."""
-        if not self.capacity[site]:  # nobody waits at a closed site, and those who go elsewhere have gone
+        if not self.capacity[site]:  # nobody waits at a closed site, and drivers who divert have already been moved
             return 1.0
         return max(1 - self.demand.waiting - self.demand.spill, 0.0)
 
@@ -224,7 +224,7 @@ class World:
 
 
 def _going(leaving: tuple[tuple[int, float], ...], uniform: Floats, origin: int, target: int) -> Booleans:
-    """Which drivers of a site go to a target: each target has a part of the unit interval, staying has the rest."""
+    """Which drivers of a site go to a target: each target has a part of the unit interval, the rest means staying."""
     below = 0.0
     for where, probability in leaving:
         if where == target:
@@ -234,19 +234,19 @@ def _going(leaving: tuple[tuple[int, float], ...], uniform: Floats, origin: int,
 
 
 def is_similar_power(kw: float, others_kw: Floats) -> Booleans:
-    """Whether drivers who use plugs of a power would use those of others; unknown powers count as similar."""
+    """Whether drivers who use plugs of one power would use plugs of the others; unknown powers count as similar."""
     apart = np.abs(np.log(others_kw / kw)) > np.log(SIMILAR_POWER) + 1e-9
     return np.asarray(~(np.isfinite(others_kw) & np.isfinite(kw) & apart))
 
 
 def attraction(km: Floats) -> Floats:
-    """Probability that a driver of a site prefers another one at this distance [km]."""
+    """Probability that a driver prefers another site at this distance [km] from their own."""
     return np.asarray(np.where(km <= REACH_KM, np.exp(-km) / (1 + np.exp(-km)), 0.0))
 
 
 def require_memory(demand: DrawnDemand, change: Change) -> None:
     """Refuse growth beyond what fits into memory; every thread replays all draws of a site at once."""
-    if change == NOTHING:
+    if change == NO_CHANGE:
         return
     lost = np.bincount(demand.hidden.site, demand.hidden.drivers.mean(axis=0), minlength=demand.sites)
     per_draw = np.sort(np.diff(demand.network.visits.first) + lost)[-available_cores() :].sum()
@@ -258,7 +258,7 @@ def require_memory(demand: DrawnDemand, change: Change) -> None:
     )
 
 
-def changed_world(demand: DrawnDemand, change: Change = NOTHING) -> World:
+def changed_world(demand: DrawnDemand, change: Change = NO_CHANGE) -> World:
     """The world after a change."""
     change.check(demand)
     sites, capacity = demand.panel.sites, demand.network.capacity.copy()

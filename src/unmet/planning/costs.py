@@ -1,4 +1,4 @@
-"""Costs of plugs and sites, from options or a table, and what a plan earns.
+"""Costs of plugs and sites, from options or a table, and the earnings of a plan.
 
 With a price p per kWh, upkeep u per plug and year, and a gain of g kWh per year (g_t in year t),
 
@@ -36,7 +36,7 @@ COSTS = Table(
             "max_plugs",
             "integer",
             "",
-            "additional plugs that there is space for",
+            "number of additional plugs that fit",
             required=False,
             aliases=("most_plugs",),
             minimum=0,
@@ -69,7 +69,7 @@ class Costs:
         return self.plug_cost * plugs + (self.site_cost if plugs else 0.0)
 
     def limits(self, site_id: str, power_kw: float | None) -> tuple[int | None, float | None]:
-        """Number of additional plugs that fit, and spare power [kW]; None where the table does not say."""
+        """Number of additional plugs that fit, and spare power [kW]; None where the table gives no value."""
         row = self._row(site_id, power_kw)
         return (None, None) if row is None else (row.get("max_plugs"), row.get("grid_kw"))
 
@@ -126,7 +126,7 @@ class Money:
     discount: float = 0.05
 
     def check(self) -> None:
-        """Raise InputError for values that make no sense."""
+        """Raise InputError for invalid values."""
         if not 0 < self.price < np.inf:
             raise InputError(f"A price of {self.price:g} per kWh makes no sense: give one over 0, such as 0.25.")
         if not 0 <= self.upkeep < np.inf:
@@ -137,7 +137,7 @@ class Money:
             raise InputError(f"A discount rate of {self.discount:g} makes no sense: give one over -1, such as 0.05.")
 
     def payback_years(self, kwh_per_week: Floats, plugs: int, cost: float) -> Floats:
-        """Years until earnings cover the cost, infinite if never, (draws,)."""
+        """Years until earnings cover the cost, (draws,); infinite if they never do."""
         earned = self.price * kwh_per_week * WEEKS_A_YEAR - self.upkeep * plugs
         return np.asarray(np.divide(cost, earned, out=np.full_like(earned, np.inf), where=earned > 0))
 
@@ -147,7 +147,7 @@ class Money:
         Args:
             kwh_per_week: additional energy, (draws,), or (draws, years) if it changes over the years.
             plugs: plugs that need upkeep.
-            cost: paid at the start.
+            cost: cost of the plan, paid at the start.
         """
         gain = np.asarray(kwh_per_week, float)
         by_year = gain if gain.ndim == 2 else np.repeat(gain[:, None], self.years, axis=1)

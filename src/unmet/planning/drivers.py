@@ -34,7 +34,7 @@ __all__ = ["DrawnDemand", "Drivers", "demand_of", "drawn_demand", "in_order"]
 
 
 WEEK_MS = 7 * 24 * HOUR_MS
-LOST_STREAM, MOVE_STREAM = 16, 17  # of random numbers
+LOST_STREAM, MOVE_STREAM = 16, 17  # streams of random numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,8 @@ class Drivers:
     at_ms: Integers
     stay_ms: Integers
     kwh: Floats
-    recorded: Booleans  # served in the records
-    forced: Booleans  # on a plug whether or not one is free: outages, and records that overlap because clocks are wrong
+    recorded: Booleans  # whether the driver was served in the records
+    forced: Booleans  # takes a plug even if none is free: outages, and records that overlap because clocks are wrong
 
     @property
     def draws(self) -> int:
@@ -164,7 +164,7 @@ class DrawnDemand:
         end = start + 1
         end[is_car] = self.session_end_ms[row[is_car]]
         if not is_car.all():
-            # Visits keep starts and ends sorted separately; the ends that belong to no car are those of outages.
+            # Visits keep starts and ends sorted separately; ends that belong to no car belong to outages.
             all_ends = np.sort(visits.end_ms[part])
             car_ends = np.sort(np.maximum(end[is_car], start[is_car] + 1))
             outage_ends = _multiset_difference(all_ends, car_ends)

@@ -1,4 +1,4 @@
-"""Gains: what every additional plug of a site serves, draw by draw.
+"""Gains: the energy and drivers that every additional plug of a site serves, draw by draw.
 
 By the proof in `unmet.planning.replay`, additional plugs serve only drivers whom the existing plugs do not serve. Each
 of these takes the first additional plug if it is free, else the second, and so on. One pass over them gives the gain
@@ -30,10 +30,10 @@ LEAVE_HOURS = 1 / 6  # time to leave a rapid charger once the car is charged
 
 @dataclass(frozen=True, slots=True)
 class GainCurve:
-    """Energy and drivers that 0, 1, ... additional plugs serve per week; further plugs would serve nobody."""
+    """Energy and drivers that 0, 1, ... additional plugs serve per week; more plugs would serve nobody else."""
 
-    kwh: Floats  # (draws, plugs + 1)
-    drivers: Floats  # (draws, plugs + 1)
+    kwh: Floats  # (draws, plugs + 1) [kWh per week]
+    drivers: Floats  # (draws, plugs + 1), per week
     hours: Floats  # (plugs + 1,), mean plug-hours in use of the additional plugs
 
     @property
@@ -47,7 +47,7 @@ class GainCurve:
         return np.asarray(self.kwh.mean(axis=0))
 
     def at(self, plugs: int) -> int:
-        """Column of a number of plugs: the last one if the curve has fewer."""
+        """The column of the curve for this number of plugs; beyond its end, the last column."""
         return min(plugs, self.max_plugs)
 
 
@@ -60,7 +60,7 @@ class Supply:
     used_hours: Floats  # plug-hours
     lost_kwh: Floats
     lost_drivers: Floats
-    curves: dict[float | None, GainCurve]  # by power of the additional plugs [kW]; None: as the existing plugs
+    curves: dict[float | None, GainCurve]  # by power of the additional plugs [kW]; None for that of the existing ones
 
 
 def site_curves(
@@ -112,7 +112,7 @@ def _from_zero(by_plug: Floats) -> Floats:
 
 
 def stays_at_power(stay_ms: Integers, kwh: Floats, own_kw: float, power: float | None) -> tuple[Integers, Floats]:
-    """Stays [ms] and energies [kWh] of drivers at plugs whose power differs from that of their site.
+    """Stays [ms] and energies [kWh] of drivers at plugs whose power differs from the power at their site.
 
     At rapid chargers, drivers stay while the car charges and leave within ten minutes. Elsewhere the errand determines
     the stay, and a slower plug delivers less in that time.

@@ -36,7 +36,7 @@ DRAWS_FILE = "lost_draws.parquet"
 MAX_STORED = 2_000_000_000
 """Highest number of values (full hours x draws) that a run stores; a larger network stores fewer draws."""
 MIN_DRAWS = 20
-BYTES_PER_DRAW = 8  # of a full hour: 2 in memory, the rest while draws are read, transposed and written
+BYTES_PER_DRAW = 8  # memory per full hour and draw: 2 bytes stored, the rest while draws are read and written
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Hidden:
     hour: Integers  # (rows,), hours since the start of the panel
     drivers: Counts  # (draws, rows)
     kwh: Floats  # (rows,), mean energy of a lost driver in that hour
-    response: Floats  # (sites,), arrival rate at a full site over that at an empty one
+    response: Floats  # (sites,), arrival rate at a full site relative to an empty one
 
     @property
     def draws(self) -> int:
@@ -60,7 +60,7 @@ class Hidden:
         return slice(int(first), int(last))
 
     def scaled(self, factor: Floats | float, rng: np.random.Generator) -> Hidden:
-        """The same hours with lost drivers times a factor, (sites,) or one for all, rounded at random to integers."""
+        """Multiply lost drivers by a factor, (sites,) or one for all; numbers are rounded at random to integers."""
         each = np.broadcast_to(np.asarray(factor, float), self.response.shape)[self.site]
         mean = self.drivers * each
         whole = np.floor(mean)

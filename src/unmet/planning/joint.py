@@ -1,14 +1,14 @@
-"""Joint evaluation: a plan simulated at all affected sites together, because gains are not additive.
+"""Joint evaluation: simulate a plan at all affected sites together, because gains are not additive.
 
-Some drivers who find a site full go to the nearest other one. Those who were served there are in its records, but not
-marked, so they are drawn at random in every draw: an arrival at a site while its neighbour is full came from there with
-probability
+Some drivers who find a site full go to the nearest other one. If they were served there, its records contain them
+without a mark, so they are chosen at random in every draw: an arrival at a site while its neighbour is full came from
+there with probability
 
     share * r / (own rate + share * r),      r: the rate at which the neighbour turns drivers away.
 
 With new plugs these drivers are served at their own site, and leave a plug free next door. Lost drivers whose nearest
 site was full too would have gone there with the same share. A new site takes drivers from its neighbours, and frees
-their plugs. Every driver tries one site, then the other one, if there is one, and is lost if both are full.
+their plugs. Every driver tries one site, then another if there is one, and is lost if both are full.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ __all__ = ["Built", "Joint", "simulate_jointly"]
 
 
 MIN_SPILL = 0.005  # smaller shares of diverting drivers count as 0
-MAX_DRIVERS = 4_000_000  # simulated over all draws; a larger network uses fewer draws
+MAX_DRIVERS = 4_000_000  # highest number of drivers over all draws; a larger network uses fewer draws
 MIN_DRAWS = 10
 SPARE = 8  # places beyond the plugs of a site, for records that overlap
-DIVERT_STREAM = 20  # of random numbers
+DIVERT_STREAM = 20  # stream of random numbers
 LOST, SERVED, AT_NEW_PLUG = 0, 1, 2  # outcomes of a driver
 
 Outcomes = NDArray[np.int8]
@@ -43,10 +43,10 @@ Outcomes = NDArray[np.int8]
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """Plugs that a plan adds, at sites and at candidates, which follow the sites."""
+    """Plugs that a plan adds, at sites first and then at candidates."""
 
     plugs: Integers  # (sites + candidates,)
-    power: Floats  # (sites + candidates,) [kW], NaN: as the existing plugs
+    power: Floats  # (sites + candidates,) [kW], NaN for the power of the existing plugs
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +71,12 @@ class _Stream:
     first: Integers
     at_ms: Integers
     stay_ms: Integers
-    stay_new_ms: Integers  # at a plug of the plan
+    stay_new_ms: Integers  # stay at a plug of the plan
     forced: Booleans
-    site: Integers  # tried first
-    other: Integers  # tried next; -1: none
-    less_kwh: Floats  # per week, by which a plug of the plan delivers less than an existing one
-    lost_kwh: Floats  # per week, if lost
+    site: Integers  # site that is tried first
+    other: Integers  # site that is tried next; -1 for none
+    less_kwh: Floats  # per week, by how much a plug of the plan delivers less than an existing one
+    lost_kwh: Floats  # per week, lost if the driver is not served
     lost_drivers: Floats
 
 
@@ -106,11 +106,11 @@ def simulate_jointly(world: World, built: Built, candidates: Candidates | None =
 
 
 def _neighbours(demand: DrawnDemand) -> tuple[Integers, float]:
-    """Nearest other site of each within reach (-1: none), and the share of drivers who divert if there is one."""
+    """Nearest other site within reach of each site (-1 for none), and the share of drivers who divert to it."""
     near = nearest_sites(demand.panel.sites)
     if (near < 0).all() or demand.spill < MIN_SPILL:
         return np.full(demand.sites, -1), 0.0
-    # The estimator's share refers to all drivers turned away; it is larger among those with a site nearby.
+    # The estimator's share refers to all drivers turned away; among drivers with a site nearby, it is larger.
     hidden = demand.hidden
     mean = hidden.drivers.mean(axis=0)
     has_near = near[hidden.site] >= 0
@@ -206,7 +206,7 @@ def _came_from(demand: DrawnDemand, source: int, site: int, at_ms: Integers, sha
     hidden, clock = demand.hidden, demand.network.clock
     rows = hidden.rows_of(source)
     hour = np.clip((at_ms - clock.first_ms) // (BIN_MS * BINS_AN_HOUR), 0, clock.hours - 1)
-    turned_away = np.zeros(clock.hours)  # the hidden drivers are those of them who neither wait nor divert
+    turned_away = np.zeros(clock.hours)  # hidden drivers are only those who neither wait nor divert
     turned_away[hidden.hour[rows]] = hidden.drivers[:, rows].mean(axis=0) / max(1 - demand.waiting - demand.spill, 0.1)
     arrivals = demand.network.history.arrivals
     own = arrivals.at_ms[slice(*np.searchsorted(arrivals.site, [site, site + 1]))]

@@ -28,17 +28,17 @@ from unmet.compiled import compiled
 __all__ = ["Core", "core_of", "cost_units", "integer_programme", "reach_by_units", "within_by_units"]
 
 
-BISECTIONS = 80  # of the price
+BISECTIONS = 80  # bisection steps for the price
 CENTS = 100  # per unit of money; dynamic programming needs costs in whole cents
 MAX_STEPS = 1_000_000_000  # options x units of cost that dynamic programming may take (a second or two)
 MAX_CELLS = 100_000_000  # sites x units of cost that it may store
-RELATIVE_GAP = 1e-6  # from the optimum, at which the solver stops
-TIME_LIMIT_S = 60.0  # after which the solver returns the best plan found so far, with its gap
+RELATIVE_GAP = 1e-6  # relative distance from the optimum at which the solver stops
+TIME_LIMIT_S = 60.0  # time after which the solver returns the best plan found so far, with its gap
 TINY = 1e-9
 
 
 class Core(NamedTuple):
-    """What is left to decide once Lagrange's bound has settled the clear cases."""
+    """The options that remain open once Lagrange's bound has settled the clear cases."""
 
     highest: float  # bound on the gain of any plan
     settled: Booleans  # (options,), part of every plan that is better than the known one
@@ -78,7 +78,7 @@ def core_of(site: Integers, gain: Floats, cost: Floats, max_cost: float, reached
 
 
 def cost_units(cost: Floats, max_cost: float) -> tuple[Integers, int] | None:
-    """Costs and their limit in whole units of their greatest common divisor; None if they have none over a cent."""
+    """Costs and their limit in units of their greatest common divisor; None if it is not larger than a cent."""
     whole = np.rint(cost * CENTS).astype(np.int64)
     if (np.abs(cost * CENTS - whole) > 1e-9 * np.maximum(whole, 1)).any():
         return None
@@ -92,7 +92,7 @@ def within_by_units(site: Integers, gain: Floats, cost: Floats, max_cost: float)
 
 
 def reach_by_units(site: Integers, gain: Floats, cost: Floats, min_gain: float, max_cost: float) -> Integers | None:
-    """Rows of the cheapest options that reach a gain that `max_cost` allows; None as for `within_by_units`."""
+    """Rows of the cheapest options that reach a gain possible within `max_cost`; None as for `within_by_units`."""
     return _by_units(site, gain, cost, max_cost, min_gain - max(TINY, 1e-9 * abs(min_gain)))
 
 
@@ -128,14 +128,14 @@ def _best_by_cost(first: Integers, gain: Floats, cost: Integers, most: int) -> t
         most: highest cost.
 
     Returns:
-        Gains, (most + 1,); and the option of each site (1 for its first, 0 for none) if so many units are left for the
-        site and those before it, (sites, most + 1).
+        Gains, (most + 1,); and the option of each site (1 for its first, 0 for none) by the number of units left for
+        the site and all sites before it, (sites, most + 1).
     """
     sites = len(first) - 1
     reached = np.zeros(most + 1)
     taken = np.zeros((sites, most + 1), np.uint16)
     for s in range(sites):
-        for c in range(most, -1, -1):  # downwards: gains at lower costs are still those without this site
+        for c in range(most, -1, -1):  # downwards, so that gains at lower costs do not include this site yet
             best, option = reached[c], 0
             for i in range(first[s], first[s + 1]):
                 if cost[i] <= c and gain[i] + reached[c - cost[i]] > best:
@@ -147,8 +147,8 @@ def _best_by_cost(first: Integers, gain: Floats, cost: Integers, most: int) -> t
 def integer_programme(site: Integers, gain: Floats, cost: Floats, max_cost: float) -> tuple[Integers, float]:
     """Rows of the options with the highest gain within a cost, by HiGHS, and an upper bound on that gain.
 
-    Gains and costs may be negative: the cheapest options that reach a gain are those with the highest negative cost
-    within a negative gain.
+    Gains and costs may be negative: to find the cheapest options that reach a gain, maximise the negative cost within
+    a limit on the negative gain.
     """
     if not len(site):
         return np.empty(0, np.int64), 0.0

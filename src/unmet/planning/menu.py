@@ -23,7 +23,7 @@ class Menu:
 
     site_ids: tuple[str, ...]
     supplies: tuple[Supply, ...]
-    own: tuple[int, ...]  # existing sites that are open; all lost demand is theirs, and candidates recover parts of it
+    own: tuple[int, ...]  # existing sites that are open; they have all lost demand, and candidates recover some of it
     options: Options  # cost in plugs
     money: Floats  # (options,), cost in money, NaN if it is not known
 
@@ -61,10 +61,8 @@ class Menu:
 
     def of_existing(self, sites: int) -> Menu:
         """The options of existing sites, without candidates."""
-        every = self.options
-        kept = every.site < sites
-        options = Options(every.site[kept], every.plugs[kept], every.power[kept], every.gain[kept], every.cost[kept])
-        return replace(self, options=options, money=self.money[kept])
+        kept = self.options.site < sites
+        return replace(self, options=self.options.where(kept), money=self.money[kept])
 
     def beyond(self, built: Integers, power: Floats) -> Menu:
         """The options that remain once some plugs are built; a site keeps the power of its first new plugs."""
@@ -93,7 +91,7 @@ def make_menu(
     costs: Costs,
     max_per_site: Sequence[int | None],
 ) -> Menu:
-    """All options that fit.
+    """Make the menu: all options that fit.
 
     Args:
         site_ids: ids of sites, then of candidates.
@@ -101,8 +99,8 @@ def make_menu(
         existing: number of existing sites; the others are candidates.
         own_kw: power of the existing plugs [kW], (sites,), NaN if it is not known.
         allowed: whether a site may get plugs.
-        costs: costs, with limits of space and grid.
-        max_per_site: additional plugs that there is space for; None: no limit.
+        costs: costs, with limits on space and grid power.
+        max_per_site: number of additional plugs that fit; None for no limit.
     """
     rows: list[tuple[int, int, float, float, float]] = []
     for s, supply in enumerate(supplies):

@@ -19,7 +19,7 @@ from unmet.planning.target import Target
 
 __all__ = ["Plan", "plan"]
 
-MAX_GROWTH = 10.0  # per year
+MAX_GROWTH = 10.0  # highest rate per year
 
 
 def plan(
@@ -64,7 +64,7 @@ def plan(
         plug_cost: cost of one more plug.
         site_cost: cost once per site that gets plugs.
         costs: file or frame with costs and limits by site and power (`unmet.planning.costs.COSTS`).
-        powers: power levels of new plugs to choose from [kW]; by default that of the existing plugs.
+        powers: power levels of new plugs to choose from [kW]; by default the power of the existing plugs.
         max_per_site: highest number of additional plugs per site.
         price: earnings per kWh; gives payback and net present value.
         upkeep: cost per plug and year.
@@ -120,7 +120,7 @@ def _check_numbers(
 ) -> None:
     if not -1 < growth <= MAX_GROWTH:
         raise InputError(
-            f"Growth of {growth:g} a year makes no sense: give a rate over -1, such as 0.2 for 20 %, and up to "
+            f"Growth of {growth:g} per year makes no sense: give a rate over -1, such as 0.2 for 20 %, and up to "
             f"{MAX_GROWTH:g}."
         )
     if not 1 <= horizon <= 30:

@@ -11,7 +11,7 @@ __all__ = ["PlanTables"]
 
 @dataclass(frozen=True, slots=True)
 class PlanTables:
-    """Where plugs are added, the gain of more or fewer of them, and its sensitivity to assumptions."""
+    """Where plugs are added, the gain by number of plugs, and its sensitivity to assumptions."""
 
     sites: pl.DataFrame  # one row per site, highest gain first
     curve: pl.DataFrame  # gain against plugs: `plugs, gain_kwh, gain_kwh_low, gain_kwh_high` [kWh per week]

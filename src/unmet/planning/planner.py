@@ -34,10 +34,10 @@ __all__ = ["Planner"]
 
 
 OnStep = Callable[[str], None]
-BEYOND = 1.6  # the curve of gain against plugs extends to this multiple of the plan's plugs,
-MIN_CURVE_PLUGS = 12  # and at least to this many
-MAX_SIMULATIONS = 4  # of a plan; between them, plugs are added if it misses the share to be served
-TRIAL_PLUGS, MAX_UNUSED = 2, 5  # plugs with which candidates that get none are described, and how many of them
+BEYOND = 1.6  # the curve of gain against plugs extends to this multiple of the plan's plugs
+MIN_CURVE_PLUGS = 12  # smallest number of plugs to which the curve extends
+MAX_SIMULATIONS = 4  # highest number of simulations; in between, plugs are added if the share to serve is missed
+TRIAL_PLUGS, MAX_UNUSED = 2, 5  # plugs for describing candidates that get none, and how many of them to describe
 DISAGREE = 0.02  # relative difference of the joint gain from the sum over sites that is worth a note
 
 
@@ -168,7 +168,7 @@ class Planner:
         return decision if gains[0] >= gains[1] else other
 
     def _is_missed(self, menu: Menu, decision: Decision, gain: Floats) -> bool:
-        """Whether the share to be served, reached by the sum over sites, is missed when all are simulated together."""
+        """Whether the joint simulation misses the share to be served that the sum over sites reaches."""
         if self.target.serve is None or self.target.each_site or not decision.reached:
             return False
         served = sum(float(menu.supplies[s].served_kwh.mean()) for s in menu.own)
@@ -199,7 +199,7 @@ class Planner:
         if np.abs(interplay - 1) > DISAGREE:
             notes.append(
                 f"Simulated together, the sites recover {interplay:.2f} times the sum of what each recovers alone, "
-                "because drivers move between sites; totals are those of the joint simulation."
+                "because drivers move between sites; totals come from the joint simulation."
             )
         if (closed := np.flatnonzero(~demand.is_open)).size:
             number = "1 site" if len(closed) == 1 else f"{len(closed)} sites"
@@ -234,7 +234,7 @@ def _name(demand: DrawnDemand, site: int) -> str:
 
 
 def _closure(world: World, site: int) -> str:
-    """Where the drivers of a closed site go."""
+    """A sentence on where the drivers of a closed site go."""
     target, share = world.leaving[site][0]
     closed = f"{_name(world.demand, site)} is closed: "
     if target < 0:
@@ -246,19 +246,19 @@ def _closure(world: World, site: int) -> str:
 
 
 def _unused(name: str, candidate: Attracted) -> str:
-    """What a candidate that gets no plug would attract and recover with a few."""
+    """A sentence on what a candidate that gets no plug would attract and recover with a few plugs."""
     if not candidate.supply.lost_kwh.any():
         return f"{name}: no open site of similar power is within {REACH_KM:g} km, so records say nothing about it."
     recovers = next(iter(candidate.supply.curves.values()))
     attracts, gains = (float(curve.kwh[:, curve.at(TRIAL_PLUGS)].mean()) for curve in (candidate.attracted, recovers))
     return (
-        f"{name} gets no plug. With {TRIAL_PLUGS}, it would attract {attracts:,.0f} kWh per week, of which "
-        f"{gains:,.0f} are lost today; its neighbours serve the rest."
+        f"{name} gets no plug. With {TRIAL_PLUGS}, it would attract {attracts:,.0f} kWh per week: "
+        f"{gains:,.0f} are lost today, and its neighbours serve the rest."
     )
 
 
 def _optimality(choice: Choice) -> str:
-    """How good the choice is, and how much better than the greedy one."""
+    """A sentence on how good the choice is, and how much better than the greedy one."""
     better = choice.gain / choice.greedy_gain - 1
     cheaper = 1 - choice.cost / choice.greedy_cost if choice.greedy_cost else 0.0
     optimal = choice.gap < NEGLIGIBLE_GAP
@@ -267,7 +267,7 @@ def _optimality(choice: Choice) -> str:
         return f"{start}: no other choice recovers more, according to the estimate." if optimal else f"{start}."
     return (
         f"{start}: it gains {100 * better:+.1f} % and costs {100 * cheaper:.1f} % less, compared with adding plugs one "
-        "by one where they gain most."
+        "by one where they gain the most."
     )
 
 
@@ -286,7 +286,7 @@ def _check_demand(menu: Menu) -> None:
             "plan for growth, add --more-cars 2 or --growth 0.3."
         )
     if not len(menu.options):
-        raise InputError("No plug fits anywhere: raise the limits of space and grid, or --max-per-site.")
+        raise InputError("No plug fits anywhere: raise the limits on space and grid, or --max-per-site.")
 
 
 def _check_budget(menu: Menu, target: Target) -> None:

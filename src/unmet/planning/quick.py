@@ -18,18 +18,18 @@ __all__ = ["erlang_turned_away"]
 
 
 def erlang_turned_away(demand: DrawnDemand, site: int, plugs: int) -> Floats:
-    """Drivers that a site turns away per week with 0, 1, ..., `plugs` additional plugs."""
+    """Drivers that a site turns away per week with 0, 1, ..., `plugs` additional plugs, (plugs + 1,)."""
     clock, arrivals, hidden = demand.network.clock, demand.network.history.arrivals, demand.hidden
-    of_week = clock.week[::BINS_AN_HOUR] // BINS_AN_HOUR
-    own = arrivals.at_ms[slice(*np.searchsorted(arrivals.site, [site, site + 1]))]
-    hour = np.clip((own - clock.first_ms) // (BIN_MS * BINS_AN_HOUR), 0, clock.hours - 1)
+    week_hour = clock.week[::BINS_AN_HOUR] // BINS_AN_HOUR
+    arrived_ms = arrivals.at_ms[slice(*np.searchsorted(arrivals.site, [site, site + 1]))]
+    hour = np.clip((arrived_ms - clock.first_ms) // (BIN_MS * BINS_AN_HOUR), 0, clock.hours - 1)
     rows = hidden.rows_of(site)
-    total = np.bincount(of_week[hour], minlength=168).astype(float)
-    total += np.bincount(of_week[hidden.hour[rows]], hidden.drivers[:, rows].mean(axis=0), minlength=168)
+    total = np.bincount(week_hour[hour], minlength=168).astype(float)
+    total += np.bincount(week_hour[hidden.hour[rows]], hidden.drivers[:, rows].mean(axis=0), minlength=168)
     rate = total / demand.weeks[site]
     recorded = demand.recorded(site)
-    is_car = recorded.recorded
-    stay_hours = float(recorded.stay_ms[is_car].mean()) / 3_600_000 if is_car.any() else 0.0
+    is_driver = recorded.recorded
+    stay_hours = float(recorded.stay_ms[is_driver].mean()) / 3_600_000 if is_driver.any() else 0.0
     capacity = int(demand.network.capacity[site])
     blocked = erlang_b_all(rate * stay_hours, capacity + plugs)[capacity:]
     return np.asarray((blocked * rate).sum(axis=1))

@@ -1,4 +1,4 @@
-"""Replay: the same arrivals at a site, for every number of plugs at once.
+"""Replay: repeat the same arrivals at a site for every number of plugs at once.
 
 A driver who finds every plug taken leaves. Let plugs be numbered, and let each driver take the free one with the lowest
 number. If every driver's stay is fixed in advance, then plugs 1 to c together behave exactly like a site with c plugs,
@@ -56,7 +56,7 @@ def carried(
 ) -> tuple[Floats, Floats, Floats]:
     """Energy and drivers that each plug of `take_plugs` serves, (draws, plugs) each, and its hours in use, (plugs,).
 
-    Energy and drivers are weighted. The last column that is not 0 is that of the last plug ever taken.
+    Energy and drivers are weighted. The last column that is not 0 belongs to the last plug ever taken.
     """
     draws = len(first) - 1
     energy, drivers, hours = np.zeros((draws, max_plugs)), np.zeros((draws, max_plugs)), np.zeros(max_plugs)
@@ -103,9 +103,9 @@ def served_by(
 ) -> NDArray[np.bool_]:
     """Which drivers a site with a given number of plugs serves.
 
-    The first arguments are those of `take_plugs`. Forced drivers (outages, and records that overlap because clocks are
-    wrong) are always served, even if all plugs are taken; nobody else is until a plug is free again. The proof above
-    holds for them too: a forced driver is added at c plugs and at c + 1 plugs alike.
+    The first arguments are as in `take_plugs`. Forced drivers (outages, and records that overlap because clocks are
+    wrong) are always served, even if all plugs are taken; nobody else is served until a plug is free again. The proof
+    above holds for them too: a forced driver is added at c plugs and at c + 1 plugs alike.
     """
     served = np.zeros(len(at_ms), np.bool_)
     ends = np.empty(plugs + 1, np.int64)

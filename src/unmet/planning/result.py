@@ -24,19 +24,19 @@ class Stage:
     """Plugs that are built by the end of a year."""
 
     year: int
-    growth: float  # demand of the year over that of the records
-    plugs: int  # built so far
-    lost_kwh: float  # per week without the plan
-    gain_kwh: float  # per week, of the plugs built so far
-    cost: float | None  # of the plugs built so far
+    growth: float  # demand of the year relative to the records
+    plugs: int  # plugs built so far
+    lost_kwh: float  # energy lost per week without the plan
+    gain_kwh: float  # energy per week that the plugs built so far recover
+    cost: float | None  # cost of the plugs built so far
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedEnergy:
     """Energy per week, in every draw of the lost drivers [kWh]."""
 
-    gain_draws: Floats  # (draws,), recovered by all sites together
-    lost_draws: Floats  # (draws,), lost before
+    gain_draws: Floats  # (draws,), energy recovered by all sites together
+    lost_draws: Floats  # (draws,), energy lost without the plan
     served_kwh: float
     interplay: float  # gain of all sites together over the sum of their gains
 
@@ -56,7 +56,7 @@ class Plan(Shown):
 
     tables: PlanTables
     energy: PlannedEnergy
-    knee: int | None  # plugs beyond which further ones gain little
+    knee: int | None  # number of plugs beyond which more plugs gain little
     stages: tuple[Stage, ...]
     target: Target
     change: Change
@@ -69,9 +69,8 @@ class Plan(Shown):
 
     def __repr__(self) -> str:
         mean, low, high = self.gain()
-        return (
-            f"Plan({self.plugs} plugs at {self.sites} sites, recovers {mean:,.0f} kWh a week ({low:,.0f}-{high:,.0f}))"
-        )
+        gain = f"{mean:,.0f} kWh per week ({low:,.0f}-{high:,.0f})"
+        return f"Plan({self.plugs} plugs at {self.sites} sites, recovers {gain})"
 
     @property
     def table(self) -> Frame:
@@ -89,17 +88,17 @@ class Plan(Shown):
 
     @property
     def sensitivity(self) -> Frame:
-        """Gain of the plan, and of the best one, under other assumptions on drivers [kWh per week]."""
+        """Gain of the plan, and of the best plan, under other assumptions about drivers [kWh per week]."""
         return to_frame_type(self.tables.sensitivity, self.frame_type)
 
     @property
     def plugs(self) -> int:
-        """Plugs added."""
+        """Number of plugs added."""
         return int(self.tables.sites["plugs_added"].sum())
 
     @property
     def sites(self) -> int:
-        """Sites that get plugs."""
+        """Number of sites that get plugs."""
         return int((self.tables.sites["plugs_added"] > 0).sum())
 
     @property

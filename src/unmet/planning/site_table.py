@@ -29,8 +29,8 @@ class Chosen:
 
     plugs: Integers
     power: Floats
-    year: Integers  # in which the first of them is built
-    share: Floats  # of the draws in which a plan for that draw alone would choose the site
+    year: Integers  # year in which the first of them is built
+    share: Floats  # share of the draws in which a plan for that draw alone would choose the site
 
 
 def plan_table(

@@ -1,4 +1,4 @@
-"""Sources: what a plan can be made from, and how its drivers are read."""
+"""Sources of a plan: an estimate, a panel or a run folder, and how its drivers are read."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def read_source(source: Any, *, draws: int = 200, interval: float | None = None,
     """The drivers of a fitted `LostDemand`, a `Panel`, or a folder of `unmet recover` or `unmet panel`.
 
     Args:
-        source: one of these. Lost demand is estimated for a panel; other sources hold the estimate already.
+        source: one of these. Lost demand is estimated for a panel; other sources already contain an estimate.
         draws: number of posterior draws for a panel.
-        interval: probability that intervals contain the truth; by default that of the source.
-        seed: seed of the drivers' random numbers; by default that of the source.
+        interval: probability that intervals contain the truth; by default as in the source.
+        seed: seed of the drivers' random numbers; by default as in the source.
     """
     if isinstance(source, LostDemand):
         source._check_fitted()

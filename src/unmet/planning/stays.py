@@ -2,7 +2,7 @@
 
 A lost driver is assigned both the stay and the energy of a recorded one, so that long stays go with large energies. The
 record is drawn from the site itself at that time of day (in blocks of three hours) or, more often if the site has few
-records, from all sites of similar power. The proportions are those by which `unmet.estimation.energies` pools means.
+records, from all sites of similar power. The proportions are those with which `unmet.estimation.energies` pools means.
 """
 
 from __future__ import annotations
@@ -36,11 +36,13 @@ class Group:
 
     @classmethod
     def of(cls, cell: Integers, cells: int, kwh: Floats) -> Group:
+        """Group records by their cell (key times the number of blocks, plus block)."""
         order = np.argsort(cell, kind="stable")
         first = np.searchsorted(cell[order], np.arange(cells + 1))
         return cls(first, order, np.bincount(cell, kwh, minlength=cells).astype(float))
 
     def number(self) -> Integers:
+        """Number of records in each cell, (keys * blocks,)."""
         return np.diff(self.first)
 
     def pooled_kwh(self, cell: Integers, around: Floats) -> Floats:
@@ -87,7 +89,7 @@ def recorded_stays(panel: Panel, network: Network) -> Stays:
     bin_ = np.clip((start - network.clock.first_ms) // BIN_MS, 0, len(network.clock.week) - 1)
     block = network.clock.week[bin_].astype(np.int64) // BINS_AN_HOUR % 24 // BLOCK
     power = _power(panel, network, sessions, site)
-    # Classes are a factor of two wide; sites of unknown power form one of their own.
+    # Classes are a factor of two wide; sites of unknown power form a separate class.
     log_power = np.where(np.isfinite(power), np.round(np.log2(np.maximum(np.nan_to_num(power, nan=1.0), 0.1))), -99)
     of_class = np.unique(log_power, return_inverse=True)[1].astype(np.int64)
     kwh = sessions["energy_kwh"].to_numpy()

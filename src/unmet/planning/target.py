@@ -13,7 +13,7 @@ from unmet.planning.menu import Menu
 
 __all__ = ["Decision", "Target", "decide"]
 
-MAX_PLUGS = 100  # added at one site
+MAX_PLUGS = 100  # highest number of plugs added at one site
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Target:
     each_site: bool = False
 
     def check(self, costs_known: bool) -> None:
-        """Raise InputError for values that make no sense."""
+        """Raise InputError for invalid values."""
         given = [name for name in ("plugs", "budget", "serve") if getattr(self, name) is not None]
         if len(given) != 1:
             which = "none of them is" if not given else " and ".join(f"--{name}" for name in given) + " are"
@@ -34,7 +34,7 @@ class Target:
                 f"A plan needs exactly one of --plugs, --budget and --serve, but {which} given: try --plugs 10."
             )
         if self.plugs is not None and self.plugs < 1:
-            raise InputError(f"{self.plugs} plugs make no plan: give at least 1.")
+            raise InputError(f"A plan of {self.plugs} plugs makes no sense: give at least 1.")
         if self.budget is not None and not (np.isfinite(self.budget) and self.budget > 0):
             raise InputError(f"A budget of {self.budget:g} makes no sense: give one over 0.")
         if self.budget is not None and not costs_known:
@@ -63,10 +63,10 @@ class Decision:
     """Plugs to add at every site, and how they were chosen."""
 
     plugs: Integers  # (sites + candidates,)
-    power: Floats  # (sites + candidates,) [kW], NaN: as the existing plugs
+    power: Floats  # (sites + candidates,) [kW], NaN for the power of the existing plugs
     choice: Choice
     reached: bool = True  # whether the share to be served is reached, on average over the draws
-    short: tuple[str, ...] = ()  # sites that miss it
+    short: tuple[str, ...] = ()  # sites that miss the share
 
 
 def decide(
@@ -113,7 +113,7 @@ def _nothing() -> Choice:
 
 
 def _at_every_site(menu: Menu, options: Options, share: float, plugs: Integers, power: Floats) -> Decision:
-    """The cheapest option that serves the share at each site; the one with the highest gain if none does."""
+    """The cheapest option that serves the share at each site, or the option with the highest gain if none does."""
     rows, short = [], []
     order = np.argsort(options.site, kind="stable")
     first = np.searchsorted(options.site[order], np.arange(len(menu.supplies) + 1))

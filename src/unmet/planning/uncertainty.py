@@ -23,7 +23,7 @@ RARELY = 0.2
 """Plugs that gain less than this share of the last one chosen are left out of the plans for single draws."""
 MAX_DRIVERS, FEW_DRAWS = 3_000_000, 50
 """With more drivers than this over all draws, other assumptions are tried in the first few draws only."""
-CROWDING_STREAM = 21  # of random numbers
+CROWDING_STREAM = 21  # stream of random numbers
 EXTREME = 0.2  # share of the draws that form the low end, or the high end, of the estimate
 
 
@@ -47,7 +47,7 @@ def gain_by_plugs(menu: Menu, max_plugs: int, interval: float) -> pl.DataFrame:
 
 
 def knee(curve: pl.DataFrame) -> int | None:
-    """Number of plugs beyond which more gain little: where the curve is highest above the line between its ends.
+    """Number of plugs beyond which more plugs gain little: where the curve is highest above the line between its ends.
 
     Satopaa et al., *Finding a "kneedle" in a haystack*, 2011. None for a curve that hardly bends.
     """
@@ -137,7 +137,7 @@ def sensitivity(world: World, menu: Menu, plugs: Integers, power: Floats, worker
 
 
 def _drivers(world: World) -> int:
-    """Drivers who are replayed over all draws: the lost ones, and the recorded ones too if anything changes."""
+    """Number of drivers to replay over all draws: lost drivers, and recorded ones as well if anything changes."""
     lost = int(world.demand.hidden.drivers.sum(dtype=np.int64))
     recorded = world.demand.draws * len(world.demand.session_end_ms) if world.is_changed else 0
     return int(world.change.growth * (lost + recorded))
@@ -172,7 +172,7 @@ def _if_nobody_stays_away(world: World, menu: Menu, workers: int | None) -> Floa
 
 
 def _if_stays(world: World, menu: Menu, factor: float, workers: int | None) -> Floats:
-    """Gains if the stays of lost drivers were those of recorded ones times a factor."""
+    """Gains if lost drivers stayed as long as recorded ones, times a factor."""
     demand = world.demand
     stays = replace(demand.stays, stay_ms=np.maximum(demand.stays.stay_ms * factor, 1).astype(np.int64))
     return _gains(replace(world, demand=replace(demand, stays=stays)), menu, workers)
@@ -193,5 +193,5 @@ def _gains(world: World, menu: Menu, workers: int | None) -> Floats:
             changed = other[key[0]].curves[None if np.isnan(key[1]) else key[1]].mean_kwh
             means[key] = changed, menu.curve(*key).kwh[: world.demand.draws].mean(axis=0)
         gain[row], baseline[row] = (values[min(int(k), len(values) - 1)] for values in means[key])
-    # Lost demand in the first draws may differ from that in all draws; the ratio removes that difference.
+    # Lost demand may differ between the first draws and all draws; the ratio removes this difference.
     return np.asarray(gain * (options.gain.sum() / max(float(baseline.sum()), TINY)))

@@ -11,24 +11,24 @@ from unmet.records.times import ParsedTimes, to_utc
 __all__ = ["BareEnds", "find_bare_ends"]
 
 _CLOCK = r"(?i)\s*(\d{1,2})[:.h](\d\d)(?:[:.](\d\d)(?:\.\d+)?)?\s*(?:([ap])\.?m\.?|uhr|h)?\s*$"
-_FIRST_DAYS = r"1(?:899-12-3[01]|900-01-0[01])[ T]"  # on which spreadsheets put a time without a date
+_FIRST_DAYS = r"1(?:899-12-3[01]|900-01-0[01])[ T]"  # dates that spreadsheets give to a time without one
 _LOOK_AT = 1000  # rows sampled from the whole file; on a long file, a pattern on every row would take seconds
 _DAY, _HOUR, _MINUTE, _SECOND = 86_400_000, 3_600_000, 60_000, 1000
 
 
 @dataclass(frozen=True, slots=True)
 class BareEnds:
-    """Times of day of ends [ms], null where an end has its own date."""
+    """The ends that are only a time of day [ms]; null where an end has its own date."""
 
     time_of_day: pl.Series
     note: str
 
     def without(self, cells: pl.Series) -> pl.Series:
-        """The cells that have their own date; the others are null."""
+        """The cells with null in place of every time of day, so that only ends with their own date remain."""
         return cells.cast(pl.String).set(self.time_of_day.is_not_null(), None)
 
     def dated(self, ends: ParsedTimes, starts: ParsedTimes) -> ParsedTimes:
-        """The ends; those without a date are on the day of the start, or on the next day."""
+        """The ends, dated: an end without a date is put on the day of its start, or on the next day."""
         midnight = starts.wall - starts.wall % _DAY
         same_day = midnight + self.time_of_day
         wall = same_day.zip_with((same_day >= starts.wall).fill_null(value=False), same_day + _DAY)
@@ -45,7 +45,7 @@ class BareEnds:
 
 
 def find_bare_ends(cells: pl.Series) -> BareEnds | None:
-    """The ends among cells that are times of day; None if there are none."""
+    """Find the cells that are times of day without a date; None if there are none."""
     if cells.dtype == pl.Time:
         cells = cells.cast(pl.String)
     if cells.dtype != pl.String:

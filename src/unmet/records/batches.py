@@ -1,8 +1,8 @@
-"""Many files at a time: they are read and checked in threads, and small files of one layout are checked together.
+"""Read many files: in threads, with small files of the same layout checked together.
 
-Checking a file takes a few hundred calls of Polars, whatever its size. Many small files with the same columns and
-format are therefore concatenated, in their order, before their cells are typed; each row keeps its file and line. What
-is inferred from the rows (order of dates, unit) may change between blocks of rows, and so between files.
+Checking a file takes a few hundred Polars calls, whatever its size. Small files with the same columns and format are
+therefore concatenated, in order, before their cells are typed; each row keeps its file and line. What is inferred from
+the rows (order of dates, unit) may change between blocks of rows, and so between files.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Batch:
 
 
 def read_batches(sources: list[RecordSource], reading: Reading) -> Iterator[Batch]:
-    """Read all sources in order. Threads help because Polars releases the interpreter lock."""
+    """Read all sources and yield them in order. Threads help because Polars releases the interpreter lock."""
     workers = min(os.cpu_count() or 1, MAX_THREADS)
     many = len(sources) >= MANY_FILES
     with ThreadPoolExecutor(workers) as pool:
@@ -55,7 +55,7 @@ def read_batches(sources: list[RecordSource], reading: Reading) -> Iterator[Batc
                 alone = not _is_small(together[0])
                 checking.append(pool.submit(_checked, first, together, reading))
                 del together
-                while checking and (alone or len(checking) > workers):  # a large file has the memory to itself
+                while checking and (alone or len(checking) > workers):  # a large file is read alone, to save memory
                     yield checking.popleft().result()
             while checking:
                 yield checking.popleft().result()
@@ -69,7 +69,7 @@ def read_batches(sources: list[RecordSource], reading: Reading) -> Iterator[Batc
 
 
 def _groups(looked_at: Iterator[Looked], *, many: bool) -> Iterator[tuple[int, list[Looked]]]:
-    """Files to check together, and the number of the first of them."""
+    """Groups of files to check together, each with the number of its first file."""
     together: list[Looked] = []
     first = rows = 0
     for looked in looked_at:

@@ -33,7 +33,7 @@ FIRST_START = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)
 IDS = ("session_id", "plug_id", "post_id", "vehicle_id", "user_id", "operator")  # optional, kept as text
 _DAY, _HOUR = 86_400_000, 3_600_000
 
-REASONS: dict[str, tuple[str, str]] = {  # what is counted: column whose value is shown, and why the row is set aside
+REASONS: dict[str, tuple[str, str]] = {  # key in the counts: column whose value is shown, and why the row is set aside
     "station_missing": ("station_id", "is empty"),
     "station_too_long": ("station_id", f"is longer than {MAX_TEXT_BYTES} bytes"),
     "start_missing": ("start", "is empty"),
@@ -64,7 +64,7 @@ _CODES = {key: code for code, key in enumerate(REASONS, start=1)}
 class Typed:
     """The valid sessions of one file, and the rejected rows."""
 
-    kept: pl.DataFrame  # LINE, station_id, start and end [Int64 ms], energy_kwh; the rest where the file has it
+    kept: pl.DataFrame  # LINE, station_id, start and end [Int64 ms], energy_kwh; other columns that the file has
     rejected: pl.DataFrame  # columns of REJECTED
     counts: dict[str, int]  # rows by key of REASONS
     notes: list[str]
@@ -84,7 +84,7 @@ def type_cells(
     """Check the rows of one file; `raw` has LINE and the columns that `mapping` names.
 
     Entries of the mapping that the user has `chosen` are binding; the others are suggestions. Sessions that start
-    outside the `period` are rejected. Columns whose names state a zone (`named`) are read in it.
+    outside the `period` are rejected. A column whose name states a time zone (`named`) is read in that zone.
     """
     checked_zone(mapping.time_zone)
     start_cells = join_cells(raw, columns_of(mapping.start))
@@ -115,7 +115,7 @@ def type_cells(
         _lacks_time(end_cells, typed["end"]),
         _lacks_date(start_cells, typed["start"]),
     )
-    code = _judge(typed, given, doubts, now, known_stations, period)
+    code = _first_reason(typed, given, doubts, now, known_stations, period)
     if not (code > 0).any():
         return Typed(typed, pl.DataFrame(schema=REJECTED), {}, notes, readings)
     shown = {"station_id": typed["station_id"], "start": start_cells, "end": end_cells, "energy_kwh": written}
@@ -149,7 +149,7 @@ def _with_ids(raw: pl.DataFrame, mapping: Mapping, clocks: Clocks) -> pl.DataFra
 
 @dataclass(frozen=True, slots=True)
 class _Doubts:
-    """Which rows have incomplete or ambiguous times, by kind; None if no row has."""
+    """Masks of rows with incomplete or ambiguous times, by kind; None if there are no such rows."""
 
     day_order: pl.Series | None
     start_time: pl.Series | None
@@ -175,7 +175,7 @@ def _lacks_time(cells: pl.Series, read: pl.Series) -> pl.Series | None:
     return unread.str.contains(r"^\s*\d{1,4}[/.\-]\d{1,2}[/.\-]\d{1,4}\.?\s*$").fill_null(value=False)
 
 
-def _judge(
+def _first_reason(
     typed: pl.DataFrame,
     given: pl.DataFrame,
     doubts: _Doubts,

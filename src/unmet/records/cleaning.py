@@ -1,7 +1,7 @@
 """Cleaning the sessions of all files together: duplicates, order, and one car at a time per plug.
 
-Strings are slow, so stations and plugs become numbers, and station and start become one sort key. Two rows can only be
-the same session if their keys are equal, so all costly work is done on those few.
+Strings are slow to compare, so stations and plugs are numbered, and station and start form one sort key. Two rows can
+only be the same session if their keys are equal, so the costly comparisons are made only among those few.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Cleaned:
     """Sessions in order, and the rows that repeat an earlier one."""
 
     sessions: pl.DataFrame  # the columns that came in, sorted by start, station and id
-    repeats: pl.DataFrame  # file, line and session_id of rows that repeat another; first_file, first_line of that one
+    repeats: pl.DataFrame  # file, line and session_id of duplicates; first_file and first_line of the rows they repeat
     far: pl.DataFrame  # file, line, station_id, start and days of rows that are years away from all others
     counts: dict[str, int]
 
@@ -52,8 +52,8 @@ def clean(parts: list[pl.DataFrame], days: pl.DataFrame | None = None) -> Cleane
     """Remove duplicates, sort, and cut sessions that overlap the next one on the same plug.
 
     Each part has FILE, LINE, station_id, start and end [Int64, ms], energy_kwh, and perhaps session_id, plug_id,
-    vehicle_id and user_id; of several equal rows the first is kept. The list is emptied, to save memory. `days` are
-    those of all sessions (see `outliers.days_of`), if these are only a part of them.
+    vehicle_id and user_id. The first of several equal rows is kept. The list is emptied, to save memory. If the parts
+    are only some of the sessions, `days` counts all of them (see `outliers.days_of`).
     """
     counts = {"duplicates": 0, "duplicates_that_differ": 0, "ids_used_twice": 0, "ends_cut_short": 0}
     repeats = pl.DataFrame(schema={"row": pl.UInt32, "first": pl.UInt32})
@@ -109,7 +109,7 @@ def _without_far(frame: pl.DataFrame, days_of_all: pl.DataFrame | None) -> tuple
             "days": days.filter(lone),
         }
     )
-    # Rows of several files come in chunks, of which some are empty now: pl.format fails on those.
+    # Rows from several files come in chunks, some of which are now empty, and pl.format fails on empty chunks.
     return (frame.filter(~lone).rechunk() if described.height else frame), described.rechunk()
 
 
@@ -131,7 +131,7 @@ def _described(repeats: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _codes(names: pl.Series) -> pl.Series:
-    """Numbers of names, in the order of the names; null where a name is null."""
+    """A number for each name, in the order of the names; null where a name is null."""
     distinct = names.drop_nulls().unique().sort()
     return names.cast(pl.Enum(distinct)).to_physical().cast(pl.Int64)
 
@@ -150,7 +150,7 @@ def _whole(value: Any) -> int:
 
 
 def _is_counting(order: pl.Series) -> bool:
-    """Whether rows are in order already: each follows the one before it."""
+    """Whether the rows are already in order."""
     return bool((order.diff().drop_nulls() == 1).all())
 
 
@@ -180,12 +180,12 @@ def _repeats(same: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     )
     content = ("key", "plug", "user", "end", "energy_kwh")
     telling = pl.col("plug").is_not_null() | (pl.col("energy_kwh") > 0) | pl.col("identity").is_null()
-    judged = same.with_columns(
+    with_matches = same.with_columns(
         pl.when(pl.col("identity").is_not_null()).then(pl.col("row").first().over("key", "identity")).alias("by_id"),
         pl.when(telling).then(pl.col("row").first().over(*content, telling)).alias("by_content"),
     )
     first = pl.min_horizontal("by_id", "by_content")
-    found = judged.with_columns(first.alias("first")).filter(pl.col("first") < pl.col("row"))
+    found = with_matches.with_columns(first.alias("first")).filter(pl.col("first") < pl.col("row"))
     differ = found.filter((pl.col("by_content") == pl.col("row")).fill_null(value=False)).height
     return found.select("row", "first"), differ
 
@@ -193,7 +193,7 @@ def _repeats(same: pl.DataFrame) -> tuple[pl.DataFrame, int]:
 def _cut(frame: pl.DataFrame, station: pl.Series) -> tuple[pl.Series, int]:
     """Ends such that no two sessions overlap on a plug, for sessions sorted by start; and how many ends moved.
 
-    A session ends at the latest when the next one on its plug starts. One that lies within another gets no duration.
+    A session ends no later than the next one on its plug starts. A session within another one gets zero duration.
     """
     plugs = _codes(frame["plug_id"])
     rows = plugs.is_not_null().arg_true()

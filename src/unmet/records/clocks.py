@@ -1,4 +1,4 @@
-"""Starts and ends of one file in UTC: from times, times of day or durations, in the zone of their cells or headings."""
+"""Starts and ends of the sessions of one file in UTC, read from times, times of day or durations."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def read_clocks(
     chosen: Collection[str],
     named: NamedZones,
 ) -> Clocks:
-    """Starts and ends in UTC, with the order of day and month, zone and form of durations that the rows support.
+    """Starts and ends in UTC. Order of day and month, zone and form of durations are those that the rows support.
 
     Args:
         raw: cells of a file.
-        mapping: what they mean.
-        cells: those of starts and ends, joined from their columns.
-        chosen: entries of the mapping that are the user's.
-        named: zones that headings state.
+        mapping: what the columns mean.
+        cells: cells of the starts and of the ends, joined from their columns.
+        chosen: entries of the mapping that the user gave.
+        named: time zones stated in the headings.
     """
     start_cells, end_cells = cells
     if mapping.duration is not None:
@@ -94,7 +94,7 @@ def read_clocks(
 
 
 def _possible_names(clocks: list[ParsedTimes], named: NamedZones) -> tuple[NamedZones, str | None]:
-    """The zones of headings, replaced by UTC if times do not exist in one such as Europe/Berlin; and a sentence."""
+    """The zones in the headings, or UTC if some times do not exist in such a zone; and a sentence about it."""
     regions = {name for name in (named.start, named.end) if name is not None and "/" in name}
     for region in regions:
         own = [clock for clock, name in zip(clocks, (named.start, named.end), strict=False) if name == region]
@@ -116,7 +116,7 @@ def _form_of_durations(raw: pl.DataFrame, mapping: Mapping, start: pl.Series) ->
 
 
 def _zone_findings(clocks: list[ParsedTimes], mapping: Mapping, zone: str, named: NamedZones) -> list[Finding]:
-    """In which zones starts and ends are read, and who says so."""
+    """Findings about the zones in which starts and ends are read, and where each zone comes from."""
     found: list[Finding] = []
     walls = [len(clock.wall) - clock.wall.null_count() for clock in clocks[:2]]
     own_ends = mapping.end if mapping.duration is None else ()

@@ -1,4 +1,4 @@
-"""Required columns: reports all missing ones at once, each with the likeliest candidates in the file."""
+"""Check for required columns: all missing ones are reported at once, each with its likeliest candidates in the file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["MAX_GUESSES", "candidates", "check_columns", "quoted", "suggested"]
 
 _SAMPLE = 200
 _MIN_LIKENESS = 0.55
-MAX_GUESSES = 200  # columns among which to look for one that was not found by its name
+MAX_GUESSES = 200  # columns to search for an entry that no name matches
 _ONLY_DATE = r"^\s*\d{1,4}[/.\-]\d{1,2}[/.\-]\d{1,4}\.?(\s+0?0:00(:00)?)?\s*$"
 
 

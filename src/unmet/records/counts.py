@@ -8,7 +8,7 @@ FEW_SESSIONS = 100
 
 
 def count_notes(counts: dict[str, int], sessions: int) -> list[str]:
-    """Sentences about counts that the user should know of."""
+    """Sentences about counts that the user should know."""
     notes = []
     if counts["ids_used_twice"]:
         some = "1 session has" if counts["ids_used_twice"] == 1 else f"{counts['ids_used_twice']:,} sessions have"

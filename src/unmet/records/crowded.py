@@ -14,7 +14,7 @@ _MIN_MINUTES = 1.0  # with times to the minute, the next car may seem to arrive 
 
 
 def crowded_note(sessions: pl.DataFrame, stations: pl.DataFrame) -> str | None:
-    """A sentence about stations with more cars at once than plugs, and for how long. The table is not changed.
+    """A sentence about stations that had more cars at once than plugs, and for how long; None if there are none.
 
     Args:
         sessions: station_id, start and end.
@@ -51,7 +51,7 @@ def crowded_note(sessions: pl.DataFrame, stations: pl.DataFrame) -> str | None:
     station, plugs, max_cars, minutes = over.row(0)
     return (
         f"{over.height:,} of {known.height:,} stations had more cars at once than plugs in the table (most: {station} "
-        f"with {plugs} plugs had up to {max_cars} cars, {minutes / 60:,.1f} h in all): check plugs, or the plugs' ids."
+        f"with {plugs} plugs had up to {max_cars} cars, {minutes / 60:,.1f} h in all): check plugs and plug ids."
     )
 
 

@@ -48,9 +48,9 @@ Days = NDArray[np.int32]
 class DayOrders:
     """The order of day and month in each cell of some columns."""
 
-    columns: list[pl.Series]  # Boolean: whether the day comes first; null where a cell is not such a date
-    evidence: Finding | None  # what was decided, and why
-    note: str | None  # a sentence for the user, where the order is open or mixed
+    columns: list[pl.Series]  # Boolean: whether the day comes first; null where a cell is no such date
+    evidence: Finding | None  # the decision and its evidence
+    note: str | None  # a sentence for the user, if the order is ambiguous or mixed
     open_rows: pl.Series | None = None  # Boolean: rows whose order is undecided, if orders follow no pattern
 
 
@@ -84,7 +84,7 @@ def find_day_orders(columns: Sequence[pl.Series], suggested: bool | None = None)
 
 @dataclass(frozen=True, slots=True)
 class _Dates:
-    """A column of dates, each distinct one read both ways."""
+    """A column of dates; each distinct date is read both ways."""
 
     codes: Integers  # of each row, -1 for none
     table: pl.DataFrame  # of each distinct text: form, by_day and by_month [days since 1970]
@@ -108,7 +108,7 @@ class _Dates:
         return _Dates(np.where(codes >= 0, np.searchsorted(used, codes), -1), table)
 
     def numbered(self, forms: list[str]) -> Days:
-        """Of each row: its day with the day first, with the month first, and the number of its form."""
+        """For each row: its date read day first, its date read month first, and the number of its form."""
         number = pl.col("form").replace_strict(
             {form: n for n, form in enumerate(forms)}, default=0, return_dtype=pl.Int64
         )
@@ -142,7 +142,7 @@ def _forms(dates: Sequence[_Dates]) -> list[str]:
 
 
 def _settled(dates: Sequence[_Dates], forms: list[str]) -> list[tuple[int, int]]:
-    """Of each form: cells that can only be day first, and only month first."""
+    """For each form: the number of cells that can only be day first, and only month first."""
     table = pl.concat([date.counts() for date in dates])
     table = table.with_columns(pl.when(pl.col("form").is_in(forms)).then("form").otherwise(pl.lit(forms[0])))
     return [
@@ -301,7 +301,7 @@ def _orders(dates: _Dates, forms: list[str], state: Integers) -> pl.Series:
 
 
 def _row_by_row(dates: list[_Dates], both: list[Days], settled: list[tuple[int, int]]) -> DayOrders:
-    """The order of each row by itself; further columns go with the end."""
+    """The order of each row on its own; further columns follow that of the end."""
     *firsts, is_open = row_by_row(both[0], both[1], _NO_DAY)
     exist = [date.numbered([])[:, :2] != _NO_DAY for date in dates]
     orders = []
@@ -333,7 +333,7 @@ def _explained(
     *,
     is_path: bool,
 ) -> tuple[Finding, str | None]:
-    """What was decided on which evidence, and a sentence if the user should know or decide."""
+    """The decision with its evidence, and a sentence if the user should know or decide."""
     days = sum(_count(order, True) for order in orders)
     months = sum(_count(order, False) for order in orders)
     certain = sum(a + b for a, b in settled)

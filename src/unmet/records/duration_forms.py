@@ -19,7 +19,7 @@ _TWO_PARTS = r"^\s*(\d+):(\d{2})\s*$"
 _MANY_OVERLAPS = 0.1  # share of sessions that end after the next on their plug starts
 _FEW_LONG, _MANY_LONG = 0.02, 0.2  # shares of stays over a day
 _LOW_KW, _USUAL_KW = 0.5, 1.5  # median of energy over time plugged in: below the first, it is too low
-_MAX_KWH = 200.0  # energies with a higher median are not in kWh and are ignored
+_MAX_KWH = 200.0  # if the median energy is higher, energies are not in kWh and are ignored
 _HOUR = 3_600_000
 
 Form = Literal["h", "min"]
@@ -75,7 +75,7 @@ def choose_clock_form(
 
 
 def _median_kw(kwh: pl.Series, hours: pl.Series) -> float | None:
-    """Median power [kW] over stays of these hours; None if energies are unknown or not in kWh."""
+    """Median power [kW] if the stays last this many hours; None if energies are unknown or not in kWh."""
     telling = ((kwh > 0) & (hours > 0)).fill_null(value=False)
     energy, time = kwh.filter(telling), hours.filter(telling)
     if energy.is_empty() or float(energy.median()) > _MAX_KWH:  # type: ignore[arg-type]

@@ -30,7 +30,7 @@ _EPOCH = pl.lit("1899-12-31").str.to_datetime("%Y-%m-%d", time_unit="ms")  # fro
 
 
 def duration_unit(column: str) -> int | None:
-    """Milliseconds per unit of the numbers in a column, by its heading; None if that names no unit."""
+    """Milliseconds per unit of the numbers in a column, from its heading; None if the heading names no unit."""
     found = [size for words, size in _UNITS if re.search(words, column.lower().replace("_", " "))]
     return found[0] if len(found) == 1 else None
 

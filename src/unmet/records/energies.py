@@ -34,7 +34,7 @@ def read_energies(cells: pl.Series, typed: pl.DataFrame, mapping: Mapping, *, is
     Args:
         cells: see `energy_cells`.
         typed: `station_id, start, end` [ms], and `plug_id` if the file has it.
-        mapping: with the unit that is suggested.
+        mapping: gives the suggested unit.
         is_settled: whether the user gave that unit.
     """
     hours = (typed["end"] - typed["start"]) / _HOUR
@@ -53,7 +53,7 @@ def read_energies(cells: pl.Series, typed: pl.DataFrame, mapping: Mapping, *, is
     readings = [unit.reading]
     if mapping.meter_start is not None and mapping.meter_end is not None:
         what = f"Energies are the differences of {mapping.meter_end!r} and {mapping.meter_start!r}."
-        readings.insert(0, Finding(what.replace("{}", "")))  # in a column's name, {} is not the place of a count
+        readings.insert(0, Finding(what.replace("{}", "")))  # {} in a column's name would stand for a count
     return Energies(kwh, readings, [sentence for sentence in (grouped, note, unit.note) if sentence])
 
 

@@ -18,7 +18,7 @@ class Finding:
     '12,000 dates are read day first.'
     """
 
-    sentence: str  # with {} for each count, and nothing else that differs from file to file
+    sentence: str  # has {} for each count; nothing else in it differs from file to file
     counts: tuple[int, ...] = ()
     entry: tuple[str, Any] | None = None  # the equivalent entry of a mapping, such as ("day_first", False)
 
@@ -52,7 +52,7 @@ def in_short(found: Iterable[tuple[Finding, int]]) -> list[str]:
 
 
 def told_once(notes: dict[str, list[str]]) -> list[str]:
-    """Sentences with the files that they concern; sentences that differ only in numbers are merged."""
+    """Each sentence once, with the files that it concerns; sentences that differ only in numbers are merged."""
     alike: dict[str, list[tuple[str, str]]] = {}
     for note, names in notes.items():
         alike.setdefault(re.sub(r"\d[\d,.]*", "#", note), []).extend((name, note) for name in names)

@@ -17,14 +17,14 @@ _BELOW_1000 = r"^\s*\d{1,3}(?:,\d+)?\s*(?:[Ww][Hh])?\s*$"
 def without_grouping_points(cells: pl.Series, hours: pl.Series, suggested: float) -> tuple[pl.Series, str | None]:
     """Energies without points that group digits, and a sentence; the same cells if points are decimal marks.
 
-    All points must be followed by groups of three digits, and all numbers without a point be below 1000. Then a point
-    groups digits if a cell has several points or a comma after one, or the column is in Wh; else if there are whole
-    numbers without a point, unless they can be numbers of kWh that lost three zeros after the point.
+    All points must be followed by groups of three digits, and all numbers without a point must be below 1000. Then
+    points group digits if a cell has several points, or a comma after a point, or if the column is in Wh. Otherwise,
+    they do if there are whole numbers without a point, unless these can be kWh that lost three zeros after the point.
 
     Args:
         cells: energies as written.
         hours: time plugged in, null where unknown.
-        suggested: kWh of one unit by the column's name or the format: 1, 0.001 for Wh.
+        suggested: kWh per unit according to the column's name or the format: 1 for kWh, 0.001 for Wh.
     """
     if cells.dtype != pl.String:
         return cells, None
@@ -42,7 +42,7 @@ def without_grouping_points(cells: pl.Series, hours: pl.Series, suggested: float
 
 
 def _are_wh(cells: pl.Series, hours: pl.Series, pointed: pl.Series) -> bool:
-    """Whether numbers without a point are whole numbers of Wh rather than of kWh."""
+    """Whether numbers without a point are in Wh rather than kWh."""
     whole = cells.str.extract(r"^\s*(\d+)\s*$").cast(pl.Float64)
     telling = (whole > 0).fill_null(value=False)
     if not telling.any():

@@ -32,7 +32,7 @@ _NEEDED = ("start", "end", "energy_kwh", "station_id")
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """One file, as it would be read."""
+    """How one file would be read."""
 
     name: str
     format: str
@@ -40,12 +40,12 @@ class Inspection:
     kept: int
     columns: dict[str, str]  # column of the file -> an example
     mapping: str  # YAML to start a mapping file from
-    readings: list[str]  # how cells were read, on what evidence
+    readings: list[str]  # how cells were read, and on what evidence
     notes: list[str]
     counts: dict[str, int]  # rows set aside, by reason
     reasons: list[str]  # the same in words
     sample: pl.DataFrame  # parsed rows
-    problem: str | None = None  # why the file cannot be read as it is
+    problem: str | None = None  # why the file cannot be read without a change
     stations: int = 0
     time_zone: str | None = None  # of the stations' clocks, if the file shows it
 
@@ -85,7 +85,7 @@ class _StationOptions:
 
 
 def _inspect_stations(source: RecordSource, frame: pl.DataFrame | None, options: _StationOptions) -> Inspection:
-    """A table of stations, as it would be read."""
+    """How a table of stations would be read."""
     frame = pl.DataFrame() if frame is None else frame.drop(LINE, strict=False)
     examples = {name: _example(frame[name]) for name in frame.columns}
     mapping = options.mapping if set(options.mapping.values()) <= set(frame.columns) else {}
@@ -202,10 +202,10 @@ def _example(cells: pl.Series) -> str:
 def _to_start_from(
     mapping: Mapping, frame: pl.DataFrame, chosen: dict[str, Any], one: OneFile | None, named: NamedZones
 ) -> str:
-    """A mapping file with the columns found, and the likeliest ones for the rest.
+    """The text of a mapping file: the columns found, and the likeliest candidates for the others.
 
-    Order of day and month, zone and unit are those inferred from the rows, if all agree. What a format only
-    suggests is left out, because in the file it would override the rows.
+    It includes the order of day and month, zone and unit inferred from the rows, if all agree. What a format merely
+    suggests is left out, because an entry in the file would override the rows.
     """
     values: dict[str, Any] = {}
     taken: set[str] = set()

@@ -1,8 +1,8 @@
 """The local zone of the stations, in which hours of the day are counted.
 
-Times with an offset or in UTC are certain, but the local clocks may show another zone. It is taken from the first of
-these that gives one: the user, the format, a column or heading with the name of a zone, the offsets of the times, and
-the positions of the stations. If none does, hours of the day are in UTC, and a sentence says so.
+Times with an offset or in UTC are certain, but the local clocks may show another zone. The local zone comes from the
+first of these that gives one: the user, the format, a column or heading with the name of a zone, the offsets of the
+times, and the positions of the stations. If none does, hours of the day are in UTC, and a note says so.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["settled_zone", "zone_by_positions", "zone_by_rows"]
 
 NEAREST_KM = 250.0  # from the nearest city that a zone is named after; farther away, zones are only suggested
 _MARGIN_KM, _MARGIN_RATIO = 150.0, 4  # cities this much farther than the nearest, or this many times as far, must agree
-_FARTHEST_KM = 1500.0  # from a zone that is suggested
+_FARTHEST_KM = 1500.0  # greatest distance of the city of a suggested zone
 _NEUTRAL = {  # names that belong to no country, and so imply no public holidays
     "CET": "Central Europe (CET)",
     "WET": "Western Europe (WET)",
@@ -39,20 +39,20 @@ _NEUTRAL = {  # names that belong to no country, and so imply no public holidays
 def zone_by_rows(
     raw: pl.DataFrame, kept: pl.DataFrame, mapping: Mapping, named: NamedZones
 ) -> tuple[str | None, str | None]:
-    """The local zone of one file by its names, zones and offsets, and a sentence; None if they do not show it.
+    """The local zone of one file, from its headings, zones and offsets, and a sentence; None if they do not show it.
 
     Args:
         raw: cells with LINE.
         kept: its sessions, with LINE and `start` [ms].
         mapping: its columns.
-        named: zones that its headings state.
+        named: zones stated in its headings.
     """
     name = named.start if named.start == named.end and "/" in (named.start or "") else None
     if name is not None:
         return name, None
     if mapping.zone is not None:
         local = local_zone_of(raw[mapping.zone])
-        why = f"by column {mapping.zone!r}, the stations are in {local}. Give --time-zone if they are elsewhere."
+        why = f"column {mapping.zone!r} says that the stations are in {local}. Give --time-zone if they are elsewhere."
         return local, None if local is None else why
     columns = (mapping.start,) if isinstance(mapping.start, str) else mapping.start
     dtype = raw.schema[columns[0]]
@@ -89,8 +89,8 @@ def settled_zone(
     """The one local zone of all files, and a sentence if the files do not give it.
 
     Args:
-        zones: of the files; None where unknown.
-        given: the user's.
+        zones: zones of the files; None where unknown.
+        given: the zone that the user gave.
         stations: `lat, lon` [degree], null where unknown; None if there is no table.
     """
     named = [zone for zone in zones if zone is not None]

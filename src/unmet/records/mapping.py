@@ -1,4 +1,4 @@
-"""Mapping: which columns of a file hold what, and how values are written.
+"""Mappings: what each column of a file means, and how its values are written.
 
 Every format is read into a table of raw cells; its mapping says what they mean. A mapping can be a small YAML file, so
 that an analyst writes it once for a source and reuses it.
@@ -66,7 +66,7 @@ class Mapping(BaseModel):
 
 
 def mapping_from(values: dict[str, Any], source: str, base: Mapping | None = None) -> Mapping:
-    """A mapping with these values on top of another one; raises `InputError` if one is invalid."""
+    """Another mapping, overridden by these values; raises `InputError` if a value is invalid."""
     try:
         return Mapping(**((base or Mapping()).entries() | values))
     except ValidationError as error:

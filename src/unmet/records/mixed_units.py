@@ -25,7 +25,7 @@ WATT_HOURS = 0.001
 IMPOSSIBLE = 8.0  # nats
 MAX_MISFIT_SHARE = 0.05
 _TYPICAL, _SPREAD = 1.0, 0.5  # mean and standard deviation of log10 kWh
-_MAX_COST = 3.0  # of an unusual energy, so that one odd row does not outweigh the others [nats]
+_MAX_COST = 3.0  # highest cost of an unusual energy, so that one odd row does not outweigh the others [nats]
 _CHANGE = 12.0  # cost of a change of unit between rows or chargers [nats], as in `day_order`
 
 
@@ -35,11 +35,11 @@ class MixedUnits:
 
     are_wh: Booleans
     places: int  # how many chargers or blocks of rows are in Wh
-    level: int | None = None  # which of the ids of chargers the unit goes by; None: by block of rows
+    level: int | None = None  # which id of the chargers determines the unit; None if the unit changes by block of rows
 
 
 def are_impossible(kwh: Floats, hours: Floats) -> Booleans:
-    """Energies that no car can take in the hours that it was plugged in."""
+    """Whether energies are impossible: no car can take them in the hours that it was plugged in."""
     return np.asarray((kwh > MAX_KWH) | ((kwh > SMALL_KWH) & (kwh > MAX_KW * hours)))
 
 
@@ -74,7 +74,7 @@ def _misfits(costs: Floats, are_wh: Booleans) -> float:
 
 
 def _by_charger(costs: Floats, charger: Integers, *, mostly_wh: bool) -> tuple[Booleans, float, int]:
-    """Rows in Wh if the unit goes by charger, the cost of that, and how many chargers are in Wh."""
+    """Rows in Wh if the unit differs by charger, the cost of this reading, and how many chargers are in Wh."""
     number = np.unique(charger, return_inverse=True)[1]
     sums = np.column_stack([np.bincount(number, costs[:, unit]) for unit in (0, 1)])
     usual, other = sums[:, int(mostly_wh)], sums[:, int(not mostly_wh)]

@@ -36,7 +36,7 @@ class NamedZones:
 
 
 UNNAMED = NamedZones()
-"""No name states a zone."""
+"""No column name states a zone."""
 
 
 def zone_in_name(columns: str | tuple[str, ...] | None) -> str | None:
@@ -65,7 +65,7 @@ def zone_in_name(columns: str | tuple[str, ...] | None) -> str | None:
 
 
 def _region(name: str) -> str | None:
-    """The name of a zone such as Europe/Berlin within that of a column."""
+    """The name of a zone such as Europe/Berlin within a column name; None if there is none."""
     found = _REGION.search(name)
     try:
         return checked_zone(found[0]) if found is not None else None
@@ -74,7 +74,7 @@ def _region(name: str) -> str | None:
 
 
 def without_region(name: str) -> str:
-    """The name of a column without that of a zone such as Europe/Berlin.
+    """A column name without the name of a zone such as Europe/Berlin.
 
     >>> without_region("Start (Europe/Berlin)"), without_region("Date/Time")
     ('Start ()', 'Date/Time')

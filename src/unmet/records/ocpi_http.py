@@ -1,4 +1,4 @@
-"""OCPI over HTTP: the pages of a server's CDRs or Locations in one file. Interrupted downloads are resumed.
+"""Download CDRs or Locations from an OCPI server into one file. Interrupted downloads are resumed.
 
 Pages are kept in the folder until all are there. The address of the next page comes from the `Link` header of the last
 one, as OCPI specifies; the token is sent to the original server and to no other.
@@ -54,8 +54,8 @@ def fetch_ocpi(
         url: the endpoint.
         folder: where the file goes; an unfinished download of the same URL in it is resumed.
         token: credentials token; sent in base64, as OCPI 2.2 requires, or unencoded if a server refuses that.
-        since: objects updated from then on (`date_from`).
-        until: objects updated before then (`date_to`).
+        since: only objects updated at this time or later (`date_from`).
+        until: only objects updated before this time (`date_to`).
         progress: called with the objects so far, and their total if the server reports it.
         wait_seconds: pause before the first retry; it doubles each time.
 

@@ -1,6 +1,6 @@
 """The local zone, inferred from offsets: `+01:00` in winter and `+02:00` in summer are clocks of Central Europe.
 
-An offset says what the clocks at the place showed. A zone is accepted only if its clocks had the offset of every row.
+An offset says what the local clocks showed. A zone is accepted only if its clocks had the offset of every row.
 Hours of the day are then the same in all zones that fit, so a name that belongs to no country is preferred.
 """
 
@@ -32,7 +32,7 @@ def offsets_in(cells: pl.Series, utc: pl.Series) -> pl.DataFrame:
 
     Args:
         cells: times as written.
-        utc: the same as read [ms].
+        utc: the same times as read [ms].
     """
     nothing = pl.DataFrame(schema={"ms": pl.Int64, "minutes": pl.Int64})
     if cells.dtype != pl.String:

@@ -1,4 +1,4 @@
-"""One file (or frame, or sheet) of records: its format is recognised, its columns are found, its cells are typed."""
+"""Read one file (or frame, or sheet) of records: recognise its format, find its columns and type its cells."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Reading:
 
     format: str = "auto"
     chosen: dict[str, Any] = field(default_factory=dict)  # mapping entries given by the user
-    time_zone: str | None = None  # of times without a zone, if nothing else gives it
+    time_zone: str | None = None  # zone of times without one, if nothing else gives it
     known_stations: Collection[str] | None = None
     now: dt.datetime = field(default_factory=lambda: dt.datetime.now(dt.UTC))
     since: dt.datetime | None = None
@@ -61,7 +61,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """The raw cells of a source."""
+    """A source that was recognised: its format and raw cells."""
 
     source: RecordSource
     raw: Raw
@@ -79,7 +79,7 @@ class OneFile:
     counts: dict[str, int]
     stations: pl.DataFrame | None = None
     outages: pl.DataFrame | None = None
-    zone: str | None = None  # of the stations' clocks; None if the file does not show it
+    zone: str | None = None  # local zone of the stations; None if the file does not show it
     notes: list[str] = field(default_factory=list)  # sentences without the file's name
     readings: list[Finding] = field(default_factory=list)
     problem: str | None = None  # why a sheet of a workbook holds no sessions
@@ -160,7 +160,7 @@ def read_one(looked: Looked, reading: Reading) -> OneFile:
 
 
 def _stations_in(raw: Raw, kept: pl.DataFrame, used: str) -> pl.DataFrame | None:
-    """Stations of a file: those that it lists, else what its sessions show about them."""
+    """The stations that a file lists; otherwise what its sessions show about their stations."""
     if raw.stations is not None or raw.sessions is None:
         return raw.stations
     return with_names(positions_in(raw.sessions, kept) if used in _ZONELESS else None, raw.sessions, kept)
@@ -272,7 +272,7 @@ def _used(mapping: Mapping) -> set[str]:
 
 
 def _unit_notes(mapping: Mapping, readings: list[Finding]) -> list[str]:
-    """A sentence about the unit in the name of the energies' column, if it is the one that was used."""
+    """A sentence about the unit in the name of the energy column, if that unit was used."""
     is_used = any(finding.entry == ("energy_factor", mapping.energy_factor) for finding in readings)
     factor = f"{mapping.energy_factor:g}"
     return [f"energies in {mapping.meter_end or mapping.energy_kwh!r} are multiplied by {factor}."] if is_used else []

@@ -15,15 +15,15 @@ OUTAGE_TABLE = Table(
     "outages",
     (
         Column("station_id", "text", "", "the station"),
-        Column("plug_id", "text", "", "which of its plugs", required=False),
-        Column("start", "time", "UTC", "from when one plug is out of order"),
-        Column("end", "time", "UTC", "until when"),
+        Column("plug_id", "text", "", "plug of the station", required=False),
+        Column("start", "time", "UTC", "start of the outage of one plug"),
+        Column("end", "time", "UTC", "end of the outage"),
     ),
 )
 
 
 def check_outages(source: Any, stations: pl.Series) -> Checked:
-    """Valid outages: at one of the stations, and with an end after the start."""
+    """Check a table of outages: each is at one of the stations and ends after its start."""
     rules = (
         RowRule("end", pl.col("end") > pl.col("start"), "is not after the start"),
         RowRule("station_id", pl.col("station_id").is_in(stations.implode()), "is not one of the stations"),

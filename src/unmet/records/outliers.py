@@ -42,9 +42,11 @@ def days_of(start: pl.Series) -> pl.DataFrame:
 def lone_starts(start: pl.Series, counted: pl.DataFrame | None = None) -> pl.Series:
     """Which starts [ms] are isolated: a year or more from the period of the others, and at most one in a hundred.
 
-    Before 2002, where clocks start after a reset, up to one in five may be. Returns the days to that period, 0 for the
-    others. Needs at least twenty sessions. `counted` are the days (see `days_of`) of all sessions, if `start` holds
-    only some of them.
+    Before 2002, where clocks start after a reset, up to one in five may be isolated. At least twenty sessions are
+    needed. If `start` holds only some of the sessions, `counted` counts all of them by day (see `days_of`).
+
+    Returns:
+        Days between each isolated start and that period; 0 for the others.
     """
     nothing = pl.zeros(len(start), pl.Int64, eager=True)
     days = (start // _DAY).alias("day")
@@ -61,14 +63,14 @@ def lone_starts(start: pl.Series, counted: pl.DataFrame | None = None) -> pl.Ser
 
 
 def main_days(counted: pl.DataFrame) -> tuple[int, int]:
-    """The first and the last day of all sessions that are not lone."""
+    """The first and the last day with sessions that are not isolated."""
     _, lone = _main_and_lone(counted)
     kept = [period for period in _periods(counted) if period not in lone]
     return min(period.first for period in kept), max(period.last for period in kept)
 
 
 def _main_and_lone(counted: pl.DataFrame) -> tuple[_Period, list[_Period]]:
-    """The period with most sessions, and those that are lone."""
+    """The period with the most sessions, and the isolated periods."""
     periods, rows = _periods(counted), int(counted["rows"].sum())
     main = max(periods, key=lambda period: period.rows)
     if rows < MIN_OTHERS + 1:
@@ -79,7 +81,7 @@ def _main_and_lone(counted: pl.DataFrame) -> tuple[_Period, list[_Period]]:
 
 
 def _most_share(period: _Period, main: _Period) -> float:
-    """The share of all rows up to which a period is lone."""
+    """The highest share of all rows that an isolated period can have."""
     return RESET_SHARE if period.last < RESET_BEFORE <= main.first else LONE_SHARE
 
 

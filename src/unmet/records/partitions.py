@@ -1,4 +1,4 @@
-"""Records that do not fit into memory: read once, a file at a time, and written to disk in cells of stations.
+"""Records that do not fit into memory: read once, file by file, and written to disk in cells of stations.
 
 All sessions of a station are in one cell, so that duplicates, restarts and cars on one plug are found within it. Large
 Parquet files are read in parts. Checks that need all sessions (for rows years away from all others) use counts by
@@ -41,12 +41,12 @@ class Partition:
     folder: Path
     rows: NDArray[np.int64]  # (cells,)
     days: pl.DataFrame  # `day, rows` of all sessions
-    station_ids: pl.Series  # by the numbers that stand for them on disk
-    names: tuple[str, ...]  # of the sources
+    station_ids: pl.Series  # position: the number that stands for the id on disk
+    names: tuple[str, ...]  # names of the sources
     join_minutes: float
 
     def read(self, cells: Sequence[int]) -> tuple[pl.DataFrame, pl.DataFrame, dict[str, int]]:
-        """Sessions of some cells, rows that are set aside only now, and counts; as `finished_sessions` gives them."""
+        """Read some cells. Returns sessions, rows set aside at this stage, and counts, as `finished_sessions` does."""
         parts = []
         for cell in cells:
             for path in sorted(self.folder.glob(f"cell-{cell:04d}-*.arrow")):
@@ -76,9 +76,9 @@ def partition_records(
     Args:
         paths: files, folders, patterns.
         folder: existing folder to write to.
-        reading: how to read; its `known_stations` are those of the table.
+        reading: how to read; `known_stations` are the stations of the table.
         stations: the table of stations.
-        cell_of_station: cell of each of its rows, from 0 on.
+        cell_of_station: cell of each row of `stations`, numbered from 0.
         given: where the table came from, for notes.
         join_minutes: as in `read_sessions`.
         progress: called with the number of parts read so far, and in total.
@@ -100,7 +100,7 @@ def partition_records(
 
 @dataclass(slots=True)
 class _Spill:
-    """Cells as they are written."""
+    """Writes sessions to the files of their cells."""
 
     folder: Path
     stack: ExitStack
@@ -118,7 +118,7 @@ class _Spill:
 
 
 class _SpillingPile(Pile):
-    """A pile whose sessions are on disk."""
+    """A pile that writes its sessions to disk."""
 
     def __init__(self, folder: Path, ids: pl.Series, cell: NDArray[np.int64], stack: ExitStack) -> None:
         super().__init__()

@@ -32,9 +32,9 @@ _PAIRS = {  # abbreviations of winter and summer: only if both occur is it certa
 
 
 def local_zone_of(cells: pl.Series) -> str | None:
-    """The zone that a column of zones gives: the one name in it, or that of a winter and a summer abbreviation.
+    """The zone in a column of zones: its only name, or the zone of a winter and a summer abbreviation.
 
-    None if the rows have several zones, or one abbreviation only: MST alone may be Denver in winter or Phoenix.
+    None if the rows have several zones, or only one abbreviation: MST alone may be Denver in winter or Phoenix.
     """
     names = cells.cast(pl.String, strict=False).str.strip_chars().drop_nulls().unique()
     names = names.filter(names != "")
@@ -48,7 +48,7 @@ def local_zone_of(cells: pl.Series) -> str | None:
 
 
 def positions_in(raw: pl.DataFrame, kept: pl.DataFrame) -> pl.DataFrame | None:
-    """`station_id, lat, lon` by the columns of positions beside the sessions; None if there are none.
+    """`station_id, lat, lon` from position columns in a file of sessions; None if there are none.
 
     Args:
         raw: cells of a file, with LINE.

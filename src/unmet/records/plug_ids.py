@@ -18,7 +18,7 @@ from unmet.records.ordering import numbers_of, stable_order
 
 __all__ = ["overlap_share", "tell_plugs_apart"]
 
-MIN_SHARE = 0.05  # of sessions that overlap another on their plug; real records have about 1 %
+MIN_SHARE = 0.05  # share of sessions that overlap another on their plug; real records have about 1 %
 HOPELESS_SHARE = 0.2  # above it, ids do not identify plugs
 MIN_SESSIONS = 20
 MANY_SESSIONS = 100_000  # a sufficient sample
@@ -101,7 +101,7 @@ def _overlaps(place: NDArray[np.int64], start: NDArray[np.int64], end: NDArray[n
 
 
 def _post_column(typed: pl.DataFrame, raw: pl.DataFrame, used: set[str], share: float) -> tuple[str | None, float]:
-    """The column within which plugs overlap least, if that is far less; and how much."""
+    """The column whose values, as posts, reduce overlaps most, if clearly; and the remaining share of overlaps."""
     best, lowest = None, share / 5
     for column in raw.columns:
         name = column.lower()

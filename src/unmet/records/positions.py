@@ -1,7 +1,7 @@
-"""Positions of a station table that are given in metres of a national grid, converted to degrees.
+"""Convert the positions of a station table from metres of a national grid to degrees.
 
-Metres are recognised by their size, and the grid by the range of both columns; if several grids fit, the user is
-asked. pyproj converts.
+Metres are recognised by their size, and the grid by the range of both columns. If several grids fit, the user must
+choose one. pyproj converts the coordinates.
 """
 
 from __future__ import annotations
@@ -121,7 +121,8 @@ def _numbers(cells: pl.Series) -> pl.Series:
 def _are_swapped(lon: pl.Series, lat: pl.Series) -> pl.Series:
     """Which rows have latitude and longitude swapped: the latitude is beyond 90 degrees, the longitude is not.
 
-    All rows, if most are; else those that lie among the others once swapped. The rest are typing errors.
+    If most rows are swapped, all are. Otherwise only rows that lie among the others once swapped count; the rest are
+    typing errors.
     """
     given = (lon.is_not_null() & lat.is_not_null()).fill_null(value=False)
     beyond = (given & lat.abs().is_between(90, 180, closed="right") & (lon.abs() <= 90)).fill_null(value=False)
@@ -165,9 +166,7 @@ def _recognised(x: pl.Series, y: pl.Series, name: str) -> _Grid:
     example = f"{x.drop_nulls()[0]:g}, {y.drop_nulls()[0]:g}"
     fitting = ", ".join(f"{grid.code} ({grid.name})" for grid in national)
     remedy = f"one of {fitting}" if national else "such as EPSG:2056"
-    raise InputError(
-        f"{name}: positions such as {example} are not degrees: say with --crs which grid they are on, {remedy}."
-    )
+    raise InputError(f"{name}: positions such as {example} are not degrees: name their grid with --crs, {remedy}.")
 
 
 def _fits(grid: _Grid, east: pl.Series, north: pl.Series) -> bool:

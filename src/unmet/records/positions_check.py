@@ -1,6 +1,6 @@
 """Implausible positions: latitude and longitude swapped, or a station far from all others.
 
-Each station is checked against the best evidence available: the city that the records' time zone is named after;
+Each station is checked against the best evidence available: the city that the time zone of the records is named after;
 else, if stations lie in two groups that mirror each other, the group near a city; else the larger group.
 """
 
@@ -29,10 +29,10 @@ LatLon = tuple[float, float]  # latitude and longitude [degree]
 def mend_positions(
     stations: pl.DataFrame, time_zone: str, name: str, *, are_certain: bool = False
 ) -> tuple[pl.DataFrame, list[str]]:
-    """Stations with swapped positions corrected, and sentences about that and about remote positions.
+    """Correct swapped positions. Returns the stations, and sentences about corrections and remote positions.
 
-    `stations` has station_id, lat and lon [degree], null where unknown. Without a time zone to decide, a sentence
-    says where they lie, unless positions `are_certain`.
+    `stations` has station_id, lat and lon [degree], null where unknown. If no time zone decides, a sentence says where
+    the stations lie, unless positions `are_certain`.
     """
     placed = stations.drop_nulls(["lat", "lon"])
     if placed.is_empty():
@@ -78,7 +78,7 @@ def _swapped_by_zone(lat: Floats, lon: Floats, city: LatLon | None) -> Booleans:
 def _swapped_by_groups(lat: Floats, lon: Floats, *, has_zone: bool) -> tuple[Booleans, str]:
     """Which stations lie among the others only if swapped, given two groups that mirror each other; and why.
 
-    The group near a city is right. If both or neither are, the larger one is, given at least four stations in all.
+    The group near a city is right. If both or neither are near one, the larger group is, given at least four stations.
     """
     nobody = np.zeros(len(lat), dtype=np.bool_)
     middle = _middle(lat, lon)

@@ -1,8 +1,8 @@
 """Restarts: sessions that one driver interrupts and starts again are one arrival, not several.
 
 A session is a restart of another if the same user starts it at the same station within a few minutes of the other's
-end. A user who has several cars at a station at once is followed plug by plug there. Joined, the sessions are one: its
-start is the first start, its end the last end, its energy the sum.
+end. A user who has several cars at a station at once is followed plug by plug. The joined session has the first start,
+the last end and the sum of the energies.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _parts(frame: pl.DataFrame) -> Integers:
 def _is_shared(user: Integers, start: Integers, end: Integers) -> NDArray[np.bool_]:
     """Whether the user of a session has more cars at once than one driver can have; sorted by user, start."""
     shared = np.zeros(len(user), dtype=np.bool_)
-    present = np.empty(MAX_CARS, dtype=np.int64)  # until when; a session without duration never counts as a second car
+    present = np.empty(MAX_CARS, dtype=np.int64)  # their ends; a session without duration never counts as a second car
     begin = 0
     for i in range(len(user)):
         if i == 0 or user[i] != user[i - 1]:
@@ -123,7 +123,7 @@ def _is_shared(user: Integers, start: Integers, end: Integers) -> NDArray[np.boo
 
 @compiled("int64[::1](int64[::1], int64[::1], int64[::1], int64[::1], int64)")
 def _first_of_each(key: Integers, part: Integers, start: Integers, end: Integers, longest: int) -> Integers:
-    """Position of the session that each one restarts, or its own; sorted by key (user, station) and start.
+    """Position of the first session of each arrival; rows are sorted by key (user, station) and start.
 
     Sessions follow each other at the station or, where a user has cars on two parts of it at once, on each part.
     """
@@ -150,7 +150,7 @@ def _first_of_each(key: Integers, part: Integers, start: Integers, end: Integers
 
 
 def _joined(frame: pl.DataFrame, rows: Integers, first: Integers) -> pl.DataFrame:
-    """The sessions with restarts merged into the first ones; `first` is the position of each one's first session."""
+    """Merge restarts into their first sessions; `first` is the position of the first session of each row."""
     place = pl.Series("place", first)
     columns = [column for column in ("start", "end", "energy_kwh", "charged") if column in frame.columns]
     parts = pl.concat(

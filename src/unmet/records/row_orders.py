@@ -17,7 +17,7 @@ __all__ = ["follow_no_pattern", "row_by_row"]
 MIN_MISFITS = 3
 MAX_MISFIT_SHARE = 0.05  # share of the settled dates: more are not typing errors
 EDGE_DAYS = 12  # settled dates have days above 12, so the period may extend this far at either end
-CROSSED = 3.0  # nats: start and end of one row in two orders
+CROSSED = 3.0  # cost of two orders in the start and end of one row [nats]
 IMPOSSIBLE = 8.0  # this and the next as in `day_order`
 OPEN = 3.0
 IN_ORDER = 0.5  # share of settled starts within two days of the one before: rows are in order of time
@@ -31,8 +31,8 @@ def follow_no_pattern(chosen: list[Booleans], dates: list[DayNumbers], no_day: i
     """Whether the orders chosen for rows are unrelated to the settled dates in them.
 
     Args:
-        chosen: of each column and row, whether the day comes first by the pattern that was found.
-        dates: of each column, rows of (day if the day is first, day if the month is first, form) [days since 1970].
+        chosen: for each column and row, whether the day comes first according to the pattern that was found.
+        dates: for each column, rows of (date read day first, date read month first, form) [days since 1970].
         no_day: stands for a date that does not exist.
     """
     misfits = total = 0
@@ -73,7 +73,7 @@ def _day(dates: DayNumbers, day_first: bool, no_day: int) -> DayNumbers:
 
 
 def _known(dates: DayNumbers, no_day: int) -> DayNumbers:
-    """Days that have one reading only."""
+    """The date of each row if it has only one reading; `no_day` otherwise."""
     first, second = _day(dates, True, no_day), _day(dates, False, no_day)
     return np.where(first == second, first, no_day).astype(np.int32)
 

@@ -56,7 +56,7 @@ _REJECTED = {"file": pl.String, **REJECTED}
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Records:
-    """What an operator's files hold."""
+    """Sessions, stations and outages read from an operator's files, with all rows that were set aside."""
 
     sessions: pl.DataFrame  # columns of SESSIONS, sorted by start, station_id, session_id
     stations: pl.DataFrame  # station_id, lat, lon, power_kw, plugs, operator, name; null where unknown
@@ -171,7 +171,7 @@ def _file_of(source: RecordSource) -> str:
 
 
 class Pile:
-    """The contents of the files read so far."""
+    """Collects the contents of the files read so far."""
 
     def __init__(self) -> None:
         self.parts: list[pl.DataFrame] = []
@@ -180,7 +180,7 @@ class Pile:
         self.stations: list[tuple[str, pl.DataFrame]] = []
         self.counts = dict.fromkeys(("rows_in", "rows_kept", "rows_set_aside", "shapeless", *REASONS), 0)
         self.formats: dict[str, str] = {}
-        self.zones: list[str | None] = []  # None if a file does not show it
+        self.zones: list[str | None] = []  # None if a file does not show its zone
         self.odd_stations: list[pl.DataFrame] = [pl.DataFrame(schema=_REJECTED)]
         self.notes: dict[str, list[str]] = {}  # sentence -> files
         self.readings: dict[str, list[str]] = {}
@@ -249,7 +249,7 @@ class Pile:
         )
 
     def settled(self, table: Checked | None, given: Any, seen: pl.Series, time_zone: str | None) -> Records:
-        """The records without sessions; `seen` are the ids of the stations that sessions name."""
+        """The records without their sessions; `seen` holds the ids of the stations in the sessions."""
         counts, notes = self.counts, list[str]()
         where = str(given) if isinstance(given, str | Path) else "The stations"
         if table is not None:
@@ -337,7 +337,7 @@ def _far(rows: pl.DataFrame, names: list[str]) -> pl.DataFrame:
 
 
 def _finish(frame: pl.DataFrame, names: list[str], counts: dict[str, int]) -> pl.DataFrame:
-    """The columns of SESSIONS: ids made up from file and line where there are none, times as times."""
+    """The columns of SESSIONS; a missing id is made from file and line."""
     short = [Path(name).name for name in names]
     labels = pl.Series(short if len(set(short)) == len(short) else names, dtype=pl.String)
     made_up = pl.format("{}:{}", pl.lit(labels).gather(pl.col(FILE)), LINE)
@@ -369,6 +369,6 @@ def _all_stations(found: list[tuple[str, pl.DataFrame]], seen: pl.Series) -> tup
         kept.append(checked.kept)
         rejected.append(_in_file(checked.rejected, name))
     both = pl.concat([*kept, seen.to_frame("station_id")], how="diagonal")
-    # One file may have what another lacks about a station.
+    # Files may complete each other's information about a station.
     known = both.group_by("station_id", maintain_order=True).agg(pl.exclude("station_id").drop_nulls().first())
     return known.select(both.columns), pl.concat(rejected)

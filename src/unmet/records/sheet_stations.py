@@ -27,7 +27,7 @@ _GENERAL = {  # words in names of sheets that do not name a station
 
 
 def with_sheet_as_station(raw: Raw, source: RecordSource) -> Raw:
-    """The sheet's name as the station, if it is one of several, has all other columns and is not a month."""
+    """Use the sheet's name as the station if it is one of several, has all other columns and is not a month."""
     if (
         raw.sessions is None
         or source.sheet is None

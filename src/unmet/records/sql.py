@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["masked_url", "read_sql"]
 
 _BATCH = 50_000  # rows that are Python objects at one time
-_TIMEOUT_SECONDS = 10  # to wait for a server that does not answer
+_TIMEOUT_SECONDS = 10  # time to wait for a server that does not answer
 _READS = re.compile(r"(\s|\(|--[^\n]*(\n|$)|/\*.*?\*/)*(select|with|values|table)\b", re.IGNORECASE | re.DOTALL)
 _USER = re.compile(r"(?P<before>^[^/]*://[^:/@?]*:)(?P<password>.*)(?P<after>@)", re.DOTALL)
 _NAMED_USER = re.compile(r"[\w+]+://[^:/@?]*@[^@]*$")
@@ -82,7 +82,7 @@ def _engine(text: str) -> Engine:
     shown = masked_url(text)
     user = _USER.match(text)
     if user and re.search("[@/]", user["password"]):
-        raise InputError(f"The password in {shown} holds @ or /: write %40 for @ and %2F for / there.")
+        raise InputError(f"The password in {shown} contains @ or /: write %40 for @ and %2F for /.")
     try:
         url = make_url(re.sub("^postgres://", "postgresql://", text.strip()))
     except (ArgumentError, ValueError):

@@ -1,4 +1,4 @@
-"""Which columns of a station table hold what: those that are known by name, and guesses for the others."""
+"""Find the columns of a station table: by known names, and by guesses for the others."""
 
 from __future__ import annotations
 

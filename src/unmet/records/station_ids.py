@@ -20,7 +20,7 @@ def _plain(ids: pl.Expr) -> pl.Expr:
 def as_the_table_spells(ids: pl.Series, known: Collection[str]) -> tuple[pl.Series, str | None]:
     """Ids in the spelling of the table of stations, and a sentence about those that differed.
 
-    An id that the table has is left alone, and so is one that could be several of its rows.
+    Ids that are in the table, and ids that match several of its rows, are not changed.
     """
     distinct = ids.drop_nulls().unique(maintain_order=True).to_frame("id")
     unknown = distinct.filter(~pl.col("id").is_in(list(known)))
@@ -33,7 +33,7 @@ def as_the_table_spells(ids: pl.Series, known: Collection[str]) -> tuple[pl.Seri
         return ids, None
     spelled = dict(joined.select("id", "table_id").rows())
     rows = int(ids.is_in(list(spelled)).sum())
-    example = "{} is {} there".format(*joined.select("id", "table_id").row(0))
+    example = "{} is listed as {}".format(*joined.select("id", "table_id").row(0))
     note = (
         f"{joined.height:,} stations of {rows:,} sessions are spelled differently in the table of stations "
         f"({example}): they differ only in case, leading zeros or a final .0, and are taken for the same."

@@ -14,7 +14,7 @@ MAX_OTHER_SHARE = 0.25  # share of a station's rows that may have another name: 
 
 
 def with_names(places: pl.DataFrame | None, raw: pl.DataFrame, kept: pl.DataFrame) -> pl.DataFrame | None:
-    """Stations with the names beside their sessions, if each has one; otherwise `places` as given.
+    """Stations with names from their session rows, if each station has one; otherwise `places`, unchanged.
 
     Args:
         places: `station_id` and other columns, or None.
@@ -29,7 +29,7 @@ def with_names(places: pl.DataFrame | None, raw: pl.DataFrame, kept: pl.DataFram
     counts = rows.filter(pl.col("name") != "").group_by("station_id", "name").len()
     first = counts.sort("len", "name", descending=[True, False]).group_by("station_id", maintain_order=True)
     names = first.agg(pl.first("name"), share=pl.first("len") / pl.sum("len")).sort("station_id")
-    # Where stations have several names, the column names something smaller than they are, such as posts or plugs.
+    # If stations have several names, the column names something smaller than a station, such as posts or plugs.
     if names.is_empty() or names["share"].min() < 1 - MAX_OTHER_SHARE:  # type: ignore[operator]
         return places
     found = names.filter(pl.col("name") != pl.col("station_id")).drop("share")

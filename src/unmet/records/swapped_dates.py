@@ -18,7 +18,7 @@ from unmet.records.evidence import Finding
 __all__ = ["SwappedDates", "swapped_back"]
 
 DISTINCT_DAYS = 10  # this many days on either side are a pattern, which chance produces in one of 10,000 files
-MIN_ROWS = 3  # that speak for one reading; fewer may be slips
+MIN_ROWS = 3  # rows needed to support a reading; fewer may be typing errors
 EDGE_DAYS = 12  # texts have days above 12, so the period may extend this far at either end
 IN_ORDER = 0.5  # share of starts within two days of the one before: rows are in order of time
 MAX_DAYS = 31
@@ -28,7 +28,7 @@ _DAY = 86_400_000
 
 @dataclass(frozen=True, slots=True)
 class SwappedDates:
-    """Times after swapping back, and what the user should know."""
+    """Times after swapping back, and notes for the user."""
 
     walls: list[pl.Series]  # Int64 [ms]
     finding: Finding | None = None

@@ -12,7 +12,7 @@ _YEAR_DAY_MONTH = r"^\s*\d{4}[/.\-](?:1[3-9]|2\d|3[01])[/.\-](?:0?[1-9]|1[0-2])\
 _ONLY_YEAR_MONTH_DAY = r"^\s*\d{4}[/.\-]\d{1,2}[/.\-](?:1[3-9]|2\d|3[01])\b"
 _FOUR_DIGITS = r"^(\s*\d{4}[/.\-])(\d{1,2})([/.\-])(\d{1,2})\b"
 _TWO_DIGITS = r"^\s*(\d\d)([/.\-])(\d\d)[/.\-](\d\d)\b"
-MIN_CELLS = 3  # fewer may be slips
+MIN_CELLS = 3  # fewer may be typing errors
 _MORE_DAYS = 3  # the last part is the day if it takes more values than the first by more than this
 
 

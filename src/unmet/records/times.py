@@ -122,7 +122,7 @@ def _only(texts: pl.Series | None, rows: pl.Series) -> pl.Series | None:
 def to_utc(clock: ParsedTimes, time_zone: str, zones: pl.Series | None = None, *, later: bool = False) -> pl.Series:
     """Milliseconds since 1970 in UTC; `zones` (abbreviations, offsets or names, by row) precede `time_zone`.
 
-    Of an hour that occurs twice, the earlier or the `later` one is taken.
+    In an hour that occurs twice, the earlier time is taken, or with `later` the later one.
     """
     if clock.wall.null_count() == len(clock.wall):
         return clock.utc

@@ -1,8 +1,8 @@
-"""The unit of energies, kWh or Wh: the one under which powers are plausible.
+"""The unit of energies, kWh or Wh: the one that makes the charging powers plausible.
 
-A column's name or a format suggests the unit. It is discarded if the rows contradict it: energies that no car can
-take in the time it was plugged in, or that are close to zero. If rows of both units are mixed, the unit
-may change between blocks of rows, or between chargers.
+A column's name or a format suggests a unit. It is discarded if the rows contradict it, with energies that no car can
+take in the time it was plugged in, or that are close to zero. If rows of both units are mixed, the unit may change
+between blocks of rows, or between chargers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _MANY_IMPOSSIBLE = 0.02  # share of impossible energies; a file in one unit has 
 
 @dataclass(frozen=True, slots=True)
 class EnergyUnit:
-    """The factor from energies as written to kWh."""
+    """The factor that converts energies as written to kWh."""
 
     factor: float | pl.Series  # one for all, or one for each row
     reading: Finding
@@ -50,7 +50,7 @@ def choose_unit(
     Args:
         numbers: energies as written, null where unreadable.
         hours: time plugged in, null where unknown.
-        suggested: kWh of one unit by the column's name or the format: 1, 0.001 for Wh.
+        suggested: kWh per unit according to the column's name or the format: 1 for kWh, 0.001 for Wh.
         is_settled: whether the user gave the factor; then it is kept, and a note reports rows that contradict it.
         chargers: ids of each row's charger, from coarse to fine, as station, then station and plug.
     """
@@ -138,9 +138,9 @@ def _count(number: int, thing: str) -> str:
 
 
 def _nothing_note(energy: Floats, hours: Floats, factor: float, chargers: Sequence[pl.Series]) -> str | None:
-    """A sentence about chargers whose energies are close to zero unlike the others': they may be in kWh.
+    """A sentence about chargers whose energies are close to zero, unlike all others: they may be in kWh.
 
-    They are not if some would be impossible in kWh: then most of their sessions failed.
+    If some of them would be impossible in kWh, they are in Wh, and most of their sessions failed.
     """
     if not chargers:
         return None

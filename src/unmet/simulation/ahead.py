@@ -1,4 +1,4 @@
-"""Prefetching: the next item of an iterator is computed in a thread while the current one is used."""
+"""Prefetching: compute the next item of an iterator in a thread while the current one is used."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Item = TypeVar("Item")
 
 
 def ahead(items: Iterator[Item]) -> Iterator[Item]:
-    """Yield the same items in the same order, with one more in memory; an error is raised in the place of its item.
+    """Yield the same items in the same order, with one more in memory; an error is raised in place of its item.
 
     Saves time if computing and using an item both release the interpreter lock, as Arrow, Polars and compiled loops do.
 

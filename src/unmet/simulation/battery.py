@@ -19,8 +19,8 @@ __all__ = [
     "soc_after_trip",
 ]
 
-TAPER_SOC = 0.8  # up to here a battery charges at full power ...
-TAPER_SHARE = 0.25  # ... and above at this share of it
+TAPER_SOC = 0.8  # state of charge up to which a battery charges at full power
+TAPER_SHARE = 0.25  # share of full power at which it charges above that
 
 
 @compiled()
@@ -44,8 +44,8 @@ def hours_to_taper(soc: float, capacity_kwh: float, power_kw: float, literal: bo
 def soc_after_charging(soc: float, hours: float, capacity_kwh: float, power_kw: float, literal: bool) -> float:
     """SoC after some hours on a plug.
 
-    Full power up to 80 %, a quarter of it above, never over 100 %. `literal` restarts at 0.8 whenever the hours exceed
-    its T80, as printed; a battery never loses charge by charging, though.
+    Charging is at full power up to 80 %, at a quarter of it above, and ends at 100 %. `literal` restarts at 0.8
+    whenever the hours exceed its T80, as printed, except that a battery never loses charge by charging.
     """
     full_power = hours_to_taper(soc, capacity_kwh, power_kw, literal)
     if hours < full_power:
@@ -72,5 +72,5 @@ def energy_to_taper_kwh(soc: float, capacity_kwh: float) -> float:
 
 @compiled()
 def literal_energy_kwh(soc: float, capacity_kwh: float) -> float:
-    """Energy of the printed T80 at full power, 0.8 (1 - SoC) C [kWh], for lost drivers."""
+    """Energy that lost drivers want according to the printed T80, 0.8 (1 - SoC) C [kWh]."""
     return 0.8 * (1.0 - soc) * capacity_kwh

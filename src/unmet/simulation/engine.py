@@ -1,4 +1,4 @@
-"""The event loop: processes all trips of electric cars in order of arrival, with batteries, choices and queues."""
+"""The event loop: process all trips of electric cars in order of arrival, with batteries, choices and queues."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Trips(NamedTuple):
 
     vehicle: Integers
     end_s: Floats
-    next_start_s: Floats  # of the same vehicle; infinite after its last trip
+    next_start_s: Floats  # start of the vehicle's next trip; infinite after its last trip
     distance_km: Floats
     nearest: Integers  # (trips, k) stations, nearest first
     nearest_km: Floats  # (trips, k)
-    uniform: Floats  # (trips, 3) draws in [0, 1): whether to charge, where, and what if turned away
+    uniform: Floats  # (trips, 3) draws in [0, 1): whether to charge, where, and what to do if turned away
     at_home: NDArray[np.bool_]  # whether it ends at the car's home; empty if no car charges at home
 
 
@@ -42,14 +42,14 @@ class Cars(NamedTuple):
     """The state of every car; `soc` and `tries` change as the engine runs."""
 
     soc: Floats
-    tries: Integers  # attempts so far of a driver who was turned away and still wants to charge
+    tries: Integers  # number of attempts so far, if the driver was turned away and still wants to charge
     capacity_kwh: Floats
     range_km: Floats
     home_kw: Floats  # power of the plug at home, 0 without one
 
 
 class Rules(NamedTuple):
-    """The scenario in the engine's terms."""
+    """The rules of a scenario, as the engine reads them."""
 
     beta_table: Floats
     sensitivity: float

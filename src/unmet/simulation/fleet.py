@@ -22,7 +22,7 @@ class EvModel(NamedTuple):
     """A row of the paper's table of the most popular electric cars in Denmark."""
 
     name: str
-    cars: int  # registered in Denmark
+    cars: int  # number registered in Denmark
     range_km: float
     battery_kwh: float
 
@@ -103,14 +103,14 @@ def read_fleet(path: Path) -> Fleet:
 
 
 def home_chargers(vehicles: int, fleet: Fleet, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Power of each vehicle's plug at home [kW], 0 for those without one."""
+    """Power of each vehicle's plug at home [kW], 0 for vehicles without one."""
     return np.where(rng.random(vehicles) < fleet.home_charging, fleet.home_power_kw, 0.0)
 
 
 def electric_vehicles(penetration: float, cars: int, observed: int, rng: np.random.Generator) -> NDArray[np.bool_]:
     """Which of the `observed` vehicles are electric, at a penetration of all `cars` of the city.
 
-    Vehicles are electrified in one random order, so that those at 1 % are also among those at 5 %.
+    Vehicles become electric in one random order, so that all electric vehicles at 1 % are also electric at 5 %.
     """
     wanted = round(penetration * cars)
     if not 0 < penetration <= 1:

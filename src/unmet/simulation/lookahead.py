@@ -1,7 +1,7 @@
-"""Which trips may end at a station, so that nearest stations are looked up for these alone.
+"""Find the trips that may end at a station, so that nearest stations are looked up for these alone.
 
-Until a car first wants to charge, its state of charge depends on its own trips only. Within a
-batch of trips, only those from a car's first wish to charge onwards can therefore end at a station.
+Until a car first wants to charge, its state of charge depends on its own trips only. Within a batch, only the trips
+from a car's first wish to charge onwards can therefore end at a station.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ def may_charge(
 
     Args:
         vehicle: (trips,) car of each trip.
-        distance_km: (trips,) of each trip.
+        distance_km: (trips,) distance of each trip.
         uniform: (trips, 3) draws of the engine; the first decides whether to charge.
-        soc: (cars,) state of charge before the first of the trips; it is left as it is.
+        soc: (cars,) state of charge before the first of the trips; not changed.
         tries: (cars,) attempts so far of drivers who still want to charge.
-        range_km: (cars,) of a full battery.
-        beta_table: of `unmet.simulation.choice.beta_table`.
+        range_km: (cars,) range with a full battery.
+        beta_table: result of `unmet.simulation.choice.beta_table`.
     """
     now, known = soc.copy(), np.ones(len(soc), np.bool_)
     flagged = np.zeros(len(vehicle), np.bool_)

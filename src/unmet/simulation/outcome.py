@@ -1,4 +1,4 @@
-"""The outcome of a simulation. It is apart from the engine, so that code on records does not load what simulates."""
+"""The outcome of a simulation, in a separate module, so that reading records does not load the simulator."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Outcome:
     arrivals: pl.DataFrame
     vehicles: pl.DataFrame
     stations: pl.DataFrame
-    trips: int  # driven by electric cars
-    time_zone: str  # of the city's clocks
+    trips: int  # number of trips by electric cars
+    time_zone: str  # local time zone of the city
     frame_type: str = POLARS  # library of the data frames that came in
 
     def __repr__(self) -> str:

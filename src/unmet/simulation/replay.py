@@ -1,4 +1,4 @@
-"""Replay: the same arrivals at stations with different plugs, powers or queue.
+"""Replay: repeat the same arrivals at stations with different plugs, powers or queues.
 
 In a simulation, served drivers behave differently later, because their batteries are full. A replay keeps every arrival
 fixed, as a comparison of plugs requires.
@@ -35,7 +35,7 @@ def replay(
     if missing:
         raise InputError(f"A replay needs arrivals of a simulation: {', '.join(sorted(missing))} is missing.")
     if "attempt" in arrivals.columns and (arrivals["attempt"] > 1).any():
-        raise InputError("Drivers of these arrivals retry or divert: a replay would send them to two places at once.")
+        raise InputError("Some of these drivers retry or divert: a replay would send them to two places at once.")
     unknown = arrivals.join(stations, on="station_id", how="anti")["station_id"].n_unique()
     if unknown:
         raise InputError(f"{unknown} stations of the arrivals are not among the stations: give all of them.")
@@ -77,7 +77,7 @@ def _serve(admit: Admit, drivers: Floats, plugs: Plugs, literal: bool, literal_l
     Columns of `drivers`: station, now, leaves, SoC, capacity.
     """
     log = np.empty((len(drivers), 5))
-    only = np.empty(1, np.int64)  # the stations nearby, for queues that divert: just the station of the arrival
+    only = np.empty(1, np.int64)  # nearest stations, for queues that divert: only the station of the arrival
     for i in range(len(drivers)):
         only[0] = int(drivers[i, 0])
         soc, capacity = drivers[i, 3], drivers[i, 4]

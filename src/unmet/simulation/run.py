@@ -1,4 +1,4 @@
-"""A simulation as a run folder: the scenario, the tables and the summary."""
+"""Write a simulation as a run folder: the scenario, the tables and the summary."""
 
 from __future__ import annotations
 

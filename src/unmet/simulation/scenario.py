@@ -29,7 +29,7 @@ class TurnedAway(str, Enum):
     """What a driver who finds no free plug does next."""
 
     ELSEWHERE = "elsewhere"  # counts as charged elsewhere, so that later demand does not depend on the queue
-    KEEP = "keep"  # keeps its state of charge and decides again after its next trip: the literal reading of the paper
+    KEEP = "keep"  # keeps the state of charge and decides again after the next trip: the literal reading of the paper
     RETRY = "retry"  # tries again after the next trip
     DIVERT = "divert"  # tries the next nearest station at once
 
@@ -86,14 +86,14 @@ def scenario_from(values: dict[str, Any], source: str) -> Scenario:
 def read_scenario(path: Path) -> tuple[Scenario, dict[str, Any]]:
     """Read a scenario file as a run writes it: the scenario, and the city if it is not the built-in one.
 
-    The city has those of `trips`, `stations`, `cars` and `time_zone` that the file gives. The version that wrote the
-    file is ignored.
+    The city contains the entries among `trips`, `stations`, `cars` and `time_zone` that the file has. The version that
+    wrote the file is ignored.
     """
     values = read_yaml_lines(path, "scenario", "`queue: first-come`")
     values.pop("version", None)
     city = values.pop("city", None) or {}
     if not isinstance(city, dict) or not set(city) <= {"trips", "stations", "cars", "time_zone"}:
-        raise InputError(f"{path}: the city of a scenario is its trips, stations, cars and time_zone.")
+        raise InputError(f"{path}: the city of a scenario can only have trips, stations, cars and time_zone.")
     return scenario_from(values, str(path)), {name: value for name, value in city.items() if value != BUILT_IN}
 
 

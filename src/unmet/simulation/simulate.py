@@ -37,9 +37,9 @@ __all__ = [
     "vehicles_table",
 ]
 
-NEAREST = 5  # stations that a driver considers
+NEAREST = 5  # number of nearest stations that a driver considers
 BYTES_PER_TRIP = 510  # memory of a simulation; measured with 1.56 million trips
-BYTES_PER_ROW = 110  # part of it that the table of trips takes
+BYTES_PER_ROW = 110  # part of it for the table of trips
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,23 +58,23 @@ class Draw:
     electric: NDArray[np.bool_]
     fleet: Fleet
     model: NDArray[np.int64]  # index into the fleet's models
-    soc: NDArray[np.float64]  # at the start
+    soc: NDArray[np.float64]  # state of charge at the start
     home_kw: NDArray[np.float64]  # power of the plug at home, 0 without one
     uniform: NDArray[np.float64]  # (trips, 3)
 
     @property
     def capacity_kwh(self) -> NDArray[np.float64]:
-        """Battery of each vehicle."""
+        """Battery capacity of each vehicle [kWh]."""
         return np.array([m.battery_kwh for m in self.fleet.models], float)[self.model]
 
     @property
     def range_km(self) -> NDArray[np.float64]:
-        """Range of each vehicle."""
+        """Range of each vehicle with a full battery [km]."""
         return np.array([m.range_km for m in self.fleet.models], float)[self.model]
 
 
 def prepare(city: City) -> Itinerary:
-    """Sort trips by their end, and find the nearest stations and the next start of the car for each."""
+    """Sort trips by their end; for each, find the nearest stations and the start of the car's next trip."""
     require_bytes(
         city.trips.height * (BYTES_PER_TRIP - BYTES_PER_ROW),
         f"A simulation of {city.trips.height:,} trips",
@@ -111,7 +111,7 @@ def draw(itinerary: Itinerary, scenario: Scenario) -> Draw:
     The numbers of a trip do not depend on the queue or the penetration, so scenarios differ by their rules and not by
     chance.
     """
-    # Each quantity has a stream of its own: a change in how one is drawn leaves the others as they are.
+    # Each quantity has its own random stream, so that changing how one is drawn does not affect the others.
     streams = [np.random.default_rng([scenario.seed, stream]) for stream in range(4)]
     cars = len(itinerary.vehicle_ids)
     fleet = scenario.fleet or DENMARK
@@ -217,7 +217,7 @@ def plugs_of(stations: pl.DataFrame) -> Plugs:
 
 
 def rules_of(scenario: Scenario) -> engine.Rules:
-    """The scenario in the engine's terms."""
+    """The rules of a scenario, as the engine reads them."""
     share = scenario.turned_away_share
     return engine.Rules(
         beta_table(scenario.plug_in_a, scenario.plug_in_b),

@@ -1,4 +1,4 @@
-"""Simulation of trips that do not fit into memory: from Parquet files, sorted or not, in bounded memory.
+"""Simulate trips that do not fit into memory, from Parquet files that need not be sorted.
 
 Three passes over temporary files beside the output:
 
@@ -61,13 +61,13 @@ class Streamed:
     arrivals: Path
     vehicles: pl.DataFrame
     city: City
-    """Its `trips` hold only the first start and the last end."""
+    """The city; its `trips` contain only the first start and the last end."""
     trips: int = 0
     """Number of trips driven by electric cars."""
     trips_in: int = 0
 
     def outcome(self) -> Outcome:
-        """An outcome with those columns of the arrivals that a summary needs."""
+        """An outcome with only the columns of the arrivals that a summary needs."""
         needed = ["vehicle_id", "arrival", "outcome", "wanted_kwh", "attempt", "waited_minutes"]
         arrivals = pl.read_parquet(self.arrivals, columns=needed)
         return Outcome(arrivals, self.vehicles, self.city.stations, self.trips, self.city.time_zone)
@@ -88,7 +88,7 @@ def stream_simulation(
 
     Args:
         files: Parquet files with the columns of trips.
-        stations: a data frame or a file; by default those of the built-in city.
+        stations: a data frame or a file; by default the stations of the built-in city.
         scenario: the scenario.
         folder: folder for the output and for temporary files, which take about as much space as the unpacked input.
         cars: number of cars to which the penetration refers; by default the vehicles in the files.
@@ -238,7 +238,7 @@ def _arrays(trips: pl.DataFrame) -> engine.Trips:
 def _with_nearest(
     trips: engine.Trips, rows: pl.DataFrame, city: City, cars: engine.Cars, rules: engine.Rules
 ) -> engine.Trips:
-    """Look up the nearest stations of trips that may end at one; the engine does not read those of other trips."""
+    """Look up the nearest stations of trips that may end at one; the engine does not need them for other trips."""
     flagged = may_charge(
         trips.vehicle, trips.distance_km, trips.uniform, cars.soc, cars.tries, cars.range_km, rules.beta_table
     )

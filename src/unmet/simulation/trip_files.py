@@ -31,7 +31,7 @@ COLUMNS = ("vehicle_id", "start_time", "end_time", "end_lat", "end_lon", "distan
 
 BUCKET = ("vehicle", "end_s", "next_start_s", "distance_km", "end_lat", "end_lon")
 """Columns of the trips in a bucket."""
-MAX_PARTS = 512  # each is an open file
+MAX_PARTS = 512  # every part is an open file
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class TripParts:
     last: dt.datetime | None = None
 
     def paths(self) -> list[Path]:
-        """Files of the parts, not all of which need to exist."""
+        """Files of the parts; some may not exist."""
         rows = sum(_rows_of(file) for file in self.files)
         count = min(MAX_PARTS, max(1, -(-rows // self.sizes.part_rows)))
         return [self.folder / f"part-{i}.arrow" for i in range(count)]
@@ -159,7 +159,7 @@ def _typed(frame: pl.DataFrame, path: Path) -> pl.DataFrame:
 
 
 class TripBuckets:
-    """Trips by the time of their end; bucket i has those between two consecutive `edges`."""
+    """Trips by end time; bucket i holds the trips that end between two consecutive `edges`."""
 
     def __init__(self, folder: Path, parts: TripParts, sizes: Sizes) -> None:
         self.folder, self.sizes = folder, sizes
@@ -167,7 +167,7 @@ class TripBuckets:
         self.first: dt.datetime | None = None
         self.last: dt.datetime | None = None
         self.edges: np.ndarray[Any, np.dtype[np.float64]] | None = None
-        self.names: list[pl.Series] = []  # of vehicles, in the order of their numbers on disk
+        self.names: list[pl.Series] = []  # names of vehicles, in the order of their numbers on disk
         self.vehicles = 0
         self.writers: dict[int, Any] = {}
         self.stack = ExitStack()

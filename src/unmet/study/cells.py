@@ -39,7 +39,7 @@ UNAWARE = "quantile"  # the model whose distance to the oracle is the gap
 PAPER_MODELS = ("gaussian", "tobit", "quantile", "censored-quantile")
 SIMPLE_BASELINES = ("seen-over-exposed", "poisson", "cqrnn", "identity-graph")
 NO_BACKBONE = "none"  # for baselines, which have no backbone to choose
-FORMAT = 2  # raise it when the same options give other results than before
+FORMAT = 2  # increase it if the same options give different results than before
 MEASURES = (
     "tilted_loss", "tilted_loss_true", "icp", "mil", "mil_true", "bias_percent", "crps", "tilted_loss_kwh",
     "icp_most_censored",
@@ -60,7 +60,7 @@ class Run:
     training: Training
     keep_hours: bool = False  # whether to keep the hourly forecasts, not only their scores
     city: int = 0  # number of the scene's city
-    outside: str = ""  # hash of the source code of its parts from other packages
+    outside: str = ""  # hash of the source code of parts from other packages
 
     @property
     def key(self) -> str:
@@ -211,8 +211,8 @@ def forecaster_of(run: Run, time_zone: str) -> Forecaster:
 def lost_energy(panel: pl.DataFrame, since: dt.datetime | None = None, interval: float = 0.9) -> dict[str, float]:
     """Energy lost in the hours from `since` on [kWh]: `kwh, low, high` from the draws of a panel, and `true`.
 
-    Draw i of all region-hours belongs to one joint posterior draw, so sums are taken draw by draw. Quantiles are
-    those of Weibull, at rank p (n + 1) of n draws, because an interval from few draws would otherwise be too short.
+    Draw i of all region-hours belongs to one joint posterior draw, so sums are taken draw by draw. Quantiles are at
+    Weibull's rank p (n + 1) of n draws, because an interval from few draws would otherwise be too short.
     """
     hours = panel if since is None else panel.filter(pl.col("ds") >= since)
     draws = read_draws(hours).sum(axis=0, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""How much demand a city loses, by queue and penetration: the counterfactual study of the paper."""
+"""The paper's counterfactual study: how much demand a city loses, by queue and penetration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running a study on the cores of this machine or on a Dask cluster; finished runs are kept."""
+"""Run a study on the cores of this machine or on a Dask cluster; finished runs are kept."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from unmet.study.store import Store
 
 __all__ = ["Progress", "connected", "execute"]
 
-ATTEMPTS = 3  # to perform a run whose worker is lost
+ATTEMPTS = 3  # number of attempts at a run whose worker is lost
 
 
 @dataclass(slots=True)
@@ -31,8 +31,8 @@ class Progress:
     """Progress of a study, in runs."""
 
     total: int
-    kept: int  # finished by earlier calls
-    done: int = 0  # finished by this call
+    kept: int  # runs finished by earlier calls
+    done: int = 0  # runs finished by this call
     failed: dict[Run, str] = field(default_factory=dict)
     seconds: float = 0.0  # time spent on the runs of this call
     best: tuple[str, float] | None = None  # the model with the lowest tilted loss so far

@@ -1,4 +1,4 @@
-"""The experiments of the paper, and thinned records: each is a grid of scenes, models and seeds."""
+"""The experiments of the paper, and one on thinned records. Each is a grid of scenes, models and seeds."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = ["PRESETS", "Choices", "Experiment", "application", "competition", "th
 COMPETITION_SCENE = ("gas-station", 0.05)
 """Queue and penetration of the experiment on competing services, which the paper does not state."""
 
-FINE = 1e-4
+MIN_IMPROVEMENT = 1e-4
 """Smallest gain in validation loss that counts as an improvement on real records, where typical hours are small
 compared with the largest one."""
 
@@ -39,7 +39,7 @@ PRESETS = {"quick": 3, "paper": 10}
 """Runs per cell."""
 
 CityOf = Callable[[int], City]
-"""Returns the city of a seed: the built-in one with other cars, trips and days, or always the user's own trips."""
+"""Returns the city of a seed: the built-in city with different cars, trips and days, or the user's own trips."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Choices:
     seed: int = 1
     epochs: int | None = None
     regions: int = 10
-    scenario: Scenario = Scenario()  # noqa: RUF009 (it is frozen); except its queue, penetration and seed
+    scenario: Scenario = Scenario()  # noqa: RUF009 (it is frozen); its queue, penetration and seed are replaced
 
     def __post_init__(self) -> None:
         check_models(self.models, self.backbones)
@@ -126,8 +126,8 @@ def total(
         "Every model is trained on observed demand. Censoring-aware models also know which hours were censored; the "
         "exposure-aware model learns from draws of lost demand, estimated from the records of the training part "
         "alone. All are scored on the true demand of the last tenth of the hours, one hour ahead. The oracle is the "
-        "quantile model trained on the true demand. Like that model it reads past observed demand; the "
-        "exposure-aware model reads past observed demand plus the expected loss." + _cities_note(choices),
+        "quantile model trained on the true demand. Both read past observed demand; the exposure-aware model reads "
+        "past observed demand plus the expected loss." + _cities_note(choices),
         scenes,
         choices,
         built_in=built_in and choices.scenario == Scenario(),
@@ -149,8 +149,8 @@ def competition(
 ) -> Experiment:
     """One operator among competitors: the paper's Table 4.
 
-    The paper does not state the queue. At a share of 95 % its losses are those of its gas stations at a penetration of
-    5 %, where hardly any demand is lost except to competitors.
+    The paper does not state the queue. At a share of 95 %, its losses match those of the gas-station queue at a
+    penetration of 5 %, where hardly any demand is lost except to competitors.
     """
     check_size(choices.runs, len(choices.models) * len(choices.backbones), len(shares))
     scenes: list[Scene] = []
@@ -177,10 +177,10 @@ def competition(
         "Forecasting all demand from one operator's records",
         "share",
         f"An operator owns a share of the stations ({queue}, {100 * penetration:g} % electric); demand at all others "
-        "is lost to it. Each run is another operator, with other stations. Regions are those of the whole city, and "
-        "the operator has at least one station in each. Losses and lengths of intervals are in units of each region's "
-        "largest true demand first, as the paper's seem to be, and then of the largest demand that the operator saw, "
-        "in which they are larger where its share is smaller." + _cities_note(choices),
+        "is lost to it. Each run has a different operator, with other stations. Regions are those of the whole city, "
+        "and the operator has at least one station in each. Losses and lengths of intervals are given first in units "
+        "of each region's largest true demand, as those of the paper seem to be, and then in units of the largest "
+        "demand that the operator observed, in which a smaller share gives larger values." + _cities_note(choices),
         scenes,
         choices,
         built_in=built_in and sampling is Sampling.REGION and choices.scenario == Scenario(),
@@ -224,14 +224,14 @@ def thinning(
         "thinning",
         "Recovering demand that was removed from real records",
         "removed",
-        "Plugs of real stations that were hardly ever full are removed on paper, others in each run, and with them the "
-        "sessions that would have found none free. The original records are the truth; the flag of censored hours is "
-        "the one that an operator would have. Lost demand is estimated from the remaining sessions of the training "
-        "part alone. " + " ".join(notes),
+        "Plugs of real stations that were hardly ever full are removed on paper, different ones in each run, together "
+        "with the sessions that would have found no free plug. The original records are the truth; hours are flagged "
+        "as censored as an operator would flag them. Lost demand is estimated from the remaining sessions of the "
+        "training part alone. " + " ".join(notes),
         scenes,
         choices,
         built_in=False,
-        training=replace(Training(), least_improvement=FINE),
+        training=replace(Training(), least_improvement=MIN_IMPROVEMENT),
     )
 
 

@@ -1,4 +1,4 @@
-"""Outlines: the runs that a study would make, without simulating anything."""
+"""Outlines: list the runs that a study would make, without simulating anything."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from unmet.study.store import Store
 __all__ = ["PlannedCell", "StudyOutline", "outline"]
 
 NETWORK_SECONDS, BASELINE_SECONDS = 7.5, 0.2  # core time per run, measured in a study of the built-in city
-SCENE_SECONDS, ESTIMATED_SECONDS = 0.6, 9.5  # to simulate a scene, and to estimate its lost demand as well
-CITY_SECONDS = 5.0  # to read or generate trips, and to find the nearest stations of each
+SCENE_SECONDS, ESTIMATED_SECONDS = 0.6, 9.5  # time to simulate a scene, without and with an estimate of lost demand
+CITY_SECONDS = 5.0  # time to read or generate trips, and to find the nearest stations of each
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ __all__ = ["pack", "unpack_scene"]
 
 
 def pack(scene: Scene, runs: Sequence[Run]) -> bytes:
-    """A scene as bytes, with those backbones, likelihoods and baselines of its runs that a script registered.
+    """A scene as bytes, with the backbones, likelihoods and baselines of its runs that a script registered.
 
     Such a class is sent with everything that it uses from its own module; the worker must be able to import the rest.
     """
@@ -59,7 +59,7 @@ def unpack_scene(parcel: bytes) -> Scene:
 
 
 def _only_here(registry: Registry[Any], names: Iterable[str]) -> dict[str, type]:
-    """The parts that another process could not find: neither part of unmet nor of an installed package."""
+    """The parts that another process could not find, because they are in neither unmet nor an installed package."""
     found = {name: registry.named(name) for name in dict.fromkeys(names)}
     return {
         name: part

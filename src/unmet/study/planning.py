@@ -1,4 +1,4 @@
-"""Plans for a simulated city, where the truth is known: made from its records, and tested in a second simulation.
+"""Plans for a simulated city whose true demand is known, made from its records and tested in a second simulation.
 
 There are five plans for every number of plugs, which differ in what the planner knows:
 
@@ -10,8 +10,8 @@ There are five plans for every number of plugs, which differ in what the planner
 - `exposure`: draws of `LostDemand`.
 - `truth`: the lost drivers, with their true times and stays.
 
-The last three share one replay and allocation. What a plan achieves is the decrease of lost energy when the simulation
-is repeated with its plugs and the same trips, cars and random numbers.
+The last three share one replay and allocation. A plan achieves the decrease of lost energy that results when the
+simulation is repeated with its plugs and the same trips, cars and random numbers.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ INTERVAL = 0.9
 MODEL_DRAWS = 50  # draws of drivers from the lost energy that the model predicts
 MODEL_SEEDS = 3  # trainings of the model, which are averaged
 HOUR_MS = 3_600_000
-MAX_PLUGS = 200  # at one site
+MAX_PLUGS = 200  # highest number of plugs added at one site
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +110,11 @@ class PlannedCity:
 
 @dataclass(frozen=True, slots=True)
 class PlanningStudy:
-    """All plans, and what each achieved."""
+    """All plans, and the gain that each promised and achieved."""
 
     table: pl.DataFrame
     """`seed, penetration, plugs, method, lost_kwh, realised_kwh, promised_kwh, promised_kwh_low, promised_kwh_high`,
-    and `share`: realised energy over that of the plan from the truth."""
+    and `share`: realised energy relative to the plan from the truth."""
     queue: str
 
     def rows(self) -> pl.DataFrame:
@@ -139,7 +139,7 @@ class PlanningStudy:
         won = int(mean_rows.select((pl.col(AWARE) > pl.max_horizontal(rivals)).sum()).item())
         inside = aware.select(pl.col("realised_kwh").is_between("promised_kwh_low", "promised_kwh_high").mean()).item()
         return [
-            ("mean gain of `exposure` over that of `truth`", f"{share:.3f}", "at least 0.95", share >= 0.95),
+            ("mean gain of `exposure`, relative to `truth`", f"{share:.3f}", "at least 0.95", share >= 0.95),
             ("rows (means of cities) in which `exposure` beats all of the first three", f"{won} of {mean_rows.height}",
              "all", won == mean_rows.height),
             ("single cities in which it does", f"{cities_won} of {aware.height}", "all", cities_won == aware.height),
@@ -160,7 +160,7 @@ def run_planning(
     """Make all plans, and simulate each.
 
     Args:
-        make_city: gives the city of a seed.
+        make_city: returns the city of a seed.
         plugs: numbers of plugs to add.
         penetrations: electric shares of the cars.
         seeds: seeds of cities.
@@ -191,7 +191,7 @@ def planned_city(itinerary: Itinerary, queue: str, penetration: float, seed: int
 
 
 def make_plans(city: PlannedCity, plugs: Sequence[int], methods: Sequence[str]) -> list[dict[str, Any]]:
-    """All plans for a city, with what they promise and achieve: one row per method and number of plugs."""
+    """All plans for a city, with promised and achieved gains: one row per method and number of plugs."""
     makers: dict[str, Callable[[PlannedCity], Callable[[int], tuple[Integers, Floats | None]]]] = {
         "observed": _from_observed,
         "time-full": _from_time_full,

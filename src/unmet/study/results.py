@@ -1,4 +1,4 @@
-"""Results of a study: means over the runs of each cell, next to the paper's numbers and the oracle's."""
+"""Results of a study: means over the runs of each cell, next to the numbers of the paper and of the oracle."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ def study_cells(runs: Sequence[Run], store: Store) -> pl.DataFrame:
     A scene (one city, or one operator in it) counts once, however many networks were trained on it: runs are averaged
     within a scene first, and standard deviations and tests are over scenes. `p_value` is from a paired t-test of the
     model's tilted losses against those of the quantile model that ignores censoring, on the same scenes. `judged` says
-    whether the gap between that model and the oracle is at least 5 % of the oracle's loss. In the experiment on market
-    shares gaps are in units of true demand, so that every operator's losses have the same weight.
+    whether the gap between that model and the oracle is at least 5 % of the oracle's loss, which is large enough to
+    compare models. In the experiment on market shares, gaps are in units of true demand, so that every operator's
+    losses have the same weight.
     """
     rows = store.rows(list(runs))
     if rows.is_empty():
@@ -71,7 +72,7 @@ def study_cells(runs: Sequence[Run], store: Store) -> pl.DataFrame:
                 **_lost(part, "lost"),
                 **_lost(part, "lost_all"),
                 "gap_closed": _gap(unaware, own, oracle),
-                "judged": None if unaware is None or oracle is None else unaware - oracle >= JUDGED_FROM * oracle,
+                "judged": None if unaware is None or oracle is None else unaware - oracle >= MIN_GAP * oracle,
                 "p_value": _p_value(losses, peers[UNAWARE]) if named["model"] != UNAWARE else None,
                 # The paper's numbers for market shares are taken to be in units of true demand.
                 "paper_tilted_loss": None if "share" in labels else paper_value("tilted_loss", named),
@@ -104,7 +105,7 @@ MAY_BE_UNKNOWN = {
     "judged": pl.Boolean,
 }
 
-JUDGED_FROM = 0.05  # of the oracle's loss
+MIN_GAP = 0.05  # smallest gap, relative to the oracle's loss, by which models are compared
 
 
 def training_seconds(runs: Sequence[Run], store: Store) -> dict[tuple[Any, ...], float]:

@@ -51,8 +51,8 @@ class Scene:
     the training part alone: `lost_kwh, elsewhere_kwh, lost_kwh_before, lost_draws`."""
     positions: pl.DataFrame | None  # unique_id, lat, lon; None if unknown
     time_zone: str
-    run: int | None = None  # the number of the run that uses it; None for all runs of its city
-    city: int = 0  # the number of its city; runs take turns among cities
+    run: int | None = None  # number of the run that uses the scene; None for all runs of its city
+    city: int = 0  # number of the scene's city; runs take turns among cities
     reports_all_hours: bool = False  # whether lost demand is reported for all hours too, not only for the test part
 
     def fingerprint(self, columns: Sequence[str] = ()) -> str:
@@ -76,7 +76,7 @@ class Scene:
 
 
 def training_end(period: tuple[dt.datetime, dt.datetime]) -> dt.datetime:
-    """The first hour of a period that models are not trained on."""
+    """The first hour of a period that is not used for training."""
     hours = int((period[1] - period[0]).total_seconds() // 3600)
     return period[0] + dt.timedelta(hours=int(hours * TRAINING_SHARE))
 
@@ -133,9 +133,9 @@ def competition_scenes(
 ) -> list[Scene]:
     """One operator among others: it owns a share of the stations, and all other demand is lost to competitors.
 
-    Every run has another operator, because a single station can have a large part of its region's demand: results for
-    one draw of stations would say more about luck than about models. An operator with a larger share keeps the
-    stations that it has with a smaller one. `seed` is that of the simulation, `number` that of the city.
+    Every run has a different operator, because a single station can have a large part of its region's demand: results
+    for one draw of stations would say more about luck than about models. An operator with a larger share keeps the
+    stations that it has with a smaller one. `seed` is the seed of the simulation, `number` the number of the city.
     """
     if wrong := [share for share in shares if not 0 < share <= 1]:
         raise InputError(f"A market share of {wrong[0]:g} makes no sense: give one over 0 and up to 1, such as 0.25.")
@@ -154,8 +154,8 @@ def competition_scenes(
 def own_stations(regions: Regions, share: float, seed: int, sampling: Sampling = Sampling.REGION) -> list[str]:
     """The operator's own stations: the first in a random order, of each region or of the whole city.
 
-    Drawn by region, it has at least one station in each. Drawn from the whole city, as the paper writes, it may have
-    none in some regions, whose demand is then unobserved.
+    If stations are drawn by region, the operator has at least one in each. If they are drawn from the whole city, as in
+    the paper, it may have none in some regions, whose demand is then unobserved.
     """
     order = np.random.default_rng([seed, 7]).permutation(regions.of_station.height)
     own: list[str] = []

@@ -1,4 +1,4 @@
-"""The store of a study: a folder with the result of every run under its hash, written completely or not at all."""
+"""The store of a study: a folder with the result of every run, named by its hash and written atomically."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class Store:
     """
 
     def __init__(self, folder: Path, *, name: str = "", overwrite: bool = False, read_only: bool = False) -> None:
-        """Open the folder of a study, or create it. A folder of anything else, or of another study, is refused."""
+        """Open the folder of a study, or create it. A folder with other files, or of another study, is refused."""
         self.folder = folder
         mark = folder / MARK
         if folder.exists() and not folder.is_dir():
             raise InputError(f"{folder} is a file: name a folder with --out.")
         if folder.exists() and any(folder.iterdir()) and not mark.is_file():
-            raise InputError(f"{folder} contains files that no study wrote: name another folder with --out.")
+            raise InputError(f"{folder} contains files that are not part of a study: name another folder with --out.")
         other = mark.read_text(encoding="utf-8").strip() if mark.is_file() else ""
         if name and other and other != name:
             raise InputError(f"{folder} holds the study {other}, not {name}: name another folder with --out.")
@@ -67,7 +67,7 @@ class Store:
             pl.DataFrame([result.row]).write_parquet(draft)
 
     def rows(self, runs: list[Run]) -> pl.DataFrame:
-        """The rows of those runs that are stored, in the order given."""
+        """The rows of the runs that are stored, in the given order."""
         try:
             frames = [read_parquet(self._row(run)) for run in runs if self.has(run)]
         except PolarsError:

@@ -1,7 +1,7 @@
-"""Thinning: real records with plugs removed on paper, so that the lost demand is known.
+"""Thinning: remove plugs from real records on paper, so that the lost demand is known.
 
-The records of a station that was often full are censored themselves, so there is no truth to test against. Therefore
-only sites that were hardly ever full are used. With fewer plugs, some of their drivers would have been turned away.
+The records of a station that was often full are themselves censored, so there is no truth to test against. Only sites
+that were hardly ever full are therefore used. With fewer plugs, some of their drivers would have been turned away.
 The original records are the truth, and the remaining sessions are the records of an operator with fewer plugs.
 """
 
@@ -46,22 +46,22 @@ REMOVED = (0.1, 0.2, 0.35)
 """Shares of the energy to turn away."""
 MAX_FULL_SHARE = 0.02  # share of the time for which a station may have been full
 MIN_OPEN_SHARE = 0.95  # share of the days on which it must have been open, so that there are records to train on
-ORDERS = 50  # random orders of removing plugs that are tried
-CLOSE = 0.01  # an order that comes this near to the share is taken at once
-NEAR = 0.03  # largest distance of a scene from its nominal share
+ORDERS = 50  # number of random orders of removing plugs to try
+CLOSE = 0.01  # an order that comes this close to the share is taken at once
+NEAR = 0.03  # largest difference of a scene from its nominal share
 
 
 class Thinned(NamedTuple):
     """Records of stations with fewer plugs."""
 
-    sessions: pl.DataFrame  # those that would still have been served
+    sessions: pl.DataFrame  # sessions that would still have been served
     plugs: pl.DataFrame  # station_id, plugs
     removed: float  # share of the energy that was turned away
 
 
 @compiled()
 def turned_away(start_ms: Integers, end_ms: Integers, plugs: int) -> NDArray[np.bool_]:
-    """Which of these stays, sorted by their start, would have found none of the plugs of a station free."""
+    """Which of these stays, sorted by start, would have found no free plug at a station."""
     free_at = np.full(plugs, np.iinfo(np.int64).min)
     away = np.zeros(len(start_ms), np.bool_)
     for i in range(len(start_ms)):
@@ -84,7 +84,7 @@ def thinning_scenes(
 ) -> tuple[list[Scene], list[str]]:
     """Scenes for each share of the energy to turn away, and notes on the sites used and the shares not reached.
 
-    Every run removes other plugs: which ones are removed can matter as much as how many.
+    Every run removes different plugs, because which ones are removed can matter as much as how many.
     """
     if wrong := [share for share in removed if not 0 < share < 1]:
         raise InputError(f"A share of {wrong[0]:g} to turn away makes no sense: give one between 0 and 1, such as 0.2.")
@@ -130,7 +130,7 @@ def sessions_between(sessions: pl.DataFrame, since: datetime | None, until: date
     if until is not None:
         sessions = sessions.filter(pl.col("start") < until)
     if sessions.is_empty():
-        raise InputError("There is no session in that time: give another --since or --until.")
+        raise InputError("There are no sessions in that period: give another --since or --until.")
     return sessions
 
 
@@ -143,7 +143,7 @@ def thinned_panel(thinned: Thinned, stations: pl.DataFrame, regions: str | Regio
 def thin(sessions: pl.DataFrame, stations: pl.DataFrame, share: float, seed: int = 1) -> Thinned:
     """Remove plugs, at stations in random order and never the last, until that share of the energy is turned away.
 
-    The first order that comes within `CLOSE` of the share is taken, or else the one that comes nearest.
+    The first order that comes within `CLOSE` of the share is taken; if there is none, the order that comes closest is.
     """
     ordered = sessions.sort("station_id", "start", maintain_order=True)
     parts = {str(name): part for (name,), part in ordered.group_by("station_id", maintain_order=True)}
@@ -174,7 +174,7 @@ def thin(sessions: pl.DataFrame, stations: pl.DataFrame, share: float, seed: int
 
 
 def _by_plugs(part: pl.DataFrame, plugs: int) -> list[pl.Series]:
-    """Which sessions of a station would have been served with 1, 2, ... of its plugs; all are with all plugs."""
+    """Which sessions of a station would have been served with 1, 2, ... of its plugs; with all plugs, all would."""
     start, end = (part[column].dt.epoch("ms").to_numpy().astype(np.int64) for column in ("start", "end"))
     fewer = [pl.Series(~turned_away(start, end, number)) for number in range(1, plugs)]
     return [*fewer, pl.Series(np.ones(part.height, bool))]
@@ -195,14 +195,14 @@ def quiet_sites(sessions: pl.DataFrame, stations: pl.DataFrame, time_zone: str) 
             f"No site with two plugs or more was open all the time and full for less than {100 * MAX_FULL_SHARE:g} % "
             "of it: there is no truth in these records to test against."
         )
-    # With fewer plugs, cars would use other plugs than they did, so the names of plugs have lost their meaning.
+    # With fewer plugs, cars would have used other plugs, so plug ids are meaningless.
     sessions = panel.sessions.drop("plug_id", strict=False)
     kept = sessions.join(quiet.select("station_id"), on="station_id", how="semi", maintain_order="left")
     return quiet.select("station_id", "name", "lat", "lon", "power_kw", plugs="capacity"), kept
 
 
 def _panel_of_sites(sessions: pl.DataFrame, stations: pl.DataFrame, time_zone: str) -> Panel:
-    """A panel in which every site is one station. Merging can bring sites within reach of each other, so repeat it."""
+    """A panel in which every site is one station. Merging can bring sites within reach of each other, so it repeats."""
     while True:
         panel = Panel(sessions, stations, regions="station", time_zone=time_zone)
         if panel.sites.height == panel.stations.height:

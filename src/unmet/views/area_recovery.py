@@ -28,7 +28,7 @@ def write_area_recovery(
     Args:
         added: lost demand of all areas together.
         rejected: rows of the records that were set aside.
-        records: how the records were read, and what became of their rows.
+        records: how the records were read, and counts of rows that were used or set aside.
         options: options of the estimator.
         folder: an existing folder.
 
@@ -54,7 +54,7 @@ def write_area_recovery(
 
 
 def _for_machines(tables: StoredLost) -> dict[str, Any]:
-    """What `summary.json` has in addition to the summary of the estimator; see `LostReport.for_machines`."""
+    """Entries that `summary.json` adds to the summary of the estimator; see `LostReport.for_machines`."""
     measures = [name for name in tables.sites.columns if name.startswith("lost_")]
     worst = tables.ranked_sites().filter(pl.col("lost_kwh") > 0).head(TOP_SITES)
     check, share = tables.summary["self_check"], tables.lost_share()

@@ -23,7 +23,7 @@ DAY = dt.timedelta(days=1)
 
 
 def _rows(study: CensoringStudy) -> list[tuple[str, list[tuple[str, str]]]]:
-    """A queue's title and, for each penetration, our censored hours and the paper's, as text."""
+    """Rows of text: the title of a queue and, for each penetration, our censored hours and those of the paper."""
     rows = []
     for queue in study.queues:
         pairs = []
@@ -105,7 +105,7 @@ def censoring_markdown(study: CensoringStudy) -> str:
 
 
 def censoring_summary(study: CensoringStudy) -> dict[str, Any]:
-    """The study as a summary in JSON."""
+    """The summary of the study, as written to JSON."""
     return {
         "cells": study.rows(),
         "regions": study.regions.centres.to_dicts(),

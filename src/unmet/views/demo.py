@@ -1,4 +1,4 @@
-"""The story of `unmet demo`: records of the built-in city, the demand that they hide, and a plan."""
+"""The demonstration of `unmet demo`: records of the built-in city, the demand that they hide, and a plan."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Story:
     true_kwh: float
     true_drivers: int
     plan: str
-    """The plan's answer in one sentence."""
+    """The result of the plan in one sentence."""
 
 
 def tell_story(city: City, queue: str, penetration: float, seed: int, folder: Path) -> Story:
@@ -59,7 +59,7 @@ def tell_story(city: City, queue: str, penetration: float, seed: int, folder: Pa
 
 
 def _plan(fitted: LostDemand, folder: Path) -> str:
-    """Write a plan, and return its answer."""
+    """Write a plan, and return its result in one sentence."""
     from unmet.planning.plan import plan
     from unmet.views.plan import write_plan
 

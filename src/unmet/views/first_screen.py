@@ -15,11 +15,11 @@ __all__ = ["first_screen", "method", "site_rows"]
 
 HOUR = dt.timedelta(hours=1)
 CLOSE, FAIR = 0.1, 0.25  # distance of the self-check from 1 that is called close, or fair
-HARDLY = 0.005  # share that rounds to nothing
-AIR, SCALE = 1.02, 1.6  # bars end at AIR times the largest mark, but at most at SCALE times the end of the range
+NEGLIGIBLE = 0.005  # share that rounds to nothing
+MARGIN, SCALE = 1.02, 1.6  # bars end at MARGIN times the largest mark, but at most at SCALE times the end of the range
 UNRELIABLE = 2.0  # self-checks beyond this factor, chance excluded, keep the number out of the headline
 MIN_SESSIONS = 50  # sessions below which the headline has no number
-NOTHING = 0.5  # with fewer lost drivers than this, nothing counts as lost
+MIN_DRIVERS = 0.5  # with fewer lost drivers than this, nothing counts as lost
 
 
 def first_screen(report: LostTables) -> dict[str, Any]:
@@ -33,9 +33,9 @@ def first_screen(report: LostTables) -> dict[str, Any]:
     headline = (
         f"About {_unbroken(value)} of charging demand was lost ({_unbroken(span)}): {_unbroken(f'{drivers} drivers')} "
         f"who found no free plug ({_unbroken(drivers_span)})"
-        if lost["mean"] >= NOTHING
+        if lost["mean"] >= MIN_DRIVERS
         else "Hardly any charging demand was lost"
-        if lost["high"] >= NOTHING
+        if lost["high"] >= MIN_DRIVERS
         else f"No charging demand was lost: no site was ever full{_busiest(report)}"
     )
     return {
@@ -60,7 +60,7 @@ def first_screen(report: LostTables) -> dict[str, Any]:
 def _unreliable(report: LostTables) -> str:
     """A headline for records that do not support a number; empty if they do."""
     summary, check = report.summary, report.summary["self_check"]
-    if summary["seen_arrivals"] < MIN_SESSIONS and summary["lost_arrivals"]["high"] >= NOTHING:
+    if summary["seen_arrivals"] < MIN_SESSIONS and summary["lost_arrivals"]["high"] >= MIN_DRIVERS:
         return f"{count(summary['seen_arrivals'], 'session')}: too few to say what was lost"
     if check and (check["low"] > UNRELIABLE or check["high"] < 1 / UNRELIABLE):
         times = f"{check['ratio']:.1f} times" if check["ratio"] > 1 else f"only {percent(check['ratio'])} of"
@@ -78,24 +78,24 @@ def _ranges(report: LostTables) -> str:
 
 
 def _busiest(report: LostTables) -> str:
-    """How near the busiest site came to being full, as the end of a sentence."""
+    """How close the busiest site came to being full, as the end of a sentence."""
     busiest = report.summary.get("busiest")
     return f" (the busiest had {busiest['taken']} of {busiest['capacity']} plugs taken at most)" if busiest else ""
 
 
 def _elsewhere(report: LostTables) -> str:
     """A sentence on the demand that competitors served, if there are any."""
-    if report.elsewhere_kwh < NOTHING:
+    if report.elsewhere_kwh < MIN_DRIVERS:
         return ""
     return (
-        f" Another {energy(report.elsewhere_kwh)} is expected to have gone to other operators, by the market share; it "
-        "is not part of the loss below."
+        f" Another {energy(report.elsewhere_kwh)} is expected to have gone to other operators, given the market share; "
+        "it is not part of the loss below."
     )
 
 
 def site_rows(report: LostTables, number: int = TOP_SITES) -> list[dict[str, Any]]:
-    """The sites that lost most, as they are shown."""
-    table = report.ranked_sites().filter(pl.col("lost_arrivals") >= NOTHING).head(number)
+    """Rows of the table of sites that lost the most."""
+    table = report.ranked_sites().filter(pl.col("lost_arrivals") >= MIN_DRIVERS).head(number)
     return [
         {
             "name": short(str(row["label"]), 44),
@@ -112,9 +112,9 @@ def site_rows(report: LostTables, number: int = TOP_SITES) -> list[dict[str, Any
 def _sites(report: LostTables) -> PageSection:
     rows = site_rows(report)
     if not rows:
-        return PageSection("sites", "Where most was lost", ["As far as the records show, no site lost a driver."])
+        return PageSection("sites", "Where the most was lost", ["As far as the records show, no site lost a driver."])
     number = ("one", "two", "three", "four", "five")[len(rows) - 1]
-    heading = f"The {number} sites that lost most" if len(rows) > 1 else "The site that lost most"
+    heading = f"The {number} sites that lost the most" if len(rows) > 1 else "The site that lost the most"
     return PageSection(
         "sites",
         heading,
@@ -131,14 +131,14 @@ def _sites(report: LostTables) -> PageSection:
                 for i, row in enumerate(rows, start=1)
             ],
             "Stations side by side are one site. Time full: share of the time in which no plug was free. Cars at once: "
-            "how many the site can charge, which may be fewer than its connectors. All are in sites.csv and "
+            "how many the site can charge, which may be fewer than its connectors. All sites are in sites.csv and "
             "stations.csv.",
         ),
     )
 
 
 def _trust(report: LostTables) -> PageSection:
-    if report.summary["lost_arrivals"]["high"] < NOTHING:
+    if report.summary["lost_arrivals"]["high"] < MIN_DRIVERS:
         text = (
             "If sites charge fewer cars at once than assumed, some may have been full after all: see capacity in "
             "sites.csv."
@@ -152,7 +152,7 @@ def _checked(report: LostTables) -> str:
     if check is None:
         return (
             "The estimate could not be checked against these records: too few drivers came while exactly one plug was "
-            "free. Take the range seriously, not the number."
+            "free. Rely on the range rather than on the number."
         )
     ratio, low, high = check["ratio"], check["low"], check["high"]
     off = abs(ratio - 1)
@@ -171,15 +171,15 @@ def _checked(report: LostTables) -> str:
 
 
 def _prior(report: LostTables) -> str:
-    """What the prior from other towns adds to the estimate."""
+    """Sentences on what the prior from other towns adds to the estimate."""
     summary = report.summary
     share, shift, interval = (summary[name] for name in ("from_prior", "prior_shift", "prior_interval"))
-    if max(share, abs(shift), interval) < HARDLY:
+    if max(share, abs(shift), interval) < NEGLIGIBLE:
         return "Hardly anything in this estimate comes from other towns: your own records are enough."
-    moved = "hardly changes this estimate" if abs(shift) < HARDLY else (
+    moved = "hardly changes this estimate" if abs(shift) < NEGLIGIBLE else (
         f"makes this estimate {percent(abs(shift))} {'lower' if shift < 0 else 'higher'}"
     )  # fmt: skip
-    borrowed = "" if share < HARDLY else (
+    borrowed = "" if share < NEGLIGIBLE else (
         f" For {percent(share)} of the lost drivers, how many still come to a nearly full site is borrowed from other "
         "sites and towns, because their own site cannot show it."
     )  # fmt: skip
@@ -193,9 +193,9 @@ def _sensitivity(report: LostTables) -> list[PageSection]:
     """The estimate under other assumptions, if anything was lost."""
     table, total = report.sensitivity, report.summary["lost_kwh"]
     highest = max([total["high"], *table["lost_kwh"]], default=0.0)
-    if highest <= 0 or report.summary["lost_arrivals"]["high"] < NOTHING:
+    if highest <= 0 or report.summary["lost_arrivals"]["high"] < MIN_DRIVERS:
         return []
-    scale = min(highest * AIR, total["high"] * SCALE) if total["high"] > 0 else highest * AIR
+    scale = min(highest * MARGIN, total["high"] * SCALE) if total["high"] > 0 else highest * MARGIN
     band = 100 * total["low"] / scale, 100 * total["high"] / scale
     base = float(table["lost_kwh"][0])
     rows = [
@@ -213,7 +213,7 @@ def _sensitivity(report: LostTables) -> list[PageSection]:
     return [
         PageSection(
             "sensitivity",
-            "If other assumptions hold",
+            "Under other assumptions",
             table=PageTable(("Assumption", "Lost energy", "Compared"), rows, note),
             half=True,
             tall=True,

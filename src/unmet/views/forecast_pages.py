@@ -17,7 +17,7 @@ from unmet.views.theme import percent
 
 __all__ = ["print_forecast", "write_forecast"]
 
-MAX_REGIONS = 20  # in the table of a page
+MAX_REGIONS = 20  # highest number of regions in the table of a page
 
 
 def _mwh(kwh: float) -> str:
@@ -58,7 +58,7 @@ def write_forecast(shown: ForecastReport, folder: Path) -> dict[str, Any]:
     local = totals["peak"].dt.convert_time_zone(zone)
     share = percent(shown.model.levels[-1] - shown.model.levels[0])
     interval = f" ({share} interval: {_mwh(whole['low_kwh'])} to {_mwh(whole['high_kwh'])} MWh)" if whole else ""
-    kind = "including what full stations would have turned away" if shown.model.forecasts_true else "as records show it"
+    kind = "including drivers whom full stations would turn away" if shown.model.forecasts_true else "as recorded"
     page = render_page(
         shown,
         FORECAST_FIGURES,

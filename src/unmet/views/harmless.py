@@ -1,4 +1,4 @@
-"""Text from users' files made safe: Plotly could render it as links, and spreadsheets could run it as formulas."""
+"""Make text from users' files safe: Plotly could render it as links, and spreadsheets could run it as formulas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pages and summaries of lost demand show: the tables of a fitted estimator, and the answer in sentences."""
+"""The contents of pages and summaries of lost demand: tables of a fitted estimator, and the answer in sentences."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class LostReport(LostTables):
         return 0.0 if alone else float(self.table["elsewhere_kwh"].sum())
 
     def for_machines(self) -> dict[str, Any]:
-        """The summary with the sites that lost most and the estimate under other assumptions."""
+        """The summary, with the sites that lost the most and the estimate under other assumptions."""
         measures = [name for name in self.sites.columns if name.startswith("lost_")]
         worst = self.ranked_sites().filter(pl.col("lost_kwh") > 0).head(TOP_SITES)
         share = self.lost_share()

@@ -16,7 +16,7 @@ from unmet.views.theme import short
 __all__ = ["TOP_SITES", "LostTables", "with_lost_share"]
 
 TOP_SITES = 5
-"""Number of sites to name."""
+"""Number of sites that are named in answers and tables."""
 WEEK_HOURS = 7 * 24
 HOURS_OF_WEEK = pl.DataFrame({"week_hour": range(WEEK_HOURS)}, schema={"week_hour": pl.Int64})
 
@@ -73,11 +73,11 @@ class LostTables:
         return str(self.summary["notes"][0]) if self.far_off else ""
 
     def notes(self) -> list[str]:
-        """All other notes."""
+        """All notes except the warning."""
         return [str(note) for note in self.summary["notes"][1 if self.far_off else 0 :]]
 
     def lost_share(self) -> tuple[float, float, float]:
-        """Lost energy over all energy wanted at these sites: mean, low and high."""
+        """Lost energy as a share of all energy wanted at these sites: mean, low and high."""
         seen, lost = self.summary["seen_kwh"], self.summary["lost_kwh"]
         mean, low, high = (_share(lost[end], seen) for end in ("mean", "low", "high"))
         return mean, low, high
@@ -101,10 +101,10 @@ class LostTables:
         """
         name = pl.col("name").fill_null(pl.col("station_id"))
         order = self.stations.sort("arrivals", "station_id", descending=[True, False])
-        first = order.group_by("unique_id", maintain_order=True).agg(name.first().alias("place"), stations=pl.len())
+        busiest = order.group_by("unique_id", maintain_order=True).agg(name.first().alias("place"), stations=pl.len())
         return {
             region: short(place, max_length) if number == 1 else f"around {short(place, max_length)}"
-            for region, place, number in first.iter_rows()
+            for region, place, number in busiest.iter_rows()
             if place != region
         }
 
@@ -125,8 +125,8 @@ class LostTables:
         """
         local = pl.col("ds").dt.convert_time_zone(self.time_zone)
         week_hour = ((local.dt.weekday().cast(pl.Int64) - 1) * 24 + local.dt.hour().cast(pl.Int64)).alias("week_hour")
-        every = self.hours.group_by("ds").agg(pl.sum("lost_kwh"), pl.sum("observed_kwh"))
-        mean = every.group_by(week_hour).agg(pl.mean("lost_kwh"), pl.mean("observed_kwh"))
+        by_hour = self.hours.group_by("ds").agg(pl.sum("lost_kwh"), pl.sum("observed_kwh"))
+        mean = by_hour.group_by(week_hour).agg(pl.mean("lost_kwh"), pl.mean("observed_kwh"))
         return HOURS_OF_WEEK.join(mean, on="week_hour", how="left", maintain_order="left")
 
 

@@ -105,7 +105,7 @@ def _model_headline(evaluation: Evaluation | None) -> str:
 
 
 def _scored(evaluation: Evaluation) -> str:
-    """What the forecasts are compared with, in words."""
+    """What the forecasts are scored against, in words."""
     return {
         TRUE: "the true demand of the simulation",
         THINNED: "observed demand, after the forecast of true demand was reduced to the share of drivers that could "
@@ -178,8 +178,8 @@ def _region_table(shown: ModelReport) -> PageTable:
     ]
     left = len(order) - len(rows)
     note = (
-        "Worst first. Error (pinball loss): compared with that of a table of the last eight weeks; below 0 the model "
-        "is better. Inside: share of hours inside the interval. Energy: forecast compared with actual energy."
+        "Worst first. Error (pinball loss): compared with a table of the last eight weeks; below 0, the model is "
+        "better. Inside: share of hours inside the interval. Energy: forecast compared with actual energy."
     )
     return PageTable(heads, rows, note + (f" {left} more regions are in metrics.json." if left else ""))
 

@@ -142,7 +142,7 @@ def worse_sentence(regions: Sequence[str]) -> str:
 
 
 def worse_first(totals: pl.DataFrame, worse: Sequence[str]) -> pl.DataFrame:
-    """A table of regions that starts with those in which the model failed."""
+    """A table of regions, starting with the ones in which the model failed."""
     return totals.sort(~pl.col("unique_id").is_in(list(worse)), maintain_order=True)
 
 

@@ -1,4 +1,4 @@
-"""The display of objects in notebooks: figures and tables of the report, one at a time."""
+"""Display of objects in notebooks: single figures and tables of the report."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class PageTable:
     note: str
     heading: str = ""
     csv: str = ""
-    """The whole table as CSV, for download; by default the cells shown are downloaded."""
+    """The whole table as CSV, for download; by default, the download contains the cells shown."""
     file: str = "table.csv"
     """Name of the downloaded file."""
     is_cut: bool = False
@@ -59,11 +59,11 @@ class PageSection:
     table: PageTable | None = None
     items: Sequence[str] = ()
     figures: Sequence[tuple[Figure, object]] = ()
-    """Each with the result that it draws."""
+    """Figures, each with the result that it draws."""
     half: bool = False
-    """Next to another section, if the window is wide enough."""
+    """Whether it stands next to another section, if the window is wide enough."""
     tall: bool = False
-    """Next to two other sections, if it is half."""
+    """Whether it stands next to two other sections, if it is half."""
 
 
 def render_page(

@@ -1,4 +1,4 @@
-"""The weight of a page: downloads are cut, then figures are left out, until a page is small enough to be mailed."""
+"""The weight of a page: downloads are cut, then figures are left out, until a page is small enough to email."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ PACKED = 12  # first guess of the rows that fit: a table at most this many times
 def light_page(render: Render, sections: Sequence[PageSection], max_bytes: int) -> str:
     """Render sections to a page of at most this many bytes.
 
-    Downloads are cut first: those longer than a common limit, chosen so that all of them fit. Then figures are left
-    out, the heaviest first. A sentence says what is missing, and where it is.
+    Downloads that exceed a common limit are cut first; the limit is chosen so that all of them fit. Then figures are
+    left out, the heaviest first. A sentence says what is missing and where to find it.
     """
     page = render(sections)
     excess = len(page.encode()) - max_bytes
@@ -68,7 +68,7 @@ def _cut(section: PageSection, longest: int) -> PageSection:
 
 
 def _without_heaviest(render: Render, sections: Sequence[PageSection]) -> list[PageSection]:
-    """The sections without the figure that weighs most."""
+    """The sections without the heaviest figure."""
     pairs = [(i, pair) for i, section in enumerate(sections) for pair in section.figures]
     place, heaviest = max(pairs, key=lambda found: len(render([PageSection("", "", figures=[found[1]])])))
     return [_without(section, heaviest) if i == place else section for i, section in enumerate(sections)]

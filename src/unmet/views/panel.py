@@ -59,7 +59,7 @@ def write_panel_page(
     Args:
         report: report of the estimator fitted to the panel.
         rejected: rows of the records that were set aside.
-        records: how the records were read, and what became of their rows.
+        records: how the records were read, and counts of rows that were used or set aside.
         folder: an existing folder.
     """
     stations = with_measures(report.panel.stations, report.stations)

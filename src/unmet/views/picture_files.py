@@ -38,7 +38,7 @@ def write_pictures(figures: list[tuple[Figure, object]], folder: Path) -> list[s
     except OSError as error:
         raise InputError(f"Cannot write to {folder}: {error.strerror or error}. Name another folder.") from None
     except Exception as error:
-        # Kaleido raises its own errors, those of the browser and those of the event loop.
+        # Kaleido raises its own errors, and those of the browser and the event loop.
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise InputError(
             f"Figures cannot be drawn ({reason}): install kaleido (pip install 'unmet[figures]') and Chromium or "

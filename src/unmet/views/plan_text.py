@@ -44,8 +44,8 @@ def lead(plan: Plan) -> str:
     changes = plan.change.words()
     assumed = f" All of this assumes {changes}." if changes else ""
     return (
-        f"That is {value} per week ({span}) of about {lost} that is lost with today's plugs. {percent(before, 1)} of "
-        f"the demanded energy is served with them, {percent(after, 1)} with the plan. Drivers who found every plug "
+        f"That is {value} per week ({span}) out of about {lost} lost with today's plugs. {percent(before, 1)} of "
+        f"the energy demanded is served with them, {percent(after, 1)} with the plan. Drivers who found every plug "
         f"taken are replayed at sites with more plugs, {plan.draws} times, each time with another draw of the drivers "
         f"who were turned away; ranges contain the truth with a probability of {percent(plan.interval)}.{assumed}"
     )
@@ -63,7 +63,7 @@ def plan_facts(plan: Plan) -> list[tuple[str, str]]:
     if plan.cost is not None:
         found.append((money(plan.cost), f"cost, {energy(1000 * plan.gain()[0] / plan.cost)} per week for each 1,000"))
     elif plan.knee is not None:
-        found.append((f"{plan.knee:,}", "plugs are the knee: each further one gains less than the average of these"))
+        found.append((f"{plan.knee:,}", "plugs are the knee: each further plug gains less than the average of these"))
     return found
 
 
@@ -127,8 +127,8 @@ def plan_sections(plan: Plan) -> list[PageSection]:
     more = plan.sites - len(rows)
     note = (
         "In use: share of the time that plugs are taken, before and after. Turned away: drivers per week who find no "
-        "plug and leave. Chosen in: of the plans made for single draws of the estimate, the share that give this site "
-        "plugs; a low share means that another site may be as good."
+        "plug and leave. Chosen in: share of the plans made for single draws of the estimate that add plugs at this "
+        "site; a low share means that another site may be as good."
         + (f" {more:,} further sites are in plan.csv." if more else "")
     )
     sections = [PageSection("sites", "Site by site", table=PageTable(site_heads(plan), rows, note))]
@@ -147,8 +147,8 @@ def _new_sites(plan: Plan) -> PageSection:
          f"{row['taken_kwh']:,.0f}", f"{row['gain_kwh']:,.0f}"]
         for row in plan.tables.sites.filter(pl.col("is_new")).iter_rows(named=True)
     ]  # fmt: skip
-    heads = ["New site", "position", "plugs", "attracts, kWh per week", "of which from neighbours", "recovers"]
-    note = "A new site is worth what it recovers. Its neighbours already serve what it takes from them."
+    heads = ["New site", "position", "plugs", "attracts, kWh per week", "taken from neighbours", "recovers"]
+    note = "Only the demand that a new site recovers is a gain. Its neighbours already serve what it takes from them."
     return PageSection("new-sites", "New sites", table=PageTable(heads, rows, note))
 
 
@@ -160,7 +160,7 @@ def _stages(plan: Plan) -> PageSection:
     ]  # fmt: skip
     heads = ["Year", "demand, times now", "plugs built so far", "lost per week without them, kWh", "recovered, kWh"]
     heads += [] if plan.stages[0].cost is None else ["cost so far"]
-    note = "In every year, plugs go where they recover most of that year's demand, in addition to those built before."
+    note = "In every year, plugs go where they recover the most demand of that year, in addition to those built before."
     return PageSection("stages", "Year by year", table=PageTable(heads, rows, note))
 
 
@@ -189,7 +189,7 @@ def _sensitivity(plan: Plan) -> PageSection:
          percent(row["gain_kwh"] / row["best_kwh"], 1) if row["best_kwh"] > 0 else "", str(row["moved"])]
         for row in plan.tables.sensitivity.iter_rows(named=True)
     ]  # fmt: skip
-    heads = ["If", "the plan recovers, kWh per week", "of the best plan then", "plugs placed elsewhere"]
+    heads = ["If", "the plan recovers, kWh per week", "share of the best plan", "plugs placed elsewhere"]
     note = "A plan that stays close to the best one under other assumptions is safe, even if its gain is unsure."
     return PageSection("sensitivity", "How sure the choice is", table=PageTable(heads, rows, note))
 
@@ -201,7 +201,7 @@ def _notes(plan: Plan) -> PageSection:
 def _method(plan: Plan) -> PageSection:
     choice = plan.decision.choice
     how = (
-        "Returns diminish at every site, so adding plugs one by one where they gain most is optimal."
+        "Returns diminish at every site, so adding plugs one by one where they gain the most is optimal."
         if choice.method == "greedy"
         else "The plan is the best of all combinations of options."
         if choice.gap < NEGLIGIBLE_GAP
@@ -216,8 +216,8 @@ def _method(plan: Plan) -> PageSection:
             "the day. Every number of plugs is tested with the same drivers.",
             "Drivers who find all plugs taken leave. Adding plugs never increases losses.",
             how,
-            f"The total is from a replay of all sites together; it is {plan.energy.interplay:.3f} times the sum over "
-            "sites.",
+            f"The total comes from a replay of all sites together; it is {plan.energy.interplay:.3f} times the sum "
+            "over sites.",
             "Drivers who would come only because there are more plugs are not counted. Experience shows that new plugs "
             "also attract drivers who were never turned away.",
         ],

@@ -52,7 +52,7 @@ def _headline(study: PlanningStudy) -> str:
 
 
 def planning_markdown(study: PlanningStudy) -> str:
-    """The study's results as Markdown, failures first."""
+    """The results of the study as Markdown, failures first."""
     table = study.table
     seeds = sorted(table["seed"].unique().to_list())
     heads, rows = _rows(study)
@@ -106,7 +106,7 @@ def write_planning(study: PlanningStudy, folder: Path) -> None:
         title="unmet: plans in a city where the truth is known",
         headline=_headline(study),
         lead=(
-            "In a simulated city all lost drivers are known. Plans are made from what a planner would know, and each "
+            "In a simulated city, all lost drivers are known. Plans are made from what a planner would know, and each "
             "is simulated again with the same trips."
         ),
         facts=[(found, what.replace("`", "")) for what, found, _, _ in study.targets()],

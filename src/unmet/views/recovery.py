@@ -65,7 +65,7 @@ def write_recovery(
     Args:
         report: report of a fitted estimator.
         rejected: rows of the records that were set aside; None if an existing panel was read.
-        records: how the records were read, and what became of their rows; None likewise.
+        records: how the records were read, and counts of rows that were used or set aside; None likewise.
         folder: an existing folder.
     """
     write_tables(lost_tables(report), rejected, folder)
@@ -98,7 +98,7 @@ def recovery_page(report: LostReport, records: dict[str, Any] | None = None) -> 
 
 
 def provenance(report: LostReport, records: dict[str, Any] | None) -> PageSection:
-    """What the page was made from."""
+    """The section on the sources and options of the page."""
     lost, panel = report.lost, report.panel
     items = []
     if records is not None:
@@ -130,7 +130,7 @@ def print_recovery(report: LostTables, summary: dict[str, Any], out: Path, *, as
     print_lost(report)
     table = report.sensitivity
     report_grid(
-        "If other assumptions hold",
+        "Under other assumptions",
         ["", "lost energy", "lost drivers"],
         [[name, energy(kwh), f"{drivers:,.0f}"] for name, kwh, drivers in table.iter_rows()],
     )
@@ -150,7 +150,7 @@ def say_how_read(records: dict[str, Any]) -> None:
 
 
 def print_lost(report: LostTables) -> None:
-    """Print the answer and the sites that lost most; a warning comes first."""
+    """Print the answer and the sites that lost the most; a warning comes first."""
     summary = report.summary
     if warning := report.warning():
         say(warning)
@@ -180,7 +180,7 @@ def print_lost(report: LostTables) -> None:
     )
     if rows := site_rows(report):
         report_grid(
-            "Sites that lost most",
+            "Sites that lost the most",
             ["", "lost, kWh", f"{level} interval", "drivers", f"{level} interval", "time full", "cars at once"],
             [[row["name"], *row["kwh"], *row["drivers"], row["full"], row["capacity"]] for row in rows],
         )

@@ -1,4 +1,4 @@
-"""The report: the results of all given runs, in one file that can be sent."""
+"""The report: the results of all given runs, in one file that can be sent to others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from unmet.views.figures.base import Figure
 from unmet.views.figures.recovered_regions import RECOVERED_REGIONS
 from unmet.views.figures.recovered_weeks import RECOVERED_WEEKS
 from unmet.views.figures.site_map import SITE_MAP, has_positions
-from unmet.views.first_screen import NOTHING, first_screen, method
+from unmet.views.first_screen import MIN_DRIVERS, first_screen, method
 from unmet.views.lost_tables import TOP_SITES, LostTables
 from unmet.views.page import PageSection, PageTable, render_page
 from unmet.views.page_weight import light_page
@@ -36,14 +36,14 @@ TENTH = 0.1
 
 @dataclass(frozen=True, slots=True)
 class SalesPrice:
-    """What a kWh sells for."""
+    """The sales price of a kWh."""
 
     price: float
     currency: str = ""
 
     @classmethod
     def checked(cls, price: float, currency: str) -> SalesPrice:
-        """A price that makes sense."""
+        """Check a price, and return it with its currency."""
         if not (math.isfinite(price) and price > 0):
             raise InputError(f"A price of {price:g} per kWh makes no sense: give one over 0, such as 0.35.")
         return cls(price, currency.strip()[:12])
@@ -56,7 +56,7 @@ class SalesPrice:
 
 
 def report_page(runs: StoredRuns, money: SalesPrice | None = None, title: str = "") -> str:
-    """One self-contained HTML page on all runs, of 6 MB at most; what runs do not hold is left out."""
+    """One self-contained HTML page on all runs, of at most 6 MB; sections without data are left out."""
     opening = _opening(runs, money)
 
     def render(sections: Sequence[PageSection]) -> str:
@@ -97,12 +97,12 @@ def _check_replaceable(out: Path) -> None:
 
 
 def report_figures(runs: StoredRuns) -> list[tuple[Figure, object]]:
-    """All figures of the report, each with what it draws."""
+    """All figures of the report, each with the result that it draws."""
     return [pair for section in _sections(runs, None) for pair in section.figures]
 
 
 def _opening(runs: StoredRuns, money: SalesPrice | None) -> dict[str, Any]:
-    """The answer: that on lost demand, else that of the plan, else that of the forecast."""
+    """The answer: lost demand if there is a run of it, else the plan, else the forecast."""
     if runs.lost is not None:
         opening = first_screen(runs.lost)
         del opening["before"]
@@ -159,27 +159,27 @@ def _sections(runs: StoredRuns, money: SalesPrice | None) -> list[PageSection]:
 
 
 def _where(lost: LostTables, money: SalesPrice | None) -> PageSection:
-    """The sites that lost most, with the map."""
+    """The sites that lost the most, with the map."""
     section: PageSection = first_screen(lost)["before"][0]
     figures = [(SITE_MAP, lost)] if has_positions(lost) else []
     if section.table is None:
         return replace(section, figures=figures)
     table: PageTable = section.table
     if money is not None:
-        worst = lost.ranked_sites().filter(pl.col("lost_arrivals") >= NOTHING).head(TOP_SITES)
+        worst = lost.ranked_sites().filter(pl.col("lost_arrivals") >= MIN_DRIVERS).head(TOP_SITES)
         cells = [money.of(*row) for row in worst.select("lost_kwh", "lost_kwh_low", "lost_kwh_high").iter_rows()]
         heads = [*table.heads[:2], f"Lost sales{f' [{money.currency}]' if money.currency else ''}", *table.heads[2:]]
         unit = f" {money.currency}"
         plain = [(value.removesuffix(unit), span.removesuffix(unit)) for value, span in cells]
         rows = [[*row[:2], cell, *row[2:]] for row, cell in zip(table.rows, plain, strict=True)]
         table = replace(table, heads=heads, rows=rows)
-    note = table.note.replace("All are in sites.csv and stations.csv.", "The download holds all sites.")
+    note = table.note.replace("All sites are in sites.csv and stations.csv.", "The download holds all sites.")
     table = replace(table, note=note, csv=csv_of(lost.ranked_sites().drop("label")), file="sites.csv")
     return replace(section, table=table, figures=figures)
 
 
 def _certain(lost: LostTables) -> list[PageSection]:
-    """How certain it is: self-check, other assumptions, notes."""
+    """The section on how certain the estimate is: self-check, other assumptions, notes."""
     _, *rest = first_screen(lost)["before"]
     return [
         with_download(part, lost.sensitivity, "sensitivity.csv") if part.name == "sensitivity" else part
@@ -209,7 +209,7 @@ def _regions(lost: LostTables) -> PageSection:
 
 
 def _is_any_lost(lost: LostTables) -> bool:
-    return bool(lost.summary["lost_arrivals"]["high"] >= NOTHING)
+    return bool(lost.summary["lost_arrivals"]["high"] >= MIN_DRIVERS)
 
 
 def _weeks(lost: LostTables) -> PageSection:
@@ -223,7 +223,7 @@ def _weeks(lost: LostTables) -> PageSection:
         for row in weeks.sort("lost_kwh", descending=True).head(5).iter_rows(named=True)
     ]
     heads = ("Week from", "Lost energy [kWh]", "Recorded [kWh]")
-    some = "The weeks that lost most. " if _is_any_lost(lost) else ""
+    some = "The weeks that lost the most. " if _is_any_lost(lost) else ""
     note = f"{some}The download holds all weeks, by region."
     table = PageTable(heads, rows, note, csv=csv_of(lost.weeks), file="weeks.csv")
     return PageSection("weeks", "Weeks", table=table, figures=[(RECOVERED_WEEKS, lost)])

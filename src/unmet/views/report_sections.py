@@ -41,7 +41,7 @@ QUALITY = {
     "day_order_open": "rows whose day and month cannot be told apart: set aside",
     "end_without_time": "rows whose end has no time of day: set aside",
     "end_unreadable": "rows whose end cannot be read: set aside",
-    "outside_period": "sessions outside the period asked for: set aside",
+    "outside_period": "sessions outside the requested period: set aside",
     "stations_unknown": "sessions at stations that are not in the station table: set aside",
     "end_before_start": "sessions that end before they start: set aside",
     "too_long": "sessions of more than a month: set aside",
@@ -50,13 +50,13 @@ QUALITY = {
     "energy_unreadable": "rows whose energy is not a number: set aside",
     "energy_absurd": "sessions with more energy than a car can take: set aside",
     "power_absurd": "sessions with more energy than fits the time plugged in: set aside",
-    "restarts_joined": "sessions joined with the one before, which the same user had just ended",
+    "restarts_joined": "sessions joined with the one that the same user had just ended",
     "duplicates": "rows that repeat another: set aside",
     "duplicates_that_differ": "rows that repeat another with other values",
-    "ends_cut_short": "sessions cut short, because the next car was at the plug already",
+    "ends_cut_short": "sessions cut short, because the next car was already at the plug",
     "zero_energy": "sessions without energy: kept, since a plug was taken",
     "ids_used_twice": "session ids that are used twice",
-    "ids_made_up": "session ids that were missing and are numbered",
+    "ids_made_up": "missing session ids, replaced by file and line",
     "stations_set_aside": "rows of the station table that cannot be used",
     "station_values_unused": "stations kept without a value that cannot be used, such as their position",
     "shapeless": "rows with more or fewer fields than the header: set aside",
@@ -66,7 +66,7 @@ _FOLDERS = re.compile(r"(?<![\w:/])(?:[\w.~-]*/)+(?=[^/\s]+\.\w)")  # before the
 
 
 def csv_of(table: pl.DataFrame) -> str:
-    """A table as CSV to be put into a page, safe in a spreadsheet; lists are left out."""
+    """A table as CSV to embed in a page, safe in a spreadsheet; lists are left out."""
     degrees = [name for name in ("lat", "lon") if name in table.columns]
     plain = table.select(pl.exclude(pl.List, pl.Struct, pl.Array)).with_columns(
         pl.col(degrees).cast(pl.Float64).round(6), (cs.float() - cs.by_name(degrees)).round_sig_figs(DIGITS)
@@ -75,13 +75,13 @@ def csv_of(table: pl.DataFrame) -> str:
 
 
 def when(lost: StoredLost) -> list[PageSection]:
-    """When demand was lost."""
+    """The section on when demand was lost."""
     when = lost_when(lost)
     return [PageSection("when", "When it was lost", [when], figures=[(LOST_WEEK, lost)])] if when else []
 
 
 def build(plan: StoredPlan, lost: StoredLost | None = None) -> PageSection:
-    """What to build; with lost demand, also which of the sites that lost most are not part of the plan, and why."""
+    """The section on what to build; with lost demand, also which of the worst sites the plan leaves out, and why."""
     summary, chosen = plan.summary, plan.chosen
     gain = summary["gain_kwh_per_week"]
     value, span = about(**gain)
@@ -103,19 +103,19 @@ def build(plan: StoredPlan, lost: StoredLost | None = None) -> PageSection:
     more = chosen.height - len(rows)
     note = (
         "Per week: mean of the weeks in which a site was open. Chosen in: share of plans, each made for one draw of "
-        "the estimate alone, that give this site plugs; a low one means that another site may be as good."
+        "the estimate alone, that add plugs at this site; a low share means that another site may be as good."
         + (f" {more} further sites are in the download." if more else "")
     )
     table = PageTable(
         ("Site", "Plugs now", "Add", "Recovers [kWh per week]"), rows, note, csv=csv_of(chosen), file="plan.csv"
     )
-    shown: Any = plan  # it has the attributes that figures of a plan read
+    shown: Any = plan  # has the attributes that figures of a plan read
     figures = [(PLAN_MAP, plan)] if plan_has_positions(shown) else []
     return PageSection("plan", "What to build", paragraphs, table=table, figures=[*figures, (PLAN_GAIN, plan)])
 
 
 def _not_planned(plan: StoredPlan, lost: StoredLost | None) -> list[str]:
-    """A sentence on those of the worst sites that may be closed, because a reader would look for them in the plan."""
+    """A sentence on the worst sites that may be closed, because a reader would look for them in the plan."""
     if lost is None:
         return []
     worst = lost.ranked_sites().filter(pl.col("lost_kwh") > 0).head(TOP_SITES)
@@ -136,13 +136,13 @@ def _reason(row: dict[str, Any]) -> str:
     now, after = row["lost_drivers"], row["lost_drivers_after"]
     sure = f"chosen in {percent(row['chosen_share'])} of plans"
     if row["is_new"]:
-        return f"No site is near: it recovers {row['gain_drivers']:.1f} drivers a week; {sure}"
+        return f"No site is near: it recovers {row['gain_drivers']:.1f} drivers per week; {sure}"
     use = "" if row["utilisation"] is None else f"plugs are taken {percent(row['utilisation'])} of the time; "
-    return f"Turns away {now:.1f} drivers a week now, {max(after, 0.0):.1f} with the plan; {use}{sure}"
+    return f"Turns away {now:.1f} drivers per week now, {max(after, 0.0):.1f} with the plan; {use}{sure}"
 
 
 def forecast_section(forecast: StoredForecast, places: Mapping[str, str] | None = None) -> PageSection:
-    """What to expect; `places` say where regions are."""
+    """The section on the forecast; `places` say where regions are."""
     from unmet.views.figures.forecast_fan import FORECAST_FAN
     from unmet.views.model_report import worse_first, worse_sentence
 
@@ -186,7 +186,7 @@ def _region(name: str, places: Mapping[str, str], worse: Sequence[str]) -> tuple
 
 
 def quality(lost: StoredLost) -> PageSection:
-    """What became of the rows that were read."""
+    """The section on data quality: how many rows were used or set aside, and why."""
     records = lost.records
     if not records:
         return PageSection("quality", "Data quality", ["The records were read by an earlier run, from a panel."])
@@ -221,7 +221,7 @@ def _without_folders(rejected: pl.DataFrame) -> pl.DataFrame:
 
 
 def sources(runs: StoredRuns) -> PageSection:
-    """What the report was made from."""
+    """The section on the runs that the report was made from."""
     verbs = {"lost": "lost demand", "plan": "plan", "forecast": "forecast"}
     rows = [
         (

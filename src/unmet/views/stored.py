@@ -77,7 +77,7 @@ class StoredLost(LostTables):
 
     @property
     def records(self) -> dict[str, Any]:
-        """How the records were read, and what became of their rows; empty if a panel was read."""
+        """How the records were read, and counts of rows that were used or set aside; empty if a panel was read."""
         own = self.summary.get("records")
         return dict(own) if own else (self.summary if "rows_in" in self.summary else {})
 
@@ -93,12 +93,12 @@ class StoredPlan:
 
     @property
     def plugs(self) -> int:
-        """Plugs added."""
+        """Number of plugs added."""
         return int(self.summary["plugs"])
 
     @property
     def knee(self) -> int | None:
-        """Plugs beyond which further ones gain little."""
+        """Number of plugs beyond which more plugs gain little."""
         return None if self.summary.get("knee") is None else int(self.summary["knee"])
 
     @property

@@ -1,4 +1,4 @@
-"""A study as a page, as Markdown, as tables and in the terminal: our results, the paper's and the differences."""
+"""A study as a page, as Markdown, as tables and in the terminal: our results, the paper's, and the differences."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def write_study(report: StudyReport, folder: Path) -> None:
 
 
 def _best(report: StudyReport) -> tuple[str, float] | None:
-    """The model that closes most of the gap on average, and how much; None if there is no gap to close."""
+    """The model that closes the most of the gap on average, and how much; None if there is no gap to close."""
     closed = {model: report.closed(model) for model in report.models() if model not in (UNAWARE, ORACLE)}
     known = {model: value for model, value in closed.items() if value is not None}
     best = max(known, key=known.__getitem__) if known else None
@@ -94,7 +94,7 @@ def _page(report: StudyReport) -> str:
     facts = [
         *([(f"{100 * best[1]:.0f} %", f"of the gap closed by {model_title(best[0]).lower()}")] if best else []),
         (f"{int(cells['judged'].sum())} of {cells.height}", "scenes have a gap of 5 % or more of the oracle's loss"),
-        (f"{report.cells['runs'].sum():,}", f"trainings, {report.seconds / 60:.0f} minutes of one core in all"),
+        (f"{report.cells['runs'].sum():,}", f"trainings, {report.seconds / 60:.0f} minutes on one core in total"),
     ]
     figures = APPLICATION_FIGURES if report.hours is not None else STUDY_FIGURES
     if not cells["judged"].any():
@@ -206,7 +206,7 @@ def _recovered(report: StudyReport) -> list[str]:
                 if cell is not None and cell["lost_all_of_true"] is not None
             ]
             if shares:
-                lines.append(f"{model_title(model)}, energy lost in all hours, of the truth: {', '.join(shares)}.")
+                lines.append(f"{model_title(model)}, estimated over true lost energy: {', '.join(shares)}.")
     return lines
 
 
@@ -222,7 +222,7 @@ def _terminal(cell: dict[str, Any] | None) -> str:
 
 
 def _unit(cell: dict[str, Any]) -> str:
-    """The loss to show: for market shares the one in units of true demand."""
+    """The loss to show; for market shares, the loss in units of true demand."""
     return "tilted_loss_true" if cell.get("share") is not None else "tilted_loss"
 
 

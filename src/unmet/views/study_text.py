@@ -72,9 +72,9 @@ def study_markdown(report: StudyReport) -> str:
             lines.append("")
     lines += [
         f"{_counted(report)} ± is one standard deviation over scenes. Gap closed is (quantile - model) / (quantile - "
-        "oracle) of the mean tilted losses. It is in brackets, as is p, where that gap is under 5 % of the oracle's "
-        "loss: there is hardly anything to close. p is that of a paired t-test of the model's tilted losses against "
-        "the quantile model's on the same scenes.",
+        "oracle) of the mean tilted losses. If quantile - oracle is under 5 % of the oracle's loss, there is hardly "
+        "any gap to close, and both the gap closed and p are in brackets. p is the p-value of a paired t-test that "
+        "compares the tilted losses of the model and of the quantile model on the same scenes.",
         "",
         f"unmet {__version__}; written by `unmet study {experiment.name}`.",
     ]
@@ -85,16 +85,16 @@ def _counted(report: StudyReport) -> str:
     """A sentence on the number of scenes and runs per cell."""
     scenes, runs = (sorted(set(report.cells[name].to_list())) for name in ("scenes", "runs"))
     return (
-        f"A cell has {between(scenes[0], scenes[-1])} scenes (a city, or an operator in it, which counts once however "
-        f"many networks learn from it) and {between(runs[0], runs[-1])} runs."
+        f"A cell has {between(scenes[0], scenes[-1])} scenes and {between(runs[0], runs[-1])} runs. A scene is a city, "
+        "or an operator in it, and counts once, however many networks learn from it."
     )
 
 
 def _measures(report: StudyReport) -> list[tuple[str, str]]:
-    """The measures to show, in order; for market shares those in units of true demand come first."""
+    """The measures to show, in order; for market shares, measures in units of true demand come first."""
     if report.experiment.across != "share":
         return [(name, title) for name, title in _MEASURES if name not in _IN_TRUE]
-    seen = "in units of the largest demand that the operator saw"
+    seen = "in units of the largest demand that the operator observed"
     titles = dict(_MEASURES)
     return [
         *((name, titles[name]) for name in _IN_TRUE),
@@ -115,10 +115,10 @@ _MEASURES = (
     ("mil", "Mean interval length (MIL)"),
     ("bias_percent", "Bias of the energy forecast, % of true energy"),
     ("gap_closed", "Gap closed"),
-    ("p_value", "p of the difference from the quantile model"),
-    ("lost_of_true", "Energy lost in the test part: estimated, of the truth"),
+    ("p_value", "p-value of the difference from the quantile model"),
+    ("lost_of_true", "Energy lost in the test part, estimated over true"),
     ("lost_inside", "Share of runs whose 90 % interval contains the energy lost"),
-    ("lost_all_of_true", "Energy lost in all hours: estimated, of the truth"),
+    ("lost_all_of_true", "Energy lost in all hours, estimated over true"),
     ("lost_all_inside", "Share of runs whose 90 % interval contains the energy lost in all hours"),
 )
 

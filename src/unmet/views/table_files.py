@@ -17,8 +17,8 @@ from unmet.views.harmless import spreadsheet_safe
 __all__ = ["FORMATS", "parse_formats", "workbook", "write_geojson", "write_table_files"]
 
 FORMATS = ("csv", "parquet", "xlsx")
-EXCEL_ROWS = 1_048_575  # below the heading
-CREATED = dt.datetime(2000, 1, 1)  # in every workbook, so that the same run gives the same bytes
+EXCEL_ROWS = 1_048_575  # highest number of rows below the heading
+CREATED = dt.datetime(2000, 1, 1)  # creation time of every workbook, so that the same run gives the same bytes
 FOR_COMMANDS = frozenset({"lost_draws"})  # tables that only other commands read
 SMALL = 100_000  # tables of up to this many rows are written as CSV by default
 

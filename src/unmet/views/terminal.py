@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 
-BAR = 16  # width of a bar [columns], which leaves room for the text behind it
+BAR = 16  # width of a bar [columns], which leaves room for the text after it
 
 WORDS = {
     "rows_in": "rows read",
@@ -166,12 +166,12 @@ def report_set_aside(
 ) -> None:
     """Print how many rows could not be used, the most common reasons, and where all of them are listed.
 
-    The first `sessions` rows are from session records; those of other tables are counted separately.
+    The first `sessions` rows are from session records; rows of other tables are counted separately.
     """
     if sessions is not None and sessions < rejected.height:
         report_set_aside(rejected.head(sessions), max_reasons, listed)
         rejected = rejected.tail(rejected.height - sessions)
-        say(f"Of other tables, {rejected.height:,} row{_s(rejected.height)} could not be used as given:")
+        say(f"In other tables, {rejected.height:,} row{_s(rejected.height)} could not be used as given:")
     elif rejected.is_empty():
         return
     else:

@@ -1,6 +1,6 @@
 """Colours and fonts of all figures, and numbers as text.
 
-The colours are those of Okabe and Ito, which colour-blind people can tell apart.
+The colours are from the palette of Okabe and Ito, which colour-blind people can tell apart.
 """
 
 from __future__ import annotations

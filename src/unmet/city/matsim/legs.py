@@ -30,7 +30,7 @@ UNKNOWN = (math.nan, math.nan)
 
 
 def car_legs(path: Path, network: RoadNetwork | None, mode: str = "car") -> Iterator[Leg]:
-    """The legs of a mode in a file of plans (the selected ones) or of events."""
+    """The legs by a transport mode in a file of plans (selected plans only) or of events."""
     root = root_of(path)
     if root in ("population", "plans"):
         for person in ends(path, "person"):
@@ -48,7 +48,7 @@ def _of_person(person: Element, network: RoadNetwork | None, mode: str) -> Itera
     if chosen is None:
         return
     parts = [part for part in chosen if part.tag in ("activity", "act", "leg")]
-    clock = 0.0  # when the last activity ended
+    clock = 0.0  # end of the last activity [s after midnight]
     for i, part in enumerate(parts):
         if part.tag != "leg":
             end_time = seconds_of(part.get("end_time"))

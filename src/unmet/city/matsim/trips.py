@@ -45,7 +45,7 @@ class MatsimTrips:
 
     trips: pl.DataFrame
     rejected: pl.DataFrame  # line (the number of the leg), column, value, reason
-    legs: int  # by car, in one day
+    legs: int  # number of legs by car in one day
 
 
 def read_matsim_trips(
@@ -54,8 +54,8 @@ def read_matsim_trips(
     """Read plans.xml or events.xml (also .gz) as trips.
 
     MATSim simulates one day. With `day.days` it is repeated on the following days: the random parts of a charging
-    simulation (states of charge, choices of station) then differ between days, while the drives do not. Distances are
-    those of routes in plans or of links in events; if neither is known, 1.3 times the straight line.
+    simulation (states of charge, choices of station) then differ between days, while the drives do not. Distances come
+    from routes in plans or links in events; if neither is known, they are 1.3 times the straight line.
     """
     legs = list(car_legs(path, network, mode))
     if not legs:

@@ -49,7 +49,7 @@ def root_of(path: Path) -> str:
 
 
 def ends(path: Path, *tags: str) -> Iterator[ET.Element]:
-    """Yield the elements with these tags, each as soon as it is complete, and free those before it."""
+    """Yield the elements with these tags as soon as each is complete; earlier elements are freed."""
     root: ET.Element | None = None
     depth = 0
     for event, element in _steps(path, ("start", "end")):

@@ -13,7 +13,7 @@ __all__ = ["Rival", "RivalTask"]
 
 @dataclass(frozen=True, slots=True)
 class RivalTask:
-    """Hours to forecast, each the same number of hours ahead."""
+    """Hours to forecast, all at the same horizon."""
 
     demand: Floats  # (hours, regions) [kWh], NaN if missing
     week: Integers  # (hours,), local hour of the week

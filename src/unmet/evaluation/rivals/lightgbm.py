@@ -1,4 +1,4 @@
-"""LightGBM's quantile regression on lags, means and the calendar, one model of all regions for each level."""
+"""LightGBM's quantile regression on lags, means and the calendar: one model per level, for all regions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TREES = 300
 HOURLY, DAILY, LONGEST = 24, 24, 336  # lags: the last day hour by hour, then day by day up to two weeks
 MEANS = (24, 168, 336, 672)  # windows of the running means [h]
 WARM_UP = 700  # hours before the first training row, so that most of its lags and means are known
-MAX_ROWS = 400_000  # highest number of training rows; of more, a random sample is used
+MAX_ROWS = 400_000  # highest number of training rows; if there are more, a random sample is used
 
 
 def _features(task: RivalTask) -> Floats:

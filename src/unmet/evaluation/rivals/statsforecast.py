@@ -1,4 +1,4 @@
-"""AutoETS and MSTL of statsforecast, refitted at weekly origins on the last eight weeks of each region."""
+"""AutoETS and MSTL from statsforecast, refitted at a few origins on the last eight weeks of each region."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["AUTO_ETS", "MSTL"]
 
 
 HISTORY = 8 * 168  # training hours
-FITS, MAX_ORIGINS = 24, 12  # about how many fits to make (a region at an origin), and the highest number of origins
+FITS, MAX_ORIGINS = 24, 12  # approximate number of fits (one per region and origin), and highest number of origins
 STEP = 67  # hours between origins, so that they cover all hours of the day
 
 
 def _forecast(tasks: Sequence[RivalTask], model: Any) -> list[Floats]:
-    """Quantiles from a few origins, the same for all horizons; NaN for all other targets."""
+    """Quantiles for each task from a few origins, the same for all tasks; NaN for all other targets."""
     shapes = [(len(task.hours), task.demand.shape[1], len(task.levels)) for task in tasks]
     quantiles = [np.full(shape, np.nan) for shape in shapes]
     one, farthest = tasks[0], max(task.horizon for task in tasks)  # all tasks have the same demand and levels

@@ -1,4 +1,4 @@
-"""The T-GCN with a learned graph in addition to that of the distances."""
+"""The T-GCN with a learned graph in addition to the graph of distances."""
 
 from __future__ import annotations
 

@@ -15,16 +15,16 @@ __all__ = ["Backbone", "Inputs", "Shape"]
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Sizes of the inputs: the number of regions, of features, and of past hours."""
+    """Sizes of the inputs: numbers of regions, features and past hours."""
 
     nodes: int
     features: int
-    past_features: int  # the first features are of the past hour; the others are of the next one
+    past_features: int  # the first features describe the past hour, the others the next one
     lags: int
 
 
 class Inputs(NamedTuple):
-    """What is known at the end of each hour, to forecast the next one."""
+    """The information at the end of each hour from which the next one is forecast."""
 
     values: Tensor  # (hours, batch, nodes, features)
     week: Tensor  # (hours, batch), hour of the week of the next hour

@@ -10,7 +10,7 @@ from unmet.models.graph import Graph
 
 __all__ = ["TGCN"]
 
-BLOCK = 64  # sequences that the LSTM runs over at once
+BLOCK = 64  # number of sequences that the LSTM processes at once
 
 
 class TGCN(Backbone):

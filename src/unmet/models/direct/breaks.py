@@ -2,8 +2,8 @@
 
 The stack follows slow changes. After a break it stays wrong for weeks, because ordinary days taught it to distrust two
 unusual ones. A region is therefore in one of two states. In the normal state, demand is what the models had expected.
-In the broken state, which began some hours ago, it is the table of the last weeks times an unknown level L. With n
-sessions in a block of hours, of which the models had expected m and the table has b:
+In the broken state, which began some hours ago, it is the table of the last weeks times an unknown level L. For n
+sessions in a block of hours in which the models had expected m and the table has b:
 
     normal:  n ~ Poisson(m),    broken:  n ~ Poisson(L b),  L ~ Gamma(a, a),
 
@@ -29,7 +29,7 @@ from unmet.compiled import compiled
 __all__ = ["Breaks", "find_breaks"]
 
 
-BLOCK = 6  # hours that are judged at once
+BLOCK = 6  # hours after which the state is updated
 AGES = 56  # ages of a break that are distinguished [blocks]: two weeks; older breaks are forgotten gradually
 BREAK_DAYS = 100.0  # mean time between breaks of a region [days]
 END_DAYS = 20.0  # mean time until a region is normal again [days]
@@ -37,17 +37,17 @@ NEXT_DAYS = 60.0  # mean time until the level breaks again [days]
 SHAPE = 1.0  # a: shape of the gamma prior of a new level, whose mean is 1, the level of the table
 MIN_EXPECTED = 0.01  # smallest expected number of sessions in a block, so that its logarithm is finite
 SMALLEST, LARGEST = 0.01, 5.0  # limits of the level after a break
-IGNORED = 0.02  # probability of a break below which forecasts are left as they are
+IGNORED = 0.02  # probability of a break below which forecasts are not changed
 MAX_SQUARED_RESIDUAL = 16.0  # squared standardised residual of a day, at most
 
 
 @dataclass(frozen=True, slots=True)
 class Breaks:
-    """What is known of breaks at the end of every block of hours."""
+    """The state of each region after every block of hours."""
 
     first: int  # hour before which the first block ended
     chance: Floats  # (blocks, regions), probability of the broken state
-    level: Floats  # (blocks, regions), expected level there, relative to the table
+    level: Floats  # (blocks, regions), expected level in the broken state, relative to the table
 
     def at(self, hours: Integers, horizon: Integers) -> tuple[Floats, Floats]:
         """Probability that a region is still in the broken state, and its level; (targets, regions) each."""
@@ -59,7 +59,7 @@ class Breaks:
 def find_breaks(
     demand: Floats, expected: Floats, table: Floats, session_kwh: Floats, first: int, settled: int
 ) -> Breaks:
-    """The state of each region after every block of hours.
+    """Infer the state of each region after every block of hours.
 
     Args:
         demand: demand of the last hours, (hours, regions) [kWh]; NaN if missing.
@@ -114,7 +114,7 @@ def _states(number: Floats, normal: Floats, table: Floats) -> tuple[Floats, Floa
             broken *= 1.0 - to_end - to_next
             broken[0] = intact * to_break + total * to_next
             intact = intact * (1.0 - to_break) + total * to_end
-            # Logarithms of the likelihoods, without the term that all have in common.
+            # Log likelihoods, up to a common term.
             for j in range(AGES):
                 shape, rate = SHAPE + seen[j], SHAPE + tabled[j]
                 fit[j] = math.lgamma(shape + n) - math.lgamma(shape) + shape * math.log(rate / (rate + b))
@@ -139,7 +139,7 @@ def _states(number: Floats, normal: Floats, table: Floats) -> tuple[Floats, Floa
 
 @compiled()
 def _grow_older(broken: Floats, seen: Floats, tabled: Floats) -> None:
-    """Age all breaks by one block, in place. The two oldest ages are merged, with sessions that are discounted."""
+    """Age all breaks by one block, in place. The two oldest ages are merged, and their sessions discounted."""
     oldest = AGES - 1
     both = broken[oldest] + broken[oldest - 1]
     share = broken[oldest] / both if both > 0.0 else 0.0

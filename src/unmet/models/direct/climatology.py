@@ -1,4 +1,4 @@
-"""Climatology: demand in the same hour of days of the same type over the last weeks."""
+"""Climatology: demand in the same hour of the day, on days of the same type, over the last weeks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def climatology(
     """Quantiles of the targets in the same hour and day type over the last weeks before the forecast.
 
     Args:
-        history: states up to the last past hour.
+        history: running states of demand, up to the last past hour.
         hours: hours to forecast.
         horizon: horizon of each [h].
         weeks: number of weeks before the forecast to use.
@@ -34,27 +34,27 @@ def climatology(
     """
     cells, origin = history.day_type, hours - horizon
     ratio = np.broadcast_to(1.0 if ratio is None else ratio, (len(hours), history.regions)).copy()
-    of_order = cells.key // SIZE
+    label_of_order = cells.key // SIZE
 
     def table(chosen: Integers, week: Integers) -> Floats:
         label, until = day_type_of(week), origin[chosen]
         last = cells.rank(label, until)
         return _window_quantiles(
-            history.target, cells.order, last, until - weeks * 168, label, of_order, levels, ratio[chosen]
+            history.target, cells.order, last, until - weeks * 168, label, label_of_order, levels, ratio[chosen]
         )
 
-    result, free = table(np.arange(len(hours)), history.week[hours]), np.flatnonzero(history.quiet[hours] > 0)
-    if len(free):
+    result, days_off = table(np.arange(len(hours)), history.week[hours]), np.flatnonzero(history.quiet[hours] > 0)
+    if len(days_off):
         closed = np.append(np.zeros(len(levels) + 1), 1.0)
-        sundays = table(free, history.sunday(hours[free]))
-        result[free] = blend(result[free], sundays, history.quiet[hours[free]][:, None, None], closed)
+        sundays = table(days_off, history.sunday(hours[days_off]))
+        result[days_off] = blend(result[days_off], sundays, history.quiet[hours[days_off]][:, None, None], closed)
         # A mean of quantiles is positive if any of them is: restore the point mass at zero.
-        result[free, :, :-2] = np.where(levels <= result[free, :, -1:], 0.0, result[free, :, :-2])
+        result[days_off, :, :-2] = np.where(levels <= result[days_off, :, -1:], 0.0, result[days_off, :, :-2])
     return result
 
 
 def climatology_mean(history: HourlyHistory, hours: Integers, horizon: Integers, weeks: int) -> Floats:
-    """The mean of the same table, (targets, regions) [kWh], from cumulative sums; NaN if it is empty."""
+    """The mean that `climatology` returns, (targets, regions) [kWh], from cumulative sums; NaN without such hours."""
     cells, origin = history.day_type, hours - horizon
     values = history.target[cells.order]
     known = np.isfinite(values)
@@ -68,10 +68,10 @@ def climatology_mean(history: HourlyHistory, hours: Integers, horizon: Integers,
         number = count[last] - count[first]
         return np.where(number > 0, (total[last] - total[first]) / np.maximum(number, 1), np.nan)
 
-    result, free = table(np.arange(len(hours)), history.week[hours]), np.flatnonzero(history.quiet[hours] > 0)
-    if len(free):
-        sundays = table(free, history.sunday(hours[free]))
-        result[free] = blend(result[free], sundays, history.quiet[hours[free]][:, None])
+    result, days_off = table(np.arange(len(hours)), history.week[hours]), np.flatnonzero(history.quiet[hours] > 0)
+    if len(days_off):
+        sundays = table(days_off, history.sunday(hours[days_off]))
+        result[days_off] = blend(result[days_off], sundays, history.quiet[hours[days_off]][:, None])
     return result
 
 
@@ -94,7 +94,7 @@ def _window_quantiles(
 ) -> Floats:
     """Quantiles, mean and share of zeros over the hours of a cell after `after`, up to position `last` in `order`.
 
-    `wanted` is the label of each target, and `label` that of the hours in `order`.
+    `wanted` is the label of each target, and `label` the label of each hour in `order`.
     """
     regions, number = values.shape[1], len(levels)
     result = np.zeros((len(last), regions, number + 2))

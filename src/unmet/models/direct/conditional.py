@@ -3,8 +3,8 @@
 Suppose that a model expects 6 kWh. Demand in those hours of the last quarter for which it had forecast about 6 kWh is a
 sample of the distribution to be forecast: it has the right share of zeros and the right spread, without assumptions
 about either. The mean of the sample is scaled to the expected value, times the ratio of recent demand to its forecasts,
-because a few hundred hours of sparse demand say much about its distribution but less about its mean. The idea is that
-of isotonic distributional regression on a point forecast [1], with nearest neighbours in place of isotonic fits.
+because a few hundred hours of sparse demand say much about its distribution but less about its mean. The idea comes
+from isotonic distributional regression on a point forecast [1], with nearest neighbours in place of isotonic fits.
 
 [1] E.-M. Walz, A. Henzi, J. Ziegel, T. Gneiting, Easy uncertainty quantification (EasyUQ): generating predictive
 distributions from single-valued model output, SIAM Review 66 (2024) 91-122.
@@ -22,7 +22,7 @@ __all__ = ["NEIGHBOURS", "WINDOW", "conditional_quantiles"]
 
 
 NEIGHBOURS = 200  # past forecasts in a sample
-WINDOW = 13 * 168  # hours in which they are searched
+WINDOW = 13 * 168  # number of past hours that are searched for them
 MIN_FACTOR = 0.2  # smallest factor by which a neighbour is scaled; its inverse is the largest
 POINTS = 60  # expected values at which distributions are computed: interpolated in between, scaled beyond
 
@@ -33,7 +33,7 @@ def conditional_quantiles(expected: Floats, demand: Floats, wanted: Floats, leve
     Args:
         expected: past forecasts of the mean (hours, regions) [kWh]; NaN if there is none.
         demand: demand in those hours [kWh]; NaN if missing.
-        wanted: expected values whose distributions are wanted, (targets, regions) [kWh].
+        wanted: expected values to return distributions for, (targets, regions) [kWh].
         levels: levels of the quantiles.
         ratio: recent demand over its forecasts, (regions,), from `moving_ratio`.
 

@@ -1,8 +1,8 @@
 """The steps of a direct forecaster, in the order of the data: rows, members, rolling origins, weights, distributions.
 
-1. Members learn expected demand from rows: a region, an hour and a horizon each.
+1. Members learn expected demand from rows, each for a region, an hour and a horizon.
 2. They are also fitted on the first half and on the first three quarters of the hours, and forecast the hours that
-   follow: forecasts from rolling origins, for hours that a member was not fitted to.
+   follow: forecasts from rolling origins, of hours that a member was not fitted to.
 3. The demand that followed these forecasts gives the distribution around an expected value (`conditional`).
 4. Weights of members and tables minimise the loss in the last quarter (`stacking`).
 """
@@ -28,12 +28,12 @@ __all__ = ["MIN_HOURS", "Engine", "PastForecasts", "fit_engine", "session_energy
 
 
 MIN_HOURS = 8 * WEEK  # with fewer, only the table is used
-ROWS = 30_000  # to learn from in each band of horizons
+ROWS = 30_000  # training rows in each band of horizons
 WARM_UP = 4 * WEEK  # hours before the first row
-WEIGHTED = 26 * WEEK  # last hours from which weights are learned, at most
+WEIGHTED = 26 * WEEK  # highest number of hours, at the end, from which weights are learned
 EVERY = 5  # every fifth of these hours is used: 5 does not divide 24, so that all hours of the day occur
 CHUNK = 400_000  # region-hours whose features are computed at once
-BREAK_BAND = 2  # band of the forecasts that breaks are judged by: 7 to 24 hours ahead
+BREAK_BAND = 2  # band of the forecasts that show breaks: 7 to 24 hours ahead
 STRIDE = 31  # step of the horizon from hour to hour within a band, so that every hour of the day has all horizons
 
 
@@ -41,7 +41,7 @@ STRIDE = 31  # step of the horizon from hour to hour within a band, so that ever
 class PastForecasts:
     """Forecasts of the last weeks and the demand that followed, as known when new forecasts are made."""
 
-    until: int  # first hour that is not known
+    until: int  # first hour without known demand
     expected: Floats  # (members, bands, hours, regions) [kWh], by members that were not fitted to those hours
     demand: Floats  # (hours, regions) [kWh], of the hours up to `until`
     fitted: int  # end of the fit: members were refitted after they forecast the hours before it
@@ -94,7 +94,7 @@ class Engine:
         hours = np.arange(first, first + expected.shape[2])
         band = min(BREAK_BAND, expected.shape[1] - 1)
         table = climatology_mean(history, hours, hours - before.until + 1, WINDOWS["climatology"])
-        weights = self.weights[band, :, len(self.tables) :].T + 1e-6  # of the members, never all zero
+        weights = self.weights[band, :, len(self.tables) :].T + 1e-6  # weights of the members, never all zero
         mean = np.einsum("mhr,mr->hr", expected[:, band], weights / weights.sum(axis=0))
         return find_breaks(history.target[hours], mean, table, self.session_kwh, first, len(before.demand))
 
@@ -107,7 +107,7 @@ class Engine:
         levels: Floats,
         breaks: Breaks | None = None,
     ) -> Floats:
-        """Quantiles and mean of hours [kWh], and their probability of no demand, (targets, regions, levels + 2).
+        """Quantiles and mean [kWh], and probability of no demand, of the given hours, (targets, regions, levels + 2).
 
         `before` may end some hours before the time of a forecast, so that many forecasts share it.
         """
@@ -162,9 +162,9 @@ def with_breaks(
 
 
 def session_energy(demand: Floats) -> Floats:
-    """Energy of one session in each region [kWh], estimated from hourly sums as E(y^2) / E(y) of sparse demand.
+    """Energy of a session in each region [kWh], estimated from sparse hourly sums as E(y^2) / E(y).
 
-    A region without demand has the median of the others, or 10 kWh if there are none.
+    A region without demand gets the median of the others, or 10 kWh if no region has demand.
     """
     total, squares = np.nansum(demand, axis=0), np.nansum(demand**2, axis=0)
     own = np.where(total > 0, squares / np.maximum(total, 1e-12), np.nan)
@@ -219,7 +219,7 @@ def learning_rows(history: HourlyHistory, last: int, horizon: int, session_kwh: 
         start = min(WARM_UP, last // 2) + farthest
         hours = np.arange(min(start, max(last - WEEK, farthest)), last)
         hours = hours[history.quiet[hours] == 0] if (history.quiet[hours] == 0).any() else hours
-        # As many hours as the rows need if every region has a row at each of them.
+        # Number of hours that gives enough rows if every region has a row in each hour.
         wanted = min(len(hours), max(WEEK, -(-ROWS // max(history.regions, 1))))
         hours = np.sort(rng.choice(hours, wanted, replace=False))
         ahead = rng.integers(nearest, farthest + 1, wanted)
@@ -251,7 +251,7 @@ def expect(members: Sequence[Member], history: HourlyHistory, first: int, last: 
 def _expected_at(
     members: Sequence[Member], history: HourlyHistory, hours: Integers, ahead: Integers, band: int
 ) -> Floats:
-    """Expected demand at hours of one band, (members, hours, regions) [kWh]; on free days according to quietness."""
+    """Expected demand in one band, (members, hours, regions) [kWh]; on days off it depends on their quietness."""
 
     def lookup(hours: Integers, ahead: Integers, week: Integers) -> Floats:
         values, scale = features(history, hours, ahead, week)
@@ -277,7 +277,7 @@ def member_quantiles(
 ) -> Floats:
     """Quantiles, mean and probability of no demand of each part, (targets, regions, tables and members, levels + 2).
 
-    Without members, tables are used as they are; with members, their level follows recent demand.
+    Without members, tables are used unchanged; with members, their level follows recent demand.
     """
     if not members:
         return np.stack([climatology(history, hours, horizon, WINDOWS[name], levels) for name in tables], axis=2)
@@ -290,8 +290,8 @@ def member_quantiles(
     wanted = _expected_at(members, history, hours, horizon, band)
     for i in range(len(members)):
         expected = before.expected[i, band]
-        # Forecasts made before the last refit are only partly evidence of the bias of the present members, so that
-        # their log ratio counts half.
+        # Forecasts made before the last refit are weaker evidence of the bias of the present members: their log
+        # ratio counts half.
         ratio = moving_ratio(expected, before.demand, session_kwh, MODEL_MEMORY) ** ((1 + before.current) / 2)
         parts.append(conditional_quantiles(expected, before.demand, wanted[i], levels, ratio))
     return np.stack(parts, axis=2)

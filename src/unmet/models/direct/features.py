@@ -1,7 +1,7 @@
 """Features of an hour to forecast, from the history up to the time of the forecast.
 
-Most are logarithms of demand over its scale, or of recent demand over expected demand. Busy and quiet regions, or a
-region before and after growth, then look alike, and one model serves them all.
+Most are logarithms of demand divided by its scale, or of recent demand divided by expected demand. Busy and quiet
+regions, or a region before and after growth, then look alike, and one model serves them all.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def features(
         history: states up to the last past hour.
         hours: hours to forecast, counted from the first hour of the history.
         horizon: horizon of each [h]; `hours - horizon` must be past hours.
-        week: hours of the week as which these hours are looked up; by default their own.
+        week: hours of the week used to look up the tables; by default those of `hours`.
 
     Returns:
         (targets, regions, features) and (targets, regions) [kWh].
@@ -75,7 +75,7 @@ def features(
     for table, count in zip(history.week_tables, history.week_counts, strict=True):
         weeks = of(count, weekly)
         columns.append(log((weeks * of(table, weekly) + 0.5 * usual) / (weeks + 0.5)))
-    # The level of three weeks is left out: the scale mostly consists of it, so that its ratio hardly varies.
+    # The level of three weeks is left out: the scale consists mostly of it, so their ratio hardly varies.
     columns += [log(level[origin]) for level, m in zip(history.levels, LEVEL_MEMORIES, strict=True) if m != 504]
     columns += [np.log(ratio[origin]) for ratio in history.ratios]
     columns += [np.broadcast_to(np.log(np.maximum(ratio[origin], SMALL)), scale.shape) for ratio in history.town]

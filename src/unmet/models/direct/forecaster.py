@@ -1,4 +1,4 @@
-"""Direct forecaster: stacked tables and models of expected demand, with full distributions and draws of whole weeks."""
+"""Direct forecaster: a stack of tables and models of expected demand, with full distributions and joint draws."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = ["MEMBERS", "DirectForecaster"]
 
 
 MEMBERS: dict[str, type[Member]] = {kind.name: kind for kind in (Regression, Trees)}
-LIKELIHOODS = {"exposure": "true", "quantile": "observed"}  # demand that is forecast
+LIKELIHOODS = {"exposure": "true", "quantile": "observed"}  # kind of demand that each one forecasts
 DRAWS_SEED = 4  # stream of random numbers for draws
 DAY = 24
 
@@ -49,8 +49,8 @@ class DirectForecaster(Forecaster):
         features: additional numeric columns of the panel that are known in advance, such as a weather forecast.
         target: the column to learn; the true demand of a simulation gives an oracle.
         shares: two shares of the hours; the model learns from their sum, and the rest is held out.
-        time_zone: time zone of the calendar; by default that of the panel, else UTC.
-        country: country of the public holidays, such as DK or US-CA; by default that of the panel, else of the time
+        time_zone: time zone of the calendar; by default the panel's, else UTC.
+        country: country of the public holidays, such as DK or US-CA; by default the panel's, else that of the time
             zone.
         workers: threads for growing trees; by default one.
     """
@@ -86,7 +86,7 @@ class DirectForecaster(Forecaster):
     # set_aside_, notes_
     engine_: Engine
     country_: str | None
-    quietness_: dict[str, float]  # of free days, by kind
+    quietness_: dict[str, float]  # quietness of days off, by kind
     extra_mean_: Floats
     extra_spread_: Floats
 
@@ -97,7 +97,7 @@ class DirectForecaster(Forecaster):
 
     @property
     def forecasts_true(self) -> bool:
-        """Whether it forecasts true rather than observed demand."""
+        """Whether the model forecasts true rather than observed demand."""
         return self.likelihood == "exposure" or self.target != "y"
 
     def fit(self, panel: Any, positions: Any = None) -> Self:
@@ -153,7 +153,7 @@ class DirectForecaster(Forecaster):
     def hindcast(
         self, panel: Any, horizon: int, since: dt.datetime | None = None, levels: Sequence[float] | None = None
     ) -> Frame:
-        """Forecasts of every past hour from `since` on as they would have been made `horizon` hours before it.
+        """Forecasts of every past hour from `since` on, as they would have been made `horizon` hours earlier.
 
         Args:
             panel: panel with the past hours; the model does not learn from those after the fit.
@@ -215,7 +215,7 @@ class DirectForecaster(Forecaster):
         return frame.insert_column(2, pl.Series("horizon", np.tile(steps, len(series.names))))
 
     def draw(self, panel: Any, number: int, hours: int | None = None, future: Any = None) -> tuple[pl.Series, Floats]:
-        """Joint draws of the hours after the end of a panel, which may be summed over hours and regions.
+        """Joint draws of demand in the hours after the end of a panel; they can be summed over hours and regions.
 
         Returns:
             The hours, and draws of shape (draws, hours, regions) [kWh], regions in the order of `regions_`.
@@ -278,7 +278,7 @@ class DirectForecaster(Forecaster):
         )
 
     def _quiet(self, series: PanelSeries, ahead: int) -> Floats:
-        """Quietness of the days of past and future hours; 0 on days that are not free."""
+        """Quietness of the days of past and future hours; 0 on ordinary days."""
         if not self.quietness_:
             return np.zeros(series.hours + ahead)
         days = local_days(series.times(ahead), self.time_zone_)
@@ -294,7 +294,7 @@ class DirectForecaster(Forecaster):
         return PastForecasts(until, expected, history.target[first:until], fitted)
 
     def _past_forecasts(self, series: PanelSeries, hours: Integers, horizon: Integers, levels: Floats) -> Floats:
-        """Past hours as they would have been forecast, (targets, regions, levels + 2), as from `Engine.quantiles`.
+        """Forecasts of past hours as made at the time, (targets, regions, levels + 2), as in `Engine.quantiles`.
 
         All forecasts of a day use the past forecasts up to its start; breaks are found once for a week.
         """
@@ -339,7 +339,7 @@ class DirectForecaster(Forecaster):
         return self.likelihood == "exposure"
 
     def _check(self) -> Any:
-        """The recipe, if all options make sense."""
+        """Check the options and return the recipe of the backbone."""
         if self.likelihood not in LIKELIHOODS:
             raise InputError(
                 f"The backbone {self.backbone} does not combine with likelihood {self.likelihood}: give exposure "

@@ -1,11 +1,11 @@
-"""Free days: public holidays and the days around them, forecast between a weekday, a Sunday and a closed day.
+"""Days off: public holidays and the days around them, forecast between a weekday, a Sunday and a closed day.
 
-A workplace that is quiet on Sundays is also quiet on free days, and a public rapid charger that is busy on Sundays is
-not. The quietness q of a free day is therefore relative to the region's own weekdays w and Sundays s: it expects
+A workplace that is quiet on Sundays is also quiet on days off, and a public rapid charger that is busy on Sundays is
+not. The quietness q of a day off is therefore relative to the region's own weekdays w and Sundays s: its demand is
 
     (1 - q) w + q s  for q up to 1,    (2 - q) s  for q from 1 to 2,
 
-that is, q = 0 is a weekday, 1 a Sunday, and 2 a day without demand. The quietness of each kind of free day is learned
+that is, q = 0 is a weekday, 1 a Sunday, and 2 a day without demand. The quietness of each kind of day off is learned
 from past days of that kind, starting from a prior, because records of less than a year do not contain most kinds.
 """
 
@@ -33,16 +33,16 @@ GREAT, PUBLIC, BESIDE, BREAK, BRIDGES = (
     "23 to 30 December",
     "bridge days",
 )
-# Quietness of kinds that are not in the records, in the order of precedence, estimated from the first four fifths of
-# other towns' records: `python -m benchmarks.winters`.
+# Quietness of kinds that are not in the records, in order of precedence, estimated from the first four fifths of the
+# records of other towns: `python -m benchmarks.winters`.
 PRIOR = {GREAT: 1.4, PUBLIC: 0.8, BESIDE: 0.9, BREAK: 0.7, BRIDGES: 0.9}
 PRIOR_DAYS = 4  # weight of the prior [days]
-AROUND = 28  # a free day is compared with this many days before and after it
+AROUND = 28  # a day off is compared with this many days before and after it
 SATURDAY = 5
 
 
 def free_days(days: Sequence[dt.date], country: str | None) -> dict[str, set[dt.date]]:
-    """Free days by kind, each in one kind only; none without a country.
+    """Days off by kind; each day has one kind. There are none without a country.
 
     Where Christmas Day is a working day, there are only public holidays and bridge days, which are single weekdays
     between a public holiday and a weekend.
@@ -51,7 +51,7 @@ def free_days(days: Sequence[dt.date], country: str | None) -> dict[str, set[dt.
         return {}
     years = {day.year for day in days}
     public = public_holidays(country, {year + step for year in years for step in (-1, 0, 1)})
-    festive = {year for year in years if dt.date(year, 12, 25) in public}  # years in which Christmas Day is free
+    festive = {year for year in years if dt.date(year, 12, 25) in public}  # Christmas Day is a public holiday
     great = {day for year in festive for day in (dt.date(year, 12, 25), dt.date(year, 1, 1), dt.date(year + 1, 1, 1))}
     if country.partition("-")[0].upper() == "US":
         great |= {_thanksgiving(year) for year in years}
@@ -78,15 +78,15 @@ def _bridges(public: Collection[dt.date]) -> set[dt.date]:
 
 
 def quietness(demand: Floats, days: Sequence[dt.date], free: dict[str, set[dt.date]]) -> dict[str, float]:
-    """Quietness of each kind of free day, from the weekdays among them.
+    """Quietness of each kind of day off, estimated from those that fall on weekdays.
 
-    Weekdays and Sundays are means of the days around each free day. The prior counts as `PRIOR_DAYS` further days, so
+    Weekdays and Sundays are means of the days around each day off. The prior counts as `PRIOR_DAYS` further days, so
     that the expected energy of all these days together is right.
 
     Args:
         demand: demand of all regions together, by day [kWh].
         days: dates of these days, in order.
-        free: free days by kind, from `free_days`.
+        free: days off by kind, from `free_days`.
     """
     by_day = dict(zip(days, demand.tolist(), strict=True))
     every = set().union(*free.values())
@@ -115,7 +115,7 @@ def quietness(demand: Floats, days: Sequence[dt.date], free: dict[str, set[dt.da
 
 
 def _position(demand: float, weekday: float, sunday: float) -> float:
-    """The quietness at which this demand is expected, or that at which the expected demand is nearest to it."""
+    """The quietness whose expected demand equals this demand, or comes nearest to it."""
     low, high = sorted((weekday, sunday))
     if demand >= high:
         return 0.0 if weekday >= sunday else 1.0
@@ -136,7 +136,7 @@ def known_country(time_zone: str) -> str | None:
 
 
 def learned_quietness(series: PanelSeries, hours: int, time_zone: str, country: str | None) -> dict[str, float]:
-    """Quietness of each kind of free day in the first hours of a series."""
+    """Quietness of each kind of day off in the first hours of a series."""
     dates = local_days(series.times(), time_zone)[:hours]
     days, place = np.unique(np.array(dates, dtype="datetime64[D]"), return_inverse=True)
     total = np.asarray(np.bincount(place, np.nansum(series.target[:hours], axis=1)), dtype=np.float64)

@@ -1,7 +1,7 @@
 """History: running tables and levels of demand, computed once for every hour.
 
-A forecast made after hour o looks up their state at o. Nothing is computed twice for overlapping windows or several
-origins, and the cost is proportional to the length of the panel.
+A forecast made after hour o looks up their state at o. Nothing is computed twice for overlapping windows or for several
+origins, so the cost is proportional to the length of the panel.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ __all__ = ["SUNDAY", "Cells", "HourlyHistory", "blend", "build_history", "day_ty
 DAY_TYPE_MEMORIES = (10, 40, 160)  # half-lives of the tables by hour and day type [days of that type]
 WEEK_MEMORIES = (4, 16)  # half-lives of the tables by hour of the week [weeks]
 LEVEL_MEMORIES = (24, 72, 168, 504, 2016)  # half-lives of the levels [h]
-RATIO_MEMORIES = (3, 12, 48, 168)  # half-lives of recent demand over that expected by the table [h]
+RATIO_MEMORIES = (3, 12, 48, 168)  # half-lives of recent demand over the demand expected by the table [h]
 TOWN_MEMORIES = (12, 72)  # the same for all regions together [h]
 USUAL = 40  # half-life of the table with which recent demand is compared, one of `DAY_TYPE_MEMORIES`
 MIN_SESSIONS = 1e-3  # a region with fewer sessions per hour counts as silent
 SIZE = 1 << 32  # more hours than any panel has, so that label x SIZE + hour sorts by label, then by hour
 SUNDAY = 6
-FREE = -1  # label of past hours of free days, which belong to no table
+FREE = -1  # label of past hours of days off, which belong to no table
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Cells:
 
     label: Integers  # (hours,), label of each hour
     order: Integers  # past hours, sorted by the label of their group, then by time
-    key: Integers  # that label x SIZE + hour, in that order
+    key: Integers  # label x SIZE + hour, in the same order
 
     @classmethod
     def of(cls, label: Integers, hours: int) -> Cells:
@@ -67,7 +67,7 @@ class Cells:
 
 @dataclass(frozen=True, slots=True)
 class HourlyHistory:
-    """Running states of demand, each (hours, regions); the state of an hour includes that hour and those before it.
+    """Running states of demand, each (hours, regions); a state includes its own hour and all earlier hours.
 
     Means are in kWh per hour. Missing hours leave every state unchanged.
     """
@@ -76,7 +76,7 @@ class HourlyHistory:
     target: Floats  # demand to be forecast [kWh]; NaN if missing
     extras: Floats  # (past and future hours, regions, columns), covariates known in advance
     week: Integers  # (past and future hours,), hour of the week
-    quiet: Floats  # (past and future hours,), quietness of free days, see `free_days`; 0 on other days
+    quiet: Floats  # (past and future hours,), quietness of days off, see `free_days`; 0 on other days
     day_type: Cells  # by hour and day type (weekdays, weekends)
     day_tables: tuple[Floats, ...]  # mean of the cell, by memory
     zero_share: Floats  # share of hours of the cell without demand
@@ -84,13 +84,13 @@ class HourlyHistory:
     week_tables: tuple[Floats, ...]
     week_counts: tuple[Floats, ...]  # discounted number of weeks in a cell
     levels: tuple[Floats, ...]
-    ratios: tuple[Floats, ...]  # recent demand over that expected by the usual table
+    ratios: tuple[Floats, ...]  # recent demand over the demand expected by the usual table
     town: tuple[Floats, ...]  # (hours, 1), the same for all regions together
     scale: Floats  # moving level by which features are scaled, never 0
     floor: Floats = field(repr=False)  # (regions,), smallest scale
 
     def sunday(self, hours: Integers) -> Integers:
-        """The same hours of the day on a Sunday, as hours of the week."""
+        """Hours of the week on Sunday with the same hour of the day."""
         return SUNDAY * HOURS_A_DAY + self.week[hours] % HOURS_A_DAY
 
     @property
@@ -120,7 +120,7 @@ def build_history(
         extras: covariates of past and future hours, (hours + ahead, regions, columns).
         week: local hour of the week, (hours + ahead,).
         session_kwh: energy of one session in each region [kWh], which defines the smallest scale.
-        quiet: quietness of free days, (hours + ahead,). They count for levels, but belong to no table.
+        quiet: quietness of days off, (hours + ahead,). Days off count for levels, but belong to no table.
     """
     hours = len(known)
     quiet = np.zeros(len(week)) if quiet is None else quiet
@@ -162,7 +162,7 @@ def day_type_of(week: Integers) -> Integers:
 def blend(
     weekday: Floats | float, sunday: Floats | float, quiet: Floats | float, closed: Floats | float = 0.0
 ) -> Floats:
-    """Expected demand on a free day: between that of a weekday (quietness 0), a Sunday (1) and a closed day (2)."""
+    """Expected demand on a day off, interpolated between a weekday (quietness 0), a Sunday (1) and a closed day (2)."""
     beyond = np.maximum(quiet - 1, 0) * closed
     return np.asarray(np.maximum(1 - quiet, 0) * weekday + np.minimum(quiet, 2 - quiet) * sunday + beyond)
 
@@ -182,7 +182,7 @@ def _usual_before(usual: Floats, cells: Cells, week: Integers, quiet: Floats) ->
 
 
 def level_scale(levels: tuple[Floats, ...], floor: Floats) -> Floats:
-    """The scale of every hour: the level of the last three weeks, with some weight on that of the last quarter."""
+    """The scale of every hour: the level of the last three weeks, with some weight on the last quarter."""
     return 0.8 * levels[LEVEL_MEMORIES.index(504)] + 0.2 * levels[LEVEL_MEMORIES.index(2016)] + floor
 
 
@@ -228,7 +228,7 @@ def decayed(values: Floats, keep: float) -> tuple[Floats, Floats]:
 
 @compiled()
 def decayed_in_cells(values: Floats, previous: Integers, keep: float) -> tuple[Floats, Floats]:
-    """The same within cells; `previous` is the hour of the same cell before each hour."""
+    """`decayed` within cells; `previous` is the preceding hour of the same cell."""
     hours, regions = values.shape
     total, count = np.zeros((hours, regions)), np.zeros((hours, regions))
     for t in range(hours):

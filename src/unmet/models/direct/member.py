@@ -32,7 +32,7 @@ class Member(ABC):
 
     @classmethod
     def is_installed(cls) -> bool:
-        """Whether the libraries that it needs are installed."""
+        """Whether the libraries that the member needs are installed."""
         return True
 
     @abstractmethod
@@ -41,7 +41,7 @@ class Member(ABC):
 
     @abstractmethod
     def predict(self, features: Floats, band: int, covariates: int) -> Floats:
-        """Expected demand over scale of rows (..., features) of one band."""
+        """Expected demand divided by scale, (...), of rows (..., features) of one band."""
 
     @abstractmethod
     def state(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ where y is demand, m its expectation, w a weight that decays with age, s the ene
 the prior in sessions: the posterior mean of a Poisson rate with a gamma prior around the town's ratio, which in turn
 has a prior around 1. A region with few sessions thus follows its town, and a busy one follows its own ratio.
 
-For a table, m is its present value for the last weeks: the profile stays, and the level becomes that of these weeks. A
+For a table, m is its present value for the last weeks: the profile stays, and the level is adjusted to these weeks. A
 model that reads levels itself is compared with its past forecasts, with a long memory: a short one would correct twice.
 """
 

@@ -1,7 +1,7 @@
 """Paths: joint draws of future hours that depend on each other as past hours did, so that they can be summed.
 
-The marginal distribution of each hour and region is that of the forecast. The dependence between hours and regions is
-that of the past: the ranks of past demand within its forecast distributions, hour by hour over a week, form one
+The marginal distribution of each hour and region is the forecast distribution. The dependence between hours and regions
+is taken from the past: the ranks of past demand within its forecast distributions, hour by hour over a week, form one
 trajectory. A draw follows one such trajectory, as in the Schaake shuffle [1].
 
 [1] M. Clark, S. Gangopadhyay, L. Hay, B. Rajagopalan, R. Wilby, The Schaake shuffle, J. Hydrometeorology 5 (2004)
@@ -29,7 +29,7 @@ def probabilities(quantiles: Floats, demand: Floats, at: Floats) -> Floats:
     Args:
         quantiles: quantiles at the levels of the grid, (hours, regions, levels) [kWh].
         demand: demand, (hours, regions) [kWh].
-        at: numbers in [0, 1] that place a value within a point mass, such as that at zero.
+        at: numbers in [0, 1] that place a value within a point mass, such as the one at zero.
     """
     hours, regions, levels = quantiles.shape
     result = np.full((hours, regions), np.nan)
@@ -55,7 +55,7 @@ def trajectory_ranks(where: Floats, rng: np.random.Generator) -> Floats:
 
 
 def draw_paths(quantiles: Floats, mean: Floats, ranks: Floats | None, number: int, rng: np.random.Generator) -> Floats:
-    """Draws of demand, (draws, hours, regions) [kWh], whose mean is that of the forecast up to sampling error.
+    """Draws of demand, (draws, hours, regions) [kWh], whose mean is the forecast mean up to sampling error.
 
     Args:
         quantiles: quantiles of future hours at the levels of the grid, (hours, regions, levels) [kWh].

@@ -14,14 +14,14 @@ __all__ = ["Regression"]
 
 
 RIDGE = 20.0  # weight of the prior that demand is the mean of its tables [sessions]
-STEPS = 12  # of Newton's method
+STEPS = 12  # steps of Newton's method
 LOWEST, HIGHEST = -8.0, 4.0  # limits of the logarithm of demand over scale
 
 
 class Regression(Member):
     """log E(y / scale) = b0 + x b, by quasi-likelihood: the variance of y is its mean times the energy of a session.
 
-    Coefficients are shrunk to those of the geometric mean of the three tables. Each band of horizons has its own.
+    Coefficients are shrunk towards the geometric mean of the three tables. Each band of horizons has its own.
     """
 
     name: ClassVar[str] = "regression"
@@ -31,14 +31,14 @@ class Regression(Member):
         self.coefficients: dict[int, Floats] = {}
 
     def fit(self, rows: Rows, covariates: int, seed: int, threads: int) -> None:
-        """Newton's method on the penalised deviance of the rows of each band."""
+        """Fit the coefficients of each band by Newton's method on the penalised deviance of its rows."""
         used = _used(rows.features, covariates)
         for band in np.unique(rows.band):
             own = rows.band == band
             self.coefficients[int(band)] = fit_poisson(used[own], rows.ratio[own], rows.weight[own])
 
     def predict(self, features: Floats, band: int, covariates: int) -> Floats:
-        """Expected demand over scale."""
+        """Expected demand divided by scale, (...), of rows (..., features)."""
         b = self.coefficients[band]
         return np.asarray(np.exp(np.clip(b[0] + _used(features, covariates) @ b[1:], LOWEST, HIGHEST)))
 
@@ -58,7 +58,7 @@ def _used(features: Floats, covariates: int) -> Floats:
 
 
 def fit_poisson(features: Floats, ratio: Floats, weight: Floats) -> Floats:
-    """Intercept and coefficients of a weighted Poisson regression, shrunk to the mean of the first features."""
+    """Intercept and coefficients of a weighted Poisson regression, shrunk towards the mean of the first features."""
     x = np.concatenate([np.ones((len(features), 1)), features], axis=1)
     prior = np.zeros(x.shape[1])
     prior[1 : 1 + TABLES] = 1 / TABLES

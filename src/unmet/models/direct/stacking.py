@@ -14,12 +14,12 @@ from unmet.arrays import Floats
 __all__ = ["stack_weights"]
 
 
-STEPS, RATE = 150, 0.4  # of the exponentiated gradient descent; the rate falls with the root of the step
+STEPS, RATE = 150, 0.4  # steps and rate of exponentiated gradient descent; the rate falls with the root of the step
 SHRINKAGE = 0.1  # factor on the Kullback-Leibler divergence of a region's weights from the town's, relative to the loss
 
 
 def stack_weights(quantiles: Floats, demand: Floats, levels: Floats) -> Floats:
-    """Weights of members by region, (regions, members), each region's summing to 1.
+    """Weights of members by region, (regions, members); the weights of a region sum to 1.
 
     Args:
         quantiles: past forecasts, (hours, regions, members, levels) [kWh].

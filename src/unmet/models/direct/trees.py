@@ -48,7 +48,7 @@ class Trees(Member):
             self.booster = lightgbm.train(options, data, TREES)
 
     def predict(self, features: Floats, band: int, covariates: int) -> Floats:
-        """Expected demand over scale."""
+        """Expected demand divided by scale, (...), of rows (..., features)."""
         flat = features.reshape(-1, features.shape[-1]).astype(np.float32)
         return np.asarray(self.booster.predict(flat, num_threads=1)).reshape(features.shape[:-1])
 

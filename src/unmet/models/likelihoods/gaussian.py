@@ -12,7 +12,7 @@ from unmet.models.likelihoods.base import Likelihood, Observation
 
 __all__ = ["Gaussian", "log_density"]
 
-MIN_SIGMA = 1e-3  # of a region's scale; keeps the density of a constant region finite
+MIN_SIGMA = 1e-3  # relative to a region's scale; keeps the density of a constant region finite
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 
 

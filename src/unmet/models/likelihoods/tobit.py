@@ -1,4 +1,4 @@
-"""Tobit likelihood: Gaussian demand, of which some hours are censored."""
+"""Tobit likelihood: Gaussian demand, censored in some hours."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Tobit(Gaussian):
         mean, sigma = self.mean_and_sigma(outputs)
         known = observed.lower == observed.upper
         exact = log_density(torch.where(known, observed.lower, observed.y), mean, sigma)
-        # If demand is known, any bounds will do that keep the unused branch finite.
+        # If demand is known, the bounds only have to keep the unused branch finite.
         low = _standardised(torch.where(known, -torch.inf, observed.lower), mean, sigma)
         high = _standardised(torch.where(known, torch.inf, observed.upper), mean, sigma)
         return -torch.where(known, exact, log_probability(low, high))

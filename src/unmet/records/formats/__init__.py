@@ -40,9 +40,9 @@ def format_names() -> list[str]:
 
 
 def format_named(name: str) -> Format:
-    """The format of this name."""
+    """The format with this name."""
     if name not in (known := format_names()):
-        raise InputError(f"There is no format {name!r}: give auto, {', '.join(known)}.")
+        raise InputError(f"There is no format {name!r}: choose one of auto, {', '.join(known)}.")
     return FORMATS.named(name)
 
 

@@ -32,7 +32,7 @@ _MAPPING = Mapping(
     vehicle_id="userID",
     operator=None,
     charged="doneChargingTime",
-    local_zone="America/Los_Angeles",  # where all of ACN-Data's sites are
+    local_zone="America/Los_Angeles",  # all ACN-Data sites are there
 )
 
 

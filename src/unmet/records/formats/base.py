@@ -29,11 +29,11 @@ class Head:
 
     path: Path
     kind: Literal["csv", "parquet", "json", "excel"]
-    columns: tuple[str, ...]  # of a CSV or Parquet file, stripped; empty for JSON
+    columns: tuple[str, ...]  # column names of a CSV or Parquet file, stripped; empty for JSON
     text: str  # the beginning of a text file
     encoding: str = "utf-8"
     separator: str = ","
-    sheet: str | None = None  # of a workbook
+    sheet: str | None = None  # name of the sheet of a workbook
     part: tuple[int, int] | None = None  # of a large Parquet file: the first row to read, and the number of rows
 
 
@@ -42,7 +42,7 @@ class Raw:
     """The raw contents of one file, before any check."""
 
     mapping: Mapping  # what the columns of `sessions` mean
-    sessions: pl.DataFrame | None = None  # LINE and the file's own columns, as text or as the file has them
+    sessions: pl.DataFrame | None = None  # LINE and the file's own columns, as text or with the types in the file
     stations: pl.DataFrame | None = None  # station_id and, where known, lat, lon, power_kw, plugs, operator, name
     outages: pl.DataFrame | None = None  # columns of OUTAGES
     rejected: pl.DataFrame = field(default_factory=no_rejected)  # rows with a wrong number of fields

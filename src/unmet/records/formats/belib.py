@@ -1,8 +1,8 @@
 """Belib, the City of Paris's open charging sessions: JavaScript dates, energy in Wh, posts with several sockets.
 
-The number of a socket (`Prise de courant`) starts with that of its post at the station: 31 to 36 are the sockets of the
-third post. A post has up to six sockets and charges one or two cars at a time. `Borne` is the station
-again. Times are also given in parts, which are not used.
+The number of a socket (`Prise de courant`) starts with the number of its post at the station: 31 to 36 are the sockets
+of the third post. A post has up to six sockets and charges one or two cars at a time. `Borne` repeats the station.
+Times are also given in parts, which are not used.
 """
 
 from __future__ import annotations

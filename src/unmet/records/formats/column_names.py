@@ -1,4 +1,4 @@
-"""Column names in the form in which they are compared, and tests of what the cells look like."""
+"""Normalised column names, for comparison, and tests of what the cells look like."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _ONLY_TIME = (  # also with day 0 of a spreadsheet as the date, or as a fraction
     r"(\d{1,2}[:.]\d\d([:.]\d\d(\.0+)?)?(\s*[AaPp][Mm])?|0?\.\d+|0)\s*$"
 )
 _LETTERS = str.maketrans({"ß": "ss", "ø": "o", "æ": "ae", "œ": "oe"})
-_MEANINGLESS = {"id", "uid", "name", "type", "unit", "code"}  # only the outer name says what they belong to
-_OF_OUTER = {"value", "amount", "timestamp", "time", "datetime", "date", "uid"}  # the outer name says what they are
+_MEANINGLESS = {"id", "uid", "name", "type", "unit", "code"}  # only the outer name says what these belong to
+_OF_OUTER = {"value", "amount", "timestamp", "time", "datetime", "date", "uid"}  # the outer name says what these are
 
 
 def plain_name(column: str) -> str:

@@ -118,7 +118,7 @@ def _read_bytes(path: Path, max_bytes: int = -1) -> bytes:
             file.seek(0)
             if start[:2] != b"\x1f\x8b":
                 for magic, what in _PACKED.items():
-                    # The third byte is that of zip, bzip2 and zstd files; CSV files may begin with the first two.
+                    # CSV files may begin with the first two bytes too, so the third one must also match.
                     if start.startswith(magic) and start[2:3] in (b"\x03", b"h", b"/"):
                         raise InputError(f"{path} is {what}.")
                 return file.read(max_bytes)

@@ -19,8 +19,8 @@ from unmet.records.named_zones import zone_in_name
 
 __all__ = ["ALIASES", "GENERIC", "energy_factor", "guess_mapping", "read_json_table"]
 
-# As `plain_name` gives them, the best first; English, then German, French, Italian, Spanish and others. The empty word
-# of energies stands for a heading that is only a unit, such as `kWh`.
+# As `plain_name` returns them, the best first; English, then German, French, Italian, Spanish and others. For energies,
+# the empty word stands for a heading that is only a unit, such as `kWh`.
 _WORDS = {
     "start": "start,sessionstart,connectionstart,connectstart,plugin,pluginstart,transactionstart,arrival,begin,"
     "started,connected,connection,chargingstart,chargestart,"
@@ -84,7 +84,7 @@ _DURATION_WORDS = re.compile(r"(in)?(hhmmss|hhmm|hms|hours?|minutes?|seconds?|hr
 
 
 def energy_factor(column: str) -> float:
-    """The factor from the energies of a column to kWh, by the unit in its heading."""
+    """The factor that converts the energies of a column to kWh, from the unit in its heading."""
     name = column.lower()
     if "kwh" in name.replace(" ", ""):
         return 1.0
@@ -94,7 +94,7 @@ def energy_factor(column: str) -> float:
 
 
 def guess_mapping(frame: pl.DataFrame) -> Mapping:
-    """The mapping that the names of columns suggest; defaults stay where nothing fits."""
+    """The mapping that the column names suggest; entries without a match keep their defaults."""
     found: dict[str, Any] = {}
     for field, aliases in ALIASES.items():
         free = [column for column in reversed(frame.columns) if column not in found.values()]
@@ -122,7 +122,7 @@ def guess_mapping(frame: pl.DataFrame) -> Mapping:
 
 
 def _inner_names(field: str, columns: list[str]) -> dict[str, str]:
-    """Names of values within objects, without the outer ones; those that several objects have are left out."""
+    """Names of values within objects, without the outer names; names that occur in several objects are left out."""
     found: dict[str, set[str]] = {}
     for column in columns:
         for name in nested_names(column, is_id=field.endswith("_id")):
@@ -165,7 +165,7 @@ def _base(field: str, name: str) -> str:
 
 
 def _date_and_time(frame: pl.DataFrame, field: str, found: str | None) -> tuple[str, str] | None:
-    """The columns of date and time if they are separate: `Start Date` and `Start Time`."""
+    """The columns of date and time if they are separate, such as `Start Date` and `Start Time`."""
     if found is None:
         return None
     stem = _base(field, plain_name(found))

@@ -1,4 +1,4 @@
-"""JSON files read member by member: only one is in memory, and a malformed one does not stop the rest."""
+"""Read JSON files member by member: only one member is in memory, and a malformed one does not stop the others."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ Reject = tuple[int, str, str | None, str]  # number of the member, column, value
 _CHUNK = 1 << 20  # characters
 _LONGEST = 1 << 28  # characters of one value
 _BATCH = 20_000  # rows that are Python objects at one time
-_DEPTH = 3  # objects within objects that become columns: cdr_location.coordinates.latitude
-_SHOWN = 200  # characters of a value that could not be used
+_DEPTH = 3  # depth of nested objects that become columns: cdr_location.coordinates.latitude
+_SHOWN = 200  # characters to show of a value that could not be used
 _SPACE = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
 
@@ -98,7 +98,7 @@ def _cell(value: Any) -> str | None:
 
 
 def flat_cells(member: dict[str, Any], prefix: str = "", depth: int = _DEPTH) -> dict[str, str | None]:
-    """The single values of an object as text, those of objects within it under `outer.inner`.
+    """The single values of an object as text; values of nested objects are named `outer.inner`.
 
     A list of one is read as its member; longer ones are left out. A value with a unit of energy is one cell, `7.5 kWh`.
     """

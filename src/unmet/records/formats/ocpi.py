@@ -1,4 +1,4 @@
-"""What OCPI 2.2.1 and 2.3.0 objects share: identifiers, places, times and the envelope of a page."""
+"""Parts that OCPI 2.2.1 and 2.3.0 objects share: identifiers, places, times and the envelope of a page."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DECIMAL = re.compile(r"-?[0-9]{1,3}(\.[0-9]{1,20})?")
 
 
 def utc_time(value: Any) -> dt.datetime | None:
-    """An RFC 3339 time, converted to UTC, which is also assumed if it names no zone; None if it cannot be read."""
+    """An RFC 3339 time in UTC, which is also assumed if the time has no zone; None if it cannot be read."""
     try:
         time = dt.datetime.fromisoformat(value)
         time = time.replace(tzinfo=dt.UTC) if time.tzinfo is None else time.astimezone(dt.UTC)
@@ -64,10 +64,10 @@ def operator_code(country_code: str | None, party_id: str | None) -> str | None:
 
 
 def ocpi_members(path: Path, envelopes: list[dict[str, Any]]) -> Iterator[tuple[int, Any]]:
-    """The objects of an OCPI file with their numbers; raises `InputError` if it holds the error of a server."""
+    """The objects of an OCPI file with their numbers; raises `InputError` if it contains a server error."""
     yield from read_members(path, "data", envelopes)
     for envelope in envelopes:
         code = envelope.get("status_code")
         if isinstance(code, int) and code >= 2000:
             says = f"{code} {envelope.get('status_message') or ''}".strip()[:200]
-            raise InputError(f"{path} holds a server's error ({says}) instead of all its data: fetch it again.")
+            raise InputError(f"{path} contains a server error ({says}) instead of all its data: fetch it again.")

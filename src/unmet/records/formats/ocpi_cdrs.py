@@ -1,6 +1,6 @@
 """Conversion of OCPI charge detail records (CDRs) into sessions, and the stations that they name.
 
-A session's columns are the CDR's own, `cdr_location.id` for a field within a field, and two that are derived here:
+A session has the columns of the CDR, `cdr_location.id` for a nested field, and two that are derived here:
 `operator`, such as `BE*BEC`, and `charged`, the time at which the energy flow ended.
 """
 
@@ -53,7 +53,7 @@ _NO_SESSION = "#NA"  # the EVSE of a reservation that was not used
 class _Place(JsonMember):
     id: Identifier
     name: str | None = None
-    coordinates: Coordinates | None = None  # not needed for a session, and Locations may have them
+    coordinates: Coordinates | None = None  # not needed for a session; Locations may give them
     evse_uid: str | None = None
 
 
@@ -112,7 +112,7 @@ def _as_2_2(cdr: Any) -> Any:
     """A CDR of OCPI 2.1.1 with the names of 2.2.1; its location lists the one EVSE of the session."""
     place = cdr.get("location") if isinstance(cdr, dict) else None
     if not isinstance(place, dict) or "cdr_location" in cdr:
-        return cdr  # validation says what is missing
+        return cdr  # validation reports what is missing
     evses = place.get("evses")
     evse = evses[0] if isinstance(evses, list) and len(evses) == 1 and isinstance(evses[0], dict) else {}
     uid = next((evse[name] for name in ("uid", "evse_id") if isinstance(evse.get(name), str)), None)
@@ -122,7 +122,7 @@ def _as_2_2(cdr: Any) -> Any:
 
 
 def _charged(cdr: dict[str, Any]) -> str | None:
-    """The start of the idle periods at the end of a session, as the CDR writes it; None if it does not say.
+    """When the idle periods at the end of a session start, as written in the CDR; None if it does not say.
 
     If one period has no valid start, none of them is used.
     """

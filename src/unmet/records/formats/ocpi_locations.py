@@ -1,4 +1,4 @@
-"""Conversion of OCPI Locations into stations, and of the history of their EVSEs' status into outages.
+"""Conversion of OCPI Locations into stations, and of the status history of their EVSEs into outages.
 
 A file is one snapshot of every location or many, in any order. An EVSE (what OCPI calls the part that serves one car
 at a time) is a plug.
@@ -32,7 +32,7 @@ __all__ = ["OCPI_LOCATIONS", "OUT", "location_changes"]
 
 _NOT_INSTALLED = frozenset({"REMOVED", "PLANNED"})
 OUT = frozenset({"OUTOFORDER", "INOPERATIVE", "BLOCKED"}) | _NOT_INSTALLED
-_PHASES = {"AC_2_PHASE": 2, "AC_3_PHASE": 3}  # their voltage is that of one phase, line to neutral
+_PHASES = {"AC_2_PHASE": 2, "AC_3_PHASE": 3}  # OCPI gives the voltage of one phase, line to neutral
 _PLACE = re.compile(r'"coordinates"\s*:\s*\{')
 _STATIONS = {
     "station_id": pl.String,
@@ -56,7 +56,7 @@ class _Connector(JsonMember):
     max_electric_power: _Number | None = None  # W
 
     def power_kw(self) -> float:
-        """The stated power, or that of voltage and current; 0 where neither is known."""
+        """The stated power, or the product of voltage and current [kW]; 0 if neither is known."""
         watts = self.max_electric_power or 0.0
         if watts <= 0:
             phases = _PHASES.get(self.power_type or "", 1)
@@ -113,7 +113,7 @@ class _Plug:
             self.seen.append((time, status, evse.status_schedule or []))
 
     def outages(self, until: dt.datetime) -> list[tuple[dt.datetime, dt.datetime]]:
-        """Times out of order; a status or a schedule holds until the next snapshot, the last one until `until`."""
+        """Periods out of order. A status or schedule holds until the next snapshot, and the last one until `until`."""
         found = []
         seen = sorted(self.seen, key=lambda snapshot: snapshot[0])
         following = [time for time, _, _ in seen[1:]]
@@ -189,7 +189,7 @@ def location_changes(path: Path) -> Iterator[tuple[int, str, str, str, dt.dateti
         try:
             location = _Location.model_validate(member)
         except ValidationError:
-            continue  # it is rejected where locations are read
+            continue  # rejected when locations are read
         for evse in location.evses or ():
             time = evse.last_updated or location.last_updated
             if time is not None:

@@ -2,9 +2,9 @@
 
 A log is JSON, one message per line or in an array. Each names its charge point (`chargePointId`) and holds the message:
 as the protocol sends it, `"message": [2, "17", "StartTransaction", {...}]`, under any name and perhaps as text, or in
-parts, `"action"` and `"payload"` (or `"request"`). The number of a transaction is in the answer to its start,
-`[3, "17", {"transactionId": 9}]`, in the same object (`"response"`) or another, or beside its payload. Other messages
-are ignored.
+parts, `"action"` and `"payload"` (or `"request"`). The number of a transaction is in the response to its start,
+`[3, "17", {"transactionId": 9}]`, in the same object (`"response"`) or another one, or next to the payload. Other
+messages are ignored.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ _NAMES = (
     "cp",
 )
 _ACTIONS = ("StartTransaction", "StopTransaction", "TransactionEvent")
-_ACTION = re.compile(rf'"({"|".join(_ACTIONS)})\\?"')  # quotes are escaped in a message that is text
+_ACTION = re.compile(rf'"({"|".join(_ACTIONS)})\\?"')  # quotes are escaped if the message is text
 _REGISTER = "Energy.Active.Import.Register"
 Key = tuple[str, str]  # charge point, transaction
-Message = tuple[int, str, str | None, dict[str, Any]]  # kind (2: call, 3: answer), id, action, payload
+Message = tuple[int, str, str | None, dict[str, Any]]  # kind (2: call, 3: response), id, action, payload
 
 
 @dataclass(slots=True)
 class _Transaction:
-    number: int  # of the message that it was first seen in
+    number: int  # number of the message in which it first appears
     cells: dict[str, str | None] = field(default_factory=dict)
     first_wh: float | None = None
     last_wh: float | None = None
@@ -74,7 +74,7 @@ class _Log:
 
     def __init__(self) -> None:
         self.transactions: dict[Key, _Transaction] = {}
-        self.waiting: dict[Key, tuple[int, dict[str, Any]]] = {}  # starts by charge point and message, not answered yet
+        self.waiting: dict[Key, tuple[int, dict[str, Any]]] = {}  # unanswered starts, by charge point and message
         self.rejects: list[Reject] = []
 
     def add(self, number: int, member: Any) -> None:
@@ -153,7 +153,7 @@ class _Log:
 
 
 def _messages(member: dict[str, Any]) -> list[Message]:
-    """The messages of an object, sent as arrays or logged in parts; calls come before answers."""
+    """The messages in an object, as arrays or logged in parts; calls come before responses."""
     frames = [frame for frame in map(_frame, member.values()) if frame is not None]
     return sorted(frames, key=lambda frame: frame[0]) or [_in_parts(member)]
 

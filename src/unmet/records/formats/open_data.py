@@ -43,7 +43,7 @@ LUGANO = table_format(
     ),
 )
 """Energy is in Wh. A spreadsheet rewrote the dates that fit its locale (`01.02.17` for 2 January) and left the others
-(`01/26/2017`): all of them have the month first."""
+(`01/26/2017`): all have the month first."""
 
 BOULDER = table_format(
     "boulder",

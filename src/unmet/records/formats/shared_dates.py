@@ -17,7 +17,7 @@ from unmet.records.formats.column_names import are_times_of_day, plain_name
 __all__ = ["with_shared_date"]
 
 _WORDS = ("date", "datum", "data", "fecha", "dato", "day", "tag", "jour", "giorno", "dia", "dag")
-# Parts of names of dates that are not those of a start.
+# Parts of the names of dates other than that of the start.
 _OTHERS = ("end", "bill", "invoice", "pay", "creat", "updat", "birth", "rechnung", "fin", "modif", "export")
 _ONLY_DATE = r"^\s*\d{1,4}[/.\-]\d{1,2}[/.\-]\d{1,4}\.?(?:[ T]0?0:00(?::00(?:\.0+)?)?)?\s*$"
 _LOOK_AT = 500  # rows
@@ -41,7 +41,7 @@ def with_shared_date(frame: pl.DataFrame, found: dict[str, Any]) -> dict[str, An
 
 
 def _date_column(frame: pl.DataFrame, taken: set[str]) -> str | None:
-    """The one column of dates that may be that of the session."""
+    """The only column that may hold the date of the session; None if there is none, or more than one."""
     names = {column: plain_name(column) for column in frame.columns if column not in taken}
     dates = [
         column
@@ -64,7 +64,7 @@ def _are_dates(cells: pl.Series) -> bool:
 
 
 def _agree(frame: pl.DataFrame, found: dict[str, Any]) -> bool:
-    """Whether start plus duration gives the time of day of the end, in nine rows of ten."""
+    """Whether start plus duration gives the time of day of the end in nine of ten rows."""
     some = frame.head(_LOOK_AT)
     clock = found["start"] if isinstance(found["start"], str) else found["start"][-1]
     first, last = (find_bare_ends(some[column].cast(pl.String)) for column in (clock, found["end"]))

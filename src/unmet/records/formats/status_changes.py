@@ -1,4 +1,4 @@
-"""Availability feeds: changes of EVSEs' status, from which stays and outages follow.
+"""Availability feeds: status changes of EVSEs, from which stays and outages are derived.
 
 Status changes give no energies, but they show when each plug was taken and when it was out of order, so arrivals,
 occupancy and exposure are known. Stays have an energy of 0.
@@ -40,7 +40,7 @@ _NOTE = "status changes give no energies: stays have 0 kWh; arrivals, occupancy 
 
 
 def _columns(names: list[str] | tuple[str, ...]) -> dict[str, str]:
-    """The columns of a feed by what they hold."""
+    """The column of a feed that holds each kind of value: evse, status, time, location."""
     plain = {re.sub(r"[^a-z]", "", name.lower()): name for name in reversed(names)}
     found = {}
     for what, words in _NAMES.items():
@@ -75,7 +75,7 @@ def _read(head: Head) -> Raw:
         pl.col(found["time"]).cast(pl.String).alias("written"),
     )
     bad = changes.filter(pl.any_horizontal(pl.col("station_id", "plug_id", "status", "at").is_null()))
-    reason = pl.lit("is not a change of status: it needs an EVSE, a status and a time")
+    reason = pl.lit("is not a status change: it needs an EVSE, a status and a time")
     odd = bad.select(pl.col(LINE).alias("line"), column=pl.lit(found["time"]), value="written", reason=reason)
     stays, outages = stays_and_outages(changes.drop("written").drop_nulls())
     return Raw(
@@ -84,10 +84,10 @@ def _read(head: Head) -> Raw:
 
 
 def stays_and_outages(changes: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Stays and outages of changes: LINE, station_id, plug_id, status and at.
+    """Stays and outages implied by status changes (LINE, station_id, plug_id, status, at).
 
-    A status holds until the next change of its EVSE. A stay lasts as long as the status is that of a taken plug; one
-    whose end is not in the feed is open. An outage without an end lasts to the feed's last change.
+    A status holds until the next change of its EVSE. A stay lasts as long as the status says that the plug is taken; if
+    the feed does not show its end, it has none. An outage without an end lasts until the last change in the feed.
     """
     plug = ["station_id", "plug_id"]
     kind = (
@@ -135,5 +135,5 @@ def _rows(head: Head) -> Iterator[tuple[object, ...]]:
         yield number, location, evse, re.sub(r"[^A-Z]", "", status.upper()), at
 
 
-STATUS_CHANGES = Format("status-changes", "changes of EVSEs' status (CSV, Excel, Parquet or JSON)", _matches, _read)
+STATUS_CHANGES = Format("status-changes", "status changes of EVSEs (CSV, Excel, Parquet or JSON)", _matches, _read)
 OCPI_STATUS = Format("ocpi-status", "OCPI Locations, for the status of their EVSEs", _never, _read_locations)

@@ -1,4 +1,4 @@
-"""The interface of queue disciplines: one compiled function that decides which plug a driver gets, and how long."""
+"""The interface of queue disciplines: a compiled function that decides which plug a driver gets, and for how long."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Driver(NamedTuple):
     leaves: float
     soc: float
     capacity_kwh: float
-    literal: bool  # which charging curve
+    literal: bool  # whether to use the paper's printed charging curve
 
 
 class Plugs(NamedTuple):
-    """All plugs of the city; those of station s are first[s], ..., first[s + 1] - 1."""
+    """All plugs of the city; the plugs of station s are first[s], ..., first[s + 1] - 1."""
 
     first: Integers  # (stations + 1,)
     power_kw: Floats  # (stations,)
@@ -68,7 +68,7 @@ def free_plug(plugs: Plugs, station: int, now: float) -> int:
 
 @compiled(types.float64(DRIVER_TYPE, types.float64))
 def until_next_trip(driver: Driver, power_kw: float) -> float:
-    """When a driver leaves who stays until the next trip or, if none is known, until the battery is full [s]."""
+    """Time at which a driver leaves who stays until the next trip; if none is known, until the battery is full [s]."""
     if driver.leaves < np.inf:
         return driver.leaves
     return driver.now + 3600.0 * hours_to_full(driver.soc, driver.capacity_kwh, power_kw, driver.literal)

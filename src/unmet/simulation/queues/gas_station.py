@@ -12,7 +12,7 @@ __all__ = ["GAS_STATION"]
 
 @compiled(ADMIT)
 def _admit(driver: Driver, chosen: int, nearest: Integers, plugs: Plugs) -> Slot:
-    # Drivers who will leave unserved never take a plug, so the turn is known on arrival: the plug that is free first.
+    # Drivers who leave unserved never take a plug, so the turn is known on arrival: it is the plug that is free first.
     best = plugs.first[chosen]
     for plug in range(best + 1, plugs.first[chosen + 1]):
         if plugs.free_at[plug] < plugs.free_at[best]:

@@ -1,4 +1,4 @@
-"""The interface of baselines: forecasts of the test part by simpler means than a network that models censoring."""
+"""The interface of baselines: simpler forecasts of the test part than those of a network that models censoring."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from unmet.study.scenes import Scene
 
 __all__ = ["Baseline", "RegionHours", "frame_of", "parts_of"]
 
-TRAIN_SHARE, FIT_SHARE = 0.8, 0.9  # shares of the hours for training, and before the test part, as for the networks
+TRAIN_SHARE, FIT_SHARE = 0.8, 0.9  # ends of the training part and of the validation part, as for networks
 WEEKEND = 5 * 24  # the first hour of the week that is on a Saturday
 
 
@@ -42,7 +42,7 @@ class RegionHours:
     name: str
     hours: pl.Series
     seen_kwh: Floats
-    arrivals: Floats  # served
+    arrivals: Floats  # served arrivals
     exposure: Floats  # share of would-be arrivals that could be served and recorded
     kind: NDArray[np.int64]  # hour of the day, plus 24 at weekends
     train: int  # number of hours in the training part

@@ -45,7 +45,7 @@ class CQRNN(Likelihood):
             below = (outputs.sort(-1).values < bound).sum(-1, keepdim=True)
             at = torch.cat([level.new_zeros(1), level])[below]
             weight = torch.where(level > at, (level - at) / (1 - at), torch.ones_like(outputs))
-        # A value at infinity has the loss rho_q(inf - f) = -q f, up to a constant.
+        # At infinity, the loss rho_q(inf - f) is -q f, up to a constant.
         loss = torch.where(censored, weight * exact - (1 - weight) * level * outputs, exact)
         return loss.mean(-1) * len(self.levels)
 

@@ -1,4 +1,4 @@
-"""The sceptic's baseline: quantiles of observed demand over exposure, by hour and day type."""
+"""The simplest baseline: quantiles of observed demand divided by exposure, by hour and day type."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MIN_EXPOSURE = 0.02  # hours with less exposure carry no information
 
 
 def weighted_quantiles(values: Floats, weights: Floats, levels: tuple[float, ...]) -> Floats:
-    """For each level, the smallest value at or below which that share of the total weight lies.
+    """Weighted quantiles: for each level, the smallest value that has this share of the weight at or below it.
 
     Example:
         >>> weighted_quantiles(np.array([3.0, 1.0, 2.0]), np.array([1.0, 1.0, 2.0]), (0.2, 0.5, 0.9)).tolist()
@@ -32,7 +32,7 @@ class SeenOverExposed(Baseline):
     """Quantiles of y / exposure over the training hours of each region, hour of the day and day type.
 
     Hours are weighted by their exposure, because y / exposure is mostly noise where exposure is low. The baseline reads
-    no recent hours and learns nothing across regions, so a model that beats it has learned something.
+    no recent hours and shares nothing across regions, so a model that beats it has learned something.
     """
 
     name = "seen-over-exposed"

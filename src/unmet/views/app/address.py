@@ -1,4 +1,4 @@
-"""The view as a web address, so that a link shows the same view to others."""
+"""The view of a visitor as a web address, so that a link shows others the same view."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class _CityView:
         )  # fmt: skip
 
     def changed(self) -> dict[str, int]:
-        """Stations with another number of plugs."""
+        """Stations whose number of plugs was changed."""
         pairs = (pair.rpartition(":") for pair in self.plugs.split(";") if pair)
         return {station: int(number) for station, _, number in pairs}
 
@@ -97,7 +97,7 @@ class View(_PlanView):
 
     @classmethod
     def read(cls, search: str | None) -> View:
-        """The view of an address; invalid parts are ignored."""
+        """Read the view from an address; invalid parts are ignored."""
         given = {name: values[-1] for name, values in parse_qs((search or "").lstrip("?")).items()}
         valid = {}
         for part in fields(cls):

@@ -1,4 +1,4 @@
-"""The JSON API: everything that the pages do, for programs."""
+"""The JSON API, with which programs can do everything that the pages do."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ T = TypeVar("T")
 Name = Annotated[str, Path(pattern=r"^(given|[0-9a-f]{16})$", description="`given`, or the id of a finished job")]
 Id = Annotated[str, Path(pattern=r"^[0-9a-f]{16}$")]
 _FileName = Annotated[
-    str, Query(min_length=1, max_length=255, description="name of the file, which says how to read it")
+    str, Query(min_length=1, max_length=255, description="name of the file, whose ending says how to read it")
 ]
 _OptionalId = Annotated[str, Query(pattern=r"^([0-9a-f]{16})?$")]
 _BODY = {"requestBody": {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}}
-# A report contains its own scripts and styles. The sandbox gives it an origin of its own, without access to the app.
+# A report contains its own scripts and styles. The sandbox gives it a separate origin, without access to the app.
 REPORT_POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; "
     "sandbox allow-scripts allow-downloads"
@@ -100,7 +100,7 @@ class UploadView(BaseModel):
 
 
 class Assumptions(Strict):
-    """What drivers who find no free plug do."""
+    """Assumptions about drivers who find no free plug."""
 
     waiting: float | None = Field(None, ge=0, le=1, description="share of drivers who wait; estimated if null")
     spill: float | None = Field(None, ge=0, le=1, description="share of the others served nearby; estimated if null")
@@ -115,7 +115,7 @@ class RecoverRequest(Assumptions):
 
 
 class PlanRequest(Strict):
-    """What to plan: plugs, or a budget."""
+    """What to plan for: a number of plugs, or a budget."""
 
     run: str = Field(GIVEN, pattern=r"^(given|[0-9a-f]{16})$")
     plugs: int | None = Field(None, ge=1, le=2000)

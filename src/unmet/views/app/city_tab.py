@@ -89,7 +89,7 @@ def city_facts(answer: Answer, usual: Answer) -> Any:
         (energy(now["lost_kwh"]), f"lost in {days} days{changed}"),
         (f"{now['lost_drivers']:,}", "drivers found no plug and left"),
         (f"{now['served_drivers']:,}", f"drivers charged, {energy(now['observed_kwh'])}"),
-        (f"{now['mean_waited_minutes']:.1f} min", "was the mean wait of those who charged"),
+        (f"{now['mean_waited_minutes']:.1f} min", "was the mean wait of drivers who charged"),
     ]
     if now["competitors_kwh"] > 0:
         pairs.append((energy(now["competitors_kwh"]), "went to competitors"))

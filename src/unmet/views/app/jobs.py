@@ -47,11 +47,11 @@ class Job:
 
     @property
     def run(self) -> Path:
-        """Folder of the run that it writes."""
+        """Folder of the run that the job writes."""
         return self.folder / "run"
 
     def public(self) -> dict[str, Any]:
-        """The fields that visitors may see."""
+        """The fields that visitors may see, as a dictionary."""
         return {
             "id": self.id,
             "kind": self.kind,
@@ -69,7 +69,7 @@ class Jobs:
         self.folder, self.limits = folder, limits
         self._jobs: dict[str, Job] = {}
         self._lock = threading.Lock()
-        self._turn = threading.Lock()  # held by the job that runs
+        self._turn = threading.Lock()  # held by the running job
         self._closed = False
 
     def start(self, kind: str, work: Work, request: dict[str, Any], folder: Path | None = None) -> Job:
@@ -106,12 +106,13 @@ class Jobs:
         return job
 
     def close(self) -> None:
-        """End all jobs."""
+        """Cancel all jobs and accept no new ones."""
         self._closed = True
         for job in self.all():
             job.cancelled.set()
 
     def _forget(self) -> None:
+        """Remove the oldest finished jobs, beyond `MAX_FINISHED`, together with their folders."""
         old = [job for job in self._jobs.values() if job.state in FINISHED][:-MAX_FINISHED]
         for job in old:
             del self._jobs[job.id]
@@ -144,7 +145,7 @@ class Jobs:
             if job.cancelled.is_set():
                 outcome = "cancelled", "Cancelled"
             elif time.monotonic() > until:
-                outcome = "failed", f"It took longer than {self.limits.job_seconds // 60} minutes."
+                outcome = "failed", f"The task took longer than {self.limits.job_seconds // 60} minutes."
             else:
                 outcome = self._receive(job, receiver, process)
         if process.is_alive():
@@ -158,7 +159,7 @@ class Jobs:
         _end(job, *outcome)
 
     def _receive(self, job: Job, pipe: Connection, process: Any) -> tuple[str, str] | None:
-        """Handle one message of the process; returns the outcome once it has ended."""
+        """Handle one message from the process. Returns its final state and a text once it has ended, else None."""
         try:
             if not pipe.poll(POLL_SECONDS):
                 return None if process.is_alive() or pipe.poll(0) else ("failed", "The task stopped unexpectedly.")
@@ -175,7 +176,7 @@ def _end(job: Job, state: str, text: str) -> None:
     job.doing = text if state != "failed" else "Failed"
     job.error = text if state == "failed" else ""
     job.progress = 1.0 if state == "done" else job.progress
-    job.state = state  # last, since others wait for it
+    job.state = state  # set last, since other threads wait for it
 
 
 def _work(work: Work, folder: Path, request: dict[str, Any], pipe: Connection, memory_bytes: int) -> None:
@@ -188,8 +189,8 @@ def _work(work: Work, folder: Path, request: dict[str, Any], pipe: Connection, m
     except InputError as error:
         pipe.send(("failed", str(error), 1.0))
     except MemoryError:
-        pipe.send(("failed", "The task needs more memory than allowed: give fewer rows.", 1.0))
-    except Exception as error:  # a visitor gets one sentence, the log the rest
+        pipe.send(("failed", "The task needs more memory than allowed: upload fewer rows.", 1.0))
+    except Exception as error:  # a visitor sees one sentence, and the log has the traceback
         import traceback
 
         traceback.print_exc()

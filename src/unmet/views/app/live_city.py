@@ -1,4 +1,4 @@
-"""The live built-in city: what-if questions are simulated and answered within a second."""
+"""The live built-in city: simulates what-if questions and answers them within a second."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Answer:
 
 
 class LiveCity:
-    """A city that is prepared once; answers are cached, so that repeated questions cost nothing."""
+    """A city that is built once. Answers are cached, so that repeated questions cost nothing."""
 
     def __init__(self, seed: int = 1) -> None:
         self.seed = seed
@@ -157,7 +157,7 @@ class LiveCity:
 
     @cached_property
     def _clock(self) -> tuple[Integers, Integers, pl.Series]:
-        """Local day and hour of the end of each trip, and the days."""
+        """Local day and local hour at which each trip ends, and the days of the period."""
         city, itinerary, _ = self._get()
         local = (
             pl.Series((itinerary.trips.end_s * 1000).astype(np.int64))
@@ -240,7 +240,7 @@ class LiveCity:
 
 
 def _open_plugs(stations: pl.DataFrame) -> Plugs:
-    """All plugs, free; a station without plugs gets one that is always taken."""
+    """The initial state of all plugs: free, except that a station without plugs gets one that is always taken."""
     closed = (stations["plugs"] == 0).to_numpy()
     if not closed.any():
         return plugs_of(stations)

@@ -1,4 +1,4 @@
-"""The pages: one Dash app whose whole view is in its address."""
+"""The pages: a Dash app whose address contains the whole view."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ PLANNING = ("plan-by", "plan-add", "plan-budget")
 def make_pages(server: FastAPI, state: app_state.State) -> Dash:
     """Add the pages to a server."""
     pages = Dash(__name__, server=server, title="unmet", update_title=None, serve_locally=True, assets_folder="assets")  # type: ignore[arg-type]
-    pages.backend.websocket_capability = False  # nothing here needs one, and the guard refuses them
-    # Dash keeps its scripts in a footer, which would be a second one for screen readers.
+    pages.backend.websocket_capability = False  # the app needs no websockets, and the guard refuses them
+    # Dash puts its scripts into a footer, which screen readers would announce as a second footer.
     index = pages.index_string.replace("<html>", '<html lang="en">')
     pages.index_string = index.replace("<footer>", "<div>").replace("</footer>", "</div>")
     pages.layout = _layout
@@ -160,7 +160,7 @@ def _with_value(view: View, part: str, value: Any) -> View:
 
 
 def _with_jobs(view: View, finished: dict[str, str]) -> View:
-    """The view once jobs are done; new records drop the plan and the forecast of the old ones."""
+    """The view once jobs are done; new records discard the plan and the forecast of the old ones."""
     if "records" in finished:
         view = replace(view, run=finished["records"], plan="", forecast="")
     return replace(view, plan=finished.get("plan", view.plan), forecast=finished.get("forecast", view.forecast))
@@ -351,7 +351,7 @@ def _watch_jobs(pages: Dash, state: app_state.State) -> None:
 
 
 def _is_planned(state: app_state.State, view: View, request: dict[str, Any]) -> bool:
-    """Whether the plan in view is the one requested, for example after going back to it."""
+    """Whether the plan in view is already the requested one, for example after going back to it."""
     job = _job_of(state, view.plan)
     return job is not None and request.items() <= job.request.items()
 

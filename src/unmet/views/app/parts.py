@@ -27,7 +27,7 @@ __all__ = [
     "prose",
 ]
 
-FEW_COLUMNS = 3  # that fit on a phone side by side
+FEW_COLUMNS = 3  # highest number of columns that fit on a phone
 CONFIG: Any = {"displayModeBar": False, "responsive": True}
 
 
@@ -78,7 +78,7 @@ def field(label: str, control: Any, hint: str = "") -> Any:
 
 
 def labelled(label: str, control: Any) -> Any:
-    """A control that consists of several inputs, under its label; the page's script names the inputs after it."""
+    """A control with several inputs, under its label; the script of the page names the inputs after the label."""
     group: dict[str, Any] = {"role": "group", "aria-labelledby": f"{control.id}-label"}
     return html.Div([html.Div(label, id=f"{control.id}-label", className="label"), control], className="field", **group)
 
@@ -95,7 +95,7 @@ def plain_table(table: PageTable) -> Any:
 
 
 def _columns(number: int) -> dict[str, Any]:
-    """Attributes of a table; one with many columns is laid out differently on a phone."""
+    """Attributes of a table; a table with many columns is laid out differently on a phone."""
     return {"className": "many", "style": {"--columns": str(number)}} if number > FEW_COLUMNS else {}
 
 
@@ -112,7 +112,7 @@ def _cell(cell: Any) -> Any:
 
 
 def prose(text: str) -> str:
-    """The text in the app's wording, without line breaks between a number and its unit."""
+    """The text in the wording of the app, without line breaks between a number and its unit."""
     return re.sub(r"(?<=\d) (%|kWh|MWh)", "\N{NO-BREAK SPACE}\\1", on_page(text))
 
 

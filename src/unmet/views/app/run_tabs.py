@@ -42,7 +42,7 @@ def records_layout() -> Any:
         field(
             "Time zone",
             dcc.Input(id="records-zone", type="text", placeholder="Europe/London", debounce=True),
-            "Of times without one; UTC if left empty.",
+            "Zone of times without one; UTC if left empty.",
         ),
         field("Drivers who wait [%]", _percent("records-waiting"), "Estimated if left empty."),
         field("Served nearby instead [%]", _percent("records-spill"), "Estimated if left empty."),
@@ -73,8 +73,8 @@ def plan_layout() -> Any:
                 field(
                     "Cost of a site",
                     dcc.Input(id="plan-site-cost", value=usual.site_cost, **money),
-                    "Once for each site that gets plugs. Both are round numbers in your currency to start from: type "
-                    "your own.",
+                    "Paid once for each site that gets plugs. Both costs are round numbers to start from: enter "
+                    "your own, in your currency.",
                 ),
             ],
             id="plan-by-budget",
@@ -188,7 +188,7 @@ def plan_result(plan: StoredPlan | None, name: str, lost: StoredLost | None = No
         )
     parts += [html.P(prose(text.removeprefix(f"{answer}. "))) for text in section.paragraphs]
     parts.append(_links(name, ("plan.csv", "plan.xlsx", "plan.geojson"), report=True))
-    shown: Any = plan  # it has the attributes that figures of a plan read
+    shown: Any = plan  # has the attributes that figures of a plan read
     if plan_has_positions(shown):
         parts += graph(PLAN_MAP, plan, "plan-map")
     if section.table:

@@ -93,7 +93,7 @@ class Guard:
         host = headers.get("host", "")
         # Another site can make its own name resolve to this machine (DNS rebinding). Its requests then carry that name.
         if self.settings.is_local and _name_of(host) not in LOCAL_NAMES:
-            return _refusal(400, "This address is not served here: use 127.0.0.1 or localhost.")
+            return _refusal(400, "This server does not answer under that host name: use 127.0.0.1 or localhost.")
         origin = headers.get("origin")
         if scope["method"] not in SAFE and origin is not None and urlsplit(origin).netloc != host:
             return _refusal(403, "Requests from other sites are refused.")
@@ -101,7 +101,7 @@ class Guard:
             uploads = scope["path"].startswith(UPLOADS)
             limit = self.settings.limits.upload_bytes if uploads else self.settings.limits.body_bytes
             if int(headers.get("content-length", "0")) > limit:
-                return _refusal(413, f"The request is larger than {limit / 1e6:,.0f} MB, the most that is accepted.")
+                return _refusal(413, f"The request is larger than {limit / 1e6:,.0f} MB, the limit for requests.")
         if self.settings.token is None or self._is_known(headers, Request(scope).cookies):
             return None
         if scope["path"] == LOGIN:
@@ -117,7 +117,7 @@ class Guard:
         return hmac.compare_digest(cookies.get(COOKIE, "").encode(), self._cookie().encode())
 
     def _same(self, given: str) -> bool:
-        """Whether a token is right, compared in constant time."""
+        """Whether a token is correct, compared in constant time."""
         digests = [hashlib.sha256(text.encode()).digest() for text in (given, self.settings.token or "")]
         return hmac.compare_digest(*digests)
 
@@ -130,7 +130,7 @@ class Guard:
             return HTMLResponse(_login_page())
         fields = parse_qs((await request.body()).decode("utf-8", "replace"))
         if not self._same(fields.get("token", [""])[0].strip()):
-            return HTMLResponse(_login_page("That token is not right."), 401)
+            return HTMLResponse(_login_page("That token is wrong."), 401)
         response = RedirectResponse("/", 303)
         response.set_cookie(COOKIE, self._cookie(), httponly=True, samesite="strict", path="/")
         return response

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Limits", "Settings", "listening_at", "make_server", "run_server"]
 
 ABOUT = "Charging demand that records do not show: the built-in city, records, plans and forecasts."
-MAX_PROBLEMS = 20  # mistakes of one request that are reported
+MAX_PROBLEMS = 20  # highest number of mistakes in a request that are reported
 DOCS_PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>unmet: API</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <link rel="stylesheet" href="/swagger/swagger-ui.css"></head><body><div id="swagger-ui"></div>
@@ -68,7 +68,7 @@ def make_server(settings: Settings) -> Any:
 
     @server.exception_handler(RequestValidationError)
     async def refuse(_: Request, error: RequestValidationError) -> JSONResponse:
-        # The values themselves are left out: NaN, for one, cannot be sent back as JSON.
+        # The values themselves are left out, because NaN, for example, cannot be sent back as JSON.
         problems = [
             {
                 "type": each["type"],
@@ -100,9 +100,9 @@ def make_server(settings: Settings) -> Any:
 def _warm_up(city: LiveCity) -> None:
     """Build the city, then exclude all objects that live as long as the server from garbage collection.
 
-    Python collects cycles among old objects only once their number has grown by a quarter. Modules and the city are so
-    many objects that the figures of dozens of reports, 10 MB each, would pile up before that. Frozen objects do not
-    count.
+    Python collects cycles among old objects only once their number has grown by a quarter. Modules and the city consist
+    of so many objects that the figures of dozens of reports, 10 MB each, would pile up before that. Frozen objects do
+    not count.
     """
     city.warm_up()
     gc.collect()
@@ -127,7 +127,7 @@ def run_server(settings: Settings) -> None:
 
 
 def listening_at(host: str, port: int) -> socket.socket:
-    """A socket that listens at an address; port 0 is a free one.
+    """A socket that listens at an address; port 0 chooses a free port.
 
     Raises:
         InputError: another program listens there, or this machine has no such address.

@@ -21,7 +21,7 @@ from unmet.views.stored import StoredRuns, read_runs
 
 __all__ = ["GIVEN", "State"]
 
-CACHE_SIZE = 8  # runs of jobs that stay in memory
+CACHE_SIZE = 8  # number of runs of jobs that stay in memory
 GIVEN = "given"
 """The name of the runs that the app was started with."""
 FILES = frozenset({".csv", ".xlsx", ".geojson", ".parquet"})
@@ -53,7 +53,7 @@ class State:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def runs(self, name: str) -> StoredRuns:
-        """The runs with a name: those the app was started with, or that of a job. Raises KeyError if there are none."""
+        """The runs with a name: those given at the start, or the run of a job. Raises KeyError if there are none."""
         with self._reading:
             if name not in self._runs:
                 job = self.jobs.named(name)

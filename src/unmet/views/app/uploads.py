@@ -1,4 +1,4 @@
-"""Uploads: files of visitors, stored under generated names and limited in size."""
+"""Uploads: files from visitors, stored under generated names and limited in size."""
 
 from __future__ import annotations
 
@@ -90,5 +90,5 @@ def _suffix(name: str) -> str:
     lowered = name.lower()
     found = [suffix for suffix in SUFFIXES if lowered.endswith(suffix)]
     if not found:
-        raise InputError(f"Files of this kind are not read: give one of {', '.join(SUFFIXES)}.")
+        raise InputError(f"Files of this kind cannot be read: give one of {', '.join(SUFFIXES)}.")
     return max(found, key=len)

@@ -1,4 +1,4 @@
-"""Wording: notes and messages name options of the command line; the app names what a visitor finds on the page."""
+"""Wording: replaces the command-line options in notes and messages by what a visitor finds on the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What jobs do: estimate the lost demand of uploaded records, plan, forecast. Each writes a run that verbs can read."""
+"""The work of jobs: estimate lost demand, plan, forecast. Each job writes a run that the commands can read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PLAN_STEPS = {
     "Assessing the uncertainty of the choice": 0.75,
 }
 """Share of the planning that is done when a step begins."""
-UNPACKED = 20  # a gzipped file may expand to this many times the limit of an upload
+MAX_EXPANSION = 20  # a gzipped file may expand to this many times the limit of an upload
 
 
 def recover_upload(folder: Path, request: dict[str, Any], say: Say) -> None:
@@ -40,7 +40,7 @@ def recover_upload(folder: Path, request: dict[str, Any], say: Say) -> None:
     panel, rejected, about = panel_from_records(choices)
     if panel.sessions.height > request["max_rows"]:
         raise InputError(
-            f"The files hold {panel.sessions.height:,} sessions: at most {request['max_rows']:,} are read here."
+            f"The files hold {panel.sessions.height:,} sessions, but this app accepts at most {request['max_rows']:,}."
         )
     about["formats"] = {
         request["names"].get(Path(name).name, Path(name).name): kind for name, kind in about["formats"].items()
@@ -49,7 +49,7 @@ def recover_upload(folder: Path, request: dict[str, Any], say: Say) -> None:
 
 
 def recover_again(folder: Path, request: dict[str, Any], say: Say) -> None:
-    """Estimate the records of a run again, under other assumptions."""
+    """Repeat the estimate from the records of a run, under other assumptions."""
     import json
 
     from unmet.parquet_files import read_parquet
@@ -80,12 +80,12 @@ def _recover(folder: Path, panel: Any, rejected: Any, about: Any, request: dict[
 
 
 def _panel_of(run: Path) -> Any:
-    """The records that a run holds."""
+    """The records in a run."""
     from unmet.demand.stored import holds_panel, load_panel
 
     source = next((path for path in (run, run / "panel") if holds_panel(path)), None)
     if source is None:
-        raise InputError("This run does not hold its records: make it again with this version of `unmet recover`.")
+        raise InputError("This run does not contain its records: run this version of `unmet recover` again.")
     return load_panel(source)
 
 
@@ -99,8 +99,8 @@ def check_rows(file: Path, max_rows: int, max_bytes: int) -> None:
             while block := text.read(BLOCK):
                 size += len(block)
                 lines += block.count(b"\n")
-                if size > max_bytes * (UNPACKED if packed else 1):
-                    raise InputError("The file unpacks to more than is read here: give a smaller one.")
+                if size > max_bytes * (MAX_EXPANSION if packed else 1):
+                    raise InputError("The file is too large once it is unpacked: give a smaller one.")
                 if lines > max_rows and file.suffix in (".csv", ".gz", ".txt", ".tsv"):
                     raise InputError(f"The file has more than {max_rows:,} lines: give a shorter one.")
     except (OSError, EOFError) as error:

@@ -13,14 +13,14 @@ __all__ = ["Figure"]
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure of some result; `caption` says what it shows and how it differs from the paper's."""
+    """A figure of some result; the caption says what it shows and how it differs from the paper."""
 
     name: str
     title: str
     draw: Callable[[Any], go.Figure]
     caption: Callable[[Any], str]
     wide: bool = False
-    """Too dense for a narrow window: it scrolls there instead of shrinking."""
+    """Whether the figure is too dense for a narrow window, where it scrolls instead of shrinking."""
     alt: Callable[[Any], str] | None = None
     """Text for people who cannot see the figure; by default its title and caption."""
 

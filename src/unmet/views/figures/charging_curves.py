@@ -37,7 +37,7 @@ def _caption(study: CensoringStudy) -> str:
     return (
         f"A {car.name} ({car.battery_kwh:g} kWh) from empty: full power to 80 %, a quarter of it above. The paper's "
         "printed formula lets the state of charge fall back to 80 % when charging slows down; this curve is continuous "
-        "(the option `literal` gives the printed one)."
+        "(the option `literal` gives the printed curve)."
     )
 
 

@@ -13,15 +13,15 @@ from unmet.views.theme import layout, short
 
 __all__ = ["EXPOSURE_WEEK"]
 
-SHOWN_REGIONS = 40
+SHOWN_REGIONS = 40  # regions with the lowest exposure
 
 
 def _draw(report: LostReport) -> go.Figure:
-    week = ((pl.col("weekday").cast(pl.Int64) - 1) * 24 + pl.col("hour")).alias("week")
-    mean = report.table.group_by("unique_id", week).agg(pl.col("exposure").mean())
+    week_hour = ((pl.col("weekday").cast(pl.Int64) - 1) * 24 + pl.col("hour")).alias("week_hour")
+    mean = report.table.group_by("unique_id", week_hour).agg(pl.col("exposure").mean())
     lowest = mean.group_by("unique_id").agg(pl.col("exposure").mean()).sort("exposure", "unique_id").head(SHOWN_REGIONS)
     names = lowest["unique_id"].to_list()
-    wide = mean.pivot("week", index="unique_id", values="exposure")
+    wide = mean.pivot("week_hour", index="unique_id", values="exposure")
     rows = wide.join(lowest.select("unique_id"), on="unique_id", how="right", maintain_order="right")
     hours = [h for h in range(168) if str(h) in wide.columns]
     z = rows.select(str(h) for h in hours).to_numpy()

@@ -41,7 +41,7 @@ def _caption(report: ForecastReport) -> str:
     part = float(totals["kwh"].head(named).sum())
     sums = "to all" if named == totals.height else f"to {part / 1000:,.1f}"
     return (
-        f"Forecast of {what} in the {named} regions where most is expected, after the last {BEFORE} observed hours. "
+        f"Forecast of {what} in the {named} regions with the most expected demand, after {BEFORE} observed hours. "
         f"The expected values add up {sums} of the {all_kwh / 1000:,.1f} MWh above. All regions and hours are in "
         "forecast.parquet."
     )

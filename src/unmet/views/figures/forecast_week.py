@@ -21,7 +21,7 @@ SHOWN = dt.timedelta(days=7)
 
 
 def _regions(report: ModelReport) -> list[str]:
-    """The region that lost most (or, without the truth, has most demand), and the one with the worst forecast."""
+    """The region that lost the most (if the truth is unknown: with the most demand), and the worst forecast."""
     hours = report.unseen.hours
     measure = (
         (pl.col("y_true") - pl.col("y")).fill_nan(0).sum()
@@ -58,8 +58,8 @@ def _draw(report: ModelReport) -> go.Figure:
 def _caption(report: ModelReport) -> str:
     what = "demand was lost" if "y_true" in report.unseen.hours.columns else "demand was observed"
     return (
-        f"Held-out hours, each forecast one hour ahead, in the region in which most {what}, and in the one where the "
-        f"model does worst compared with the table. The first {SHOWN.days} days are shown; drag the axis for the rest."
+        f"Held-out hours, each forecast one hour ahead, in the region in which the most {what}, and where the model is "
+        f"worst compared with the table. The first {SHOWN.days} days are shown; drag the axis for the rest."
     )
 
 

@@ -23,7 +23,7 @@ ALL = "all"
 SCALE = [[0, "#fbe9d9"], [0.5, "#e8833a"], [1, "#8c3200"]]
 LARGEST, SMALLEST = 34, 8  # size of a station's circle [px]
 MAX_SHARE = 40  # end of the colour scale [% lost]
-NEAR = 10  # a click this near to a station is on the station, not on its region [px]
+NEAR = 10  # a click this close to a station selects the station, not its region [px]
 MAP_HEIGHT, CURVE_HEIGHT = 640, 290  # [px]
 
 

@@ -13,7 +13,7 @@ from unmet.views.theme import energy, layout, percent
 __all__ = ["DAY_NAMES", "LOST_WEEK", "lost_when"]
 
 DAY_NAMES = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-HALF = 0.5  # share of the loss in the stretch of the day that is named
+HALF = 0.5  # share of the loss within the part of the day that is named
 SCALE = [[0, "rgba(213, 94, 0, 0.04)"], [0.5, "rgba(213, 94, 0, 0.55)"], [1, "rgb(150, 55, 0)"]]
 
 
@@ -37,7 +37,7 @@ def _draw(report: LostTables) -> go.Figure:
 
 
 def lost_when(report: LostTables) -> str:
-    """One sentence on when most is lost; empty if nothing is."""
+    """One sentence on when most demand is lost; empty if none is."""
     lost = report.week_hours["lost_kwh"].fill_null(0.0).to_numpy().reshape(7, 24)
     total = float(lost.sum())
     if total <= 0:
@@ -54,7 +54,7 @@ def lost_when(report: LostTables) -> str:
 
 
 def _busiest(by_hour: NDArray[np.float64]) -> tuple[int, int]:
-    """The shortest stretch of the day that contains half of the loss; of several, the one that contains most."""
+    """The shortest part of the day with at least half of the loss; among several, the one with the largest loss."""
     sums = np.concatenate([[0.0], np.cumsum(by_hour)])
     for length in range(1, 25):
         inside = sums[length:] - sums[:-length]

@@ -25,12 +25,12 @@ Box = tuple[Floats, Floats]
 def add_labels(
     figure: go.Figure, east: Floats, north: Floats, texts: Sequence[str], circle_px: Floats, box: Box
 ) -> None:
-    """Label circles: in them, beside small ones, or at the end of a line if another label is already there.
+    """Label circles: inside large ones, beside small ones, or at the end of a line if another label is in the way.
 
     Args:
         figure: the map.
-        east: the circles' centres, most important first [km].
-        north: likewise [km].
+        east: centres of the circles, most important first [km].
+        north: the same, northwards [km].
         texts: their labels.
         circle_px: their diameters [px].
         box: limits of the map, east and north [km].
@@ -49,7 +49,7 @@ def add_labels(
 def label_offsets(
     east: Floats, north: Floats, texts: Sequence[str], circle_px: Floats, box: Box
 ) -> list[tuple[float, float]]:
-    """Where each label goes, relative to its circle: right and up [px]. Each takes the nearest place that is free."""
+    """Offset of each label from its circle, right and up [px]. Each label takes the nearest free place."""
     corner, extent = np.min(box, axis=1), np.maximum(np.ptp(box, axis=1), SAME)
     scales = np.array([np.min(np.array(plot) / extent) for plot in PLOTS])[:, None]  # [px per km]
     centres = (np.column_stack([east, north]) - corner) * scales[:, None]  # (plots, labels, 2)

@@ -38,12 +38,12 @@ __all__ = [
 Outline = tuple[str, Floats]
 
 LAND, BORDER = "rgba(110, 125, 140, 0.55)", "rgba(110, 125, 140, 0.9)"  # visible on white and on black
-MARGIN_KM, MARGIN = 0.3, 0.08  # around the points: a constant, plus a share of their extent
+MARGIN_KM, MARGIN = 0.3, 0.08  # margin around the points: a constant, plus a share of their extent
 WIDTH, HEIGHTS = 920, (380, 760)  # width of the plot, and limits of the height of the figure [px]
 HULL_KM = 0.25  # distance between the outermost stations of a region and its outline
 FAR, FAR_KM = 12.0, 30.0  # farther than this many median distances, and than these km, is likely a mistake
 FINE = 1 / 1500  # visible detail of lines, as a share of the map's extent
-MAX_VERTICES, MAX_OUTLINE = 20_000, 6000  # of lines and of outlines, so that a page stays small
+MAX_VERTICES, MAX_OUTLINE = 20_000, 6000  # highest numbers of vertices of lines and outlines, for a small page
 MAX_DOTS, MAX_HOVERS = 4000, 300  # points of a map, and points whose label on hover has more than a name
 
 
@@ -192,7 +192,7 @@ def map_frame(figure: go.Figure, east: Floats, north: Floats) -> tuple[Floats, F
 
 
 def light(values: Floats) -> NDArray[np.float32]:
-    """Coordinates or sizes of many points, rounded to 0.001 km or px and in 32 bits to keep a page small."""
+    """Coordinates or sizes of many points, rounded to 0.001 km or px, in 32 bits, to keep a page small."""
     return values.round(3).astype(np.float32)
 
 

@@ -77,7 +77,7 @@ def _draw(report: LostReport) -> go.Figure:
 
 def _caption(report: LostReport) -> str:
     shown, number = min(SHOWN_SITES, report.sites.height), report.sites.height
-    which = f"The {shown} of {number} sites that lost most" if shown < number else "All sites"
+    which = f"The {shown} of {number} sites that lost the most" if shown < number else "All sites"
     return (
         f"{which}, the greatest loss on top. A car occupies its plug until its session ends, charging or idle. Where a "
         "row is dark for hours, drivers are turned away."

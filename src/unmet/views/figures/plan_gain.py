@@ -52,12 +52,12 @@ def _draw(plan: Plan) -> go.Figure:
 def _caption(plan: Plan) -> str:
     knee = (
         f" The knee, at {count(plan.knee, 'plug')}, is where the curve is highest above the line between its ends: "
-        "further plugs gain less than the average one before."
+        "each further plug gains less than the average of those before."
         if plan.knee
         else ""
     )
     return (
-        "Plugs are added one by one where the next one recovers most. The band contains the truth with a probability "
+        "Plugs are added one by one where the next recovers the most. The band contains the truth with a probability "
         f"of {percent(plan.interval)}. If the estimate is off, the whole curve is too high or too low.{knee}"
     )
 

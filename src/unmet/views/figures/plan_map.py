@@ -37,13 +37,13 @@ def plan_has_positions(plan: Plan) -> bool:
 
 
 def _placed(plan: Plan) -> pl.DataFrame:
-    """Sites with credible positions."""
+    """Sites with plausible positions."""
     placed = plan.tables.sites.filter(pl.col("lat").is_not_null() & pl.col("lon").is_not_null())
     return placed.filter(~far_positions(placed["lat"], placed["lon"]))
 
 
 def _drawn(plan: Plan) -> pl.DataFrame:
-    """Sites on the map: where there are very many, those that get plugs, and of the others those that lose most."""
+    """Sites on the map: if there are very many, those that get plugs, and the others that lose the most."""
     order = ["plugs_added", "lost_kwh", "site_id"]
     placed = _placed(plan)
     return placed if placed.height <= MAX_DOTS else placed.sort(order, descending=True).head(MAX_DOTS)
@@ -99,12 +99,12 @@ def _hover(row: dict[str, Any]) -> str:
 
 def _caption(plan: Plan) -> str:
     hidden = plan.tables.sites.height - _placed(plan).height
-    missing = f" {count(hidden, 'site')} without a credible position cannot be shown." if hidden else ""
+    missing = f" {count(hidden, 'site')} without a plausible position cannot be shown." if hidden else ""
     more = _placed(plan).height - MAX_DOTS
-    dropped = f" {more:,} sites that get no plugs and lose least are not drawn." if more > 0 else ""
+    dropped = f" {more:,} sites that get no plugs and lose the least are not drawn." if more > 0 else ""
     return (
-        "Numbers are plugs to add. The larger a circle's area, the more energy they recover. Distances are from the "
-        f"mean of all sites.{missing}{dropped}"
+        "Numbers are plugs to add. The larger a circle's area, the more energy its plugs recover. Distances are from "
+        f"the mean of all sites.{missing}{dropped}"
     )
 
 

@@ -1,4 +1,4 @@
-"""What plans achieve, as a share of what the plan from the truth achieves."""
+"""The gain of plans, as a share of the gain of the plan from the truth."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def _cut(name: str, max_length: int) -> str:
 
 def _caption(report: LostTables) -> str:
     shown, number = _shown(report).height, report.regions.height
-    some = f"The {shown} of {number} regions that lost most. " if shown < number else ""
+    some = f"The {shown} of {number} regions that lost the most. " if shown < number else ""
     return (
         f"{some}After each name: its busiest place, if known, and its lost energy. Whiskers are "
         f"{percent(report.interval)} ranges. All regions are in regions.csv."

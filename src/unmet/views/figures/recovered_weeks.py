@@ -16,8 +16,8 @@ from unmet.views.theme import LOST, OBSERVED, TEXT, energy_unit, layout, percent
 __all__ = ["RECOVERED_WEEKS"]
 
 MAX_REGIONS = 40  # regions in the menu
-MIN_REGIONS, MAX_BARS = 5, 2000  # fewest regions in the menu, and weeks times regions that keep a page small
-LABELS = 5  # labelled weeks
+MIN_REGIONS, MAX_BARS = 5, 2000  # fewest regions in the menu, and most bars (weeks times regions), for a small page
+LABELS = 5  # number of labelled weeks
 PALE = "rgba(31, 41, 51, 0.5)"
 WEEK_MS = 7 * 86_400_000
 MANY = 80  # weeks above which bars are too thin for outlines and caps
@@ -53,7 +53,7 @@ def _draw(report: LostTables) -> go.Figure:
 
 
 def _add_bars(figure: go.Figure, report: LostTables, name: str, units: list[tuple[str, float]]) -> None:
-    """Add the bars of one region, hidden at first unless they are those of all regions."""
+    """Add the bars of one region. Only the bars of all regions together are visible at first."""
     part, cut = report.weeks.filter(pl.col("unique_id") == name).sort("week"), report.cut_weeks()
     days = part["week"].to_list()
     faint = [CUT if day in cut else 1.0 for day in days]
@@ -78,7 +78,7 @@ def _add_bars(figure: go.Figure, report: LostTables, name: str, units: list[tupl
 
 
 def _strokes(weeks: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Styles of outlines and whiskers; with many weeks, bars are so thin that either would hide them."""
+    """Styles of outlines and whiskers; with many weeks, bars are so thin that these would hide them."""
     if weeks > MANY:
         return {"width": 0}, {"thickness": 0.8, "width": 0, "color": PALE}
     return {}, {"thickness": 1.2, "width": 2, "color": TEXT}
@@ -105,7 +105,7 @@ def _caption(report: LostTables) -> str:
     regions, shown = report.summary["regions"], len(_choices(report))
     choose = "" if regions == 1 else (
         f"The menu shows one of the {regions} regions alone. " if regions <= shown else
-        f"The menu shows one of the {shown} regions that lost most alone. "
+        f"The menu shows one of the {shown} regions that lost the most alone. "
     )  # fmt: skip
     pale = "Pale weeks are only partly covered by the records. " if report.cut_weeks() else ""
     return (

@@ -25,9 +25,9 @@ from unmet.views.theme import FAINT, LOST, TEXT, count, energy, percent, short
 
 __all__ = ["SITE_MAP", "has_positions"]
 
-LARGEST = 46  # diameter of the site that lost most [px]
+LARGEST = 46  # diameter of the site that lost the most [px]
 SMALLEST = 7  # diameter of the smallest circle [px]
-SOMEBODY = 0.5  # a site with this many lost drivers counts as one that lost drivers
+MIN_DRIVERS = 0.5  # number of lost drivers from which a site counts as having lost any
 MAX_DOUBTFUL = 3  # sites with doubtful positions to name
 
 
@@ -51,7 +51,7 @@ def _draw(report: LostTables) -> go.Figure:
     east, north = origin.to_km(sites["lat"], sites["lon"])
     lost = sites["lost_kwh"].to_numpy()
     size = np.maximum(LARGEST * np.sqrt(lost / max(lost.max(), 1e-9)), SMALLEST)
-    some = (sites["lost_arrivals"] >= SOMEBODY).to_numpy()
+    some = (sites["lost_arrivals"] >= MIN_DRIVERS).to_numpy()
     figure = go.Figure()
     box = map_frame(figure, east, north)
     add_layers(figure, report.layers, origin, box)
@@ -113,9 +113,9 @@ def _caption(report: LostTables) -> str:
     off = f" {count(far, 'site')} so far away that the position looks wrong {'is' if far == 1 else 'are'} not drawn."
     dotted = " Dotted lines surround the stations of a region." if seen_outlines(report.layers) else ""
     more = placed.height - far - MAX_DOTS
-    dropped = f" {more:,} sites that lost least are not drawn." if more > 0 else ""
+    dropped = f" {more:,} sites that lost the least are not drawn." if more > 0 else ""
     return (
-        "The larger a circle's area, the more energy its site lost. Numbers are the ranks of the table above. "
+        "The larger a circle's area, the more energy its site lost. Numbers are ranks in the table above. "
         f"Distances are from the mean of all sites.{dotted}{missing}{dropped}{off if far else ''}"
     )
 

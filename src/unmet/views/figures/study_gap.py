@@ -1,4 +1,4 @@
-"""How much of the gap between records and truth each model closes, in cells with a gap."""
+"""Share of the gap between records and truth that each model closes, in cells with a gap."""
 
 from __future__ import annotations
 
