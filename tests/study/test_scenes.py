@@ -19,8 +19,8 @@ from unmet.simulation.simulate import prepare, simulate
 from unmet.study import scenes
 from unmet.study.cells import forecaster_of, plan_runs
 from unmet.study.scenes import (
-    SceneRecords,
     Scene,
+    SceneRecords,
     competition_scenes,
     observed_and_true,
     own_stations,

@@ -25,8 +25,16 @@ from unmet.simulation.scenario import Scenario, scenario_from
 from unmet.simulation.simulate import prepare, simulate
 
 __all__ = [
-    "SceneRecords", "Sampling", "Scene", "competition_scenes", "observed_and_true", "own_stations", "seen_by",
-    "total_scenes", "training_end", "without_hindsight",
+    "Sampling",
+    "Scene",
+    "SceneRecords",
+    "competition_scenes",
+    "observed_and_true",
+    "own_stations",
+    "seen_by",
+    "total_scenes",
+    "training_end",
+    "without_hindsight",
 ]  # fmt: skip
 
 MANY_ESTIMATES = 8  # as many estimates take longer than starting processes for them
