@@ -13,12 +13,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.study.grids import digests, perform_grid, pool_processes, small_grid
+from tests.study.grids import FEW, digests, perform_grid, pool_processes, small_grid
 from unmet.errors import InputError
 from unmet.study.store import Store
 
 ROOT = Path(__file__).parents[2]
-RUNS = len(small_grid()[1])
+RUNS = len(small_grid(FEW)[1])
 
 
 @pytest.fixture(scope="module")
