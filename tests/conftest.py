@@ -15,6 +15,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell starts jobs in the background so. Processes that tests interrupt would inherit it, and never stop.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Dozens of processes import the package: without stored bytecode, each would compile all of its modules again.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 if "PYTEST_XDIST_WORKER" in os.environ:
     # Workers share the cores: threads of linear algebra would only wait for each other. Torch reads this when imported.
     for _library in ("OMP", "OPENBLAS", "MKL"):

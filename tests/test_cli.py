@@ -52,12 +52,25 @@ def test_shell_completion_knows_verbs_and_queues():
     assert "three-hour" in complete("unmet simulate --queue t")
 
 
-def test_simulate_writes_a_run(files, tmp_path):
-    out = tmp_path / "run"
+def simulate_in_a_process(files: Path, out: Path, threads: int) -> dict:
+    """The summary of a simulation in a process of its own, with that many threads."""
+    names = ("POLARS_MAX_THREADS", "NUMBA_NUM_THREADS", "OMP_NUM_THREADS")
     done = unmet_process("simulate", "--queue", "first-come", "--penetration", 0.5, "--seed", 1, "--out", out,
-                         "--trips", files / "trips.csv", "--stations", files / "stations.csv", "--json")  # fmt: skip
+                         "--trips", files / "trips.csv", "--stations", files / "stations.csv", "--json",
+                         **dict.fromkeys(names, str(threads)))  # fmt: skip
     assert done.returncode == 0, done.stderr
-    summary = json.loads(done.stdout)
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def simulated(files, tmp_path_factory) -> tuple[Path, dict]:
+    """A run of two threads, and its summary."""
+    out = tmp_path_factory.mktemp("simulated") / "run"
+    return out, simulate_in_a_process(files, out, threads=2)
+
+
+def test_simulate_writes_a_run(simulated, tmp_path):
+    out, summary = simulated
     written = {p.name for p in out.iterdir()}
     names = ("arrivals", "sessions", "stations", "vehicles", "panel", "regions")
     tables = {f"{name}.{form}" for name in names for form in ("parquet", "csv")}
@@ -90,16 +103,13 @@ def test_simulate_writes_a_run(files, tmp_path):
     assert (tmp_path / "again" / "arrivals.parquet").read_bytes() == (out / "arrivals.parquet").read_bytes()
 
 
-def test_output_is_identical_for_any_number_of_threads(files, tmp_path):
-    digests = []
-    for threads in ("1", "2"):
-        out = tmp_path / threads
-        done = unmet_process("simulate", "--out", out, "--penetration", 1, "--trips", files / "trips.csv",
-                             "--stations", files / "stations.csv", "--seed", 7, POLARS_MAX_THREADS=threads,
-                             NUMBA_NUM_THREADS=threads, OMP_NUM_THREADS=threads)  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        digests.append({p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(out.iterdir())})
-    assert digests[0] == digests[1]
+def test_output_is_identical_for_any_number_of_threads(files, simulated, tmp_path):
+    simulate_in_a_process(files, tmp_path / "run", threads=1)
+    one, two = (
+        {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(out.iterdir())}
+        for out in (tmp_path / "run", simulated[0])
+    )
+    assert one == two
 
 
 def test_study_censoring_runs_on_own_trips(files, tmp_path):

@@ -112,9 +112,12 @@ def test_workers_make_no_difference(two_areas, choices, tmp_path):
 def test_a_cluster_of_two_workers_gives_the_same_result(two_areas, choices, tmp_path):
     distributed = pytest.importorskip("distributed")
     added, _, _ = two_areas
+    # Threads of this process, which send each other everything as workers on other machines do;
+    # `tests/study/test_same_results.py` has workers in processes of their own.
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", silence_logs=50
-    ) as cluster:
+        n_workers=2, threads_per_worker=1, processes=False, protocol="tcp", host="127.0.0.1",
+        dashboard_address="127.0.0.1:0", silence_logs=50,
+    ) as cluster:  # fmt: skip
         again, _, _ = recover_by_area(
             choices, OPTIONS, tmp_path, areas=2, places=Places(scheduler=cluster.scheduler_address)
         )

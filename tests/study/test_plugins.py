@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import os
 import re
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from scipy.stats import laplace
 from torch.distributions import Laplace as Reference
 
 import unmet.city.build
+from tests import command_line
 from tests.simulation.cities import small_city
 from tests.study.grids import digests_of_runs, small_scene
 from unmet.errors import InputError
@@ -60,15 +60,14 @@ def announce(folder: Path, package: str, groups: dict[str, dict[str, str]]) -> N
 
 @pytest.fixture
 def package(tmp_path, monkeypatch) -> Path:
-    """The package of the documentation, importable for one test but not installed."""
+    """The package of the documentation, importable for one test; it is installed once it is announced."""
     monkeypatch.syspath_prepend(write_package(tmp_path))
     yield tmp_path
     for name in [name for name in sys.modules if name.partition(".")[0] == "charging_ideas"]:
         del sys.modules[name]
 
 
-def test_studies_can_use_an_installed_package(tmp_path):
-    write_package(tmp_path)
+def test_studies_can_use_an_installed_package(package, tmp_path, monkeypatch, own_registries):
     project = tomllib.loads(BLOCKS["pyproject.toml"])["project"]
     announce(tmp_path, project["name"], project["entry-points"])
     CITY.trips.write_parquet(tmp_path / "trips.parquet")
@@ -76,8 +75,8 @@ def test_studies_can_use_an_installed_package(tmp_path):
     command = ["study", "total", "--trips", "trips.parquet", "--stations", "stations.parquet", "--queue", "one-hour",
                "--models", "quantile,laplace", "--backbones", "same-hour", "--runs", "1", "--epochs", "2",
                "--workers", "1", "--out", "study", "--json"]  # fmt: skip
-    done = subprocess.run([sys.executable, "-m", "unmet", *command], cwd=tmp_path, capture_output=True, text=True,
-                          env=os.environ | {"PYTHONPATH": str(tmp_path)}, check=False)  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    done = command_line.unmet(*command)
     assert done.returncode == 0, done.stderr
     cells = json.loads(done.stdout)["cells"]
     found = [(cell["queue"], cell["model"], cell["backbone"]) for cell in cells]

@@ -13,12 +13,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.study.grids import digests, perform_grid, pool_processes, small_grid
+from tests.study.grids import FEW, digests, perform_grid, pool_processes, small_grid
 from unmet.errors import InputError
 from unmet.study.store import Store
 
 ROOT = Path(__file__).parents[2]
-RUNS = len(small_grid()[1])
+RUNS = len(small_grid(FEW)[1])
 
 
 @pytest.fixture(scope="module")
@@ -34,24 +34,29 @@ def kept(folder: Path) -> int:
 
 
 def test_a_study_survives_being_killed_repeatedly(undisturbed, tmp_path):
-    """Kill one of its workers, then the whole study, whose workers must end with it, then the whole again."""
-    before = 0
-    for workers, runs in ((2, 3), (1, 2)):
-        command = [sys.executable, "-m", "tests.study.grids", str(tmp_path), str(workers), str(runs)]
-        with subprocess.Popen(command, cwd=ROOT) as study:
-            while not (tmp_path / "paused").exists():
-                assert study.poll() is None, "the study ended by itself"
-                time.sleep(0.01)
-            pool = pool_processes(study.pid)
-            study.kill()
-        (tmp_path / "paused").unlink()
-        assert study.returncode == -signal.SIGKILL
-        assert kept(tmp_path) == before + runs
-        assert bool(pool) == (workers > 1)
-        before += runs
-        assert not psutil.wait_procs(pool, timeout=300)[1], "workers outlive the study"
+    """Kill one of its workers, then the whole study, whose workers must end with it; stop the rest once more."""
+    command = [sys.executable, "-m", "tests.study.grids", str(tmp_path), "2", "3"]
+    with subprocess.Popen(command, cwd=ROOT) as study:
+        while not (tmp_path / "paused").exists():
+            assert study.poll() is None, "the study ended by itself"
+            time.sleep(0.01)
+        pool = pool_processes(study.pid)
+        study.kill()
+    (tmp_path / "paused").unlink()
+    assert study.returncode == -signal.SIGKILL
+    assert pool
+    assert kept(tmp_path) == 3
+    assert not psutil.wait_procs(pool, timeout=300)[1], "workers outlive the study"
+
+    def stop(progress):
+        if progress.done == 2:
+            raise SystemExit
+
+    with pytest.raises(SystemExit):
+        perform_grid(tmp_path, workers=1, on_progress=stop)
+    assert kept(tmp_path) == 5
     progress = perform_grid(tmp_path, workers=1)
-    assert (progress.kept, progress.done) == (before, RUNS - before)
+    assert (progress.kept, progress.done) == (5, RUNS - 5)
     assert digests(tmp_path) == undisturbed
 
 

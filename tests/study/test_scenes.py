@@ -29,7 +29,7 @@ from unmet.study.scenes import (
     training_end,
 )
 
-CITY = small_city(4, 80, 60, 15, 2)
+CITY = small_city(4, 80, 60, 12, 2)
 SHARES = (0.1, 0.4, 0.7, 1.0)
 REGIONS = 4
 
@@ -94,11 +94,13 @@ def test_a_smaller_share_observes_less_in_every_hour(competition):
 
 
 def test_every_run_has_its_own_operator(competition):
-    scenes = competition_scenes(CITY, [0.4, 1.0], "first-come", 1.0, REGIONS, runs=range(3))
+    scenes = competition_scenes(CITY, [0.4, 1.0], "first-come", 1.0, REGIONS, runs=range(3), estimated=False)
     assert [(scene.run, scene.labels["share"]) for scene in scenes] == [(r, s) for r in range(3) for s in (0.4, 1.0)]
     assert len({scene.fingerprint() for scene in scenes if scene.labels["share"] == 0.4}) == 3
     assert len({scene.fingerprint() for scene in scenes if scene.labels["share"] == 1.0}) == 1
-    assert scenes[0].panel.equals(competition[1].panel)
+    assert [scene.fingerprint() for scene in scenes[:2]] == [competition[n].fingerprint() for n in (1, 3)]
+    (alone,) = competition_scenes(CITY, [0.4], "first-come", 1.0, REGIONS)
+    assert alone.panel.equals(competition[1].panel)
     for scene in scenes:
         assert scene.panel["y_true"].to_numpy() == pytest.approx(competition[-1].panel["y_true"].to_numpy())
 
