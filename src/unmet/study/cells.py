@@ -128,7 +128,7 @@ def plan_runs(
 ) -> list[Run]:
     """All runs of a study. The first seed of every cell comes first, so that every cell has a result early on.
 
-    Runs alternate between the cities of the scenes. A baseline without randomness is run once per scene.
+    Runs alternate between the cities of the scenes. Baselines are run once per scene.
     """
     check_models(models, backbones)
     if epochs is not None:
@@ -142,7 +142,7 @@ def plan_runs(
             tuple(scene.labels.items()),
             model,
             backbone,
-            seed + (number if _is_random(model) else scene.city),
+            seed + (scene.city if _is_baseline(model) else number),
             training,
             keep_hours,
             scene.city,
@@ -159,9 +159,9 @@ def plan_runs(
     return list(dict.fromkeys(planned))  # without duplicates
 
 
-def _is_random(model: str) -> bool:
-    """Whether the result depends on the seed."""
-    return model not in BASELINES.names() or BASELINES.named(model).random
+def _is_baseline(model: str) -> bool:
+    """Whether the model is there to compare others with: one training per scene is enough."""
+    return model in SIMPLE_BASELINES or model in BASELINES.names()
 
 
 def _reads(scene: Scene, model: str) -> str:

@@ -27,7 +27,6 @@ class Baseline(ABC):
 
     name: ClassVar[str]
     title: ClassVar[str]
-    random: ClassVar[bool] = False  # whether the forecast depends on the seed
     reads_exposure: ClassVar[bool] = True
 
     @abstractmethod

@@ -17,7 +17,6 @@ class IdentityGraph(Baseline):
 
     name = "identity-graph"
     title = "Quantile, no graph"
-    random = True
     reads_exposure = False
 
     def forecast(self, scene: Scene, levels: tuple[float, ...], seed: int, training: Training) -> pl.DataFrame:
