@@ -25,7 +25,7 @@ def test_a_station_spelled_otherwise_is_found_in_the_table(written, table):
     )
     assert records.sessions["station_id"].to_list() == [table, "other"]
     assert records.rejected.is_empty()
-    assert any(f"{written.strip()} is {table} there" in note for note in records.notes)
+    assert any(f"{written.strip()} is listed as {table}" in note for note in records.notes)
 
 
 def test_an_id_that_may_be_two_rows_is_not_joined():

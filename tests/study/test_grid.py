@@ -438,7 +438,7 @@ def test_runs_alternate_between_cities_and_a_baseline_runs_once_per_scene():
     assert [(run.city, run.seed) for run in quantile] == [(number % 3, 1 + number) for number in range(6)]
     assert len([run for run in runs if run.model == "quantile"]) == 12
     assert [run.city for run in runs if run.model == "seen-over-exposed"] == [0, 1, 2]
-    assert len([run for run in runs if run.model == "identity-graph"]) == 6
+    assert [(run.city, run.seed) for run in runs if run.model == "identity-graph"] == [(0, 1), (1, 2), (2, 3)]
     assert {run.backbone for run in runs if run.model != "quantile"} == {"none"}
 
 

@@ -30,7 +30,7 @@ from unmet.study.scenes import Scene
 
 __all__ = [
     "AWARE", "MEASURES", "NO_BACKBONE", "ORACLE", "PAPER_MODELS", "SIMPLE_BASELINES", "UNAWARE", "Run", "RunResult",
-    "check_models", "lost_energy", "need_estimates", "perform", "plan_runs",
+    "check_models", "is_baseline", "lost_energy", "need_estimates", "perform", "plan_runs",
 ]  # fmt: skip
 
 AWARE = "exposure"  # the model of this package
@@ -142,7 +142,7 @@ def plan_runs(
             tuple(scene.labels.items()),
             model,
             backbone,
-            seed + (scene.city if _is_baseline(model) else number),
+            seed + (scene.city if is_baseline(model) else number),
             training,
             keep_hours,
             scene.city,
@@ -159,7 +159,7 @@ def plan_runs(
     return list(dict.fromkeys(planned))  # without duplicates
 
 
-def _is_baseline(model: str) -> bool:
+def is_baseline(model: str) -> bool:
     """Whether the model is there to compare others with: one training per scene is enough."""
     return model in SIMPLE_BASELINES or model in BASELINES.names()
 

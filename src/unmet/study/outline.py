@@ -10,7 +10,7 @@ from typing import Any
 from unmet.errors import InputError
 from unmet.simulation.queues import queue_named
 from unmet.study.baselines import BASELINES
-from unmet.study.cells import NO_BACKBONE, need_estimates
+from unmet.study.cells import NO_BACKBONE, is_baseline, need_estimates
 from unmet.study.experiments import Choices, check_size
 from unmet.study.store import Store
 
@@ -64,7 +64,7 @@ class StudyOutline:
 
 
 def _is_quick(model: str) -> bool:
-    return model in BASELINES.names() and not BASELINES.named(model).random
+    return model in BASELINES.names() and not BASELINES.named(model).trains_network
 
 
 def outline(
@@ -81,7 +81,7 @@ def outline(
             tuple(zip(axes, values, strict=True)),
             model,
             NO_BACKBONE if model in BASELINES.names() else backbone,
-            scenes_of_a_kind if _is_quick(model) else choices.runs,
+            scenes_of_a_kind if is_baseline(model) else choices.runs,
         )
         for values in kinds
         for backbone in choices.backbones

@@ -85,7 +85,7 @@ def visit(browser, address):
         page.goto(address)
         page.fill("#token", "not-the-right-token")
         page.click("button")
-        page.wait_for_selector("text=That token is not right")
+        page.wait_for_selector("text=That token is wrong")
         assert serious_issues(page) == []
         said.clear()  # the browser notes that it was refused
         page.fill("#token", TOKEN)

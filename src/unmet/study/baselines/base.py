@@ -27,6 +27,7 @@ class Baseline(ABC):
 
     name: ClassVar[str]
     title: ClassVar[str]
+    trains_network: ClassVar[bool] = False  # which takes seconds
     reads_exposure: ClassVar[bool] = True
 
     @abstractmethod

@@ -17,6 +17,7 @@ class IdentityGraph(Baseline):
 
     name = "identity-graph"
     title = "Quantile, no graph"
+    trains_network = True
     reads_exposure = False
 
     def forecast(self, scene: Scene, levels: tuple[float, ...], seed: int, training: Training) -> pl.DataFrame:
