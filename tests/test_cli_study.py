@@ -63,7 +63,7 @@ def test_a_dry_run_lists_the_grid_and_writes_nothing(name, study, tmp_path):
     grid = json.loads(out)
     scenes = 1 if name == "application" else 3  # three runs, each in another city or for another operator
     assert len(grid["cells"]) == EXPERIMENTS[name] * (7 * 2 + 3)  # baselines have no backbone
-    assert grid["runs_left"] == EXPERIMENTS[name] * (7 * 2 * 3 + 3 + 2 * scenes)
+    assert grid["runs_left"] == EXPERIMENTS[name] * (6 * 2 * 3 + (2 + 3) * scenes)  # CQRNN has backbones
     assert grid["estimated_seconds"] > 0
     label = "share" if name == "competition" else "penetration"
     assert all({"queue", label, "model", "backbone", "runs", "kept"} <= set(cell) for cell in grid["cells"])

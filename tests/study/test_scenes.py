@@ -152,8 +152,8 @@ def test_the_training_part_does_not_depend_on_later_arrivals(own):
 
 def test_scenes_made_in_other_processes_are_the_same(total, monkeypatch):
     monkeypatch.setattr(scenes, "MANY_ESTIMATES", 1)
-    again = total_scenes(CITY, queue_names()[:3], [0.5, 1.0], REGIONS)
-    for one, other in zip(total, again, strict=True):
+    again = total_scenes(CITY, queue_names()[:1], [0.5, 1.0], REGIONS)
+    for one, other in zip(total[:2], again, strict=True):
         assert one.labels == other.labels
         assert_frame_equal(one.panel, other.panel, check_exact=True)
 
