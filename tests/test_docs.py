@@ -10,7 +10,7 @@ import pytest
 
 from tests.simulation.cities import small_city
 from unmet.city.gates import STATIONS, TRIPS
-from unmet.city.stations import DRAW, KINDS, synthetic_stations
+from unmet.city.stations import KINDS, STATION_SEED, synthetic_stations
 from unmet.city.trips import Habits
 from unmet.models.series import PANEL, POSITIONS
 from unmet.planning.candidates import CANDIDATES
@@ -50,7 +50,7 @@ def test_documented_calibration_is_the_one_in_use():
     assert rows["`Habits.commuters`, `another_errand`, `stop_on_the_way`, `evening_out`"] == shares
     assert rows["`Habits.errand_hours`, `work_hours`"] == f"{habits.errand_hours}, {habits.work_hours}"
     assert rows["`Habits.homeward_hour`"] == f"{habits.homeward_hour}"
-    assert rows["`DRAW`"] == str(DRAW)
+    assert rows["`STATION_SEED`"] == str(STATION_SEED)
     for kind in KINDS:
         assert f"{100 * kind.share:.0f} % {kind.power_kw:g} kW" in rows["`KINDS`"]
     stations = synthetic_stations()

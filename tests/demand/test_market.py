@@ -125,5 +125,5 @@ def test_a_share_or_a_range_is_read_and_stated_in_the_notes():
     "text", ["", "much", "0", "1.2", "-0.2", "0.3-0.2", "0.2-0.3-0.4", "0-0.5", "0.5-2", "nan", "-"]
 )
 def test_invalid_shares_are_refused(text):
-    with pytest.raises(InputError, match=r"over 0, up to 1, such as 0\.25 or 0\.2-0\.3"):
+    with pytest.raises(InputError, match=r"above 0 and up to 1, such as 0\.25 or 0\.2-0\.3"):
         parse_share(text)

@@ -288,7 +288,7 @@ def test_notes_report_what_a_user_should_know():
     odd = pl.concat([panel, panel.head(1)])
     notes = " ".join(quick("seasonal", "quantile").fit(odd).notes_)
     assert "1 rows of the panel could not be used, such as line 1200: ds occurs twice" in notes
-    assert "1 region-hours of 1,200 are missing" in notes
+    assert "1 of 1,200 region-hours are missing" in notes
     assert "No demand was observed in r2" in notes
     assert "are censored, which the quantile likelihood ignores" in notes
     always = quick("seasonal", "tobit").fit(PANEL.with_columns(censored=pl.col("unique_id") == "r0")).notes_

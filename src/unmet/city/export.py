@@ -1,4 +1,4 @@
-"""Write trips to a file: stitched from GPS points, from a MATSim scenario, or from the built-in city."""
+"""Write trips to a file: those stitched from GPS points, those of a MATSim scenario, or those of the built-in city."""
 
 from __future__ import annotations
 
@@ -31,10 +31,18 @@ def write_trips(
 ) -> tuple[dict[str, Any], pl.DataFrame]:
     """Write trips to a Parquet or CSV file, and rejected points next to it. Returns the summary and rejected points.
 
-    `on_progress` is called with the number of points read so far.
+    Args:
+        out: file to write; its ending chooses the format.
+        gps: file of GPS points to stitch; None for the trips of the built-in city.
+        mapped: headings of the columns of `gps`, by the names that unmet gives them.
+        stop_minutes: a trip ends if the car rests or is silent for this long.
+        privacy_noise_m: shortest and longest distance by which stops are moved; None to leave them in place.
+        seed: seed of the noise, or of the built-in city.
+        overwrite: whether existing files may be replaced.
+        on_progress: called with the number of points read so far.
     """
     rejected_path = out.with_name(f"{out.stem}.rejected.parquet")
-    _may_write(overwrite, out, rejected_path)
+    _check_paths(overwrite, out, rejected_path)
     rejected = pl.DataFrame()
     summary: dict[str, Any]
     if gps is None:
@@ -60,17 +68,17 @@ def write_trips(
         "out": str(out),
     }
     _write(trips, out, overwrite)
-    return summary | _write_aside(rejected, rejected_path), rejected
+    return summary | _write_rejected(rejected, rejected_path), rejected
 
 
 class MatsimSource(NamedTuple):
     """The files of a MATSim scenario."""
 
     drives: Path  # plans or events
-    network: Path | None
+    network: Path | None  # needed for chargers, which are located on its links
     chargers: Path | None
-    crs: str | None
-    mode: str
+    crs: str | None  # coordinate system of the positions, such as EPSG:25832; None if they are in degrees
+    mode: str  # transport mode of the cars, usually "car"
 
 
 def write_matsim(
@@ -79,7 +87,7 @@ def write_matsim(
     """Write the trips of a MATSim scenario, and its chargers as stations. Returns the summary and rejected legs."""
     rejected_path = out.with_name(f"{out.stem}.rejected.parquet")
     stations_path = out.with_name(f"{out.stem}.stations{out.suffix}")
-    _may_write(overwrite, out, rejected_path, *((stations_path,) if source.chargers else ()))
+    _check_paths(overwrite, out, rejected_path, *((stations_path,) if source.chargers else ()))
     if source.chargers and not source.network:
         raise InputError("Chargers are located on links: give the scenario's network with --network.")
     network = read_road_network(source.network) if source.network else None
@@ -99,11 +107,14 @@ def write_matsim(
     if stations is not None:
         _write(stations, stations_path, overwrite)
         summary |= {"stations": str(stations_path), "plugs": int(stations["plugs"].sum())}
-    return summary | _write_aside(found.rejected, rejected_path), found.rejected
+    return summary | _write_rejected(found.rejected, rejected_path), found.rejected
 
 
-def _may_write(overwrite: bool, *paths: Path) -> None:
-    """Refuse to replace existing files unless `overwrite` is set, and file endings other than .parquet and .csv."""
+def _check_paths(overwrite: bool, *paths: Path) -> None:
+    """Raise `InputError` if the first path is not a .parquet or .csv file, or if any exists and `overwrite` is not set.
+
+    The first path is the one that the user named; the others are derived from it.
+    """
     if paths[0].suffix not in (".parquet", ".csv"):
         raise InputError(f"{paths[0]} must end in .parquet or .csv, which determines the format.")
     if (existing := [path for path in paths if path.exists()]) and not overwrite:
@@ -115,7 +126,7 @@ def _write(table: pl.DataFrame, path: Path, overwrite: bool = True) -> None:
         table.write_parquet(draft) if path.suffix == ".parquet" else table.write_csv(draft)
 
 
-def _write_aside(rejected: pl.DataFrame, path: Path) -> dict[str, str]:
+def _write_rejected(rejected: pl.DataFrame, path: Path) -> dict[str, str]:
     """Write the rejected rows if there are any; otherwise remove the file of an earlier run."""
     if rejected.is_empty():
         path.unlink(missing_ok=True)

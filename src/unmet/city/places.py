@@ -72,7 +72,8 @@ PLACES: tuple[Place, ...] = (
     Place("Vallensbæk", 55.6335, 12.3719, 8.7, 16_633, 6_000, 0.44, 2),
 )
 
-# Outlines of the land, (latitude, longitude) in degrees: eastern Zealand, and the island of Amager.
+# Outlines of the land, (latitude, longitude) in degrees: eastern Zealand, then the island of Amager. Trips and stations
+# are drawn on exactly these two, and name them by their order.
 LAND: tuple[tuple[tuple[float, float], ...], ...] = (
     (
         (56.020, 12.560), (55.960, 12.550), (55.930, 12.520), (55.885, 12.545), (55.853, 12.572), (55.825, 12.577),

@@ -10,7 +10,7 @@ import polars as pl
 from unmet.city.places import ORIGIN, PLACES, land_polygons_km
 from unmet.city.trips import is_land
 
-__all__ = ["DRAW", "KINDS", "StationKind", "synthetic_stations"]
+__all__ = ["KINDS", "STATION_SEED", "StationKind", "synthetic_stations"]
 
 
 class StationKind(NamedTuple):
@@ -38,11 +38,12 @@ WESTERN: tuple[tuple[str, float, float, float, int], ...] = (
 The paper says of its most censored cluster that "only two regional charging stations" cover "a large spatial area".
 """
 
-DRAW = 11  # seed of the stations of the built-in city
+STATION_SEED = 11  # seed of the built-in city's stations; docs/city.md says why
+STATION_STREAM = 0x57A7  # keeps these random numbers apart from others of the same seed
 
 
 def synthetic_stations(
-    seed: int = DRAW,
+    seed: int = STATION_SEED,
     kinds: tuple[StationKind, ...] = KINDS,
     western: tuple[tuple[str, float, float, float, int], ...] = WESTERN,
 ) -> pl.DataFrame:
@@ -50,9 +51,9 @@ def synthetic_stations(
     zealand, amager = land_polygons_km()
     rows: list[tuple[str, float, float, float, int]] = []
     for number, place in enumerate(PLACES):
-        rng = np.random.default_rng([seed, 0x57A7, number])  # one stream per place: they are independent
+        rng = np.random.default_rng([seed, STATION_STREAM, number])  # one stream per place: they are independent
         centre_x, centre_y = (float(c) for c in ORIGIN.to_km(place.lat, place.lon))
-        spread = min(0.55 * np.sqrt(place.area_km2 / np.pi), 2.2)  # [km]: half of the place's radius or less
+        spread = min(0.55 * np.sqrt(place.area_km2 / np.pi), 2.2)  # [km]: about half of the place's radius
         for _ in range(place.stations):
             while True:
                 x, y = centre_x + spread * rng.standard_normal(), centre_y + spread * rng.standard_normal()

@@ -1,4 +1,4 @@
-"""The `unmet` command. Its verbs import the modules they need only when they are called, so that it starts fast."""
+"""The `unmet` program. Its commands import the modules they need only when they are called, so that it starts fast."""
 
 from __future__ import annotations
 

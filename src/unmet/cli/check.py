@@ -1,4 +1,4 @@
-"""The verb that checks whether a run is complete and unchanged."""
+"""The command that checks whether a run is complete and unchanged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ def check(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder that an unmet command wrote.")],
     as_json: Json = False,
 ) -> None:
-    """Check that the files of a run are unchanged, and show the versions that wrote them. Exit code 1 if changed."""
+    """Check that the files of a run are unchanged, and show the versions that wrote them.
+
+    The exit code is 1 if a file is missing or changed.
+    """
     from unmet.errors import InputError
     from unmet.manifest import verify
     from unmet.views.terminal import next_step, print_summary, say
@@ -39,4 +42,4 @@ def check(
     if not found.is_whole:
         say(f"{run} is damaged: run the command that wrote it again.")
         raise typer.Exit(1)
-    next_step(f"`unmet report {run}` or `unmet serve {run}` shows a run of records, a plan or a forecast.")
+    next_step(f"`unmet report {run}` or `unmet serve {run}` shows a panel, lost demand, a plan or a forecast.")

@@ -27,12 +27,12 @@ class CityOptions:
     stations: Path | None = None
     cars: int | None = None
     time_zone: str | None = None
-    trip_columns: dict[str, str] = field(default_factory=dict)
-    station_columns: dict[str, str] = field(default_factory=dict)
+    trip_columns: dict[str, str] = field(default_factory=dict)  # headings in `trips`, by unmet's names of the columns
+    station_columns: dict[str, str] = field(default_factory=dict)  # the same for `stations`
 
     @property
     def has_own_cars(self) -> bool:
-        """Whether the cars are those of the user's trips, all of which may be electric."""
+        """Whether the city's cars are exactly the vehicles in the user's trips, so that all may be electric."""
         return self.trips is not None and not self.cars
 
     def build(self, seed: int) -> City:

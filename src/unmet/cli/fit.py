@@ -1,4 +1,4 @@
-"""The verb that fits a model of true demand."""
+"""The command that fits a model of true demand."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def _nothing(ctx: Any) -> str:
 
 
 class GroupedCommand(TyperCommand):
-    """A verb whose help shows options in groups."""
+    """A command whose help shows options in groups."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The parameters, each under its heading."""
@@ -53,7 +53,7 @@ class GroupedCommand(TyperCommand):
 
 
 class GroupedVerbs(TyperGroup):
-    """A group of verbs, whose flags have no type."""
+    """A group of commands, whose flags have no type."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The parameters."""

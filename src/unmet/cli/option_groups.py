@@ -1,4 +1,4 @@
-"""Groups of options: a verb takes a whole group as one argument instead of repeating its options."""
+"""Groups of options: a command takes a whole group as one argument instead of repeating its options."""
 
 from __future__ import annotations
 
@@ -21,41 +21,41 @@ MaxMemory = Annotated[
 
 
 def with_options(*groups: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a verb all options of these groups; the values that the groups return become its first arguments."""
+    """Give a command all options of these groups; the values that the groups return become its first arguments."""
     options = [_parameters(group) for group in groups]
 
-    def add(verb: Callable[..., None]) -> Callable[..., None]:
-        own = list(_parameters(verb).values())[len(groups) :]
+    def add(command: Callable[..., None]) -> Callable[..., None]:
+        own = list(_parameters(command).values())[len(groups) :]
 
-        @functools.wraps(verb)
+        @functools.wraps(command)
         def run(**given: Any) -> None:
             values = [
                 group(**{name: given.pop(name) for name in names}) for group, names in zip(groups, options, strict=True)
             ]
-            verb(*values, **given)
+            command(*values, **given)
 
         return _with_signature(run, [*(option for names in options for option in names.values()), *own])
 
     return add
 
 
-def with_memory_limit(verb: Callable[..., None]) -> Callable[..., None]:
-    """Add the option --max-memory to a verb. It is applied before the verb runs."""
+def with_memory_limit(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the option --max-memory to a command. It is applied before the command runs."""
 
-    @functools.wraps(verb)
+    @functools.wraps(command)
     def run(*, max_memory: str | None = None, **given: Any) -> None:
         from unmet.memory import allow_bytes, parse_size
 
         if max_memory is not None:
             allow_bytes(parse_size(max_memory))
-        verb(**given)
+        command(**given)
 
     option = inspect.Parameter("max_memory", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=MaxMemory)
-    return _with_signature(run, [*_parameters(verb).values(), option])
+    return _with_signature(run, [*_parameters(command).values(), option])
 
 
 def _with_signature(run: Callable[..., None], parameters: Iterable[inspect.Parameter]) -> Callable[..., None]:
-    """Show Typer these parameters instead of those of the wrapped verb."""
+    """Show Typer these parameters instead of those of the wrapped command."""
     keywords = [parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in parameters]
     del run.__wrapped__  # type: ignore[attr-defined]
     run.__signature__ = inspect.Signature(keywords)  # type: ignore[attr-defined]

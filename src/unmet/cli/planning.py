@@ -1,4 +1,4 @@
-"""The verb that plans where to add plugs."""
+"""The command that plans where to add plugs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PlanTables = Annotated[
 
 def cost_options(
     plug_cost: Annotated[float | None, typer.Option(help="Cost of one more plug.")] = None,
-    site_cost: Annotated[float, typer.Option(help="Cost once per site that gets plugs.")] = 0.0,
+    site_cost: Annotated[float, typer.Option(help="One-off cost of each site that gets plugs.")] = 0.0,
     costs: Annotated[
         Path | None,
         typer.Option(help="Table of costs and limits: site_id, power_kw, plug_cost, site_cost, max_plugs, grid_kw."),
@@ -75,12 +75,12 @@ class EstimateOptions:
 
     @property
     def has_assumptions(self) -> bool:
-        """Whether any assumption differs from its default."""
+        """Whether any assumption differs from its default in `estimate_options`."""
         return (self.waiting, self.spill, self.energy) != ("auto", "auto", "seen")
 
 
 def estimate_options(
-    draws: Annotated[int, typer.Option(help="Posterior draws, if the records are estimated here.")] = 200,
+    draws: Annotated[int, typer.Option(help="Number of posterior draws, if lost demand is estimated here.")] = 200,
     interval: Annotated[
         float | None, typer.Option(help="Probability that an interval contains the truth. [0.9]")
     ] = None,
@@ -115,7 +115,9 @@ def plan(
     max_per_site: Annotated[int | None, typer.Option(help="Maximum number of new plugs per site.")] = None,
     candidates: Annotated[Path | None, typer.Option(help="Positions of new sites: name, lat, lon, max_plugs.")] = None,
     propose: Annotated[int, typer.Option(help="New sites to propose where demand is lost and no site is near.")] = 0,
-    workers: Annotated[int | None, typer.Option(min=1, help="Threads. The plan does not depend on them.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Number of threads; the plan does not depend on it.")
+    ] = None,
     tables: PlanTables = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
@@ -144,6 +146,7 @@ def plan(
         with progress("Writing tables and figures"):
             summary = write_plan(result, folder, formats)
     print_plan(result, summary, out, as_json=as_json)
+    # A report on the plan also shows the panel or the lost demand that it was made from, if that is a run.
     run = next((f"{path} " for path in choices.files if (path / "summary.json").is_file()), "")
     next_step(f"`unmet report {run}{out}` writes a report to share; `unmet serve {run}{out}` opens it in a browser.")
 
@@ -165,7 +168,7 @@ def _source(choices: PanelChoices, estimate: EstimateOptions) -> Any:
             )
         return recovered[0]
     folder = panel_folder(choices)
-    lost = LostDemand(
+    estimator = LostDemand(
         waiting=share_option("--waiting", estimate.waiting),
         spill=share_option("--spill", estimate.spill),
         energies=estimate.energy,
@@ -181,11 +184,11 @@ def _source(choices: PanelChoices, estimate: EstimateOptions) -> Any:
     if rejected is not None:
         report_set_aside(rejected, listed="by `unmet panel`")
     with progress("Estimating lost demand"):
-        return lost.fit(panel)
+        return estimator.fit(panel)
 
 
 def _position(text: str) -> tuple[float, float]:
-    """Latitude and longitude of a text such as 56.46,-2.97."""
+    """Latitude and longitude in a text such as 56.46,-2.97."""
     try:
         lat, lon = (float(part) for part in text.split(","))
     except ValueError:

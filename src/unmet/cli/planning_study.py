@@ -1,4 +1,4 @@
-"""The verb that tests plans in cities whose true demand is known."""
+"""The command that tests plans in cities whose true demand is known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verbs on records: build a panel, and estimate the demand that the records do not show."""
+"""Commands on records: build a panel, and estimate the demand that the records do not show."""
 
 from __future__ import annotations
 
@@ -46,17 +46,20 @@ def record_options(
     sql: Annotated[str | None, typer.Option(help="Database to read from: postgresql://... or sqlite:///file.")] = None,
     query: Annotated[str | None, typer.Option(help="SQL that selects the sessions, with --sql.")] = None,
     regions: Annotated[
-        str, typer.Option(help="Number of regions, auto, station (one each), or a GeoJSON file of areas.")
+        str, typer.Option(help="Number of regions, auto, station (one per station), or a GeoJSON file of areas.")
     ] = "10",
     time_zone: Annotated[
         str | None,
-        typer.Option(help="Local time zone, also of times that carry none. [that of the records, else UTC]"),
+        typer.Option(help="Local time zone, also assumed for times that state none. [that of the records, else UTC]"),
     ] = None,
     country: Annotated[str | None, typer.Option(help="Country for holidays, such as DK or US-CA.")] = None,
-    booking: Annotated[str, typer.Option(help="Book energy at arrival, or over the hours of delivery.")] = "arrival",
+    booking: Annotated[
+        str, typer.Option(help="Book energy at: arrival (its hour) or delivery (the hours of delivery).")
+    ] = "arrival",
     outages: Annotated[Path | None, typer.Option(help="Table of plugs out of order: station_id, start, end.")] = None,
     operator: Annotated[
-        str | None, typer.Option(help="Operator of these records; --stations then lists all operators' stations.")
+        str | None,
+        typer.Option(help="Operator of these records; --stations must then list the stations of all operators."),
     ] = None,
     share: Annotated[
         str | None, typer.Option(help="Market share of this operator: a number (0.25) or a range (0.2-0.3).")
@@ -203,7 +206,11 @@ def recover(
 
 
 def need_areas(choices: PanelChoices) -> bool:
-    """Whether the records are Parquet files with more sessions than fit into memory, and can be divided by area."""
+    """Whether the records must be estimated area by area; if so, this is also printed.
+
+    They must be if they are Parquet files with more sessions than fit into memory. They can be divided by area only
+    with a table of stations, and without --operator and --share.
+    """
     from unmet.estimation.recover_areas import do_not_fit
     from unmet.views.terminal import say
 
@@ -255,7 +262,11 @@ def after_recover(out: Path, *, can_plan: bool) -> str:
 
 
 def energies_of(choices: PanelChoices, energy: str) -> str:
-    """The energy assumed for lost drivers. In a simulation they would have charged to 80 %."""
+    """The energy assumed for lost drivers: `to-80` if the records are simulated, else `seen`.
+
+    In a simulation, lost drivers would have charged to 80 %. Its records are recognised by their name,
+    sessions.parquet, and the scenario.yaml beside them.
+    """
     if energy != "auto":
         return energy
     simulated = [

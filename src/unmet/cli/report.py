@@ -1,4 +1,4 @@
-"""The verb that writes a report on one or more runs."""
+"""The command that writes a report on one or more runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verb that serves the app."""
+"""The command that serves the app."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def serve(
         typer.Argument(metavar="[RUN...]", help="Folders that `unmet recover`, `panel`, `plan` or `forecast` wrote."),
     ] = None,
     host: Annotated[
-        str, typer.Option(help="Address to listen on. Addresses other than this machine's need a token.")
+        str, typer.Option(help="Address to listen on. One that other machines can reach needs a token.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")] = 8050,
     token_file: Annotated[
         Path | None,
         typer.Option(
-            help="File with the token that visitors need. [the variable UNMET_TOKEN]", rich_help_panel="Network"
+            help="File with the token that visitors need. [environment variable UNMET_TOKEN]", rich_help_panel="Network"
         ),
     ] = None,
     folder: Annotated[Path | None, typer.Option(help="Folder for uploads. [a new one, removed at the end]")] = None,

@@ -1,4 +1,4 @@
-"""The verb that simulates a city of electric cars."""
+"""The command that simulates a city of electric cars."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Market share: the part of a city's demand that one operator could have observed.
 
-Drivers do not choose stations by their plugs alone, so an operator's share of the plugs is only a rough guess of its
+Drivers do not choose stations by their plugs alone, so an operator's share of the plugs is only a rough guess at its
 share of the drivers. If positions are known, the arrival rates of competitors' stations are estimated from the
 operator's own stations around them (`unmet.demand.kriging`); the share in a region is the operator's own arrival rate
 divided by that of all stations.
@@ -29,7 +29,8 @@ DRAWS = 400  # draws of the rates of other stations
 ASSUMED_PLUGS = 2  # plugs of a station that lists none
 Z_95 = 1.6449  # 95 % quantile of the standard normal distribution
 BY_PLUGS_SPREAD = 0.4  # standard deviation of the logarithm of a small share that is estimated from plugs alone
-COUNTING = 0.005  # variance of the logarithm of a known rate due to counting
+COUNTING_VARIANCE = 0.005  # variance of the logarithm of a known rate that is due to counting noise
+MIN_SHARE = 1e-9  # floor of a share whose logarithm is taken; a region without own arrivals has it in every draw
 
 
 class Shares(NamedTuple):
@@ -47,7 +48,9 @@ def parse_share(text: str) -> tuple[float, float]:
     except ValueError:
         low, high = 0.0, 0.0
     if len(parts) > 2 or not 0 < low <= high <= 1:
-        raise InputError(f"A market share of {text} makes no sense: give one over 0, up to 1, such as 0.25 or 0.2-0.3.")
+        raise InputError(
+            f"A market share of {text} makes no sense: give one above 0 and up to 1, such as 0.25 or 0.2-0.3."
+        )
     return low, high
 
 
@@ -55,8 +58,8 @@ def parse_share(text: str) -> tuple[float, float]:
 class Market:
     """An operator's share of the market, estimated from the stations of all operators or given.
 
-    With `operator`, the table of stations lists those of all operators. With `share`, the share is the same everywhere;
-    a range contains it with a probability of 90 %.
+    If `operator` is given, the table of stations must list those of all operators. If `share` is given, it holds in
+    every region; a range contains it with a probability of 90 %.
     """
 
     operator: str | None = None
@@ -102,14 +105,15 @@ class Market:
 
         Args:
             regions: regions of all stations.
-            everyone: stations of all operators.
+            everyone: stations of all operators, as in `Panel.everyone`.
             own: the operator's own stations.
             rate: arrivals per hour at the operator's own stations.
         """
-        number = regions.centres.height
+        n_regions = regions.centres.height
         if self.operator is None:
+            # The logarithm of the share is normal, and the range is its central 90 % interval.
             low, high = np.log(self._range)
-            return Shares(np.full(number, np.exp((low + high) / 2)), np.full(number, (high - low) / (2 * Z_95)))
+            return Shares(np.full(n_regions, np.exp((low + high) / 2)), np.full(n_regions, (high - low) / (2 * Z_95)))
         codes = pl.Series(regions.codes())
         region = (
             everyone["station_id"]
@@ -124,10 +128,10 @@ class Market:
         known = is_own & (rates > 0)
         placed = everyone["lat"].null_count() == 0 and everyone["lon"].null_count() == 0
         if not placed or known.sum() < MIN_KNOWN:
-            share = _ratio(np.where(is_own, plugs, 0.0), plugs, region, number)
+            share = _ratio(np.where(is_own, plugs, 0.0), plugs, region, n_regions)
             # The uncertainty vanishes as the share approaches 1: there are no competitors to misjudge.
             return Shares(share, np.where(share < 1, BY_PLUGS_SPREAD * np.sqrt(1 - share), 0.0))
-        return self._kriged(everyone, rates, known, is_own, region, number, plugs)
+        return self._kriged(everyone, rates, known, is_own, region, n_regions, plugs)
 
     def _kriged(
         self,
@@ -136,21 +140,21 @@ class Market:
         known: NDArray[np.bool_],
         is_own: NDArray[np.bool_],
         region: NDArray[np.int64],
-        number: int,
+        n_regions: int,
         plugs: Floats,
     ) -> Shares:
         """Shares from arrival rates; the rates of competitors are drawn from the kriged distribution."""
         lat, lon = everyone["lat"].to_numpy(), everyone["lon"].to_numpy()
         km = haversine_km(lat[:, None], lon[:, None], lat, lon)
-        fitted = krige(np.where(known, rates, 1.0), np.full(len(rates), COUNTING), known, km, plugs)
+        fitted = krige(np.where(known, rates, 1.0), np.full(len(rates), COUNTING_VARIANCE), known, km, plugs)
         drawn = fitted.draws(DRAWS, np.random.default_rng(0))
-        logs = np.empty((DRAWS, number))
+        logs = np.empty((DRAWS, n_regions))
         for i, row in enumerate(drawn):
             all_rates = np.where(is_own, rates, row)
-            logs[i] = np.log(np.maximum(_ratio(np.where(is_own, rates, 0.0), all_rates, region, number), 1e-9))
+            logs[i] = np.log(np.maximum(_ratio(np.where(is_own, rates, 0.0), all_rates, region, n_regions), MIN_SHARE))
         # Lost demand is proportional to 1 / share, so the inverse of the share must be unbiased.
         share = 1 / np.exp(-logs).mean(axis=0)
-        return Shares(np.where(share < 1e-8, 0.0, share), logs.std(axis=0))
+        return Shares(np.where(share < 10 * MIN_SHARE, 0.0, share), logs.std(axis=0))
 
     def notes(self, stations: pl.DataFrame, own: pl.DataFrame) -> list[str]:
         """Sentences about the assumptions made."""
@@ -163,10 +167,11 @@ class Market:
         others = stations.join(own.select("station_id"), on="station_id", how="anti")
         unknown = others["plugs"].null_count()
         owned = f"{own.height} of {stations.height} stations belong to {self.operator}."
-        assumed = f"{unknown} stations of other operators have no number of plugs: {ASSUMED_PLUGS} were assumed."
+        assumed = f"{unknown} stations of other operators list no plugs: {ASSUMED_PLUGS} plugs are assumed at each."
         return [owned, assumed] if unknown else [owned]
 
 
-def _ratio(own: Floats, every: Floats, region: NDArray[np.int64], regions: int) -> Floats:
-    total = np.bincount(region, every, minlength=regions)
-    return np.asarray(np.bincount(region, own, minlength=regions) / np.maximum(total, 1e-12))
+def _ratio(own: Floats, every: Floats, region: NDArray[np.int64], n_regions: int) -> Floats:
+    """Sum of `own` over sum of `every` in each region; both have one value per station."""
+    total = np.bincount(region, every, minlength=n_regions)
+    return np.asarray(np.bincount(region, own, minlength=n_regions) / np.maximum(total, 1e-12))

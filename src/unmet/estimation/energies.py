@@ -30,7 +30,15 @@ MAX_SURVIVAL = 0.2  # highest survival probability at the end of the curve for i
 def station_energies(
     station: Integers, hour_of_day: Integers, sessions: pl.DataFrame, stations: pl.DataFrame, energies: str = "seen"
 ) -> Floats:
-    """Mean energy of a lost driver [kWh], (stations, blocks of the day)."""
+    """Mean energy of a lost driver [kWh], (stations, blocks of the day).
+
+    Args:
+        station: row of each session's station in `stations`.
+        hour_of_day: local hour at which each session starts.
+        sessions: sessions with `energy_kwh`; `to-80` also needs `start` and `end`, and uses `charged` if present.
+        stations: stations, with `power_kw` if known.
+        energies: one of `ENERGIES`.
+    """
     if energies not in ENERGIES:
         raise InputError(f"Unknown energies {energies!r}: choose one of {', '.join(ENERGIES)}.")
     block, blocks = hour_of_day // BLOCK, 24 // BLOCK
@@ -40,22 +48,27 @@ def station_energies(
         return np.broadcast_to(mean, (stations.height, blocks)).copy()
     power = stations["power_kw"] if "power_kw" in stations.columns else pl.Series([None] * stations.height)
     classes = power.cast(pl.Float64).fill_null(0.0).rank("dense").to_numpy().astype(np.int64) - 1
-    of_class, number = classes[station], int(classes.max(initial=0)) + 1
+    class_of_session, n_classes = classes[station], int(classes.max(initial=0)) + 1
     overall = float(energy.mean()) if len(energy) else 0.0
-    by_class = _mean(of_class * blocks + block, energy, number * blocks, overall).reshape(number, blocks)
-    around = by_class[classes].ravel()
-    return _mean(station * blocks + block, energy, stations.height * blocks, around).reshape(-1, blocks)
+    by_class = _shrunk_means(class_of_session * blocks + block, energy, n_classes * blocks, overall)
+    usual = by_class.reshape(n_classes, blocks)[classes].ravel()
+    return _shrunk_means(station * blocks + block, energy, stations.height * blocks, usual).reshape(-1, blocks)
 
 
-def _mean(cell: Integers, energy: Floats, cells: int, around: Floats | float) -> Floats:
+def _shrunk_means(cell: Integers, energy: Floats, cells: int, usual: Floats | float) -> Floats:
+    """Mean energy of the sessions of each cell, shrunk towards `usual` as if `POOL` more sessions had that energy."""
     total, number = np.bincount(cell, energy, minlength=cells), np.bincount(cell, minlength=cells)
-    return np.asarray((total + POOL * around) / (number + POOL))
+    return np.asarray((total + POOL * usual) / (number + POOL))
 
 
 def _mean_to_80(
     energy: Floats, station: Integers, block: Integers, sessions: pl.DataFrame, stations: pl.DataFrame
 ) -> Floats:
-    """Mean energy to 80 % by block of the day."""
+    """Mean energy to 80 % by block of the day.
+
+    A car that charges for T hours at a station of power P takes the energy x to 80 % at full power, and then charges at
+    a share s of that power (`TAPER_SHARE`). Its energy is E = x + s (P T - x), so x = (E - s P T) / (1 - s).
+    """
     if "power_kw" not in stations.columns or stations["power_kw"].null_count() == stations.height:
         raise InputError("Energies to 80 % need `power_kw` in the table of stations: give it with --stations.")
     power = stations["power_kw"].cast(pl.Float64).to_numpy()[station]
@@ -93,7 +106,10 @@ def _restricted_mean(value: Floats, censored: NDArray[np.bool_]) -> float:
 
 
 def energy_variation(sessions: pl.DataFrame) -> float:
-    """Coefficient of variation of the energy of a session."""
+    """Coefficient of variation of the energy of a session, at least 0.05 and at most 3; 1 if there are no energies.
+
+    The bounds keep draws of energies from being certain or extreme.
+    """
     energy = sessions["energy_kwh"].to_numpy()
     mean = float(energy.mean()) if len(energy) else 0.0
     return float(np.clip(energy.std() / mean, 0.05, 3.0)) if mean > 0 else 1.0

@@ -1,4 +1,4 @@
-"""Checkpoints: files with the state of a training, written atomically."""
+"""Checkpoints: files from which training can be resumed, one per seed, written atomically."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from unmet.errors import InputError
 from unmet.models.training import Training, TrainingState
 from unmet.runs import atomic_file
 
-__all__ = ["check_trainings", "claim", "discard_trainings", "read_state", "training_folder", "write_state"]
+__all__ = ["check_trainings", "discard_trainings", "mark_folder", "read_state", "training_folder", "write_state"]
 
 if TYPE_CHECKING:
     from unmet.models.seeds import TrainingJob
 
-MARK = "training-of"  # file with a digest of the panel and options of the trainings in a folder
+MARK = "training-of"  # file with a digest of the panel and options that a folder's checkpoints belong to
 STATE_SUFFIX = ".safetensors"
-PARTS = ("weights", "best", "moments")
+PARTS = ("weights", "best", "moments")  # fields of `TrainingState` with tensors; `numbers()` returns the others
 
 
 def write_state(path: Path, state: TrainingState) -> None:
-    """Write the state of a training."""
+    """Write a checkpoint."""
     tensors = {
         f"{part}/{name}": value.cpu().contiguous() for part in PARTS for name, value in getattr(state, part).items()
     }
@@ -41,7 +41,7 @@ def write_state(path: Path, state: TrainingState) -> None:
 
 
 def read_state(path: Path) -> TrainingState:
-    """Read the state of a training; the initial state if there is no file."""
+    """Read a checkpoint; the initial state if there is no file."""
     if not path.exists():
         return TrainingState()
     parts: dict[str, dict[str, torch.Tensor]] = {part: {} for part in PARTS}
@@ -54,15 +54,16 @@ def read_state(path: Path) -> TrainingState:
         numbers["losses"] = [(loss, validation) for loss, validation in numbers["losses"]]
         return TrainingState(**numbers, weights=parts["weights"], best=parts["best"], moments=parts["moments"])
     except (SafetensorError, OSError, KeyError, TypeError, ValueError):
-        raise InputError(f"{path} is not a training that can be resumed: delete it and start again.") from None
+        raise InputError(f"{path} is not a checkpoint that can be read: delete it and start again.") from None
 
 
 @contextmanager
 def training_folder(out: Path, *, resume: bool, overwrite: bool) -> Iterator[Path]:
-    """The folder beside a run that holds its trainings until the run is written. The run must be claimed.
+    """The folder beside a run that holds its checkpoints until the run is written.
 
-    With `resume` it must exist. Otherwise it must not exist, unless `overwrite` starts again. If training fails, the
-    error says where the trainings so far are kept and how to continue; if there are none yet, nothing is left behind.
+    The caller must have claimed the run (`unmet.claims`). With `resume`, the folder must exist. Otherwise it must not
+    exist, unless `overwrite` starts again. If training fails, the error says where the checkpoints are kept and how to
+    continue; if there are none yet, nothing is left behind.
     """
     folder = _folder_beside(out)
     _check_folder(folder, resume=resume, overwrite=overwrite)
@@ -87,7 +88,7 @@ def check_trainings(out: Path, *, resume: bool, overwrite: bool) -> None:
 
 
 def discard_trainings(out: Path) -> None:
-    """Delete the trainings of a finished run, unless another process has since begun a new run there."""
+    """Delete the checkpoints of a finished run, unless another process has since begun a new run there."""
     with suppress(InputError), claimed(out.resolve(), 0.0):
         shutil.rmtree(_folder_beside(out), ignore_errors=True)
 
@@ -97,7 +98,7 @@ def _folder_beside(out: Path) -> Path:
 
 
 def _written(folder: Path) -> dict[str, int]:
-    """When each state of a training was written."""
+    """When each checkpoint was written [ns]."""
     return {path.name: path.stat().st_mtime_ns for path in folder.glob(f"*{STATE_SUFFIX}")}
 
 
@@ -107,14 +108,14 @@ def _check_folder(folder: Path, *, resume: bool, overwrite: bool) -> None:
     if not resume and folder.exists():
         if not overwrite:
             raise InputError(
-                f"There is an unfinished training at {folder}: resume it (--resume), or start again (--overwrite)."
+                f"There is unfinished training at {folder}: resume it (--resume), or start again (--overwrite)."
             )
         if not (folder / MARK).is_file() and any(folder.iterdir()):
             raise InputError(f"{folder} holds files that unmet did not write: name another folder with --out.")
 
 
-def claim(folder: Path, job: TrainingJob, options: dict[str, Any]) -> None:
-    """Claim a folder for the checkpoints of a job; refuse a folder that belongs to another panel or other options."""
+def mark_folder(folder: Path, job: TrainingJob, options: dict[str, Any]) -> None:
+    """Mark a folder as that of a job's checkpoints; refuse one that is marked for another panel or other options."""
     digest = hashlib.sha256()
     for part in job.task.data:
         digest.update(np.ascontiguousarray(part.cpu().numpy()).tobytes())
@@ -126,7 +127,7 @@ def claim(folder: Path, job: TrainingJob, options: dict[str, Any]) -> None:
     digest.update(job.graph.data.tobytes())
     mark = folder / MARK
     if mark.exists() and mark.read_text(encoding="utf-8") != digest.hexdigest():
-        raise InputError(f"{folder} holds a training of another panel or with other options: start again.")
+        raise InputError(f"{folder} holds checkpoints of another panel or with other options: start again.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         mark.write_text(digest.hexdigest(), encoding="utf-8")

@@ -17,7 +17,7 @@ from unmet.frames import Frame, to_frame_type
 from unmet.models.backbones import BACKBONES
 from unmet.models.calibrated import CalibratedEnsemble
 from unmet.models.calibration import Calibration
-from unmet.models.checkpoint import claim
+from unmet.models.checkpoint import mark_folder
 from unmet.models.direct import DIRECT
 from unmet.models.draws import TrueDemand
 from unmet.models.encoding import Encoding
@@ -130,7 +130,7 @@ class NetworkForecaster(Forecaster):
         job = TrainingJob(task, BACKBONES.named(self.backbone), region_graph(places, len(names)), device)
         self.seeds_ = tuple(range(self.seed, self.seed + self.seeds))
         if checkpoints is not None:
-            claim(checkpoints, job, self.get_params() | {"time_zone": self.time_zone_})
+            mark_folder(checkpoints, job, self.get_params() | {"time_zone": self.time_zone_})
         workers = 1 if device == "cuda" else self.workers or available_cores()
         states, stopped = train_seeds(job, self.seeds_, workers, checkpoints, on_progress)
         # Seeds that had not started before Ctrl-C would only degrade the mean.

@@ -1,4 +1,4 @@
-"""Notes on a panel that all models share; they need no torch."""
+"""Notes about a panel, which models of every kind report. This module does not import torch."""
 
 from __future__ import annotations
 
@@ -25,4 +25,4 @@ def missing_hours_notes(series: PanelSeries) -> list[str]:
     missing = int(np.isnan(series.demand).sum())
     if not missing:
         return []
-    return [f"{missing:,} region-hours of {series.demand.size:,} are missing; nothing is learned from them."]
+    return [f"{missing:,} of {series.demand.size:,} region-hours are missing; nothing is learned from them."]

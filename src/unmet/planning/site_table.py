@@ -25,7 +25,7 @@ WEEK_HOURS = 168.0
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Plugs that a plan adds, (sites + candidates,) each."""
+    """Plugs that a plan adds: arrays with one entry per existing site, then one per candidate."""
 
     plugs: Integers
     power: Floats
@@ -48,7 +48,7 @@ def plan_table(
     rows = []
     for s in range(len(menu.supplies)):
         if s < sites.height:
-            if s not in own:
+            if s not in own:  # closed in this what-if
                 continue
             about: dict[str, Any] = existing[s]
         else:
@@ -71,21 +71,26 @@ def _new_site(candidates: Candidates | None, j: int) -> dict[str, Any]:
 def _measures(
     world: World, menu: Menu, chosen: Chosen, s: int, attracted: list[Attracted], money: Money | None, interval: float
 ) -> dict[str, Any]:
+    """The columns of site `s` that the plan determines; candidates come after the existing sites.
+
+    Columns that do not apply to a site are None, so that all rows have the same columns.
+    """
     sites, supply = world.demand.sites, menu.supplies[s]
     k, power = int(chosen.plugs[s]), float(chosen.power[s])
     curve = menu.curve(s, power) if k else next(iter(supply.curves.values()))
     gain, drivers = (values[:, curve.at(k)] for values in (curve.kwh, curve.drivers))
-    now = int(world.capacity[s]) if s < sites else 0
-    used, more = float(supply.used_hours.mean()), float(curve.hours[curve.at(k)])
-    new = attracted[s - sites] if s >= sites else None
+    plugs_now = int(world.capacity[s]) if s < sites else 0
+    used_hours, added_hours = float(supply.used_hours.mean()), float(curve.hours[curve.at(k)])
+    candidate = attracted[s - sites] if s >= sites else None
+    plugs_after = plugs_now + k
     cost = menu.cost_of(s, k, power) if k else 0.0
     columns: dict[str, Any] = {
-        "plugs_now": now,
+        "plugs_now": plugs_now,
         "plugs_added": k,
         "power_kw": None if np.isnan(power) else power,
         "year": int(chosen.year[s]) if k else None,
-        "utilisation": used / (now * WEEK_HOURS) if now else None,
-        "utilisation_after": (used + more) / ((now + k) * WEEK_HOURS) if now + k else None,
+        "utilisation": used_hours / (plugs_now * WEEK_HOURS) if plugs_now else None,
+        "utilisation_after": (used_hours + added_hours) / (plugs_after * WEEK_HOURS) if plugs_after else None,
         "served_kwh": float(supply.served_kwh.mean()),
     }
     measures = {
@@ -103,8 +108,8 @@ def _measures(
     else:
         columns |= {"erlang_drivers": None, "erlang_drivers_after": None}
     columns |= {
-        "attracted_kwh": None if new is None else float(new.attracted.mean_kwh[new.attracted.at(k)]),
-        "taken_kwh": None if new is None else float(new.taken.mean_kwh[new.taken.at(k)]),
+        "attracted_kwh": None if candidate is None else float(candidate.attracted.mean_kwh[candidate.attracted.at(k)]),
+        "taken_kwh": None if candidate is None else float(candidate.taken.mean_kwh[candidate.taken.at(k)]),
         "cost": None if np.isnan(cost) else cost,
         "gain_kwh_per_cost": float(gain.mean()) / cost if k and cost > 0 else None,
     }
@@ -118,8 +123,9 @@ def _measures(
 
 
 def _interval(name: str, draws: Floats, interval: float, *, median: bool = False) -> dict[str, float | None]:
-    """Mean (or median, if draws may be infinite) and interval as columns."""
+    """Mean and interval as columns. With `median`, the median replaces the mean: draws may then be infinite."""
     if median:
+        # Interpolation between infinite draws would give NaN, so the nearest draw is used.
         low, middle, high = np.quantile(draws, [(1 - interval) / 2, 0.5, (1 + interval) / 2], method="nearest")
         return _columns(name, (middle, low, high))
     return _columns(name, estimate(draws, interval))

@@ -1,6 +1,7 @@
 """Durations such as `42:29`: hours and minutes, or minutes and seconds? The rows decide.
 
-If minutes are read as hours, stays last days, at a sixtieth of the power, and overlap the next car on the plug.
+If minutes are mistaken for hours, stays seem to last for days, their power is a sixtieth of the true one, and they
+overlap with the next stay at the same plug.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from unmet.errors import InputError
 
 __all__ = ["choose_clock_form"]
 
-MIN_ROWS = 20  # if fewer rows are undecided, they are read as hours and minutes, the usual form
+MIN_ROWS = 20  # with fewer rows, an undecided column is read as hours and minutes, the usual form
 _TWO_PARTS = r"^\s*(\d+):(\d{2})\s*$"
-_MANY_OVERLAPS = 0.1  # share of sessions that end after the next on their plug starts
+# Durations are read as hours and minutes for a trial. They must be minutes and seconds if there are many overlaps.
+# Otherwise, many long stays or a low power speak for minutes, and few long stays or a usual power speak for hours.
+_MANY_OVERLAPS = 0.1  # share of sessions that end after the next one on their plug starts
 _FEW_LONG, _MANY_LONG = 0.02, 0.2  # shares of stays over a day
-_LOW_KW, _USUAL_KW = 0.5, 1.5  # median of energy over time plugged in: below the first, it is too low
+_LOW_KW, _USUAL_KW = 0.5, 1.5  # medians of energy over time plugged in
 _MAX_KWH = 200.0  # if the median energy is higher, energies are not in kWh and are ignored
 _HOUR = 3_600_000
 
@@ -26,16 +29,16 @@ Form = Literal["h", "min"]
 
 
 def choose_clock_form(
-    cells: pl.Series, given: str | None, kwh: pl.Series, start: pl.Series, charger: pl.Series | None
+    cells: pl.Series, given: str | None, kwh: pl.Series, start: pl.Series, plug: pl.Series | None
 ) -> tuple[Form, str | None]:
-    """The unit of the first part of durations such as `42:29`, and a sentence if it is not hours.
+    """The unit of the first part of durations such as `42:29`, and a sentence if the choice is unusual or unsure.
 
     Args:
         cells: durations as written.
         given: the unit that the user gave; it decides, and so does a heading such as `Duration (mm:ss)`.
         kwh: energies, null where unreadable.
         start: starts [ms].
-        charger: the plug of each row, null where unknown; None if the file has none.
+        plug: the plug of each row, null where unknown; None if the file has none.
     """
     text = cells.cast(pl.String, strict=False)
     parts = text.str.extract_groups(_TWO_PARTS).struct.unnest().cast(pl.Float64, strict=False)
@@ -43,6 +46,7 @@ def choose_clock_form(
     hours = first + second / 60
     heading = cells.name.lower()
     if given is not None or re.search(r"hh?:mm|mm?:ss", heading):
+        # `(?<!:)`, because hh:mm:ss ends in mm:ss too
         is_minutes = given == "min" or (given is None and re.search(r"(?<!:)\bmm?:ss", heading) is not None)
         return ("min" if is_minutes else "h"), None
     known = hours.drop_nulls()
@@ -50,7 +54,7 @@ def choose_clock_form(
         return "h", None
     long = int((known >= 24).sum()) / len(known)
     power = _median_kw(kwh, hours)
-    overlapping = _overlapping(start, hours, charger)
+    overlapping = _overlapping(start, hours, plug)
     why = f"as hours and minutes, {100 * long:.0f} % of the stays would exceed a day"
     note = (
         f"durations such as {text.filter(hours.is_not_null())[0].strip()} are read as minutes and seconds: {why}. Give "
@@ -60,13 +64,14 @@ def choose_clock_form(
         return "min", note
     is_minutes = long > _MANY_LONG or (power is not None and power < _LOW_KW)
     is_hours = long < _FEW_LONG or (power is not None and power > _USUAL_KW)
-    if is_minutes == is_hours and len(known) < MIN_ROWS:
+    is_undecided = is_minutes == is_hours  # no evidence, or contradictory evidence
+    if is_undecided and len(known) < MIN_ROWS:
         example = text.filter(hours.is_not_null())[0].strip()
         return "h", (
             f"durations such as {example} are read as hours and minutes: too few rows to be sure. Give --map "
             "duration_unit=min if they are minutes and seconds."
         )
-    if is_minutes == is_hours:
+    if is_undecided:
         raise InputError(
             f"Durations in column {cells.name!r}, such as {text.filter(hours.is_not_null())[0].strip()}, may be hours "
             "and minutes or minutes and seconds: say which with --map duration_unit=h or min."
@@ -83,10 +88,10 @@ def _median_kw(kwh: pl.Series, hours: pl.Series) -> float | None:
     return float((energy / time).median())  # type: ignore[arg-type]
 
 
-def _overlapping(start: pl.Series, hours: pl.Series, charger: pl.Series | None) -> float:
+def _overlapping(start: pl.Series, hours: pl.Series, plug: pl.Series | None) -> float:
     """Share of sessions that would end after the next one on their plug starts."""
-    if charger is None:
+    if plug is None:
         return 0.0
-    rows = pl.DataFrame({"charger": charger, "start": start, "hours": hours}).drop_nulls().sort("charger", "start")
-    end, following = pl.col("start") + pl.col("hours") * _HOUR, pl.col("start").shift(-1).over("charger")
+    rows = pl.DataFrame({"plug": plug, "start": start, "hours": hours}).drop_nulls().sort("plug", "start")
+    end, following = pl.col("start") + pl.col("hours") * _HOUR, pl.col("start").shift(-1).over("plug")
     return float(rows.select((end > following).mean().fill_null(0.0)).item() or 0.0)

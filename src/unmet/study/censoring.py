@@ -85,11 +85,11 @@ class CensoringStudy:
         return tuple(dict.fromkeys(cell.penetration for cell in self.cells))
 
     def paper_percent(self, queue: str, penetration: float) -> float | None:
-        """Share of hours censored anywhere in the city, in the paper [%]; None unless the city is the built-in one."""
+        """The paper's share of hours censored anywhere in the city [%]; None unless the city is the built-in one."""
         return paper_percent(queue, penetration) if self.city.is_built_in else None
 
     def paper_regions(self, cell: Cell) -> tuple[float, ...]:
-        """Share of hours censored in each cluster, in the paper [%]; empty unless the city is the built-in one."""
+        """The paper's share of hours censored in each of its regions [%]; empty unless the city is the built-in one."""
         known = cell.queue in CENSORED_HOURS_BY_REGION_PERCENT and cell.penetration in PENETRATIONS
         if not (known and self.city.is_built_in):
             return ()
@@ -108,7 +108,7 @@ class CensoringStudy:
 
 
 def paper_percent(queue: str, penetration: float) -> float | None:
-    """Share of hours censored anywhere in the city, in the paper [%], if it has that cell."""
+    """The paper's share of hours censored anywhere in the city [%]; None if it does not have that cell."""
     if queue not in CENSORED_HOURS_PERCENT or penetration not in PENETRATIONS:
         return None
     return CENSORED_HOURS_PERCENT[queue][PENETRATIONS.index(penetration)]
@@ -127,7 +127,7 @@ def run_censoring(
     Args:
         city: the trips and stations.
         queues: names of queues.
-        penetrations: electric shares of the cars.
+        penetrations: shares of the cars that are electric.
         regions: number of regions.
         scenario: everything else, including the seed.
         on_cell: called with the number of cells done.
@@ -154,16 +154,16 @@ def _simulate_cell(itinerary: Itinerary, regions: Regions, scenario: Scenario) -
     anywhere = panel.group_by("ds").agg(pl.col("censored").any())["censored"]
     observed, true = panel.select(pl.col("y", "y_true").sum()).row(0)
     return Cell(
-        scenario.queue,
-        scenario.penetration,
-        100 * float(anywhere.mean() or 0.0),  # type: ignore[arg-type]
-        tuple(by_region["censored"]),
-        outcome.arrivals.height,
-        int(panel["lost"].sum()),
-        1 - observed / true if true else 0.0,
-        true,
-        outcome.trips,
-        outcome.vehicles.height,
-        panel,
-        time.perf_counter() - started,
+        queue=scenario.queue,
+        penetration=scenario.penetration,
+        censored_hours_percent=100 * float(anywhere.mean() or 0.0),  # type: ignore[arg-type]
+        censored_hours_percent_by_region=tuple(by_region["censored"]),
+        arrivals=outcome.arrivals.height,
+        lost_arrivals=int(panel["lost"].sum()),
+        lost_share_of_energy=1 - observed / true if true else 0.0,
+        true_kwh=true,
+        trips=outcome.trips,
+        vehicles=outcome.vehicles.height,
+        panel=panel,
+        seconds=time.perf_counter() - started,
     )

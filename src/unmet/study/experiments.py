@@ -167,7 +167,7 @@ def competition(
             choices.regions,
             choices.seed + number,
             range(number, choices.runs, len(numbers)),
-            number=number,
+            city_number=number,
             sampling=sampling,
             base=choices.scenario,
             estimated=need_estimates(choices.models),

@@ -23,13 +23,14 @@ __all__ = ["pack", "unpack_scene"]
 
 
 def pack(scene: Scene, runs: Sequence[Run]) -> bytes:
-    """A scene as bytes, with the backbones, likelihoods and baselines of its runs that a script registered.
+    """A scene as bytes, with those backbones, likelihoods and baselines of its runs that workers could not import.
 
-    Such a class is sent with everything that it uses from its own module; the worker must be able to import the rest.
+    These are classes that a script registered. Each is sent with everything that it uses from its own module; the
+    worker must be able to import the rest.
     """
     known = BASELINES.names()
     networks = [run for run in runs if run.model not in known]
-    found = (
+    found = (  # direct backbones and the oracle are part of unmet, and in none of these registries
         _only_here(BACKBONES, (run.backbone for run in networks if run.backbone not in DIRECT)),
         _only_here(LIKELIHOODS, (run.model for run in networks if run.model != ORACLE)),
         _only_here(BASELINES, (run.model for run in runs if run.model in known)),
@@ -41,8 +42,8 @@ def pack(scene: Scene, runs: Sequence[Run]) -> bytes:
         except Exception as error:
             names = ", ".join(name for kind in found for name in kind)
             raise InputError(
-                f"{names} cannot be sent to other processes ({error}): run with --workers 1, or install it as a "
-                "package with an entry point."
+                f"{names} cannot be sent to other processes ({error}): run with --workers 1, or install their "
+                "code as a package with an entry point."
             ) from None
 
 

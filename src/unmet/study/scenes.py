@@ -37,8 +37,9 @@ __all__ = [
     "without_hindsight",
 ]  # fmt: skip
 
-MANY_ESTIMATES = 8  # as many estimates take longer than starting processes for them
+MANY_ESTIMATES = 8  # with this many or more, starting processes for the estimates saves time
 OWN, OTHER = "own", "other"
+OWNER_STREAM = 7  # keeps the random order of stations apart from other random numbers of the same seed
 TRAINING_SHARE = 0.8  # share of the hours that models are trained on
 
 
@@ -95,7 +96,7 @@ def total_scenes(
     penetrations: Sequence[float],
     regions: int = 10,
     seed: int = 1,
-    number: int = 0,
+    city_number: int = 0,
     base: Scenario | None = None,
     *,
     estimated: bool = True,
@@ -105,10 +106,10 @@ def total_scenes(
     Args:
         city: the trips and stations.
         queues: names of queues.
-        penetrations: electric shares of the cars.
+        penetrations: shares of the cars that are electric.
         regions: number of regions.
         seed: seed of the simulation.
-        number: number of the city in a study of several.
+        city_number: which of the cities of a study this is, from 0.
         base: everything else about the scenario.
         estimated: whether to estimate lost demand as well, which takes ten times as long.
     """
@@ -119,7 +120,11 @@ def total_scenes(
     panels = _panels(observations, len(scenarios), grouped, city, estimated=estimated)
     return [
         Scene(
-            {"queue": each.queue, "penetration": each.penetration}, panel, _places(grouped), city.time_zone, city=number
+            {"queue": each.queue, "penetration": each.penetration},
+            panel,
+            _places(grouped),
+            city.time_zone,
+            city=city_number,
         )
         for each, panel in zip(scenarios, panels, strict=True)
     ]
@@ -134,7 +139,7 @@ def competition_scenes(
     seed: int = 1,
     runs: Sequence[int] = (0,),
     *,
-    number: int = 0,
+    city_number: int = 0,
     sampling: Sampling = Sampling.REGION,
     base: Scenario | None = None,
     estimated: bool = True,
@@ -143,10 +148,11 @@ def competition_scenes(
 
     Every run has a different operator, because a single station can have a large part of its region's demand: results
     for one draw of stations would say more about luck than about models. An operator with a larger share keeps the
-    stations that it has with a smaller one. `seed` is the seed of the simulation, `number` the number of the city.
+    stations that it has with a smaller one. `seed` is the seed of the simulation, and `city_number` says which of the
+    cities of a study this is, from 0.
     """
     if wrong := [share for share in shares if not 0 < share <= 1]:
-        raise InputError(f"A market share of {wrong[0]:g} makes no sense: give one over 0 and up to 1, such as 0.25.")
+        raise InputError(f"A market share of {wrong[0]:g} makes no sense: give one above 0 and up to 1, such as 0.25.")
     grouped = kmeans_regions(city.stations, regions)
     outcome = simulate(prepare(city), _scenario(queue, penetration, seed, base))
     cells = [(run, share) for run in runs for share in shares]
@@ -154,18 +160,20 @@ def competition_scenes(
     panels = _panels(observations, len(cells), grouped, city, estimated=estimated)
     labels = {"queue": queue, "penetration": penetration}
     return [
-        Scene({**labels, "share": share}, panel, _places(grouped), city.time_zone, run=run, city=number)
+        Scene({**labels, "share": share}, panel, _places(grouped), city.time_zone, run=run, city=city_number)
         for (run, share), panel in zip(cells, panels, strict=True)
     ]
 
 
 def own_stations(regions: Regions, share: float, seed: int, sampling: Sampling = Sampling.REGION) -> list[str]:
-    """The operator's own stations: the first in a random order, of each region or of the whole city.
+    """The operator's own stations: a random share of those of each region, or of those of the whole city.
+
+    The random order depends on the seed alone, so that a larger share contains the stations of a smaller one.
 
     If stations are drawn by region, the operator has at least one in each. If they are drawn from the whole city, as in
     the paper, it may have none in some regions, whose demand is then unobserved.
     """
-    order = np.random.default_rng([seed, 7]).permutation(regions.of_station.height)
+    order = np.random.default_rng([seed, OWNER_STREAM]).permutation(regions.of_station.height)
     own: list[str] = []
     if sampling is Sampling.CITY:
         return regions.of_station[order]["station_id"][: max(1, round(share * len(order)))].to_list()
@@ -196,14 +204,14 @@ def seen_by(own: Sequence[str], outcome: Outcome) -> SceneRecords:
 
 
 def _panels(
-    observations: Iterable[SceneRecords], number: int, grouped: Regions, city: City, *, estimated: bool
+    observations: Iterable[SceneRecords], count: int, grouped: Regions, city: City, *, estimated: bool
 ) -> list[pl.DataFrame]:
-    """The panel of each observation. Many estimates are made in processes of their own, one per core."""
+    """The panel of each of `count` observations. Many estimates are made in processes of their own, one per core."""
     period, time_zone = city.period, city.time_zone
     if not estimated:
         return [simulated_panel(each.arrivals, grouped, period) for each in observations]
     make = partial(observed_and_true, grouped=grouped, period=period, time_zone=time_zone)
-    return list(map(make, observations) if number < MANY_ESTIMATES else map_in_processes(make, observations))
+    return list(map(make, observations) if count < MANY_ESTIMATES else map_in_processes(make, observations))
 
 
 def observed_and_true(
@@ -213,24 +221,24 @@ def observed_and_true(
     arrivals, all_sessions, stations, market = observation
     until = training_end(period)
 
-    def estimated(sessions: pl.DataFrame) -> pl.DataFrame:
+    def make_table(sessions: pl.DataFrame) -> pl.DataFrame:
         return records_and_truth(sessions, arrivals, stations, grouped, period, time_zone, market, until)
 
-    return without_hindsight(all_sessions, until, estimated)
+    return without_hindsight(all_sessions, until, make_table)
 
 
 def without_hindsight(
-    sessions: pl.DataFrame, until: dt.datetime, estimated: Callable[[pl.DataFrame], pl.DataFrame]
+    sessions: pl.DataFrame, until: dt.datetime, make_table: Callable[[pl.DataFrame], pl.DataFrame]
 ) -> pl.DataFrame:
     """A panel table whose training part is estimated without any later session.
 
     Args:
         sessions: sessions of the whole period.
         until: end of the training part.
-        estimated: makes the table of a panel (`unique_id, ds` and more) from sessions.
+        make_table: estimates the table of a panel (`unique_id, ds` and more) from sessions.
     """
-    whole = estimated(sessions)
-    early = estimated(sessions.filter(pl.col("start") < until))
+    whole = make_table(sessions)
+    early = make_table(sessions.filter(pl.col("start") < until))
     parts = [early.filter(pl.col("ds") < until), whole.filter(pl.col("ds") >= until)]
     return pl.concat(parts).sort("unique_id", "ds", maintain_order=True)
 

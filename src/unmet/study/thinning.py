@@ -232,11 +232,11 @@ def _shares(panel: Panel) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 def _scene(thinned: Thinned, stations: pl.DataFrame, truth: Panel, time_zone: str, share: float) -> Scene:
     until = training_end(truth.period)
 
-    def estimated(sessions: pl.DataFrame) -> pl.DataFrame:
+    def make_table(sessions: pl.DataFrame) -> pl.DataFrame:
         panel = thinned_panel(thinned._replace(sessions=sessions), stations, truth.regions, time_zone)
         return panel_table(LostDemand().fit(panel, until))
 
-    seen = without_hindsight(thinned.sessions, until, estimated)
+    seen = without_hindsight(thinned.sessions, until, make_table)
     columns = [name for name in UNSEEN if name in seen.columns]
     joined = truth.table.select("unique_id", "ds", y_true="y").join(
         seen.select("unique_id", "ds", "y", "arrivals", "censored", *columns),

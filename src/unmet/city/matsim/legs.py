@@ -9,7 +9,7 @@ from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
 from unmet.city.matsim.network import RoadNetwork
-from unmet.city.matsim.xml import ends, number_of, root_of, seconds_of
+from unmet.city.matsim.xml import complete_elements, number_of, root_tag, seconds_of
 from unmet.errors import InputError
 
 __all__ = ["Leg", "car_legs"]
@@ -31,9 +31,9 @@ UNKNOWN = (math.nan, math.nan)
 
 def car_legs(path: Path, network: RoadNetwork | None, mode: str = "car") -> Iterator[Leg]:
     """The legs by a transport mode in a file of plans (selected plans only) or of events."""
-    root = root_of(path)
+    root = root_tag(path)
     if root in ("population", "plans"):
-        for person in ends(path, "person"):
+        for person in complete_elements(path, "person"):
             yield from _of_person(person, network, mode)
     elif root == "events":
         yield from _of_events(path, network, mode)
@@ -81,7 +81,7 @@ def _of_events(path: Path, network: RoadNetwork | None, mode: str) -> Iterator[L
     under_way: dict[str, tuple[float, tuple[float, float]]] = {}
     driven: dict[str, float] = {}
     driver_of: dict[str, str] = {}
-    for event in ends(path, "event"):
+    for event in complete_elements(path, "event"):
         kind, person, time = event.get("type"), event.get("person", ""), number_of(event.get("time"))
         if kind == "departure" and event.get("legMode") == mode:
             under_way[person], driven[person] = (time, _place(event, network)), 0.0

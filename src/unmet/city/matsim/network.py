@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from unmet.city.matsim.xml import ends
+from unmet.city.matsim.xml import complete_elements
 from unmet.errors import InputError
 
 __all__ = ["RoadNetwork", "read_road_network"]
@@ -25,7 +25,7 @@ def read_road_network(path: Path) -> RoadNetwork:
     nodes: dict[str, tuple[float, float]] = {}
     middle: dict[str, tuple[float, float]] = {}
     length: dict[str, float] = {}
-    for element in ends(path, "node", "link"):
+    for element in complete_elements(path, "node", "link"):
         name = element.get("id", "")
         try:
             if element.tag == "node":

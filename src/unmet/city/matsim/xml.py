@@ -13,7 +13,9 @@ from xml.etree import ElementTree as ET
 from unmet.errors import InputError
 from unmet.files import check_regular
 
-__all__ = ["ends", "number_of", "root_of", "seconds_of"]
+__all__ = ["complete_elements", "number_of", "root_tag", "seconds_of"]
+
+MAX_TIME_PART = 1e7  # hours, minutes or seconds; larger numbers, also infinite ones, stand for an undefined time
 
 
 def _opened(path: Path) -> IO[bytes]:
@@ -35,23 +37,23 @@ def _steps(path: Path, events: tuple[Literal["start", "end"], ...]) -> Iterator[
                 step = next(steps, None)
             except (ET.ParseError, OSError, EOFError, zlib.error, ValueError, LookupError) as error:
                 reason = f"{path} is not a complete XML file ({error})"
-                raise InputError(f"{reason}: give MATSim's own .xml or .xml.gz.") from None
+                raise InputError(f"{reason}: give an .xml or .xml.gz file of the scenario.") from None
             if step is None:
                 return
             yield step
 
 
-def root_of(path: Path) -> str:
-    """The name of a file's outermost element."""
+def root_tag(path: Path) -> str:
+    """The tag of a file's outermost element, which tells plans from events."""
     for _, element in _steps(path, ("start",)):
         return element.tag
-    raise InputError(f"{path} holds no XML element: give MATSim's own .xml or .xml.gz.")
+    raise InputError(f"{path} holds no XML element: give an .xml or .xml.gz file of the scenario.")
 
 
-def ends(path: Path, *tags: str) -> Iterator[ET.Element]:
+def complete_elements(path: Path, *tags: str) -> Iterator[ET.Element]:
     """Yield the elements with these tags as soon as each is complete; earlier elements are freed."""
     root: ET.Element | None = None
-    depth = 0
+    depth = 0  # number of elements that are open
     for event, element in _steps(path, ("start", "end")):
         if root is None:
             root = element
@@ -59,12 +61,14 @@ def ends(path: Path, *tags: str) -> Iterator[ET.Element]:
         if event == "end" and element.tag in tags:
             yield element
             element.clear()
-        if depth == 1:
+        if depth == 1:  # only the root is open: drop its attributes and finished children, or memory would grow
             root.clear()
 
 
 def seconds_of(text: str | None) -> float | None:
-    """Seconds after midnight of MATSim's HH:MM:SS, which may exceed 24 h; None if undefined.
+    """Seconds after midnight of a time that MATSim wrote as HH:MM:SS or in seconds; None if undefined.
+
+    The hours may exceed 24.
 
     Example:
         >>> seconds_of("25:30:00"), seconds_of("-infinity"), seconds_of("27000.0")
@@ -77,7 +81,7 @@ def seconds_of(text: str | None) -> float | None:
         numbers = [float(part) for part in parts]
     except ValueError:
         return None
-    if len(numbers) > 3 or not all(0 <= number < 1e7 for number in numbers):
+    if len(numbers) > 3 or not all(0 <= number < MAX_TIME_PART for number in numbers):
         return None
     if len(numbers) == 1:
         return numbers[0]
@@ -86,7 +90,7 @@ def seconds_of(text: str | None) -> float | None:
 
 
 def number_of(text: str | None) -> float:
-    """A number, NaN if there is none.
+    """The number that a text states; NaN if it is missing, malformed or infinite.
 
     Example:
         >>> number_of("1.5"), number_of("1,5"), number_of("inf"), number_of(None)

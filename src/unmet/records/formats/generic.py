@@ -19,8 +19,8 @@ from unmet.records.named_zones import zone_in_name
 
 __all__ = ["ALIASES", "GENERIC", "energy_factor", "guess_mapping", "read_json_table"]
 
-# As `plain_name` returns them, the best first; English, then German, French, Italian, Spanish and others. For energies,
-# the empty word stands for a heading that is only a unit, such as `kWh`.
+# Headings by which a column is recognised, written as `plain_name` returns them, and the best first: English, then
+# German, French, Italian, Spanish and others. For energies, the empty word is a heading that is only a unit (kWh).
 _WORDS = {
     "start": "start,sessionstart,connectionstart,connectstart,plugin,pluginstart,transactionstart,arrival,begin,"
     "started,connected,connection,chargingstart,chargestart,"
@@ -70,11 +70,13 @@ _WORDS = {
     "end_zone": "endtimezone,endtz",
 }
 ALIASES = {field: tuple(words.split(",")) for field, words in _WORDS.items()}
-"""Names by which a column is found, by what it holds; words like time, date, kWh or number are left out."""
+"""Headings by which the column of each entry of a mapping is recognised, without words such as time, kWh or number."""
 _TIMES = (
     "datetime|timestamp|time|date|zeitpunkt|zeitstempel|uhrzeit|zeit|datum|heure|data|ora|fecha|hora|tidspunkt|tid|tijd|"
     "dato"
 )
+# What `_base` removes from plain names, such as starttimeutc, datumunduhrzeitbeginn and datededebut; ladepunktnr and
+# numerodecarte; durationinminutes.
 _TIME_WORDS = re.compile(rf"(utc|gmt|local)?({_TIMES}|at)?({_TIMES})?((utc|gmt)\d{{0,4}}|local|zulu|z)?$")
 _TIME_FIRST = re.compile(rf"^({_TIMES})(und|et|e|y)?({_TIMES})?")
 _TIME_OF = re.compile(rf"{_TIME_FIRST.pattern}(de|du|di|der|des|del|van)")
@@ -97,6 +99,7 @@ def guess_mapping(frame: pl.DataFrame) -> Mapping:
     """The mapping that the column names suggest; entries without a match keep their defaults."""
     found: dict[str, Any] = {}
     for field, aliases in ALIASES.items():
+        # Reversed, so that the first of several columns with the same name is the one that stays in `names`.
         free = [column for column in reversed(frame.columns) if column not in found.values()]
         names = {_base(field, plain_name(column)): column for column in free}
         if not names.keys() & set(aliases):
@@ -122,7 +125,7 @@ def guess_mapping(frame: pl.DataFrame) -> Mapping:
 
 
 def _inner_names(field: str, columns: list[str]) -> dict[str, str]:
-    """Names of values within objects, without the outer names; names that occur in several objects are left out."""
+    """Columns of nested values by their inner names, such as `kwh` of `energy.kwh`; ambiguous names are left out."""
     found: dict[str, set[str]] = {}
     for column in columns:
         for name in nested_names(column, is_id=field.endswith("_id")):
@@ -144,7 +147,11 @@ def _names_in_two_languages(field: str, columns: list[str]) -> dict[str, str]:
 
 
 def _base(field: str, name: str) -> str:
-    """A plain name without words that only state a type or unit."""
+    """A plain name without words that only state a type or unit, for comparison with the aliases of a field.
+
+    For energies, a name that neither states a unit nor speaks of energy becomes one that matches no alias, since words
+    such as `total` are aliases only with a unit.
+    """
     words = ALIASES[field]
     if field in {"start", "end", "charged"}:
         shorter = [pattern.sub("", name) for pattern in (_TIME_WORDS, _TIME_FIRST, _TIME_OF)]
@@ -189,6 +196,7 @@ def _both_in_utc(frame: pl.DataFrame, found: dict[str, Any]) -> dict[str, str]:
 
 
 def _matches(head: Head) -> bool:
+    """Whether the file may be a table of sessions. Any table may: this format is tried last."""
     return head.kind != "json" or {"start", "end"} <= set(_guessed(head))
 
 
@@ -209,12 +217,12 @@ def _read(head: Head) -> Raw:
 
 
 def _inner_notes(mapping: Mapping, head: Head) -> tuple[str, ...]:
-    """A sentence about values within objects that are used."""
+    """A sentence that lists the nested values that are used, if there are any."""
     used = {entry: value for entry, value in mapping.entries().items() if isinstance(value, str) and "." in value}
     if head.kind != "json" or not used:
         return ()
     shown = ", ".join(f"{entry} from {column!r}" for entry, column in used.items())
-    return (f"values within objects are used: {shown}. Give --map to use others.",)
+    return (f"nested values are used: {shown}. Give --map to use others.",)
 
 
 _ENVELOPES = ("data", "_items", "items", "results", "records", "sessions", "transactions", "value")

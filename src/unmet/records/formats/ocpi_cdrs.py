@@ -1,7 +1,7 @@
 """Conversion of OCPI charge detail records (CDRs) into sessions, and the stations that they name.
 
-A session has the columns of the CDR, `cdr_location.id` for a nested field, and two that are derived here:
-`operator`, such as `BE*BEC`, and `charged`, the time at which the energy flow ended.
+A session has a column for each field of its CDR; those of nested fields have names such as `cdr_location.id`. Two more
+are derived here: `operator`, such as `BE*BEC`, and `charged`, the time at which the energy flow ended.
 """
 
 from __future__ import annotations
@@ -75,9 +75,10 @@ class _Cdr(JsonMember):
 
 
 def _matches(head: Head) -> bool:
+    # A page without members could be of any OCPI module; it is read as CDRs, which gives no sessions.
     empty_page = re.search(r'^\s*(\[\s*\]|\{[^\[]*"data"\s*:\s*\[\s*\])', head.text)
-    is_old = all(f'"{name}"' in head.text for name in ("stop_date_time", "auth_id", "location"))
-    return head.kind == "json" and ('"cdr_location"' in head.text or is_old or bool(empty_page))
+    is_2_1_1 = all(f'"{name}"' in head.text for name in ("stop_date_time", "auth_id", "location"))
+    return head.kind == "json" and ('"cdr_location"' in head.text or is_2_1_1 or bool(empty_page))
 
 
 def _read(head: Head) -> Raw:
@@ -157,7 +158,7 @@ def _is_idle(period: dict[str, Any]) -> bool:
 def _without_credited(cdrs: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Valid CDRs, and the others: credit CDRs and those that they cancel.
 
-    An id is unique to an operator, and in OCPI its case does not matter.
+    Ids are unique only within an operator, and in OCPI their case does not matter.
     """
     owner = [pl.col(name).fill_null("") for name in ("country_code", "party_id")]
     key = pl.concat_str([*owner, pl.col("id")], separator="\n").str.to_lowercase()

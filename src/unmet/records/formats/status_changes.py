@@ -35,7 +35,9 @@ _NAMES = {
     "time": ("timestamp", "time", "lastupdated", "changedat", "updatedat", "datetime", "since"),
     "location": ("locationid", "location", "stationid", "station", "siteid", "site", "chargepointid"),
 }
+# Stays already have the default columns of a mapping, except these, which feeds do not contain.
 _MAPPING = Mapping(session_id=None, operator=None, vehicle_id=None, user_id=None)
+_FREE, _TAKEN, _OUT_OF_ORDER = 0, 1, 2  # what a status says about its plug
 _NOTE = "status changes give no energies: stays have 0 kWh; arrivals, occupancy and exposure are known."
 
 
@@ -74,12 +76,14 @@ def _read(head: Head) -> Raw:
         to_utc(clock, "UTC").cast(UTC).alias("at"),
         pl.col(found["time"]).cast(pl.String).alias("written"),
     )
-    bad = changes.filter(pl.any_horizontal(pl.col("station_id", "plug_id", "status", "at").is_null()))
+    incomplete = changes.filter(pl.any_horizontal(pl.col("station_id", "plug_id", "status", "at").is_null()))
     reason = pl.lit("is not a status change: it needs an EVSE, a status and a time")
-    odd = bad.select(pl.col(LINE).alias("line"), column=pl.lit(found["time"]), value="written", reason=reason)
+    unusable = incomplete.select(
+        pl.col(LINE).alias("line"), column=pl.lit(found["time"]), value="written", reason=reason
+    )
     stays, outages = stays_and_outages(changes.drop("written").drop_nulls())
     return Raw(
-        _MAPPING, stays, outages=outages, rejected=pl.concat([rejected, odd.cast(rejected.schema)]), notes=(_NOTE,)
+        _MAPPING, stays, outages=outages, rejected=pl.concat([rejected, unusable.cast(rejected.schema)]), notes=(_NOTE,)
     )
 
 
@@ -92,10 +96,10 @@ def stays_and_outages(changes: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame
     plug = ["station_id", "plug_id"]
     kind = (
         pl.when(pl.col("status").is_in(list(OCCUPIED)))
-        .then(1)
+        .then(_TAKEN)
         .when(pl.col("status").is_in(list(_OUT)))
-        .then(2)
-        .otherwise(0)
+        .then(_OUT_OF_ORDER)
+        .otherwise(_FREE)
     )
     runs = (
         changes.sort(*plug, "at", LINE)
@@ -108,14 +112,17 @@ def stays_and_outages(changes: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame
         .with_columns(pl.col("start").shift(-1).over(plug).alias("end"))
     )
     stays = (
-        runs.filter(pl.col("kind") == 1).select(LINE, *plug, "start", "end", pl.lit(0.0).alias("energy_kwh")).sort(LINE)
+        runs.filter(pl.col("kind") == _TAKEN)
+        .select(LINE, *plug, "start", "end", pl.lit(0.0).alias("energy_kwh"))
+        .sort(LINE)
     )
     last = pl.lit(changes["at"].max(), UTC)
-    outages = runs.filter(pl.col("kind") == 2).with_columns(pl.col("end").fill_null(last))
+    outages = runs.filter(pl.col("kind") == _OUT_OF_ORDER).with_columns(pl.col("end").fill_null(last))
     return stays, merge_outages(outages.select(*OUTAGES))
 
 
 def _never(_: Head) -> bool:
+    """OCPI Locations are recognised as `ocpi-locations`; `ocpi-status` must be requested by name."""
     return False
 
 
@@ -126,7 +133,7 @@ def _read_locations(head: Head) -> Raw:
         schema={LINE: pl.UInt32, "station_id": pl.String, "plug_id": pl.String, "status": pl.String, "at": UTC},
         orient="row",
     )
-    stays, _ = stays_and_outages(changes)
+    stays, _ = stays_and_outages(changes)  # `raw` already has the outages
     return replace(raw, mapping=_MAPPING, sessions=stays, notes=(_NOTE,))
 
 

@@ -1,4 +1,8 @@
-"""Baselines that every table of models contains. To add one, write a module next to these and call `register`."""
+"""Baselines that every table of models contains.
+
+To add one, write a module with a subclass of `Baseline` next to these, and name the class in the loop below; a script
+calls `BASELINES.register` instead.
+"""
 
 from __future__ import annotations
 
@@ -16,4 +20,4 @@ BASELINES: Registry[type[Baseline]] = Registry("baseline")
 
 for _baseline in (SeenOverExposed, PoissonOffset, IdentityGraph):
     BASELINES.register(_baseline)
-LIKELIHOODS.register(CQRNN)
+LIKELIHOODS.register(CQRNN)  # a loss for the usual networks, not a forecast of its own

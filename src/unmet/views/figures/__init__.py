@@ -1,6 +1,7 @@
-"""Figures. To add one, define a `Figure` in a module next to these, and name it in a list here.
+"""Figures. To add one, define a `Figure` in a module next to these, and add `module.NAME` to a list in `_FIGURES`.
 
 A list imports its figures when it is first used, so that a page without models does not wait for torch.
+A new list is also declared for type checkers and named in `__all__`, because it exists only through `__getattr__`.
 """
 
 from __future__ import annotations

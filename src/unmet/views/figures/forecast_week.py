@@ -21,7 +21,10 @@ SHOWN = dt.timedelta(days=7)
 
 
 def _regions(report: ModelReport) -> list[str]:
-    """The region that lost the most (if the truth is unknown: with the most demand), and the worst forecast."""
+    """The region that lost the most demand, and the one with the worst forecast.
+
+    If the truth is unknown, the region with the most observed demand replaces the first.
+    """
     hours = report.unseen.hours
     measure = (
         (pl.col("y_true") - pl.col("y")).fill_nan(0).sum()
@@ -59,7 +62,8 @@ def _caption(report: ModelReport) -> str:
     what = "demand was lost" if "y_true" in report.unseen.hours.columns else "demand was observed"
     return (
         f"Held-out hours, each forecast one hour ahead, in the region in which the most {what}, and where the model is "
-        f"worst compared with the table. The first {SHOWN.days} days are shown; drag the axis for the rest."
+        f"worst compared with the table of past weeks. The first {SHOWN.days} days are shown; drag the axis for the "
+        "rest."
     )
 
 
