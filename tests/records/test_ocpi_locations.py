@@ -164,7 +164,7 @@ def test_malformed_members_are_set_aside(tmp_path: Path, member: Any, column: st
 def test_the_example_in_the_document_is_what_it_says(tmp_path: Path):
     text = (Path(__file__).parents[2] / "docs" / "how-to" / "ocpi.md").read_text(encoding="utf-8")
     example = text.split("```json\n")[1].split("```")[0]
-    assert "EVSE 3256 out from 10:00 to 12:30" in text
+    assert "EVSE 3256 is out of order from 10:00 to 12:30" in text
     assert hours(locations(tmp_path, example)) == [("3256", "03T10:00", "03T12:30")]
 
 
