@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from unmet.records.sessions import read_sessions
-from unmet.records.station_ids import alike_note, as_the_table_spells
+from unmet.records.station_ids import alike_note, respell_ids
 
 
 def sessions(ids: list[str]) -> pl.DataFrame:
@@ -29,13 +29,13 @@ def test_a_station_spelled_otherwise_is_found_in_the_table(written, table):
 
 
 def test_an_id_that_may_be_two_rows_is_not_joined():
-    ids, note = as_the_table_spells(pl.Series(["008", "8", None]), ["8", "08"])
+    ids, note = respell_ids(pl.Series(["008", "8", None]), ["8", "08"])
     assert ids.to_list() == ["008", "8", None]
     assert note is None
 
 
 def test_zeros_within_an_id_and_other_decimals_count():
-    ids, note = as_the_table_spells(pl.Series(["ST08", "10.5", "0", "1.10"]), ["ST8", "105", "", "1.1"])
+    ids, note = respell_ids(pl.Series(["ST08", "10.5", "0", "1.10"]), ["ST8", "105", "", "1.1"])
     assert ids.to_list() == ["ST08", "10.5", "0", "1.10"]
     assert note is None
 

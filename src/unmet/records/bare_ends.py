@@ -1,4 +1,7 @@
-"""Ends that are a time of day without a date, such as `09:05`: on the day of the start, or on the next if earlier."""
+"""Ends written as a time of day without a date, such as `09:05`.
+
+Such an end is on the day of its start, or on the next day if it would otherwise precede the start.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,11 @@ from unmet.records.times import ParsedTimes, to_utc
 
 __all__ = ["BareEnds", "find_bare_ends"]
 
+# Matches 9:05, 09.05.30, 9h05, 9:05 p.m. and 09:05 Uhr.
 _CLOCK = r"(?i)\s*(\d{1,2})[:.h](\d\d)(?:[:.](\d\d)(?:\.\d+)?)?\s*(?:([ap])\.?m\.?|uhr|h)?\s*$"
 _FIRST_DAYS = r"1(?:899-12-3[01]|900-01-0[01])[ T]"  # dates that spreadsheets give to a time without one
-_LOOK_AT = 1000  # rows sampled from the whole file; on a long file, a pattern on every row would take seconds
-_DAY, _HOUR, _MINUTE, _SECOND = 86_400_000, 3_600_000, 60_000, 1000
+_SAMPLE_ROWS = 1000  # from the whole file; on a long file, a pattern on every row would take seconds
+_DAY, _HOUR, _MINUTE, _SECOND = 86_400_000, 3_600_000, 60_000, 1000  # ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +39,22 @@ class BareEnds:
         return ParsedTimes(ends.utc, ends.wall.fill_null(wall), ends.is_open)
 
     def in_repeated_hour(self, end: pl.Series, start: pl.Series, starts: ParsedTimes, zone: str) -> pl.Series:
-        """Ends [ms, UTC], corrected if one only seems to precede its start because clocks were put back in between."""
+        """Ends [ms, UTC], corrected where clocks were put back during the stay.
+
+        A stay from 02:50 to 02:10 may end in the second pass through that hour; `dated` put its end on the next day.
+
+        Args:
+            end: ends as dated [ms, UTC].
+            start: starts [ms, UTC].
+            starts: the same starts as written.
+            zone: time zone of the ends.
+        """
         same_day = starts.wall - starts.wall % _DAY + self.time_of_day
-        repeated = to_utc(
+        second_pass = to_utc(
             ParsedTimes(same_day.clear().extend_constant(None, len(same_day)), same_day), zone, later=True
         )
-        is_later = (same_day < starts.wall) & (repeated >= start)
-        return repeated.zip_with(is_later.fill_null(value=False), end)
+        is_later = (same_day < starts.wall) & (second_pass >= start)
+        return second_pass.zip_with(is_later.fill_null(value=False), end)
 
 
 def find_bare_ends(cells: pl.Series) -> BareEnds | None:
@@ -50,8 +63,8 @@ def find_bare_ends(cells: pl.Series) -> BareEnds | None:
         cells = cells.cast(pl.String)
     if cells.dtype != pl.String:
         return None
-    some = cells.drop_nulls().gather_every(max(len(cells) // _LOOK_AT, 1))
-    if not some.str.contains(f"^(?:{_FIRST_DAYS})?{_CLOCK}").any() or not _times_of_day(some).is_not_null().any():
+    sample = cells.drop_nulls().gather_every(max(len(cells) // _SAMPLE_ROWS, 1))
+    if not sample.str.contains(f"^(?:{_FIRST_DAYS})?{_CLOCK}").any() or not _times_of_day(sample).is_not_null().any():
         return None
     found = _times_of_day(cells)
     example = cells.filter(found.is_not_null())[0].strip()

@@ -1,8 +1,10 @@
 """Read many files: in threads, with small files of the same layout checked together.
 
 Checking a file takes a few hundred Polars calls, whatever its size. Small files with the same columns and format are
-therefore concatenated, in order, before their cells are typed; each row keeps its file and line. What is inferred from
-the rows (order of dates, unit) may change between blocks of rows, and so between files.
+therefore concatenated, in order, before their cells are typed; each row keeps its file and line. The order of day and
+month and the unit of energies may change between blocks of rows, so they may also differ between the files of a batch.
+
+References to raw cells are deleted as soon as possible, because generators would otherwise keep them in memory.
 """
 
 from __future__ import annotations
@@ -17,21 +19,22 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from unmet.arrays import Integers
 from unmet.csv_files import LINE, REJECTED
 from unmet.errors import InputError
 from unmet.records.cleaning import FILE
 from unmet.records.formats.base import Raw
-from unmet.records.one_file import Looked, OneFile, Reading, look_at, read_one
+from unmet.records.one_file import OneFile, RawFile, Reading, read_one, read_raw
 from unmet.records.sources import RecordSource
 
 __all__ = ["Batch", "read_batches"]
 
 MANY_FILES = 20  # fewer files are checked one by one
 SMALL_ROWS = 100_000  # rows up to which a file is checked together with others
-BATCH_ROWS = 1_000_000
+BATCH_ROWS = 1_000_000  # a batch with more rows than this gets no further file
 LARGE_BYTES = 1 << 26  # size from which a file is read alone
 MAX_THREADS = 4  # each has a batch in memory, and Polars has threads of its own
-AHEAD = 8  # small files that are read ahead for each thread
+AHEAD = 8  # files that are read ahead for each thread
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,7 @@ class Batch:
 
     first: int  # number of its first file
     sources: list[RecordSource]
-    one: OneFile  # its sessions have the number of their file in FILE
+    contents: OneFile  # sessions have the number of their file in FILE
     rejected: pl.DataFrame  # file, and the columns of REJECTED
 
 
@@ -51,7 +54,7 @@ def read_batches(sources: list[RecordSource], reading: Reading) -> Iterator[Batc
     with ThreadPoolExecutor(workers) as pool:
         checking: deque[Future[Batch]] = deque()
         try:
-            for first, together in _groups(_looked_at(sources, reading.format, pool, workers), many=many):
+            for first, together in _groups(_raw_files(sources, reading.format, pool, workers), many=many):
                 alone = not _is_small(together[0])
                 checking.append(pool.submit(_checked, first, together, reading))
                 del together
@@ -68,39 +71,42 @@ def read_batches(sources: list[RecordSource], reading: Reading) -> Iterator[Batc
                 task.cancel()
 
 
-def _groups(looked_at: Iterator[Looked], *, many: bool) -> Iterator[tuple[int, list[Looked]]]:
-    """Groups of files to check together, each with the number of its first file."""
-    together: list[Looked] = []
+def _groups(files: Iterator[RawFile], *, many: bool) -> Iterator[tuple[int, list[RawFile]]]:
+    """Groups of files to check together, each with the number of its first file.
+
+    Unless there are `many` files, each forms a group of its own.
+    """
+    together: list[RawFile] = []
     first = rows = 0
-    for looked in looked_at:
-        if together and not (many and rows <= BATCH_ROWS and _are_alike(together[0], looked)):
+    for file in files:
+        if together and not (many and rows <= BATCH_ROWS and _are_alike(together[0], file)):
             size = len(together)
             yield first, together
             first, together, rows = first + size, [], 0
-        together.append(looked)
-        rows += 0 if looked.raw.sessions is None else looked.raw.sessions.height
-        is_last = not _is_small(looked)
-        del looked
-        if is_last:
+        together.append(file)
+        rows += 0 if file.raw.sessions is None else file.raw.sessions.height
+        is_alone = not _is_small(file)  # a large file is checked before the next one is read
+        del file
+        if is_alone:
             yield first, together
             first, together, rows = first + 1, [], 0
     if together:
         yield first, together
 
 
-def _looked_at(
+def _raw_files(
     sources: list[RecordSource],
     format: str,  # noqa: A002
     pool: ThreadPoolExecutor,
     workers: int,
-) -> Iterator[Looked]:
+) -> Iterator[RawFile]:
     """The raw cells of each source; the next few are read ahead."""
-    waiting: deque[Future[Looked]] = deque()
+    waiting: deque[Future[RawFile]] = deque()
     try:
         for source in sources:
             while waiting and (len(waiting) >= AHEAD * workers or _is_large(source)):
                 yield waiting.popleft().result()
-            waiting.append(pool.submit(look_at, source, format))
+            waiting.append(pool.submit(read_raw, source, format))
         while waiting:
             yield waiting.popleft().result()
     finally:
@@ -112,49 +118,55 @@ def _is_large(source: RecordSource) -> bool:
     return isinstance(source.table, Path) and source.table.is_file() and source.table.stat().st_size > LARGE_BYTES
 
 
-def _is_small(looked: Looked) -> bool:
-    return looked.raw.sessions is None or looked.raw.sessions.height <= SMALL_ROWS
+def _is_small(file: RawFile) -> bool:
+    return file.raw.sessions is None or file.raw.sessions.height <= SMALL_ROWS
 
 
-def _are_alike(known: Looked, new: Looked) -> bool:
+def _are_alike(known: RawFile, new: RawFile) -> bool:
     """Whether a file can be checked together with another."""
     if new.raw.sessions is None or known.raw.sessions is None or not (_is_small(new) and _is_small(known)):
         return False
-    plain = all(raw.stations is None and raw.outages is None and not raw.notes for raw in (known.raw, new.raw))
-    same = (known.format, known.columns, known.raw.mapping) == (new.format, new.columns, new.raw.mapping)
+    # Stations, outages and notes belong to one file, and the name of a sheet may be its station.
+    only_sessions = all(raw.stations is None and raw.outages is None and not raw.notes for raw in (known.raw, new.raw))
+    same_layout = (known.format, known.columns, known.raw.mapping) == (new.format, new.columns, new.raw.mapping)
     are_sheets = new.source.is_one_of_several or known.source.is_one_of_several
-    return plain and same and not are_sheets and new.raw.sessions.schema == known.raw.sessions.schema
+    return only_sessions and same_layout and not are_sheets and new.raw.sessions.schema == known.raw.sessions.schema
 
 
-def _checked(first: int, together: list[Looked], reading: Reading) -> Batch:
-    """The sessions of several files, checked together; meanwhile lines are numbered across files."""
-    sources = [looked.source for looked in together]
+def _checked(first: int, together: list[RawFile], reading: Reading) -> Batch:
+    """Check several files together. Their lines are numbered consecutively for this, and renumbered at the end."""
+    sources = [file.source for file in together]
     offsets = np.zeros(len(together), dtype=np.int64)
     merged = together[0]
     if len(together) > 1:
         merged, offsets = _merged(together)
     together.clear()
-    one = read_one(merged, reading)
+    contents = read_one(merged, reading)
     names = pl.Series([source.name for source in sources], dtype=pl.String)
-    if one.sessions is not None:
-        which, line = _placed(one.sessions[LINE], offsets)
-        one = replace(one, sessions=one.sessions.with_columns(line, (which + first).cast(pl.UInt32).alias(FILE)))
-    which, line = _placed(one.rejected["line"], offsets)
-    rejected = one.rejected.select(names.gather(which).alias("file"), line.alias("line"), "column", "value", "reason")
-    return Batch(first, sources, one, rejected)
+    if contents.sessions is not None:
+        number, line = _file_and_line(contents.sessions[LINE], offsets)
+        sessions = contents.sessions.with_columns(line, (number + first).cast(pl.UInt32).alias(FILE))
+        contents = replace(contents, sessions=sessions)
+    number, line = _file_and_line(contents.rejected["line"], offsets)
+    rejected = contents.rejected.select(
+        names.gather(number).alias("file"), line.alias("line"), "column", "value", "reason"
+    )
+    return Batch(first, sources, contents, rejected)
 
 
-def _merged(together: list[Looked]) -> tuple[Looked, np.ndarray[tuple[int], np.dtype[np.int64]]]:
-    """All cells in one table; the lines of a file follow those of the file before."""
-    frames, rejects, offsets, line = [], [], [], 0
-    for looked in together:
-        frame, rejected = looked.raw.sessions, looked.raw.rejected
+def _merged(together: list[RawFile]) -> tuple[RawFile, Integers]:
+    """All cells in one table, whose lines continue from file to file; and the number of lines before each file."""
+    frames, rejects, offsets, lines_before = [], [], [], 0
+    for file in together:
+        frame, rejected = file.raw.sessions, file.raw.rejected
         if frame is None:
             continue
-        offsets.append(line)
-        frames.append(frame.with_columns((pl.col(LINE) + line).cast(pl.UInt32)))
-        rejects.append(rejected.with_columns((pl.col("line") + line).cast(pl.UInt32)) if rejected.height else rejected)
-        line += max([int(frame[LINE][-1]) if frame.height else 0, *rejected["line"].to_list()]) + 1
+        offsets.append(lines_before)
+        frames.append(frame.with_columns((pl.col(LINE) + lines_before).cast(pl.UInt32)))
+        if rejected.height:
+            rejected = rejected.with_columns((pl.col("line") + lines_before).cast(pl.UInt32))
+        rejects.append(rejected)
+        lines_before += max([int(frame[LINE][-1]) if frame.height else 0, *rejected["line"].to_list()]) + 1
     first = together[0]
     raw: Raw = replace(
         first.raw,
@@ -164,10 +176,10 @@ def _merged(together: list[Looked]) -> tuple[Looked, np.ndarray[tuple[int], np.d
     return replace(first, raw=raw), np.array(offsets, dtype=np.int64)
 
 
-def _placed(lines: pl.Series, offsets: np.ndarray[tuple[int], np.dtype[np.int64]]) -> tuple[pl.Series, pl.Series]:
-    """The file of each row, counted from 0, and its line there."""
+def _file_and_line(lines: pl.Series, offsets: Integers) -> tuple[pl.Series, pl.Series]:
+    """The number of the file of each row in its batch, counted from 0, and the line in that file."""
     if len(offsets) == 1:
         return pl.repeat(0, len(lines), dtype=pl.UInt32, eager=True), lines.cast(pl.UInt32)
-    number = lines.to_numpy().astype(np.int64)
-    which = np.searchsorted(offsets, number, side="right") - 1
-    return pl.Series(which.astype(np.uint32)), pl.Series(lines.name, (number - offsets[which]).astype(np.uint32))
+    merged_line = lines.to_numpy().astype(np.int64)
+    number = np.searchsorted(offsets, merged_line, side="right") - 1
+    return pl.Series(number.astype(np.uint32)), pl.Series(lines.name, (merged_line - offsets[number]).astype(np.uint32))

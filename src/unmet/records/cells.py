@@ -20,7 +20,7 @@ from unmet.records.mapping import Mapping
 from unmet.records.named_zones import UNNAMED, NamedZones
 from unmet.records.odd_times import printable_times
 from unmet.records.outliers import FAR_AWAY
-from unmet.records.station_ids import as_the_table_spells
+from unmet.records.station_ids import respell_ids
 from unmet.records.time_cells import join_cells
 from unmet.records.units import MAX_KW, MAX_KWH, SMALL_KWH
 from unmet.tables import MAX_TEXT_BYTES
@@ -28,12 +28,14 @@ from unmet.zones import checked_zone
 
 __all__ = ["REASONS", "Typed", "type_cells"]
 
-MAX_DAYS = 31
-FIRST_START = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)
+MAX_DAYS = 31  # longer stays are records that were never closed
+FIRST_START = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)  # earlier starts come from clocks that were not set
 IDS = ("session_id", "plug_id", "post_id", "vehicle_id", "user_id", "operator")  # optional, kept as text
-_DAY, _HOUR = 86_400_000, 3_600_000
+_DAY, _HOUR = 86_400_000, 3_600_000  # ms
 
-REASONS: dict[str, tuple[str, str]] = {  # key in the counts: column whose value is shown, and why the row is set aside
+# By key in the counts: the column whose value is shown, and why the row is set aside. `FAR_AWAY` is found when the
+# sessions of all files are cleaned, the others here.
+REASONS: dict[str, tuple[str, str]] = {
     "station_missing": ("station_id", "is empty"),
     "station_too_long": ("station_id", f"is longer than {MAX_TEXT_BYTES} bytes"),
     "start_missing": ("start", "is empty"),
@@ -81,10 +83,16 @@ def type_cells(
     period: tuple[dt.datetime | None, dt.datetime | None] = (None, None),
     named: NamedZones = UNNAMED,
 ) -> Typed:
-    """Check the rows of one file; `raw` has LINE and the columns that `mapping` names.
+    """Convert the cells of one file, and reject the rows that cannot be used.
 
-    Entries of the mapping that the user has `chosen` are binding; the others are suggestions. Sessions that start
-    outside the `period` are rejected. A column whose name states a time zone (`named`) is read in that zone.
+    Args:
+        raw: LINE and the columns that `mapping` names.
+        mapping: what the columns mean.
+        now: sessions that start more than a day later are rejected.
+        known_stations: sessions at other stations are rejected; None if there is no table of stations.
+        chosen: entries of the mapping that the user gave and that are binding; the others are suggestions.
+        period: sessions that start before the first time, or at the second or later, are rejected; None for no limit.
+        named: time zones stated in the headings, in which these columns are read.
     """
     checked_zone(mapping.time_zone)
     start_cells = join_cells(raw, columns_of(mapping.start))
@@ -93,15 +101,13 @@ def type_cells(
     typed = _with_ids(raw, mapping, clocks)
     respelled = None
     if known_stations is not None:
-        ids, respelled = as_the_table_spells(typed["station_id"], known_stations)
+        ids, respelled = respell_ids(typed["station_id"], known_stations)
         typed = typed.with_columns(ids.alias("station_id"))
     written = energy_cells(raw, mapping)
     energy = read_energies(written, typed, mapping, is_settled="energy_factor" in chosen)
     typed = typed.with_columns(energy.kwh.alias("energy_kwh"))
-    readings, notes = (
-        [*clocks.readings, *energy.readings],
-        [*clocks.notes, *energy.notes, *([respelled] if respelled else [])],
-    )
+    readings = [*clocks.readings, *energy.readings]
+    notes = [*clocks.notes, *energy.notes, *([respelled] if respelled else [])]
     given = pl.DataFrame(
         {
             "start": start_cells.is_not_null(),
@@ -110,10 +116,10 @@ def type_cells(
         }
     )
     doubts = _Doubts(
-        clocks.is_open,
-        _lacks_time(start_cells, typed["start"]),
-        _lacks_time(end_cells, typed["end"]),
-        _lacks_date(start_cells, typed["start"]),
+        day_order_open=clocks.is_open,
+        start_lacks_time=_lacks_time(start_cells, typed["start"]),
+        end_lacks_time=_lacks_time(end_cells, typed["end"]),
+        start_lacks_date=_lacks_date(start_cells, typed["start"]),
     )
     code = _first_reason(typed, given, doubts, now, known_stations, period)
     if not (code > 0).any():
@@ -121,7 +127,7 @@ def type_cells(
     shown = {"station_id": typed["station_id"], "start": start_cells, "end": end_cells, "energy_kwh": written}
     tally = dict(code.filter(code > 0).value_counts().rows())
     counts = {key: tally[code] for key, code in _CODES.items() if code in tally}
-    return Typed(typed.filter(code == 0), _set_aside(typed[LINE], code, shown), counts, notes, readings)
+    return Typed(typed.filter(code == 0), _rejected(typed[LINE], code, shown), counts, notes, readings)
 
 
 def _with_ids(raw: pl.DataFrame, mapping: Mapping, clocks: Clocks) -> pl.DataFrame:
@@ -151,10 +157,10 @@ def _with_ids(raw: pl.DataFrame, mapping: Mapping, clocks: Clocks) -> pl.DataFra
 class _Doubts:
     """Masks of rows with incomplete or ambiguous times, by kind; None if there are no such rows."""
 
-    day_order: pl.Series | None
-    start_time: pl.Series | None
-    end_time: pl.Series | None
-    start_date: pl.Series | None
+    day_order_open: pl.Series | None
+    start_lacks_time: pl.Series | None
+    end_lacks_time: pl.Series | None
+    start_lacks_date: pl.Series | None
 
 
 def _lacks_date(cells: pl.Series, read: pl.Series) -> pl.Series | None:
@@ -183,22 +189,32 @@ def _first_reason(
     known_stations: Collection[str] | None,
     period: tuple[dt.datetime | None, dt.datetime | None],
 ) -> pl.Series:
-    """The code of the first reason to reject a row, 0 for none."""
+    """The code of the first reason to reject each row, 0 for none.
+
+    Args:
+        typed: converted cells, null where unreadable.
+        given: whether `start`, `end` and `energy_kwh` are filled, readable or not.
+        doubts: rows with incomplete or ambiguous times.
+        now: as in `type_cells`, like the next two.
+        known_stations: ids in the table of stations.
+        period: first time, and the time after the last.
+    """
     start, end, energy = pl.col("start"), pl.col("end"), pl.col("energy_kwh")
     hours = (end - start) / _HOUR
-    wrong = {
+    wrong = {  # in the order of REASONS
         "station_missing": pl.col("station_id").is_null(),
         "station_too_long": pl.col("station_id").str.len_bytes() > MAX_TEXT_BYTES,
         "start_missing": pl.lit(~given["start"]),
-        "start_without_time": _where(doubts.start_time),
-        "start_without_date": _where(doubts.start_date),
+        "start_without_time": _mask(doubts.start_lacks_time),
+        "start_without_date": _mask(doubts.start_lacks_date),
         "start_unreadable": start.is_null(),
-        "day_order_open": _where(doubts.day_order),
+        "day_order_open": _mask(doubts.day_order_open),
         "open_sessions": pl.lit(~given["end"]),
-        "end_without_time": _where(doubts.end_time),
+        "end_without_time": _mask(doubts.end_lacks_time),
         "end_unreadable": end.is_null(),
         "end_before_start": end < start,
         "too_long": end - start > MAX_DAYS * _DAY,
+        # Local times that are read as UTC may seem up to a day late.
         "start_in_future": start > int(now.timestamp() * 1000) + _DAY,
         "start_too_early": start < int(FIRST_START.timestamp() * 1000),
         "energy_missing": pl.lit(~given["energy_kwh"]),
@@ -219,11 +235,12 @@ def _first_reason(
     return typed.select(code.alias("code"))["code"]
 
 
-def _where(rows: pl.Series | None) -> pl.Expr:
+def _mask(rows: pl.Series | None) -> pl.Expr:
     return pl.lit(False) if rows is None else pl.lit(rows)
 
 
-def _set_aside(lines: pl.Series, code: pl.Series, shown: dict[str, pl.Series]) -> pl.DataFrame:
+def _rejected(lines: pl.Series, code: pl.Series, shown: dict[str, pl.Series]) -> pl.DataFrame:
+    """The rows with a code, with the columns of REJECTED; `shown` has the cells as written."""
     parts = []
     for key, (column, reason) in REASONS.items():
         rows = (code == _CODES[key]).arg_true()
@@ -238,7 +255,7 @@ def _set_aside(lines: pl.Series, code: pl.Series, shown: dict[str, pl.Series]) -
 
 
 def _shown(cells: pl.Series) -> pl.Series:
-    """Cells as text, for messages."""
+    """Cells as text of up to 200 characters, for messages."""
     if cells.dtype.is_temporal():
         cells = printable_times(cells)
     elif cells.dtype.is_nested() or cells.dtype in (pl.Binary, pl.Object):

@@ -28,7 +28,7 @@ _REPEATS: dict[str, pl.DataType] = {
     "first_file": pl.UInt32(),
     "first_line": pl.UInt32(),
 }
-_EMPTY: dict[str, pl.DataType] = {
+_NO_SESSIONS: dict[str, pl.DataType] = {  # columns if there are no files
     FILE: pl.UInt32(),
     LINE: pl.UInt32(),
     "station_id": pl.String(),
@@ -57,14 +57,14 @@ def clean(parts: list[pl.DataFrame], days: pl.DataFrame | None = None) -> Cleane
     """
     counts = {"duplicates": 0, "duplicates_that_differ": 0, "ids_used_twice": 0, "ends_cut_short": 0}
     repeats = pl.DataFrame(schema={"row": pl.UInt32, "first": pl.UInt32})
-    frame = pl.concat(parts, how="diagonal") if parts else pl.DataFrame(schema=_EMPTY)
+    frame = pl.concat(parts, how="diagonal") if parts else pl.DataFrame(schema=_NO_SESSIONS)
     parts.clear()
     frame, far = _without_far(frame, days)
     counts[FAR_AWAY] = far.height
     if frame.is_empty():
-        return Cleaned(frame, _described(repeats, frame), far, counts)
+        return Cleaned(frame, _describe_repeats(repeats, frame), far, counts)
     station = _codes(frame["station_id"])
-    key = _key(frame["start"], station)
+    key = _sort_key(frame["start"], station)
     order, tied = _order(key)
     if len(tied):
         rows = order.gather(tied)
@@ -80,18 +80,18 @@ def clean(parts: list[pl.DataFrame], days: pl.DataFrame | None = None) -> Cleane
         repeated = pl.zeros(frame.height, pl.Boolean, eager=True).scatter(repeats["row"], True)
         order = order.filter(~repeated.gather(order))
     del key
-    described = _described(repeats, frame)
-    if len(order) < frame.height or not _is_counting(order):
+    described = _describe_repeats(repeats, frame)
+    if len(order) < frame.height or not _is_in_order(order):
         station = station.gather(order)
         # Column by column, so that only one column is in memory twice.
         frame = pl.DataFrame([frame.drop_in_place(name).gather(order) for name in frame.columns])
     del order
     if "session_id" in frame.columns:
-        ids = frame["session_id"].drop_nulls().hash()
+        ids = frame["session_id"].drop_nulls().hash()  # hashes take less memory than ids
         counts["ids_used_twice"] = len(ids) - ids.n_unique()
         del ids
     if "plug_id" in frame.columns and frame["plug_id"].null_count() < frame.height:
-        end, counts["ends_cut_short"] = _cut(frame, station)
+        end, counts["ends_cut_short"] = _cut_overlaps(frame, station)
         frame = frame.with_columns(end.alias("end"))
     return Cleaned(frame, described, far, counts)
 
@@ -113,8 +113,8 @@ def _without_far(frame: pl.DataFrame, days_of_all: pl.DataFrame | None) -> tuple
     return (frame.filter(~lone).rechunk() if described.height else frame), described.rechunk()
 
 
-def _described(repeats: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
-    """File and line of rows, and of the rows that they repeat."""
+def _describe_repeats(repeats: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
+    """File, line and id of duplicates, and file and line of the rows that they repeat, with the columns of _REPEATS."""
     if repeats.is_empty():
         return pl.DataFrame(schema=_REPEATS)
     row, first = repeats["row"], repeats["first"]
@@ -136,7 +136,7 @@ def _codes(names: pl.Series) -> pl.Series:
     return names.cast(pl.Enum(distinct)).to_physical().cast(pl.Int64)
 
 
-def _key(start: pl.Series, station: pl.Series) -> pl.Series:
+def _sort_key(start: pl.Series, station: pl.Series) -> pl.Series:
     """One number that sorts as start, then station."""
     first, last, stations = _whole(start.min()), _whole(start.max()), _whole(station.max()) + 1
     if (last - first + 1) * stations < 2**62:
@@ -146,10 +146,11 @@ def _key(start: pl.Series, station: pl.Series) -> pl.Series:
 
 
 def _whole(value: Any) -> int:
+    """An aggregate of a column of integers, which Polars types too widely, as int."""
     return int(value)
 
 
-def _is_counting(order: pl.Series) -> bool:
+def _is_in_order(order: pl.Series) -> bool:
     """Whether the rows are already in order."""
     return bool((order.diff().drop_nulls() == 1).all())
 
@@ -179,6 +180,7 @@ def _repeats(same: pl.DataFrame) -> tuple[pl.DataFrame, int]:
         pl.when(plug.is_null()).then(pl.coalesce(vehicle, user)).alias("user"),
     )
     content = ("key", "plug", "user", "end", "energy_kwh")
+    # Whether equal contents are enough to show that two rows are one session.
     telling = pl.col("plug").is_not_null() | (pl.col("energy_kwh") > 0) | pl.col("identity").is_null()
     with_matches = same.with_columns(
         pl.when(pl.col("identity").is_not_null()).then(pl.col("row").first().over("key", "identity")).alias("by_id"),
@@ -190,7 +192,7 @@ def _repeats(same: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     return found.select("row", "first"), differ
 
 
-def _cut(frame: pl.DataFrame, station: pl.Series) -> tuple[pl.Series, int]:
+def _cut_overlaps(frame: pl.DataFrame, station: pl.Series) -> tuple[pl.Series, int]:
     """Ends such that no two sessions overlap on a plug, for sessions sorted by start; and how many ends moved.
 
     A session ends no later than the next one on its plug starts. A session within another one gets zero duration.
@@ -198,22 +200,22 @@ def _cut(frame: pl.DataFrame, station: pl.Series) -> tuple[pl.Series, int]:
     plugs = _codes(frame["plug_id"])
     rows = plugs.is_not_null().arg_true()
     plug = (station * (_whole(plugs.max()) + 1) + plugs).gather(rows).to_numpy()
-    place = rows.to_numpy().astype(np.int64)
+    row = rows.to_numpy().astype(np.int64)
     del plugs, rows
-    if int(plug.max()) < 2**62 // frame.height:
-        ordered = pl.Series(plug * frame.height + place).sort().to_numpy()
-        plug, place = ordered // frame.height, ordered % frame.height
+    if int(plug.max()) < 2**62 // frame.height:  # plug and row fit into one integer, which sorts faster than an argsort
+        ordered = pl.Series(plug * frame.height + row).sort().to_numpy()
+        plug, row = ordered // frame.height, ordered % frame.height
         del ordered
     else:
         order = np.argsort(plug, kind="stable")
-        plug, place = plug[order], place[order]
-    start, end = frame["start"].to_numpy()[place], frame["end"].to_numpy()[place]
+        plug, row = plug[order], row[order]
+    start, end = frame["start"].to_numpy()[row], frame["end"].to_numpy()[row]
     shorter = _one_at_a_time(plug, start, end)
     moved = np.flatnonzero(shorter < end)
     if not len(moved):
         return frame["end"], 0
     ends = frame["end"].to_numpy().copy()
-    ends[place[moved]] = shorter[moved]
+    ends[row[moved]] = shorter[moved]
     return pl.Series("end", ends), len(moved)
 
 

@@ -27,9 +27,9 @@ __all__ = ["Clocks", "read_clocks"]
 class Clocks:
     """Starts and ends of the rows of a file."""
 
-    start: pl.Series  # Int64 [ms]
+    start: pl.Series  # Int64 [ms, UTC], like the next two
     end: pl.Series
-    charged: pl.Series | None
+    charged: pl.Series | None  # when the energy flow ended; None if the file does not say
     readings: list[Finding]
     notes: list[str]
     is_open: pl.Series | None = None  # rows whose day and month are ambiguous
@@ -59,6 +59,7 @@ def read_clocks(
     if mapping.charged is not None and mapping.charged in raw.columns:
         columns.append(join_cells(raw, (mapping.charged,)))
     day_first = mapping.day_first if "day_first" in chosen else None
+    # `clocks` holds starts, ends and, if known, the times at which the energy flow ended.
     clocks, readings, notes = read_times(columns, day_first, mapping.day_first)
     if bare is not None:
         dated = bare.dated(clocks[1], clocks[0])
@@ -70,7 +71,7 @@ def read_clocks(
     if zones is None:
         unnamed = [clock for clock, name in zip(clocks, (named.start, named.end), strict=False) if name is None]
         zone, note = choose_zone(unnamed, mapping.time_zone, is_settled="time_zone" in chosen)
-    named, contradicted = _possible_names(clocks, named)
+    named, contradicted = _supported_zones(clocks, named)
     notes += [sentence for sentence in (note, contradicted) if sentence]
     readings += _zone_findings(clocks, mapping, zone, named)
     start = to_utc(clocks[0], named.start or zone, None if named.start else zones)
@@ -83,18 +84,18 @@ def read_clocks(
         readings.append(Finding("Ends are starts plus the durations in a column of their own."))
     if bare is not None and end_zones is None:
         end = bare.in_repeated_hour(end, start, clocks[0], end_zone)
-    # Such an end may be in the second pass through the hour that occurs twice in autumn.
-    before = (end < start).fill_null(value=False)
-    if before.any():
+    # An end before its start may be in the second pass through the hour that occurs twice in autumn.
+    is_before = (end < start).fill_null(value=False)
+    if is_before.any():
         later = to_utc(clocks[1], end_zone, end_zones, later=True)
-        end = later.zip_with(before & (later >= start).fill_null(value=False), end)
+        end = later.zip_with(is_before & (later >= start).fill_null(value=False), end)
     charged_zone = named.charged or zone
     charged = to_utc(clocks[2], charged_zone, None if named.charged else end_zones) if len(clocks) > 2 else None
     return Clocks(start, end, charged, readings, notes, clocks[0].is_open)
 
 
-def _possible_names(clocks: list[ParsedTimes], named: NamedZones) -> tuple[NamedZones, str | None]:
-    """The zones in the headings, or UTC if some times do not exist in such a zone; and a sentence about it."""
+def _supported_zones(clocks: list[ParsedTimes], named: NamedZones) -> tuple[NamedZones, str | None]:
+    """The zones in the headings, or UTC for all if the times contradict one (see `choose_zone`); and a sentence."""
     regions = {name for name in (named.start, named.end) if name is not None and "/" in name}
     for region in regions:
         own = [clock for clock, name in zip(clocks, (named.start, named.end), strict=False) if name == region]
@@ -111,8 +112,8 @@ def _form_of_durations(raw: pl.DataFrame, mapping: Mapping, start: pl.Series) ->
     numbers, are_kwh, _ = read_numbers(energy_cells(raw, mapping))
     kwh = numbers.zip_with(are_kwh, numbers * mapping.energy_factor)
     names = (*columns_of(mapping.station_id or ()), *columns_of(mapping.plug_id or ()))
-    charger = identity_of(raw, names) if mapping.plug_id and set(names) <= set(raw.columns) else None
-    return choose_clock_form(raw[mapping.duration or ""], mapping.duration_unit, kwh, start, charger)
+    plug = identity_of(raw, names) if mapping.plug_id and set(names) <= set(raw.columns) else None
+    return choose_clock_form(raw[mapping.duration or ""], mapping.duration_unit, kwh, start, plug)
 
 
 def _zone_findings(clocks: list[ParsedTimes], mapping: Mapping, zone: str, named: NamedZones) -> list[Finding]:
@@ -132,7 +133,7 @@ def _zone_findings(clocks: list[ParsedTimes], mapping: Mapping, zone: str, named
         found.append(Finding(f"{{}} times are written without a zone and are read as {zone}.", (local,), entry))
     elif local:
         found.append(Finding(f"{{}} times are read in the zone that column {mapping.zone!r} gives.", (local,)))
-    certain = sum(len(clock.utc) - clock.utc.null_count() for clock in clocks[:2])
-    if certain:
-        found.append(Finding("{} times carry their own zone or offset.", (certain,)))
+    with_zone = sum(len(clock.utc) - clock.utc.null_count() for clock in clocks[:2])
+    if with_zone:
+        found.append(Finding("{} times carry their own zone or offset.", (with_zone,)))
     return found

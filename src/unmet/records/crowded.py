@@ -10,7 +10,7 @@ from unmet.tables import UTC
 
 __all__ = ["crowded_note"]
 
-_MIN_MINUTES = 1.0  # with times to the minute, the next car may seem to arrive before the last has left
+_MIN_MINUTES = 1.0  # of crowding in all; with times to the minute, a car may seem to arrive before the last has left
 
 
 def crowded_note(sessions: pl.DataFrame, stations: pl.DataFrame) -> str | None:
@@ -26,13 +26,13 @@ def crowded_note(sessions: pl.DataFrame, stations: pl.DataFrame) -> str | None:
     crowded = _crowded(sessions, known)
     if crowded.is_empty():
         return None
-    here = sessions.select("station_id", "start", "end").join(crowded, on="station_id", how="semi")
+    at_crowded = sessions.select("station_id", "start", "end").join(crowded, on="station_id", how="semi")
     changes = pl.concat(
         [
-            here.select("station_id", pl.col("start").alias("at"), pl.lit(1, pl.Int32).alias("change")),
-            here.select("station_id", pl.col("end").alias("at"), pl.lit(-1, pl.Int32).alias("change")),
+            at_crowded.select("station_id", pl.col("start").alias("at"), pl.lit(1, pl.Int32).alias("change")),
+            at_crowded.select("station_id", pl.col("end").alias("at"), pl.lit(-1, pl.Int32).alias("change")),
         ]
-    ).sort("station_id", "at", "change")
+    ).sort("station_id", "at", "change")  # at equal times, departures come first
     cars = changes.select(
         "station_id",
         pl.col("change").cum_sum().over("station_id").alias("cars"),
@@ -56,14 +56,17 @@ def crowded_note(sessions: pl.DataFrame, stations: pl.DataFrame) -> str | None:
 
 
 def _crowded(sessions: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
-    """Stations with more cars than plugs at some start: arrivals so far minus departures so far."""
+    """Stations with more cars than plugs at some start: arrivals so far minus departures so far.
+
+    Station and time form one sort key, so that one search counts the departures of all stations.
+    """
     station = numbers_of(sessions["station_id"])
     start, end = (sessions[column].cast(UTC).to_physical().to_numpy() for column in ("start", "end"))
     first = int(start.min())
     span = int(end.max()) - first + 1
     arrivals = pl.Series(station * span + (start - first)).sort().to_numpy()
     departures = pl.Series(station * span + (end - first)).sort().to_numpy()
-    # Earlier stations have as many departures as arrivals.
+    # Stations earlier in the order cancel out, since all their cars have left.
     cars = np.arange(1, len(arrivals) + 1) - np.searchsorted(departures, arrivals, side="right")
     max_cars = np.zeros(int(station.max()) + 1, dtype=np.int64)
     np.maximum.at(max_cars, arrivals // span, cars)

@@ -33,11 +33,11 @@ __all__ = ["DayOrders", "find_day_orders"]
 # Costs are negative log-likelihoods, in nats.
 IMPOSSIBLE = 8.0  # an end before the start, or more than 31 days after it
 CHANGE = 12.0  # two changes outweigh two impossible rows: a block of another order has three rows or more
-AGAINST_SETTLED = 6.0
-AGAINST_FORMAT = 2.0
+AGAINST_SETTLED = 6.0  # an order that contradicts all settled dates of its form; less if it contradicts only some
+AGAINST_FORMAT = 2.0  # an order other than the one that the format suggests
 OPEN = 3.0  # if the costs of two orders differ by less, both are possible
-MAX_FORMS = 3
-_NO_DAY = -(2**31) + 1
+MAX_FORMS = 3  # 2**forms states are compared; rarer forms have the order of the most frequent one
+_NO_DAY = -(2**31) + 1  # stands for a date that does not exist
 _PARTS = r"^\s*(\d{1,2})([/.\-])(\d{1,2})[/.\-](\d{4}|\d{2})(?:\D|$)"
 
 # Columns: the day read with the day first, the day read with the month first [days since 1970], and the form.
@@ -61,36 +61,38 @@ def find_day_orders(columns: Sequence[pl.Series], suggested: bool | None = None)
         columns: texts in the order of the file, starts first, then ends; null where a cell is read already.
         suggested: whether the format says that days come first.
     """
+    # The first 12 characters contain the date; as categories, each distinct date is parsed only once.
     tokens = [column.str.slice(0, 12).cast(pl.Categorical) for column in columns]
     dates = [_Dates.of(column) for column in tokens]
     forms = _forms(dates)
     if not forms:
         nothing = [pl.Series([None], dtype=pl.Boolean).new_from_index(0, len(column)) for column in columns]
         return DayOrders(nothing, None, None)
-    both = [date.numbered(forms) for date in dates[:2]]
-    if len(both) < 2:
-        both.append(np.full((len(columns[0]), 3), _NO_DAY, dtype=np.int32))
+    start_and_end = [date.numbered(forms) for date in dates[:2]]
+    if len(start_and_end) < 2:
+        start_and_end.append(np.full((len(columns[0]), 3), _NO_DAY, dtype=np.int32))
     settled = _settled(dates, forms)
     prior = _prior(settled, suggested, len(forms))
-    path, uniform = _decide(both[0], both[1], prior, len(forms))
+    path, uniform = _decide(start_and_end[0], start_and_end[1], prior, len(forms))
     state = path if path is not None else np.full(len(columns[0]), int(uniform.argmin()), dtype=np.int64)
     orders = [_orders(date, forms, state) for date in dates]
     if any(min(pair) > 0 for pair in settled) and follow_no_pattern(
-        [(state >> days[:, 2]) & 1 == 1 for days in both], both, _NO_DAY
+        [(state >> days[:, 2]) & 1 == 1 for days in start_and_end], start_and_end, _NO_DAY
     ):
-        return _row_by_row(dates, both, settled)
-    return DayOrders(orders, *_explained(orders, forms, settled, uniform, suggested, is_path=path is not None))
+        return _row_by_row(dates, start_and_end, settled)
+    return DayOrders(orders, *_explained(orders, settled, uniform, suggested, is_path=path is not None))
 
 
 @dataclass(frozen=True, slots=True)
 class _Dates:
-    """A column of dates; each distinct date is read both ways."""
+    """A column of dates; each distinct date is read day first and month first."""
 
-    codes: Integers  # of each row, -1 for none
-    table: pl.DataFrame  # of each distinct text: form, by_day and by_month [days since 1970]
+    codes: Integers  # for each cell, the row of `table`; -1 for none
+    table: pl.DataFrame  # for each distinct text: form, by_day and by_month [days since 1970]
 
     @staticmethod
     def of(tokens: pl.Series) -> _Dates:
+        """Parse a column of categories."""
         code = tokens.to_physical().cast(pl.Int64).alias("code")
         distinct = pl.DataFrame([code, tokens.alias("text")]).drop_nulls().unique("code", keep="any").sort("code")
         used, texts = distinct["code"].to_numpy(), distinct["text"]
@@ -116,21 +118,24 @@ class _Dates:
         return np.ascontiguousarray(np.vstack([days, np.array([[_NO_DAY, _NO_DAY, 0]], dtype=np.int32)])[self.codes])
 
     def counts(self) -> pl.DataFrame:
+        """The table with the number of rows that have each distinct text."""
         rows = np.bincount(self.codes[self.codes >= 0], minlength=self.table.height)
         return self.table.with_columns(pl.Series("rows", rows))
 
 
 def _days(year: pl.Expr, month: str, day: str) -> pl.Expr:
+    """Days since 1970, null if the date does not exist."""
     text = pl.format("{}-{}-{}", year, pl.col(month).str.zfill(2), pl.col(day).str.zfill(2))
     return text.str.strptime(pl.Date, "%Y-%m-%d", strict=False).cast(pl.Int32).cast(pl.Int64)
 
 
 def _ambiguous() -> pl.Expr:
+    """Whether a date can be read both ways, with different results."""
     return (pl.col("by_day") != pl.col("by_month")).fill_null(value=False)
 
 
 def _forms(dates: Sequence[_Dates]) -> list[str]:
-    """Forms with ambiguous dates, the most frequent first; empty if no date needs an order."""
+    """The forms of dates with the most ambiguous cells, in descending order; empty if there are no dates."""
     table = pl.concat([date.counts() for date in dates]).filter(
         pl.any_horizontal(pl.col("by_day", "by_month").is_not_null())
     )
@@ -145,21 +150,12 @@ def _settled(dates: Sequence[_Dates], forms: list[str]) -> list[tuple[int, int]]
     """For each form: the number of cells that can only be day first, and only month first."""
     table = pl.concat([date.counts() for date in dates])
     table = table.with_columns(pl.when(pl.col("form").is_in(forms)).then("form").otherwise(pl.lit(forms[0])))
-    return [
-        (
-            int(
-                table.filter(pl.col("form") == form, pl.col("by_month").is_null(), pl.col("by_day").is_not_null())[
-                    "rows"
-                ].sum()
-            ),
-            int(
-                table.filter(pl.col("form") == form, pl.col("by_day").is_null(), pl.col("by_month").is_not_null())[
-                    "rows"
-                ].sum()
-            ),
-        )
-        for form in forms
-    ]
+
+    def cells(form: str, possible: str, impossible: str) -> int:
+        rows = table.filter(pl.col("form") == form, pl.col(possible).is_not_null(), pl.col(impossible).is_null())
+        return int(rows["rows"].sum())
+
+    return [(cells(form, "by_day", "by_month"), cells(form, "by_month", "by_day")) for form in forms]
 
 
 def _prior(settled: list[tuple[int, int]], suggested: bool | None, forms: int) -> NDArray[np.float64]:
@@ -180,19 +176,23 @@ def _prior(settled: list[tuple[int, int]], suggested: bool | None, forms: int) -
 def _decide(
     start: Days, end: Days, prior: NDArray[np.float64], forms: int
 ) -> tuple[Integers | None, NDArray[np.float64]]:
-    """The states of the rows, or None if one state is best for all; and the cost of each state for all rows."""
+    """The states of the rows, or None if one state is best for all; and the cost of using each state for all rows."""
+    # Rows are taken to be in order if they are so with all days first or with all months first.
     near, spread = max(
         (_nearness(start, state) for state in (0, (1 << forms) - 1)), key=lambda found: found[0], default=(0.0, 1.0)
     )
-    uniform = prior + np.array([_cost(start, end, state, near, spread) for state in range(1 << forms)])
+    uniform = prior + np.array([_uniform_cost(start, end, state, near, spread) for state in range(1 << forms)])
     # Several states are used only if that costs less than one state for all rows, changes included.
     state, cost = _viterbi(start, end, prior, near, spread)
     return (state if cost < uniform.min() - 1e-9 else None), uniform
 
 
 def _nearness(start: Days, state: int) -> tuple[float, float]:
-    """Share of rows that start within two days of the row before, and the days between the first and last start."""
-    days = _read(start, state)
+    """Share of rows that start within two days of the row before, and the days between the first and last start.
+
+    Both are bounded, so that no start has a probability of 0 in `_step_cost`.
+    """
+    days = _days_in_state(start, state)
     days = days[days != _NO_DAY]
     if len(days) < 3:
         return 0.001, 365.0
@@ -200,20 +200,21 @@ def _nearness(start: Days, state: int) -> tuple[float, float]:
     return min(max(share, 0.001), 0.98), float(max(days.max() - days.min(), 30))
 
 
-def _read(dates: Days, state: int) -> Days:
-    """Days of the dates in a state; settled dates keep their own order."""
+def _days_in_state(dates: Days, state: int) -> Days:
+    """The days that dates are read as in a state; settled dates keep their own order."""
     day_first = (state >> dates[:, 2]) & 1 == 1
     chosen = np.where(day_first, dates[:, 0], dates[:, 1])
     return np.where(chosen == _NO_DAY, np.maximum(dates[:, 0], dates[:, 1]), chosen)
 
 
-def _cost(start: Days, end: Days, state: int, near: float, spread: float) -> float:
-    return float(_path_cost(_read(start, state), _read(end, state), near, spread))
+def _uniform_cost(start: Days, end: Days, state: int, near: float, spread: float) -> float:
+    """Cost of reading all rows in one state."""
+    return float(_path_cost(_days_in_state(start, state), _days_in_state(end, state), near, spread))
 
 
 @compiled("float64(int64, int64)")
 def _stay_cost(start: int, end: int) -> float:
-    """Cost of a stay by its days: it increases with their number, as most stays end on the day they start."""
+    """-log of (1 + days)^-1.5, up to a constant: most stays end on the day they start."""
     if start == _NO_DAY or end == _NO_DAY:
         return 0.0
     if end < start or end - start > 31:
@@ -235,6 +236,7 @@ def _step_cost(before: int, after: int, near: float, spread: float) -> float:
 
 @compiled("float64(int32[::1], int32[::1], float64, float64)")
 def _path_cost(start: Days, end: Days, near: float, spread: float) -> float:
+    """Cost of the stays and of the steps between rows, for starts and ends [days since 1970]."""
     cost = 0.0
     before = _NO_DAY
     for i in range(len(start)):
@@ -245,7 +247,8 @@ def _path_cost(start: Days, end: Days, near: float, spread: float) -> float:
 
 
 @compiled("int64(int32[:, ::1], int64, int64)")
-def _day(dates: Days, row: int, state: int) -> int:
+def _day_in_state(dates: Days, row: int, state: int) -> int:
+    """`_days_in_state` for one row."""
     chosen = dates[row, 0] if (state >> dates[row, 2]) & 1 else dates[row, 1]
     return int(max(dates[row, 0], dates[row, 1]) if chosen == _NO_DAY else chosen)
 
@@ -264,19 +267,19 @@ def _viterbi(start: Days, end: Days, prior: NDArray[np.float64], near: float, sp
     back = np.empty((rows, states), dtype=np.uint8)
     cost = prior.copy()
     new = np.empty(states)
-    before = np.full(states, _NO_DAY)
-    here = np.empty(states, dtype=np.int64)
+    before = np.full(states, _NO_DAY)  # day of the last known start, as read in each state
+    here = np.empty(states, dtype=np.int64)  # the same for this row
     for i in range(rows):
         for state in range(states):
-            here[state] = _day(start, i, state)
+            here[state] = _day_in_state(start, i, state)
             best, source = np.inf, state
             for other in range(states):
                 step = cost[other] + _step_cost(before[other], here[state], near, spread)
-                if other != state:
+                if other != state:  # a change to a less plausible order also pays the difference of the priors
                     step += CHANGE + prior[state] - prior[other] if prior[state] > prior[other] else CHANGE
                 if step < best - 1e-12:
                     best, source = step, other
-            new[state] = best + _stay_cost(here[state], _day(end, i, state))
+            new[state] = best + _stay_cost(here[state], _day_in_state(end, i, state))
             new[state] += _tie_cost(start, i, state) + _tie_cost(end, i, state)
             back[i, state] = source
         for state in range(states):
@@ -300,25 +303,25 @@ def _orders(dates: _Dates, forms: list[str], state: Integers) -> pl.Series:
     return pl.Series(day_first).set(pl.Series((days[:, :2] == _NO_DAY).all(axis=1)), None)
 
 
-def _row_by_row(dates: list[_Dates], both: list[Days], settled: list[tuple[int, int]]) -> DayOrders:
+def _row_by_row(dates: list[_Dates], start_and_end: list[Days], settled: list[tuple[int, int]]) -> DayOrders:
     """The order of each row on its own; further columns follow that of the end."""
-    *firsts, is_open = row_by_row(both[0], both[1], _NO_DAY)
+    *firsts, is_open = row_by_row(start_and_end[0], start_and_end[1], _NO_DAY)
     exist = [date.numbered([])[:, :2] != _NO_DAY for date in dates]
     orders = []
-    for which, both_exist in enumerate(exist):
-        order = np.where(both_exist.all(axis=1), firsts[min(which, 1)], both_exist[:, 0])
-        orders.append(pl.Series(order).set(pl.Series(~both_exist.any(axis=1)), None))
+    for column, readings_exist in enumerate(exist):
+        order = np.where(readings_exist.all(axis=1), firsts[min(column, 1)], readings_exist[:, 0])
+        orders.append(pl.Series(order).set(pl.Series(~readings_exist.any(axis=1)), None))
     days, months = (sum(_count(order, value) for order in orders) for value in (True, False))
-    certain, left = sum(a + b for a, b in settled), int(is_open.sum())
+    certain, n_open = sum(a + b for a, b in settled), int(is_open.sum())
     note = (
         f"Day and month are mixed from row to row: {certain:,} dates have a part above 12; the others are read so that "
         "they lie in the same period and ends follow starts."
     )
-    if left:
+    if n_open:
         some = (
             "1 row both readings remain possible, and it is"
-            if left == 1
-            else f"{left:,} rows both remain possible: they are"
+            if n_open == 1
+            else f"{n_open:,} rows both remain possible: they are"
         )
         note += f" In {some} set aside. To use them, export the file again with dates such as 2018-04-03."
     return DayOrders(orders, _evidence(days, months, certain), note, pl.Series(is_open))
@@ -326,16 +329,17 @@ def _row_by_row(dates: list[_Dates], both: list[Days], settled: list[tuple[int, 
 
 def _explained(
     orders: list[pl.Series],
-    forms: list[str],
     settled: list[tuple[int, int]],
     uniform: NDArray[np.float64],
     suggested: bool | None,
     *,
     is_path: bool,
 ) -> tuple[Finding, str | None]:
-    """The decision with its evidence, and a sentence if the user should know or decide."""
-    days = sum(_count(order, True) for order in orders)
-    months = sum(_count(order, False) for order in orders)
+    """The decision with its evidence, and a sentence if the user should know or decide.
+
+    `uniform` is the cost of using each state for all rows, and `is_path` says that the order changes between rows.
+    """
+    days, months = (sum(_count(order, value) for order in orders) for value in (True, False))
     certain = sum(a + b for a, b in settled)
     evidence = _evidence(days, months, certain)
     if days and months:
@@ -348,16 +352,12 @@ def _explained(
     is_open = not certain and len(ranked) > 1 and ranked[1] - ranked[0] < OPEN and suggested is None
     if is_open:
         order = "days" if days else "months"
-        return (
-            evidence,
-            f"Nothing says whether 03/04/2018 is in March or April: {order} are taken to come first (day_first).",
-        )
+        note = f"Nothing says whether 03/04/2018 is in March or April: {order} are taken to come first (day_first)."
+        return evidence, note
     if not certain or (suggested is not None and suggested != bool(days)):
         order = "Days" if days else "Months"
-        return (
-            evidence,
-            f"{order} come first in the dates: only then do ends follow starts and rows stay in order (day_first).",
-        )
+        note = f"{order} come first in the dates: only then do ends follow starts and rows stay in order (day_first)."
+        return evidence, note
     return evidence, None
 
 

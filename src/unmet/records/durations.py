@@ -10,7 +10,7 @@ from unmet.errors import InputError
 
 __all__ = ["duration_unit", "read_durations"]
 
-_HOUR, _MINUTE, _SECOND, _DAY = 3_600_000, 60_000, 1000, 86_400_000
+_HOUR, _MINUTE, _SECOND, _DAY = 3_600_000, 60_000, 1000, 86_400_000  # ms
 _SIZES = {"h": _HOUR, "min": _MINUTE, "s": _SECOND}
 _UNITS = (  # of a bare number, by words in the heading of its column
     (r"(?:^|[^a-z])(?:h|hr|hrs)(?![a-z])|hour|stunde|heure|ora$|ore$|timer", _HOUR),
@@ -25,6 +25,7 @@ _WORDS = (  # of a cell such as 1 d 2 h 3 min 4 s
 )
 _FRENCH = r"^()(\d+)\s*h\s*(\d{2})()$"  # 1h23
 _ISO = rf"^P(?:{_NUMBER}D)?(?:T(?:{_NUMBER}H)?(?:{_NUMBER}M)?(?:{_NUMBER}S)?)?$"  # ISO 8601: PT1H23M
+# Matches 1:23, 1:23:45, 2.01:23:45 and 2 days 01:23:45.
 _CLOCK = r"^(?:(\d+)(?:\.| days?\.? ))?(\d+):(\d{2})(?::(\d{2})(?:\.\d+)?)?$"
 _EPOCH = pl.lit("1899-12-31").str.to_datetime("%Y-%m-%d", time_unit="ms")  # from which spreadsheets count durations
 
@@ -41,12 +42,13 @@ def read_durations(cells: pl.Series, unit_name: str | None = None, *, in_minutes
     `1:23` is an hour and 23 minutes, or with `in_minutes` a minute and 23 seconds. The unit of bare numbers is
     `unit_name` (h, min or s), else the one in the name of the column, as in `Duration (min)`.
     """
+    # Spreadsheets put a duration below a day on 1899-12-30 or on 1899-12-31.
     text = cells.cast(pl.String, strict=False).str.strip_chars().str.replace("^1899-12-30", "1899-12-31")
     if in_minutes:
         text = text.str.replace(r"^(\d+):(\d{2})$", "${1} min ${2} s")
     number = text.str.replace(",", ".", literal=True).cast(pl.Float64, strict=False)
     unit = _SIZES[unit_name] if unit_name else duration_unit(cells.name)
-    if unit is None and (number != 0).any():
+    if unit is None and (number != 0).any():  # 0 needs no unit
         raise InputError(
             f"Column {cells.name!r} holds durations without a unit, such as {text.filter(number.is_not_null())[0]}: "
             "give it with --map duration_unit=h, min or s."

@@ -62,7 +62,7 @@ def energy_cells(raw: pl.DataFrame, mapping: Mapping) -> pl.Series:
     if mapping.meter_start is None or mapping.meter_end is None:
         return raw[mapping.energy_kwh]
     first, last = (_meter_readings(raw[name], mapping) for name in (mapping.meter_start, mapping.meter_end))
-    return (last - first).round(6)
+    return (last - first).round(6)  # removes rounding errors of the subtraction
 
 
 def has_energy(raw: pl.DataFrame, mapping: Mapping, cells: pl.Series) -> pl.Series:

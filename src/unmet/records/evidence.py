@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Finding", "in_short", "told_once"]
+__all__ = ["Finding", "merge_findings", "merge_notes"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +28,15 @@ class Finding:
         return first + "".join(f"{count:,}{text}" for count, text in zip(self.counts, rest, strict=True))
 
 
-def in_short(found: Iterable[tuple[Finding, int]]) -> list[str]:
-    """One line for each kind of finding, with counts summed, and the number of files if it does not hold for all.
+def merge_findings(found: Iterable[tuple[Finding, int]]) -> list[str]:
+    """One line for each kind of finding, with counts summed, and the number of files if it differs between kinds.
 
     Args:
         found: findings, each with the number of files that it is about.
 
     >>> dates = "{} dates are read day first."
-    >>> in_short([(Finding(dates, (5,)), 1), (Finding("energies are read in kWh."), 3), (Finding(dates, (7,)), 1)])
+    >>> energies = Finding("energies are read in kWh.")
+    >>> merge_findings([(Finding(dates, (5,)), 1), (energies, 3), (Finding(dates, (7,)), 1)])
     ['12 dates are read day first (2 files).', 'energies are read in kWh (3 files).']
     """
     sums: dict[str, tuple[tuple[int, ...], int]] = {}
@@ -43,16 +44,22 @@ def in_short(found: Iterable[tuple[Finding, int]]) -> list[str]:
         counts, before = sums.get(finding.sentence, ((0,) * len(finding.counts), 0))
         added = tuple(a + b for a, b in zip(counts, finding.counts, strict=True))
         sums[finding.sentence] = added, before + files
-    in_all = len({files for _, files in sums.values()}) == 1
+    are_equally_common = len({files for _, files in sums.values()}) == 1
     lines = []
     for sentence, (counts, files) in sums.items():
         line = str(Finding(sentence, counts))
-        lines.append(line if in_all else f"{line.removesuffix('.')} ({files:,} {'file' if files == 1 else 'files'}).")
+        if not are_equally_common:
+            line = f"{line.removesuffix('.')} ({files:,} {'file' if files == 1 else 'files'})."
+        lines.append(line)
     return lines
 
 
-def told_once(notes: dict[str, list[str]]) -> list[str]:
-    """Each sentence once, with the files that it concerns; sentences that differ only in numbers are merged."""
+def merge_notes(notes: dict[str, list[str]]) -> list[str]:
+    """Each sentence once, preceded by its files; of sentences that differ only in numbers, the first is shown.
+
+    Args:
+        notes: the files that each sentence concerns.
+    """
     alike: dict[str, list[tuple[str, str]]] = {}
     for note, names in notes.items():
         alike.setdefault(re.sub(r"\d[\d,.]*", "#", note), []).extend((name, note) for name in names)

@@ -1,4 +1,4 @@
-"""Points that group the digits of energies: 7.937 stands for 7,937 Wh, as 377 stands for 377 Wh."""
+"""Points that group the digits of energies: in a column with 377 (Wh), 7.937 stands for 7,937 Wh."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from unmet.records.mixed_units import WATT_HOURS, are_impossible
 
 __all__ = ["without_grouping_points"]
 
-MIN_CELLS = 30  # without trailing zeros, one number in ten has fewer than three decimals, and 0.9**30 is 4 %
-_GROUPED = r"^\s*[1-9]\d{0,2}(?:\.\d{3})+(?:,\d+)?\s*(?:[Ww][Hh])?\s*$"
-_CERTAIN = r"\.\d{3}(?:[.,]|\s*[Ww][Hh])"
+# If points were decimal marks and trailing zeros were left out, one number in ten would have fewer than three decimals,
+# so that 30 numbers would all have three with a probability of only 0.9**30 = 4 %.
+MIN_CELLS = 30
+_MANY_IMPOSSIBLE = 0.5  # share of energies that are impossible in kWh from which they are in Wh
+_GROUPED = r"^\s*[1-9]\d{0,2}(?:\.\d{3})+(?:,\d+)?\s*(?:[Ww][Hh])?\s*$"  # 7.937, 1.234.567, 7.937,5 Wh
+_CERTAIN = r"\.\d{3}(?:[.,]|\s*[Ww][Hh])"  # a second point, a comma or Wh after three digits
 _BELOW_1000 = r"^\s*\d{1,3}(?:,\d+)?\s*(?:[Ww][Hh])?\s*$"
 
 
 def without_grouping_points(cells: pl.Series, hours: pl.Series, suggested: float) -> tuple[pl.Series, str | None]:
-    """Energies without points that group digits, and a sentence; the same cells if points are decimal marks.
+    """Energies without points that group digits, and a sentence; unchanged, and None, if points are decimal marks.
 
     All points must be followed by groups of three digits, and all numbers without a point must be below 1000. Then
     points group digits if a cell has several points, or a comma after a point, or if the column is in Wh. Otherwise,
@@ -48,7 +51,7 @@ def _are_wh(cells: pl.Series, hours: pl.Series, pointed: pl.Series) -> bool:
     if not telling.any():
         return False
     numbers = whole.filter(telling).to_numpy()
-    if are_impossible(numbers, hours.filter(telling).fill_null(float("inf")).to_numpy()).mean() >= 0.5:
+    if are_impossible(numbers, hours.filter(telling).fill_null(float("inf")).to_numpy()).mean() >= _MANY_IMPOSSIBLE:
         return True
     if "kwh" in cells.name.lower():  # rows typed by hand may be whole numbers of kWh, as large as the others
         return bool(

@@ -16,7 +16,7 @@ def as_text(cells: pl.Series) -> pl.Series:
     """Cells as text, null where blank; whole numbers stored as 3.0 become 3."""
     if cells.dtype.is_float():
         finite = cells.is_finite().fill_null(value=False)
-        if (cells.filter(finite) % 1 == 0).all() and (cells.filter(finite).abs() < 2**53).all():
+        if (cells.filter(finite) % 1 == 0).all() and (cells.filter(finite).abs() < 2**53).all():  # exact
             cells = cells.set(~finite, None).cast(pl.Int64)
     text = (cells if cells.dtype == pl.String else cells.cast(pl.String, strict=False)).str.strip_chars()
     blank = text.str.len_bytes() == 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import polars as pl
@@ -15,7 +15,7 @@ from unmet.records.columns import suggested
 from unmet.records.local_zone import settled_zone
 from unmet.records.mapping import Mapping
 from unmet.records.named_zones import NamedZones, named_zones
-from unmet.records.one_file import NO_ROWS, OneFile, Reading, final_mapping, look_at, read_one, with_zone
+from unmet.records.one_file import NO_ROWS, OneFile, Reading, final_mapping, read_one, read_raw, with_zone
 from unmet.records.positions_check import mend_positions
 from unmet.records.sources import RecordSource, find_sources
 from unmet.records.station_columns import guess_station_columns, known_columns, looks_like_stations, station_hints
@@ -24,9 +24,10 @@ from unmet.tables import Checked
 
 __all__ = ["Inspection", "inspect_files"]
 
+# Columns of the sample of a file of sessions, and of a table of stations.
 SHOWN = ("session_id", "station_id", "post_id", "plug_id", "user_id", "start", "end", "energy_kwh")
 SHOWN_STATIONS = ("station_id", "lat", "lon", "power_kw", "plugs", "operator", "name")
-ROWS = 10
+ROWS = 10  # of the sample
 _NEEDED = ("start", "end", "energy_kwh", "station_id")
 
 
@@ -36,17 +37,17 @@ class Inspection:
 
     name: str
     format: str
-    rows: int
-    kept: int
-    columns: dict[str, str]  # column of the file -> an example
-    mapping: str  # YAML to start a mapping file from
-    readings: list[str]  # how cells were read, and on what evidence
-    notes: list[str]
-    counts: dict[str, int]  # rows set aside, by reason
-    reasons: list[str]  # the same in words
-    sample: pl.DataFrame  # parsed rows
+    rows: int = 0  # in the file
+    kept: int = 0  # rows that are sessions
+    columns: dict[str, str] = field(default_factory=dict)  # column of the file -> an example
+    mapping: str = ""  # YAML to start a mapping file from; for a table of stations, options of the command line
+    readings: list[str] = field(default_factory=list)  # how cells were read, and on what evidence
+    notes: list[str] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)  # rows set aside, by reason
+    reasons: list[str] = field(default_factory=list)  # the same in words
+    sample: pl.DataFrame = field(default_factory=lambda: _no_rows(SHOWN))  # parsed rows
     problem: str | None = None  # why the file cannot be read without a change
-    stations: int = 0
+    stations: int = 0  # number of stations that the file lists
     time_zone: str | None = None  # of the stations' clocks, if the file shows it
 
     def to_dict(self) -> dict[str, Any]:
@@ -72,7 +73,7 @@ def inspect_files(
     zone = next((one.time_zone for one in found if one.time_zone not in (None, "UTC")), None)
     options = replace(options, time_zone=reading.time_zone or zone)
     others = [] if stations is None else find_sources([stations])
-    return found + [_inspect_stations(source, look_at(source, "generic").raw.sessions, options) for source in others]
+    return found + [_inspect_stations(source, read_raw(source, "generic").raw.sessions, options) for source in others]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +98,18 @@ def _inspect_stations(source: RecordSource, frame: pl.DataFrame | None, options:
     try:
         checked = check_stations(frame, options.crs, mapping, source.name)
     except InputError as error:
-        nothing = pl.DataFrame(schema=dict.fromkeys(SHOWN_STATIONS, pl.String))
         return Inspection(
-            source.name, "stations", frame.height, 0, examples, hint, [], notes, {}, [], nothing, str(error)
+            source.name,
+            "stations",
+            rows=frame.height,
+            columns=examples,
+            mapping=hint,
+            notes=notes,
+            sample=_no_rows(SHOWN_STATIONS),
+            problem=str(error),
         )
-    odd = checked.rejected.group_by("column", "reason", maintain_order=True).len()
-    reasons = [f"{_rows(count)}: {column or 'the row'} {reason}" for column, reason, count in odd.rows()]
+    unusable = checked.rejected.group_by("column", "reason", maintain_order=True).len()
+    reasons = [f"{_rows_text(count)}: {column or 'the row'} {reason}" for column, reason, count in unusable.rows()]
     used = ", ".join(f"{entry} from {column!r}" for entry, column in known.items())
     stations, position_notes = _mended(checked, options.time_zone, source.name)
     notes += [note.removeprefix(f"{source.name}: ") for note in (*checked.notes, *position_notes)]
@@ -110,27 +117,28 @@ def _inspect_stations(source: RecordSource, frame: pl.DataFrame | None, options:
     return Inspection(
         source.name,
         "stations",
-        frame.height,
-        0,
-        examples,
-        hint,
-        [f"Columns used: {used}."],
-        notes,
-        {},
-        reasons,
-        kept.head(ROWS),
-        None,
-        checked.kept.height,
+        rows=frame.height,
+        columns=examples,
+        mapping=hint,
+        readings=[f"Columns used: {used}."],
+        notes=notes,
+        reasons=reasons,
+        sample=kept.head(ROWS),
+        stations=checked.kept.height,
     )
 
 
 def _mended(checked: Checked, time_zone: str | None, name: str) -> tuple[pl.DataFrame, list[str]]:
     """Stations with swapped positions corrected, and sentences about positions, as `read_sessions` gives them."""
-    are_converted = any("degrees" in note for note in checked.notes)
+    are_converted = any("degrees" in note for note in checked.notes)  # a note of `in_degrees`
     return mend_positions(checked.kept, time_zone or "UTC", name, are_certain=are_converted)
 
 
-def _rows(count: int) -> str:
+def _no_rows(columns: tuple[str, ...]) -> pl.DataFrame:
+    return pl.DataFrame(schema=dict.fromkeys(columns, pl.String))
+
+
+def _rows_text(count: int) -> str:
     return f"{count:,} row{'' if count == 1 else 's'}"
 
 
@@ -138,22 +146,22 @@ def _in_words(counts: dict[str, int]) -> list[str]:
     """Rows set aside, as sentences."""
     words = {key: f"{column} {reason}" for key, (column, reason) in REASONS.items()}
     words["shapeless"] = "the row has more or fewer fields than the header"
-    return [f"{_rows(count)} set aside: {words.get(key, key)}" for key, count in counts.items()]
+    return [f"{_rows_text(count)} set aside: {words.get(key, key)}" for key, count in counts.items()]
 
 
 def _inspect(source: RecordSource, reading: Reading, options: _StationOptions) -> Inspection:
-    looked = look_at(source, reading.format)
-    raw, used = looked.raw, looked.format
+    """How a file of sessions or stations would be read."""
+    file = read_raw(source, reading.format)
+    raw, format_name = file.raw, file.format
     if raw.sessions is None:
         stations = 0 if raw.stations is None else raw.stations.height
         notes = [f"holds {stations:,} stations and {0 if raw.outages is None else raw.outages.height:,} outages."]
-        empty = pl.DataFrame(schema=dict.fromkeys(SHOWN, pl.String))
-        return Inspection(source.name, used, 0, 0, {}, "", [], notes, {}, [], empty, None, stations)
-    chosen = with_zone(reading, raw.mapping, used)
-    mapping = final_mapping(raw.mapping, chosen, looked.columns, source.name)
+        return Inspection(source.name, format_name, notes=notes, stations=stations)
+    chosen = with_zone(reading, raw.mapping, format_name)
+    mapping = final_mapping(raw.mapping, chosen, file.columns, source.name)
     examples = {name: _example(raw.sessions[name]) for name in raw.sessions.columns if name != LINE}
     try:
-        one: OneFile | None = read_one(looked, reading)
+        one: OneFile | None = read_one(file, reading)
         problem = None
     except InputError as error:
         one, problem = None, str(error)
@@ -162,13 +170,11 @@ def _inspect(source: RecordSource, reading: Reading, options: _StationOptions) -
         return _inspect_stations(source, raw.sessions, options)
     if one is not None and not is_read:
         problem = one.problem or f"{source.name} {NO_ROWS}"
-    proposed = _to_start_from(mapping, raw.sessions, chosen, one, named_zones(mapping, raw.mapping, reading.chosen))
+    proposed = _mapping_template(mapping, raw.sessions, chosen, one, named_zones(mapping, raw.mapping, reading.chosen))
     rows = raw.sessions.height + raw.rejected.height
     if one is None or one.sessions is None:
-        empty = pl.DataFrame(schema=dict.fromkeys(SHOWN, pl.String))
-        return Inspection(source.name, used, rows, 0, examples, proposed, [], [], {}, [], empty, problem)
-    aside = {name: count for name, count in one.counts.items() if count and name != "rows_in"}
-    kept = one.sessions.height
+        return Inspection(source.name, format_name, rows, columns=examples, mapping=proposed, problem=problem)
+    set_aside = {name: count for name, count in one.counts.items() if count and name != "rows_in"}
     positions, position_notes = one.stations, list[str]()
     if positions is not None:
         checked = check_stations(positions, name=source.name)
@@ -178,19 +184,17 @@ def _inspect(source: RecordSource, reading: Reading, options: _StationOptions) -
     position_notes = [note.removeprefix(f"{source.name}: ") for note in position_notes]
     return Inspection(
         source.name,
-        used,
-        rows,
-        kept,
-        examples,
-        proposed,
-        list(map(str, one.readings)),
-        [*one.notes, *position_notes],
-        aside,
-        _in_words(aside),
-        _sample(one.sessions),
-        None,
-        0,
-        zone,
+        format_name,
+        rows=rows,
+        kept=one.sessions.height,
+        columns=examples,
+        mapping=proposed,
+        readings=list(map(str, one.readings)),
+        notes=[*one.notes, *position_notes],
+        counts=set_aside,
+        reasons=_in_words(set_aside),
+        sample=_sample(one.sessions),
+        time_zone=zone,
     )
 
 
@@ -199,7 +203,7 @@ def _example(cells: pl.Series) -> str:
     return str(known[0])[:60] if len(known) else ""
 
 
-def _to_start_from(
+def _mapping_template(
     mapping: Mapping, frame: pl.DataFrame, chosen: dict[str, Any], one: OneFile | None, named: NamedZones
 ) -> str:
     """The text of a mapping file: the columns found, and the likeliest candidates for the others.

@@ -27,7 +27,9 @@ from unmet.zones import country_of_zone
 __all__ = ["settled_zone", "zone_by_positions", "zone_by_rows"]
 
 NEAREST_KM = 250.0  # from the nearest city that a zone is named after; farther away, zones are only suggested
-_MARGIN_KM, _MARGIN_RATIO = 150.0, 4  # cities this much farther than the nearest, or this many times as far, must agree
+# Cities up to this much farther than the nearest, or up to this many times as far, must have the same clocks.
+_MARGIN_KM, _MARGIN_RATIO = 150.0, 4
+_LIKELY_RATIO = 2  # highest ratio of distances (see `zone_by_positions`) of the city of a suggested zone
 _FARTHEST_KM = 1500.0  # greatest distance of the city of a suggested zone
 _NEUTRAL = {  # names that belong to no country, and so imply no public holidays
     "CET": "Central Europe (CET)",
@@ -73,7 +75,7 @@ def zone_by_rows(
         )
     return local, (
         f"the offsets of the times ({' and '.join(seen)}) change as the clocks of {_NEUTRAL.get(local, local)} do, so "
-        f"hours of the day are counted by those clocks.{_country_hint(local)}"
+        f"hours of the day follow those clocks.{_country_hint(local)}"
     )
 
 
@@ -104,7 +106,7 @@ def settled_zone(
     if zone is not None:
         return zone, (
             "Times are in UTC; by the positions of the stations, their clocks are those of "
-            f"{_NEUTRAL.get(zone, zone)}, so hours of the day are counted by them. Give --time-zone if that is wrong."
+            f"{_NEUTRAL.get(zone, zone)}, so hours of the day follow them. Give --time-zone if that is wrong."
         )
     example = f"perhaps {' or '.join(likely)}" if likely else "such as Europe/London or America/Denver"
     return "UTC", (
@@ -122,8 +124,9 @@ def zone_by_positions(lat: Floats, lon: Floats) -> tuple[str | None, tuple[str, 
     if not len(lat) or not cities:
         return None, ()
     names, places = list(cities), np.array(list(cities.values()))
-    around: dict[str, tuple[float, float]] = {}  # km, and how many times as far as the nearest
-    nearest = 0.0
+    around: dict[str, tuple[float, float]] = {}  # distance [km], and its ratio to the nearest city or `_MARGIN_KM`
+    nearest = 0.0  # distance from the nearest city, of the station that is farthest from one [km]
+    # Positions are rounded to 0.1 degrees, so that stations near each other count once.
     for where in np.unique(np.round(np.column_stack([lat, lon]), 1), axis=0):
         km = haversine_km(where[0], where[1], places[:, 0], places[:, 1])
         nearest = max(nearest, float(km.min()))
@@ -132,14 +135,14 @@ def zone_by_positions(lat: Floats, lon: Floats) -> tuple[str | None, tuple[str, 
             around[names[place]] = min(around.get(names[place], found), found)
     by_distance = sorted(around, key=lambda name: around[name])
     if nearest <= NEAREST_KM and len({_clock_of(name) for name in by_distance}) == 1:
-        return _neutral_or(by_distance), ()
-    likely = {_clock_of(name): name for name in reversed(by_distance) if around[name][1] <= 2}
+        return _common_name(by_distance), ()
+    likely = {_clock_of(name): name for name in reversed(by_distance) if around[name][1] <= _LIKELY_RATIO}
     if nearest > _FARTHEST_KM:
         return None, ()
     return None, tuple(name for name in by_distance if name in likely.values())[:2]
 
 
-def _neutral_or(names: Collection[str]) -> str:
+def _common_name(names: Collection[str]) -> str:
     """The first of several zones with the same clocks, or a name without a country if they belong to several."""
     first = next(iter(names))
     if len({country_of_zone(name) for name in names}) == 1:

@@ -52,7 +52,7 @@ class Mapping(BaseModel):
     day_first: bool | None = Field(None, description="whether 03/04/2018 is in April; inferred if not given")
 
     @property
-    def clocks(self) -> str:
+    def station_zone(self) -> str:
         """The local time zone of the stations, if known; else that of the times."""
         return self.local_zone or self.time_zone
 
@@ -66,7 +66,10 @@ class Mapping(BaseModel):
 
 
 def mapping_from(values: dict[str, Any], source: str, base: Mapping | None = None) -> Mapping:
-    """Another mapping, overridden by these values; raises `InputError` if a value is invalid."""
+    """A mapping with these values in place of those of `base`; raises `InputError` if a value is invalid.
+
+    `source` says where the values come from, for the message.
+    """
     try:
         return Mapping(**((base or Mapping()).entries() | values))
     except ValidationError as error:

@@ -18,15 +18,17 @@ from unmet.records.ordering import numbers_of
 
 __all__ = ["MAX_KW", "MAX_KWH", "SMALL_KWH", "WATT_HOURS", "MixedUnits", "are_impossible", "mixed_units"]
 
-MAX_KWH = 1000.0
-MAX_KW = 500.0
+MAX_KWH = 1000.0  # highest energy of a session
+MAX_KW = 500.0  # highest mean power of a session
 SMALL_KWH = 1.0  # below it, times to the minute say nothing about power
-WATT_HOURS = 0.001
-IMPOSSIBLE = 8.0  # nats
-MAX_MISFIT_SHARE = 0.05
+WATT_HOURS = 0.001  # kWh per Wh
+IMPOSSIBLE = 8.0  # cost of an impossible energy [nats], as in `day_order`
+MAX_MISFIT_SHARE = 0.05  # highest share of rows that the other unit would fit far better
+_MISFIT = 2.0  # nats by which it does
 _TYPICAL, _SPREAD = 1.0, 0.5  # mean and standard deviation of log10 kWh
 _MAX_COST = 3.0  # highest cost of an unusual energy, so that one odd row does not outweigh the others [nats]
-_CHANGE = 12.0  # cost of a change of unit between rows or chargers [nats], as in `day_order`
+_CHANGE = 12.0  # cost of a change of unit between rows, or of a charger in another unit [nats], as in `day_order`
+_BEGINS_IN_WH = 4.0  # cost of a file that begins in Wh: it is less likely [nats]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +58,11 @@ def mixed_units(energy: Floats, hours: Floats, chargers: Sequence[pl.Series], *,
     lowest = float(costs[:, int(mostly_wh)].sum())
     best: MixedUnits | None = None
     path = _cheapest(np.ascontiguousarray(costs), _CHANGE)
-    edges = int(np.count_nonzero(np.diff(path)))
-    cost = float(costs[np.arange(len(path)), path].sum()) + _CHANGE * edges
-    if edges and cost < lowest - _CHANGE:
-        best, lowest = MixedUnits(path == 1, (edges + int(path[0]) + 1) // 2), cost
+    changes = int(np.count_nonzero(np.diff(path)))
+    cost = float(costs[np.arange(len(path)), path].sum()) + _CHANGE * changes
+    if changes and cost < lowest - _CHANGE:  # by a margin, so that few rows do not suffice
+        blocks_in_wh = (changes + int(path[0]) + 1) // 2  # blocks alternate between the units
+        best, lowest = MixedUnits(path == 1, blocks_in_wh), cost
     for level, names in enumerate(chargers):
         are_wh, cost, places = _by_charger(costs, numbers_of(names), mostly_wh=mostly_wh)
         if places and cost < lowest:
@@ -70,7 +73,7 @@ def mixed_units(energy: Floats, hours: Floats, chargers: Sequence[pl.Series], *,
 def _misfits(costs: Floats, are_wh: Booleans) -> float:
     """Share of rows that the other unit would fit far better; it is large if units are mixed row by row."""
     chosen, other = (costs[np.arange(len(costs)), unit.astype(np.int64)] for unit in (are_wh, ~are_wh))
-    return float((chosen > other + 2.0).mean())
+    return float((chosen > other + _MISFIT).mean())
 
 
 def _by_charger(costs: Floats, charger: Integers, *, mostly_wh: bool) -> tuple[Booleans, float, int]:
@@ -94,19 +97,23 @@ def _cost(kwh: Floats, hours: Floats) -> Floats:
 
 @compiled("int64[::1](float64[:, ::1], float64)")
 def _cheapest(costs: Floats, change: float) -> Integers:
-    """The cheapest path of two states through the rows (Viterbi)."""
+    """The cheapest path through the rows (Viterbi algorithm): 0 for kWh, 1 for Wh.
+
+    Args:
+        costs: cost of each row in kWh and in Wh, (rows, 2).
+        change: cost of a change between rows.
+    """
     rows = len(costs)
     back = np.zeros((rows, 2), dtype=np.uint8)
-    first, second = 0.0, 4.0  # costs so far of kWh and Wh: a file is less likely to begin in Wh
+    kwh, wh = 0.0, _BEGINS_IN_WH  # costs so far of paths that end in this unit
     for i in range(rows):
-        stay, leave = first, second + change
-        back[i, 0] = 1 if leave < stay else 0
-        other_stay, other_leave = second, first + change
-        back[i, 1] = 0 if other_leave < other_stay else 1
-        first = min(stay, leave) + costs[i, 0]
-        second = min(other_stay, other_leave) + costs[i, 1]
+        kwh_from_wh, wh_from_kwh = wh + change, kwh + change
+        back[i, 0] = 1 if kwh_from_wh < kwh else 0
+        back[i, 1] = 0 if wh_from_kwh < wh else 1
+        kwh = min(kwh, kwh_from_wh) + costs[i, 0]
+        wh = min(wh, wh_from_kwh) + costs[i, 1]
     path = np.empty(rows, dtype=np.int64)
-    state = 1 if second < first else 0
+    state = 1 if wh < kwh else 0
     for i in range(rows - 1, -1, -1):
         path[i] = state
         state = back[i, state]

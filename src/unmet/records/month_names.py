@@ -23,13 +23,13 @@ _NAMES = (  # without accents: in full, then abbreviated; for January to Decembe
 _ENGLISH = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 MONTHS = {name: english for names, english in zip(_NAMES, _ENGLISH, strict=True) for name in names.split()}
 """Names of months in six languages, without accents, and the English abbreviation of each."""
-_WEEKDAY = (
+_WEEKDAY = (  # the name of a weekday before a date: `Mi., 3.`
     r"(?i)^\s*(?:mo|di|mi|do|fr|sa|so|ma|wo|vr|za|zo|lun|mer|mi[eé]|gio|jeu|jue|ven|vie|sam|s[aá]b|dim|dom|"
     r"(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|sonnabend|(?:lun|mar|mercre|jeu|vendre|same)di|dimanche|"
     r"(?:lune|marte|mercole|giove|vener)d[iì]|sabato|domenica|lunes|martes|mi[eé]rcoles|jueves|viernes|s[aá]bado|"
     r"domingo|(?:maan|dins|woens|donder|vrij|zater|zon)dag)\.?,?\s+(\d)"
 )
-_DATE = (
+_DATE = (  # `3. März 2023 um 14:05`, `3 de marzo de 2023, 14:05`
     r"^\s*(\d{1,2})(?:\.|er|º|°)?[\s\-/]*(?:de\s+)?(\p{L}{3,10})\.?,?[\s\-/]*(?:del?\s+)?(\d{4})"
     r"[\s,T]*(?:à|a las|alle ore|alle|ore|um|om|at)?[\s,]*(.*)$"
 )

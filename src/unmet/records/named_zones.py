@@ -17,7 +17,7 @@ __all__ = ["UNNAMED", "NamedZones", "named_zones", "without_region", "zone_in_na
 
 _OFFSET = re.compile(r"(?i)(?:utc|gmt)\s*([+\-\u2212])\s*(\d{1,2})(?::?(\d\d))?(?!\d)")
 _REGION = re.compile(r"[A-Z][A-Za-z]+(?:/[A-Z][A-Za-z_\-]+){1,2}")
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")  # splits StartTimeUTC into Start, Time and UTC
 _UTC_WORDS = {"utc", "gmt", "zulu"}
 
 

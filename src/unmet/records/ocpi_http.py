@@ -1,7 +1,7 @@
 """Download CDRs or Locations from an OCPI server into one file. Interrupted downloads are resumed.
 
-Pages are kept in the folder until all are there. The address of the next page comes from the `Link` header of the last
-one, as OCPI specifies; the token is sent to the original server and to no other.
+Pages are kept in the folder until all are downloaded. The address of the next page comes from the `Link` header of the
+last one, as OCPI specifies; the token is sent to the original server and to no other.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from unmet.errors import InputError
 
 __all__ = ["fetch_ocpi", "read_token"]
 
-TRIES = 5
+TRIES = 5  # requests of one page before giving up
 TOKEN_VARIABLE = "UNMET_OCPI_TOKEN"  # noqa: S105
 _RETRIED = (408, 425, 429, 500, 502, 503, 504)  # status codes of errors that may be temporary
 _NEXT = re.compile(r'<([^>]+)>\s*;\s*rel="?next"?')
@@ -33,9 +33,9 @@ _NEXT = re.compile(r'<([^>]+)>\s*;\s*rel="?next"?')
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    data: list[Any]
-    following: str | None
-    total: int | None
+    data: list[Any]  # OCPI objects
+    following: str | None  # address of the next page; None for the last
+    total: int | None  # number of objects on all pages, if the server reports it
 
 
 def fetch_ocpi(
@@ -81,11 +81,14 @@ def read_token(path: Path | None) -> str:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"Cannot read the token in {path}: {error}.") from None
     if not token:
-        raise InputError(f"There is no token: put it into the variable {TOKEN_VARIABLE}, or give --token-file.")
+        raise InputError(
+            f"There is no token: put it into the environment variable {TOKEN_VARIABLE}, or give --token-file."
+        )
     return token
 
 
 def _first_url(url: str, since: dt.datetime | None, until: dt.datetime | None) -> str:
+    """The address of the first page; raises `InputError` if `url` is not a web address."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.netloc:
         raise InputError(f"{url!r} is not an OCPI endpoint: give one such as https://example.com/ocpi/cpo/2.2.1/cdrs.")
@@ -103,40 +106,43 @@ class _State:
         self.folder, self.first = folder, first
         self.following: str | None = first
         self.pages = self.objects = 0
-        self.file = folder / ".fetch.json"
-        if self.file.is_file():
-            known = json.loads(self.file.read_text(encoding="utf-8"))
-            if known.get("first") == first:
-                self.following, self.pages, self.objects = known["following"], known["pages"], known["objects"]
+        self.path = folder / ".fetch.json"
+        if self.path.is_file():
+            saved = json.loads(self.path.read_text(encoding="utf-8"))
+            if saved.get("first") == first:
+                self.following, self.pages, self.objects = saved["following"], saved["pages"], saved["objects"]
 
-    def page(self, number: int) -> Path:
+    def page_path(self, number: int) -> Path:
+        """The file of a page, counted from 1."""
         return self.folder / f".page-{number:06}.json"
 
     def add(self, page: _Page) -> None:
+        """Save a page, then the state, so that an interrupted download repeats at most one page."""
         self.pages += 1
-        _write(self.page(self.pages), "".join(json.dumps(member) + "\n" for member in page.data))
+        _write(self.page_path(self.pages), "".join(json.dumps(member) + "\n" for member in page.data))
         self.objects += len(page.data)
         self.following = page.following
-        known = {name: getattr(self, name) for name in ("first", "following", "pages", "objects")}
-        _write(self.file, json.dumps(known))
+        state = {name: getattr(self, name) for name in ("first", "following", "pages", "objects")}
+        _write(self.path, json.dumps(state))
 
     def finish(self, name: str) -> Path:
-        """All pages as one file, one object per line."""
+        """Write all pages to one file, one object per line, and delete them. Returns the file."""
         path = self.folder / f"{name}.json"
         new = path.with_name(f".{path.name}.new")
         with new.open("w", encoding="utf-8") as file:
             for number in range(1, self.pages + 1):
-                file.write(self.page(number).read_text(encoding="utf-8"))
+                file.write(self.page_path(number).read_text(encoding="utf-8"))
             if not self.objects:
                 file.write("[]\n")
         new.replace(path)
-        self.file.unlink(missing_ok=True)
+        self.path.unlink(missing_ok=True)
         for number in range(1, self.pages + 1):
-            self.page(number).unlink(missing_ok=True)
+            self.page_path(number).unlink(missing_ok=True)
         return path
 
 
 def _write(path: Path, text: str) -> None:
+    """Write a file completely or not at all."""
     new = path.with_name(f"{path.name}.new")
     new.write_text(text, encoding="utf-8")
     new.replace(path)
@@ -146,7 +152,8 @@ class _Server:
     """Requests to one OCPI server, with retries."""
 
     def __init__(self, url: str, token: str, wait_seconds: float) -> None:
-        self.origin, self.wait = urlsplit(url)[:2], wait_seconds
+        self.origin, self.wait_seconds = urlsplit(url)[:2], wait_seconds
+        # The first is sent; if the server refuses it, it is removed.
         self.tokens = [base64.b64encode(token.encode()).decode(), token]
 
     def get(self, url: str) -> _Page:
@@ -156,9 +163,9 @@ class _Server:
         reason = ""
         for attempt in range(TRIES):
             if attempt:
-                time.sleep(self.wait * 2 ** (attempt - 1))
+                time.sleep(self.wait_seconds * 2 ** (attempt - 1))
             try:
-                return self._once(url)
+                return self._get_once(url)
             except HTTPError as error:
                 reason = f"{error.code} {error.reason}"
                 if error.code in (401, 403) and len(self.tokens) > 1:
@@ -176,16 +183,16 @@ class _Server:
                 reason = str(getattr(error, "reason", error))[:200]
         raise InputError(f"Cannot fetch {url} ({reason}): run the same command again later to resume.")
 
-    def _once(self, url: str) -> _Page:
+    def _get_once(self, url: str) -> _Page:
         request = Request(url, headers={"Authorization": f"Token {self.tokens[0]}", "Accept": "application/json"})  # noqa: S310
         with urlopen(request, timeout=60) as answer:  # noqa: S310
             body = json.loads(answer.read())
             following = _NEXT.search(answer.headers.get("Link") or "")
             total = answer.headers.get("X-Total-Count")
         code = body.get("status_code") if isinstance(body, dict) else None
-        if isinstance(code, int) and code >= 2000:
-            says = f"{code} {body.get('status_message') or ''}".strip()[:200]
-            raise InputError(f"{url} answers with an OCPI error ({says}): check the endpoint and the token.")
+        if isinstance(code, int) and code >= 2000:  # OCPI: 1xxx is success, 2xxx to 4xxx are errors
+            status = f"{code} {body.get('status_message') or ''}".strip()[:200]
+            raise InputError(f"{url} answers with an OCPI error ({status}): check the endpoint and the token.")
         data = body.get("data") if isinstance(body, dict) else body
         if not isinstance(data, list):
             raise InputError(f"{url} does not answer with a list of objects: give the endpoint of cdrs or locations.")

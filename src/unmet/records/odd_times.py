@@ -1,4 +1,4 @@
-"""Times outside the calendar: Parquet can hold the year 300000, which makes Polars panic when it is printed."""
+"""Times outside the calendar: Parquet can hold the year 300000, and printing it makes Polars panic."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import polars.selectors as cs
 
 __all__ = ["printable_times", "with_printable_times"]
 
-_SECONDS = -62_167_219_200, 253_402_300_800  # years 0 to 9999 inclusive, since 1970
-_UNITS = {"ms": 10**3, "us": 10**6, "ns": 10**9}
+_SECONDS = -62_167_219_200, 253_402_300_800  # start of the years 0 and 10000 [s since 1970]
+_PER_SECOND = {"ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 def printable_times(cells: pl.Series) -> pl.Series:
@@ -19,15 +19,17 @@ def printable_times(cells: pl.Series) -> pl.Series:
         ['1970-01-01 00:00:00.000', '4611686018427387904']
     """
     if isinstance(cells.dtype, pl.Datetime):
-        first, last = (seconds * _UNITS[cells.dtype.time_unit] for seconds in _SECONDS)
+        first, last = (seconds * _PER_SECOND[cells.dtype.time_unit] for seconds in _SECONDS)
     elif cells.dtype == pl.Date:
         first, last = (seconds // 86_400 for seconds in _SECONDS)
     else:
         return cells
     number = cells.to_physical().cast(pl.Int64)
     # Nanoseconds since 1970 end in 2262, within the years that can be printed.
-    odd = ~number.is_between(max(first, -(2**63)), min(last, 2**63 - 1), closed="left").fill_null(value=True)
-    return cells.set(odd, None).cast(pl.String).fill_null(number.cast(pl.String)) if odd.any() else cells
+    unprintable = ~number.is_between(max(first, -(2**63)), min(last, 2**63 - 1), closed="left").fill_null(value=True)
+    if not unprintable.any():
+        return cells
+    return cells.set(unprintable, None).cast(pl.String).fill_null(number.cast(pl.String))
 
 
 def with_printable_times(frame: pl.DataFrame) -> pl.DataFrame:

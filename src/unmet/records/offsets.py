@@ -1,4 +1,4 @@
-"""The local zone, inferred from offsets: `+01:00` in winter and `+02:00` in summer are clocks of Central Europe.
+"""The local zone, inferred from offsets: `+01:00` in winter and `+02:00` in summer are the clocks of Central Europe.
 
 An offset says what the local clocks showed. A zone is accepted only if its clocks had the offset of every row.
 Hours of the day are then the same in all zones that fit, so a name that belongs to no country is preferred.
@@ -17,14 +17,14 @@ from unmet.records.times import ZONES
 
 __all__ = ["minutes_as_text", "offsets_in", "zone_of_offsets", "zone_offsets"]
 
-_FIRST = (  # tried first: the best-known names of zones with the same clocks
+_PREFERRED = (  # tried first: the best-known names of zones with the same clocks
     "CET", "WET", "EET", "America/New_York", "America/Chicago", "America/Denver", "America/Los_Angeles",
     "America/Halifax", "America/Anchorage", "America/St_Johns", "Australia/Sydney", "Australia/Adelaide",
     "Pacific/Auckland", "America/Santiago", "Asia/Kolkata",
 )  # fmt: skip
 _OFFSET = r"([+-]\d\d:?\d\d|[+-]\d\d|[A-Za-z]{1,4})\s*(?:\([^)]*\))?\s*$"
-_QUARTER = 900_000  # ms; no zone changes its clocks within one
-_SPREAD = 300  # rows, spread over the whole period, on which every zone is tried before it is tried on all of them
+_QUARTER_HOUR = 900_000  # ms; clocks change only at the beginning of one
+_TRIAL_ROWS = 300  # spread over the whole period; only zones that fit these are tried on all rows
 
 
 def offsets_in(cells: pl.Series, utc: pl.Series) -> pl.DataFrame:
@@ -37,7 +37,7 @@ def offsets_in(cells: pl.Series, utc: pl.Series) -> pl.DataFrame:
     nothing = pl.DataFrame(schema={"ms": pl.Int64, "minutes": pl.Int64})
     if cells.dtype != pl.String:
         return nothing
-    quarter, text = pl.col("ms") // _QUARTER * _QUARTER, pl.col("text").str.extract(_OFFSET)
+    quarter, text = pl.col("ms") // _QUARTER_HOUR * _QUARTER_HOUR, pl.col("text").str.extract(_OFFSET)
     found = pl.LazyFrame({"ms": utc, "text": cells}).select(quarter, text).drop_nulls().unique().collect()
     minutes = {text: _minutes(text) for text in found["text"].unique()}
     if not any(value is not None for value in minutes.values()):
@@ -75,9 +75,10 @@ def zone_of_offsets(found: pl.DataFrame) -> str | None:
     if len(seen) == 1 and seen[0] % 60 == 0 and abs(seen[0]) <= 720:
         return f"Etc/GMT{-seen[0] // 60:+d}"  # signs of these zones are reversed: Etc/GMT-1 is an hour ahead of UTC
     changes = np.flatnonzero(np.diff(minutes)) if len(ms) > 1 else np.zeros(0, np.int64)
-    some = np.unique(np.concatenate([changes, changes + 1, np.linspace(0, len(ms) - 1, _SPREAD).astype(np.int64)]))
-    for zone in dict.fromkeys((*_FIRST, *sorted(zone_cities()))):
-        if np.array_equal(zone_offsets(ms[some], zone), minutes[some]) and np.array_equal(
+    spread = np.linspace(0, len(ms) - 1, _TRIAL_ROWS).astype(np.int64)
+    trial = np.unique(np.concatenate([changes, changes + 1, spread]))
+    for zone in dict.fromkeys((*_PREFERRED, *sorted(zone_cities()))):
+        if np.array_equal(zone_offsets(ms[trial], zone), minutes[trial]) and np.array_equal(
             zone_offsets(ms, zone), minutes
         ):
             return zone

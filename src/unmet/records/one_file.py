@@ -33,12 +33,14 @@ from unmet.records.stations import STATIONS
 from unmet.records.times import ZONES
 from unmet.zones import checked_zone
 
-__all__ = ["NO_ROWS", "Looked", "OneFile", "Reading", "final_mapping", "look_at", "read_one", "with_zone"]
+__all__ = ["NO_ROWS", "OneFile", "RawFile", "Reading", "final_mapping", "read_one", "read_raw", "with_zone"]
 
 NO_ROWS = "has a header and no rows."
+# Words in headings of columns that may name drivers.
 _DRIVERS = ("user", "driver", "card", "badge", "rfid", "customer", "kunde", "karte", "nutzer", "fahrer", "client",
             "utilisateur", "utente", "tessera", "usuario", "tarjeta")  # fmt: skip
-_ZONELESS = ("generic", "table", "unmet")  # formats that do not define the zone of times without one
+# Formats for files of any source: they do not define the zone of times without one, nor what else the columns hold.
+_ZONELESS = ("generic", "table", "unmet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +50,10 @@ class Reading:
     format: str = "auto"
     chosen: dict[str, Any] = field(default_factory=dict)  # mapping entries given by the user
     time_zone: str | None = None  # zone of times without one, if nothing else gives it
-    known_stations: Collection[str] | None = None
-    now: dt.datetime = field(default_factory=lambda: dt.datetime.now(dt.UTC))
-    since: dt.datetime | None = None
-    until: dt.datetime | None = None
+    known_stations: Collection[str] | None = None  # sessions at other stations are rejected; None for no table
+    now: dt.datetime = field(default_factory=lambda: dt.datetime.now(dt.UTC))  # starts over a day later are rejected
+    since: dt.datetime | None = None  # sessions must start at this time or later
+    until: dt.datetime | None = None  # and before this time
 
     def __post_init__(self) -> None:
         """Check the time zone even if the times of all files have their own: hours of the day are counted in it."""
@@ -60,18 +62,18 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
-    """A source that was recognised: its format and raw cells."""
+class RawFile:
+    """The raw cells of a source, and the format in which it was read."""
 
     source: RecordSource
     raw: Raw
-    format: str
-    columns: tuple[str, ...]  # of a table, with duplicates, and those that its format adds
+    format: str  # its name
+    columns: tuple[str, ...]  # headings, with duplicates, and the columns that its format adds
 
 
 @dataclass(frozen=True, slots=True)
 class OneFile:
-    """The contents of one file."""
+    """The contents of one file, typed and checked."""
 
     format: str
     sessions: pl.DataFrame | None  # typed, see `cells.Typed`; None for a file of stations only
@@ -85,35 +87,35 @@ class OneFile:
     problem: str | None = None  # why a sheet of a workbook holds no sessions
 
 
-def look_at(source: RecordSource, format: str) -> Looked:  # noqa: A002
-    """Recognise a source and read its cells."""
+def read_raw(source: RecordSource, format: str) -> RawFile:  # noqa: A002
+    """Read the cells of a source in a format; `auto` recognises the format."""
     if isinstance(source.table, pl.DataFrame):
         frame = source.table
         frame = frame if LINE in frame.columns else frame.with_row_index(LINE, offset=1)
         raw = _plain_columns(Raw(guess_mapping(frame.drop(LINE)), sessions=frame), source.name, is_guessed=True)
-        return Looked(source, raw, "table", tuple((frame if raw.sessions is None else raw.sessions).columns))
+        return RawFile(source, raw, "table", tuple((frame if raw.sessions is None else raw.sessions).columns))
     if format == "auto":
-        used, head = recognise(source.table, source.sheet)
+        file_format, head = recognise(source.table, source.sheet)
     else:
-        used, head = format_named(format), read_head(source.table, source.sheet)
+        file_format, head = format_named(format), read_head(source.table, source.sheet)
     head = replace(head, part=source.part)
-    raw = _plain_columns(used.read(head), source.name, is_guessed=used.name == "generic")
+    raw = _plain_columns(file_format.read(head), source.name, is_guessed=file_format.name == "generic")
     raw = with_sheet_as_station(raw, source)
     columns = () if raw.sessions is None else tuple(raw.sessions.columns)
     if head.kind in ("csv", "excel"):
         columns = (*head.columns, *(column for column in columns if column not in head.columns))
-    return Looked(source, raw, used.name, columns)
+    return RawFile(source, raw, file_format.name, columns)
 
 
-def read_one(looked: Looked, reading: Reading) -> OneFile:
+def read_one(file: RawFile, reading: Reading) -> OneFile:
     """Type the cells of a file; rows in = sessions + rejected."""
-    raw, used, columns, source = looked.raw, looked.format, looked.columns, looked.source
+    raw, format_name, columns, source = file.raw, file.format, file.columns, file.source
     counts = {"rows_in": 0, "shapeless": raw.rejected.height}
     if raw.sessions is None:
-        zone = raw.mapping.local_zone
-        return OneFile(used, None, raw.rejected, {}, raw.stations, raw.outages, zone, list(raw.notes))
+        without = OneFile(format_name, None, raw.rejected, {}, raw.stations, raw.outages)
+        return replace(without, zone=raw.mapping.local_zone, notes=list(raw.notes))
     counts["rows_in"] = raw.sessions.height + raw.rejected.height
-    chosen = with_zone(reading, raw.mapping, used)
+    chosen = with_zone(reading, raw.mapping, format_name)
     mapping = final_mapping(raw.mapping, chosen, columns, source.name)
     try:
         check_columns(mapping, columns, reading.chosen, source.name, raw.sessions)
@@ -125,9 +127,10 @@ def read_one(looked: Looked, reading: Reading) -> OneFile:
                     "FILES."
                 ) from None
             raise
-        return _another_sheet(raw.sessions, str(error))
+        return _sheet_without_sessions(raw.sessions, str(error))
     if not counts["rows_in"]:
-        return OneFile(used, None, raw.rejected, {}, raw.stations, raw.outages, notes=[*raw.notes, NO_ROWS])
+        notes = [*raw.notes, NO_ROWS]
+        return OneFile(format_name, None, raw.rejected, {}, raw.stations, raw.outages, notes=notes)
     named = named_zones(mapping, raw.mapping, reading.chosen)
     typed = type_cells(
         raw.sessions,
@@ -138,49 +141,51 @@ def read_one(looked: Looked, reading: Reading) -> OneFile:
         period=(reading.since, reading.until),
         named=named,
     )
-    is_scaled = used == "generic" and mapping.energy_factor != 1
+    is_scaled = format_name == "generic" and mapping.energy_factor != 1
     notes = [*raw.notes, *(_unit_notes(mapping, typed.readings) if is_scaled else ())]
-    notes += _mapping_notes(raw.sessions, mapping, used, chosen, named)
-    kept, note = tell_plugs_apart(typed.kept, raw.sessions, _used(mapping), is_settled="plug_id" in chosen)
-    zone, zone_note = _local_zone(looked, typed.kept, mapping, reading, named)
+    notes += _mapping_notes(raw.sessions, mapping, format_name, chosen, named)
+    is_settled = "plug_id" in chosen
+    kept, plug_note = tell_plugs_apart(typed.kept, raw.sessions, _used_columns(mapping), is_settled=is_settled)
+    zone, zone_note = _local_zone(file, typed.kept, mapping, reading, named)
+    # Restarts are joined by user. A vehicle stands for its user, unless no session is a restart.
     if "vehicle_id" in kept.columns and not raw.are_arrivals:
         known = [column for column in ("user_id", "vehicle_id") if column in kept.columns]
         kept = kept.with_columns(pl.coalesce(known).alias("user_id"))
     return OneFile(
-        used,
+        format_name,
         kept,
-        pl.concat([raw.rejected.cast(pl.Schema(REJECTED)), typed.rejected.cast(pl.Schema(REJECTED))]),
-        counts | typed.counts,
-        _stations_in(raw, typed.kept, used),
-        raw.outages,
-        zone,
-        [*notes, *typed.notes, *(sentence for sentence in (note, zone_note) if sentence)],
-        typed.readings,
+        rejected=pl.concat([raw.rejected.cast(pl.Schema(REJECTED)), typed.rejected.cast(pl.Schema(REJECTED))]),
+        counts=counts | typed.counts,
+        stations=_stations_in(raw, typed.kept, format_name),
+        outages=raw.outages,
+        zone=zone,
+        notes=[*notes, *typed.notes, *(sentence for sentence in (plug_note, zone_note) if sentence)],
+        readings=typed.readings,
     )
 
 
-def _stations_in(raw: Raw, kept: pl.DataFrame, used: str) -> pl.DataFrame | None:
+def _stations_in(raw: Raw, kept: pl.DataFrame, format_name: str) -> pl.DataFrame | None:
     """The stations that a file lists; otherwise what its sessions show about their stations."""
     if raw.stations is not None or raw.sessions is None:
         return raw.stations
-    return with_names(positions_in(raw.sessions, kept) if used in _ZONELESS else None, raw.sessions, kept)
+    return with_names(positions_in(raw.sessions, kept) if format_name in _ZONELESS else None, raw.sessions, kept)
 
 
 def _local_zone(
-    looked: Looked, kept: pl.DataFrame, mapping: Mapping, reading: Reading, named: NamedZones
+    file: RawFile, kept: pl.DataFrame, mapping: Mapping, reading: Reading, named: NamedZones
 ) -> tuple[str | None, str | None]:
     """The local zone of a file's stations, None if it is not known, and a sentence if its rows show it."""
-    raw, used = looked.raw, looked.format
+    raw, format_name = file.raw, file.format
     is_given = reading.time_zone is not None or bool({"time_zone", "local_zone"} & set(reading.chosen))
     if is_given or {"time_zone", "local_zone"} & raw.mapping.model_fields_set or raw.sessions is None:
-        return mapping.clocks, None
+        return mapping.station_zone, None
     has_zones = mapping.zone is not None or (named.start is not None and named.end is not None)
-    if used in _ZONELESS and not has_zones and _are_naive(raw.sessions, mapping):
-        return mapping.clocks, None  # `_mapping_notes` says that they are read as UTC
+    if format_name in _ZONELESS and not has_zones and _are_naive(raw.sessions, mapping):
+        return mapping.station_zone, None  # `_mapping_notes` says that they are read as UTC
     return zone_by_rows(raw.sessions, kept, mapping, named)
 
 
-def _another_sheet(frame: pl.DataFrame, problem: str) -> OneFile:
+def _sheet_without_sessions(frame: pl.DataFrame, problem: str) -> OneFile:
     """A sheet without sessions: a table of stations, or something else that is left out."""
     nothing = pl.DataFrame(schema=REJECTED)
     if looks_like_stations(frame, STATIONS):
@@ -241,16 +246,16 @@ def final_mapping(base: Mapping, chosen: dict[str, Any], columns: Collection[str
     return mapping_from(values, f"The mapping for {name}", base) if values else base
 
 
-def with_zone(reading: Reading, mapping: Mapping, used: str) -> dict[str, Any]:
-    """The user's mapping entries for a file, with a default time zone."""
-    is_zoneless = used in _ZONELESS and mapping.zone is None
+def with_zone(reading: Reading, mapping: Mapping, format_name: str) -> dict[str, Any]:
+    """The user's mapping entries for a file, with the user's time zone if nothing else gives that of its times."""
+    is_zoneless = format_name in _ZONELESS and mapping.zone is None
     if reading.time_zone is None or not is_zoneless or {"time_zone", "zone", "local_zone"} & set(reading.chosen):
         return reading.chosen
     return reading.chosen | {"time_zone": reading.time_zone}
 
 
-def _used(mapping: Mapping) -> set[str]:
-    """Columns that a mapping uses for anything but the post."""
+def _used_columns(mapping: Mapping) -> set[str]:
+    """Columns that a mapping uses for anything but the post, and that hold no other posts (see `tell_plugs_apart`)."""
     names: set[str] = set()
     for entry in (
         "start",
@@ -272,39 +277,38 @@ def _used(mapping: Mapping) -> set[str]:
 
 
 def _unit_notes(mapping: Mapping, readings: list[Finding]) -> list[str]:
-    """A sentence about the unit in the name of the energy column, if that unit was used."""
+    """A sentence about the factor that the name of the energy column implies, if the rows support it."""
     is_used = any(finding.entry == ("energy_factor", mapping.energy_factor) for finding in readings)
     factor = f"{mapping.energy_factor:g}"
     return [f"energies in {mapping.meter_end or mapping.energy_kwh!r} are multiplied by {factor}."] if is_used else []
 
 
 def _mapping_notes(
-    frame: pl.DataFrame, mapping: Mapping, used: str, chosen: dict[str, Any], named: NamedZones
+    frame: pl.DataFrame, mapping: Mapping, format_name: str, chosen: dict[str, Any], named: NamedZones
 ) -> list[str]:
     """Sentences about how columns were interpreted."""
     notes = []
-    is_open = used in _ZONELESS and "time_zone" not in chosen and mapping.zone is None and _are_naive(frame, mapping)
-    if is_open and not (named.start and named.end):
+    is_assumed = format_name in _ZONELESS and "time_zone" not in chosen and mapping.zone is None
+    if is_assumed and _are_naive(frame, mapping) and not (named.start and named.end):
         notes.append(
             "times without a zone are taken as UTC. If they are local, give --time-zone and the name of their zone, "
             "such as Europe/London or America/Denver."
         )
-    return [*notes, *_unused_notes(frame, mapping, used, chosen)]
+    return [*notes, *_unused_notes(frame, mapping, format_name, chosen)]
 
 
-def _unused_notes(frame: pl.DataFrame, mapping: Mapping, used: str, chosen: dict[str, Any]) -> list[str]:
+def _unused_notes(frame: pl.DataFrame, mapping: Mapping, format_name: str, chosen: dict[str, Any]) -> list[str]:
     """Sentences about unused columns that name zones or seem to name drivers."""
     notes = []
-    used_columns = _used(mapping)
-    free = [c for c, dtype in frame.schema.items() if c not in used_columns and dtype == pl.String]
+    used = _used_columns(mapping)
+    free = [c for c, dtype in frame.schema.items() if c not in used and dtype == pl.String]
     zones = [c for c in free if "zone" in plain_name(c) and _names_zones(frame[c])]
     if zones and mapping.zone is None and "time_zone" not in chosen and _are_naive(frame, mapping):
         examples = ", ".join(frame[zones[0]].drop_nulls().head(10_000).str.strip_chars().unique().sort().head(3))
-        why = (
-            ""
-            if used in _ZONELESS
-            else f": times in the {used} format are in {mapping.time_zone} (docs/records.md says how that is known)"
-        )
+        why = ""
+        if format_name not in _ZONELESS:
+            zone = f"times in the {format_name} format are in {mapping.time_zone}"
+            why = f": {zone} (docs/records.md says how that is known)"
         hints = [f"--map {quoted(f'{entry}={c}')}" for entry, c in zip(("zone", "end_zone"), zones, strict=False)]
         column = " and ".join(map(repr, zones[:2]))
         notes.append(f"the zones in {column} ({examples}) are not used{why}. To use them, give {' '.join(hints)}.")

@@ -1,6 +1,6 @@
 """Sessions far from all others in time, and notes on wrong clocks and long silences of stations.
 
-One row with its clock reset to 2000 would make a panel of eighteen years.
+A single row whose clock was reset to 2000 would stretch a panel over many years.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ from unmet.tables import UTC
 
 __all__ = ["FAR_AWAY", "clock_notes", "days_of", "far_note", "lone_starts", "main_days"]
 
-FAR_AWAY = "start_far_away"
+FAR_AWAY = "start_far_away"  # key of such rows in the counts
 FAR_DAYS = 365  # distance from all other sessions that makes a period isolated
-MIN_OTHERS = 20  # sessions needed to compare with
+MIN_OTHERS = 20  # sessions needed to compare with; also those missed in a silence that is reported
 LONE_SHARE = 0.01  # highest share of all sessions in an isolated period
 RESET_SHARE = 0.2  # the same before `RESET_BEFORE`
 RESET_BEFORE = 11_688  # 2002-01-01 [days since 1970]: networks are younger; reset clocks start in 1970, 1980 or 2000
 GAP_DAYS = 30  # shortest silence of a station that is reported
-_DAY = 86_400_000
-_SPAN = 400 * 365 * _DAY  # longer than any records
+MAX_JUMPS = 0.01  # share of sessions; if more go back in time, ids do not follow time and say nothing about clocks
+_DAY = 86_400_000  # ms
+_SPAN = 400 * 365 * _DAY  # longer than any records; separates the times of stations in one running maximum
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +41,14 @@ def days_of(start: pl.Series) -> pl.DataFrame:
 
 
 def lone_starts(start: pl.Series, counted: pl.DataFrame | None = None) -> pl.Series:
-    """Which starts [ms] are isolated: a year or more from the period of the others, and at most one in a hundred.
+    """Days between each isolated start and the period of the others; 0 for starts that are not isolated.
 
-    Before 2002, where clocks start after a reset, up to one in five may be isolated. At least twenty sessions are
-    needed. If `start` holds only some of the sessions, `counted` counts all of them by day (see `days_of`).
+    Isolated starts are a year or more from the others, and at most one in a hundred; before 2002, where clocks start
+    after a reset, at most one in five. At least twenty sessions are needed to compare with.
 
-    Returns:
-        Days between each isolated start and that period; 0 for the others.
+    Args:
+        start: starts [ms].
+        counted: number of all starts by day (see `days_of`), if `start` holds only some of them.
     """
     nothing = pl.zeros(len(start), pl.Int64, eager=True)
     days = (start // _DAY).alias("day")
@@ -73,14 +75,12 @@ def _main_and_lone(counted: pl.DataFrame) -> tuple[_Period, list[_Period]]:
     """The period with the most sessions, and the isolated periods."""
     periods, rows = _periods(counted), int(counted["rows"].sum())
     main = max(periods, key=lambda period: period.rows)
-    if rows < MIN_OTHERS + 1:
+    if rows < MIN_OTHERS + 1 or main.rows < MIN_OTHERS:
         return main, []
-    if main.rows < MIN_OTHERS:
-        return main, []
-    return main, [p for p in periods if p is not main and p.rows <= max(1, _most_share(p, main) * rows)]
+    return main, [p for p in periods if p is not main and p.rows <= max(1, _max_share(p, main) * rows)]
 
 
-def _most_share(period: _Period, main: _Period) -> float:
+def _max_share(period: _Period, main: _Period) -> float:
     """The highest share of all rows that an isolated period can have."""
     return RESET_SHARE if period.last < RESET_BEFORE <= main.first else LONE_SHARE
 
@@ -126,9 +126,16 @@ def clock_notes(sessions: pl.DataFrame) -> list[str]:
 
 
 def _silence(sessions: pl.DataFrame, order: Integers, station: Integers, start: Integers) -> str | None:
-    """A sentence about stations with long silences; `station` and `start` are sorted by station."""
+    """A sentence about stations with long silences.
+
+    Args:
+        sessions: sorted by start.
+        order: their rows, sorted by station and start.
+        station: number of the station of each session, in that order.
+        start: its start [ms], in that order.
+    """
     start = start // _DAY
-    gap = np.diff(start, prepend=start[:1])
+    gap = np.diff(start, prepend=start[:1])  # days since the last start at the station, 0 for its first
     gap[np.diff(station, prepend=-1) != 0] = 0
     rows = np.bincount(station, minlength=1)
     edges = np.flatnonzero(np.diff(station, prepend=-1))
@@ -144,32 +151,35 @@ def _silence(sessions: pl.DataFrame, order: Integers, station: Integers, start: 
     one = number == 1
     return (
         f"{number:,} {'station' if one else 'stations'} had no session for {GAP_DAYS} days or more although "
-        f"{'it usually has' if one else 'they usually have'} {MIN_OTHERS} or more in such a time (the longest: "
+        f"{'it usually has' if one else 'they usually have'} {MIN_OTHERS} or more in that time (the longest: "
         f"{name}, {int(gap[longest])} days until {until:%Y-%m-%d}). If {'it was' if one else 'they were'} out of "
         "order, say so with --outages."
     )
 
 
 def _jump(sessions: pl.DataFrame, order: Integers, station: Integers, start: Integers) -> str | None:
-    """A sentence about starts that go back although ids increase; None if ids are not in order of time."""
+    """A sentence about starts that go back although ids increase; None if ids are not in order of time.
+
+    The arguments are those of `_silence`.
+    """
     ids = sessions["session_id"].cast(pl.Int64, strict=False)
     if len(ids) < MIN_OTHERS or ids.null_count():
         return None
-    number = ids.to_numpy()[order]
-    in_order = (np.diff(number) > 0) | (np.diff(station) != 0)
+    id_number = ids.to_numpy()[order]
+    in_order = (np.diff(id_number) > 0) | (np.diff(station) != 0)
     if in_order.all():
         return None
-    by_number = np.lexsort((number, station))
-    order, start = order[by_number], start[by_number]
+    by_id = np.lexsort((id_number, station))
+    order, start = order[by_id], start[by_id]
+    # The latest start at the station so far.
     latest = np.maximum.accumulate(start - start.min() + station * _SPAN) - station * _SPAN + start.min()
     back = np.flatnonzero(start < latest - _DAY)
-    # Ids that do not follow time say nothing about clocks.
-    if not len(back) or len(back) > 0.01 * len(start):
+    if not len(back) or len(back) > MAX_JUMPS * len(start):
         return None
     name, when = sessions.select("station_id", "start").row(int(order[back[0]]))
     stations = len(np.unique(station[back]))
     return (
-        f"Judging by the numbers of sessions, the {'clock' if stations == 1 else 'clocks'} of {stations:,} "
+        f"Judging by the ids of sessions, the {'clock' if stations == 1 else 'clocks'} of {stations:,} "
         f"{'station' if stations == 1 else 'stations'} jumped back by more than a day (for example {name} on "
         f"{when:%Y-%m-%d}): check those times."
     )

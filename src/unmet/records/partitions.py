@@ -2,7 +2,7 @@
 
 All sessions of a station are in one cell, so that duplicates, restarts and cars on one plug are found within it. Large
 Parquet files are read in parts. Checks that need all sessions (for rows years away from all others) use counts by
-day, which are kept for all cells. Reading a cell back therefore gives the sessions that reading everything at once
+day, which are kept for all cells. Reading a cell back therefore returns the sessions that reading everything at once
 would, with one exception: an id that too many cars use at once to belong to one driver is recognised only among the
 cells that are read together.
 """
@@ -24,14 +24,14 @@ from unmet.csv_files import LINE
 from unmet.records.cleaning import FILE, clean
 from unmet.records.one_file import Reading
 from unmet.records.outliers import days_of
-from unmet.records.sessions import Pile, Records, finished_sessions, read_into
+from unmet.records.sessions import RecordCollector, Records, finished_sessions, read_into
 from unmet.records.sources import find_sources, in_parts
 from unmet.tables import Checked
 
 __all__ = ["PART_ROWS", "Partition", "partition_records"]
 
-PART_ROWS = 2_000_000  # of a Parquet file that are read at a time
-_CODE = "__station__"
+PART_ROWS = 2_000_000  # rows of a Parquet file that are read at a time
+_CODE = "__station__"  # column with the row of a session's station in the table of stations
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +39,10 @@ class Partition:
     """Sessions on disk, by cell; small enough to be sent to another process that sees the same disk."""
 
     folder: Path
-    rows: NDArray[np.int64]  # (cells,)
-    days: pl.DataFrame  # `day, rows` of all sessions
-    station_ids: pl.Series  # position: the number that stands for the id on disk
-    names: tuple[str, ...]  # names of the sources
+    rows: NDArray[np.int64]  # number of sessions in each cell, (cells,)
+    days: pl.DataFrame  # number of sessions by day, see `outliers.days_of`
+    station_ids: pl.Series  # ids of the table of stations; on disk, its row stands for an id
+    names: tuple[str, ...]  # names of the sources, by number
     join_minutes: float
 
     def read(self, cells: Sequence[int]) -> tuple[pl.DataFrame, pl.DataFrame, dict[str, int]]:
@@ -85,17 +85,16 @@ def partition_records(
     """
     sources = in_parts(find_sources(paths), PART_ROWS)
     with ExitStack() as stack:
-        pile = _SpillingPile(folder, stations.kept["station_id"], cell_of_station, stack)
-        read_into(pile, sources, reading, progress)
-    if not pile.days:
-        pile.days.append(pl.DataFrame(schema={"day": pl.Int64, "rows": pl.UInt32}))
-    days = pl.concat(pile.days).group_by("day").agg(pl.col("rows").cast(pl.Int64).sum()).sort("day")
-    partition = Partition(
-        folder, pile.rows, days, stations.kept["station_id"], tuple(source.name for source in sources), join_minutes
-    )
-    seen = stations.kept["station_id"].clear()
-    settled = pile.settled(stations, given, seen, reading.time_zone)
-    return partition, replace(settled, notes=[*pile.file_notes(), *settled.notes])
+        collector = _SpillingCollector(folder, stations.kept["station_id"], cell_of_station, stack)
+        read_into(collector, sources, reading, progress)
+    if not collector.days:
+        collector.days.append(pl.DataFrame(schema={"day": pl.Int64, "rows": pl.UInt32}))
+    days = pl.concat(collector.days).group_by("day").agg(pl.col("rows").cast(pl.Int64).sum()).sort("day")
+    names = tuple(source.name for source in sources)
+    partition = Partition(folder, collector.rows, days, stations.kept["station_id"], names, join_minutes)
+    seen = stations.kept["station_id"].clear()  # none: all stations are in the table
+    records = collector.without_sessions(stations, given, seen, reading.time_zone)
+    return partition, replace(records, notes=[*collector.file_notes(), *records.notes])
 
 
 @dataclass(slots=True)
@@ -104,10 +103,11 @@ class _Spill:
 
     folder: Path
     stack: ExitStack
-    writers: dict[tuple[int, int], Any] = field(default_factory=dict)
+    writers: dict[tuple[int, int], Any] = field(default_factory=dict)  # by cell and number of the layout
     layouts: list[pa.Schema] = field(default_factory=list)
 
     def write(self, cell: int, table: pa.Table) -> None:
+        """Append sessions to the file of a cell; each set of columns has a file of its own."""
         if table.schema not in self.layouts:
             self.layouts.append(table.schema)
         key = cell, self.layouts.index(table.schema)
@@ -117,13 +117,14 @@ class _Spill:
         self.writers[key].write_table(table)
 
 
-class _SpillingPile(Pile):
-    """A pile that writes its sessions to disk."""
+class _SpillingCollector(RecordCollector):
+    """A collector that writes its sessions to disk."""
 
-    def __init__(self, folder: Path, ids: pl.Series, cell: NDArray[np.int64], stack: ExitStack) -> None:
+    def __init__(self, folder: Path, ids: pl.Series, cell_of_station: NDArray[np.int64], stack: ExitStack) -> None:
         super().__init__()
-        self.ids, self.codes, self.cell = ids, pl.Series(np.arange(len(ids), dtype=np.uint32)), cell
-        self.rows = np.zeros(int(cell.max(initial=0)) + 1, np.int64)
+        self.ids, self.codes = ids, pl.Series(np.arange(len(ids), dtype=np.uint32))
+        self.cell_of_station = cell_of_station
+        self.rows = np.zeros(int(cell_of_station.max(initial=0)) + 1, np.int64)
         self.days: list[pl.DataFrame] = []
         self.spill = _Spill(folder, stack)
 
@@ -133,7 +134,7 @@ class _SpillingPile(Pile):
             return
         self.days.append(days_of(sessions["start"]))
         code = sessions["station_id"].replace_strict(self.ids, self.codes, return_dtype=pl.UInt32)
-        cell = self.cell[code.to_numpy()]
+        cell = self.cell_of_station[code.to_numpy()]
         order = np.argsort(cell.astype(np.int16), kind="stable")  # a radix sort for 16-bit integers
         ordered = sessions.drop("station_id").with_columns(code.alias(_CODE))[order]
         table = ordered.to_arrow(compat_level=pl.CompatLevel.oldest())

@@ -57,8 +57,8 @@ def positions_in(raw: pl.DataFrame, kept: pl.DataFrame) -> pl.DataFrame | None:
     known = known_columns(raw.drop(LINE), STATIONS)
     if not {"lat", "lon"} <= set(known) or {known["lat"].lower(), known["lon"].lower()} & {"x", "y"}:
         return None
-    number = pl.col("lat", "lon").cast(pl.String).str.replace(",", ".", literal=True).cast(pl.Float64, strict=False)
-    cells = raw.select(pl.col(LINE).cast(pl.UInt32), lat=known["lat"], lon=known["lon"]).with_columns(number)
+    as_numbers = pl.col("lat", "lon").cast(pl.String).str.replace(",", ".", literal=True).cast(pl.Float64, strict=False)
+    cells = raw.select(pl.col(LINE).cast(pl.UInt32), lat=known["lat"], lon=known["lon"]).with_columns(as_numbers)
     of_row = kept.select(pl.col(LINE).cast(pl.UInt32), "station_id").join(cells, on=LINE, how="left")
     usable = of_row.drop_nulls().filter(pl.col("lat").is_between(-90, 90) & pl.col("lon").is_between(-180, 180))
     usable = usable.filter((pl.col("lat") != 0) | (pl.col("lon") != 0))  # 0, 0 stands for an unknown position

@@ -18,11 +18,15 @@ from unmet.records.ordering import numbers_of, stable_order
 
 __all__ = ["overlap_share", "tell_plugs_apart"]
 
-MIN_SHARE = 0.05  # share of sessions that overlap another on their plug; real records have about 1 %
-HOPELESS_SHARE = 0.2  # above it, ids do not identify plugs
-MIN_SESSIONS = 20
+# Shares of sessions that overlap another one on their plug; real records have about 1 %.
+MIN_SHARE = 0.05  # from which ids are suspected of being reused
+HOPELESS_SHARE = 0.2  # from which ids do not identify plugs at all
+MIN_REDUCTION = 5  # factor by which the right column of posts reduces that share
+MIN_SESSIONS = 20  # fewer show nothing
 MANY_SESSIONS = 100_000  # a sufficient sample
+MIN_SESSIONS_PER_POST = 5  # on average; a column with more values does not hold posts
 ALLOWED_MS = 60_000  # overlap that times rounded to the minute explain
+# Parts of the names of columns that may hold posts, and of columns that do not.
 _POSTS = re.compile(
     r"post|borne|colonn|cp.?id|charge.?point|charge.?box|charger|evse|station|unit|device|asset|serial|s[äa]ule|pole"
 )
@@ -47,7 +51,7 @@ def tell_plugs_apart(
     if share < MIN_SHARE:
         return typed, None
     finding = f"{100 * share:.0f} % of sessions overlap another one on the same plug"
-    column, left = _post_column(some, raw, used, share)
+    column, remaining = _post_column(some, raw, used, share)
     if column is None:
         remedy = "If ids of plugs start again at every post, give --map plug_id=POST+PLUG."
         if is_settled or share < HOPELESS_SHARE:
@@ -55,10 +59,10 @@ def tell_plugs_apart(
         return typed.drop("plug_id"), f"{finding}, so plug ids are not used. {remedy}"
     if is_settled:
         remedy = f'--map "plug_id={column}+PLUG"'
-        return typed, f"{finding}; within {column!r} only {left:.1%} would: give {remedy} if that is the post."
+        return typed, f"{finding}; within {column!r} only {remaining:.1%} would: give {remedy} if that is the post."
     post = _aligned(typed, raw, column)
     plug = pl.concat_str(post, pl.col("plug_id"), separator="/")
-    note = f"{finding}, but only {left:.1%} within {column!r}, which is taken for the post and becomes part of the id."
+    note = f"{finding}, but only {remaining:.1%} within {column!r}, which is taken as the post and added to the id."
     new = {"plug_id": plug} | ({} if "post_id" in typed.columns else {"post_id": post})
     return typed.with_columns(**new), note
 
@@ -78,7 +82,7 @@ def overlap_share(sessions: pl.DataFrame, plug: pl.Series) -> float:
     if not len(rows):
         return 0.0
     station, numbers = numbers_of(sessions["station_id"].gather(rows)), numbers_of(plug.gather(rows))
-    place = station * (int(numbers.max()) + 1) + numbers
+    place = station * (int(numbers.max()) + 1) + numbers  # a number for each plug of each station
     start, end = sessions["start"].to_numpy()[rows], sessions["end"].to_numpy()[rows]
     by_start = np.arange(len(rows)) if (np.diff(start) >= 0).all() else np.argsort(start, kind="stable")
     order = by_start[stable_order(place[by_start])]
@@ -87,6 +91,7 @@ def overlap_share(sessions: pl.DataFrame, plug: pl.Series) -> float:
 
 @compiled("int64(int64[::1], int64[::1], int64[::1], int64)")
 def _overlaps(place: NDArray[np.int64], start: NDArray[np.int64], end: NDArray[np.int64], allowed: int) -> int:
+    """Number of sessions that overlap an earlier one on their plug (`place`); sorted by plug and start, times in ms."""
     count = 0
     until = end[0]
     for i in range(1, len(place)):
@@ -102,18 +107,18 @@ def _overlaps(place: NDArray[np.int64], start: NDArray[np.int64], end: NDArray[n
 
 def _post_column(typed: pl.DataFrame, raw: pl.DataFrame, used: set[str], share: float) -> tuple[str | None, float]:
     """The column whose values, as posts, reduce overlaps most, if clearly; and the remaining share of overlaps."""
-    best, lowest = None, share / 5
+    best, lowest = None, share / MIN_REDUCTION
     for column in raw.columns:
         name = column.lower()
         if column in used or column == LINE or not _POSTS.search(name) or _NO_POSTS.search(name):
             continue
         post = _aligned(typed, raw, column)
-        if not 1 < post.n_unique() <= max(typed.height // 5, 2):
+        if not 1 < post.n_unique() <= max(typed.height // MIN_SESSIONS_PER_POST, 2):
             continue
         both = typed.select(pl.concat_str(post, pl.col("plug_id"), separator="/").alias("both"))["both"]
-        left = overlap_share(typed, both)
-        if left < lowest:
-            best, lowest = column, left
+        remaining = overlap_share(typed, both)
+        if remaining < lowest:
+            best, lowest = column, remaining
     return best, lowest
 
 

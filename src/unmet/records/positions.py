@@ -18,6 +18,7 @@ from unmet.geo import haversine_km
 
 __all__ = ["FAR_KM", "X_NAMES", "Y_NAMES", "in_degrees"]
 
+# Names of columns with positions, in degrees or metres.
 X_NAMES: tuple[str, ...] = (
     "lon",
     "longitude",
@@ -48,11 +49,13 @@ Y_NAMES: tuple[str, ...] = (
 Y_NAMES += ("breitengrad", "hochwert", "nordwert", "latitudine", "latitud")
 
 
-FAR_KM = 300.0  # farther than one operator's town or region
+FAR_KM = 300.0  # stations that are farther apart do not belong to one town or region
 
 
 @dataclass(frozen=True, slots=True)
 class _Grid:
+    """A grid, and the range of its coordinates in the country that uses it."""
+
     code: str
     name: str
     east: tuple[float, float]  # metres
@@ -73,8 +76,8 @@ _GRIDS = (
     _Grid("EPSG:25832", "UTM zone 32N", (280_000, 930_000), (5_200_000, 6_500_000)),
     _Grid("EPSG:25833", "UTM zone 33N", (80_000, 610_000), (5_200_000, 6_200_000)),
     *(
-        _Grid(f"EPSG:{31464 + zone}", f"Gauss-Krüger zone {zone}", (at - 200_000, at + 200_000), (5_200_000, 6_150_000))
-        for zone, at in ((2, 2_500_000), (3, 3_500_000), (4, 4_500_000), (5, 5_500_000))
+        _Grid(f"EPSG:{31464 + zone}", f"Gauss-Krüger zone {zone}", (x0 - 200_000, x0 + 200_000), (5_200_000, 6_150_000))
+        for zone, x0 in ((2, 2_500_000), (3, 3_500_000), (4, 4_500_000), (5, 5_500_000))
     ),
     _MERCATOR,
 )
@@ -95,7 +98,7 @@ def in_degrees(frame: pl.DataFrame, crs: str | None, name: str) -> tuple[pl.Data
     if crs is None:
         swapped = _are_swapped(x, y)
         if swapped.any():
-            return _turned(frame, x_column, y_column, swapped, name)
+            return _with_swapped_rows(frame, x_column, y_column, swapped, name)
         if not _are_metres(x, y):
             return frame, []
         grid = _recognised(x, y, name)
@@ -113,6 +116,7 @@ def in_degrees(frame: pl.DataFrame, crs: str | None, name: str) -> tuple[pl.Data
 
 
 def _numbers(cells: pl.Series) -> pl.Series:
+    """Coordinates as numbers, also those with a decimal comma or grouped digits, such as 2'600'000."""
     if cells.dtype == pl.String:
         cells = cells.str.strip_chars().str.replace_all(r"['\s]", "").str.replace(r"^(\d+),(\d+)$", "${1}.${2}")
     return cells.cast(pl.Float64, strict=False)
@@ -121,20 +125,21 @@ def _numbers(cells: pl.Series) -> pl.Series:
 def _are_swapped(lon: pl.Series, lat: pl.Series) -> pl.Series:
     """Which rows have latitude and longitude swapped: the latitude is beyond 90 degrees, the longitude is not.
 
-    If most rows are swapped, all are. Otherwise only rows that lie among the others once swapped count; the rest are
-    typing errors.
+    If this holds for most rows, they are swapped. Otherwise, only those are swapped that then lie among the others; the
+    rest are typing errors.
     """
     given = (lon.is_not_null() & lat.is_not_null()).fill_null(value=False)
     beyond = (given & lat.abs().is_between(90, 180, closed="right") & (lon.abs() <= 90)).fill_null(value=False)
     others = given & ~beyond & (lat.abs() <= 90) & (lon.abs() <= 180)
-    if 2 * int(beyond.sum()) > int(given.sum()) or not beyond.any() or not others.any():
-        return beyond & (2 * int(beyond.sum()) > int(given.sum()))
+    are_most = 2 * int(beyond.sum()) > int(given.sum())
+    if are_most or not beyond.any() or not others.any():
+        return beyond & are_most
     middle = [float(np.median(cells.filter(others).to_numpy())) for cells in (lat, lon)]
     km = haversine_km(np.clip(lon.fill_null(0.0).to_numpy(), -90, 90), lat.fill_null(0.0).to_numpy(), *middle)
     return beyond & pl.Series(km < FAR_KM)
 
 
-def _turned(
+def _with_swapped_rows(
     frame: pl.DataFrame, x_column: str, y_column: str, swapped: pl.Series, name: str
 ) -> tuple[pl.DataFrame, list[str]]:
     """The frame with latitudes and longitudes of some rows swapped, and a sentence about it."""
@@ -157,19 +162,24 @@ def _are_metres(x: pl.Series, y: pl.Series) -> bool:
 
 
 def _recognised(x: pl.Series, y: pl.Series, name: str) -> _Grid:
+    """The only grid that fits the coordinates; raises `InputError` if there is none, or more than one.
+
+    Web Mercator covers the world, so it is used only if no national grid fits, not even with the columns exchanged.
+    """
     # Swiss maps call the easting Y and the northing X.
     as_named = [grid for grid in _GRIDS if _fits(grid, x, y) or ("Swiss" in grid.name and _fits(grid, y, x))]
     national = [grid for grid in as_named if grid is not _MERCATOR]
-    national = national or [grid for grid in _GRIDS if grid is not _MERCATOR and _fits(grid, y, x)] or as_named
-    if len(national) == 1:
-        return national[0]
+    fitting = national or [grid for grid in _GRIDS if grid is not _MERCATOR and _fits(grid, y, x)] or as_named
+    if len(fitting) == 1:
+        return fitting[0]
     example = f"{x.drop_nulls()[0]:g}, {y.drop_nulls()[0]:g}"
-    fitting = ", ".join(f"{grid.code} ({grid.name})" for grid in national)
-    remedy = f"one of {fitting}" if national else "such as EPSG:2056"
+    names = ", ".join(f"{grid.code} ({grid.name})" for grid in fitting)
+    remedy = f"one of {names}" if fitting else "such as EPSG:2056"
     raise InputError(f"{name}: positions such as {example} are not degrees: name their grid with --crs, {remedy}.")
 
 
 def _fits(grid: _Grid, east: pl.Series, north: pl.Series) -> bool:
+    """Whether nine of ten positions lie in the area of a grid."""
     given = int((east.is_not_null() & north.is_not_null()).sum())
     within = int((east.is_between(*grid.east) & north.is_between(*grid.north)).sum())
     return within > 0.9 * given
@@ -182,19 +192,20 @@ def _converted(x: pl.Series, y: pl.Series, crs: str, name: str) -> tuple[pl.Seri
     except CRSError:
         raise InputError(f"--crs {crs!r} is not a coordinate reference system: give one such as EPSG:2056.") from None
     transformer = Transformer.from_crs(system, "EPSG:4326", always_xy=True)
-    best, number_good = (x, y), 0
+    best, most = (x, y), 0
     for first, second in ((x, y), (y, x)):
         east, north = transformer.transform(first.to_numpy(), second.to_numpy())
         lon, lat = (pl.Series(values).fill_nan(None) for values in (east, north))
         good = _within(lon, lat, system)
-        if int(good.sum()) > number_good:
-            best, number_good = (lon.set(~good, None), lat.set(~good, None)), int(good.sum())
-    if not number_good and (x.is_not_null() & y.is_not_null()).any():
+        if int(good.sum()) > most:
+            best, most = (lon.set(~good, None), lat.set(~good, None)), int(good.sum())
+    if not most and (x.is_not_null() & y.is_not_null()).any():
         raise InputError(f"{name}: no position lies where {crs} is used: check --crs, and the columns of positions.")
     return best
 
 
 def _within(lon: pl.Series, lat: pl.Series, system: CRS) -> pl.Series:
+    """Which positions lie in the area of a coordinate system, or up to a degree outside."""
     area = system.area_of_use
     if area is None:
         good = lat.is_between(-90, 90) & lon.is_between(-180, 180)

@@ -19,8 +19,10 @@ from unmet.records.positions import FAR_KM
 
 __all__ = ["mend_positions", "zone_cities", "zone_place"]
 
-ZONE_KM = 2500.0  # from the city that a time zone is named after
-NEAR_KM = 50.0  # from such a city: stations this near belong to it
+ZONE_KM = 2500.0  # farther from the city that a time zone is named after, a station is not in that zone
+NEAR_KM = 50.0  # stations this near to such a city belong to it
+# Swapping must bring a station nearer by these factors: to the city of the time zone, and to the other stations.
+ZONE_FACTOR, GROUP_FACTOR = 3, 10
 MIN_STATIONS = 4  # fewer form no meaningful majority
 
 LatLon = tuple[float, float]  # latitude and longitude [degree]
@@ -46,13 +48,14 @@ def mend_positions(
     if swapped.any():
         ids = placed["station_id"].filter(pl.Series(swapped))
         stations = _swap(stations, ids)
-        notes.append(f"{name}: {_whose(ids, placed.height)} swapped: {why}")
+        notes.append(f"{name}: {_subject(ids, placed.height)} swapped: {why}")
     elif not are_certain and city is None:
         notes += _place_note(lat, lon, name)
     return stations, notes + _far_notes(stations, name)
 
 
-def _whose(ids: pl.Series, stations: int) -> str:
+def _subject(ids: pl.Series, stations: int) -> str:
+    """The beginning of a sentence about swapped positions."""
     if len(ids) == stations:
         return "latitudes and longitudes were"
     return f"latitude and longitude of {len(ids):,} of {stations:,} stations (such as {ids[0]}) were"
@@ -71,7 +74,7 @@ def _swapped_by_zone(lat: Floats, lon: Floats, city: LatLon | None) -> Booleans:
         return np.zeros(len(lat), dtype=np.bool_)
     as_given = haversine_km(lat, lon, *city)
     mirrored = haversine_km(np.clip(lon, -90, 90), lat, *city)
-    possible = (np.abs(lon) <= 90) & (mirrored < ZONE_KM) & (mirrored < as_given / 3)
+    possible = (np.abs(lon) <= 90) & (mirrored < ZONE_KM) & (mirrored < as_given / ZONE_FACTOR)
     return np.asarray(possible & (as_given > ZONE_KM))
 
 
@@ -80,30 +83,30 @@ def _swapped_by_groups(lat: Floats, lon: Floats, *, has_zone: bool) -> tuple[Boo
 
     The group near a city is right. If both or neither are near one, the larger group is, given at least four stations.
     """
-    nobody = np.zeros(len(lat), dtype=np.bool_)
+    none = np.zeros(len(lat), dtype=np.bool_)
     middle = _middle(lat, lon)
-    others = _mirrors(lat, lon, middle)
+    others = _belong_if_swapped(lat, lon, middle)
     if not others.any():
-        return nobody, ""
+        return none, ""
     here, there = _middle(lat[~others], lon[~others]), _middle(lat[others], lon[others])
     (city, km), (other, other_km) = _nearest_city(*here), _nearest_city(*there)
     if not has_zone and min(km, other_km) < NEAR_KM < max(km, other_km):
         if km < other_km:
             return others, f"only then do they lie among the others, near {city}."
-        return _mirrors(lat, lon, there), f"only then do they lie among the others, near {other}."
+        return _belong_if_swapped(lat, lon, there), f"only then do they lie among the others, near {other}."
     if len(lat) < MIN_STATIONS or 2 * others.sum() >= len(lat):
-        return nobody, ""
+        return none, ""
     return others, (
         f"only then do they lie among the others, around latitude {here[0]:.1f}, longitude {here[1]:.1f}. If the "
         f"others are the swapped ones, {'correct the table' if has_zone else 'give --time-zone'}."
     )
 
 
-def _mirrors(lat: Floats, lon: Floats, middle: LatLon) -> Booleans:
+def _belong_if_swapped(lat: Floats, lon: Floats, middle: LatLon) -> Booleans:
     """Which positions are far from a place, but near it if swapped."""
     as_given = haversine_km(lat, lon, *middle)
     mirrored = haversine_km(np.clip(lon, -90, 90), lat, *middle)
-    possible = (np.abs(lon) <= 90) & (mirrored < FAR_KM) & (mirrored < as_given / 10)
+    possible = (np.abs(lon) <= 90) & (mirrored < FAR_KM) & (mirrored < as_given / GROUP_FACTOR)
     return np.asarray(possible & (as_given > FAR_KM))
 
 
@@ -154,16 +157,19 @@ def zone_cities() -> dict[str, tuple[float, float]]:
     return {zone: (_degrees(north, 2), _degrees(east, 3)) for north, east, zone in rows}
 
 
-def _degrees(text: str, whole: int) -> float:
-    """Degrees of ISO 6709 text, +DDMM or +DDMMSS."""
+def _degrees(text: str, degree_digits: int) -> float:
+    """Degrees of ISO 6709 text: +DDMM or +DDMMSS for a latitude, with one more digit for a longitude."""
     digits = text[1:]
-    rest = digits[whole:].ljust(4, "0")
-    value = int(digits[:whole]) + int(rest[:2]) / 60 + int(rest[2:4]) / 3600
+    rest = digits[degree_digits:].ljust(4, "0")
+    value = int(digits[:degree_digits]) + int(rest[:2]) / 60 + int(rest[2:4]) / 3600
     return -value if text[0] == "-" else value
 
 
 def _far_notes(stations: pl.DataFrame, name: str) -> list[str]:
-    """A sentence about stations far from the others: one of a few, or up to a quarter of many."""
+    """A sentence about stations far from the others: one of a few, or up to a quarter of many.
+
+    In a large network, a station is far only if it is 20 times as far from the middle as the median.
+    """
     placed = stations.drop_nulls(["lat", "lon"])
     if placed.height < 2:
         return []

@@ -59,6 +59,7 @@ def join_restarts(sessions: Any, minutes: float = JOIN_MINUTES) -> tuple[pl.Data
     frame = as_frame(sessions)
     if minutes <= 0 or "user_id" not in frame.columns or frame.is_empty():
         return frame, 0
+    # Rows are kept in order of start, and then sorted stably: by user, or by user and station.
     user, station = numbers_of(frame["user_id"]), numbers_of(frame["station_id"])
     rows = np.flatnonzero(_has_user(frame["user_id"], user))
     start, end = (frame[column].cast(UTC).to_physical().to_numpy() for column in ("start", "end"))
@@ -86,10 +87,10 @@ def _has_user(names: pl.Series, numbers: Integers) -> NDArray[np.bool_]:
         "number", keep="any"
     )
     plain = pl.col("name").str.to_lowercase().str.replace_all(r"[^\p{L}\p{N}]", "").str.strip_chars_start("0")
-    somebody = distinct.filter((plain != "").fill_null(value=False) & ~plain.is_in(list(_PLACEHOLDERS)))["number"]
+    real = distinct.filter((plain != "").fill_null(value=False) & ~plain.is_in(list(_PLACEHOLDERS)))["number"]
     known = np.zeros(int(numbers.max(initial=0)) + 2, dtype=np.bool_)
-    known[somebody.to_numpy()] = True
-    known[-1] = False  # where there is no id
+    known[real.to_numpy()] = True
+    known[-1] = False  # the number of a missing id is -1
     return known[numbers]
 
 
@@ -105,7 +106,7 @@ def _parts(frame: pl.DataFrame) -> Integers:
 def _is_shared(user: Integers, start: Integers, end: Integers) -> NDArray[np.bool_]:
     """Whether the user of a session has more cars at once than one driver can have; sorted by user, start."""
     shared = np.zeros(len(user), dtype=np.bool_)
-    present = np.empty(MAX_CARS, dtype=np.int64)  # their ends; a session without duration never counts as a second car
+    present = np.empty(MAX_CARS, dtype=np.int64)  # ends of the user's cars; a session without duration adds no car
     begin = 0
     for i in range(len(user)):
         if i == 0 or user[i] != user[i - 1]:
@@ -122,7 +123,7 @@ def _is_shared(user: Integers, start: Integers, end: Integers) -> NDArray[np.boo
 
 
 @compiled("int64[::1](int64[::1], int64[::1], int64[::1], int64[::1], int64)")
-def _first_of_each(key: Integers, part: Integers, start: Integers, end: Integers, longest: int) -> Integers:
+def _first_of_each(key: Integers, part: Integers, start: Integers, end: Integers, longest_ms: int) -> Integers:
     """Position of the first session of each arrival; rows are sorted by key (user, station) and start.
 
     Sessions follow each other at the station or, where a user has cars on two parts of it at once, on each part.
@@ -142,7 +143,7 @@ def _first_of_each(key: Integers, part: Integers, start: Integers, end: Integers
             j = i - 1
             while several and j >= begin and part[j] != part[i]:
                 j -= 1
-            if j >= begin and start[i] - latest[j] <= longest:
+            if j >= begin and start[i] - latest[j] <= longest_ms:
                 first[i] = first[j]
                 latest[i] = max(latest[i], latest[j])
         begin = stop
@@ -160,9 +161,9 @@ def _joined(frame: pl.DataFrame, rows: Integers, first: Integers) -> pl.DataFram
         ]
     )
     last = pl.col("charged").sort_by("end").last() if "charged" in columns else pl.lit(None)
-    taken = parts.group_by("place", maintain_order=True).agg(
+    merged = parts.group_by("place", maintain_order=True).agg(
         pl.col("end").max(), pl.col("energy_kwh").sum(), last.alias("charged")
     )
-    changed = [frame[column].scatter(taken["place"], taken[column]) for column in columns if column != "start"]
+    changed = [frame[column].scatter(merged["place"], merged[column]) for column in columns if column != "start"]
     stays = pl.repeat(True, frame.height, dtype=pl.Boolean, eager=True).scatter(pl.Series(rows), False)
     return frame.with_columns(changed).filter(stays)

@@ -14,14 +14,14 @@ from unmet.arrays import Booleans, Floats
 
 __all__ = ["follow_no_pattern", "row_by_row"]
 
-MIN_MISFITS = 3
-MAX_MISFIT_SHARE = 0.05  # share of the settled dates: more are not typing errors
+MIN_MISFITS = 3  # fewer settled dates against the pattern may be typing errors
+MAX_MISFIT_SHARE = 0.05  # the same as a share of the settled dates
 EDGE_DAYS = 12  # settled dates have days above 12, so the period may extend this far at either end
 CROSSED = 3.0  # cost of two orders in the start and end of one row [nats]
 IMPOSSIBLE = 8.0  # this and the next as in `day_order`
 OPEN = 3.0
 IN_ORDER = 0.5  # share of settled starts within two days of the one before: rows are in order of time
-_PASSES = 3
+_PASSES = 3  # a row that is decided helps to decide its neighbours in the next pass
 _COMBINATIONS = ((True, True), (True, False), (False, True), (False, False))  # day first in start, in end
 
 DayNumbers = NDArray[np.int32]
@@ -40,9 +40,10 @@ def follow_no_pattern(chosen: list[Booleans], dates: list[DayNumbers], no_day: i
         counts = np.zeros((2, 2), dtype=np.int64)  # chosen, settled
         for day_first, days in zip(chosen, dates, strict=True):
             settled = ((days[:, 0] == no_day) != (days[:, 1] == no_day)) & (days[:, 2] == form)
-            both = 2 * day_first[settled] + (days[settled, 1] == no_day)
-            counts += np.bincount(both, minlength=4).reshape(2, 2)
-        # After a spreadsheet rewrote what it could parse, all settled dates contradict the others.
+            pair = 2 * day_first[settled] + (days[settled, 1] == no_day)
+            counts += np.bincount(pair, minlength=4).reshape(2, 2)
+        # Settled dates must agree with each other, not with the pattern: if a spreadsheet rewrote the dates that it
+        # could parse, all that are left contradict it. So the minority are misfits.
         misfits += int(counts.min(axis=1).sum())
         total += int(counts.sum())
     return misfits >= MIN_MISFITS and misfits > MAX_MISFIT_SHARE * total
@@ -51,12 +52,13 @@ def follow_no_pattern(chosen: list[Booleans], dates: list[DayNumbers], no_day: i
 def row_by_row(start: DayNumbers, end: DayNumbers, no_day: int) -> tuple[Booleans, Booleans, Booleans]:
     """For each row: whether the day comes first in its start and in its end, and whether that is undecided."""
     known = _known(start, no_day)
-    settled = np.concatenate([known[known != no_day], (only := _known(end, no_day))[only != no_day]])
+    known_ends = _known(end, no_day)
+    settled = np.concatenate([known[known != no_day], known_ends[known_ends != no_day]])
     period = (int(settled.min()) - EDGE_DAYS, int(settled.max()) + EDGE_DAYS)
     fixed = np.stack([_cost(start, end, first, second, period, no_day) for first, second in _COMBINATIONS], axis=1)
     fixed += _order_cost(start, end, no_day)
-    starts = np.stack([_day(start, first, no_day) for first, _ in _COMBINATIONS], axis=1)
-    ends = np.stack([_day(end, second, no_day) for _, second in _COMBINATIONS], axis=1)
+    starts = np.stack([_days_read(start, first, no_day) for first, _ in _COMBINATIONS], axis=1)
+    ends = np.stack([_days_read(end, second, no_day) for _, second in _COMBINATIONS], axis=1)
     near = _nearness(known, no_day)
     best, is_open = _best(fixed, starts, ends)
     for _ in range(_PASSES if near > IN_ORDER else 0):
@@ -67,22 +69,27 @@ def row_by_row(start: DayNumbers, end: DayNumbers, no_day: int) -> tuple[Boolean
     return orders[best, 0], orders[best, 1], is_open
 
 
-def _day(dates: DayNumbers, day_first: bool, no_day: int) -> DayNumbers:
+def _days_read(dates: DayNumbers, day_first: bool, no_day: int) -> DayNumbers:
+    """The days of dates read in one order; settled dates keep their own order."""
     chosen, other = (dates[:, 0], dates[:, 1]) if day_first else (dates[:, 1], dates[:, 0])
     return np.where(chosen == no_day, other, chosen)
 
 
 def _known(dates: DayNumbers, no_day: int) -> DayNumbers:
     """The date of each row if it has only one reading; `no_day` otherwise."""
-    first, second = _day(dates, True, no_day), _day(dates, False, no_day)
-    return np.where(first == second, first, no_day).astype(np.int32)
+    by_day, by_month = _days_read(dates, True, no_day), _days_read(dates, False, no_day)
+    return np.where(by_day == by_month, by_day, no_day).astype(np.int32)
 
 
 def _cost(
     start: DayNumbers, end: DayNumbers, first: bool, second: bool, period: tuple[int, int], no_day: int
 ) -> Floats:
-    """Cost [nats] of reading all rows this way: days outside the period, and long or impossible stays."""
-    starts, ends = _day(start, first, no_day).astype(np.int64), _day(end, second, no_day).astype(np.int64)
+    """Cost [nats] of each row; `first` and `second` say whether the day comes first in its start and in its end.
+
+    Days outside the period and long or impossible stays are costly; for the cost of a stay see `day_order._stay_cost`.
+    """
+    starts = _days_read(start, first, no_day).astype(np.int64)
+    ends = _days_read(end, second, no_day).astype(np.int64)
     cost = np.zeros(len(starts))
     for days in (starts, ends):
         cost += IMPOSSIBLE * ((days != no_day) & ((days < period[0]) | (days > period[1])))
@@ -106,6 +113,7 @@ def _order_cost(start: DayNumbers, end: DayNumbers, no_day: int) -> Floats:
 
 
 def _nearness(known: DayNumbers, no_day: int) -> float:
+    """Share of known starts within two days of the known start before."""
     days = known[known != no_day].astype(np.int64)
     return 0.0 if len(days) < 3 else min(float((np.abs(np.diff(days)) <= 2).mean()), 0.98)
 
@@ -120,7 +128,10 @@ def _neighbours(days: DayNumbers, no_day: int) -> tuple[DayNumbers, DayNumbers]:
 
 
 def _step_cost(other: DayNumbers, starts: DayNumbers, near: float, period: tuple[int, int], no_day: int) -> Floats:
-    """-log of a mixture: a start near that of its neighbour (heavy-tailed), or anywhere in the period."""
+    """-log of a mixture: a start near that of its neighbour (heavy-tailed), or anywhere in the period.
+
+    The formula is that of `day_order._step_cost`; `other` is the day of the neighbour.
+    """
     apart = starts.astype(np.float64) - other[:, None]
     cost = -np.log(near / (3.15 * (1.0 + apart * apart)) + (1.0 - near) / max(period[1] - period[0], 30))
     return np.where((other[:, None] == no_day) | (starts == no_day), 0.0, cost)

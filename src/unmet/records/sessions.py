@@ -22,7 +22,7 @@ from unmet.records.cells import REASONS
 from unmet.records.cleaning import FILE, Cleaned, clean
 from unmet.records.counts import count_notes
 from unmet.records.crowded import crowded_note
-from unmet.records.evidence import Finding, in_short, told_once
+from unmet.records.evidence import Finding, merge_findings, merge_notes
 from unmet.records.formats.base import OUTAGES
 from unmet.records.local_zone import settled_zone
 from unmet.records.mapping import Mapping
@@ -36,7 +36,7 @@ from unmet.records.station_ids import alike_note
 from unmet.records.stations import KEPT_WITHOUT, check_stations, no_stations
 from unmet.tables import UTC, Checked
 
-__all__ = ["SESSIONS", "Pile", "Records", "finished_sessions", "read_into", "read_sessions"]
+__all__ = ["SESSIONS", "RecordCollector", "Records", "finished_sessions", "read_into", "read_sessions"]
 
 SESSIONS: dict[str, pl.DataType] = {
     "session_id": pl.String(),
@@ -52,6 +52,7 @@ SESSIONS: dict[str, pl.DataType] = {
     "post_id": pl.String(),
 }
 _REJECTED = {"file": pl.String, **REJECTED}
+Progress = Callable[[int, int], None]  # called with the number of files read so far, and in total
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -99,7 +100,7 @@ def read_sessions(
     time_zone: str | None = None,
     since: dt.datetime | None = None,
     until: dt.datetime | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Records:
     """Read an operator's session records: files, folders, patterns or data frames.
 
@@ -141,54 +142,51 @@ def read_sessions(
     table = check_stations(stations, crs, station_mapping) if stations is not None else None
     known = set(table.kept["station_id"]) if table is not None else None
     reading = Reading(format, chosen, time_zone, known, now or dt.datetime.now(dt.UTC), since, until)
-    pile = Pile()
-    read_into(pile, sources, reading, progress)
-    cleaned = clean(pile.parts)
-    records = pile.records(cleaned, [source.name for source in sources], table, stations, join_minutes, time_zone)
+    collector = RecordCollector()
+    read_into(collector, sources, reading, progress)
+    cleaned = clean(collector.parts)
+    records = collector.records(cleaned, [source.name for source in sources], table, stations, join_minutes, time_zone)
     return replace(records, frame_type=frame_type_of(paths, stations))
 
 
 def read_into(
-    pile: Pile, sources: list[RecordSource], reading: Reading, progress: Callable[[int, int], None] | None
+    collector: RecordCollector, sources: list[RecordSource], reading: Reading, progress: Progress | None
 ) -> None:
-    """Read all sources and add what they hold to a pile."""
-    problems: dict[str, list[str | None]] = {}  # by file, one for each sheet
+    """Read all sources into `collector`; raises `InputError` if no sheet of a workbook holds sessions."""
+    problems: dict[str, list[str | None]] = {}  # by file, one for each sheet; None if the sheet holds sessions
     for batch in read_batches(sources, reading):
-        pile.add(batch)
+        collector.add(batch)
         for source in batch.sources:
-            problems.setdefault(_file_of(source), []).append(batch.one.problem)
+            name = str(source.table) if isinstance(source.table, Path) else source.name
+            problems.setdefault(name, []).append(batch.contents.problem)
         done = batch.first + len(batch.sources)
         del batch
         if progress is not None:
             progress(done, len(sources))
     for found in problems.values():
-        if all(found) and found[0] is not None:  # no sheet of a workbook holds sessions
+        if all(found) and found[0] is not None:
             raise InputError(found[0])
 
 
-def _file_of(source: RecordSource) -> str:
-    return str(source.table) if isinstance(source.table, Path) else source.name
-
-
-class Pile:
+class RecordCollector:
     """Collects the contents of the files read so far."""
 
     def __init__(self) -> None:
-        self.parts: list[pl.DataFrame] = []
+        self.parts: list[pl.DataFrame] = []  # typed sessions
         self.rejected: list[pl.DataFrame] = [pl.DataFrame(schema=_REJECTED)]
         self.outages: list[pl.DataFrame] = []
-        self.stations: list[tuple[str, pl.DataFrame]] = []
+        self.stations: list[tuple[str, pl.DataFrame]] = []  # file, stations in it
         self.counts = dict.fromkeys(("rows_in", "rows_kept", "rows_set_aside", "shapeless", *REASONS), 0)
         self.formats: dict[str, str] = {}
         self.zones: list[str | None] = []  # None if a file does not show its zone
-        self.odd_stations: list[pl.DataFrame] = [pl.DataFrame(schema=_REJECTED)]
+        self.rejected_stations: list[pl.DataFrame] = [pl.DataFrame(schema=_REJECTED)]
         self.notes: dict[str, list[str]] = {}  # sentence -> files
-        self.readings: dict[str, list[str]] = {}
+        self.readings: dict[str, list[str]] = {}  # file -> how its cells were read
         self.findings: list[tuple[Finding, int]] = []  # each with its number of files
 
     def add(self, batch: Batch) -> None:
         """Add the contents of some files."""
-        one, names = batch.one, [source.name for source in batch.sources]
+        one, names = batch.contents, [source.name for source in batch.sources]
         for key, rows in one.counts.items():
             self.counts[key] += rows
         readings = list(map(str, one.readings))
@@ -205,7 +203,7 @@ class Pile:
         if one.sessions is not None or one.zone is not None:
             self.zones.append(one.zone)
         if one.sessions is None:
-            self.odd_stations.append(batch.rejected.cast(pl.Schema(_REJECTED)))
+            self.rejected_stations.append(batch.rejected.cast(pl.Schema(_REJECTED)))
         else:
             self.rejected.append(batch.rejected.cast(pl.Schema(_REJECTED)))
             self.keep(one.sessions)
@@ -216,7 +214,7 @@ class Pile:
 
     def file_notes(self) -> list[str]:
         """Sentences about single files, each with the files that it concerns."""
-        return told_once(self.notes)
+        return merge_notes(self.notes)
 
     def records(
         self,
@@ -227,7 +225,11 @@ class Pile:
         join_minutes: float,
         time_zone: str | None,
     ) -> Records:
-        """The records, with cleaned sessions."""
+        """The records of all files.
+
+        `names` are those of the files, by number. If the user gave a table of stations, `given` is where it came from.
+        `join_minutes` and `time_zone` are as in `read_sessions`.
+        """
         counts, notes = self.counts, self.file_notes()
         sessions, set_aside, counted = finished_sessions(cleaned, names, join_minutes)
         rejected = pl.concat([*self.rejected, set_aside])
@@ -240,27 +242,23 @@ class Pile:
         notes += [far] if far else []
         crowded = crowded_note(sessions, table.kept) if table is not None else None
         seen = sessions["station_id"].unique().sort()
-        settled = self.settled(table, given, seen, time_zone)
-        return replace(
-            settled,
-            sessions=sessions,
-            rejected=rejected,
-            notes=[*notes, *([crowded] if crowded else []), *settled.notes],
-        )
+        others = self.without_sessions(table, given, seen, time_zone)
+        notes += [*([crowded] if crowded else []), *others.notes]
+        return replace(others, sessions=sessions, rejected=rejected, notes=notes)
 
-    def settled(self, table: Checked | None, given: Any, seen: pl.Series, time_zone: str | None) -> Records:
+    def without_sessions(self, table: Checked | None, given: Any, seen: pl.Series, time_zone: str | None) -> Records:
         """The records without their sessions; `seen` holds the ids of the stations in the sessions."""
         counts, notes = self.counts, list[str]()
         where = str(given) if isinstance(given, str | Path) else "The stations"
         if table is not None:
-            stations, odd = table.kept, _in_file(table.rejected, where)
+            stations, rejected = table.kept, _in_file(table.rejected, where)
             notes += table.notes
         else:
-            stations, odd = _all_stations(self.stations, seen)
+            stations, rejected = _all_stations(self.stations, seen)
             alike = alike_note(stations["station_id"])
             notes += [alike] if alike else []
-        odd = pl.concat([*self.odd_stations, odd])
-        is_kept = odd["reason"].str.ends_with(KEPT_WITHOUT)
+        rejected = pl.concat([*self.rejected_stations, rejected])
+        is_kept = rejected["reason"].str.ends_with(KEPT_WITHOUT)
         counts["stations"], counts["stations_set_aside"] = stations.height, int((~is_kept).sum())
         counts["station_values_unused"] = int(is_kept.sum())
         outages = merge_outages(pl.concat([pl.DataFrame(schema=OUTAGES), *self.outages]))
@@ -268,22 +266,23 @@ class Pile:
         if len(set(known)) > 1:
             notes.append(f"The files have several time zones ({', '.join(sorted(set(known)))}): one is used for all.")
         zone = next((zone for zone in known if zone != "UTC"), "UTC")
+        # A note of `in_degrees`: converted positions, or swapped ones, are certain.
         are_converted = table is not None and any("degrees" in note for note in table.notes)
         stations, position_notes = mend_positions(stations, time_zone or zone, where, are_certain=are_converted)
         zone, zone_note = settled_zone(self.zones, time_zone, stations)
         notes += [*position_notes, *([zone_note] if zone_note else [])]
         return Records(
-            pl.DataFrame(schema=SESSIONS),
-            stations,
-            outages,
-            pl.concat(self.rejected),
-            odd,
-            counts,
-            self.formats,
-            zone,
-            notes,
-            self.readings,
-            in_short(self.findings),
+            sessions=pl.DataFrame(schema=SESSIONS),
+            stations=stations,
+            outages=outages,
+            rejected=pl.concat(self.rejected),
+            rejected_stations=rejected,
+            counts=counts,
+            formats=self.formats,
+            time_zone=zone,
+            notes=notes,
+            readings=self.readings,
+            readings_in_short=merge_findings(self.findings),
         )
 
 
@@ -292,20 +291,21 @@ def finished_sessions(
 ) -> tuple[pl.DataFrame, pl.DataFrame, dict[str, int]]:
     """Sessions with the columns of SESSIONS and restarts joined, rows set aside on the way, and counts."""
     counts: dict[str, int] = {}
-    sessions = _finish(cleaned.sessions, names, counts)
+    sessions, counts["ids_made_up"] = _with_all_columns(cleaned.sessions, names)
     counts["rows_kept"] = sessions.height
     sessions, counts["restarts_joined"] = join_restarts(sessions, join_minutes)
-    rejected = pl.concat([_repeated(cleaned.repeats, names), _far(cleaned.far, names)])
+    rejected = pl.concat([_rejected_repeats(cleaned.repeats, names), _rejected_far(cleaned.far, names)])
     counts |= cleaned.counts
     counts["zero_energy"] = int((sessions["energy_kwh"] == 0).sum())
     return sessions, rejected, counts
 
 
 def _in_file(rejected: pl.DataFrame, name: str) -> pl.DataFrame:
+    """Rejected rows with the name of their file."""
     return rejected.select(pl.lit(name).alias("file"), *(pl.col(c).cast(t) for c, t in REJECTED.items()))
 
 
-def _repeated(repeats: pl.DataFrame, names: list[str]) -> pl.DataFrame:
+def _rejected_repeats(repeats: pl.DataFrame, names: list[str]) -> pl.DataFrame:
     """Duplicates as rows set aside, each with the line of the first."""
     if repeats.is_empty():
         return pl.DataFrame(schema=_REJECTED)
@@ -322,7 +322,7 @@ def _repeated(repeats: pl.DataFrame, names: list[str]) -> pl.DataFrame:
     )
 
 
-def _far(rows: pl.DataFrame, names: list[str]) -> pl.DataFrame:
+def _rejected_far(rows: pl.DataFrame, names: list[str]) -> pl.DataFrame:
     """Rows years away from all others as rows set aside."""
     if rows.is_empty():
         return pl.DataFrame(schema=_REJECTED)
@@ -336,29 +336,29 @@ def _far(rows: pl.DataFrame, names: list[str]) -> pl.DataFrame:
     )
 
 
-def _finish(frame: pl.DataFrame, names: list[str], counts: dict[str, int]) -> pl.DataFrame:
-    """The columns of SESSIONS; a missing id is made from file and line."""
+def _with_all_columns(frame: pl.DataFrame, names: list[str]) -> tuple[pl.DataFrame, int]:
+    """The columns of SESSIONS; a missing id is made up from file and line. Also returns how many were."""
     short = [Path(name).name for name in names]
     labels = pl.Series(short if len(set(short)) == len(short) else names, dtype=pl.String)
     made_up = pl.format("{}:{}", pl.lit(labels).gather(pl.col(FILE)), LINE)
     if "session_id" not in frame.columns:
-        counts["ids_made_up"] = frame.height
+        n_missing = frame.height
         identity = made_up
     else:
-        counts["ids_made_up"] = frame["session_id"].null_count()
-        identity = pl.coalesce("session_id", made_up) if counts["ids_made_up"] else pl.col("session_id")
+        n_missing = frame["session_id"].null_count()
+        identity = pl.coalesce("session_id", made_up) if n_missing else pl.col("session_id")
     columns: dict[str, pl.Expr] = {"session_id": identity}
     for name, dtype in SESSIONS.items():
         if name not in columns:
             columns[name] = pl.col(name).cast(dtype) if name in frame.columns else pl.lit(None, dtype)
-    if "charged" in frame.columns:
+    if "charged" in frame.columns:  # the energy flow ends during the stay; a time before it is wrong
         charged = pl.when(pl.col("charged") >= pl.col("start")).then(pl.min_horizontal("charged", "end"))
         columns["charged"] = charged.cast(UTC)
-    return frame.select(columns[name].alias(name) for name in SESSIONS)
+    return frame.select(columns[name].alias(name) for name in SESSIONS), n_missing
 
 
 def _all_stations(found: list[tuple[str, pl.DataFrame]], seen: pl.Series) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Stations listed in the files and those named only by sessions (`seen`, distinct); and rejected rows."""
+    """Stations listed in the files, and those named only by sessions (`seen`, distinct ids); and rejected rows."""
     if not found:
         named = pl.concat([no_stations(), seen.to_frame("station_id")], how="diagonal")
         return named, pl.DataFrame(schema=_REJECTED)
@@ -369,6 +369,6 @@ def _all_stations(found: list[tuple[str, pl.DataFrame]], seen: pl.Series) -> tup
         kept.append(checked.kept)
         rejected.append(_in_file(checked.rejected, name))
     both = pl.concat([*kept, seen.to_frame("station_id")], how="diagonal")
-    # Files may complete each other's information about a station.
+    # Files may complete each other's information about a station; earlier ones take precedence.
     known = both.group_by("station_id", maintain_order=True).agg(pl.exclude("station_id").drop_nulls().first())
     return known.select(both.columns), pl.concat(rejected)

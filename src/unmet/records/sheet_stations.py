@@ -1,7 +1,7 @@
 """Workbooks with one sheet per station: the name of the sheet is the station.
 
-Sheets without a column of stations may also be months or parts of one export. Then their station is unknown, and
-the user is asked.
+Sheets without a column of stations may also be months or parts of one export. Their station is then unknown, and the
+user must give it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ _GENERAL = {  # words in names of sheets that do not name a station
 
 
 def with_sheet_as_station(raw: Raw, source: RecordSource) -> Raw:
-    """Use the sheet's name as the station if it is one of several, has all other columns and is not a month."""
+    """Use the sheet's name as the station if only that column is missing, and the name may be that of a station.
+
+    A workbook with a single sheet is left as it is: its name says nothing.
+    """
     if (
         raw.sessions is None
         or source.sheet is None

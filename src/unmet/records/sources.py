@@ -36,6 +36,7 @@ class RecordSource:
 
 def find_sources(given: Iterable[Any] | Any) -> list[RecordSource]:
     """The tables in files, folders, patterns such as `2024-*.csv`, and frames, in their order."""
+    # Data frames are iterable too, but have columns.
     several = isinstance(given, list | tuple) or (isinstance(given, Iterable) and not hasattr(given, "columns"))
     members = list(given) if several and not isinstance(given, str | Path) else [given]
     if not members:

@@ -25,8 +25,11 @@ __all__ = ["masked_url", "read_sql"]
 
 _BATCH = 50_000  # rows that are Python objects at one time
 _TIMEOUT_SECONDS = 10  # time to wait for a server that does not answer
+# A query that reads, perhaps after comments and brackets.
 _READS = re.compile(r"(\s|\(|--[^\n]*(\n|$)|/\*.*?\*/)*(select|with|values|table)\b", re.IGNORECASE | re.DOTALL)
-_USER = re.compile(r"(?P<before>^[^/]*://[^:/@?]*:)(?P<password>.*)(?P<after>@)", re.DOTALL)
+# Parts of a URL that may hold a password: user:password@host; a host or user followed by a colon and no port; and the
+# options password and sslpassword. A user without a password (`_NAMED_USER`) is shown.
+_PASSWORD = re.compile(r"(?P<before>^[^/]*://[^:/@?]*:)(?P<password>.*)(?P<after>@)", re.DOTALL)
 _NAMED_USER = re.compile(r"[\w+]+://[^:/@?]*@[^@]*$")
 _NO_PORT = re.compile(r"(?P<before>:(//)?[^:/@?]*:)(?!\d{1,5}(/|\?|$))[^/@?]*")  # after a host, or a user without one
 _OPTION = re.compile(r"(?P<before>[?&](?:ssl)?password=)(?P<password>[^&]*)", re.IGNORECASE)
@@ -49,9 +52,9 @@ def read_sql(url: str, query: str) -> pl.DataFrame:
     try:
         with engine.connect() as connection:
             remedy = "check the query"
-            reading = {"postgresql_readonly": True} if engine.dialect.name == "postgresql" else {}
+            options = {"postgresql_readonly": True} if engine.dialect.name == "postgresql" else {}
             # Percent signs and colons of the query are literal, not parameters.
-            connection = connection.execution_options(no_parameters=True, yield_per=_BATCH, **reading)
+            connection = connection.execution_options(no_parameters=True, yield_per=_BATCH, **options)
             with connection.exec_driver_sql(query) as result:
                 names = list(result.keys())
                 _check_names(names)
@@ -68,20 +71,21 @@ def read_sql(url: str, query: str) -> pl.DataFrame:
 def masked_url(url: str) -> str:
     """A database's URL without anything that could be a password, for messages."""
     shown = _OPTION.sub(r"\g<before>***", url)
-    if _USER.match(shown):
-        return _USER.sub(r"\g<before>***\g<after>", shown)
+    if _PASSWORD.match(shown):
+        return _PASSWORD.sub(r"\g<before>***\g<after>", shown)
     if "@" in shown and not _NAMED_USER.match(shown):
         return f"***@{shown.rpartition('@')[2]}"
     return _NO_PORT.sub(r"\g<before>***", shown)
 
 
 def _engine(text: str) -> Engine:
+    """The SQLAlchemy engine of a database; raises `InputError` if the URL is wrong or not supported."""
     from sqlalchemy import create_engine, make_url
     from sqlalchemy.exc import ArgumentError
 
     shown = masked_url(text)
-    user = _USER.match(text)
-    if user and re.search("[@/]", user["password"]):
+    found = _PASSWORD.match(text)
+    if found and re.search("[@/]", found["password"]):
         raise InputError(f"The password in {shown} contains @ or /: write %40 for @ and %2F for /.")
     try:
         url = make_url(re.sub("^postgres://", "postgresql://", text.strip()))
@@ -123,7 +127,7 @@ def _reason(error: Exception, url: str) -> str:
     """The database's error message, on one line and without the password."""
     lines = str(getattr(error, "orig", None) or error).strip().splitlines()
     reason = lines[0].strip().rstrip(".") if lines else type(error).__name__
-    for found in (*_USER.finditer(url), *_OPTION.finditer(url)):
+    for found in (*_PASSWORD.finditer(url), *_OPTION.finditer(url)):
         for secret in {found["password"], unquote(found["password"])} - {""}:
             reason = reason.replace(secret, "***")
     return reason
@@ -134,6 +138,7 @@ def _frame(names: Sequence[str], rows: Sequence[Any]) -> pl.DataFrame:
 
 
 def _series(name: str, values: Sequence[Any]) -> pl.Series:
+    """A column in the type of its values; text if they are of several types, or of one that no table can hold."""
     kinds = {type(value) for value in values} - {type(None)}
     if not kinds:
         return pl.Series(name, values, pl.Null)

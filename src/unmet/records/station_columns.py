@@ -24,13 +24,18 @@ _WORDS = {  # parts of plain names in English, German, French, Italian, Spanish 
     "operator": "operator,betreiber,operateur,operatore,operador,cpo",
     "name": "name,bezeichnung,designation,nom,nome,nombre,label,adresse,address,indirizzo,direccion,strasse",
 }
+# Plausible values in degrees, plugs and kW.
 _RANGES = {"lat": (-90.0, 90.0), "lon": (-180.0, 180.0), "plugs": (1.0, 1000.0), "power_kw": (0.5, 1500.0)}
 _SHORT = 3  # a word of up to this many letters must begin or end a name
-_SHOWN = 20
+_SHOWN = 20  # columns in a note
+_MIN_SHARE = 0.8  # share of the cells that must have the form of an entry
 
 
 def known_columns(frame: pl.DataFrame, table: Table, more: Collection[str] = ()) -> dict[str, str]:
-    """Columns of the table that the frame has under a known name, such as {"lat": "Latitude"}."""
+    """Columns of the table that the frame has under a known name, such as {"lat": "Latitude"}.
+
+    Columns of the names in `more` are added under those names.
+    """
     spelled = {column.strip().lower(): column for column in frame.columns}
     found = {}
     for column in table.columns:
@@ -56,7 +61,7 @@ def guess_station_columns(frame: pl.DataFrame, known: dict[str, str]) -> dict[st
             for column in free
             if column not in guesses.values()
             for place, word in enumerate(words.split(","))
-            if _has(plain_name(column), word) and _could_be(entry, frame[column])
+            if _contains(plain_name(column), word) and _could_be(entry, frame[column])
         ]
         if found:
             guesses[entry] = min(found)[1]
@@ -65,11 +70,12 @@ def guess_station_columns(frame: pl.DataFrame, known: dict[str, str]) -> dict[st
     return guesses
 
 
-def _has(name: str, word: str) -> bool:
+def _contains(name: str, word: str) -> bool:
     return name.startswith(word) or name.endswith(word) if len(word) <= _SHORT else word in name
 
 
 def _could_be(entry: str, cells: pl.Series) -> bool:
+    """Whether cells could be values of an entry: ids that do not repeat, numbers in range, or any text."""
     cells = cells.drop_nulls()
     if cells.is_empty():
         return False
@@ -83,7 +89,7 @@ def _could_be(entry: str, cells: pl.Series) -> bool:
     within = numbers.is_between(*_RANGES[entry]).fill_null(value=False)
     if entry == "plugs":
         within = within & (numbers == numbers.round()).fill_null(value=False)
-    return int(within.sum()) > 0.8 * len(cells)
+    return int(within.sum()) > _MIN_SHARE * len(cells)
 
 
 def station_hints(guesses: dict[str, str]) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Collection
 
 import polars as pl
 
-__all__ = ["alike_note", "as_the_table_spells"]
+__all__ = ["alike_note", "respell_ids"]
 
-_SHOWN = 3
+_SHOWN = 3  # groups of ids in a note
 
 
 def _plain(ids: pl.Expr) -> pl.Expr:
@@ -17,7 +17,7 @@ def _plain(ids: pl.Expr) -> pl.Expr:
     return bare.str.replace(r"^0+(.)", "${1}")
 
 
-def as_the_table_spells(ids: pl.Series, known: Collection[str]) -> tuple[pl.Series, str | None]:
+def respell_ids(ids: pl.Series, known: Collection[str]) -> tuple[pl.Series, str | None]:
     """Ids in the spelling of the table of stations, and a sentence about those that differed.
 
     Ids that are in the table, and ids that match several of its rows, are not changed.

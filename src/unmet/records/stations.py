@@ -18,7 +18,7 @@ from unmet.tables import Checked, Column, RowRule, Table, as_frame, check_table
 
 __all__ = ["KEPT_WITHOUT", "STATIONS", "check_stations", "no_stations"]
 
-KEPT_WITHOUT = ": the station is kept without it"
+KEPT_WITHOUT = ": the station is kept without it"  # ends the reason if only a cell is unusable
 
 _IDS = (
     *("station id", "stationid", "station", "cp id", "cp_id", "cpid", "chargepoint_id", "charge point id"),
@@ -103,21 +103,23 @@ def check_stations(
 ) -> Checked:
     """Stations of a file or frame, one row per id; missing columns are empty.
 
-    Positions in metres are converted to degrees; `crs` names the grid if several fit. `mapping` gives the columns,
-    such as {"station_id": "Site"}; an id may join several, "CP ID+Connector". `name` is used in sentences about a
-    frame.
+    Args:
+        source: path of a file, or a data frame.
+        crs: grid of positions in metres, such as EPSG:2056, which are converted to degrees; inferred if one grid fits.
+        mapping: columns by entry, such as {"station_id": "Site"}; an id may join several, "CP ID+Connector".
+        name: of a frame, for notes.
     """
     if isinstance(source, str | Path):
         name = str(source)
-        frame, odd = read_table(read_head(Path(source)))
+        frame, malformed = read_table(read_head(Path(source)))
         lines, frame = frame[LINE], frame.drop(LINE)
     else:
         name, frame = name or "The table of stations", as_frame(source)
-        lines, odd = pl.arange(1, frame.height + 1, dtype=pl.UInt32, eager=True), None
+        lines, malformed = pl.arange(1, frame.height + 1, dtype=pl.UInt32, eager=True), None
     frame = _mapped(with_printable_times(frame), mapping or {}, name)
     known = known_columns(frame, STATIONS, (*X_NAMES, *Y_NAMES))
     if "station_id" not in known:
-        raise InputError(_no_id(frame, known, name))
+        raise InputError(_no_id_message(frame, known, name))
     unused = unused_note(frame, known, name) if frame.height else None
     frame, notes = in_degrees(_with_decimal_points(frame), crs, name)
     notes += [unused] if unused else []
@@ -130,8 +132,8 @@ def check_stations(
         lines.gather(checked.rejected["line"] - 1).alias("line"),
         reason=pl.when(about_cell).then(pl.col("reason") + KEPT_WITHOUT).otherwise("reason"),
     )
-    if odd is not None:
-        rejected = pl.concat([odd, rejected]).sort("line")
+    if malformed is not None:
+        rejected = pl.concat([malformed, rejected]).sort("line")
     empty = [
         pl.lit(None, _TYPES[column.kind]).alias(column.name)
         for column in STATIONS.columns
@@ -145,12 +147,12 @@ def check_stations(
 def _with_partly_usable(checked: Checked, frame: pl.DataFrame) -> Checked:
     """A station with an unusable cell is still a station: it keeps its id, and the cell is listed."""
     rows = checked.rejected.filter(pl.col("column") != "station_id")["line"].cast(pl.Int64) - 1
-    again = _without_odd_cells(frame[rows.to_list()])
+    again = _without_unusable_cells(frame[rows.to_list()])
     again = again.filter(pl.col("station_id").is_first_distinct()).join(checked.kept, on="station_id", how="anti")
     return Checked(pl.concat([checked.kept, again], how="diagonal"), checked.rejected)
 
 
-def _no_id(frame: pl.DataFrame, known: dict[str, str], name: str) -> str:
+def _no_id_message(frame: pl.DataFrame, known: dict[str, str], name: str) -> str:
     guesses = guess_station_columns(frame, known)
     present = ", ".join(frame.columns)[:1000] or "none"
     if "station_id" not in guesses:
@@ -175,19 +177,20 @@ def _with_decimal_points(frame: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _without_odd_cells(frame: pl.DataFrame) -> pl.DataFrame:
-    """Stations without their unusable cells."""
+def _without_unusable_cells(frame: pl.DataFrame) -> pl.DataFrame:
+    """Stations without their unusable cells, which are dropped column by column until the other cells are valid."""
     checked = check_table(frame, STATIONS)
     kept = [checked.kept]
-    for (name,), odd in checked.rejected.filter(pl.col("column") != "station_id").group_by(
+    for (name,), unusable in checked.rejected.filter(pl.col("column") != "station_id").group_by(
         "column", maintain_order=True
     ):
         about = ("lat", "lon") if name in ("lat", "lon") else (name,)  # one is useless without the other
         names = {
             alias for column in STATIONS.columns if column.name in about for alias in (column.name, *column.aliases)
         }
-        rows = frame[(odd["line"].cast(pl.Int64) - 1).to_list()]
-        kept.append(_without_odd_cells(rows.drop(column for column in rows.columns if column.strip().lower() in names)))
+        rows = frame[(unusable["line"].cast(pl.Int64) - 1).to_list()]
+        unusable_columns = [column for column in rows.columns if column.strip().lower() in names]
+        kept.append(_without_unusable_cells(rows.drop(unusable_columns)))
     return pl.concat(kept, how="diagonal")
 
 
@@ -205,7 +208,7 @@ def _mapped(frame: pl.DataFrame, mapping: Mapping[str, str], name: str) -> pl.Da
                 f"{name} has no column {missing[0]!r} for {entry}: say which with --map-stations {entry}=COLUMN. "
                 f"Its columns are {present}."
             )
-    # A column that was mapped is no longer found by another name.
+    # Columns that would also be recognised as a mapped entry are dropped.
     taken = {value for value in mapping.values() if value in frame.columns}
     aliases = {
         alias for column in STATIONS.columns if column.name in mapping for alias in (column.name, *column.aliases)

@@ -17,11 +17,13 @@ from unmet.records.evidence import Finding
 
 __all__ = ["SwappedDates", "swapped_back"]
 
-DISTINCT_DAYS = 10  # this many days on either side are a pattern, which chance produces in one of 10,000 files
+# Ten distinct dates that all lie within the first twelve days of months are a pattern: by chance, a
+# share of (12 / 31)^10 of all files has it, which is one in 10,000. As many distinct texts are needed.
+DISTINCT_DAYS = 10
 MIN_ROWS = 3  # rows needed to support a reading; fewer may be typing errors
 EDGE_DAYS = 12  # texts have days above 12, so the period may extend this far at either end
 IN_ORDER = 0.5  # share of starts within two days of the one before: rows are in order of time
-MAX_DAYS = 31
+MAX_DAYS = 31  # longest possible stay
 _PARTS = r"^\s*(\d{1,2})[/.\-](\d{1,2})[/.\-](\d{4}|\d{2})\b"
 _DAY = 86_400_000
 
@@ -42,29 +44,30 @@ def swapped_back(walls: Sequence[pl.Series], texts: Sequence[pl.Series | None]) 
         walls: local times of each column [ms], starts first, then ends; null where a cell is not a date.
         texts: the other cells of each column.
     """
-    as_they_are = SwappedDates(list(walls))
+    unchanged = SwappedDates(list(walls))
     dates = pl.concat([wall.drop_nulls() for wall in walls]).cast(pl.Datetime("ms"))
     if dates.is_empty() or not (dates.dt.day() <= 12).all():  # checked first, because parsing texts is slow
-        return as_they_are
+        return unchanged
     parsed = [_settled_days(column, len(wall)) for column, wall in zip(texts, walls, strict=True)]
     if any(days is None for days in parsed):
-        return as_they_are
+        return unchanged
     settled = [days for days in parsed if days is not None]
-    others = pl.concat([days.drop_nulls() for days in settled])
-    if others.is_empty():
-        return as_they_are
-    turned = [_turned(wall) for wall in walls]
-    rows = _rows_against(walls, settled, others) - _rows_against(turned, settled, others)
-    is_pattern = min(dates.dt.date().n_unique(), others.n_unique()) >= DISTINCT_DAYS
-    if rows <= -MIN_ROWS:
-        return as_they_are
-    if rows >= MIN_ROWS or is_pattern:
+    text_days = pl.concat([days.drop_nulls() for days in settled])
+    if text_days.is_empty():
+        return unchanged
+    swapped = [_with_day_as_month(wall) for wall in walls]
+    # Rows that speak for swapping; negative if they speak against it.
+    support = _rows_against(walls, settled, text_days) - _rows_against(swapped, settled, text_days)
+    is_pattern = min(dates.dt.date().n_unique(), text_days.n_unique()) >= DISTINCT_DAYS
+    if support <= -MIN_ROWS:
+        return unchanged
+    if support >= MIN_ROWS or is_pattern:
         sentence = (
             "{} dates in which a spreadsheet had swapped day and month are swapped back: none has a day above 12, and "
             "all {} dates that stayed text have a part above 12."
         )
         note = f"{len(dates):,} dates in which a spreadsheet had swapped day and month were swapped back."
-        return SwappedDates(turned, Finding(sentence, (len(dates), len(others))), note)
+        return SwappedDates(swapped, Finding(sentence, (len(dates), len(text_days))), note)
     note = (
         f"{len(dates):,} dates are written differently from the others, and none has a day above 12: a spreadsheet may "
         "have swapped day and month in them. The rows do not show it, so they are read as written. If it has, "
@@ -89,7 +92,7 @@ def _settled_days(texts: pl.Series | None, length: int) -> pl.Series | None:
     return parts.select(date.cast(pl.Int32).cast(pl.Int64).alias("day"))["day"]
 
 
-def _turned(wall: pl.Series) -> pl.Series:
+def _with_day_as_month(wall: pl.Series) -> pl.Series:
     """Times [ms] with day and month swapped."""
     time = pl.col("time")
     date = pl.datetime(time.dt.year(), time.dt.day(), time.dt.month(), time_unit="ms")
@@ -97,10 +100,16 @@ def _turned(wall: pl.Series) -> pl.Series:
     return times.select((date + (time - time.dt.truncate("1d"))).cast(pl.Int64).alias(wall.name))[wall.name]
 
 
-def _rows_against(walls: Sequence[pl.Series], settled: list[pl.Series], others: pl.Series) -> int:
-    """Rows that contradict these times: outside the period of the texts, impossible stays, jumps between rows."""
+def _rows_against(walls: Sequence[pl.Series], settled: list[pl.Series], text_days: pl.Series) -> int:
+    """Number of rows that contradict these times: outside the period of the texts, impossible stays, jumps.
+
+    Args:
+        walls: local times of the dates, by column [ms].
+        settled: days of the texts, by column [days since 1970].
+        text_days: days of all texts.
+    """
     days = [(wall // _DAY).fill_null(text) for wall, text in zip(walls, settled, strict=True)]
-    first, last = others.to_frame("d").select(pl.col("d").min().alias("a"), pl.col("d").max().alias("b")).row(0)
+    first, last = text_days.to_frame("d").select(pl.col("d").min().alias("a"), pl.col("d").max().alias("b")).row(0)
     outside = sum(
         int((~(wall // _DAY).is_between(first - EDGE_DAYS, last + EDGE_DAYS)).drop_nulls().sum()) for wall in walls
     )

@@ -51,10 +51,11 @@ _BY_HOURS = {  # east of Greenwich; of several meanings of an abbreviation, the 
 }
 ZONES = {name: round(hours * 60) for hours, names in _BY_HOURS.items() for name in names.split()}
 """Abbreviations of zones, and their minutes east of Greenwich."""
-_MINUTE, _HOUR = 60_000, 3_600_000
-_FIRST, _LAST = -30_610_224_000_000, 253_402_300_799_999  # the years 1000 to 9999: "18" is not a year
+_MINUTE, _HOUR = 60_000, 3_600_000  # ms
+_MIN_MS, _MAX_MS = -30_610_224_000_000, 253_402_300_799_999  # the years 1000 to 9999: "18" is not a year
 _COMPACT = ((200_001_010_000, 209_912_312_359), (20_000_101_000_000, 20_991_231_235_959))  # 202401312359(59)
-_OFFSET = r":\d\d(?:[.,]\d+)?\s*[+-]\d\d(?::?\d\d)?$"
+_OFFSET = r":\d\d(?:[.,]\d+)?\s*[+-]\d\d(?::?\d\d)?$"  # after a time of day: 09:05 +01:00
+_SAMPLE_ROWS = 100  # on which each form is tried before it is applied to a whole column
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,26 +67,25 @@ class ParsedTimes:
     is_open: pl.Series | None = None  # Boolean: whether day and month of the row are ambiguous
 
 
-_Quick = tuple[ParsedTimes, pl.Series | None]  # the times read so far, and the remaining texts
-
-
 def read_times(
     columns: Sequence[pl.Series], day_first: bool | None = None, suggested: bool | None = None
 ) -> tuple[list[ParsedTimes], list[Finding], list[str]]:
     """Read the time columns of one file: starts, ends, and further ones.
 
-    The order of day and month is `day_first` if given; else it is inferred from the rows, cell by cell, and
-    `suggested` is the order of their format. Returns the times, what was decided, and sentences for the user.
+    Args:
+        columns: cells as written, in the order of the file.
+        day_first: the order of day and month that the user gave; None to infer it from the rows, cell by cell.
+        suggested: the order that the format suggests.
+
+    Returns:
+        The times, what was decided on what evidence, and sentences for the user.
     """
+    # For each column: the times that could be read at once, and the remaining texts.
     quick = [_read_quickly(column) for column in columns]
     years_first, note = with_years_first(columns, [texts for _, texts in quick if texts is not None])
     if note is not None and day_first is None:
         clocks, readings, notes = read_times(years_first, day_first, suggested)
         return clocks, readings, [*notes, note]
-    rest = [
-        texts if texts is not None else _no_texts(len(column))
-        for column, (_, texts) in zip(columns, quick, strict=True)
-    ]
     if all(texts is None for _, texts in quick):
         return [clock for clock, _ in quick], [], []
     swapped = swapped_back([clock.wall for clock, _ in quick], [texts for _, texts in quick])
@@ -94,6 +94,7 @@ def read_times(
     notes = [swapped.note] if swapped.note else []
     if day_first is not None:
         return [_read_rest(clock, texts, day_first) for clock, texts in quick], findings, notes
+    rest = [_no_texts(len(clock.wall)) if texts is None else texts for clock, texts in quick]
     found = find_day_orders(rest, suggested)
     clocks = []
     for (clock, texts), order in zip(quick, found.columns, strict=True):
@@ -120,7 +121,7 @@ def _only(texts: pl.Series | None, rows: pl.Series) -> pl.Series | None:
 
 
 def to_utc(clock: ParsedTimes, time_zone: str, zones: pl.Series | None = None, *, later: bool = False) -> pl.Series:
-    """Milliseconds since 1970 in UTC; `zones` (abbreviations, offsets or names, by row) precede `time_zone`.
+    """Milliseconds since 1970 in UTC; `zones` (abbreviations, offsets or names, by row) override `time_zone`.
 
     In an hour that occurs twice, the earlier time is taken, or with `later` the later one.
     """
@@ -138,6 +139,7 @@ def to_utc(clock: ParsedTimes, time_zone: str, zones: pl.Series | None = None, *
 
 
 def _localise(wall: pl.Series, zone: str, *, later: bool) -> pl.Series:
+    """Wall times of a zone in UTC [ms]; null if there is no such zone."""
     minutes = _offset_minutes(zone)
     if minutes is not None:
         return wall - minutes * _MINUTE
@@ -155,9 +157,8 @@ def read_moment(option: str, text: str | None, time_zone: str | None) -> dt.date
     """The time given to an option: a day (its first moment) or a time, local if it has no offset."""
     if text is None:
         return None
-    (clock,), _, _ = read_times(
-        [pl.Series([f"{text} 00:00:00" if re.fullmatch(r"[\d-]{8,10}", text.strip()) else text])]
-    )
+    cell = f"{text} 00:00:00" if re.fullmatch(r"[\d-]{8,10}", text.strip()) else text
+    (clock,), _, _ = read_times([pl.Series([cell])])
     millis = to_utc(clock, checked_zone(time_zone or "UTC"))[0]
     if millis is None:
         raise InputError(f"{option} {text!r} is not a day or time: give one such as 2024-01-31 or 2024-01-31T08:00.")
@@ -172,6 +173,7 @@ def missing_times(clock: ParsedTimes, zone: str) -> int:
 
 
 def _zoned(wall: pl.Series, zone: str, *, later: bool) -> pl.Series:
+    """Wall times of a named zone in UTC [ms]; null where clocks were put forward and skipped the time."""
     times = wall.cast(pl.Datetime("ms")).dt.replace_time_zone(
         zone, ambiguous="latest" if later else "earliest", non_existent="null"
     )
@@ -179,6 +181,7 @@ def _zoned(wall: pl.Series, zone: str, *, later: bool) -> pl.Series:
 
 
 def _offset_minutes(zone: str) -> int | None:
+    """Minutes east of Greenwich of `CET`, `+1`, `+01` or `UTC+01:00`; None for the name of a zone."""
     if zone.upper() in ZONES:
         return ZONES[zone.upper()]
     parts = zone.upper().removeprefix("UTC").removeprefix("GMT").replace(":", "")
@@ -197,11 +200,11 @@ def _bounded(millis: pl.Series) -> pl.Series:
 
 
 def _within_bounds(millis: pl.Expr) -> pl.Expr:
-    return pl.when(millis.is_between(_FIRST, _LAST)).then(millis)
+    return pl.when(millis.is_between(_MIN_MS, _MAX_MS)).then(millis)
 
 
 def _read_quickly(cells: pl.Series) -> tuple[ParsedTimes, pl.Series | None]:
-    """Times in unambiguous forms, and the other texts (null elsewhere)."""
+    """Times in unambiguous forms, and the other texts (null elsewhere); None if no text is left."""
     nothing = _nulls(len(cells))
     dtype = cells.dtype
     if isinstance(dtype, pl.Datetime):
@@ -241,19 +244,19 @@ _ISO = (
 def _read_common(clock: ParsedTimes, texts: pl.Series, forms: Sequence[str]) -> tuple[ParsedTimes, pl.Series | None]:
     """Parse texts with the forms that fit a sample; returns the times, and the texts left over."""
     utc, wall = clock.utc, clock.wall
-    sample = texts.drop_nulls().head(100)
+    sample = texts.drop_nulls().head(_SAMPLE_ROWS)
     for form in forms:
         if sample.is_empty():
             break
-        certain = "%#z" in form
-        parsed = _strptime(sample, form, certain)
+        has_offset = "%#z" in form
+        parsed = _strptime(sample, form, has_offset)
         if parsed.null_count() == len(sample):
             continue
         if len(sample) < len(texts):
-            parsed = _strptime(texts, form, certain)
-        utc, wall = (utc.fill_null(parsed), wall) if certain else (utc, wall.fill_null(parsed))
+            parsed = _strptime(texts, form, has_offset)
+        utc, wall = (utc.fill_null(parsed), wall) if has_offset else (utc, wall.fill_null(parsed))
         texts = texts.set(parsed.is_not_null(), None)
-        sample = texts.drop_nulls().head(100)
+        sample = texts.drop_nulls().head(_SAMPLE_ROWS)
     return ParsedTimes(utc, wall), (None if texts.null_count() == len(texts) else texts)
 
 
@@ -279,34 +282,42 @@ def _serial(days: pl.Series) -> pl.Series:
     return (seconds * 1000).cast(pl.Int64, strict=False)
 
 
-def _strptime(text: pl.Series, form: str, certain: bool) -> pl.Series:
-    dtype = pl.Datetime("ms", "UTC") if certain else pl.Datetime("ms")
+def _strptime(text: pl.Series, form: str, has_offset: bool) -> pl.Series:
+    dtype = pl.Datetime("ms", "UTC") if has_offset else pl.Datetime("ms")
     millis = pl.col("text").str.strptime(dtype, form, strict=False, cache=False).cast(pl.Int64)
     # One query: on a small file, starting one costs more than running it.
     return text.to_frame("text").select(_within_bounds(millis))["text"]
 
 
 def _plain(text: pl.Expr) -> pl.Expr:
-    """Normalise the many ways to write a time, such as `1-2-2018 09:05:00 PM +01:00`."""
+    """Normalise the many ways to write a time, so that few forms remain, such as `1-2-2018 09:05:00 pm +01:00`."""
     return (
         text.str.strip_chars()
         .str.replace(r"(?i)\s*Uhr$", "")
+        # 202401310905 -> 20240131T0905
         .str.replace(r"^(20\d{6})[T\s]?(\d{4})(\d\d)?$", "${1}T${2}${3}")
+        # 31.01.2024 09.05 -> 31.01.2024 09:05:
         .str.replace(r"(\d{4}|[./\-]\d\d)[,\s]+(\d{1,2})\.(\d\d)(?:\.(\d\d))?$", "${1} ${2}:${3}:${4}")
         .str.replace(r":$", "")
+        # 31/1/2024, 9:05 -> 31-1-2024 9:05
         .str.replace(r"^(\d{1,4})[/.\-](\d{1,2})[/.\-](\d{1,4})(?:[T,\s]+|$)", "${1}-${2}-${3} ")
+        # JavaScript: 09:05:00 GMT+0100 (CET) -> 09:05:00 +0100
         .str.replace(r"\s*\([^()]*\)$", "")
         .str.replace(r"\s*\b(?:GMT|UTC)([+-]\d\d:?\d\d)$", " ${1}")
+        # Wed, 31-Jan-2024 or January 31, 2024 -> 31 Jan 2024
         .str.replace(r"^(?i)(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,?\s+", "")
         .str.replace(r"^(\d{1,2})[\s\-]+([A-Za-z]{3,9})\.?,?[\s\-]+(\d{4})[T,\s]+", "${1} ${2} ${3} ")
         .str.replace(r"^([A-Za-z]{3,9})\.?\s+(\d{1,2}),?\s+(\d{4})[T,\s]+", "${2} ${1} ${3} ")
+        # 9:05PM or 9:05 p.m. -> 9:05 pm
         .str.replace(r"\s*(?i)\b([ap])\.?m\.?", " ${1}m")
+        # 09:05:00,123 -> 09:05:00.123
         .str.replace(r"(:\d\d),(\d+)", "${1}.${2}")
         .str.strip_chars()
     )
 
 
 def _read_rest(clock: ParsedTimes, texts: pl.Series | None, day_first: bool) -> ParsedTimes:
+    """Add the times in the remaining texts: common forms first, then the distinct texts in all forms."""
     if texts is not None:
         days = "%d{0}%m{0}%Y %H:%M" if day_first else "%m{0}%d{0}%Y %H:%M"
         common = [days.format(mark) + seconds for mark in "/.-" for seconds in ("", ":%S")]
@@ -326,9 +337,9 @@ def _read_rest(clock: ParsedTimes, texts: pl.Series | None, day_first: bool) -> 
     number = _numbers(distinct)
     wall = wall.fill_null(_serial(number).set(utc.is_not_null(), None))
     utc = utc.fill_null(_epoch(number).set(wall.is_not_null(), None))
-    found = pl.DataFrame({"text": distinct, "u": utc, "w": wall})
+    found = pl.DataFrame({"text": distinct, "utc": utc, "wall": wall})
     looked_up = texts.to_frame("text").join(found, on="text", how="left", maintain_order="left")
-    return ParsedTimes(clock.utc.fill_null(looked_up["u"]), clock.wall.fill_null(looked_up["w"]))
+    return ParsedTimes(clock.utc.fill_null(looked_up["utc"]), clock.wall.fill_null(looked_up["wall"]))
 
 
 def _numbers(texts: pl.Series) -> pl.Series:
@@ -340,22 +351,23 @@ def _numbers(texts: pl.Series) -> pl.Series:
 
 
 def _try_forms(text: pl.Series, day_first: bool) -> tuple[pl.Series, pl.Series]:
+    """Times [ms] of normalised texts: in UTC if they have an offset, else wall times; null elsewhere."""
     utc = wall = _nulls(len(text))
     days = ("%d-%m-%Y", "%d-%m-%y") if day_first else ("%m-%d-%Y", "%m-%d-%y")
     with_offset = text.str.contains(_OFFSET)
     with_am_pm = text.str.contains(r"(?i) [ap]m\b")
-    for certain in (False, True):
+    for has_offset in (False, True):
         for am_pm in (False, True):
-            these = (with_offset == certain) & (with_am_pm == am_pm)
-            rest = text.zip_with(these, pl.Series([None], dtype=pl.String).new_from_index(0, len(text)))
+            rows = (with_offset == has_offset) & (with_am_pm == am_pm)
+            rest = text.zip_with(rows, _no_texts(len(text)))
             clocks = ("%I:%M %p", "%I:%M:%S%.f %p") if am_pm else ("%H:%M", "%H:%M:%S%.f")
             for date in ("%Y-%m-%d", *days, "%d %b %Y", "%Y%m%d"):
                 for time in clocks:
                     if rest.null_count() == len(rest):
                         break
-                    parsed = _strptime(rest, _form(date, time) + ("%#z" if certain else ""), certain)
+                    parsed = _strptime(rest, _form(date, time) + ("%#z" if has_offset else ""), has_offset)
                     rest = rest.set(parsed.is_not_null(), None)
-                    utc, wall = (utc.fill_null(parsed), wall) if certain else (utc, wall.fill_null(parsed))
+                    utc, wall = (utc.fill_null(parsed), wall) if has_offset else (utc, wall.fill_null(parsed))
     return utc, wall
 
 

@@ -27,10 +27,11 @@ from unmet.records.mixed_units import (
 
 __all__ = ["MAX_KW", "MAX_KWH", "SMALL_KWH", "EnergyUnit", "choose_unit"]
 
-MIN_ROWS = 3
-_PLAUSIBLE = (0.2, 200.0)  # median energy of a file [kWh]
-_NOTHING_KWH = 0.1  # most sessions of a working charger are above it
+MIN_ROWS = 3  # fewer rows do not decide a unit
+_PLAUSIBLE = (0.2, 200.0)  # range of the median energy of a file [kWh]
+_NEAR_ZERO_KWH = 0.1  # most sessions of a working charger are above it
 _MANY_IMPOSSIBLE = 0.02  # share of impossible energies; a file in one unit has fewer
+_MOSTLY_IMPOSSIBLE = 0.5  # share of impossible energies from which a unit is wrong
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +61,9 @@ def choose_unit(
         return EnergyUnit(suggested, _reading(suggested, 0, 0))
     wrong = are_impossible(energy * suggested, time)
     if is_settled:
-        warning = f"{int(wrong.sum()):,} energies are impossible in {_name(suggested)}: check energy_factor."
+        warning = f"{int(wrong.sum()):,} energies are impossible in {_unit_name(suggested)}: check energy_factor."
         reading = _reading(suggested, wrong.sum(), len(wrong))
-        return EnergyUnit(suggested, reading, warning if wrong.mean() > 0.5 else None)
+        return EnergyUnit(suggested, reading, warning if wrong.mean() > _MOSTLY_IMPOSSIBLE else None)
     factor, note = _for_all(energy, time, suggested)
     ids = [names.filter(telling) for names in chargers]
     if suggested == 1 and (factor != 1 or wrong.sum() >= MIN_ROWS):
@@ -76,46 +77,48 @@ def choose_unit(
             "some are in Wh, smaller ones may be too: export the file again with one unit."
         )
     if note is None and suggested < 1:
-        note = _nothing_note(energy, time, factor, ids)
+        note = _near_zero_note(energy, time, factor, ids)
     return EnergyUnit(factor, _reading(factor, wrong.sum(), len(wrong)), note)
 
 
-def _name(factor: float) -> str:
+def _unit_name(factor: float) -> str:
     return {1.0: "kWh", 0.001: "Wh", 1000.0: "MWh"}.get(factor, f"units of {factor:g} kWh")
 
 
 def _reading(factor: float, wrong: int, rows: int) -> Finding:
     entry = ("energy_factor", factor)
     if not rows:
-        return Finding(f"Energies are read in {_name(factor)}.", entry=entry)
-    sentence = f"Energies are read in {_name(factor)} ({{}} above 0; too large for the time plugged in: {{}})."
+        return Finding(f"Energies are read in {_unit_name(factor)}.", entry=entry)
+    sentence = f"Energies are read in {_unit_name(factor)} ({{}} above 0; too large for the time plugged in: {{}})."
     return Finding(sentence, (rows, int(wrong)), entry)
 
 
 def _for_all(energy: Floats, hours: Floats, suggested: float) -> tuple[float, str | None]:
     """The unit of most rows, and a sentence if it is not the suggested one, or no unit fits."""
     share = float(are_impossible(energy * suggested, hours).mean())
-    middle = float(np.median(energy) * suggested)
-    if share <= 0.5 and not (suggested < 1 and middle < _PLAUSIBLE[0] / 2):
+    median_kwh = float(np.median(energy) * suggested)
+    if share <= _MOSTLY_IMPOSSIBLE and not (suggested < 1 and median_kwh < _PLAUSIBLE[0] / 2):
         return suggested, None
     other = WATT_HOURS if suggested >= 1 else 1.0
     better = float(are_impossible(energy * other, hours).mean())
-    if better < min(share, 0.1) + 0.02 and _PLAUSIBLE[0] <= float(np.median(energy) * other) <= _PLAUSIBLE[1]:
-        usual = f"{middle:,.0f}" if middle >= 10 else f"{middle:.2g}"
-        why = f"in {_name(suggested)}, {100 * share:.0f} % of them would be impossible, and the median {usual} kWh"
+    # The other unit must make few energies impossible, and not clearly more than the suggested one.
+    is_plausible = _PLAUSIBLE[0] <= float(np.median(energy) * other) <= _PLAUSIBLE[1]
+    if is_plausible and better < min(share, 0.1) + _MANY_IMPOSSIBLE:
+        usual = f"{median_kwh:,.0f}" if median_kwh >= 10 else f"{median_kwh:.2g}"
+        why = f"in {_unit_name(suggested)}, {100 * share:.0f} % of them would be impossible, and the median {usual} kWh"
         return (
             other,
-            f"energies are taken to be in {_name(other)}: {why}. Give --map energy_factor={suggested:g} if not.",
+            f"energies are taken to be in {_unit_name(other)}: {why}. Give --map energy_factor={suggested:g} if not.",
         )
-    if share <= 0.5:
+    if share <= _MOSTLY_IMPOSSIBLE:
         return suggested, None
     hint = "if they are in Wh, map energy_factor=0.001."
-    return suggested, f"{100 * share:.0f} % of the energies are impossible in {_name(suggested)}: {hint}"
+    return suggested, f"{100 * share:.0f} % of the energies are impossible in {_unit_name(suggested)}: {hint}"
 
 
 def _mixed(mixed: MixedUnits, telling: pl.Series, charger: pl.Series | None) -> EnergyUnit:
     """The units of mixed rows; undecided rows take the unit of their charger, or of the row before."""
-    rows, others = int(mixed.are_wh.sum()), int((~mixed.are_wh).sum())
+    n_wh, n_kwh = int(mixed.are_wh.sum()), int((~mixed.are_wh).sum())
     states = pl.Series([None], dtype=pl.Boolean).new_from_index(0, len(telling))
     states = states.scatter(telling.arg_true(), pl.Series(mixed.are_wh))
     if charger is None:
@@ -123,21 +126,21 @@ def _mixed(mixed: MixedUnits, telling: pl.Series, charger: pl.Series | None) -> 
         where, by = f"in {_count(mixed.places, 'block')} of rows", "block of rows"
     else:
         table = pl.DataFrame({"id": charger, "wh": states})
-        states = table.select(pl.col("wh").drop_nulls().first().over("id").fill_null(rows > others))["wh"]
+        states = table.select(pl.col("wh").drop_nulls().first().over("id").fill_null(n_wh > n_kwh))["wh"]
         where, by = f"at {_count(mixed.places, 'charger')}", "charger"
     factor = states.to_frame("wh").select(pl.when("wh").then(WATT_HOURS).otherwise(1.0).alias("f"))["f"]
     note = (
-        f"{rows:,} energies {where} are taken to be in Wh, and the others in kWh: no single unit makes all of them "
+        f"{n_wh:,} energies {where} are taken to be in Wh, and the others in kWh: no single unit makes all of them "
         "plausible. Give --map energy_factor=1 (kWh) or 0.001 (Wh) if one does."
     )
-    return EnergyUnit(factor, Finding(f"{{}} energies are read in Wh and {{}} in kWh, by {by}.", (rows, others)), note)
+    return EnergyUnit(factor, Finding(f"{{}} energies are read in Wh and {{}} in kWh, by {by}.", (n_wh, n_kwh)), note)
 
 
 def _count(number: int, thing: str) -> str:
     return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
 
 
-def _nothing_note(energy: Floats, hours: Floats, factor: float, chargers: Sequence[pl.Series]) -> str | None:
+def _near_zero_note(energy: Floats, hours: Floats, factor: float, chargers: Sequence[pl.Series]) -> str | None:
     """A sentence about chargers whose energies are close to zero, unlike all others: they may be in kWh.
 
     If some of them would be impossible in kWh, they are in Wh, and most of their sessions failed.
@@ -145,14 +148,14 @@ def _nothing_note(energy: Floats, hours: Floats, factor: float, chargers: Sequen
     if not chargers:
         return None
     rows = {"id": chargers[0], "kwh": energy * factor, "wrong": are_impossible(energy, hours)}
-    by = pl.DataFrame(rows).group_by("id", maintain_order=True)
-    middles = by.agg(pl.col("kwh").median(), pl.len(), pl.col("wrong").mean())
+    by_station = pl.DataFrame(rows).group_by("id", maintain_order=True)
+    medians = by_station.agg(pl.col("kwh").median(), pl.len(), pl.col("wrong").mean())
     few_wrong = pl.col("wrong") <= _MANY_IMPOSSIBLE
-    odd = middles.filter((pl.col("kwh") < _NOTHING_KWH) & (pl.col("len") >= 3 * MIN_ROWS) & few_wrong)
-    if odd.is_empty() or odd.height == middles.height:
+    near_zero = medians.filter((pl.col("kwh") < _NEAR_ZERO_KWH) & (pl.col("len") >= 3 * MIN_ROWS) & few_wrong)
+    if near_zero.is_empty() or near_zero.height == medians.height:
         return None
     return (
-        f"at {_count(odd.height, 'station')} (for example {odd['id'][0]}), half of the energies are below "
-        f"{_NOTHING_KWH} kWh if they are in Wh like the others'. If those are in kWh, export the file again with "
+        f"at {_count(near_zero.height, 'station')} (for example {near_zero['id'][0]}), half of the energies are below "
+        f"{_NEAR_ZERO_KWH} kWh if they are in Wh like the others'. If those are in kWh, export the file again with "
         "one unit."
     )

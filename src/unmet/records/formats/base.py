@@ -29,8 +29,8 @@ class Head:
 
     path: Path
     kind: Literal["csv", "parquet", "json", "excel"]
-    columns: tuple[str, ...]  # column names of a CSV or Parquet file, stripped; empty for JSON
-    text: str  # the beginning of a text file
+    columns: tuple[str, ...]  # headings of a table, stripped; empty for JSON
+    text: str  # the beginning of a CSV or JSON file; empty for others
     encoding: str = "utf-8"
     separator: str = ","
     sheet: str | None = None  # name of the sheet of a workbook
@@ -45,16 +45,16 @@ class Raw:
     sessions: pl.DataFrame | None = None  # LINE and the file's own columns, as text or with the types in the file
     stations: pl.DataFrame | None = None  # station_id and, where known, lat, lon, power_kw, plugs, operator, name
     outages: pl.DataFrame | None = None  # columns of OUTAGES
-    rejected: pl.DataFrame = field(default_factory=no_rejected)  # rows with a wrong number of fields
+    rejected: pl.DataFrame = field(default_factory=no_rejected)  # rows that could not be read
     notes: tuple[str, ...] = ()  # sentences about assumptions
     are_arrivals: bool = False  # whether each session is certainly an arrival, and not a restart
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A file format by name."""
+    """A file format."""
 
-    name: str
-    title: str
-    matches: Callable[[Head], bool]
+    name: str  # as the user gives it
+    title: str  # one line for lists of formats
+    matches: Callable[[Head], bool]  # whether a file has this format
     read: Callable[[Head], Raw]

@@ -18,11 +18,11 @@ from unmet.memory import require_bytes
 
 __all__ = ["is_workbook", "read_sheet", "sheet_columns", "sheet_names"]
 
-_LOOK_AT = 50  # rows in which to look for a header
+_HEADER_ROWS = 50  # rows in which to look for a header
 
 
 def is_workbook(path: Path) -> bool:
-    """Whether a file is an Excel or OpenDocument workbook, by its beginning and name."""
+    """Whether a file is an Excel or OpenDocument workbook: by its name, and as a zip archive or an old Excel file."""
     if path.suffix.lower() not in {".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"} or not path.is_file():
         return False
     with path.open("rb") as file:
@@ -33,21 +33,24 @@ def is_workbook(path: Path) -> bool:
 def sheet_names(path: Path) -> list[str]:
     """The names of a workbook's sheets that are not empty."""
     book = _opened(path)
-    return [name for name in book.sheet_names if not _cells(path, book, name, max_rows=_LOOK_AT).is_empty()]
+    return [name for name in book.sheet_names if not _cells(path, book, name, max_rows=_HEADER_ROWS).is_empty()]
 
 
 def sheet_columns(path: Path, sheet: str) -> tuple[str, ...]:
     """The names in the header of a sheet."""
-    top = _cells(path, _opened(path), sheet, max_rows=_LOOK_AT)
+    top = _cells(path, _opened(path), sheet, max_rows=_HEADER_ROWS)
     return _header(top.row(_header_row(top))) if top.height else ()
 
 
 def read_sheet(path: Path, sheet: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The rows of a sheet with their lines, as text; dates as 2018-01-31 09:05:00. Empty rows are skipped."""
+    """The rows of a sheet with their lines, and an empty table of rejected rows.
+
+    Cells are text, with dates such as 2018-01-31 09:05:00. Empty rows and columns without a name are left out.
+    """
     cells = _cells(path, _opened(path), sheet)
-    first = _header_row(cells.head(_LOOK_AT))
-    names = _header(cells.row(first))
-    body = cells.slice(first + 1).with_row_index(LINE, offset=first + 2)
+    header = _header_row(cells.head(_HEADER_ROWS))
+    names = _header(cells.row(header))
+    body = cells.slice(header + 1).with_row_index(LINE, offset=header + 2)  # lines count from 1
     body = body.filter(~pl.all_horizontal(pl.exclude(LINE).is_null()))
     unique = [name if name and name not in names[:place] else f"__unnamed__{place}" for place, name in enumerate(names)]
     body.columns = [LINE, *unique]
@@ -57,6 +60,7 @@ def read_sheet(path: Path, sheet: str) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def _opened(path: Path) -> fastexcel.ExcelReader:
+    """Open a workbook; raises `InputError` if it is damaged or would not fit into memory."""
     try:
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as packed:
@@ -73,6 +77,7 @@ def _opened(path: Path) -> fastexcel.ExcelReader:
 
 
 def _cells(path: Path, book: fastexcel.ExcelReader, sheet: str, max_rows: int | None = None) -> pl.DataFrame:
+    """The cells of a sheet as text, header included; only the first rows if `max_rows` is given."""
     try:
         return book.load_sheet(sheet, header_row=None, n_rows=max_rows, dtypes="string").to_polars()
     except fastexcel.FastExcelError as error:
@@ -83,8 +88,9 @@ def _cells(path: Path, book: fastexcel.ExcelReader, sheet: str, max_rows: int | 
 
 
 def _header_row(top: pl.DataFrame) -> int:
+    """Index of the header among the first rows."""
     filled = [sum(cell is not None for cell in row) for row in top.rows()]
-    return next((place for place, cells in enumerate(filled) if cells >= min(3, max(filled))), 0)
+    return next((number for number, cells in enumerate(filled) if cells >= min(3, max(filled))), 0)
 
 
 def _header(row: tuple[str | None, ...]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Operators' files of any compression, separator and encoding: their kind, and their rows as raw cells."""
+"""Operators' files, plain or gzipped, with any common separator and encoding: their kind and their rows."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from unmet.tables import MAX_TEXT_BYTES
 
 __all__ = ["read_head", "read_table", "read_text"]
 
-_HEAD_BYTES = 1 << 16
-_LOOK_AT = 50  # rows in which to look for a header
+_HEAD_BYTES = 1 << 16  # unpacked
+_HEADER_ROWS = 50  # rows in which to look for a header
 _SEPARATORS = ",;\t|"
 _PACKED = {
     b"PK": "a zip file, or a workbook of another name: unpack it, or name it .xlsx",
@@ -78,10 +78,10 @@ def read_text(head: Head) -> str:
 
 
 def read_table(head: Head) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The rows of a CSV or Parquet file with their lines, and the rows with a wrong number of fields.
+    """The rows of a CSV, Excel or Parquet file with their lines, and the rows with a wrong number of fields.
 
-    Cells of a CSV stay text. Names of columns are stripped, columns without a name are left out, and blank
-    lines are skipped.
+    Cells of a CSV file or a sheet stay text. Names of columns are stripped, columns without a name are left out, and
+    blank lines are skipped.
     """
     if head.kind == "excel":
         return read_sheet(head.path, head.sheet or "")
@@ -102,7 +102,7 @@ def read_table(head: Head) -> tuple[pl.DataFrame, pl.DataFrame]:
     return pl.DataFrame(named), rejected
 
 
-_UNNAMED = "__unnamed__"
+_UNNAMED = "__unnamed__"  # prefix of the names given to columns that have none, or that of an earlier column
 
 
 def _unreadable(path: Path, error: Exception) -> InputError:
@@ -111,6 +111,7 @@ def _unreadable(path: Path, error: Exception) -> InputError:
 
 
 def _read_bytes(path: Path, max_bytes: int = -1) -> bytes:
+    """The first bytes of a file, or all, unpacked; raises `InputError` for archives other than gzip."""
     check_regular(path)
     try:
         with path.open("rb") as file:
@@ -138,8 +139,10 @@ def _parquet_columns(path: Path) -> tuple[str, ...]:
 
 
 def _encoding(start: bytes, path: Path) -> str:
+    """The encoding of a text file, from its first bytes: UTF-16, UTF-8, or else Windows-1252."""
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
+    # In UTF-16, every other byte of Latin text is 0.
     even, odd = start[::2].count(0), start[1::2].count(0)
     if max(even, odd) > 0.3 * len(start) and min(even, odd) < 0.02 * len(start):
         return "utf-16-be" if even > odd else "utf-16-le"
@@ -153,6 +156,7 @@ def _encoding(start: bytes, path: Path) -> str:
 
 
 def _decode(data: bytes, encoding: str, *, whole: bool) -> str:
+    """Decode bytes. Unless they are the `whole` file, they may end within a character."""
     if encoding == "cp1252":
         data = data.removeprefix(codecs.BOM_UTF8)
     try:
@@ -165,8 +169,9 @@ def _decode(data: bytes, encoding: str, *, whole: bool) -> str:
 
 
 def _header(text: str) -> tuple[str, tuple[str, ...]]:
+    """The separator of a CSV file, and its headings."""
     bare = re.sub(r'"[^"]*"', "", text).strip()  # without quoted text
-    lines = re.split(r"[\r\n]+", bare, maxsplit=_LOOK_AT)[:_LOOK_AT]
+    lines = re.split(r"[\r\n]+", bare, maxsplit=_HEADER_ROWS)[:_HEADER_ROWS]
     # Titles may come first: a header has two separators or more, if any line has.
     first = next((line for line in lines if max(map(line.count, _SEPARATORS)) > 1), lines[0])
     separator = max(_SEPARATORS, key=first.count)
@@ -181,7 +186,7 @@ def _first_row(text: str, separator: str) -> tuple[list[str], int, int]:
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
     found: list[tuple[list[str], int, int]] = []
     before = 0
-    for row in itertools.islice(reader, _LOOK_AT):
+    for row in itertools.islice(reader, _HEADER_ROWS):
         if any(row):
             found.append((row, before, reader.line_num))
             if _filled(row) >= 3:
@@ -191,39 +196,39 @@ def _first_row(text: str, separator: str) -> tuple[list[str], int, int]:
 
 
 def _filled(row: list[str]) -> int:
+    """Number of cells that are not blank; three are enough for a header, so more count as three."""
     return min(sum(1 for cell in row if cell.strip()), 3)
 
 
 def _names(columns: tuple[str, ...]) -> list[str]:
     """Unique names of a frame's columns; empty names and repetitions are marked as unnamed."""
     names: list[str] = []
-    for place, column in enumerate(columns):
-        again = column in names
-        names.append(column if column and not again else f"{_UNNAMED}{place}")
+    for number, column in enumerate(columns):
+        names.append(column if column and column not in names else f"{_UNNAMED}{number}")
     return names
 
 
 def _read_csv(head: Head) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Read with Polars, which is fast, or row by row if rows are not lines or have a wrong number of fields."""
-    simple = head.encoding.startswith("utf-8") and "\n" in head.text
+    is_plain = head.encoding.startswith("utf-8") and "\n" in head.text
     with head.path.open("rb") as file:
-        simple = simple and file.read(2) != b"\x1f\x8b"
-    source: Path | bytes = head.path if simple else _as_utf8(head)
-    _, before, last = _first_row(head.text, head.separator)
+        is_plain = is_plain and file.read(2) != b"\x1f\x8b"  # not gzipped
+    source: Path | bytes = head.path if is_plain else _as_utf8(head)
+    _, before, header_end = _first_row(head.text, head.separator)
     names = _names(head.columns)
     try:
         frame = _polars_csv(source, head.separator, skip_lines=before)
     except PolarsError as error:
         if isinstance(source, Path) and "utf-8" in str(error):  # another encoding that the beginning did not show
             source = _as_utf8(head)
-        return _read_row_by_row(source, head.separator, names, last)
+        return _read_row_by_row(source, head.separator, names, header_end)
     if frame.width != len(names):
-        return _read_row_by_row(source, head.separator, names, last)
+        return _read_row_by_row(source, head.separator, names, header_end)
     frame.columns = names
-    if _count_newlines(source) > frame.height + last and _has_broken_cells(frame):
-        return _read_row_by_row(source, head.separator, names, last)
-    frame = frame.with_row_index(LINE, offset=last + 1)
-    if frame.height and frame[names[-1]].null_count():
+    if _count_newlines(source) > frame.height + header_end and _has_broken_cells(frame):
+        return _read_row_by_row(source, head.separator, names, header_end)
+    frame = frame.with_row_index(LINE, offset=header_end + 1)
+    if frame.height and frame[names[-1]].null_count():  # Polars pads short rows with nulls
         return _without_short_rows(frame, source, head.separator, len(names))
     return frame, no_rejected()
 
@@ -233,6 +238,7 @@ def _polars_csv(source: Path | bytes, separator: str, skip_lines: int) -> pl.Dat
 
 
 def _as_utf8(head: Head) -> bytes:
+    r"""The whole file in UTF-8, with lines that end in \n."""
     data = _read_bytes(head.path)
     if head.encoding.startswith("utf-8") and "\n" in head.text:
         try:
@@ -262,24 +268,24 @@ def _without_short_rows(
     frame: pl.DataFrame, source: Path | bytes, separator: str, width: int
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Reject rows with fewer fields than the header. Polars pads them, so the fields of their lines are counted."""
-    first = frame[LINE][0] - 1
+    header_end = frame[LINE][0] - 1
     names = frame.columns[1:]
     blank = frame.drop(LINE).select(pl.all_horizontal(pl.all().is_null())).to_series()
     try:
-        raw = pl.read_csv(
-            source, separator="\x01", quote_char=None, has_header=False, infer_schema=False, skip_lines=first
+        raw = pl.read_csv(  # each line as one cell
+            source, separator="\x01", quote_char=None, has_header=False, infer_schema=False, skip_lines=header_end
         )
     except PolarsError:
-        return _read_row_by_row(source, separator, names, first)
+        return _read_row_by_row(source, separator, names, header_end)
     if raw.width != 1 or raw.height != frame.height:
-        return _read_row_by_row(source, separator, names, first)
+        return _read_row_by_row(source, separator, names, header_end)
     lines = raw.to_series()
     suspects = (frame[names[-1]].is_null() & ~blank).arg_true()
     text = lines.gather(suspects)
     bare = text.str.replace_all(r'"[^"]*"', "")
     fields = bare.str.count_matches(separator, literal=True) + 1
     short = fields < width
-    odd = pl.DataFrame(
+    rejected = pl.DataFrame(
         {
             "line": frame[LINE].gather(suspects.filter(short)),
             "column": pl.Series([""] * int(short.sum()), dtype=pl.String),
@@ -288,12 +294,12 @@ def _without_short_rows(
         },
         schema=REJECTED,
     )
-    if odd.is_empty() and not blank.any():
-        return frame, odd
+    if rejected.is_empty() and not blank.any():
+        return frame, rejected
     keep = ~blank
-    if not odd.is_empty():
-        keep = keep & ~frame[LINE].is_in(odd["line"].implode())
-    return frame.filter(keep), odd
+    if not rejected.is_empty():
+        keep = keep & ~frame[LINE].is_in(rejected["line"].implode())
+    return frame.filter(keep), rejected
 
 
 def _fields_reason(width: int) -> pl.Expr:
@@ -301,17 +307,25 @@ def _fields_reason(width: int) -> pl.Expr:
 
 
 def _read_row_by_row(
-    source: Path | bytes, separator: str, names: list[str], last: int
+    source: Path | bytes, separator: str, names: list[str], header_end: int
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Read a CSV file with Python's reader: slower, but rows may span lines or have a wrong number of fields.
+
+    Args:
+        source: path, or contents in UTF-8.
+        separator: character between cells.
+        names: names of the columns.
+        header_end: line on which the header ends.
+    """
     data = source if isinstance(source, bytes) else source.read_bytes()
     text = io.StringIO(data.decode("utf-8-sig", errors="replace"), newline="")
-    csv.field_size_limit(1 << 30)
+    csv.field_size_limit(1 << 30)  # the default, 128 kB, would raise an error
     reader = csv.reader(text, delimiter=separator)
     rows: list[list[str]] = []
     lines: list[int] = []
-    odd: list[tuple[int, str, str, str]] = []
+    rejected: list[tuple[int, str, str, str]] = []
     for row in reader:
-        if not any(row) or reader.line_num <= last:
+        if not any(row) or reader.line_num <= header_end:
             continue
         while len(row) > len(names) and not row[-1]:
             row.pop()  # a surplus separator at the end
@@ -320,7 +334,7 @@ def _read_row_by_row(
             lines.append(reader.line_num)
         else:
             reason = f"has {len(row)} fields where the header has {len(names)}"
-            odd.append((reader.line_num, "", separator.join(row)[:200], reason))
+            rejected.append((reader.line_num, "", separator.join(row)[:200], reason))
     frame = pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
     frame = frame.select(pl.Series(LINE, lines, pl.UInt32), pl.all())
-    return frame, pl.DataFrame(odd, schema=REJECTED, orient="row")
+    return frame, pl.DataFrame(rejected, schema=REJECTED, orient="row")

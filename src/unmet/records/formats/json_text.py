@@ -1,4 +1,7 @@
-"""Read JSON files member by member: only one member is in memory, and a malformed one does not stop the others."""
+"""Read JSON files member by member: only one member is in memory, and an invalid one does not stop the others.
+
+A member is an element of the file's list of sessions, messages or the like.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ __all__ = [
 Reject = tuple[int, str, str | None, str]  # number of the member, column, value, reason
 
 _CHUNK = 1 << 20  # characters
-_LONGEST = 1 << 28  # characters of one value
+_MAX_CHARACTERS = 1 << 28  # of one value
 _BATCH = 20_000  # rows that are Python objects at one time
 _DEPTH = 3  # depth of nested objects that become columns: cdr_location.coordinates.latitude
 _SHOWN = 200  # characters to show of a value that could not be used
@@ -157,16 +160,18 @@ def read_members(path: Path, key: str, envelopes: list[dict[str, Any]] | None = 
 
 
 def _open(path: Path) -> TextIO:
+    """Open a JSON file, gzipped or not, in UTF-8 or, with a byte order mark, UTF-16."""
     check_regular(path)
     with path.open("rb") as file:
         zipped = file.read(2) == b"\x1f\x8b"
     with gzip.open(path) if zipped else path.open("rb") as file:
-        mark = file.read(2)
-    encoding = "utf-16" if mark in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+        order_mark = file.read(2)
+    encoding = "utf-16" if order_mark in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     return gzip.open(path, "rt", encoding=encoding) if zipped else path.open(encoding=encoding)
 
 
 def _document(stream: _Stream, key: str, envelopes: list[dict[str, Any]] | None) -> Iterator[Any]:
+    """The members of one document, see `read_members`."""
     if stream.peek() == "[":
         yield from stream.array()
     elif stream.peek() != "{":
@@ -267,14 +272,16 @@ class _Stream:
         self.at += 1
 
     def _more(self, size: int) -> bool:
-        if len(self.text) - self.at > _LONGEST:
-            raise InputError(f"{self.path} holds a value of over {_LONGEST:,} characters: check what it holds.")
+        """Read more characters and forget those before the position; False at the end of the file."""
+        if len(self.text) - self.at > _MAX_CHARACTERS:
+            raise InputError(f"{self.path} holds a value of over {_MAX_CHARACTERS:,} characters: check what it holds.")
         chunk = self.file.read(size)
         if chunk:
             self.text, self.before, self.at = self.text[self.at :] + chunk, self.before + self.at, 0
         return bool(chunk)
 
     def _broken(self, at: int) -> InputError:
+        """The error about text that is not JSON, at a position in the buffered text."""
         if at >= len(self.text.rstrip()) and not self._more(1):
             return InputError(f"{self.path} breaks off in the middle: fetch the file again.")
         return InputError(f"{self.path} is not JSON at character {self.before + at + 1}: check that the file is whole.")

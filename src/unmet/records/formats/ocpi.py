@@ -27,7 +27,7 @@ def utc_time(value: Any) -> dt.datetime | None:
         time = time.replace(tzinfo=dt.UTC) if time.tzinfo is None else time.astimezone(dt.UTC)
     except (TypeError, ValueError, OverflowError):
         return None
-    return time if 1900 <= time.year < 2200 else None
+    return time if 1900 <= time.year < 2200 else None  # other years are errors, and may not fit into tables
 
 
 def _time(value: Any) -> dt.datetime:
@@ -68,6 +68,6 @@ def ocpi_members(path: Path, envelopes: list[dict[str, Any]]) -> Iterator[tuple[
     yield from read_members(path, "data", envelopes)
     for envelope in envelopes:
         code = envelope.get("status_code")
-        if isinstance(code, int) and code >= 2000:
-            says = f"{code} {envelope.get('status_message') or ''}".strip()[:200]
-            raise InputError(f"{path} contains a server error ({says}) instead of all its data: fetch it again.")
+        if isinstance(code, int) and code >= 2000:  # OCPI: 1xxx is success, 2xxx to 4xxx are errors
+            status = f"{code} {envelope.get('status_message') or ''}".strip()[:200]
+            raise InputError(f"{path} contains a server error ({status}) instead of all its data: fetch it again.")

@@ -1,7 +1,7 @@
 """Conversion of OCPI Locations into stations, and of the status history of their EVSEs into outages.
 
-A file is one snapshot of every location or many, in any order. An EVSE (what OCPI calls the part that serves one car
-at a time) is a plug.
+A file holds one or more snapshots of each location, in any order. An EVSE (electric vehicle supply equipment, the part
+that serves one car at a time) is read as a plug.
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ from unmet.zones import checked_zone
 
 __all__ = ["OCPI_LOCATIONS", "OUT", "location_changes"]
 
+# Statuses of EVSEs that are not installed, and of all that cannot serve a car.
 _NOT_INSTALLED = frozenset({"REMOVED", "PLANNED"})
 OUT = frozenset({"OUTOFORDER", "INOPERATIVE", "BLOCKED"}) | _NOT_INSTALLED
 _PHASES = {"AC_2_PHASE": 2, "AC_3_PHASE": 3}  # OCPI gives the voltage of one phase, line to neutral
-_PLACE = re.compile(r'"coordinates"\s*:\s*\{')
+_COORDINATES = re.compile(r'"coordinates"\s*:\s*\{')
 _STATIONS = {
     "station_id": pl.String,
     "lat": pl.Float64,
@@ -101,23 +102,24 @@ class _Plug:
     was_installed: bool = False
     power_kw: float = 0.0
     power_at: dt.datetime | None = None
-    seen: list[tuple[dt.datetime, str, list[_Period]]] = field(default_factory=list)  # time, status, schedule
+    snapshots: list[tuple[dt.datetime, str, list[_Period]]] = field(default_factory=list)  # time, status, schedule
 
     def add(self, evse: _Evse, time: dt.datetime | None) -> None:
+        """Add a snapshot; without a time, it shows only that the plug exists, and its power."""
         status = evse.status.upper()
         self.was_installed |= status not in _NOT_INSTALLED
         power_kw = max((connector.power_kw() for connector in evse.connectors or ()), default=0.0)
         if power_kw > 0 and _is_newer(time, self.power_at):
             self.power_kw, self.power_at = power_kw, time
         if time is not None:
-            self.seen.append((time, status, evse.status_schedule or []))
+            self.snapshots.append((time, status, evse.status_schedule or []))
 
     def outages(self, until: dt.datetime) -> list[tuple[dt.datetime, dt.datetime]]:
         """Periods out of order. A status or schedule holds until the next snapshot, and the last one until `until`."""
         found = []
-        seen = sorted(self.seen, key=lambda snapshot: snapshot[0])
-        following = [time for time, _, _ in seen[1:]]
-        for (time, status, schedule), superseded in zip_longest(seen, following):
+        snapshots = sorted(self.snapshots, key=lambda snapshot: snapshot[0])
+        following = [time for time, _, _ in snapshots[1:]]
+        for (time, status, schedule), superseded in zip_longest(snapshots, following):
             if status in OUT:
                 found.append((time, superseded or until))
             for period in schedule:
@@ -132,8 +134,9 @@ def _is_newer(time: dt.datetime | None, than: dt.datetime | None) -> bool:
 
 
 def _matches(head: Head) -> bool:
+    # CDRs and sessions contain coordinates too.
     is_record = '"start_date_time"' in head.text or '"total_energy"' in head.text
-    return head.kind == "json" and bool(_PLACE.search(head.text)) and not is_record
+    return head.kind == "json" and bool(_COORDINATES.search(head.text)) and not is_record
 
 
 def _read(head: Head) -> Raw:
@@ -141,7 +144,7 @@ def _read(head: Head) -> Raw:
     envelopes: list[dict[str, Any]] = []
     latest: dict[str, _Location] = {}
     plugs: dict[str, dict[str, _Plug]] = defaultdict(lambda: defaultdict(_Plug))
-    last = None
+    last = None  # latest time in the file, until which its last statuses hold
     for number, member in ocpi_members(head.path, envelopes):
         try:
             location = _Location.model_validate(member)

@@ -32,7 +32,7 @@ _MAPPING = Mapping(
     energy_kwh="energy_wh",
     energy_factor=0.001,
 )
-_NAMES = (
+_CHARGE_POINT_NAMES = (
     "chargePointId",
     "charge_point_id",
     "chargePoint",
@@ -43,17 +43,20 @@ _NAMES = (
     "cp",
 )
 _ACTIONS = ("StartTransaction", "StopTransaction", "TransactionEvent")
+_CALL, _RESPONSE = 2, 3  # kinds of messages in the protocol
 _ACTION = re.compile(rf'"({"|".join(_ACTIONS)})\\?"')  # quotes are escaped if the message is text
 _REGISTER = "Energy.Active.Import.Register"
 Key = tuple[str, str]  # charge point, transaction
-Message = tuple[int, str, str | None, dict[str, Any]]  # kind (2: call, 3: response), id, action, payload
+Message = tuple[int, str, str | None, dict[str, Any]]  # kind, id, action (None for responses), payload
 
 
 @dataclass(slots=True)
 class _Transaction:
+    """What the log says about one transaction."""
+
     number: int  # number of the message in which it first appears
-    cells: dict[str, str | None] = field(default_factory=dict)
-    first_wh: float | None = None
+    cells: dict[str, str | None] = field(default_factory=dict)  # by column of _COLUMNS
+    first_wh: float | None = None  # meter readings
     last_wh: float | None = None
 
 
@@ -78,16 +81,17 @@ class _Log:
         self.rejects: list[Reject] = []
 
     def add(self, number: int, member: Any) -> None:
+        """Add an object of the log; `number` counts them from 1."""
         if not isinstance(member, dict):
             self.rejects.append((number, "", str(member)[:200], "is not an object with a charge point and a message"))
             return
-        point = next((str(member[name]) for name in _NAMES if member.get(name) not in (None, "")), None)
+        point = next((str(member[name]) for name in _CHARGE_POINT_NAMES if member.get(name) not in (None, "")), None)
         for message in _messages(member):
             self._add_message(number, point, message, member)
 
     def _add_message(self, number: int, point: str | None, message: Message, member: dict[str, Any]) -> None:
         kind, identity, action, payload = message
-        if kind == 3 and point is not None and (point, identity) in self.waiting:
+        if kind == _RESPONSE and point is not None and (point, identity) in self.waiting:
             started, start = self.waiting.pop((point, identity))
             self._start(started, point, start, payload.get("transactionId"))
         elif action not in _ACTIONS:
@@ -96,44 +100,49 @@ class _Log:
             self.rejects.append((number, "chargePointId", None, "is missing, so the charge point is unknown"))
         elif action == "StartTransaction":
             answer = _object(member.get("response", member.get("result")))
-            transaction = payload.get("transactionId", member.get("transactionId", answer.get("transactionId")))
-            if transaction is None:
+            transaction_id = payload.get("transactionId", member.get("transactionId", answer.get("transactionId")))
+            if transaction_id is None:
                 self.waiting[point, identity] = number, payload
             else:
-                self._start(number, point, payload, transaction)
+                self._start(number, point, payload, transaction_id)
         elif action == "StopTransaction":
             self._stop(number, point, payload, payload.get("transactionId", member.get("transactionId")))
         else:
             self._event(number, point, payload)
 
-    def _start(self, number: int, point: str, payload: dict[str, Any], transaction: Any) -> None:
-        one = self.transactions.setdefault((point, str(transaction)), _Transaction(number))
-        one.cells |= {
+    def _start(self, number: int, point: str, payload: dict[str, Any], transaction_id: Any) -> None:
+        transaction = self._transaction(number, point, transaction_id)
+        transaction.cells |= {
             "connector": _text(payload.get("connectorId")),
             "id_tag": _text(payload.get("idTag")),
             "start": _text(payload.get("timestamp")),
         }
-        one.first_wh = _number(payload.get("meterStart"))
+        transaction.first_wh = _number(payload.get("meterStart"))
 
-    def _stop(self, number: int, point: str, payload: dict[str, Any], transaction: Any) -> None:
-        one = self.transactions.setdefault((point, str(transaction)), _Transaction(number))
-        one.cells |= {"end": _text(payload.get("timestamp")), "reason": _text(payload.get("reason"))}
-        one.last_wh = _number(payload.get("meterStop"))
+    def _stop(self, number: int, point: str, payload: dict[str, Any], transaction_id: Any) -> None:
+        transaction = self._transaction(number, point, transaction_id)
+        transaction.cells |= {"end": _text(payload.get("timestamp")), "reason": _text(payload.get("reason"))}
+        transaction.last_wh = _number(payload.get("meterStop"))
+
+    def _transaction(self, number: int, point: str, transaction_id: Any) -> _Transaction:
+        """The transaction with this id, which is new if the log has not mentioned it before."""
+        return self.transactions.setdefault((point, str(transaction_id)), _Transaction(number))
 
     def _event(self, number: int, point: str, payload: dict[str, Any]) -> None:
         info, evse, token = (_object(payload.get(name)) for name in ("transactionInfo", "evse", "idToken"))
-        one = self.transactions.setdefault((point, str(info.get("transactionId"))), _Transaction(number))
+        transaction = self._transaction(number, point, info.get("transactionId"))
         for name, value in (("connector", evse.get("id")), ("id_tag", token.get("idToken"))):
             if value is not None:
-                one.cells.setdefault(name, _text(value))
+                transaction.cells.setdefault(name, _text(value))
         kind = payload.get("eventType")
         if kind in ("Started", "Ended"):
-            one.cells["start" if kind == "Started" else "end"] = _text(payload.get("timestamp"))
+            transaction.cells["start" if kind == "Started" else "end"] = _text(payload.get("timestamp"))
         for reading in _registers(payload):
-            one.first_wh = reading if one.first_wh is None else min(one.first_wh, reading)
-            one.last_wh = reading if one.last_wh is None else max(one.last_wh, reading)
+            transaction.first_wh = reading if transaction.first_wh is None else min(transaction.first_wh, reading)
+            transaction.last_wh = reading if transaction.last_wh is None else max(transaction.last_wh, reading)
 
     def rows(self) -> Iterator[tuple[int, dict[str, str | None]]]:
+        """The sessions, at the end of the log; transactions that are not complete are added to `rejects`."""
         for (point, identity), (number, payload) in self.waiting.items():
             self.rejects.append(
                 (
@@ -143,13 +152,15 @@ class _Log:
                     f"of {point}: the start {identity} was not answered",
                 )
             )
-        for (point, transaction), one in sorted(self.transactions.items(), key=lambda item: item[1].number):
-            if "start" not in one.cells:
-                self.rejects.append((one.number, "transactionId", transaction, "has a stop but no start in this log"))
+        for (point, transaction_id), transaction in sorted(self.transactions.items(), key=lambda item: item[1].number):
+            number = transaction.number
+            if "start" not in transaction.cells:
+                self.rejects.append((number, "transactionId", transaction_id, "has a stop but no start in this log"))
                 continue
-            energy = None if one.first_wh is None or one.last_wh is None else repr(one.last_wh - one.first_wh)
-            added = {"transaction": transaction, "charge_point": point, "energy_wh": energy}
-            yield one.number, one.cells | added
+            first_wh, last_wh = transaction.first_wh, transaction.last_wh
+            energy = None if first_wh is None or last_wh is None else repr(last_wh - first_wh)
+            added = {"transaction": transaction_id, "charge_point": point, "energy_wh": energy}
+            yield number, transaction.cells | added
 
 
 def _messages(member: dict[str, Any]) -> list[Message]:
@@ -165,11 +176,16 @@ def _frame(value: Any) -> Message | None:
             value = json.loads(value)
         except ValueError:
             return None
-    if not isinstance(value, list) or len(value) < 3 or value[0] not in (2, 3) or not isinstance(value[1], str | int):
+    if (
+        not isinstance(value, list)
+        or len(value) < 3
+        or value[0] not in (_CALL, _RESPONSE)
+        or not isinstance(value[1], str | int)
+    ):
         return None
-    if value[0] == 3:
-        return 3, str(value[1]), None, _object(value[2])
-    return (2, str(value[1]), str(value[2]), _object(value[3])) if len(value) >= 4 else None
+    if value[0] == _RESPONSE:
+        return _RESPONSE, str(value[1]), None, _object(value[2])
+    return (_CALL, str(value[1]), str(value[2]), _object(value[3])) if len(value) >= 4 else None
 
 
 def _in_parts(member: dict[str, Any]) -> Message:
@@ -185,7 +201,7 @@ def _in_parts(member: dict[str, Any]) -> Message:
         (member[name] for name in ("payload", "request", "body") if isinstance(member.get(name), dict)), member
     )
     identity = str(member.get("messageId", member.get("uniqueId", member.get("id", ""))))
-    return 3 if is_answer else 2, identity, None if is_answer else action, _object(payload)
+    return _RESPONSE if is_answer else _CALL, identity, None if is_answer else action, _object(payload)
 
 
 def _registers(payload: dict[str, Any]) -> Iterator[float]:
@@ -197,10 +213,12 @@ def _registers(payload: dict[str, Any]) -> Iterator[float]:
             if reading is not None and sample.get("measurand", _REGISTER) == _REGISTER:
                 unit = _object(sample.get("unitOfMeasure"))
                 kilo = 1000 if str(unit.get("unit", sample.get("unit", "Wh"))).lower() == "kwh" else 1
+                # In OCPP 2.0.1, the multiplier is an exponent of 10.
                 yield reading * kilo * 10.0 ** float(unit.get("multiplier") or 0)
 
 
 def _object(value: Any) -> dict[str, Any]:
+    """The value if it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 

@@ -16,12 +16,13 @@ from unmet.records.formats.column_names import are_times_of_day, plain_name
 
 __all__ = ["with_shared_date"]
 
+# Names of dates; the first four also count as a part of a name, such as `Session date`.
 _WORDS = ("date", "datum", "data", "fecha", "dato", "day", "tag", "jour", "giorno", "dia", "dag")
 # Parts of the names of dates other than that of the start.
 _OTHERS = ("end", "bill", "invoice", "pay", "creat", "updat", "birth", "rechnung", "fin", "modif", "export")
 _ONLY_DATE = r"^\s*\d{1,4}[/.\-]\d{1,2}[/.\-]\d{1,4}\.?(?:[ T]0?0:00(?::00(?:\.0+)?)?)?\s*$"
-_LOOK_AT = 500  # rows
-_DAY, _NEARLY = 86_400_000, 90_000  # ms; times may be rounded to the minute
+_SAMPLE_ROWS = 500
+_DAY, _TOLERANCE = 86_400_000, 90_000  # ms; times may be rounded to the minute
 
 
 def with_shared_date(frame: pl.DataFrame, found: dict[str, Any]) -> dict[str, Any]:
@@ -57,7 +58,7 @@ def _date_column(frame: pl.DataFrame, taken: set[str]) -> str | None:
 def _are_dates(cells: pl.Series) -> bool:
     if cells.dtype == pl.Date:
         return True
-    known = cells.drop_nulls().head(_LOOK_AT)
+    known = cells.drop_nulls().head(_SAMPLE_ROWS)
     if isinstance(known.dtype, pl.Datetime):
         return bool((known.dt.time() == pl.time(0)).all()) if len(known) else False
     return known.dtype == pl.String and len(known) > 0 and bool(known.str.contains(_ONLY_DATE).all())
@@ -65,7 +66,7 @@ def _are_dates(cells: pl.Series) -> bool:
 
 def _agree(frame: pl.DataFrame, found: dict[str, Any]) -> bool:
     """Whether start plus duration gives the time of day of the end in nine of ten rows."""
-    some = frame.head(_LOOK_AT)
+    some = frame.head(_SAMPLE_ROWS)
     clock = found["start"] if isinstance(found["start"], str) else found["start"][-1]
     first, last = (find_bare_ends(some[column].cast(pl.String)) for column in (clock, found["end"]))
     try:
@@ -74,6 +75,6 @@ def _agree(frame: pl.DataFrame, found: dict[str, Any]) -> bool:
         return False
     if first is None or last is None:
         return False
-    off = (first.time_of_day + length - last.time_of_day) % _DAY
-    known = off.drop_nulls()
-    return len(known) > 0 and int(((known <= _NEARLY) | (known >= _DAY - _NEARLY)).sum()) >= 0.9 * len(known)
+    difference = ((first.time_of_day + length - last.time_of_day) % _DAY).drop_nulls()
+    agree = (difference <= _TOLERANCE) | (difference >= _DAY - _TOLERANCE)
+    return len(difference) > 0 and int(agree.sum()) >= 0.9 * len(difference)
