@@ -235,33 +235,16 @@ def _plan_day(
     rng: np.random.Generator,
     works: bool,
     day: int,
-    home: tuple[int, float, float],
-    work: tuple[int, float, float],
+    home: tuple[int, float, float],  # zone, x and y [km]
+    work: tuple[int, float, float],  # the same
     zones: _Zones,
     calendar: _Calendar,
     habits: Habits,
     zealand: Floats,
     amager: Floats,
-    stops: Floats,
+    stops: Floats,  # receives rows of x, y [km] and stay [h]; at most nine
 ) -> tuple[int, float]:
-    """Plan the stops of a car on a day, the last of them at home.
-
-    Args:
-        rng: random number generator.
-        works: whether the car goes to work.
-        day: index of the day.
-        home: zone, x and y [km] of the car's home.
-        work: the same for its workplace.
-        zones: places.
-        calendar: days.
-        habits: parameters.
-        zealand: outline of the land.
-        amager: outline of the island.
-        stops: filled with rows of x, y [km] and stay [h]; at most nine are needed.
-
-    Returns:
-        The number of stops, and the hour of the first departure.
-    """
+    """Plan the stops of a car on a day, the last of them at home. Returns their number and the hour of departure."""
     n = 0
     at_zone = home[0]
     if works:

@@ -72,10 +72,8 @@ def forecast(
         else:
             expected = fitted.recalibrate(table).forecast(table, hours, future).hours
         past = read_series(table, names=fitted.regions_, last_hours=PAST_HOURS).table()
-        forecast_report = ForecastReport(
-            fitted, expected, past, drawn, keep_draws=draws is not None, worse=worse_than_table(model)
-        )
-        summary = write_forecast(forecast_report, folder)
+        keep_draws, worse = draws is not None, worse_than_table(model)
+        summary = write_forecast(ForecastReport(fitted, expected, past, drawn, keep_draws, worse), folder)
         write_table_files(folder, formats)
     print_forecast(summary, out, as_json=as_json)
     next_step(f"`unmet report RUN {out}` writes a report to share, together with a run of `unmet recover`.")

@@ -184,10 +184,7 @@ def recover(
     )
     folder_of_panel = panel_folder(choices)
     if folder_of_panel is None and (by_area or scheduler or need_areas(choices)):
-        recover_areas(
-            choices, estimator.get_params(), out, areas=by_area, workers=workers, scheduler=scheduler, formats=formats,
-            overwrite=overwrite, as_json=as_json,
-        )  # fmt: skip
+        recover_areas(choices, estimator.get_params(), out, by_area, workers, scheduler, formats, overwrite, as_json)
         return
     with run_folder(out, overwrite=overwrite) as folder:
         with progress("Reading records", parts="files") as show:
@@ -227,7 +224,6 @@ def recover_areas(
     choices: PanelChoices,
     estimator_options: dict[str, Any],
     out: Path,
-    *,
     areas: int | None,
     workers: int | None,
     scheduler: str | None,

@@ -105,7 +105,7 @@ def run(admit: Admit, rows: Integers, trips: Trips, cars: Cars, plugs: Plugs, ru
         rules: the rules of the scenario.
 
     Returns:
-        One row of COLUMNS per arrival at a station, in order of time.
+        One row of COLUMNS per arrival at a station.
     """
     log = np.empty((1024 + len(rows) // 8, len(COLUMNS)))  # about one trip in eight ends at a station; it can grow
     n = 0
