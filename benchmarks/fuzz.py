@@ -40,7 +40,7 @@ STUCK_SECONDS = 300  # of wall time, for native code that ignores Python's signa
 NUMBER, INPUT, FOUND = "number.txt", "last.bin", "found.jsonl"  # files by which a process says how far it got
 STRETCH = 500  # inputs after which counts are written
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the one in C is ten times faster
-# Pieces of text, and values of documents, that readers have had trouble with.
+# Pieces of text, and values of documents, that readers may have trouble with.
 TOKENS = (
     b"", b",", b";", b"\t", b"\r", b"\n", b"\r\n", b'"', b"'", b"\x00", b"\xff", b"\xef\xbb\xbf", b"\xff\xfe", b"\xe6",
     b"nan", b"NaN", b"inf", b"-inf", b"null", b"true", b"1e999", b"-1", b"0", b"9999999999999999999999", b"2001-02-30",

@@ -55,7 +55,8 @@ WaitingOption = Annotated[
     str, typer.Option(metavar="SHARE", help="Share of drivers at a full site who wait for a plug, or auto (estimate).")
 ]
 SpillOption = Annotated[
-    str, typer.Option(metavar="SHARE", help="Share of drivers who do not wait but charge nearby, or auto (estimate).")
+    str,
+    typer.Option(metavar="SHARE", help="Share of those not waiting who charge at a site nearby, or auto (estimate)."),
 ]
 Energy = Annotated[
     str,
