@@ -23,7 +23,7 @@ BENCHMARKS = {
 chosen = sys.argv[1:] or list(BENCHMARKS)
 if unknown := [name for name in chosen if name not in BENCHMARKS]:
     sys.exit(f"There is no benchmark {unknown[0]}: choose among {', '.join(BENCHMARKS)}.")
-sections, kept = read_sections(), True
+sections, all_met = read_sections(), True
 for name in chosen:
     benchmark = BENCHMARKS[name]
     print(benchmark.TITLE)
@@ -32,7 +32,7 @@ for name in chosen:
         verdict = "met" if result.kept else "MISSED"
         print(f"  {result.what}: {result.measured} (target: {result.promised}; {verdict})")
     sections[benchmark.TITLE] = Section(benchmark.TEXT, results).lines()
-    kept &= all(result.kept for result in results)
+    all_met &= all(result.kept for result in results)
 write_page([(benchmark.TITLE, sections.get(benchmark.TITLE, [])) for benchmark in BENCHMARKS.values()])
 print(f"Written to {PAGE}")
-sys.exit(not kept)
+sys.exit(not all_met)

@@ -33,11 +33,12 @@ KINDS = {"nothing": "no change", "closed": "closes for good", "pause": "closes f
 USED, FITTED = 0.8, 0.75  # share of the hours that is used, and share of these that the model is fitted to
 HORIZONS = (24, 168)
 SCORED = 14 * 24  # hours after the break that are scored
-DAY = 24
+DAY = 24  # hours
+FOUR_WEEKS = 28 * DAY
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class BreakScores:
     """Scores of one set, kind of break and horizon, over the two weeks after the break in regions that had one."""
 
     name: str
@@ -49,7 +50,10 @@ class Found:
 
 
 def with_breaks(demand: np.ndarray, kind: str, first: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Demand with a break in half of the regions, and the hour of each break; -1 where there is none."""
+    """Demand with a break in half of the regions, and the hour of each break; -1 where there is none.
+
+    `demand` has shape (hours, regions); breaks begin at or after the hour `first`.
+    """
     hours, regions = demand.shape
     result, start = demand.copy(), np.full(regions, -1)
     for r in rng.permutation(regions)[: -(-regions // 2)]:
@@ -61,11 +65,11 @@ def with_breaks(demand: np.ndarray, kind: str, first: int, rng: np.random.Genera
         elif kind == "half":  # each hour keeps all of its demand or loses it
             result[begin:, r] *= rng.random(hours - begin) < 0.5
         elif kind == "double":  # plus the demand of four weeks earlier, at the same hour of the week
-            result[begin:, r] += np.nan_to_num(demand[begin - 672 : hours - 672, r])
+            result[begin:, r] += np.nan_to_num(demand[begin - FOUR_WEEKS : hours - FOUR_WEEKS, r])
     return result, start
 
 
-def measure(source: Source, seed: int = 1) -> list[Found]:
+def measure(source: Source, seed: int = 1) -> list[BreakScores]:
     """All kinds of breaks in one set of records."""
     panel = read_panel(source)
     whole = read_series(panel.table)
@@ -86,7 +90,8 @@ def measure(source: Source, seed: int = 1) -> list[Found]:
 
 
 def _scores(name: str, kind: str, horizon: int, forecasts: list[np.ndarray], changed: np.ndarray, demand: np.ndarray,
-            start: np.ndarray) -> Found:  # fmt: skip
+            start: np.ndarray) -> BreakScores:  # fmt: skip
+    """Scores of two forecasts, (hours, regions, levels + 1) each, over the hours after the breaks."""
     hour = np.arange(len(demand))[:, None]
     scored = (start >= 0) & (hour >= start) & (hour < start + SCORED) & np.isfinite(changed)
     losses, biases = [], []
@@ -94,7 +99,7 @@ def _scores(name: str, kind: str, horizon: int, forecasts: list[np.ndarray], cha
         loss = tilted_loss(changed, grid[..., :-1], LEVELS).sum(axis=-1)
         losses.append(float(loss[scored].mean()))
         biases.append(float((grid[..., -1] - changed)[scored].sum() / max(demand[scored].sum(), 1e-9)))
-    return Found(name, kind, horizon, (losses[0], losses[1]), (biases[0], biases[1]), int((start >= 0).sum()))
+    return BreakScores(name, kind, horizon, (losses[0], losses[1]), (biases[0], biases[1]), int((start >= 0).sum()))
 
 
 def _table(demand: np.ndarray, times: pl.Series, names: tuple[str, ...]) -> pl.DataFrame:
@@ -121,7 +126,7 @@ energy, over the energy without the break) without and with it. `no change` show
 in the same way, without a break."""
 
 
-def page(found: list[Found], command: str) -> str:
+def page(found: list[BreakScores], command: str) -> str:
     """The results as Markdown."""
     lines = ["# How fast forecasts adapt to a break", "", fill(f"Written by `{command}`. {TEXT}", 120), "",
              "| the region | set | regions | hours ahead | loss | bias without | bias with |",

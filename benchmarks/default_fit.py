@@ -29,14 +29,14 @@ def run() -> list[Result]:
         found.append(Result("fit on Dundee, a year of 10 regions", f"{seconds:.1f} s", "under 90 s", seconds < 90))
     times = [_seconds(random_panel(*size)[0]) for size in SIZES]
     for size, took in zip(SIZES[1:], times[1:], strict=True):
-        more, years = size[0] * size[1] / (SIZES[0][0] * SIZES[0][1]), size[1] // YEAR
+        growth, years = size[0] * size[1] / (SIZES[0][0] * SIZES[0][1]), size[1] // YEAR
         found.append(
             Result(
-                f"fit of {size[0]} regions over {years} year{'s' if years > 1 else ''}, {more:.1f} times the "
+                f"fit of {size[0]} regions over {years} year{'s' if years > 1 else ''}, {growth:.1f} times the "
                 "region-hours of 10 regions over a year",
                 f"{took:.1f} s, {took / times[0]:.1f} times {times[0]:.1f} s",
                 "no worse than linear",
-                took <= more * times[0],
+                took <= growth * times[0],
             )
         )
     return found

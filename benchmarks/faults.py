@@ -1,13 +1,14 @@
-"""Faults of the machine, for every verb that writes: `python -m benchmarks.faults`, or of some, as in `... panel plan`.
+"""Faults of the machine, for every command that writes: `python -m benchmarks.faults [COMMAND...]`.
 
 - A full disk (a file system of some kilobytes) and a read-only one: one sentence, exit code 2, and nothing left there,
-  except trainings that the sentence says how to continue. Once there is space, the next run succeeds, with --resume if
-  it was offered.
+  except checkpoints, if the sentence says how to resume from them. Once there is space, the next run succeeds, with
+  --resume if it was offered.
 - Two writers to one new folder: one succeeds, the other is refused; the result is whole.
 - A clock that is set back by a month in the middle of a run that replaces one from the future: the same bytes, nothing
   left beside them.
 
-File systems are mounted, so this needs root on Linux, and libfaketime for the clock; what cannot be tried is said.
+File systems are mounted, so this needs root on Linux. The clock needs libfaketime; without it, the test is
+left out, with a note.
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from benchmarks.kills import VERBS, arguments_of, finish, unmet, whole_files, write_inputs
+from benchmarks.kills import COMMANDS, arguments_of, finish, unmet, whole_files, write_inputs
 
 FAKETIME = next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
-SMALL, LARGE = "48k", "64m"  # less than any of the runs; enough for each
+SMALL, LARGE = "48k", "64m"  # sizes of the file system: too small for any run, and large enough for each
 
 
 @contextmanager
 def file_system(folder: Path, *options: str) -> Iterator[Path]:
-    """A small file system of its own, mounted for the time being."""
+    """Mount a small file system at a folder, for as long as the context lasts."""
     folder.mkdir()
     subprocess.run(["/usr/bin/mount", "-t", "tmpfs", "-o", f"size={SMALL}", "unmet", folder], check=True)
     try:
@@ -40,19 +41,22 @@ def file_system(folder: Path, *options: str) -> Iterator[Path]:
         folder.rmdir()
 
 
-def refuses(verb: str, folder: Path, place: Path) -> bool:
-    """Whether a verb refuses to write to a place with one sentence, and leaves nothing there that it does not name."""
-    command = [verb, *arguments_of(verb, folder), "--out", place / "run"]
+def refuses(name: str, folder: Path, place: Path) -> bool:
+    """Whether a command refuses to write to a place with one sentence, and leaves nothing there that it does not name.
+
+    The place is then made large and writable, and the command must succeed.
+    """
+    command = [name, *arguments_of(name, folder), "--out", place / "run"]
     running = unmet(*command, errors=subprocess.PIPE)
     said = running.communicate()[1]
     left = [path.name for path in place.iterdir()]
-    told = "Traceback" not in said and any(words in said for words in ("Cannot write to", "The disk is full"))
+    is_sentence = "Traceback" not in said and any(words in said for words in ("Cannot write to", "The disk is full"))
     resumes = "with --resume" in said
-    fine = running.returncode == 2 and told and left == (["run.training"] if resumes else [])
+    fine = running.returncode == 2 and is_sentence and left == (["run.training"] if resumes else [])
     if not fine:
         print(f"  exit code {running.returncode}, left {left}: {said[-500:]}")
     if left:
-        print(f"  {verb}: {' '.join(said.split())[-300:]}")
+        print(f"  {name}: {' '.join(said.split())[-300:]}")
     subprocess.run(["/usr/bin/mount", "-o", f"remount,rw,size={LARGE}", place], check=True)
     finish(*command, *(["--resume"] if resumes else []))
     left = [path.name for path in place.iterdir()]
@@ -61,10 +65,10 @@ def refuses(verb: str, folder: Path, place: Path) -> bool:
     return fine and left == ["run"]
 
 
-def two_writers(verb: str, folder: Path) -> bool:
+def two_writers(name: str, folder: Path) -> bool:
     """Whether one of two writers to a new folder succeeds, and the other is refused."""
-    out = folder / f"two-{verb}"
-    command = [verb, *arguments_of(verb, folder), "--out", out]
+    out = folder / f"two-{name}"
+    command = [name, *arguments_of(name, folder), "--out", out]
     both = [unmet(*command, errors=subprocess.PIPE) for _ in range(2)]
     said = [each.communicate()[1] for each in both]
     codes = sorted(each.returncode for each in both)
@@ -76,10 +80,10 @@ def two_writers(verb: str, folder: Path) -> bool:
     return fine
 
 
-def clock_set_back(verb: str, folder: Path) -> bool:
+def clock_set_back(name: str, folder: Path) -> bool:
     """Whether a run replaces one from the future while the clock is set back by a month, with the same bytes."""
-    out, clock = folder / f"clock-{verb}" / "run", folder / f"clock-{verb}.txt"
-    command = [verb, *arguments_of(verb, folder), "--overwrite", "--out", out]
+    out, clock = folder / f"clock-{name}" / "run", folder / f"clock-{name}.txt"
+    command = [name, *arguments_of(name, folder), "--overwrite", "--out", out]
     faked = {"LD_PRELOAD": str(FAKETIME), "FAKETIME_TIMESTAMP_FILE": str(clock), "FAKETIME_NO_CACHE": "1",
              "FAKETIME_DONT_FAKE_MONOTONIC": "1"}  # fmt: skip
     clock.write_text("+10d\n")
@@ -93,7 +97,7 @@ def clock_set_back(verb: str, folder: Path) -> bool:
     said = running.communicate()[1]
     left = [path.name for path in out.parent.iterdir()]
     fine = running.returncode == 0 and whole_files(out) == expected and left == ["run"]
-    finish(*command)  # and the next one, by the true clock
+    finish(*command)  # the next run, by the true clock
     if not (fine and whole_files(out) == expected):
         print(f"  exit code {running.returncode}, left {left}: {said[-500:]}")
         return False
@@ -101,21 +105,21 @@ def clock_set_back(verb: str, folder: Path) -> bool:
 
 
 def main() -> None:
-    """Try the verbs that were named, or all of them."""
+    """Try the commands that were named, or all of them."""
     fine = True
-    with tempfile.TemporaryDirectory(prefix="unmet-faults-") as name:
-        folder = Path(name)
+    with tempfile.TemporaryDirectory(prefix="unmet-faults-") as temporary:
+        folder = Path(temporary)
         write_inputs(folder)
-        for verb in sys.argv[1:] or VERBS:
+        for name in sys.argv[1:] or COMMANDS:
             with file_system(folder / "full") as place:
-                found = {"disk full": refuses(verb, folder, place)}
+                found = {"disk full": refuses(name, folder, place)}
             with file_system(folder / "sealed", "ro") as place:
-                found["read-only"] = refuses(verb, folder, place)
-            found["two writers"] = two_writers(verb, folder)
+                found["read-only"] = refuses(name, folder, place)
+            found["two writers"] = two_writers(name, folder)
             if FAKETIME is not None:
-                found["clock set back"] = clock_set_back(verb, folder)
-            told = [f"{fault} {'fine' if good else 'FAILED'}" for fault, good in found.items()]
-            print(f"{verb}: {', '.join(told)}{'' if FAKETIME else ', no libfaketime'}", flush=True)
+                found["clock set back"] = clock_set_back(name, folder)
+            results = [f"{fault} {'fine' if good else 'FAILED'}" for fault, good in found.items()]
+            print(f"{name}: {', '.join(results)}{'' if FAKETIME else ', no libfaketime'}", flush=True)
             fine &= all(found.values())
     sys.exit(not fine)
 

@@ -21,25 +21,25 @@ TITLES = dict(zip(PAPER_MODELS, ("Gaussian", "Tobit", "quantile", "censored quan
 
 
 class Table:
-    """Losses of a study by model and column, ours and the paper's."""
+    """Our losses of a study, by model and cell; `loss` is the name of the column."""
 
     def __init__(self, cells: pl.DataFrame, loss: str) -> None:
         self.cells = cells.filter(pl.col("backbone").is_in(["tgcn", "none"]))  # baselines have none
         self.loss = loss
 
     def ours(self, model: str, **labels: float | str) -> float:
-        """Our mean loss; NaN if the cell was not run."""
+        """Mean loss of a model in the cell with these labels, such as queue; NaN if the cell was not run."""
         found = self.cells.filter(pl.col("model") == model, *(pl.col(k) == v for k, v in labels.items()))
         return float(found[self.loss][0]) if found.height else float("nan")
 
     def gaps(self, model: str) -> tuple[str, str]:
-        """The gap that a model closes, over the cells with a gap to close: how many there are, and mean and range."""
+        """The number of cells with a gap from quantile model to oracle; mean and range of the share that is closed."""
         found = self.cells.filter(pl.col("model") == model)
         closed = found.filter("judged")["gap_closed"].drop_nulls().to_numpy()
         if not len(closed):
             return f"0 of {found.height}", "-"
-        range_ = f"{closed.mean():.2f} ({closed.min():.2f} to {closed.max():.2f})"
-        return f"{len(closed)} of {found.height}", range_
+        mean_and_range = f"{closed.mean():.2f} ({closed.min():.2f} to {closed.max():.2f})"
+        return f"{len(closed)} of {found.height}", mean_and_range
 
 
 COMPARED = {
@@ -95,7 +95,9 @@ def main() -> None:
 
 
 def _total_rows(total: Table) -> list[tuple[str, str, str]]:
-    def both(queue: str, aware: str, unaware: str) -> tuple[str, str]:
+    """Findings on Table 3: title, the paper's numbers, and ours."""
+
+    def gains(queue: str, aware: str, unaware: str) -> tuple[str, str]:
         cells = [(queue, p) for p in PENETRATIONS]
         theirs = listed([(paper(aware, *c), paper(unaware, *c)) for c in cells])
         here = [
@@ -107,7 +109,7 @@ def _total_rows(total: Table) -> list[tuple[str, str, str]]:
     for queue in QUEUES:
         for aware, unaware in (("censored-quantile", "quantile"), ("tobit", "gaussian")):
             title = f"{TITLES[aware].capitalize()} against {TITLES[unaware]}, {queue}, 1 to 5 %"
-            rows.append((title, *both(queue, aware, unaware)))
+            rows.append((title, *gains(queue, aware, unaware)))
     quantile = [(paper("quantile", q, p), paper("gaussian", q, p)) for q in QUEUES for p in PENETRATIONS]
     here = [
         tuple(total.ours(m, queue=q, penetration=p) for m in ("quantile", "gaussian"))
@@ -143,6 +145,8 @@ def _mean_gain(pairs: list[tuple[float, ...]]) -> str:
 
 
 def _market_rows(market: Table) -> list[tuple[str, str, str]]:
+    """Findings on Table 4: title, the paper's numbers, and ours."""
+
     def theirs(model: str) -> list[float]:
         return [COMPETITION["tilted_loss"][model][i][0] for i in range(len(MARKET_SHARES))]
 

@@ -38,11 +38,9 @@ from unmet.models.series import PanelSeries, read_series
 
 PAGE = Path(__file__).parents[1] / "docs" / "results" / "forecasts.md"
 FITTED = 0.8  # share of the hours to fit on
-WORSE = 1.05
+WORSE = 1.05  # ratio of losses above which a region counts as worse than the table
 TITLES = {rival.name: rival.title for rival in (*SIMPLE, *PEERS)}
-MAX_SUMS = 6  # origins from which draws are summed over a week
-
-
+MAX_SUMS = 6  # about how many origins draws are summed from over a week
 SOURCES = (DUNDEE, BOULDER, Source("Caltech", "acn_caltech_2019-*"), JPL, SAP, LUGANO)
 
 
@@ -69,7 +67,7 @@ def read_panel(source: Source) -> Any:
     return Panel(records.sessions, records.stations, time_zone=records.time_zone)
 
 
-def kept_rivals(source: Source, folder: Path | None) -> list[Rival]:
+def cached_rivals(source: Source, folder: Path | None) -> list[Rival]:
     """Rivals whose forecasts are computed once and stored in a folder, since they do not depend on the model."""
     rivals = [rival for rival in (*SIMPLE, *PEERS) if rival.is_installed()]
     if folder is None:
@@ -92,7 +90,7 @@ def kept_rivals(source: Source, folder: Path | None) -> list[Rival]:
     return [keep(rival) for rival in rivals]
 
 
-def kept_seconds(source: Source, folder: Path | None) -> dict[str, float]:
+def cached_seconds(source: Source, folder: Path | None) -> dict[str, float]:
     """Time that the stored forecasts of rivals took [s]."""
     found = {}
     for path in sorted(folder.glob(f"{source.name}-*.npz")) if folder else ():
@@ -101,8 +99,8 @@ def kept_seconds(source: Source, folder: Path | None) -> dict[str, float]:
     return found
 
 
-def answer_by_rivals(source: Source, folder: Path) -> None:
-    """Let the rivals forecast, and store their forecasts."""
+def store_rival_forecasts(source: Source, folder: Path) -> None:
+    """Let the rivals forecast, and store their forecasts in a folder."""
     panel = read_panel(source)
     actual = read_series(panel.table)
     fitted, week = int(round(actual.hours * FITTED, 6)), actual.week(panel.time_zone).astype(np.int64)
@@ -110,7 +108,7 @@ def answer_by_rivals(source: Source, folder: Path) -> None:
         RivalTask(actual.demand, week, np.arange(fitted, actual.hours), horizon, fitted, np.array(LEVELS))
         for horizon in HORIZONS
     ]
-    for rival in kept_rivals(source, folder):
+    for rival in cached_rivals(source, folder):
         rival.forecast(tasks)
 
 
@@ -131,7 +129,7 @@ def measure(source: Source, folder: Path | None = None) -> Result:
     seconds["forecast a week"] = time.process_time() - started
     actual = read_series(table, names=model.regions_)
     since, levels = model.split_.fit_end, model.levels
-    rivals = kept_rivals(source, folder)
+    rivals = cached_rivals(source, folder)
     compared = compare(hindcasts.__getitem__, actual, actual.demand, since, levels, HORIZONS, zone, rivals)
     scale = dict(zip(model.regions_, model.scale_.tolist(), strict=True))
     measures = []
@@ -152,7 +150,7 @@ def measure(source: Source, folder: Path | None = None) -> Result:
     return Result(
         source.name, len(model.regions_), actual.hours, float(np.mean(actual.demand == 0)),
         compared.by_horizon().to_dicts(), measures, worse.sort("horizon").to_dicts(),
-        seconds | compared.seconds | kept_seconds(source, folder), true, exposed, _week_sums(model, table),
+        seconds | compared.seconds | cached_seconds(source, folder), true, exposed, _week_sums(model, table),
     )  # fmt: skip
 
 
@@ -216,7 +214,7 @@ def page(results: list[Result], command: str) -> str:
          fill(f"Written by `{command}`. {INTRODUCTION}", 120), "", *_criteria(results), "",
          "## Loss by set and horizon", "", fill(LOSS, 120), "", *_losses(results), "",
          "## Coverage, bias, regions", "", fill(COVERAGE, 120), "", *_measures(results), "",
-         "## Forecasts of true demand", "", fill(TRUE, 120), "", *_true(results), "",
+         "## Forecasts of true demand", "", fill(TRUE, 120), "", *_true_demand_rows(results), "",
          "## Seconds of one core", "", fill(SECONDS, 120), "", *_seconds(results), ""]
     )  # fmt: skip
 
@@ -275,8 +273,10 @@ def _criteria(results: list[Result]) -> list[str]:
     change = {r.name: float(np.mean([cells[r.name, h] for h in HORIZONS])) for r in results}
     cover = {(r.name, row["horizon"]): row["coverage"] for r in results for row in r.measures}
     bias = {r.name: float(np.mean([row["bias_percent"] for row in r.measures])) for r in results}
-    bad, regions = (sum(row[name] for r in results for row in r.regions_worse) for name in ("worse", "active"))
-    mean, size = float(np.mean(list(change.values()))), float(np.mean(np.abs(list(bias.values()))))
+    worse_regions, regions = (
+        sum(row[name] for r in results for row in r.regions_worse) for name in ("worse", "active")
+    )
+    mean, mean_bias = float(np.mean(list(change.values()))), float(np.mean(np.abs(list(bias.values()))))
     worst = max(cells, key=lambda key: cells[key])
     above = [f"{name} {h} h {100 * value:+.1f} %" for (name, h), value in cells.items() if value > 0.02]
     outside = [f"{name} {h} h {value:.3f}" for (name, h), value in cover.items() if not 0.87 <= value <= 0.93]
@@ -289,11 +289,12 @@ def _criteria(results: list[Result]) -> list[str]:
         ("coverage 0.87-0.93 by set and horizon", f"{min(cover.values()):.3f}-{max(cover.values()):.3f}", outside,
          not outside),
         ("bias of weekly sums within 5 %, mean size over sets",
-         f"{size:.1f} % (median {np.median(np.abs(list(bias.values()))):.1f} %, with signs "
-         f"{np.mean(list(bias.values())):+.1f} %)", biased, size <= 5),
-        ("at most one region in ten over 5 % worse than the table", f"{bad} of {regions} regions and horizons",
+         f"{mean_bias:.1f} % (median {np.median(np.abs(list(bias.values()))):.1f} %, with signs "
+         f"{np.mean(list(bias.values())):+.1f} %)", biased, mean_bias <= 5),
+        ("at most one region in ten over 5 % worse than the table",
+         f"{worse_regions} of {regions} regions and horizons",
          [f"{r.name} {row['horizon']} h {row['worse']} of {row['active']}" for r in results for row in r.regions_worse
-          if row["worse"] > 0.1 * row["active"]], bad <= 0.1 * regions),
+          if row["worse"] > 0.1 * row["active"]], worse_regions <= 0.1 * regions),
     ]  # fmt: skip
     return ["| target | found | sets and cells that miss it | met |", "| --- | --- | --- | --- |"] + [
         f"| {target} | {found} | {', '.join(missing) or 'none'} | {'yes' if met else 'NO'} |"
@@ -340,7 +341,7 @@ def _measures(results: list[Result]) -> list[str]:
     return lines
 
 
-def _true(results: list[Result]) -> list[str]:
+def _true_demand_rows(results: list[Result]) -> list[str]:
     lines = ["| set | hours ahead | thinned, kWh | table, kWh | change | fully exposed hours: coverage, bias |",
              "| --- | ---: | ---: | ---: | ---: | ---: |"]  # fmt: skip
     for result in results:
@@ -383,7 +384,7 @@ def main() -> None:
         if options.keep is None:
             sys.exit("Name a folder for the rivals' forecasts with --keep.")
         for source in chosen:
-            answer_by_rivals(source, options.keep)
+            store_rival_forecasts(source, options.keep)
         return
     results = []
     for source in chosen:

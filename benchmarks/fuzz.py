@@ -4,7 +4,7 @@
     python -m benchmarks.fuzz --count 100000       # as before a release
     python -m benchmarks.fuzz model --count 5000   # one reader
     python -m benchmarks.fuzz model --first 5000 --count 5000   # and its next inputs
-    python -m benchmarks.fuzz --count 100000 --log fuzz.jsonl   # counts are kept, and the next run continues
+    python -m benchmarks.fuzz --count 100000 --log fuzz.jsonl   # counts are logged, and the next run continues
 
 An input may be read, or refused with a sentence of ordinary length. Anything else is a failure: the input is stored in
 `tests/fuzz_corpus`, where the tests find it. An input depends only on the seed and its number. Each reader runs in a
@@ -33,13 +33,14 @@ from tests.fuzzing import CORPUS, TARGETS, Target
 
 from unmet.errors import LONGEST_MESSAGE, InputError
 
-HANG_SECONDS = 5
-MAX_GIB = 3.0
+HANG_SECONDS = 5  # of CPU time per input
+MAX_GIB = 3.0  # of memory per process
 POLL_SECONDS = 5
 STUCK_SECONDS = 300  # of wall time, for native code that ignores Python's signals
-NUMBER, INPUT, FOUND = "number.txt", "last.bin", "found.jsonl"
+NUMBER, INPUT, FOUND = "number.txt", "last.bin", "found.jsonl"  # files by which a process says how far it got
 STRETCH = 500  # inputs after which counts are written
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the one in C is ten times faster
+# Pieces of text, and values of documents, that readers may have trouble with.
 TOKENS = (
     b"", b",", b";", b"\t", b"\r", b"\n", b"\r\n", b'"', b"'", b"\x00", b"\xff", b"\xef\xbb\xbf", b"\xff\xfe", b"\xe6",
     b"nan", b"NaN", b"inf", b"-inf", b"null", b"true", b"1e999", b"-1", b"0", b"9999999999999999999999", b"2001-02-30",
@@ -139,7 +140,7 @@ def failure_of(target: Target, data: bytes, folder: Path) -> str | None:
 
 
 def feed(name: str, first: int, count: int, seed: int, folder: Path) -> None:
-    """Feed `count` inputs to a reader in this process, and write counts into a folder."""
+    """Feed `count` inputs to a reader in this process, and write counts of failures into a folder."""
     target, seeds, kinds = TARGETS[name], TARGETS[name].seeds(), set[str]()
     for valid in seeds:  # compiles what Numba compiles once per machine, before anything is timed
         (folder / target.file).write_bytes(valid)
@@ -152,7 +153,7 @@ def feed(name: str, first: int, count: int, seed: int, folder: Path) -> None:
         (folder / INPUT).write_bytes(data)
         reason = failure_of(target, data, folder)
         failed += reason is not None
-        if reason and (kind := reason.split(":")[0]) not in kinds:  # one of each kind
+        if reason and (kind := reason.split(":")[0]) not in kinds:  # store one input of each kind of failure
             kinds.add(kind)
             keep(name, data, reason)
         if number + 1 - begun == STRETCH or number + 1 == first + count:
@@ -192,9 +193,9 @@ def keep(name: str, data: bytes, reason: str) -> None:
 
 
 def fuzz(name: str, first: int, count: int, seed: int, log: Path) -> int:
-    """Feed inputs to a reader, but for those that the log has, with a new process after each crash.
+    """Feed inputs to a reader, except those already in the log, with a new process after each crash.
 
-    Returns the number of failures, and of excesses of memory, among all of these inputs.
+    Returns the number of failures among all of these inputs, plus 1 if they took too much memory.
     """
     end = first + count
     while (at := _next(name, first, seed, log)) < end:
@@ -202,7 +203,7 @@ def fuzz(name: str, first: int, count: int, seed: int, log: Path) -> int:
             folder = Path(temporary)
             ended = _watched([name, "--first", str(at), "--count", str(end - at), "--seed", str(seed)], folder, log)
             at = _next(name, first, seed, log)
-            if at < end:
+            if at < end:  # the process ended early: its last input is to blame
                 if not (folder / NUMBER).exists():
                     sys.exit(f"{name} {ended} before its first input")
                 keep(name, (folder / INPUT).read_bytes(), ended)
@@ -264,7 +265,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0, help="number of the first input")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--log", type=Path, help="file of counts; what it has is not run again")
+    parser.add_argument("--log", type=Path, help="file of counts; inputs that it lists are not run again")
     parser.add_argument("--into", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     signal.signal(signal.SIGPROF, _hang)

@@ -26,19 +26,19 @@ PAGE = Path(__file__).parents[1] / "docs" / "hubs.md"
 HUBS = ("Lochee", "Princes Street")
 RAPID_KW = 25.0  # power that a tenth of a rapid charger's sessions exceed; other chargers reach 12 kW
 NEAR_KM, FAR_KM = 2.0, 3.0
-WEEKS = 8  # compared before and after the opening
+WEEKS = 8  # number of weeks that are compared, before and after the opening
 LONGEST_GAP = dt.timedelta(days=3)  # between sessions of a charger that is in order
 LOW, HIGH = 0.05, 0.95
 
 
 @dataclass(frozen=True, slots=True)
 class Ring:
-    """Rapid chargers at some distance from a hub: arrivals and energy per week, in order or not."""
+    """Chargers at some distance from a hub, or the hub itself."""
 
     names: list[str]
-    before: float
+    before: float  # arrivals per week before the opening
     after: float
-    before_kwh: float
+    before_kwh: float  # energy per week
     after_kwh: float
 
 
@@ -62,8 +62,8 @@ class Comparison:
     plain: float  # the same by a plain count: arrivals per hour with a free plug, times the hours without one
     left: np.ndarray  # still lost at near chargers after the opening
     full: tuple[float, float]  # share of the time in which near chargers were full, before and after
-    self_check: float
-    waiting: float
+    self_check: float  # ratio that the estimator finds in its own check; NaN if it has none
+    waiting: float  # estimated share of drivers who wait
 
 
 def main() -> None:
@@ -85,15 +85,16 @@ def compare(name: str, records: Records, whole: LostDemand) -> Comparison:
     monday = opened.date() - dt.timedelta(days=opened.weekday())
     before = (monday - dt.timedelta(weeks=WEEKS), monday)
     after = (monday + dt.timedelta(weeks=1), monday + dt.timedelta(weeks=1 + WEEKS))
-    others = stations.with_columns(km=_distance(hub, stations)).filter(pl.col("first").dt.date() < before[0])
+    others = stations.with_columns(km=_distance_km(hub, stations)).filter(pl.col("first").dt.date() < before[0])
     fast, slow = others.filter(pl.col("kw") > RAPID_KW), others.filter(pl.col("kw") <= RAPID_KW)
     near = fast.filter(pl.col("km") <= NEAR_KM)
     between = fast.filter(pl.col("km").is_between(NEAR_KM, FAR_KM, closed="right"))
-    far = _in_order(fast.filter(pl.col("km") > FAR_KM), records.sessions, before[0], after[1])
+    far = _without_gaps(fast.filter(pl.col("km") > FAR_KM), records.sessions, before[0], after[1])
     slow_near = slow.filter(pl.col("km") <= NEAR_KM)
     rings = [_ring(part, records.sessions, before, after) for part in (hub, near, between, far, slow_near)]
     past = _fit(records, records.sessions.filter(pl.col("start") < opened))
     rng = np.random.default_rng(1)
+    # Ratio of two Poisson rates; rings[3] are the chargers far away.
     trend = rng.gamma(rings[3].after * WEEKS, size=past.draws)
     trend /= rng.gamma(rings[3].before * WEEKS, size=past.draws)
     ids = near["station_id"]
@@ -109,7 +110,7 @@ def compare(name: str, records: Records, whole: LostDemand) -> Comparison:
         lost_in_town=_weekly(past, fast["station_id"], before, "arrivals"),
         lost_kwh=_weekly(past, ids, before, "kwh"),
         left=_weekly(whole, ids, after, "arrivals"),
-        plain=_plain(past, ids, before),
+        plain=_plain_count(past, ids, before),
         full=(_full_share(past, ids, before), _full_share(whole, ids, after)),
         self_check=np.nan if check is None else check["ratio"],
         waiting=past.waiting_,
@@ -127,13 +128,13 @@ def used_stations(records: Records) -> pl.DataFrame:
     return known.select("station_id", "name", "lat", "lon", "first", "kw")
 
 
-def _distance(hub: pl.DataFrame, others: pl.DataFrame) -> pl.Series:
+def _distance_km(hub: pl.DataFrame, others: pl.DataFrame) -> pl.Series:
     """Distance from the hub [km]."""
     lat, lon = (float(hub[column].to_numpy().mean()) for column in ("lat", "lon"))
     return pl.Series(haversine_km(lat, lon, others["lat"].to_numpy(), others["lon"].to_numpy()))
 
 
-def _in_order(stations: pl.DataFrame, sessions: pl.DataFrame, first: dt.date, last: dt.date) -> pl.DataFrame:
+def _without_gaps(stations: pl.DataFrame, sessions: pl.DataFrame, first: dt.date, last: dt.date) -> pl.DataFrame:
     """Stations without a long gap between two sessions, whose trend is therefore one of demand."""
     gaps = (
         sessions.filter(_within((first, last)))
@@ -168,7 +169,7 @@ def _fit(records: Records, sessions: pl.DataFrame) -> LostDemand:
 
 
 def _weekly(lost: LostDemand, stations: pl.Series, days: tuple[dt.date, dt.date], what: str) -> np.ndarray:
-    """Draws of the loss of some stations per week, (draws,)."""
+    """Draws of the loss of some stations per week, (draws,); `what` is arrivals or kwh."""
     names = lost.panel_.regions.centres["unique_id"].to_list()
     own = lost.panel_.stations.filter(pl.col("station_id").is_in(stations.implode()))["unique_id"]
     rows = [names.index(name) for name in own]
@@ -183,7 +184,7 @@ def _full_share(lost: LostDemand, stations: pl.Series, days: tuple[dt.date, dt.d
     return float(own.filter(_within(days))["full"].sum()) / (len(stations) * WEEKS * 168)
 
 
-def _plain(lost: LostDemand, stations: pl.Series, days: tuple[dt.date, dt.date]) -> float:
+def _plain_count(lost: LostDemand, stations: pl.Series, days: tuple[dt.date, dt.date]) -> float:
     """Lost arrivals per week by a plain count."""
     own = lost.station_hours().rename({"ds": "start"}).filter(pl.col("station_id").is_in(stations.implode()))
     per = own.filter(_within(days)).group_by("station_id").agg(pl.col("arrivals", "full").sum())
@@ -243,7 +244,7 @@ def page(found: list[Comparison], followed: Users) -> str:
     lines = ["# Two hubs that opened: a test in the field", "", fill(INTRODUCTION, 120), "", *_predicted(found), ""]
     lines += ["## What the arrivals at a hub consist of", "", fill(PARTS, 120), "", *_parts(found), ""]
     lines += ["## The same drivers before and after", "", *_followed(followed, found[-1]), ""]
-    return "\n".join([*lines, "## What this shows, and what it cannot show", "", *_shown(found, followed), ""])
+    return "\n".join([*lines, "## What this shows, and what it cannot show", "", *_conclusions(found, followed), ""])
 
 
 INTRODUCTION = f"""Written by `python -m benchmarks.hubs` from Dundee's open records of September 2017 to September
@@ -349,7 +350,7 @@ def _followed(followed: Users, found: Comparison) -> list[str]:
     return [fill(" ".join(text.split()), 120)]
 
 
-def _shown(found: list[Comparison], followed: Users) -> list[str]:
+def _conclusions(found: list[Comparison], followed: Users) -> list[str]:
     """Conclusions that follow from the numbers, and limits."""
     lines = [_verdict(one) for one in found]
     kept = followed.known_before * followed.never_after / followed.never_before

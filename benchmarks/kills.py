@@ -1,12 +1,12 @@
-"""Random `kill -9` of every verb that writes: `python -m benchmarks.kills`, or of some, as in `... panel fit 5`.
+"""Random `kill -9` of every command that writes: `python -m benchmarks.kills`, or of some, as in `... panel fit 5`.
 
 `simulate`, `panel`, `recover`, `fit` and `plan` replace a run of their own again and again, and are killed at random
-moments, and once between the two renames of the replacement. After each kill the next verb (`unmet check`) must find a
-whole run in the place, no process may be left after ten seconds, and files beside it must be as they were; the last
-run, left alone, must give the bytes of the first one.
+moments, and once between the two renames of the replacement. After each kill, the next command (`unmet check`) must
+find a whole run, no process may be left after ten seconds, and files beside the run must be unchanged. The last run is
+not killed, and must give the same bytes as the first one.
 
-A study is killed too, and goes on each time; it must give the bytes of one left alone. A study that ends before it is
-killed is compared as well, and another one is begun in its place.
+A study is killed too, and resumed each time. In the end it must give the same bytes as one that was never killed. A
+study that ends before it is killed is compared as well, and another one is started.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ import psutil
 
 from unmet.manifest import read_manifest
 
-VERBS = ("simulate", "panel", "recover", "fit", "plan")
+COMMANDS = ("simulate", "panel", "recover", "fit", "plan")
 KILLS = {"simulate": 9, "panel": 9, "recover": 9, "fit": 9, "plan": 7, "study": 7}  # 50 in all
 ORPHAN_SECONDS = 10
-MARK = "UNMET_BENCHMARK"  # in the environment of a command and of all processes that it starts
+MARK = "UNMET_BENCHMARK"  # environment variable that identifies a command and all processes that it starts
 STUDY = ("total", "--queue", "first-come", "--penetration", "0.05", "--models", "quantile,censored-quantile",
          "--backbones", "linear", "--runs", "3", "--workers", "2")  # fmt: skip
 BETWEEN_THE_RENAMES = """
@@ -47,16 +47,23 @@ cli.main()
 def unmet(
     *arguments: object, code: str | None = None, errors: int = subprocess.DEVNULL, **variables: str
 ) -> subprocess.Popen[str]:
-    """A verb in a process of its own; `code` is run in place of the command."""
+    """Start a command in a process of its own.
+
+    Args:
+        arguments: the command and its arguments.
+        code: Python code to run instead of `unmet`.
+        errors: where standard error goes.
+        variables: environment variables to set.
+    """
     start = ["-m", "unmet"] if code is None else ["-c", code]
-    # What cleans up after a killed process warns of doing so.
+    # Python's resource tracker warns when it cleans up after a killed process.
     given = os.environ | {"PYTHONWARNINGS": "ignore"} | variables
     command = [sys.executable, *start, *map(str, arguments)]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors, env=given, text=True)
 
 
 def finish(*arguments: object) -> float:
-    """Run a verb that must succeed; gives the seconds that it took."""
+    """Run a command that must succeed, and return the seconds that it took."""
     begun = time.perf_counter()
     if unmet(*arguments).wait() != 0:
         sys.exit(f"unmet {' '.join(map(str, arguments))} failed")
@@ -74,8 +81,8 @@ def write_inputs(folder: Path) -> None:
     finish("recover", *arguments_of("recover", folder), "--out", folder / "recovered")
 
 
-def arguments_of(verb: str, folder: Path) -> list[object]:
-    """What a verb is run with."""
+def arguments_of(name: str, folder: Path) -> list[object]:
+    """The arguments of a command, for the inputs in a folder."""
     stations = ["--stations", folder / "stations.parquet"]
     return {
         "simulate": ["--trips", folder / "trips.parquet", *stations],
@@ -83,15 +90,15 @@ def arguments_of(verb: str, folder: Path) -> list[object]:
         "recover": [folder / "run" / "sessions.parquet", *stations, "--draws", 50],
         "fit": [folder / "run", "--backbone", "tgcn", "--seeds", 2, "--workers", 2, "--epochs", 3, "--lags", 24],
         "plan": [folder / "recovered", "--plugs", 3],
-    }[verb]
+    }[name]
 
 
-def kill_verb(verb: str, folder: Path, kills: int) -> bool:
-    """Kill a verb this many times, and say whether nothing was harmed."""
-    out, thesis = folder / f"out-{verb}" / "run", folder / f"out-{verb}" / "thesis.txt"
-    thesis.parent.mkdir()
-    thesis.write_text("precious")
-    command = [verb, *arguments_of(verb, folder), "--overwrite", "--out", out]
+def kill_command(name: str, folder: Path, kills: int) -> bool:
+    """Kill a command this many times, and return whether everything stayed intact."""
+    out, user_file = folder / f"out-{name}" / "run", folder / f"out-{name}" / "thesis.txt"
+    user_file.parent.mkdir()
+    user_file.write_text("precious")
+    command = [name, *arguments_of(name, folder), "--overwrite", "--out", out]
     seconds, expected = finish(*command), whole_files(out)
     fine, done = bool(expected), 0
     while done < kills:
@@ -99,7 +106,7 @@ def kill_verb(verb: str, folder: Path, kills: int) -> bool:
         running = unmet(*command, code=BETWEEN_THE_RENAMES if done == 0 else None, **{MARK: mark})
         try:
             running.wait(None if done == 0 else random.uniform(0, 1.05 * seconds))  # noqa: S311
-            if running.returncode == 0:
+            if running.returncode == 0:  # it ended before it was killed: try again
                 continue
         except subprocess.TimeoutExpired:
             running.kill()
@@ -107,20 +114,20 @@ def kill_verb(verb: str, folder: Path, kills: int) -> bool:
         done += 1
         orphans = left_after(mark, ORPHAN_SECONDS)
         checked = unmet("check", out).wait() == 0
-        good = checked and not orphans and thesis.read_text() == "precious" and whole_files(out) == expected
+        good = checked and not orphans and user_file.read_text() == "precious" and whole_files(out) == expected
         fine &= good
         when = "between the renames" if done == 1 else "at random"
-        print(f"{verb}, kill {done} {when}: {'whole' if good else 'HARMED'}", flush=True)
+        print(f"{name}, kill {done} {when}: {'whole' if good else 'HARMED'}", flush=True)
     finish(*command)
     again = whole_files(out) == expected
     left = sorted(path.name for path in out.parent.iterdir() if path.name not in ("run", "thesis.txt"))
     verdict = "the same bytes" if again else "OTHER BYTES"
-    print(f"{verb}: the next run gives {verdict}; left beside it: {left or 'nothing'}", flush=True)
+    print(f"{name}: the next run gives {verdict}; left beside it: {left or 'nothing'}", flush=True)
     return fine and again and not left
 
 
 def left_after(mark: str, seconds: float) -> list[int]:
-    """Processes of a command, its workers included, that are alive after this many seconds."""
+    """Ids of the processes of a command, its workers included, that are still alive after this many seconds."""
     until = time.monotonic() + seconds
     while (found := _marked(mark)) and time.monotonic() < until:
         time.sleep(0.2)
@@ -139,18 +146,18 @@ def _marked(mark: str) -> list[int]:
 
 
 def whole_files(out: Path) -> dict[str, str]:
-    """Hashes of a run's files, from its manifest; pages and models hold no times, so they are compared too."""
+    """Hashes of a run's files, from its manifest. All are comparable, since no file contains a time stamp."""
     manifest = read_manifest(out)
     return {} if manifest is None else manifest.files
 
 
 def study_files(out: Path) -> dict[str, bytes]:
-    """The results of a study that was ended: its runs and its cells."""
+    """The results of a finished study: its runs and its cells."""
     return {path.name: path.read_bytes() for path in (*(out / "runs").glob("*.parquet"), out / "cells.parquet")}
 
 
 def kill_study(folder: Path, kills: int) -> bool:
-    """Kill a study, go on, and compare."""
+    """Kill a study this many times, resume it each time, and return whether it equals one that was never killed."""
     seconds = finish("study", *STUDY, "--out", folder / "alone")
     expected = study_files(folder / "alone")
     print(f"study: left alone, {len(expected) - 1} runs took {seconds:.0f} s", flush=True)
@@ -185,17 +192,17 @@ def _same_study(out: Path, expected: dict[str, bytes], study: int) -> bool:
 
 
 def main() -> None:
-    """Kill the verbs that were named, or all of them."""
-    chosen = [word for word in sys.argv[1:] if not word.isdecimal()] or [*VERBS, "study"]
+    """Kill the commands that were named, or all of them."""
+    chosen = [word for word in sys.argv[1:] if not word.isdecimal()] or [*COMMANDS, "study"]
     given = next((int(word) for word in sys.argv[1:] if word.isdecimal()), None)
     fine, kills = True, 0
-    with tempfile.TemporaryDirectory(prefix="unmet-kills-") as name:
-        folder = Path(name)
-        if set(chosen) & set(VERBS):
+    with tempfile.TemporaryDirectory(prefix="unmet-kills-") as temporary:
+        folder = Path(temporary)
+        if set(chosen) & set(COMMANDS):
             write_inputs(folder)
-        for verb in chosen:
-            count = KILLS[verb] if given is None else given
-            fine &= kill_study(folder, count) if verb == "study" else kill_verb(verb, folder, count)
+        for name in chosen:
+            count = KILLS[name] if given is None else given
+            fine &= kill_study(folder, count) if name == "study" else kill_command(name, folder, count)
             kills += count
     print(f"{kills} kills: {'nothing was harmed' if fine else 'SOMETHING WAS HARMED'}")
     sys.exit(not fine)

@@ -22,7 +22,7 @@ from unmet.study.scenes import Sampling, Scene, competition_scenes
 PAGE = Path(__file__).parents[1] / "docs" / "results" / "market.md"
 SHARES = (0.1,)
 MODELS = ("quantile", "censored-quantile")
-SHORT = 15  # epochs
+SHORT_EPOCHS = 15
 
 
 def scenes_of(sampling: Sampling) -> list[Scene]:
@@ -42,21 +42,21 @@ def in_true_units(scene: Scene) -> Scene:
     To that end, the largest observed hour of each region in the training part is replaced by the largest true one.
     """
     largest = pl.col("y_true").max().over("unique_id")
-    early = pl.when(pl.int_range(pl.len()).over("unique_id") < int(0.8 * scene.panel["ds"].n_unique())).then("y")
-    peak = pl.int_range(pl.len()).over("unique_id") == early.arg_max().over("unique_id")
+    training_y = pl.when(pl.int_range(pl.len()).over("unique_id") < int(0.8 * scene.panel["ds"].n_unique())).then("y")
+    peak = pl.int_range(pl.len()).over("unique_id") == training_y.arg_max().over("unique_id")
     return replace(scene, panel=scene.panel.with_columns(y=pl.when(peak).then(largest).otherwise("y")))
 
 
 def main() -> None:
     """Train with every setting, and write the page."""
     region, city = scenes_of(Sampling.REGION), scenes_of(Sampling.CITY)
-    short = replace(Training(), epochs=SHORT)
-    ways = {
+    short = replace(Training(), epochs=SHORT_EPOCHS)
+    settings = {
         "default": (region, Training()),
         "stations drawn from the whole city": (city, Training()),
         "scaled by the largest true demand before training": ([in_true_units(s) for s in region], Training()),
         "flag only where less than half was seen": ([flagged_half(s) for s in region], Training()),
-        f"{SHORT} epochs instead of {Training().epochs}": (region, short),
+        f"{SHORT_EPOCHS} epochs instead of {Training().epochs}": (region, short),
     }
     lines = [
         "# Why awareness gains more here at small market shares",
@@ -66,7 +66,7 @@ def main() -> None:
         "| trained | " + " | ".join(f"{100 * s:g} %: quantile | censored | gain" for s in SHARES) + " |",
         "| --- |" + " ---: |" * (3 * len(SHARES)),
     ]
-    for title, (scenes, training) in ways.items():
+    for title, (scenes, training) in settings.items():
         cells = []
         for scene in scenes:
             runs = plan_runs([scene], MODELS, ["tgcn"], 1, 1, training=training)

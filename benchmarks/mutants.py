@@ -58,9 +58,9 @@ def read_mutants() -> list[Mutant]:
     rows = tomllib.loads(LIST.read_text(encoding="utf-8"))["mutant"]
     mutants = [Mutant(row["what"], row["file"], row["old"], row["new"], tuple(row["tests"])) for row in rows]
     for mutant in mutants:
-        number = _source(ROOT, mutant).read_text(encoding="utf-8").count(mutant.old)
-        if number != 1:
-            sys.exit(f"{mutant.file}: {mutant.old!r} occurs {number} times instead of once. Update mutants.toml.")
+        occurrences = _source(ROOT, mutant).read_text(encoding="utf-8").count(mutant.old)
+        if occurrences != 1:
+            sys.exit(f"{mutant.file}: {mutant.old!r} occurs {occurrences} times instead of once. Update mutants.toml.")
         missing = [name for name in mutant.tests if not (ROOT / "tests" / name).is_file()]
         if missing or mutant.old == mutant.new:
             sys.exit(
@@ -88,16 +88,16 @@ def _applied(mutant: Mutant, copy: Path) -> Iterator[Path]:
     Numba compiles a file again if it has changed. Every mutant starts from a copy of the compiled code of the unaltered
     sources, so that only the altered file is compiled.
     """
-    path, own = _source(copy, mutant), copy / "cache-of-mutant"
+    path, cache = _source(copy, mutant), copy / "cache-of-mutant"
     text, status = path.read_text(encoding="utf-8"), path.stat()
-    shutil.copytree(copy / "cache", own)
+    shutil.copytree(copy / "cache", cache)
     try:
         path.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
-        yield own
+        yield cache
     finally:
         path.write_text(text, encoding="utf-8")
         os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))  # compiled code of unaltered files stays valid
-        shutil.rmtree(own)
+        shutil.rmtree(cache)
 
 
 def _run(copy: Path, cache: Path, *tests: str) -> tuple[int, str]:
@@ -158,8 +158,8 @@ def main() -> None:
             copies.put(_copy(Path(temporary) / str(number)))
         with ThreadPoolExecutor(PROCESSES) as pool:
             # The first copy proves that all tests pass without a mutant; the others only need compiled code.
-            started = [(copy, TESTS if number == 0 else WARM_UP) for number, copy in enumerate(copies.queue)]
-            for code, output in pool.map(lambda each: _run(each[0], each[0] / "cache", *each[1]), started):
+            warm_ups = [(copy, TESTS if number == 0 else WARM_UP) for number, copy in enumerate(copies.queue)]
+            for code, output in pool.map(lambda each: _run(each[0], each[0] / "cache", *each[1]), warm_ups):
                 if code != PASSED:
                     sys.exit(f"The tests fail even without a mutant: {output}")
             outcomes = list(pool.map(lambda mutant: _judge(mutant, copies), chosen))

@@ -29,10 +29,11 @@ def pandas_panel(sessions: pd.DataFrame, plugs: dict[str, int]) -> tuple[pd.Seri
 def random_sessions(sessions: int, stations: int, plugs: int, seed: int = 1) -> pd.DataFrame:
     """About a year of random sessions, sorted by start: one car after another at each plug, with pauses between."""
     rng = np.random.default_rng(seed)
-    each = sessions // (stations * plugs)
+    each = sessions // (stations * plugs)  # sessions per plug
+    # Stays take 4 hours on average, and pauses what is left of the year, divided by the number of sessions.
     stay = rng.gamma(2.0, 7200.0, (stations * plugs, each)).astype(np.int64) + 60
     pause = rng.gamma(0.5, 2 * (365 * 86_400 / each - 14_400), stay.shape).astype(np.int64)
-    end = np.cumsum(stay + pause, axis=1) + 1_546_300_800
+    end = np.cumsum(stay + pause, axis=1) + 1_546_300_800  # 2019-01-01, UTC
     station = np.repeat(np.arange(stations * plugs) // plugs, each)
     order = np.argsort((end - stay).ravel(), kind="stable")
     start, end, station = (end - stay).ravel()[order], end.ravel()[order], station[order]

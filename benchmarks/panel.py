@@ -38,12 +38,12 @@ PEER_STATIONS = 500
 def run() -> list[Result]:
     """All benchmarks of the panel."""
     large, seconds_per_session = _large()
-    pandas, pandas_seconds_per_session = _beside_pandas()
+    pandas, pandas_seconds_per_session = _compared_with_pandas()
     share = seconds_per_session / pandas_seconds_per_session
     found = f"{share:.2f} times ({1e6 * seconds_per_session:.1f} s and {1e6 * pandas_seconds_per_session:.1f} s)"
     what = "a million sessions to lost demand, ours over occupancy and exposure alone in pandas"
-    beside = Result(what, found, "under 1", share < 1)
-    return [*large, pandas, beside]
+    whole = Result(what, found, "under 1", share < 1)
+    return [*large, pandas, whole]
 
 
 def _stations(number: int) -> pl.DataFrame:
@@ -62,15 +62,16 @@ def _stations(number: int) -> pl.DataFrame:
 def _large() -> tuple[list[Result], float]:
     """Time and memory of large records, and the time per session [s]."""
     _recover(SESSIONS // 1000, STATIONS // 50, placed=True)  # compiles, once for each version of the code
-    seconds, busy, gib, rows = _recover(SESSIONS, STATIONS, placed=True)
+    seconds, cpu_seconds, gib, rows = _recover(SESSIONS, STATIONS, placed=True)
     what = f"{rows / 1e6:.1f} million sessions at {STATIONS:,} stations to lost demand with intervals"
-    _, _, more_gib, more = _recover(MANY_SESSIONS, MANY_STATIONS, placed=False)
+    _, _, many_gib, many_rows = _recover(MANY_SESSIONS, MANY_STATIONS, placed=False)
     results = [
-        Result(what, f"{seconds:.1f} s ({busy:.0f} s of processor time)", "under 60 s", seconds < 60),
+        Result(what, f"{seconds:.1f} s ({cpu_seconds:.0f} s of processor time)", "under 60 s", seconds < 60),
         Result("its peak memory", f"{gib:.1f} GiB", "under 6 GiB", gib < 6),
         Result(
-            f"memory for a year of {MANY_STATIONS:,} stations without positions ({more / 1e6:.1f} million sessions)",
-            f"{more_gib:.1f} GiB", "under 6 GiB", more_gib < 6,
+            f"memory for a year of {MANY_STATIONS:,} stations without positions "
+            f"({many_rows / 1e6:.1f} million sessions)",
+            f"{many_gib:.1f} GiB", "under 6 GiB", many_gib < 6,
         ),
     ]  # fmt: skip
     return results, seconds / rows
@@ -95,19 +96,19 @@ def _recover(sessions: int, stations: int, *, placed: bool) -> tuple[float, floa
             [sys.executable, "-c", code, *arguments], cwd=folder, check=True, capture_output=True, text=True
         )
         seconds = time.perf_counter() - started
-    busy, kib = done.stderr.split()[-2:]
-    return seconds, float(busy), int(kib) / 2**20, int(json.loads(done.stdout)["seen_arrivals"])
+    cpu_seconds, kib = done.stderr.split()[-2:]
+    return seconds, float(cpu_seconds), int(kib) / 2**20, int(json.loads(done.stdout)["seen_arrivals"])
 
 
-def _beside_pandas() -> tuple[Result, float]:
-    """Occupancy and exposure beside pandas, and the time of pandas per session [s]."""
+def _compared_with_pandas() -> tuple[Result, float]:
+    """Occupancy and exposure compared with pandas, and the time of pandas per session [s]."""
     sessions = random_sessions(SESSIONS // STATIONS * PEER_STATIONS, PEER_STATIONS, PLUGS)
     stations = _stations(PEER_STATIONS)
     frame = pl.from_pandas(sessions)
-    _full(Panel(frame.head(1000), stations))  # compiles the loops before they are timed
+    _full_hours(Panel(frame.head(1000), stations))  # compiles the loops before they are timed
     started = time.perf_counter()
     panel = Panel(frame, stations)
-    rows = _full(panel)
+    rows = _full_hours(panel)
     ours = time.perf_counter() - started
     started = time.perf_counter()
     energy, full = pandas_panel(sessions, dict(stations.select("station_id", "plugs").iter_rows()))
@@ -118,12 +119,13 @@ def _beside_pandas() -> tuple[Result, float]:
     return ratio, peer / len(sessions)
 
 
-def _full(panel: Panel) -> FullHours:
+def _full_hours(panel: Panel) -> FullHours:
     network = observe(panel)
     return full_hours(network.history.spells, network.clock, np.ones((network.sites, BINS_A_WEEK)))
 
 
 def _must_agree(panel: Panel, rows: FullHours, energy: pd.Series, full: pd.Series) -> None:
+    """Fail unless energy and full time by station and hour equal those of pandas."""
     table = pl.DataFrame(
         {
             "station_id": panel.sites["site_id"].gather(rows.site),
@@ -131,12 +133,12 @@ def _must_agree(panel: Panel, rows: FullHours, energy: pd.Series, full: pd.Serie
             "full": rows.full,
         }
     )
-    hidden = table.to_pandas().set_index(["station_id", "ds"])["full"]
+    ours = table.to_pandas().set_index(["station_id", "ds"])["full"]
     alone = set(panel.sites.filter(pl.col("stations") == 1)["site_id"])  # stations side by side are one site here
     full = full[full.index.get_level_values("station_id").isin(alone)]
-    hidden = hidden[hidden.index.get_level_values("station_id").isin(alone)]
-    last = hidden.index.get_level_values("ds").max()
-    full, hidden = (part[part.index.get_level_values("ds") < last] for part in (full, hidden))
+    ours = ours[ours.index.get_level_values("station_id").isin(alone)]
+    last = ours.index.get_level_values("ds").max()
+    full, ours = (part[part.index.get_level_values("ds") < last] for part in (full, ours))
     assert np.isclose(panel.table["y"].sum(), energy.sum())
-    assert len(hidden) == len(full)
-    assert np.allclose(hidden.sort_index(), full.sort_index())
+    assert len(ours) == len(full)
+    assert np.allclose(ours.sort_index(), full.sort_index())

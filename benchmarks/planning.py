@@ -63,12 +63,12 @@ def network(sites: int, seed: int = 1) -> Panel:
     plugs = rng.integers(1, 7, sites)
     rate = plugs / STAY_HOURS * rng.uniform(0.1, 0.45, sites)  # drivers per hour
     hour = np.arange(24)
-    kinds = np.stack([np.exp(-(((hour - peak) / 3) ** 2) / 2) + 0.1 for peak in (8, 13, 18)])
-    kinds /= kinds.mean(axis=1, keepdims=True)
+    profiles = np.stack([np.exp(-(((hour - peak) / 3) ** 2) / 2) + 0.1 for peak in (8, 13, 18)])
+    profiles /= profiles.mean(axis=1, keepdims=True)
     parts = []
     for s in range(sites):
-        profile = np.tile(kinds[s % 3], DAYS) * rate[s] * np.repeat(rng.gamma(16, 1 / 16, DAYS), 24)
-        count = rng.poisson(profile)
+        hourly_rate = np.tile(profiles[s % 3], DAYS) * rate[s] * np.repeat(rng.gamma(16, 1 / 16, DAYS), 24)
+        count = rng.poisson(hourly_rate)
         at = np.repeat(np.arange(24 * DAYS), count) + rng.random(count.sum())
         at = np.sort((at * HOUR_MS).astype(np.int64))
         stay = (rng.gamma(4, STAY_HOURS / 4, len(at)) * HOUR_MS).astype(np.int64) + 60_000

@@ -21,7 +21,7 @@ same sessions. Since other programs may run on the machine, the faster of two ru
 is timed as it reads the file, parses its times and sorts it, without any check."""
 
 SESSIONS, STATIONS, PLUGS, USERS, FILES = 10_000_000, 5_000, 3, 400_000, 1_000
-TURNS = 2
+TURNS = 2  # runs of each, of which the faster counts
 
 _CODE = """
 import json, resource, sys, time
@@ -53,11 +53,11 @@ def run() -> list[Result]:
         _write(folder)
         turns = [[_timed(_CODE, folder / path) for path in ("one/sessions.csv", "many")] for _ in range(TURNS)]
         one, many = (min(runs, key=lambda run: run["seconds"]) for runs in zip(*turns, strict=True))
-        bare = _timed(_POLARS, folder / "one/sessions.csv")
+        polars_alone = _timed(_POLARS, folder / "one/sessions.csv")
     for key in ("rows", "starts"):
         assert one[key] == many[key]
     assert np.isclose(one["energy"], many["energy"])
-    measured = f"{_times(one)}; Polars alone takes {_times(bare)}"
+    measured = f"{_times(one)}; Polars alone takes {_times(polars_alone)}"
     ratio = many["seconds"] / one["seconds"]
     return [
         Result(f"{SESSIONS:,} sessions from one CSV file", measured, "under 40 s", one["seconds"] < 40),

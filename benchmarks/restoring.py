@@ -31,8 +31,8 @@ from unmet.planning.gains import site_curves
 from unmet.study.thinning import Thinned, thinned_panel, turned_away
 
 PAGE = Path(__file__).parents[1] / "docs" / "results" / "restoring.md"
-MIN_SITES, MIN_PLUGS = 3, 3  # affected by a removal, for an order to mean something
-TARGET = 0.9
+MIN_SITES, MIN_PLUGS = 3, 3  # that a draw must affect: with fewer, the order hardly matters
+TARGET = 0.9  # mean of a town's planned orders
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +46,10 @@ class Restored:
     share: float  # of the energy that was turned away
     sites: int  # that lost plugs
     plugs: int  # that were removed
-    planned: float
-    half: float  # with half of the plugs back
-    observed: float
-    time_full: float
+    planned: float  # order of the plan
+    half: float  # the same, but with half of the plugs back instead of the sum
+    observed: float  # by recorded energy per plug
+    time_full: float  # by the time without a free plug
     chance: float  # mean of random orders
 
 
@@ -70,7 +70,7 @@ def true_gain(sessions: pl.DataFrame, thinned: Thinned, sites: pl.DataFrame) -> 
 
 
 def best_by_number(gains: Sequence[np.ndarray]) -> np.ndarray:
-    """The most that 0, 1, ... plugs can recover, by dynamic programming."""
+    """The most energy that 0, 1, ... plugs can recover, by dynamic programming."""
     best = np.zeros(1)
     for gain in gains:
         longer = np.full(len(best) + len(gain) - 1, -np.inf)
@@ -81,7 +81,7 @@ def best_by_number(gains: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def recovered(order: Sequence[int], gains: Sequence[np.ndarray]) -> np.ndarray:
-    """What 0, 1, ... plugs in this order of sites recover."""
+    """Energy that 0, 1, ... plugs recover, if they are restored in this order of sites."""
     have, total, points = [0] * len(gains), 0.0, [0.0]
     for s in order:
         total += gains[s][have[s] + 1] - gains[s][have[s]]
@@ -149,10 +149,10 @@ def _restored(
     site = np.repeat(np.arange(demand.sites), np.diff(spells.first))
     full = np.bincount(site, (spells.end_ms - spells.begin_ms) * (spells.state == FULL), minlength=demand.sites)
     rng = np.random.default_rng(7)
-    turns = [s for s, gain in enumerate(gains) for _ in range(len(gain) - 1)]
+    site_of_plug = [s for s, gain in enumerate(gains) for _ in range(len(gain) - 1)]
     inner = slice(1, len(best) - 1)
 
-    def over(order: Sequence[int]) -> float:
+    def share_of_best(order: Sequence[int]) -> float:
         return float(recovered(order, gains)[inner].sum() / best[inner].sum())
 
     planned = planned_order(demand, names, gains)
@@ -163,11 +163,13 @@ def _restored(
         share,
         len(names),
         len(best) - 1,
-        over(planned),
+        share_of_best(planned),
         float(recovered(planned, gains)[middle] / best[middle]),
-        over(by_highest([recorded[name] for name in names], capacity, gains)),
-        over(by_highest(full[rows], np.ones(len(rows)), gains)),
-        float(np.mean([over([turns[i] for i in rng.permutation(len(turns))]) for _ in range(200)])),
+        share_of_best(by_highest([recorded[name] for name in names], capacity, gains)),
+        share_of_best(by_highest(full[rows], np.ones(len(rows)), gains)),
+        float(
+            np.mean([share_of_best([site_of_plug[i] for i in rng.permutation(len(site_of_plug))]) for _ in range(200)])
+        ),
     )
 
 

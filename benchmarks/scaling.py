@@ -5,8 +5,7 @@
     python -m benchmarks.scaling trips 1e5 1e6   # one kind, these sizes
 
 Inputs are generated first, and not measured. Each size runs in a process of its own; memory is the peak of that process
-and of those that it starts. CPU time is given beside wall time, because a machine that does something else as well
-changes the latter above all.
+and of those that it starts. CPU time is given beside wall time, because other work on the machine affects it less.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ import polars as pl
 import psutil
 
 SIZES = {"trips": (100_000, 1_000_000, 10_000_000), "sessions": (10_000, 100_000, 1_000_000), "areas": (1_000_000,)}
-FULL = {
+FULL_SIZES = {
     "trips": (100_000, 1_000_000, 10_000_000, 100_000_000),
     "sessions": (100_000, 1_000_000, 10_000_000),
     "areas": (1_000_000, 10_000_000, 100_000_000),
@@ -46,7 +45,7 @@ WEEKS = 8
 def make_stations(count: int, seed: int = 0) -> pl.DataFrame:
     """Stations of a country, in towns of all sizes."""
     rng = np.random.default_rng([seed, 1])
-    towns = max(1, count // 50)
+    towns = max(1, count // 50)  # the k-th largest has about 1 / k of the stations of the largest
     town = rng.choice(towns, count, p=(p := 1 / np.arange(1, towns + 1)) / p.sum())
     at = rng.uniform((46, 6), (54, 15), (towns, 2))[town] + rng.normal(0, 0.02, (count, 2))
     return pl.DataFrame(
@@ -63,7 +62,7 @@ def make_stations(count: int, seed: int = 0) -> pl.DataFrame:
 def make_trips(folder: Path, trips: int, stations: pl.DataFrame) -> None:
     """Write files of trips in random order, each with some of the cars; a car drives about six times a week."""
     at = stations.select("lat", "lon").to_numpy()
-    slot = WEEKS * 7 * DAY_MS // TRIPS_PER_CAR
+    slot = WEEKS * 7 * DAY_MS // TRIPS_PER_CAR  # time for one trip of a car [ms]
     for number, first in enumerate(range(0, trips, FILE_ROWS)):
         rng = np.random.default_rng([number, 2])
         rows = min(FILE_ROWS, trips - first)
@@ -209,15 +208,15 @@ def main() -> None:
         measure(given.kind, int(given.rest[0]), Path(given.rest[1]))
         return
     for kind in [given.kind] if given.kind else sorted(WORK):
-        sizes = [int(float(text)) for text in given.rest] or (FULL if given.full else SIZES)[kind]
+        sizes = [int(float(text)) for text in given.rest] or (FULL_SIZES if given.full else SIZES)[kind]
         rows = []
         for size in sizes:
             with tempfile.TemporaryDirectory(prefix="unmet-scaling-") as folder:
                 rows.append(measured(kind, size, Path(folder)))
             print(kind, rows[-1], f"load {os.getloadavg()[0]:.1f}", flush=True)
         if len(rows) > 1:
-            grown = math.log(rows[-1]["cpu_s"] / rows[0]["cpu_s"]) / math.log(rows[-1]["size"] / rows[0]["size"])
-            print(f"{kind}: CPU time grows as size to the power {grown:.2f} (start-up included)")
+            exponent = math.log(rows[-1]["cpu_s"] / rows[0]["cpu_s"]) / math.log(rows[-1]["size"] / rows[0]["size"])
+            print(f"{kind}: CPU time grows as size to the power {exponent:.2f} (start-up included)")
 
 
 if __name__ == "__main__":

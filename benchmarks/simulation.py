@@ -27,7 +27,7 @@ runs, since one takes a fraction of a second, and SimPy in a single run."""
 
 def run() -> list[Result]:
     """All benchmarks of the simulator."""
-    return [_city(), _beside_simpy(build_city()), *_study(), _help()]
+    return [_city(), _compared_with_simpy(build_city()), *_study(), _help()]
 
 
 def _timed(*arguments: str, **environment: str) -> float:
@@ -45,21 +45,22 @@ def _city() -> Result:
     return Result("the built-in city, 1.56 million trips", found, "under 15 s", fresh < 15)
 
 
-def _beside_simpy(city: City) -> Result:
+def _compared_with_simpy(city: City) -> Result:
     scenario = Scenario(queue="first-come", penetration=0.02)
     itinerary = prepare(city)
-    luck = draw(itinerary, scenario)
-    trips = itinerary.trips._replace(uniform=luck.uniform)
-    rows = np.flatnonzero(luck.electric[trips.vehicle])
+    drawn = draw(itinerary, scenario)
+    trips = itinerary.trips._replace(uniform=drawn.uniform)
+    rows = np.flatnonzero(drawn.electric[trips.vehicle])
     admit, rules = queue_named(scenario.queue).admit, rules_of(scenario)
     seconds = []
     for _ in range(5):
-        cars = engine.Cars(luck.soc.copy(), np.zeros(len(luck.soc), np.int64), luck.capacity_kwh, luck.range_km)
+        tries = np.zeros(len(drawn.soc), np.int64)
+        cars = engine.Cars(drawn.soc.copy(), tries, drawn.capacity_kwh, drawn.range_km, drawn.home_kw)
         plugs = plugs_of(city.stations)
         started = time.perf_counter()
         log = engine.run(admit, rows, trips, cars, plugs, rules)
         seconds.append(time.perf_counter() - started)
-    env, outcome = simpy_city(itinerary, luck, scenario)
+    env, outcome = simpy_city(itinerary, drawn, scenario)
     started = time.perf_counter()
     env.run()
     peer = time.perf_counter() - started

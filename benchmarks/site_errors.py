@@ -32,7 +32,8 @@ from unmet.estimation.towns import prior_without
 from unmet.records.restarts import join_restarts
 from unmet.study.thinning import thinned_panel
 
-MIN_LOST = 20
+MIN_LOST = 20  # drivers that a site must have lost to count
+# Cases of `benchmarks.stress` whose assumptions are those of the model.
 SIMULATED = ("light", "base", "heavy", "both-days", "two-years", "city-days", "growth")
 
 Errors = list[tuple[float, float]]
@@ -40,7 +41,7 @@ Errors = list[tuple[float, float]]
 
 
 def errors_of_sites(lost: LostDemand, true: pl.DataFrame) -> Errors:
-    """Compare draws of lost drivers by site with the truth by station.
+    """Compare draws of lost drivers by site with `true`, the number by station (`station_id, len`).
 
     The draws exclude the errors of individual sites; the error of the network is fixed at its mean.
     """
@@ -49,11 +50,11 @@ def errors_of_sites(lost: LostDemand, true: pl.DataFrame) -> Errors:
     without = replace(ingredients.common, error=error, site_error=0.0)
     drawn = sum_draws(replace(ingredients, common=without), 0.9).station_arrivals
     stations = lost.panel_.stations.select("station_id").join(true, on="station_id", how="left", maintain_order="left")
-    number = stations["len"].fill_null(0).to_numpy()
+    truth = stations["len"].fill_null(0).to_numpy()
     found = []
     for site in range(network.sites):
         own = network.site_of_station == site
-        actual, draws = float(number[own].sum()), drawn[:, own].sum(axis=1)
+        actual, draws = float(truth[own].sum()), drawn[:, own].sum(axis=1)
         if actual >= MIN_LOST and draws.mean() > 0:
             found.append((float(np.log(draws.mean() / actual)), float(draws.std() / draws.mean())))
     return found

@@ -134,6 +134,7 @@ def soak(minutes: float, rate: float, seed: int) -> bool:
 def _warm_up(
     client: Client, server: psutil.Process, kinds: list[Callable[[], object]], csv: tuple[bytes, bytes]
 ) -> None:
+    """Make every kind of request often enough to fill the caches, and wait for a first job."""
     started, at_first = time.monotonic(), server.memory_info().rss / MIB
     job = start_job(client, *csv)
     for _ in range(WARM_UP_ROUNDS):
@@ -157,12 +158,13 @@ def _load(
     minutes: float,
     rate: float,
 ) -> bool:
-    started, sizes, jobs = time.monotonic(), list[float](), list[str]()
+    """Send requests at a steady rate for some minutes, and return whether the server passed."""
+    started, memory_mib, jobs = time.monotonic(), list[float](), list[str]()
     sampled, uploaded = 0.0, -JOB_SECONDS
     while (now := time.monotonic() - started) < minutes * 60:
         if now - sampled >= POLL_SECONDS:
             sampled = now
-            sizes.append(server.memory_info().rss / MIB)
+            memory_mib.append(server.memory_info().rss / MIB)
         if now - uploaded >= JOB_SECONDS and now < minutes * 60 - 1.5 * JOB_SECONDS:
             uploaded = now
             jobs.append(start_job(client, *csv))
@@ -170,13 +172,15 @@ def _load(
         time.sleep(max(0.0, 1 / rate - (time.monotonic() - started - now)))
     left = _left(server)
     states = Counter(json.loads(client.ask("job", 200, "GET", f"/api/jobs/{job}")).get("state") for job in jobs[-5:])
-    return _verdict(client, sizes, minutes, left, states, len(jobs))
+    return _verdict(client, memory_mib, minutes, left, states, len(jobs))
 
 
-def _verdict(client: Client, sizes: list[float], minutes: float, left: int, states: Counter[str], jobs: int) -> bool:
+def _verdict(
+    client: Client, memory_mib: list[float], minutes: float, left: int, states: Counter[str], jobs: int
+) -> bool:
     """Print the findings, and return whether the server passed."""
-    fifth = max(1, len(sizes) // 5)
-    first, last = mean(sizes[:fifth]), mean(sizes[-fifth:])
+    fifth = max(1, len(memory_mib) // 5)
+    first, last = mean(memory_mib[:fifth]), mean(memory_mib[-fifth:])
     grown = last / first - 1
     number = sum(client.answers.values())
     print(f"{number:,} requests, warm-up included; {minutes:g} minutes: {dict(client.answers.most_common())}")
@@ -184,7 +188,7 @@ def _verdict(client: Client, sizes: list[float], minutes: float, left: int, stat
     print(f"{jobs} jobs; the last of them: {dict(states)}; processes left: {left}")
     print(
         f"memory: {first:.0f} MiB in the first fifth, {last:.0f} MiB in the last ({100 * grown:+.1f} %), "
-        f"between {min(sizes):.0f} and {max(sizes):.0f} MiB"
+        f"between {min(memory_mib):.0f} and {max(memory_mib):.0f} MiB"
     )
     done = all(state == "done" for state in states)
     return not client.failures and abs(grown) <= FLAT and not left and done

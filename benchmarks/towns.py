@@ -65,11 +65,11 @@ class Draw:
     drivers: float
     high: float  # upper end of the interval of lost energy over its mean
     low: float  # its mean over the lower end
-    inside: bool
-    plain: float
-    self_check: float
-    waiting: float
-    spill: float
+    inside: bool  # whether the interval of lost energy contains the truth
+    plain: float  # lost energy by a plain count
+    self_check: float  # ratio that the estimator finds in its own check; NaN if it has none
+    waiting: float  # estimated share of drivers who wait
+    spill: float  # estimated share who charge nearby
     no_response: float  # probability that arrivals do not respond to occupancy
     beta: float  # mean response of the sites, if they respond
 
@@ -90,7 +90,8 @@ TARGETS = {
     "Lugano": Target("median", 0.7, 1.35),
     "Paris": Target("median", 0.7, 1.35),
 }
-MIN_INSIDE, WIDEST = 0.75, 2.0
+MIN_INSIDE = 0.75  # share of the draws whose interval contains the truth
+WIDEST = 2.0  # ratio of an end of an interval to its mean
 
 
 def experiments(source: Source, draws: int) -> Iterator[tuple[pl.DataFrame, pl.DataFrame, str, float, Thinned]]:

@@ -2,8 +2,8 @@
 
 Public records, cut to the months from May to New Year, all before the last fifth of each set (Caltech's only winter is
 its last fifth). The default forecaster is fitted up to mid-November and forecasts the rest a day and a week ahead,
-knowing free days or not. The prior of their quietness is the mean of the other sets. A run of all sets writes
-docs/results/winters.md.
+with and without knowledge of free days. The prior of their quietness is the mean of the other sets. A run of all sets
+writes docs/results/winters.md.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ WINTERS = {"JPL": (2019,), "SAP": (2017, 2018, 2019), "Boulder": (2018, 2019), "
 SEEN = 0.8  # share of the days from which quietness is taken
 FITTED = 0.8  # share of the months from May on to fit on
 HORIZONS = (24, 168)
-MIN_GAP = 0.15  # a set whose Sundays differ less from weekdays says nothing of kinds between the two
+MIN_GAP = 0.15  # a set whose Sundays differ less from weekdays says nothing about days that are between the two
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Days:
     table: pl.DataFrame
     zone: str
     sundays: float  # demand of Sundays over that of weekdays
-    quietness: dict[str, tuple[float, int]]  # by kind, with the number of days
+    quietness: dict[str, tuple[float, int]]  # by kind of free day, with the number of days; 0: weekday, 1: Sunday
 
 
 @dataclass(frozen=True, slots=True)

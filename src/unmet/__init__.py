@@ -39,7 +39,7 @@ __all__ = [
 
 __version__ = "0.2.0"
 
-_HOME = {
+_MODULE_OF = {
     "Forecaster": "unmet.models.forecaster",
     "InputError": "unmet.errors",
     "LostDemand": "unmet.estimation.lost_demand",
@@ -56,11 +56,11 @@ _HOME = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name not in _MODULE_OF:
         raise AttributeError(f"module 'unmet' has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(_HOME[name]), name)
+    return getattr(import_module(_MODULE_OF[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -33,12 +33,12 @@ __all__ = ["Claim", "claimed", "hold", "is_claimed", "settle", "settle_beside"]
 
 SUFFIX = ".unmet-draft"
 POLL_SECONDS = 0.05
-PARTS = frozenset({"lock", "new", "old"})
+PARTS = frozenset({"lock", "new", "old"})  # a folder with anything else in it is not ours, and is left alone
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The right to write to a path."""
+    """The right to write to a path, which one process has at a time."""
 
     target: Path
     work: Path
@@ -91,7 +91,7 @@ def hold(folder: Path) -> int:
     handle = os.open(folder, os.O_RDONLY)
     if not _try_lock(handle):
         os.close(handle)
-        raise _taken(folder)
+        raise _taken_error(folder)
     return handle
 
 
@@ -112,6 +112,7 @@ def settle_beside(target: Path) -> None:
 
 
 def _claim_of(target: Path) -> Claim:
+    """The claim on a path, whether or not this process holds it."""
     return Claim(target, target.with_name(f".{target.name}{SUFFIX}"))
 
 
@@ -122,15 +123,15 @@ def _is_work_folder(work: Path) -> bool:
 def _lock(claim: Claim, patience_seconds: float) -> int:
     """Open and lock the lock file, and check that no other writer has removed it in the meantime."""
     path = claim.work / "lock"
-    give_up = time.monotonic() + patience_seconds
+    deadline = time.monotonic() + patience_seconds
     while True:
         handle = _open_lock(claim, path)
         if handle is not None:
             if _try_lock(handle) and _is_same_file(handle, path):
                 return handle
             os.close(handle)
-        if time.monotonic() > give_up:
-            raise _taken(claim.target)
+        if time.monotonic() > deadline:
+            raise _taken_error(claim.target)
         time.sleep(POLL_SECONDS)
 
 
@@ -163,14 +164,14 @@ def _is_same_file(handle: int, path: Path) -> bool:
         return False
 
 
-def _taken(target: Path) -> InputError:
+def _taken_error(target: Path) -> InputError:
     return InputError(f"Another process is writing to {target}: wait for it to end, or name another place with --out.")
 
 
 def _settle(claim: Claim) -> None:
     """Complete or undo what the last writer left in the hidden folder, according to how far it got."""
-    if claim.old.exists():
-        if not claim.target.exists():
+    if claim.old.exists():  # it was killed while it replaced the old version
+        if not claim.target.exists():  # between the two renames
             if _is_whole(claim.new) and not foreign_paths(claim.old, by_name=True):
                 claim.new.rename(claim.target)
             else:

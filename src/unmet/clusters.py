@@ -25,7 +25,7 @@ def connected(scheduler: str) -> Any:
         raise needs_extra("A cluster", error) from None
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # else a lost scheduler logs tracebacks
     try:
-        connect: Any = Client
+        connect: Any = Client  # its constructor has no types
         return connect(scheduler, timeout=CONNECT_TIMEOUT)
     except (OSError, TimeoutError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else "it does not answer"

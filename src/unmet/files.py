@@ -35,10 +35,10 @@ __all__ = [
 ]
 
 COPIES = 4  # copies of a text in memory while it is parsed into a table: bytes, decoded, split, typed
-CHUNK = 1 << 24
+CHUNK = 1 << 24  # bytes to unpack between two checks of the limit
 MAX_DOCUMENT_BYTES = 1 << 20  # YAML files are written by hand
 MAX_JSON_BYTES = 1 << 30
-MAX_DEPTH = 20
+MAX_DEPTH = 20  # of nested values in YAML
 REMEDY = "split the file, save it as Parquet, or allow more with --max-memory"
 
 

@@ -66,9 +66,9 @@ def read_manifest(folder: Path) -> Manifest | None:
         stored: Any = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         if stored["format"] > FORMAT:
             raise InputError(f"{folder} was written by unmet {stored['unmet']!s}: use that version or a later one.")
-        texts = [(str(name), str(digest)) for name, digest in stored["files"].items()]
+        files = {str(name): str(digest) for name, digest in stored["files"].items()}
         libraries = {str(name): str(number) for name, number in stored["libraries"].items()}
-        return Manifest(str(stored["unmet"]), libraries, dict(texts))
+        return Manifest(str(stored["unmet"]), libraries, files)
     except InputError:
         raise
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -79,8 +79,8 @@ def verify(folder: Path) -> Verdict:
     """Compare the content of every file in a folder with its manifest."""
     manifest = read_manifest(folder)
     if manifest is None:
-        kind = "was written before manifests had hashes" if (folder / MANIFEST).is_file() else "holds no manifest"
-        raise InputError(f"{folder} {kind}, so it cannot be checked: give a folder that this version wrote.")
+        reason = "was written before manifests had hashes" if (folder / MANIFEST).is_file() else "holds no manifest"
+        raise InputError(f"{folder} {reason}, so it cannot be checked: give a folder that this version wrote.")
     present = set(_paths(folder))
     missing = sorted(set(manifest.files) - present)
     changed = [name for name in sorted(present & set(manifest.files)) if not _is_as_written(folder, manifest, name)]

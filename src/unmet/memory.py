@@ -43,7 +43,7 @@ def allowed_bytes() -> int:
 def free_bytes() -> int:
     """Memory that this process can still allocate [byte], within the limits of its container."""
     found = [size for size in (_available(), _left_in_container()) if size is not None]
-    return min(found, default=1 << 40)
+    return min(found, default=1 << 40)  # if nothing is known, no limit that matters
 
 
 def require_bytes(need: float, what: str, remedy: str, allowed: int | None = None) -> None:
@@ -64,6 +64,7 @@ def require_bytes(need: float, what: str, remedy: str, allowed: int | None = Non
 
 
 def _available() -> int | None:
+    """Memory that the machine has available, or if that is unknown, all of its memory [byte]."""
     try:
         found = re.search(r"MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text(encoding="ascii"))
     except OSError:
@@ -77,14 +78,14 @@ def _available() -> int | None:
 
 
 def _left_in_container() -> int | None:
-    """Memory that the control group has left [byte]. Its file cache counts as free."""
-    group = Path("/sys/fs/cgroup")
+    """Memory that the control cgroup has left [byte]. Its file cache counts as free."""
+    cgroup = Path("/sys/fs/cgroup")
     try:
-        limit = (group / "memory.max").read_text(encoding="ascii").strip()
+        limit = (cgroup / "memory.max").read_text(encoding="ascii").strip()
         if limit == "max":
             return None
-        used = int((group / "memory.current").read_text(encoding="ascii"))
-        cached = re.search(r"^inactive_file (\d+)$", (group / "memory.stat").read_text(encoding="ascii"), re.MULTILINE)
+        used = int((cgroup / "memory.current").read_text(encoding="ascii"))
+        cached = re.search(r"^inactive_file (\d+)$", (cgroup / "memory.stat").read_text(encoding="ascii"), re.MULTILINE)
         return max(0, int(limit) - used + (int(cached[1]) if cached else 0))
     except (OSError, ValueError):
         return None

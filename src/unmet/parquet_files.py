@@ -22,7 +22,7 @@ from unmet.memory import require_bytes
 __all__ = ["parquet_rows", "parquet_schema", "read_parquet"]
 
 REMEDY = "give part of it, or allow more with --max-memory"
-WIDE, NARROW = 24, 8  # bytes per value in memory: for text and other types, and for numbers
+WIDE, NARROW = 24, 8  # estimated bytes per value in memory: for text and other types, and for numbers
 MAX_BATCH_ROWS = 1 << 20
 
 
@@ -75,20 +75,20 @@ def read_parquet(path: Path, part: tuple[int, int] | None = None, columns: Seque
 
 def _check_groups(file: pq.ParquetFile) -> None:
     """Refuse a file whose row groups do not add up to its number of rows."""
-    about = file.metadata
-    sizes = [about.row_group(i).num_rows for i in range(about.num_row_groups)]
-    if min(sizes, default=0) < 0 or sum(sizes) != about.num_rows:
+    metadata = file.metadata
+    sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+    if min(sizes, default=0) < 0 or sum(sizes) != metadata.num_rows:
         raise ComputeError("it is damaged: its groups of rows do not add up")
 
 
 def _batches(file: pq.ParquetFile, first: int, rows: int, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
     """Batches of the rows from `first` on; row groups before and after them are not read."""
-    about = file.metadata
-    ends = list(itertools.accumulate(about.row_group(i).num_rows for i in range(about.num_row_groups)))
-    groups = [i for i, end in enumerate(ends) if end > first and end - about.row_group(i).num_rows < first + rows]
+    sizes = [file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)]
+    ends = list(itertools.accumulate(sizes))  # row after the last of each group
+    groups = [i for i, end in enumerate(ends) if end > first and end - sizes[i] < first + rows]
     if not groups:
         return
-    skip = first - (ends[groups[0]] - about.row_group(groups[0]).num_rows)
+    skip = first - (ends[groups[0]] - sizes[groups[0]])  # rows of the first group before `first`
     names = None if columns is None else list(columns)
     for batch in file.iter_batches(min(MAX_BATCH_ROWS, max(1, rows)), groups, names):
         wanted = batch.slice(skip, rows)
@@ -101,6 +101,7 @@ def _batches(file: pq.ParquetFile, first: int, rows: int, columns: Sequence[str]
 
 
 def _bytes_of(kind: pa.DataType) -> int:
+    """Estimated bytes of a value of a type in memory."""
     if pa.types.is_fixed_size_list(kind):
         return int(kind.list_size) * _bytes_of(kind.value_type)
     return NARROW if pa.types.is_primitive(kind) else WIDE

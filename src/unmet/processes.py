@@ -33,14 +33,14 @@ def map_in_processes(function: Callable[[Given], Result], arguments: Iterable[Gi
         yield from map(function, arguments)
         return
     pool = ProcessPoolExecutor(cores, initializer=end_with, initargs=(os.getpid(),))
-    waiting: deque[Future[Result]] = deque()
+    pending: deque[Future[Result]] = deque()
     try:
         for argument in arguments:
-            waiting.append(pool.submit(function, argument))
-            if len(waiting) > AHEAD * cores:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+            pending.append(pool.submit(function, argument))
+            if len(pending) > AHEAD * cores:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
     finally:
         pool.shutdown(wait=False, kill_workers=True)
 

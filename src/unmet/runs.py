@@ -36,7 +36,7 @@ def run_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
             settle_beside(path)
             _check_replaceable(path, overwrite=overwrite)
             claim = stack.enter_context(claimed(path))
-            _check_replaceable(path, overwrite=overwrite)
+            _check_replaceable(path, overwrite=overwrite)  # again: another writer may have finished in between
             claim.new.mkdir()
         except OSError as error:
             raise _unwritable(path, error, "folder") from None
@@ -69,6 +69,7 @@ def _disk_full_as_input_error(path: Path) -> Iterator[None]:
 
 
 def _check_replaceable(path: Path, *, overwrite: bool) -> None:
+    """Raise `InputError` unless the folder is empty, or may be overwritten and contains nothing but a run."""
     if path.exists() and not path.is_dir():
         raise InputError(f"{path} is a file: name a folder with --out.")
     if not path.exists() or not any(path.iterdir()):
@@ -118,6 +119,7 @@ def _replace(claim: Claim) -> None:
 
 
 def _free_name(path: Path) -> Path:
+    """A name such as out-1 that nothing has yet."""
     return next(name for i in range(1, 10_000) if not (name := path.with_name(f"{path.name}-{i}")).exists())
 
 

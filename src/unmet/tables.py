@@ -33,7 +33,7 @@ __all__ = [
 
 UTC = pl.Datetime("ms", "UTC")
 MAX_TEXT_BYTES = 1000  # longest id or name, since tables and pages repeat them
-_TIMES = dt.datetime(1900, 1, 1, tzinfo=dt.UTC), dt.datetime(2200, 1, 1, tzinfo=dt.UTC)  # others are typos
+_PLAUSIBLE_TIMES = dt.datetime(1900, 1, 1, tzinfo=dt.UTC), dt.datetime(2200, 1, 1, tzinfo=dt.UTC)  # others are typos
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,16 +137,16 @@ def check_table(
         name = f"The table of {table.name}"
         frame, malformed = as_frame(source), no_rejected()
         frame = frame if LINE in frame.columns else with_lines(frame, 1)
-    frame = _named(frame, table, name, mapped or {})
+    frame = _with_declared_names(frame, table, name, mapped or {})
     columns = [column for column in table.columns if column.name in frame.columns]
-    empty = {column.name: _empty(column.name, frame.schema[column.name]) for column in columns}
+    empty = {column.name: _is_empty(column.name, frame.schema[column.name]) for column in columns}
     cast = frame.select(
         LINE,
         *(_cast(column, frame.schema[column.name]).alias(column.name) for column in columns),
         pl.struct(_shown(column.name, frame.schema[column.name]) for column in columns).alias(_RAW),
         *(empty[column.name].alias(_EMPTY + column.name) for column in columns),
     ).with_columns(pl.coalesce(_problem(column) for column in columns).alias(_WHY))
-    rejected = [malformed, _set_aside(cast.filter(pl.col(_WHY).is_not_null()))]
+    rejected = [malformed, _as_rejected(cast.filter(pl.col(_WHY).is_not_null()))]
     kept = cast.filter(pl.col(_WHY).is_null())
     filled = {c.name: int(kept[_EMPTY + c.name].sum()) for c in columns if c.default is not None}
     kept = kept.with_columns(
@@ -154,7 +154,7 @@ def check_table(
         for c in columns
         if c.default is not None
     )
-    for column in table.columns:
+    for column in table.columns:  # columns that the source does not have at all
         if column.default is not None and column.name not in filled:
             filled[column.name] = kept.height
             dtype = pl.Int32 if column.kind == "integer" else pl.Float64
@@ -162,9 +162,9 @@ def check_table(
     if sort:
         kept = kept.sort(*sort, maintain_order=True)
     for rule in rules:
-        why = _why(rule.column, pl.lit(rule.reason))
+        why = _rejection(rule.column, pl.lit(rule.reason))
         reasons = kept.with_columns(pl.when(rule.holds.fill_null(value=False)).then(None).otherwise(why).alias(_WHY))
-        rejected.append(_set_aside(reasons.filter(pl.col(_WHY).is_not_null())))
+        rejected.append(_as_rejected(reasons.filter(pl.col(_WHY).is_not_null())))
         kept = reasons.filter(pl.col(_WHY).is_null())
     names = [column.name for column in table.columns if column.name in kept.columns]
     return Checked(kept.select(names), pl.concat(rejected).sort("line"), filled)
@@ -184,24 +184,27 @@ def check_every_row(source: Any, table: Table) -> pl.DataFrame:
     return checked.kept
 
 
+# Columns that are added during validation: cells as text, the reason why a row is rejected, whether a cell is empty.
 _RAW, _WHY, _EMPTY = "__raw__", "__why__", "__empty__"
 
 
-def _set_aside(rows: pl.DataFrame) -> pl.DataFrame:
+def _as_rejected(rows: pl.DataFrame) -> pl.DataFrame:
+    """The table of rejected rows: line, column, value, reason."""
     return rows.select(pl.col(LINE).alias("line").cast(pl.UInt32), pl.col(_WHY)).unnest(_WHY)
 
 
-def _why(column: str, reason: pl.Expr) -> pl.Expr:
+def _rejection(column: str, reason: pl.Expr) -> pl.Expr:
+    """The column, value and reason of a rejected row, as a struct."""
     value = pl.col(_RAW).struct.field(column).str.slice(0, 200)
     return pl.struct(column=pl.lit(column), value=value, reason=reason)
 
 
-def _named(frame: pl.DataFrame, table: Table, name: str, mapped: Mapping[str, str]) -> pl.DataFrame:
-    """The frame with its columns renamed as the table declares them, without unknown ones."""
+def _with_declared_names(frame: pl.DataFrame, table: Table, name: str, mapped: Mapping[str, str]) -> pl.DataFrame:
+    """The frame with its columns renamed as the table declares them, without unknown ones; `name` is for messages."""
     found = {column.strip().lstrip("\ufeff").lower(): column for column in frame.columns}
     known = [column.name for column in table.columns]
-    if wrong := [each for each in mapped if each not in known]:
-        raise InputError(f"{table.name} have no {wrong[0]!r} to map a column to: they have {', '.join(known)}.")
+    if unknown := [each for each in mapped if each not in known]:
+        raise InputError(f"{table.name} have no {unknown[0]!r} to map a column to: they have {', '.join(known)}.")
     if absent := [column for column in mapped.values() if column.strip().lower() not in found]:
         present = ", ".join(c for c in frame.columns if c != LINE)
         raise InputError(f"{name} has no column {absent[0]!r} to map: its columns are {present}.")
@@ -227,7 +230,7 @@ def _named(frame: pl.DataFrame, table: Table, name: str, mapped: Mapping[str, st
     )
 
 
-def _empty(column: str, dtype: pl.DataType) -> pl.Expr:
+def _is_empty(column: str, dtype: pl.DataType) -> pl.Expr:
     value = pl.col(column)
     return (value.str.strip_chars() == "").fill_null(value=True) if dtype == pl.String else value.is_null()
 
@@ -236,7 +239,7 @@ def _shown(column: str, dtype: pl.DataType) -> pl.Expr:
     """A cell as text, to quote it if the row is rejected."""
     value = pl.col(column)
     if isinstance(dtype, pl.Datetime):  # Polars cannot print the year 300000
-        return pl.when(parse_time(value, dtype).is_between(*_TIMES)).then(value).cast(pl.String)
+        return pl.when(parse_time(value, dtype).is_between(*_PLAUSIBLE_TIMES)).then(value).cast(pl.String)
     return value.cast(pl.String)
 
 
@@ -262,16 +265,18 @@ def parse_time(value: pl.Expr, dtype: pl.DataType) -> pl.Expr:
     if dtype == pl.Date:
         return value.cast(pl.Datetime("ms")).dt.replace_time_zone("UTC")
     number = value.cast(pl.Float64, strict=False)
-    # Smaller numbers are more likely dates such as 20190901.
+    # Up to 1e11 they are seconds, above milliseconds. Below 1e8 they are more likely dates such as 20190901.
     millis = pl.when(number.abs() < 1e8).then(None).when(number.abs() < 1e11).then(number * 1000).otherwise(number)
     from_number = millis.cast(pl.Int64, strict=False).cast(UTC)
     if dtype != pl.String:
         return from_number
+    # Make spaces between date and time a T, add missing seconds, and read times without an offset as UTC.
     iso = value.str.replace(r"^(\d{4}-\d\d-\d\d)[ T]+", "${1}T").str.replace(r"(T\d\d:\d\d)($|Z|[+-])", "${1}:00${2}")
     iso = pl.when(iso.str.contains(r"T.*(Z|[+-]\d\d:?\d\d)$")).then(iso).otherwise(iso + "Z")
     return pl.coalesce(iso.str.to_datetime("%+", time_unit="ms", time_zone="UTC", strict=False), from_number)
 
 
+# What a cell should be, for messages.
 _KINDS = {
     "number": "a number",
     "integer": "a whole number",
@@ -284,7 +289,7 @@ def _problem(column: Column) -> pl.Expr:
     """Why a row cannot be used because of this column, or null."""
     value, empty = pl.col(column.name), pl.col(_EMPTY + column.name)
     if column.kind == "time":
-        value = pl.when(value.is_between(*_TIMES)).then(value)
+        value = pl.when(value.is_between(*_PLAUSIBLE_TIMES)).then(value)
     wanted = _KINDS[column.kind]
     problems = []
     if column.required and column.default is None:
@@ -298,4 +303,4 @@ def _problem(column: Column) -> pl.Expr:
         problems.append((value < column.minimum, f"is below {column.minimum:g}"))
     if column.maximum is not None:
         problems.append((value > column.maximum, f"is above {column.maximum:g}"))
-    return pl.coalesce(pl.when(wrong).then(_why(column.name, pl.lit(reason))) for wrong, reason in problems)
+    return pl.coalesce(pl.when(is_wrong).then(_rejection(column.name, pl.lit(reason))) for is_wrong, reason in problems)

@@ -57,19 +57,24 @@ class City:
         if self.zone_assumed:
             notes.append("Hours of the day are in UTC because no time zone was given: give it with --time-zone.")
         first, last = self.period
-        days, used = (last - first).days, self.trips["start_time"].dt.date().n_unique()
-        if days > 60 and used < 0.2 * days:
+        days = (last - first).days
+        days_with_trips = self.trips["start_time"].dt.date().n_unique()
+        if days > SPARSE_DAYS and days_with_trips < SPARSE_SHARE * days:
             notes.append(
-                f"Trips are on {used} of the {days} days from {first:%Y-%m-%d} to {last:%Y-%m-%d}: is a date wrong?"
+                f"Trips are on {days_with_trips} of the {days} days from {first:%Y-%m-%d} to {last:%Y-%m-%d}: is a "
+                "date wrong?"
             )
         sample = self.trips.gather_every(max(1, self.trips.height // 1000))
         near = nearest_stations(sample["end_lat"], sample["end_lon"], self.stations["lat"], self.stations["lon"], 1)
-        if (away := float(np.median(near.km))) > FAR_KM:
-            notes.append(f"Half of the trips end over {away:,.0f} km from any station: are they in the same city?")
+        if (median_km := float(np.median(near.km))) > FAR_KM:
+            notes.append(f"Half of the trips end over {median_km:,.0f} km from any station: are they in the same city?")
         return notes
 
 
 FAR_KM = 50  # a larger median distance from the ends of trips to the nearest station is likely a mistake
+# One mistyped year stretches the period: trips on few days of a long period suggest a wrong date.
+SPARSE_DAYS = 60
+SPARSE_SHARE = 0.2
 
 
 def build_city(
@@ -109,17 +114,18 @@ def build_city(
         checked = check_city_stations(stations, mapped_stations)
         stations_frame, filled = checked.kept, checked.filled
         rejected.append(checked.rejected.select(pl.lit("stations").alias("table"), pl.all()))
-    aside = pl.concat(rejected) if rejected else pl.DataFrame()
+    rejected_rows = pl.concat(rejected) if rejected else pl.DataFrame()
     for frame, what in ((trips_frame, "trips"), (stations_frame, "stations")):
         if frame.is_empty():
-            raise InputError(_none_usable(what, aside.filter(pl.col("table") == what)))
+            raise InputError(_no_usable_rows(what, rejected_rows.filter(pl.col("table") == what)))
     if cars is None:
         cars = CARS_IN_CITY if trips is None else trips_frame["vehicle_id"].n_unique()
     built_in = trips is None and stations is None
-    return City(trips_frame, stations_frame, cars, zone, aside, filled, built_in, zone_assumed)
+    return City(trips_frame, stations_frame, cars, zone, rejected_rows, filled, built_in, zone_assumed)
 
 
-def _none_usable(what: str, rejected: pl.DataFrame) -> str:
+def _no_usable_rows(what: str, rejected: pl.DataFrame) -> str:
+    """The message about a table without usable rows; it quotes the first rejected row."""
     if rejected.is_empty():
         return f"The table of {what} has no rows: give at least one."
     first = rejected.row(0, named=True)
@@ -131,6 +137,7 @@ def _none_usable(what: str, rejected: pl.DataFrame) -> str:
 
 def built_in_trips(seed: int) -> pl.DataFrame:
     """Trips of the built-in city, generated once and then read from the cache folder."""
+    # A change of the code that generates trips changes the name of the file, so that old trips are not used.
     sources = b"".join(Path(module.__file__ or "").read_bytes() for module in (places, trips))
     name = f"trips-{hashlib.sha256(sources).hexdigest()[:16]}-{seed}.parquet"
     path = cache_folder() / name

@@ -51,13 +51,18 @@ STATIONS = Table(
 )
 
 
-MAX_KMH = 300  # a faster trip is a mistake
+MAX_KMH = 300  # a faster trip is an error in the data
 
 
 def check_trips(source: Any, mapped: Mapping[str, str] | None = None) -> Checked:
-    """Valid trips, in order of time and without overlaps of one vehicle."""
+    """Validate trips, and sort them by vehicle and time. A trip that overlaps the vehicle's previous one is rejected.
+
+    Args:
+        source: a data frame or a file.
+        mapped: headings of columns with other names, as {name: heading}.
+    """
     hours = (pl.col("end_time") - pl.col("start_time")).dt.total_milliseconds() / 3.6e6
-    # Short trips, and times rounded to the minute, say little about speed.
+    # Trips up to 1 km say little about speed. Times may be rounded to the minute, hence the extra 0.02 h.
     speed = pl.when(pl.col("distance_km") > 1).then(pl.col("distance_km") / (hours + 0.02)).otherwise(0)
     rules = (
         RowRule("end_time", pl.col("end_time") >= pl.col("start_time"), "ends before it starts"),
@@ -72,29 +77,29 @@ def check_trips(source: Any, mapped: Mapping[str, str] | None = None) -> Checked
             "start_time",
             pl.struct(
                 pl.col("vehicle_id").rle_id().cast(pl.Int64), pl.col("start_time", "end_time").dt.epoch("ms")
-            ).map_batches(_starts_after_last, return_dtype=pl.Boolean),
+            ).map_batches(_does_not_overlap, return_dtype=pl.Boolean),
             "starts before the vehicle's last trip has ended",
         ),
     )
     return check_table(source, TRIPS, rules, sort=("vehicle_id", "start_time", "end_time"), mapped=mapped)
 
 
-def _starts_after_last(trips: pl.Series) -> pl.Series:
-    """`_one_after_another` for structs of vehicle, start and end."""
+def _does_not_overlap(trips: pl.Series) -> pl.Series:
+    """`_without_overlaps` for a series of structs of vehicle, start and end."""
     vehicle, start, end = (trips.struct.field(f).to_numpy(writable=True) for f in trips.struct.fields)
-    return pl.Series(_one_after_another(vehicle, start, end))
+    return pl.Series(_without_overlaps(vehicle, start, end))
 
 
 @compiled("boolean[::1](int64[::1], int64[::1], int64[::1])")
-def _one_after_another(
+def _without_overlaps(
     vehicle: NDArray[np.int64], start: NDArray[np.int64], end: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Which trips, sorted by vehicle and start, start after the vehicle's last kept trip has ended."""
+    """Which trips start after the vehicle's last kept trip has ended; sorted by vehicle and start, times in ms."""
     keep = np.zeros(len(start), np.bool_)
-    last = 0
+    last_end = 0
     for i in range(len(start)):
-        if i == 0 or vehicle[i] != vehicle[i - 1] or start[i] >= last:
-            keep[i], last = True, end[i]
+        if i == 0 or vehicle[i] != vehicle[i - 1] or start[i] >= last_end:
+            keep[i], last_end = True, end[i]
     return keep
 
 

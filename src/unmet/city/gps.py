@@ -55,6 +55,7 @@ class StitchRules:
 
 
 DEFAULT_RULES = StitchRules()
+NOISE_STREAM = 0x695  # keeps the random numbers of privacy noise apart from others of the same seed
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +94,15 @@ def stitch_trips(
         batch_rows: points per batch.
         mapped: headings of columns, as {name: heading}.
     """
-    low, high = privacy_noise_m or (0, 0)
-    if not 0 <= low <= high <= 100_000:
-        raise InputError(f"Privacy noise from {low} to {high} m: give two distances, the smaller first, up to 100 km.")
+    min_m, max_m = privacy_noise_m or (0, 0)
+    if not 0 <= min_m <= max_m <= 100_000:
+        raise InputError(
+            f"Privacy noise from {min_m} to {max_m} m: give two distances, the smaller first, up to 100 km."
+        )
     if batch_rows < 1:
         raise InputError(f"A batch of {batch_rows} rows makes no sense: give 1 or more.")
     stitcher = Stitcher(rules.to_limits())
-    numbers: dict[str, int] = {}  # number of each vehicle, in order of appearance
+    vehicle_numbers: dict[str, int] = {}  # number of each vehicle, in order of appearance
     rejected: list[pl.DataFrame] = []
     points_in = 0
     for batch in point_batches(source, batch_rows, mapped):
@@ -107,21 +110,22 @@ def stitch_trips(
         rejected += [frame for frame in (batch.malformed, unusable) if not frame.is_empty()]
         ms, lat, lon = (points[name].cast(pl.Float64).to_numpy(writable=True) for name in ("time", "lat", "lon"))
         line = points["line"].cast(pl.Int64).to_numpy(writable=True)
-        stitcher.feed(_numbered(points["vehicle_id"], numbers), ms, lat, lon, line)
+        stitcher.feed(_numbered(points["vehicle_id"], vehicle_numbers), ms, lat, lon, line)
         points_in += batch.frame.height + batch.malformed.height
         if on_progress:
             on_progress(points_in)
     if not points_in:
         raise InputError(f"{source_name(source)} contains no points: give at least one row below the header.")
     stitcher.finish()
-    trips = _trips(stitcher.trips, list(numbers))
+    trips = _trips(stitcher.trips, list(vehicle_numbers))
     if privacy_noise_m:
-        trips = _displaced(trips, low, high, np.random.default_rng([seed, 0x695]))
+        trips = _displaced(trips, min_m, max_m, np.random.default_rng([seed, NOISE_STREAM]))
     rejected.append(_rejects(stitcher.rejects, rules))
     return Stitched(trips, pl.concat(rejected).sort("line"), points_in, stitcher.kept, stitcher.fragments)
 
 
 def _trips(records: NDArray[np.void], vehicles: list[str]) -> pl.DataFrame:
+    """The stitcher's trips as a table, with the names of vehicles and the time parked after each trip."""
     frame = pl.DataFrame({name: records[name] for name in records.dtype.names or ()})
     frame = frame.select(
         pl.lit(pl.Series(vehicles, dtype=pl.String)).gather(pl.col("vehicle")).alias("vehicle_id"),
@@ -134,6 +138,7 @@ def _trips(records: NDArray[np.void], vehicles: list[str]) -> pl.DataFrame:
 
 
 def _rejects(records: NDArray[np.void], rules: StitchRules) -> pl.DataFrame:
+    """The points that the stitcher set aside, as rejected rows."""
     reasons = {
         DUPLICATE: "duplicate: the vehicle's point before it has the same time",
         EARLIER: "earlier than the point before it: sort the file by time",
@@ -150,12 +155,18 @@ def _rejects(records: NDArray[np.void], rules: StitchRules) -> pl.DataFrame:
     )
 
 
-def _displaced(trips: pl.DataFrame, low: float, high: float, rng: np.random.Generator) -> pl.DataFrame:
-    """Trips with every stop displaced by `low` to `high` metres in any direction, along a great circle."""
-    first = trips["vehicle_id"].is_first_distinct().to_numpy()
-    start = np.arange(trips.height) + np.cumsum(first) - 1  # stop at which a trip starts; it ends at the next
-    stops = trips.height + int(first.sum())
-    angle, bearing = rng.uniform(low, high, stops) / (EARTH_RADIUS_KM * 1e3), rng.uniform(0, 2 * np.pi, stops)
+def _displaced(trips: pl.DataFrame, min_m: float, max_m: float, rng: np.random.Generator) -> pl.DataFrame:
+    """Trips with every stop displaced by `min_m` to `max_m` metres in any direction, along a great circle.
+
+    With d the angular distance and b the bearing,
+    sin(lat') = sin(lat) cos(d) + cos(lat) sin(d) cos(b), and
+    lon' - lon = atan2(sin(b) sin(d) cos(lat), cos(d) - sin(lat) sin(lat')).
+    """
+    is_first = trips["vehicle_id"].is_first_distinct().to_numpy()
+    # A vehicle with n trips has n + 1 stops. A trip starts at stop `start` and ends at the next.
+    start = np.arange(trips.height) + np.cumsum(is_first) - 1
+    stops = trips.height + int(is_first.sum())
+    angle, bearing = rng.uniform(min_m, max_m, stops) / (EARTH_RADIUS_KM * 1e3), rng.uniform(0, 2 * np.pi, stops)
     columns = []
     for end, stop in (("start", start), ("end", start + 1)):
         phi, lam = np.radians(trips[f"{end}_lat"].to_numpy()), np.radians(trips[f"{end}_lon"].to_numpy())

@@ -27,14 +27,17 @@ GPS_POINTS = Table(
     ),
 )
 
-_YEARS = pl.col("time").is_between(dt.datetime(1900, 1, 1, tzinfo=dt.UTC), dt.datetime(2200, 1, 1, tzinfo=dt.UTC))
-_FIX = (pl.col("lat") != 0) | (pl.col("lon") != 0)
-_RULES = (
-    RowRule("time", _YEARS, "is not between the years 1900 and 2200"),
-    RowRule("lat", _FIX, "is 0 and so is lon: the receiver had no position"),
+_PLAUSIBLE_TIME = pl.col("time").is_between(
+    dt.datetime(1900, 1, 1, tzinfo=dt.UTC), dt.datetime(2200, 1, 1, tzinfo=dt.UTC)
 )
-_TYPES = (pl.String, pl.Datetime, pl.Categorical, pl.Enum, pl.Null)  # types that a column may have, besides numbers
-MAX_BATCH_BYTES = 1 << 28
+_HAS_FIX = (pl.col("lat") != 0) | (pl.col("lon") != 0)
+_RULES = (
+    RowRule("time", _PLAUSIBLE_TIME, "is not between the years 1900 and 2200"),
+    RowRule("lat", _HAS_FIX, "is 0 and so is lon: the receiver had no position"),
+)
+# Types that a column may have, besides numbers.
+_COLUMN_TYPES = (pl.String, pl.Datetime, pl.Categorical, pl.Enum, pl.Null)
+MAX_BATCH_BYTES = 1 << 28  # bounds memory if lines are very long
 _REJECTED = REJECTED | {"line": pl.UInt64}  # a file of points can have more than 2^32 lines
 
 
@@ -54,33 +57,36 @@ def usable_points(batch: PointBatch) -> tuple[pl.DataFrame, pl.DataFrame]:
     """
     time = pl.col("time")
     if (dtype := batch.frame.schema["time"]) == pl.String:
-        usual = ("%+", "%Y-%m-%d %H:%M:%S%.f")
-        iso = [time.str.to_datetime(text, time_unit="ms", time_zone="UTC", strict=False) for text in usual]
-        time = pl.coalesce(*iso, parse_time(time.cast(pl.Float64, strict=False), pl.Float64()))
+        formats = ("%+", "%Y-%m-%d %H:%M:%S%.f")  # %+ is ISO 8601 with an offset
+        parsed = [time.str.to_datetime(text, time_unit="ms", time_zone="UTC", strict=False) for text in formats]
+        time = pl.coalesce(*parsed, parse_time(time.cast(pl.Float64, strict=False), pl.Float64()))
     else:
         time = parse_time(time, dtype)
-    quick = batch.frame.select(
+    parsed_rows = batch.frame.select(
         pl.col("vehicle_id").cast(pl.String).str.strip_chars(),
         time.alias("time"),
         pl.col("lat", "lon").cast(pl.Float64, strict=False),
         line=batch.line,
     )
     in_bounds = pl.col("lat").is_between(-90, 90) & pl.col("lon").is_between(-180, 180)
-    usable = quick.select(((pl.col("vehicle_id") != "") & in_bounds & _YEARS & _FIX).fill_null(value=False)).to_series()
+    usable = parsed_rows.select(
+        ((pl.col("vehicle_id") != "") & in_bounds & _PLAUSIBLE_TIME & _HAS_FIX).fill_null(value=False)
+    ).to_series()
     if usable.all():
-        return quick, pl.DataFrame(schema=_REJECTED)
+        return parsed_rows, pl.DataFrame(schema=_REJECTED)
     unusual = batch.frame.filter(~usable)
     if isinstance(dtype, pl.Datetime):  # as text for messages; Polars cannot print the year 300000
-        text = pl.when(_YEARS).then(pl.col("time")).dt.strftime("%+")
+        text = pl.when(_PLAUSIBLE_TIME).then(pl.col("time")).dt.strftime("%+")
         other = pl.format("{} ms", pl.col("time").dt.epoch("ms"))
-        unusual = unusual.with_columns(quick["time"].filter(~usable)).with_columns(time=pl.coalesce(text, other))
+        unusual = unusual.with_columns(parsed_rows["time"].filter(~usable)).with_columns(time=pl.coalesce(text, other))
     checked = check_table(unusual, GPS_POINTS, _RULES)
     lines = batch.line.filter(~usable)
-    wrong = checked.rejected["line"] - 1
-    right = pl.arange(len(lines), eager=True).is_in(wrong.cast(pl.Int64).implode()).not_()
-    kept = checked.kept.with_columns(line=lines.filter(right))
-    rejected = checked.rejected.with_columns(line=lines.gather(wrong))
-    return pl.concat([quick.filter(usable), kept]).sort("line"), rejected
+    # `check_table` numbers the rows that it was given from 1; they get the lines of the file again.
+    rejected_rows = checked.rejected["line"] - 1
+    is_kept = pl.arange(len(lines), eager=True).is_in(rejected_rows.cast(pl.Int64).implode()).not_()
+    kept = checked.kept.with_columns(line=lines.filter(is_kept))
+    rejected = checked.rejected.with_columns(line=lines.gather(rejected_rows))
+    return pl.concat([parsed_rows.filter(usable), kept]).sort("line"), rejected
 
 
 def source_name(source: Any) -> str:
@@ -89,11 +95,11 @@ def source_name(source: Any) -> str:
 
 
 def point_batches(source: Any, rows: int, mapped: Mapping[str, str] | None = None) -> Iterator[PointBatch]:
-    """The points of a file or frame, at most `rows` at a time; `mapped` is {name: column}."""
+    """The points of a file or frame, at most `rows` at a time; `mapped` is {name: heading}."""
     if not isinstance(source, str | Path):
         frame = as_frame(source)
-        names = {name: frame.columns[i] for name, i in _wanted(frame.columns, source, mapped).items()}
-        yield from _counted((frame.slice(i, rows) for i in range(0, frame.height, rows)), names)
+        names = {name: frame.columns[i] for name, i in _column_positions(frame.columns, source, mapped).items()}
+        yield from _numbered_batches((frame.slice(i, rows) for i in range(0, frame.height, rows)), names)
         return
     path = Path(source)
     try:
@@ -110,9 +116,9 @@ def _parquet_batches(path: Path, rows: int, mapped: Mapping[str, str] | None) ->
     try:
         with pq.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20) as file:
             columns = file.schema_arrow.names
-            names = {name: columns[i] for name, i in _wanted(columns, path, mapped).items()}
+            names = {name: columns[i] for name, i in _column_positions(columns, path, mapped).items()}
             batches = file.iter_batches(rows, columns=list(names.values()))
-            yield from _counted((_frame_of(batch) for batch in batches), names)
+            yield from _numbered_batches((_frame_of(batch) for batch in batches), names)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # UnicodeDecodeError: damaged column names
         raise InputError(f"Cannot read {path}: {error}. Check that the file is whole.") from None
 
@@ -123,13 +129,13 @@ def _frame_of(batch: Any) -> pl.DataFrame:
         return pl.DataFrame(batch)
 
 
-def _counted(frames: Iterator[pl.DataFrame], names: dict[str, str]) -> Iterator[PointBatch]:
-    """Batches of frames, with rows numbered from 1."""
+def _numbered_batches(frames: Iterator[pl.DataFrame], names: dict[str, str]) -> Iterator[PointBatch]:
+    """Batches of frames, with rows numbered from 1; `names` are the headings by the names in `GPS_POINTS`."""
     done = 0
     for frame in frames:
         for spelling in names.values():
             dtype = frame.schema[spelling]
-            if not dtype.is_numeric() and dtype.base_type() not in _TYPES:
+            if not dtype.is_numeric() and dtype.base_type() not in _COLUMN_TYPES:
                 raise InputError(f"The column {spelling} of the points holds {dtype}: give text, numbers or times.")
         renamed = frame.select(pl.col(spelling).alias(name) for name, spelling in names.items())
         text = renamed.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
@@ -147,14 +153,14 @@ def _csv_batches(path: Path, file: BinaryIO, rows: int, mapped: Mapping[str, str
         separator, names = csv_header(header)
     except UnicodeDecodeError:
         raise InputError(f"{path} is not text in UTF-8: save it as CSV in UTF-8, or give a Parquet file.") from None
-    wanted = _wanted(names, path, mapped)
+    wanted = _column_positions(names, path, mapped)
     done = 1
-    for lines in _limited(lines_of_file, rows):
+    for lines in _line_batches(lines_of_file, rows):
         yield PointBatch(*csv_rows(lines, done + 1, separator, len(names), wanted))
         done += len(lines)
 
 
-def _limited(lines: Iterator[bytes], rows: int) -> Iterator[list[bytes]]:
+def _line_batches(lines: Iterator[bytes], rows: int) -> Iterator[list[bytes]]:
     """Batches of at most `rows` lines, and of a bounded size."""
     batch: list[bytes] = []
     size = 0
@@ -168,8 +174,9 @@ def _limited(lines: Iterator[bytes], rows: int) -> Iterator[list[bytes]]:
         yield batch
 
 
-def _wanted(names: Sequence[str], source: Any, mapped: Mapping[str, str] | None = None) -> dict[str, int]:
+def _column_positions(names: Sequence[str], source: Any, mapped: Mapping[str, str] | None = None) -> dict[str, int]:
     """Position of each column of `GPS_POINTS` among the columns `names`."""
+    # Reversed, so that the first of several columns with the same name wins; likewise for aliases below.
     places = {name.strip().lower(): i for i, name in reversed(list(enumerate(names)))}
     given = {name: column.strip().lower() for name, column in (mapped or {}).items()}
     known = [column.name for column in GPS_POINTS.columns]

@@ -47,7 +47,13 @@ def synthetic_stations(
     kinds: tuple[StationKind, ...] = KINDS,
     western: tuple[tuple[str, float, float, float, int], ...] = WESTERN,
 ) -> pl.DataFrame:
-    """Stations of the built-in city: always the same, unless a different seed is given."""
+    """Stations of the built-in city: `station_id, lat, lon, power_kw, plugs, name`.
+
+    Args:
+        seed: seed of positions and kinds. It is not the seed of the trips, so that all studies have the same stations.
+        kinds: kinds of the random stations.
+        western: fixed stations that follow the random ones.
+    """
     zealand, amager = land_polygons_km()
     rows: list[tuple[str, float, float, float, int]] = []
     for number, place in enumerate(PLACES):

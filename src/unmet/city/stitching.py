@@ -19,18 +19,19 @@ from unmet.geo import EARTH_RADIUS_KM
 __all__ = ["AHEAD", "DUPLICATE", "EARLIER", "JUMP", "StitchLimits", "Stitcher"]
 
 DUPLICATE, EARLIER, JUMP, AHEAD = 1, 2, 3, 4  # why a point is set aside
-AFTER_SILENCE, AFTER_JUMP = 2, 3  # consecutive points, held ones included, that confirm a position
-KNOWN, UNKNOWN = 0, 1  # whether the path from a car's last point to its next is known
+# Number of consecutive points, held ones included, that confirm a position after a silence or a jump.
+AFTER_SILENCE, AFTER_JUMP = 2, 3
+PATH_KNOWN, PATH_UNKNOWN = 0, 1  # whether the car's path from its last point to the next is known
 DRIVING_KM_PER_MS = 5 / 3.6e6  # straight-line speed over a silence: slower is no evidence of driving
 CATCH_UP_KM = 1.0  # if a driving car leaps by less than this, its receiver lagged behind
 COLD_START_KM_PER_MS = 30 / 3.6e6  # between parking place and first fix, where the receiver was slow to start
 
 TRIPS, REJECTS, KEPT, FRAGMENTS = 0, 1, 2, 3  # positions in the array of counts
-ROOM = 4  # one point ends at most this many trips and sets aside at most this many points
+MAX_PER_POINT = 4  # one point ends at most this many trips, and causes at most this many points to be rejected
 
 
 class StitchLimits(NamedTuple):
-    """The rules in the machine's own units: milliseconds and kilometres."""
+    """`unmet.city.gps.StitchRules`, which explains each limit, in the machine's units: milliseconds and kilometres."""
 
     stop_ms: float
     stop_km: float
@@ -71,7 +72,7 @@ REJECT = np.dtype([("line", "i8"), ("why", "i8"), ("ms", "i8"), ("lat", "f8"), (
 
 @compiled()
 def _km(lat_a: float, lon_a: float, lat_b: float, lon_b: float) -> float:
-    """Great-circle distance, like `unmet.geo.haversine_km`."""
+    """Great-circle distance [km], like `unmet.geo.haversine_km`, for compiled code."""
     phi_a, phi_b = radians(lat_a), radians(lat_b)
     north, east = sin((phi_b - phi_a) / 2), sin((radians(lon_b) - radians(lon_a)) / 2)
     chord = north * north + cos(phi_a) * cos(phi_b) * east * east
@@ -80,6 +81,7 @@ def _km(lat_a: float, lon_a: float, lat_b: float, lon_b: float) -> float:
 
 @compiled()
 def _begin_rest(car: Any, ms: float, lat: float, lon: float) -> None:
+    """Start a possible rest at a point, and remember the state of the drive, in case the trip ends here."""
     car.rest_ms, car.rest_lat, car.rest_lon, car.rest_km = ms, lat, lon, car.km
     car.rest_points, car.centre_lat, car.centre_lon = 1, lat, lon
     car.rest_trip_points = car.trip_points
@@ -115,20 +117,22 @@ def _end_drive(car: Any, vehicle: int, lat: float, lon: float, limits: StitchLim
 
 @compiled()
 def _drive_away(car: Any, ms: float, lat: float, lon: float, km: float, start_ms: float) -> None:
-    car.driving, car.start_ms, car.km, car.reach_km, car.trip_points = 1, start_ms, km, km, 2
-    car.first_km = km
+    """Start a drive whose first point away from the parking place is (lat, lon), `km` from it."""
+    car.driving, car.start_ms, car.km, car.reach_km, car.first_km = 1, start_ms, km, km, km
+    car.trip_points = 2  # the last point at the parking place, and this one
     car.counted_lat, car.counted_lon = lat, lon
     _begin_rest(car, ms, lat, lon)
 
 
 @compiled()
 def _drive_on(
-    car: Any, vehicle: int, ms: float, lat: float, lon: float, way: int, silence: float, limits: StitchLimits,
+    car: Any, vehicle: int, ms: float, lat: float, lon: float, path: int, silence: float, limits: StitchLimits,
     trips: Any, counts: Any,
 ) -> None:  # fmt: skip
+    """Add a point to the drive, which ends if the car has rested long enough, or turns out not to have left."""
     leg = _km(car.counted_lat, car.counted_lon, lat, lon)
     if leg >= limits.noise_km:
-        car.km += leg if way == KNOWN else 0.0  # unknown if the car reappeared elsewhere
+        car.km += leg if path == PATH_KNOWN else 0.0  # not if the car reappeared elsewhere
         car.counted_lat, car.counted_lon = lat, lon
     car.trip_points += 1
     away = _km(car.stop_lat, car.stop_lon, lat, lon)
@@ -137,24 +141,29 @@ def _drive_on(
         # The car is back before it got anywhere, or the fix was wrong: it is still parked.
         car.driving = 0
         counts[FRAGMENTS] += 1
-    elif way == UNKNOWN or silence >= limits.stop_ms or _km(car.centre_lat, car.centre_lon, lat, lon) > limits.stop_km:
+    elif (
+        path == PATH_UNKNOWN
+        or silence >= limits.stop_ms
+        or _km(car.centre_lat, car.centre_lon, lat, lon) > limits.stop_km
+    ):
         _begin_rest(car, ms, lat, lon)
     else:
         car.rest_points += 1
         car.centre_lat += (lat - car.centre_lat) / car.rest_points
-        east = car.centre_lon + ((lon - car.centre_lon + 540) % 360 - 180) / car.rest_points  # across 180 degrees too
-        car.centre_lon = (east + 180) % 360 - 180
+        # Differences and results are brought into [-180, 180), so that a rest may lie on the 180th meridian.
+        centre_lon = car.centre_lon + ((lon - car.centre_lon + 540) % 360 - 180) / car.rest_points
+        car.centre_lon = (centre_lon + 180) % 360 - 180
         if ms - car.rest_ms >= limits.stop_ms:
             _end_drive(car, vehicle, car.centre_lat, car.centre_lon, limits, trips, counts)
 
 
 @compiled()
 def _accept(
-    car: Any, vehicle: int, ms: float, lat: float, lon: float, way: int, limits: StitchLimits, trips: Any, counts: Any
+    car: Any, vehicle: int, ms: float, lat: float, lon: float, path: int, limits: StitchLimits, trips: Any, counts: Any
 ) -> None:
-    """Move a car to a good point; `way` says whether the path from its last one is known."""
+    """Move a car to a good point; `path` says whether the path from its last one is known."""
     counts[KEPT] += 1
-    broken = way == UNKNOWN
+    broken = path == PATH_UNKNOWN
     silence = ms - car.ms
     silent = silence >= limits.stop_ms
     drove = silence < limits.bridge_ms and _km(car.lat, car.lon, lat, lon) >= DRIVING_KM_PER_MS * silence
@@ -165,17 +174,17 @@ def _accept(
     if car.points == 0 or (broken and not car.driving):
         car.stop_lat, car.stop_lon = lat, lon
     elif car.driving:
-        _drive_on(car, vehicle, ms, lat, lon, way, silence, limits, trips, counts)
+        _drive_on(car, vehicle, ms, lat, lon, path, silence, limits, trips, counts)
     else:
         away = _km(car.stop_lat, car.stop_lon, lat, lon)
         if away > limits.stop_km:
             if not track_lost:
                 _drive_away(car, ms, lat, lon, away, car.ms)
             elif away <= limits.cold_start_km:
-                left = max(car.ms, np.floor(ms - away / COLD_START_KM_PER_MS))
+                left_ms = max(car.ms, np.floor(ms - away / COLD_START_KM_PER_MS))
                 if car.ended:  # no parking is shorter than a stop
-                    left = min(max(left, car.end_ms + limits.stop_ms), ms)
-                _drive_away(car, ms, lat, lon, away, left)
+                    left_ms = min(max(left_ms, car.end_ms + limits.stop_ms), ms)
+                _drive_away(car, ms, lat, lon, away, left_ms)
             else:  # it drove here unobserved, at an unknown time
                 car.stop_lat, car.stop_lon = lat, lon
     car.points += 1
@@ -195,8 +204,8 @@ def _release(car: Any, vehicle: int, limits: StitchLimits, trips: Any, counts: A
     for i in range(car.held):
         leap = i == 0 and car.needed == AFTER_JUMP
         caught_up = car.driving and _km(car.lat, car.lon, car.held_lat[0], car.held_lon[0]) <= CATCH_UP_KM
-        way = UNKNOWN if leap and not caught_up else KNOWN
-        _accept(car, vehicle, car.held_ms[i], car.held_lat[i], car.held_lon[i], way, limits, trips, counts)
+        path = PATH_UNKNOWN if leap and not caught_up else PATH_KNOWN
+        _accept(car, vehicle, car.held_ms[i], car.held_lat[i], car.held_lon[i], path, limits, trips, counts)
     car.held = 0
 
 
@@ -210,6 +219,7 @@ def _drop(car: Any, why: int, rejects: Any, counts: Any) -> None:
 
 @compiled()
 def _hold(car: Any, needed: int, ms: float, lat: float, lon: float, line: int) -> None:
+    """Hold a point until `needed` points in a row confirm it."""
     i = car.held
     car.held_ms[i], car.held_lat[i], car.held_lon[i], car.held_line[i] = ms, lat, lon, line
     car.held, car.needed = i + 1, needed
@@ -222,7 +232,7 @@ def _offer(
 ) -> None:  # fmt: skip
     """Classify a point: accept it, hold it or set it aside."""
     if car.points == 0:
-        _accept(car, vehicle, ms, lat, lon, KNOWN, limits, trips, counts)
+        _accept(car, vehicle, ms, lat, lon, PATH_KNOWN, limits, trips, counts)
         return
     if ms <= car.ms or (car.held > 0 and ms == car.held_ms[car.held - 1]):
         _reject(line, EARLIER if ms < car.ms else DUPLICATE, ms, lat, lon, rejects, counts)
@@ -231,27 +241,28 @@ def _offer(
     speed = (km - limits.noise_km) / (ms - car.ms)
     if car.held > 0:
         last = car.held - 1
-        since = ms - car.held_ms[last]
+        since_held = ms - car.held_ms[last]  # negative if the held point has a later time
         held_km = _km(car.held_lat[last], car.held_lon[last], lat, lon)
-        held_speed = (held_km - limits.noise_km) / since if since > 0 else inf
+        held_speed = (held_km - limits.noise_km) / since_held if since_held > 0 else inf
+        # Does the point continue the held points rather than the last good one?
         if car.needed == AFTER_JUMP:
-            nearer = held_speed <= speed
+            continues_held = held_speed <= speed
         else:
-            nearer = since >= limits.stop_ms or held_km <= km + limits.stop_km
-        if held_speed <= limits.top_km_per_ms and nearer:
+            continues_held = since_held >= limits.stop_ms or held_km <= km + limits.stop_km
+        if held_speed <= limits.top_km_per_ms and continues_held:
             if car.held + 1 < car.needed:
                 _hold(car, car.needed, ms, lat, lon, line)
                 return
             _release(car, vehicle, limits, trips, counts)
             speed = held_speed
         else:
-            _drop(car, AHEAD if since < 0 and car.needed == AFTER_SILENCE else JUMP, rejects, counts)
+            _drop(car, AHEAD if since_held < 0 and car.needed == AFTER_SILENCE else JUMP, rejects, counts)
     if speed > limits.top_km_per_ms:
         _hold(car, AFTER_JUMP, ms, lat, lon, line)
     elif ms - car.ms >= limits.stop_ms:
         _hold(car, AFTER_SILENCE, ms, lat, lon, line)
     else:
-        _accept(car, vehicle, ms, lat, lon, KNOWN, limits, trips, counts)
+        _accept(car, vehicle, ms, lat, lon, PATH_KNOWN, limits, trips, counts)
 
 
 @compiled()
@@ -259,9 +270,9 @@ def _feed(
     first: int, vehicle: Any, ms: Any, lat: Any, lon: Any, line: Any, limits: StitchLimits, cars: Any, trips: Any,
     rejects: Any, counts: Any,
 ) -> int:  # fmt: skip
-    """Process points from `first` on; returns where it stopped, which is early if the output is full."""
+    """Process the points from number `first` on. Returns the number of the next one, if the output is full."""
     for i in range(first, len(ms)):
-        if counts[TRIPS] + ROOM > len(trips) or counts[REJECTS] + ROOM > len(rejects):
+        if counts[TRIPS] + MAX_PER_POINT > len(trips) or counts[REJECTS] + MAX_PER_POINT > len(rejects):
             return i
         _offer(cars[vehicle[i]], vehicle[i], ms[i], lat[i], lon[i], line[i], limits, trips, rejects, counts)
     return len(ms)
@@ -269,9 +280,12 @@ def _feed(
 
 @compiled()
 def _finish(first: int, vehicles: int, limits: StitchLimits, cars: Any, trips: Any, rejects: Any, counts: Any) -> int:
-    """End the records: decide on held points, and end every drive at its last point."""
+    """End the records of vehicles from number `first` on: decide on held points, and end drives at their last point.
+
+    Returns the number of the next vehicle, if the output is full.
+    """
     for vehicle in range(first, vehicles):
-        if counts[TRIPS] + ROOM > len(trips) or counts[REJECTS] + ROOM > len(rejects):
+        if counts[TRIPS] + MAX_PER_POINT > len(trips) or counts[REJECTS] + MAX_PER_POINT > len(rejects):
             return vehicle
         car = cars[vehicle]
         if car.needed == AFTER_JUMP:
@@ -283,7 +297,12 @@ def _finish(first: int, vehicles: int, limits: StitchLimits, cars: Any, trips: A
 
 
 class Stitcher:
-    """Stitches points as they arrive. Holds one record per vehicle, and the trips and rejected points so far."""
+    """Stitches points as they arrive. Holds one record per vehicle, and the trips and rejected points so far.
+
+    Args:
+        limits: the rules.
+        room: number of trips, and of rejected points, that the compiled loop returns at once.
+    """
 
     def __init__(self, limits: StitchLimits, room: int = 4096) -> None:
         self.limits = limits
@@ -295,7 +314,10 @@ class Stitcher:
         self._rejects: list[NDArray[np.void]] = []
 
     def feed(self, vehicle: Any, ms: Any, lat: Any, lon: Any, line: Any) -> None:
-        """Add points, given as arrays of equal length in the order of the file; vehicles are numbered from 0."""
+        """Add points, given as arrays of equal length in the order of the file.
+
+        Vehicles are numbered from 0; `ms` are milliseconds since 1970, UTC.
+        """
         self.vehicles = max(self.vehicles, int(vehicle.max(initial=-1)) + 1)
         if self.vehicles > len(self.cars):
             more = np.zeros(2 * self.vehicles - len(self.cars), CAR)
@@ -332,10 +354,10 @@ class Stitcher:
 
     @property
     def kept(self) -> int:
-        """Points that were used."""
+        """Number of points that were used."""
         return int(self._counts[KEPT])
 
     @property
     def fragments(self) -> int:
-        """Drives that were too short to be a trip."""
+        """Number of drives that were too short to be a trip."""
         return int(self._counts[FRAGMENTS])

@@ -17,19 +17,23 @@ from unmet.compiled import compiled
 
 __all__ = ["AUTUMN_HOLIDAY", "FIRST_DAY", "LAST_DAY", "VEHICLES", "Habits", "synthetic_trips"]
 
-VEHICLES = 32_664
+VEHICLES = 32_664  # number of cars, and the period, as in the paper's data
 FIRST_DAY = dt.date(2019, 9, 1)
 LAST_DAY = dt.date(2019, 11, 30)
-AUTUMN_HOLIDAY = (dt.date(2019, 10, 14), dt.date(2019, 10, 20))
+AUTUMN_HOLIDAY = (dt.date(2019, 10, 14), dt.date(2019, 10, 20))  # first and last day
+TRIP_STREAM, BUSYNESS_STREAM = 0x7219, 0xDA75  # keep random numbers of the same seed apart
 
 
 class Habits(NamedTuple):
-    """Parameters of car use in the built-in city. Hours are local; shares are probabilities."""
+    """Parameters of car use in the built-in city; docs/city.md says how they were calibrated.
+
+    Hours are local; shares are probabilities; a spread is a standard deviation, of hours unless stated otherwise.
+    """
 
     # A car is observed for some days (a visit, a lease, all three months): lognormal, truncated by the period.
     seen_days: float = 2.0  # median
     seen_spread: float = 2.99  # standard deviation of the logarithm
-    # While observed, it is used on a weekday with this probability, times a factor on other days.
+    # While observed, it is used on a weekday with probability `weekday`; the others are factors on it.
     weekday: float = 0.99
     saturday: float = 0.74
     sunday: float = 0.68
@@ -38,18 +42,18 @@ class Habits(NamedTuple):
     city_day_spread: float = 0.12
     place_week_spread: float = 0.1
     place_day_spread: float = 0.25
-    # Commuting: share of the cars, and share of the weekdays on which the car is used.
-    commuters: float = 0.5
-    commutes: float = 0.88
-    commutes_on_holiday: float = 0.55
+    # Commuting.
+    commuters: float = 0.5  # share of the cars
+    commutes: float = 0.88  # share of the weekdays with car use on which a commuter goes to work
+    commutes_on_holiday: float = 0.55  # the same in the autumn holiday
     leave_home_hour: float = 7.45
     leave_home_spread: float = 1.0
     work_hours: float = 7.0
     work_hours_spread: float = 1.0
     lunch_errand: float = 0.08
-    stop_on_the_way: float = 0.55
+    stop_on_the_way: float = 0.55  # probability of an errand on the way home, and of another one after it
     # Days without work.
-    tour_hour: float = 10.8
+    tour_hour: float = 10.8  # mean hour of the first departure
     tour_hour_spread: float = 3.6
     another_errand: float = 0.76  # probability of another errand after each errand
     errand_hours: float = 1.25  # median stay
@@ -60,7 +64,7 @@ class Habits(NamedTuple):
     homeward_hour: float = 21.0  # mean of the latest hour at which a car heads home
     homeward_spread: float = 0.8
     night_out: float = 0.01  # share of days on which it heads home three hours later
-    # Distance decay of the choice of destination [km].
+    # A destination at distance D is chosen with probability proportional to its attraction times exp(-D / reach).
     work_reach_km: float = 5.0
     errand_reach_km: float = 5.0
 
@@ -70,17 +74,19 @@ class _Zones(NamedTuple):
 
     x: Floats
     y: Floats
-    spread: Floats
+    spread: Floats  # standard deviation of positions in a place
     to_work: Floats  # (from, to), cumulative
     to_errand: Floats  # (days, from, to), cumulative
 
 
 class _Calendar(NamedTuple):
+    """What differs between days: arrays of length `days`, unless stated otherwise."""
+
     midnight_s: Floats  # UTC second of local midnight
     clock_change_s: Floats  # seconds to add to the local clock after 03:00
-    out: Floats  # (days, places), probability that a car is used
-    more: Floats  # factor on the chance of one more errand
-    commute: Floats  # probability that a used commuter car goes to work
+    use_probability: Floats  # (days, places), probability that a car is used
+    errand_factor: Floats  # factor on the probability of one more errand
+    commute_probability: Floats  # probability that the car of a commuter, if used, goes to work
 
 
 def synthetic_trips(seed: int, vehicles: int = VEHICLES, habits: Habits | None = None) -> pl.DataFrame:
@@ -90,9 +96,9 @@ def synthetic_trips(seed: int, vehicles: int = VEHICLES, habits: Habits | None =
     stop, as in the paper's data.
     """
     habits = habits or Habits()
-    rng = np.random.default_rng([seed, 0x7219])
+    rng = np.random.default_rng([seed, TRIP_STREAM])
     busy = draw_busyness(
-        np.random.default_rng([seed, 0xDA75]),
+        np.random.default_rng([seed, BUSYNESS_STREAM]),
         (LAST_DAY - FIRST_DAY).days + 1,
         len(PLACES),
         city_day=habits.city_day_spread,
@@ -103,15 +109,17 @@ def synthetic_trips(seed: int, vehicles: int = VEHICLES, habits: Habits | None =
     cars = np.array([p.population * p.cars_per_person for p in PLACES])
     home = rng.choice(len(PLACES), size=vehicles, p=cars / cars.sum())
     days = np.ceil(habits.seen_days * np.exp(habits.seen_spread * rng.standard_normal(vehicles)))
-    period = len(calendar.out)
+    # The first day of observation is uniform over all days such that at least one observed day is in the period.
+    period = len(calendar.use_probability)
     first = np.floor(rng.random(vehicles) * (period + days - 1)) - days + 1
-    seen = np.column_stack([np.maximum(first, 0), np.minimum(first + days, period)]).astype(np.int64)
+    observed_days = np.column_stack([np.maximum(first, 0), np.minimum(first + days, period)]).astype(np.int64)
     commuter = rng.random(vehicles) < habits.commuters
-    table = _drive(rng, home, seen, commuter, zones, calendar, habits, *land_polygons_km())
+    table = _drive(rng, home, observed_days, commuter, zones, calendar, habits, *land_polygons_km())
     return _as_frame(table)
 
 
 def _zones(habits: Habits, busy: Busyness) -> _Zones:
+    """The places as arrays. Errands are attracted by workplaces (shops, offices) and by people, and vary by day."""
     lat, lon = np.array([[p.lat, p.lon] for p in PLACES]).T
     x, y = ORIGIN.to_km(lat, lon)
     radius = np.sqrt(np.array([p.area_km2 for p in PLACES]) / np.pi)
@@ -120,16 +128,16 @@ def _zones(habits: Habits, busy: Busyness) -> _Zones:
     # Within a place, trips are about half its radius long.
     apart = np.maximum(np.hypot(x[:, None] - x, y[:, None] - y), radius / 2)
 
-    def leads_to(attraction: Floats, reach_km: float) -> Floats:
+    def cumulative_probability(attraction: Floats, reach_km: float) -> Floats:
         weight = attraction * np.exp(-apart / reach_km)
         return np.cumsum(weight / weight.sum(axis=-1, keepdims=True), axis=-1)
 
     return _Zones(
         x,
         y,
-        np.minimum(0.55 * radius, 2.2),
-        leads_to(workplaces, habits.work_reach_km),
-        leads_to(busy.place[:, None, :] * (0.5 * workplaces + 0.3 * people), habits.errand_reach_km),
+        np.minimum(0.55 * radius, 2.2),  # about half of the place's radius, as for stations
+        cumulative_probability(workplaces, habits.work_reach_km),
+        cumulative_probability(busy.place[:, None, :] * (0.5 * workplaces + 0.3 * people), habits.errand_reach_km),
     )
 
 
@@ -141,13 +149,13 @@ def _calendar(habits: Habits, busy: Busyness) -> _Calendar:
     change = [(b.timestamp() - a.timestamp()) - 12 * 3600 for a, b in zip(midnight, noon, strict=True)]
     weekday = np.array([day.weekday() for day in days])
     holiday = np.array([AUTUMN_HOLIDAY[0] <= day <= AUTUMN_HOLIDAY[1] for day in days])
-    out = np.select([weekday == 5, weekday == 6], [habits.saturday, habits.sunday], 1.0)
+    weekend = np.select([weekday == 5, weekday == 6], [habits.saturday, habits.sunday], 1.0)
     commute = np.where(weekday < 5, np.where(holiday, habits.commutes_on_holiday, habits.commutes), 0.0)
     return _Calendar(
         np.array([m.timestamp() for m in midnight]),
         np.array(change),
         np.minimum(
-            (habits.weekday * out * np.where(holiday, habits.holiday, 1.0) * busy.city)[:, None] * busy.place, 1.0
+            (habits.weekday * weekend * np.where(holiday, habits.holiday, 1.0) * busy.city)[:, None] * busy.place, 1.0
         ),
         busy.city,
         commute,
@@ -176,6 +184,7 @@ def _as_frame(table: Floats) -> pl.DataFrame:
 
 @compiled()
 def _inside(x: float, y: float, outline: Floats) -> bool:
+    """Whether a point is inside a polygon: a ray from it crosses the outline an odd number of times."""
     inside = False
     j = len(outline) - 1
     for i in range(len(outline)):
@@ -196,7 +205,7 @@ def is_land(x: float, y: float, zealand: Floats, amager: Floats) -> bool:
 def _spot(rng: np.random.Generator, zone: int, zones: _Zones, zealand: Floats, amager: Floats) -> tuple[float, float]:
     """A random position on land in a zone [km]."""
     x, y = zones.x[zone], zones.y[zone]
-    for _ in range(50):
+    for _ in range(50):  # a point at sea is tolerated rather than looping forever
         x = zones.x[zone] + zones.spread[zone] * rng.standard_normal()
         y = zones.y[zone] + zones.spread[zone] * rng.standard_normal()
         if is_land(x, y, zealand, amager):
@@ -205,13 +214,14 @@ def _spot(rng: np.random.Generator, zone: int, zones: _Zones, zealand: Floats, a
 
 
 @compiled()
-def _next_zone(rng: np.random.Generator, leads_to: Floats, zone: int) -> int:
-    """Draw the destination of a trip from a zone by the cumulative probabilities."""
-    return int(np.searchsorted(leads_to[zone], rng.random()))
+def _next_zone(rng: np.random.Generator, cumulative: Floats, zone: int) -> int:
+    """Draw the destination of a trip from a zone; `cumulative` are probabilities of shape (from, to)."""
+    return int(np.searchsorted(cumulative[zone], rng.random()))
 
 
 @compiled()
 def _stay(rng: np.random.Generator, median_hours: float, spread: float) -> float:
+    """A lognormal stay [h], clipped to between nine minutes and six hours."""
     return float(min(max(median_hours * np.exp(spread * rng.standard_normal()), 0.15), 6.0))
 
 
@@ -225,16 +235,16 @@ def _plan_day(
     rng: np.random.Generator,
     works: bool,
     day: int,
-    home: tuple[int, float, float],
-    work: tuple[int, float, float],
+    home: tuple[int, float, float],  # zone, x and y [km]
+    work: tuple[int, float, float],  # the same
     zones: _Zones,
     calendar: _Calendar,
     habits: Habits,
     zealand: Floats,
     amager: Floats,
-    stops: Floats,
+    stops: Floats,  # receives rows of x, y [km] and stay [h]; at most nine
 ) -> tuple[int, float]:
-    """Fill `stops` with rows x, y, stay [h]. Returns their number and the hour of the first departure."""
+    """Plan the stops of a car on a day, the last of them at home. Returns their number and the hour of departure."""
     n = 0
     at_zone = home[0]
     if works:
@@ -257,10 +267,10 @@ def _plan_day(
     else:
         leave = min(max(habits.tour_hour + habits.tour_hour_spread * rng.standard_normal(), 6.5), 19.0)
         errands = 1
-        while errands < 6 and rng.random() < habits.another_errand * calendar.more[day]:
+        while errands < 6 and rng.random() < habits.another_errand * calendar.errand_factor[day]:
             errands += 1
     for _ in range(errands):
-        # Half of the errands are done near home.
+        # Half of the destinations are chosen as seen from home, the others as seen from the last stop.
         near = home[0] if rng.random() < 0.5 else at_zone
         at_zone = _next_zone(rng, zones.to_errand[day], near)
         x, y = _spot(rng, at_zone, zones, zealand, amager)
@@ -279,9 +289,9 @@ def _plan_day(
 @compiled()
 def _drive(
     rng: np.random.Generator,
-    homes: NDArray[np.int64],
-    seen: NDArray[np.int64],
-    commuter: NDArray[np.bool_],
+    homes: NDArray[np.int64],  # (vehicles,), place of the home
+    observed_days: NDArray[np.int64],  # (vehicles, 2), first day, and the day after the last
+    commuter: NDArray[np.bool_],  # (vehicles,)
     zones: _Zones,
     calendar: _Calendar,
     habits: Habits,
@@ -298,13 +308,14 @@ def _drive(
         work_zone = _next_zone(rng, zones.to_work, homes[vehicle])
         work_x, work_y = _spot(rng, work_zone, zones, zealand, amager)
         work = (work_zone, work_x, work_y)
-        seen_x, seen_y = _with_noise(rng, x, y)
-        free_at = 0.0
-        certain = rng.integers(seen[vehicle, 0], seen[vehicle, 1])  # an observed car was used at least once
-        for day in range(seen[vehicle, 0], seen[vehicle, 1]):
-            if rng.random() >= calendar.out[day, homes[vehicle]] and day != certain:
+        seen_x, seen_y = _with_noise(rng, x, y)  # position with privacy noise
+        free_at = 0.0  # when the next trip can start [UTC s]
+        first_day, end_day = observed_days[vehicle, 0], observed_days[vehicle, 1]
+        day_of_use = rng.integers(first_day, end_day)  # a car is observed because it was used at least once
+        for day in range(first_day, end_day):
+            if rng.random() >= calendar.use_probability[day, homes[vehicle]] and day != day_of_use:
                 continue
-            works = commuter[vehicle] and rng.random() < calendar.commute[day]
+            works = commuter[vehicle] and rng.random() < calendar.commute_probability[day]
             stops_today, hour = _plan_day(rng, works, day, home, work, zones, calendar, habits, zealand, amager, stops)
             homeward = max(habits.homeward_hour + habits.homeward_spread * rng.standard_normal(), hour + 1.0)
             if rng.random() < habits.night_out:
@@ -319,7 +330,7 @@ def _drive(
                 km, drive_hours = _distance_and_hours(rng, np.hypot(to_x - x, to_y - y), hour)
                 clock = calendar.clock_change_s[day] if hour >= 3.0 else 0.0
                 start = calendar.midnight_s[day] + hour * 3600.0 + clock
-                if start < free_at:
+                if start < free_at:  # still on the way home from the night before
                     break
                 free_at = start + drive_hours * 3600.0
                 to_seen_x, to_seen_y = _with_noise(rng, to_x, to_y)
@@ -332,7 +343,7 @@ def _drive(
                 trips[n, 7] = km
                 n += 1
                 x, y, seen_x, seen_y = to_x, to_y, to_seen_x, to_seen_y
-                free_at += 60.0
+                free_at += 60.0  # a stop takes at least a minute
                 hour += drive_hours
                 hour += max(min(stops[stop, 2], homeward - hour), 0.15)
     return trips[:n]
@@ -340,7 +351,11 @@ def _drive(
 
 @compiled()
 def _distance_and_hours(rng: np.random.Generator, straight_km: float, hour: float) -> tuple[float, float]:
-    """Distance on the road [km] and duration [h] of a trip that starts at this hour of the day."""
+    """Distance on the road [km] and duration [h] of a trip that starts at this hour of the day.
+
+    Speed grows with distance, from 26 km/h in the city to 75 km/h on motorways, and is a fifth lower in the rush hours.
+    Every trip takes three minutes more, for starting and parking.
+    """
     km = max(ROAD_DETOUR * straight_km * np.exp(0.08 * rng.standard_normal()), 0.4)
     rush = 0.8 if (7.0 <= hour < 9.0 or 15.0 <= hour < 17.5) else 1.0
     return km, 0.05 + km / (rush * min(26.0 + 1.3 * km, 75.0))

@@ -10,23 +10,23 @@ import typer
 from unmet import __version__
 from unmet.cli import check, city, fit, model, planning, records, report, serve, simulation, sources
 from unmet.cli.gate import run_guarded
-from unmet.cli.help import GroupedCommand, GroupedVerbs
+from unmet.cli.help import CommandGroup, GroupedCommand
 from unmet.cli.option_groups import with_memory_limit
 from unmet.cli.options import BACKBONES, LIKELIHOODS, QUEUES
 from unmet.cli.planning_study import study_planning
-from unmet.cli.study import study_verbs
+from unmet.cli.study import study_commands
 
 __all__ = ["BACKBONES", "LIKELIHOODS", "QUEUES", "app", "main"]
 
 app = typer.Typer(
-    cls=GroupedVerbs,
+    cls=CommandGroup,
     help="See the electric-vehicle charging demand that charging records do not show.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _heading, _verbs in (
+for _heading, _functions in (
     ("Start here", (city.demo, serve.serve)),
     ("Your records", (sources.inspect, sources.fetch, records.recover, records.panel, report.report)),
     ("What to build", (planning.plan,)),
@@ -34,17 +34,17 @@ for _heading, _verbs in (
     ("Simulated cities", (city.trips, simulation.simulate)),
     ("Runs", (check.check,)),
 ):
-    for _verb in _verbs:
-        app.command(cls=GroupedCommand, rich_help_panel=_heading)(with_memory_limit(_verb))
-study_verbs.command("planning", cls=GroupedCommand)(study_planning)
-for _command in study_verbs.registered_commands:
+    for _function in _functions:
+        app.command(cls=GroupedCommand, rich_help_panel=_heading)(with_memory_limit(_function))
+study_commands.command("planning", cls=GroupedCommand)(study_planning)
+for _command in study_commands.registered_commands:
     if _command.callback:
         _command.callback = with_memory_limit(_command.callback)
-app.add_typer(study_verbs, name="study", rich_help_panel="Research")
+app.add_typer(study_commands, name="study", rich_help_panel="Research")
 
 
 def main() -> None:
-    """Run the command. Invalid input gives one sentence and exit code 2."""
+    """Run the program. Invalid input gives one sentence and exit code 2."""
     run_guarded(app, sys.argv[1:])
 
 

@@ -1,4 +1,4 @@
-"""Verbs on cities: the demonstration and trips."""
+"""Commands on cities: the demonstration, and trips."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from unmet.errors import InputError
 
 __all__ = ["demo", "trips"]
 
-MONDAY = datetime(2024, 1, 8)  # default date of a scenario's day, since MATSim has no dates
+MONDAY = datetime(2024, 1, 8)  # default date of a MATSim scenario, which has none; as in `MatsimDay`
 
 
 def demo(
@@ -37,7 +37,7 @@ def demo(
 
     city = CityOptions().build(seed)
     with run_folder(out, overwrite=overwrite) as folder:
-        study = censoring_study(city, 10, seed)
+        study = censoring_study(city, regions=10, seed=seed)
         with progress("Drawing the figures"):
             write_censoring(study, folder)
         cell = study.worst_cell
@@ -71,10 +71,10 @@ def trips(
     chargers: Annotated[
         Path | None, typer.Option(help="Chargers of the scenario, written as stations to OUT.stations.")
     ] = None,
-    crs: Annotated[str | None, typer.Option(help="Grid of the scenario's positions, such as EPSG:25832.")] = None,
+    crs: Annotated[str | None, typer.Option(help="Coordinate system of the scenario, such as EPSG:25832.")] = None,
     mode: Annotated[str, typer.Option(help="Transport mode of the cars in the scenario.")] = "car",
     day: Annotated[datetime, typer.Option(formats=["%Y-%m-%d"], help="Date of the scenario's day.")] = MONDAY,
-    days: Annotated[int, typer.Option(min=1, help="Number of days to repeat the scenario's day.")] = 1,
+    days: Annotated[int, typer.Option(min=1, help="Number of days to write, all like the scenario's day.")] = 1,
     time_zone: Annotated[str, typer.Option(help="Time zone of the scenario.")] = "UTC",
     mapped: Mapped = None,
     stop_minutes: Annotated[float, typer.Option(min=0.5, help="A stop of this many minutes ends a trip.")] = 5.0,

@@ -76,13 +76,13 @@ class ModelOptions:
 
         if self.backbone in DIRECT:
             network.check_unused(self.backbone)
-            special: dict[str, Any] = {"country": self.country or country}
+            own_arguments: dict[str, Any] = {"country": self.country or country}
         elif self.country:
             raise InputError(
                 "A network reads holidays as a column of the panel: give --feature holiday, not --country."
             )
         else:
-            special = network.arguments()
+            own_arguments = network.arguments()
         return Forecaster(
             self.backbone,
             self.likelihood,
@@ -93,7 +93,7 @@ class ModelOptions:
             target=self.target,
             shares=(0.9 - self.test_share, 0.1),  # for training, and for early stopping and calibration
             time_zone=self.time_zone or time_zone or "UTC",
-            **special,
+            **own_arguments,
         )
 
 
@@ -117,7 +117,7 @@ def model_options(
     feature: Annotated[
         list[str] | None, typer.Option(help="Further numeric column of the panel to use; may be repeated.")
     ] = None,
-    target: Annotated[str, typer.Option(help="Column to learn; y_true of a simulation gives an oracle.")] = "y",
+    target: Annotated[str, typer.Option(help="Column to forecast; y_true of a simulation gives an oracle.")] = "y",
     test_share: Annotated[
         float, typer.Option(min=0, max=0.5, help="Share of the hours, at the end, that is held out for testing.")
     ] = 0.1,
@@ -139,7 +139,8 @@ def model_options(
 
 def network_options(
     seeds: Annotated[
-        int | None, typer.Option(min=1, help="Trainings with different seeds. [10]", rich_help_panel=_NETWORKS)
+        int | None,
+        typer.Option(min=1, help="Networks to train, each with its own seed. [10]", rich_help_panel=_NETWORKS),
     ] = None,
     lags: Annotated[
         int | None, typer.Option(min=1, help="Hours to look back. [168]", rich_help_panel=_NETWORKS)
@@ -156,10 +157,10 @@ def network_options(
         ),
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Trainings at once. [one per core]", rich_help_panel=_NETWORKS)
+        int | None, typer.Option(min=1, help="Networks to train at once. [one per core]", rich_help_panel=_NETWORKS)
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Resume a training that was stopped.", rich_help_panel=_NETWORKS)
+        bool, typer.Option("--resume", help="Resume training that was stopped.", rich_help_panel=_NETWORKS)
     ] = False,
 ) -> NetworkOptions:  # fmt: skip
     """How to train a network."""
@@ -191,32 +192,34 @@ def fit(
 
     stored = read_panel(panel)
     model = options.model(stored.time_zone, stored.country, network)
-    unfinished = _trainings(options.backbone, out, resume=network.resume, overwrite=overwrite)
-    with run_folder(out, overwrite=overwrite or network.resume) as folder, unfinished as trainings:
+    unfinished = _checkpoint_folder(options.backbone, out, resume=network.resume, overwrite=overwrite)
+    with run_folder(out, overwrite=overwrite or network.resume) as folder, unfinished as checkpoints:
         positions = regions or stored.regions
-        if trainings is None:
+        if checkpoints is None:
             with progress("Fitting tables, regression and trees"):
                 model.fit(stored.source, positions)
         else:
             with training_progress(model.seeds, model.training.epochs) as advance:
-                model.fit(stored.source, positions, checkpoints=trainings, on_progress=advance)
+                model.fit(stored.source, positions, checkpoints=checkpoints, on_progress=advance)
         with progress("Forecasting held-out hours and drawing the figures"):
             result = ModelReport(model, score(model, stored.table) if options.test_share else None)
             write_fit(result, folder)
     report_set_aside(model.set_aside_)
     print_model(result, out, as_json=as_json)
     if not model.finished_:
-        say(f"Stopped: the best weights so far are kept. The same command with --resume continues from {trainings}.")
-        raise typer.Exit(130)
-    if trainings is not None:
+        say(f"Stopped: the best weights so far are kept. The same command with --resume continues from {checkpoints}.")
+        raise typer.Exit(130)  # the usual code of a program that was interrupted
+    if checkpoints is not None:
         from unmet.models.checkpoint import discard_trainings
 
         discard_trainings(out)
     next_step(f"`unmet forecast {out} {panel} --out RUN` forecasts the hours ahead.")
 
 
-def _trainings(backbone: str, out: Path, *, resume: bool, overwrite: bool) -> AbstractContextManager[Path | None]:
-    """The folder of a network's unfinished trainings; None for other models, which are fitted in seconds."""
+def _checkpoint_folder(
+    backbone: str, out: Path, *, resume: bool, overwrite: bool
+) -> AbstractContextManager[Path | None]:
+    """The folder of a network's checkpoints during training; None for other models, which are fitted in seconds."""
     from unmet.models.direct import DIRECT
 
     if backbone in DIRECT:

@@ -16,7 +16,7 @@ from unmet.extras import EXTRA_OF, needs_extra
 __all__ = ["run_guarded", "sentence_on"]
 
 TRACEBACK = "UNMET_TRACEBACK"  # environment variable that shows tracebacks
-_URL = re.compile(r"(?P<before>\b[a-z][a-z0-9+.-]*://[^\s:/@]*:)[^\s@]*@", re.IGNORECASE)
+_PASSWORD_IN_URL = re.compile(r"(?P<before>\b[a-z][a-z0-9+.-]*://[^\s:/@]*:)[^\s@]*@", re.IGNORECASE)
 _SETTLED_PARENTS = 3  # a file inside an unfinished run may be given, such as RUN/panel/panel.parquet
 _MAX_PATH = 4096  # longest path on Linux [characters]
 
@@ -65,10 +65,11 @@ def sentence_on(error: BaseException) -> str:
 
 
 def _without_password(text: str) -> str:
-    return _URL.sub(r"\g<before>***@", text)
+    return _PASSWORD_IN_URL.sub(r"\g<before>***@", text)
 
 
 def _settle_paths(arguments: Sequence[str]) -> None:
+    """Settle unfinished writes at every argument that may be a path; which options take paths is not known here."""
     from unmet.claims import settle
 
     for argument in arguments:

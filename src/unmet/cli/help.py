@@ -1,4 +1,4 @@
-"""The layout of `--help`: options in groups, and types in words that mean something to a reader."""
+"""The layout of `--help`: options under headings, and no types that tell the reader nothing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
-__all__ = ["GroupedCommand", "GroupedVerbs"]
+__all__ = ["CommandGroup", "GroupedCommand"]
 
 _GROUPS: dict[str, tuple[str, ...]] = {
     "Reading records": (
@@ -26,6 +26,7 @@ _HEADING = {name: heading for heading, names in _GROUPS.items() for name in name
 
 
 def _tidy(params: list[Any]) -> list[Any]:
+    """Put each option under its heading, and remove types such as BOOLEAN."""
     for param in params:
         if isinstance(param, TyperArgument) and param.nargs != 1:
             vars(param)["display_type_rich"] = _nothing  # its name, such as FILES..., already says what it takes
@@ -52,8 +53,8 @@ class GroupedCommand(TyperCommand):
         return _tidy(super().get_params(ctx))
 
 
-class GroupedVerbs(TyperGroup):
-    """A group of commands, whose flags have no type."""
+class CommandGroup(TyperGroup):
+    """A program with commands, such as `unmet` or `unmet study`; its own options are shown like those of commands."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The parameters."""

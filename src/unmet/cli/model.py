@@ -1,4 +1,4 @@
-"""Verbs on fitted models: forecast and evaluate."""
+"""Commands on fitted models: forecast and evaluate."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from unmet.cli.options import Json, ModelPath, Overwrite, PanelPath, Tables
 __all__ = ["evaluate", "forecast"]
 
 DRAWS = 200  # default number of draws, from which the intervals of sums are computed
+PAST_HOURS = 168  # observed hours that figures show before the forecast
 
 
 def forecast(
@@ -39,7 +40,7 @@ def forecast(
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Forecast true demand for the hours after the end of a panel, with intervals for hours, days and their sum."""
+    """Forecast true demand for the hours after a panel, with intervals for hours, days and all hours together."""
     from unmet.demand.stored import read_panel, write_table
     from unmet.errors import InputError
     from unmet.models.direct.forecaster import DirectForecaster
@@ -70,9 +71,9 @@ def forecast(
             drawn = fitted.draw(table, draws or DRAWS, hours, future)
         else:
             expected = fitted.recalibrate(table).forecast(table, hours, future).hours
-        past = read_series(table, names=fitted.regions_, last_hours=168).table()
-        kept, worse = draws is not None, worse_than_table(model)
-        summary = write_forecast(ForecastReport(fitted, expected, past, drawn, kept, worse), folder)
+        past = read_series(table, names=fitted.regions_, last_hours=PAST_HOURS).table()
+        keep_draws, worse = draws is not None, worse_than_table(model)
+        summary = write_forecast(ForecastReport(fitted, expected, past, drawn, keep_draws, worse), folder)
         write_table_files(folder, formats)
     print_forecast(summary, out, as_json=as_json)
     next_step(f"`unmet report RUN {out}` writes a report to share, together with a run of `unmet recover`.")

@@ -21,11 +21,14 @@ MaxMemory = Annotated[
 
 
 def with_options(*groups: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command all options of these groups; the values that the groups return become its first arguments."""
+    """Give a command all options of these groups; the values that the groups return become its first arguments.
+
+    A group is a function whose parameters are Typer options, such as `unmet.cli.city_options.city_options`.
+    """
     options = [_parameters(group) for group in groups]
 
     def add(command: Callable[..., None]) -> Callable[..., None]:
-        own = list(_parameters(command).values())[len(groups) :]
+        own_options = list(_parameters(command).values())[len(groups) :]
 
         @functools.wraps(command)
         def run(**given: Any) -> None:
@@ -34,7 +37,7 @@ def with_options(*groups: Callable[..., Any]) -> Callable[[Callable[..., None]],
             ]
             command(*values, **given)
 
-        return _with_signature(run, [*(option for names in options for option in names.values()), *own])
+        return _with_signature(run, [*(option for names in options for option in names.values()), *own_options])
 
     return add
 
@@ -64,7 +67,7 @@ def _with_signature(run: Callable[..., None], parameters: Iterable[inspect.Param
 
 
 def _parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    # Only type checkers import PanelChoices, because importing it is slow.
+    # PanelChoices is slow to import, so modules import it for type checkers only, and its name is unknown here.
     hints = get_type_hints(function, localns={"PanelChoices": Any}, include_extras=True)
     found = inspect.signature(function).parameters
     return {name: parameter.replace(annotation=hints[name]) for name, parameter in found.items()}

@@ -12,6 +12,7 @@ from unmet.errors import InputError
 BACKBONES = (  # for help and completion, without slow imports
     "stacked", "climatology", "regression", "lightgbm", "tgcn", "mlp", "linear", "seasonal", "tgcn-adaptive",
 )  # fmt: skip
+# The last three are for networks only.
 LIKELIHOODS = ("exposure", "censored-quantile", "quantile", "tobit", "gaussian")
 QUEUES = ("gas-station", "three-hour", "first-come", "reservation")
 
@@ -26,12 +27,12 @@ Tables = Annotated[
 ]  # fmt: skip
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing output.")]
 StationsTable = Annotated[Path | None, typer.Option(help="Table of stations: ids, positions, plugs.")]
-FormatName = Annotated[str, typer.Option("--format", help="Format of the files; auto detects it for each.")]
+FormatName = Annotated[str, typer.Option("--format", help="Format of the files; auto detects it for each file.")]
 Mapped = Annotated[
     list[str] | None,
     typer.Option("--map", metavar="NAME=COLUMN", help="Heading of a column, such as start=ConnectionStart."),
 ]
-MapFile = Annotated[Path | None, typer.Option(help="The same mapping as a YAML file.")]
+MapFile = Annotated[Path | None, typer.Option(help="YAML file with a mapping like that of --map.")]
 JoinRestarts = Annotated[
     float,
     typer.Option(min=0, metavar="MINUTES", help="Join sessions that a user restarts within MINUTES. 0: never."),
@@ -54,7 +55,8 @@ WaitingOption = Annotated[
     str, typer.Option(metavar="SHARE", help="Share of drivers at a full site who wait for a plug, or auto (estimate).")
 ]
 SpillOption = Annotated[
-    str, typer.Option(metavar="SHARE", help="Share of the others who charge at a site nearby, or auto (estimate).")
+    str,
+    typer.Option(metavar="SHARE", help="Share of those not waiting who charge at a site nearby, or auto (estimate)."),
 ]
 Energy = Annotated[
     str,

@@ -222,7 +222,7 @@ def need_areas(choices: PanelChoices) -> bool:
 
 def recover_areas(
     choices: PanelChoices,
-    options: dict[str, Any],
+    estimator_options: dict[str, Any],
     out: Path,
     areas: int | None,
     workers: int | None,
@@ -231,7 +231,10 @@ def recover_areas(
     overwrite: bool,
     as_json: bool,
 ) -> None:
-    """Estimate lost demand area by area, and write and print it."""
+    """Estimate lost demand area by area, and write and print it.
+
+    `estimator_options` are the parameters of a `LostDemand`; `formats` is the result of `parse_formats`.
+    """
     from unmet.estimation.recover_areas import Places, recover_by_area
     from unmet.runs import run_folder
     from unmet.views.area_recovery import write_area_recovery
@@ -242,11 +245,11 @@ def recover_areas(
     with run_folder(out, overwrite=overwrite) as folder:
         with progress("Reading records and estimating areas", parts="parts") as show:
             added, rejected, about = recover_by_area(
-                choices, options, folder, areas=areas, places=Places(workers, scheduler),
+                choices, estimator_options, folder, areas=areas, places=Places(workers, scheduler),
                 on_read=lambda done, _: show(done), on_area=lambda done, _: show(done),
             )  # fmt: skip
         with progress("Writing tables and figures"):
-            report, summary = write_area_recovery(added, rejected, about, options, folder)
+            report, summary = write_area_recovery(added, rejected, about, estimator_options, folder)
             notes = write_table_files(folder, formats)
     report_set_aside(rejected, listed=f"in {out / 'rejected.csv'}", sessions=about["rows_set_aside"])
     print_recovery(report, summary, out, as_json=as_json)

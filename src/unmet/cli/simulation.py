@@ -28,8 +28,8 @@ class ScenarioOptions:
     values: dict[str, Any]
     city: dict[str, Any]  # trips, stations, cars and time_zone of the file, if given
 
-    def of_city(self, given: CityOptions) -> CityOptions:
-        """The city that the options choose; what they leave open is taken from the file."""
+    def complete(self, given: CityOptions) -> CityOptions:
+        """The options of the city; those that were not given are taken from the scenario file."""
         trips, stations = (Path(text) if (text := self.city.get(name)) else None for name in ("trips", "stations"))
         return replace(
             given,
@@ -62,8 +62,8 @@ def scenario_options(
     turned_away: Annotated[
         str | None,
         typer.Option(help="What drivers who find no plug do: elsewhere (charge elsewhere), keep (keep their charge "
-                     "and decide again after the next trip), retry (after the next trip) or divert (to the next "
-                     "nearest station at once). [elsewhere]"),
+                     "and decide again after the next trip), retry (try again after the next trip) or divert (to "
+                     "the next nearest station at once). [elsewhere]"),
     ] = None,
     turned_away_share: Annotated[float | None, typer.Option(help="Share who keep, retry or divert. [1]")] = None,
     curve: Annotated[
@@ -125,7 +125,7 @@ def simulate(
     from unmet.views.table_files import parse_formats, write_table_files
     from unmet.views.terminal import next_step, print_summary, progress
 
-    formats, chosen = parse_formats(tables), options.of_city(given)
+    formats, chosen = parse_formats(tables), options.complete(given)
     scenario = options.scenario(chosen)
     if files := files_to_stream(chosen.trips):
         _stream(files, chosen, scenario, out, overwrite=overwrite, as_json=as_json)

@@ -1,4 +1,4 @@
-"""Verbs on sources of records: inspect files, and fetch from a server."""
+"""Commands on sources of records: inspect files, and fetch from a server."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def fetch(
     url: Annotated[str, typer.Argument(metavar="URL", help="OCPI endpoint, such as https://.../ocpi/cpo/2.2.1/cdrs.")],
     out: Annotated[Path, typer.Option(help="Output folder. An unfinished download there is resumed.")],
     token_file: Annotated[
-        Path | None, typer.Option(help="File with the credentials token. Default: the variable UNMET_OCPI_TOKEN.")
+        Path | None, typer.Option(help="File with the credentials token. [environment variable UNMET_OCPI_TOKEN]")
     ] = None,
     since: Annotated[str | None, typer.Option(help="Only objects updated on or after this day or time (UTC).")] = None,
     until: Annotated[str | None, typer.Option(help="Only objects updated before this day or time (UTC).")] = None,

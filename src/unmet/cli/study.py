@@ -1,4 +1,4 @@
-"""Verbs that run the paper's experiments."""
+"""Commands that run the paper's experiments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from unmet.cli.city_options import CityOptions, city_options
-from unmet.cli.help import GroupedCommand, GroupedVerbs
+from unmet.cli.help import CommandGroup, GroupedCommand
 from unmet.cli.option_groups import with_options
 from unmet.cli.options import FormatName, Json, MapFile, Mapped, Overwrite, Seed, StationsTable, complete_queue
 from unmet.cli.study_options import Cities, Execution, GridOptions, ScenarioFile, execution_options, grid_options
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from unmet.study.experiments import Choices
     from unmet.study.scenes import Sampling
 
-__all__ = ["study_verbs"]
+__all__ = ["study_commands"]
 
 OWN_PENETRATIONS = (0.2, 0.4, 0.6, 0.8, 1.0)  # electric shares of the vehicles in the user's own trips
-FOLDER = "Output folder. An existing study there is resumed."
+FOLDER_HELP = "Output folder. An existing study there is resumed."
 
-study_verbs = typer.Typer(
-    cls=GroupedVerbs,
+study_commands = typer.Typer(
+    cls=CommandGroup,
     help="Repeat the paper's experiments and compare its numbers with ours, or test models on your own records.",
     no_args_is_help=True,
 )
@@ -38,7 +38,7 @@ StudyQueue = Annotated[str, typer.Option(autocompletion=complete_queue, help="Qu
 Penetration = Annotated[float | None, typer.Option(help="Electric share of cars. [0.05; 1 for your own trips]")]
 
 
-@study_verbs.command("censoring", cls=GroupedCommand)
+@study_commands.command("censoring", cls=GroupedCommand)
 @with_options(city_options)
 def study_censoring(
     city: CityOptions,
@@ -60,13 +60,13 @@ def study_censoring(
     )
 
 
-@study_verbs.command("total", cls=GroupedCommand)
+@study_commands.command("total", cls=GroupedCommand)
 @with_options(city_options, grid_options, execution_options)
 def study_total(
     city: CityOptions,
     grid: GridOptions,
     execution: Execution,
-    out: Annotated[Path, typer.Option(help=FOLDER)] = Path("runs/total"),
+    out: Annotated[Path, typer.Option(help=FOLDER_HELP)] = Path("runs/total"),
     queue: Annotated[list[str] | None, typer.Option(help="Queue; may be repeated. [the paper's three]")] = None,
     penetration: Annotated[
         list[float] | None,
@@ -80,13 +80,13 @@ def study_total(
     run_studies({out: _total(city, city.by_seed(), choices, tuple(queue or ()), tuple(penetration or ()))}, execution)
 
 
-@study_verbs.command("competition", cls=GroupedCommand)
+@study_commands.command("competition", cls=GroupedCommand)
 @with_options(city_options, grid_options, execution_options)
 def study_competition(
     city: CityOptions,
     grid: GridOptions,
     execution: Execution,
-    out: Annotated[Path, typer.Option(help=FOLDER)] = Path("runs/competition"),
+    out: Annotated[Path, typer.Option(help=FOLDER_HELP)] = Path("runs/competition"),
     share: Annotated[
         list[float] | None, typer.Option(help="Market share; may be repeated. [0.1, 0.25, 0.5, 0.75, 0.95]")
     ] = None,
@@ -105,13 +105,13 @@ def study_competition(
     run_studies({out: study}, execution)
 
 
-@study_verbs.command("application", cls=GroupedCommand)
+@study_commands.command("application", cls=GroupedCommand)
 @with_options(city_options, grid_options, execution_options)
 def study_application(
     city: CityOptions,
     grid: GridOptions,
     execution: Execution,
-    out: Annotated[Path, typer.Option(help=FOLDER)] = Path("runs/application"),
+    out: Annotated[Path, typer.Option(help=FOLDER_HELP)] = Path("runs/application"),
     queue: StudyQueue = "first-come",
     penetration: Penetration = None,
     scenario: ScenarioFile = None,
@@ -122,7 +122,7 @@ def study_application(
     run_studies({out: _application(city.by_seed(), choices, queue, electric)}, execution)
 
 
-@study_verbs.command("thinning", cls=GroupedCommand)
+@study_commands.command("thinning", cls=GroupedCommand)
 @with_options(grid_options, execution_options)
 def study_thinning(
     grid: GridOptions,
@@ -132,7 +132,7 @@ def study_thinning(
     format_name: FormatName = "auto",
     mapped: Mapped = None,
     map_file: MapFile = None,
-    out: Annotated[Path, typer.Option(help=FOLDER)] = Path("runs/thinning"),
+    out: Annotated[Path, typer.Option(help=FOLDER_HELP)] = Path("runs/thinning"),
     removed: Annotated[
         list[float] | None,
         typer.Option(help="Share of the energy to turn away; may be repeated. [0.1, 0.2, 0.35]"),
@@ -160,7 +160,7 @@ def study_thinning(
     run_studies({out: study}, execution)
 
 
-@study_verbs.command("all", cls=GroupedCommand)
+@study_commands.command("all", cls=GroupedCommand)
 @with_options(city_options, grid_options, execution_options)
 def study_all(
     city: CityOptions,

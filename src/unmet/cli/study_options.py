@@ -27,8 +27,8 @@ __all__ = [
 
 Cities = Annotated[
     int,
-    typer.Option(min=1, help="Number of cities, each with its own seed. Runs alternate between them; ± and p are over "
-                 "cities.", rich_help_panel="Models"),
+    typer.Option(min=1, help="Number of cities, each with its own seed. Runs alternate between them; ± and p-values "
+                 "are computed over cities.", rich_help_panel="Models"),
 ]  # fmt: skip
 ScenarioFile = Annotated[
     Path | None,
@@ -50,7 +50,7 @@ class GridOptions:
     epochs: int | None
 
     def choices(self, cities: int = 3, scenario: Path | None = None) -> Choices:
-        """These options with a number of cities and a scenario file, checked."""
+        """These options, with a number of cities and a scenario file, as the study takes them."""
         from unmet.study.experiments import Choices
 
         base = Choices(
@@ -108,7 +108,7 @@ def grid_options(
 
 def execution_options(
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Trainings at once. [one per core]", rich_help_panel="Running")
+        int | None, typer.Option(min=1, help="Networks to train at once. [one per core]", rich_help_panel="Running")
     ] = None,
     scheduler: Annotated[
         str | None, typer.Option(help="Dask scheduler to run on, such as tcp://host:8786.", rich_help_panel="Running")
@@ -127,7 +127,7 @@ def execution_options(
 
 
 def scenario_of(path: Path | None) -> Scenario:
-    """The scenario of a file, with default queue, penetration and seed, because a study varies these itself."""
+    """The scenario in a file; its queue, penetration and seed are reset, because a study varies these itself."""
     from unmet.simulation.scenario import Scenario, read_scenario
 
     if path is None:

@@ -21,20 +21,20 @@ __all__ = ["Study", "censoring_study", "run_and_print_censoring", "run_studies"]
 
 
 class Study(NamedTuple):
-    """A study: the grid it would run, and a function that simulates its scenes."""
+    """A study before it runs: its grid, and a function that simulates its scenes, which takes a while."""
 
     outline: StudyOutline
-    make: Callable[[], Experiment]
+    make_experiment: Callable[[], Experiment]
 
 
-def run_studies(studies: Mapping[Path, Study], how: Execution) -> None:
+def run_studies(studies: Mapping[Path, Study], execution: Execution) -> None:
     """Run each study into its folder, one after the other. Exit with code 1 if any run failed."""
-    complete = [_run_study(study, out, how) for out, study in studies.items()]
+    complete = [_run_study(study, out, execution) for out, study in studies.items()]
     if not all(complete):
         raise typer.Exit(1)
 
 
-def _run_study(study: Study, out: Path, how: Execution) -> bool:
+def _run_study(study: Study, out: Path, execution: Execution) -> bool:
     """Run a study, write and print its results, and return whether every run succeeded."""
     from unmet.runs import available_cores
     from unmet.study.execute import connected, execute
@@ -43,35 +43,35 @@ def _run_study(study: Study, out: Path, how: Execution) -> bool:
     from unmet.views.terminal import next_step, progress, say, study_progress
 
     Store(out, read_only=True)  # refuses a folder with other files before any work is done
-    if how.dry_run:
+    if execution.dry_run:
         store = Store(out, name=study.outline.name, read_only=True)
-        print_study_plan(study.outline, store, how.workers or available_cores(), as_json=how.as_json)
+        print_study_plan(study.outline, store, execution.workers or available_cores(), as_json=execution.as_json)
         return True
-    if how.scheduler:
-        connected(how.scheduler).close()  # fails now, rather than after the simulations, if it cannot be reached
+    if execution.scheduler:
+        connected(execution.scheduler).close()  # fails now, rather than after the simulations, if it cannot be reached
     with progress("Simulating the scenes"):
-        experiment = study.make()
-    store = Store(out, name=experiment.name, overwrite=how.overwrite)
+        experiment = study.make_experiment()
+    store = Store(out, name=experiment.name, overwrite=execution.overwrite)
     try:
         with study_progress(experiment.title) as advance:
             done = execute(
                 experiment.runs,
                 experiment.scenes,
                 store,
-                workers=how.workers,
-                scheduler=how.scheduler,
+                workers=execution.workers,
+                scheduler=execution.scheduler,
                 on_progress=advance,
             )
     except KeyboardInterrupt:
         kept = sum(store.has(run) for run in experiment.runs)
         say(f"Stopped: {kept} of {len(experiment.runs)} runs are kept. Run the same command again to resume.")
-        raise typer.Exit(130) from None
+        raise typer.Exit(130) from None  # the usual code of a program that was interrupted
     report = study_report(experiment, store, done)
     if report.cells.is_empty():
         raise InputError(f"All runs of the study failed, for example {report.failed[0]}")
     with progress("Drawing the figures"):
         write_study(report, out)
-    print_study(report, store, out, as_json=how.as_json)
+    print_study(report, store, out, as_json=execution.as_json)
     next_step(after_study(out))
     return not done.failed
 

@@ -22,7 +22,7 @@ def ahead(items: Iterator[Item]) -> Iterator[Item]:
     """
     end = object()
     with ThreadPoolExecutor(1, thread_name_prefix="unmet-ahead") as pool:
-        waiting = pool.submit(next, items, end)
-        while (item := waiting.result()) is not end:
-            waiting = pool.submit(next, items, end)
+        pending = pool.submit(next, items, end)
+        while (item := pending.result()) is not end:
+            pending = pool.submit(next, items, end)
             yield item  # type: ignore[misc]

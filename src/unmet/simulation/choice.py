@@ -19,11 +19,11 @@ from unmet.compiled import compiled
 __all__ = ["beta_table", "choose_station", "interpolate", "willingness"]
 
 
-TABLE_STEPS = 4096
+TABLE_STEPS = 4096  # makes interpolation accurate to 1e-6
 
 
 def beta_table(a: float, b: float) -> Floats:
-    """F of Beta(a, b) at 0, 1/4096, ..., 1; `interpolate` is accurate to 1e-6."""
+    """F of Beta(a, b) at 0, 1/4096, ..., 1, for `interpolate`."""
     from scipy.special import betainc
 
     return np.asarray(betainc(a, b, np.linspace(0, 1, TABLE_STEPS + 1)), float)
@@ -48,7 +48,9 @@ def willingness(table: Floats, soc_before: float, soc_after: float) -> float:
 
 @compiled("int64(float64[::1], float64, float64)")
 def choose_station(distance_km: Floats, sensitivity: float, uniform: float) -> int:
-    """Which of the nearest stations a driver goes to: P_j = exp(-s D_j) / sum_k exp(-s D_k), drawn by `uniform`.
+    """Which of the nearest stations a driver goes to: P_j = exp(-s D_j) / sum_k exp(-s D_k).
+
+    `distance_km` is sorted; `uniform` is a random draw in [0, 1).
 
     The paper prints exp(+D_j), which prefers the farthest station; a sensitivity of -1 gives that.
     """
@@ -56,9 +58,9 @@ def choose_station(distance_km: Floats, sensitivity: float, uniform: float) -> i
     total = 0.0
     for km in distance_km:
         total += exp(-sensitivity * (km - distance_km[0]))
-    below = 0.0
+    cumulative = 0.0
     for j in range(distance_km.size - 1):
-        below += exp(-sensitivity * (distance_km[j] - distance_km[0]))
-        if uniform * total < below:
+        cumulative += exp(-sensitivity * (distance_km[j] - distance_km[0]))
+        if uniform * total < cumulative:
             return j
     return distance_km.size - 1

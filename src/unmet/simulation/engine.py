@@ -51,9 +51,9 @@ class Cars(NamedTuple):
 class Rules(NamedTuple):
     """The rules of a scenario, as the engine reads them."""
 
-    beta_table: Floats
-    sensitivity: float
-    literal: bool
+    beta_table: Floats  # result of `unmet.simulation.choice.beta_table`
+    sensitivity: float  # s in exp(-s D) [1/km]
+    literal: bool  # whether charging follows the curve as the paper prints it
     literal_lost: bool  # whether lost energy follows the printed curve too
     keeps: float  # share of lost drivers who keep their state of charge and decide again after their next trip
     retries: float  # share of lost drivers who try again after their next trip
@@ -94,8 +94,20 @@ def _append(
 
 @compiled(_FLOATS_2D(types.FunctionType(ADMIT), _INTEGERS, _TRIPS, _CARS, PLUGS_TYPE, _RULES))
 def run(admit: Admit, rows: Integers, trips: Trips, cars: Cars, plugs: Plugs, rules: Rules) -> Floats:
-    """Process the trips of `rows`; returns one row of COLUMNS per arrival at a station, in order of time."""
-    log = np.empty((1024 + len(rows) // 8, len(COLUMNS)))
+    """Process trips in order of time.
+
+    Args:
+        admit: the queue discipline.
+        rows: rows of `trips` to process, those of electric cars.
+        trips: all trips.
+        cars: state of all cars, which is updated.
+        plugs: state of all plugs, which is updated.
+        rules: the rules of the scenario.
+
+    Returns:
+        One row of COLUMNS per arrival at a station.
+    """
+    log = np.empty((1024 + len(rows) // 8, len(COLUMNS)))  # about one trip in eight ends at a station; it can grow
     n = 0
     for row in rows:
         car = trips.vehicle[row]
@@ -133,18 +145,18 @@ def run(admit: Admit, rows: Integers, trips: Trips, cars: Cars, plugs: Plugs, ru
                 cars.tries[car] = attempt
             elif trips.uniform[row, 2] < rules.keeps:
                 cars.tries[car] = 0
-            else:
+            else:  # the driver charges to 80 % elsewhere
                 cars.tries[car] = 0
                 cars.soc[car] = max(soc, TAPER_SOC)
         else:
             plugs.free_at[slot.plug] = slot.end
             power = plugs.power_kw[slot.station]
-            taper = min(slot.end, slot.start + 3600.0 * hours_to_taper(soc, capacity, power, rules.literal))
-            full = min(slot.end, slot.start + 3600.0 * hours_to_full(soc, capacity, power, rules.literal))
+            taper_s = min(slot.end, slot.start + 3600.0 * hours_to_taper(soc, capacity, power, rules.literal))
+            charged_s = min(slot.end, slot.start + 3600.0 * hours_to_full(soc, capacity, power, rules.literal))
             hours = (slot.end - slot.start) / 3600.0
-            charged = soc_after_charging(soc, hours, capacity, power, rules.literal)
-            cars.soc[car] = charged
+            soc_at_end = soc_after_charging(soc, hours, capacity, power, rules.literal)
+            cars.soc[car] = soc_at_end
             cars.tries[car] = 0
-            log = _append(log, n, row, slot, taper, full, soc, (charged - soc) * capacity, attempt)
+            log = _append(log, n, row, slot, taper_s, charged_s, soc, (soc_at_end - soc) * capacity, attempt)
         n += 1
     return log[:n].copy()

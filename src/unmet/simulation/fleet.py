@@ -60,8 +60,8 @@ class InitialCharge(_Part):
 
     mean: float = Field(0.6, ge=0, le=1)
     spread: float = Field(0.2, gt=0, description="standard deviation before truncation")
-    least: float = Field(0.2, ge=0, lt=1)
-    most: float = Field(1.0, gt=0, le=1)
+    least: float = Field(0.2, ge=0, lt=1, description="lower end of the interval")
+    most: float = Field(1.0, gt=0, le=1, description="upper end of the interval")
 
 
 class Fleet(_Part):
@@ -112,17 +112,17 @@ def electric_vehicles(penetration: float, cars: int, observed: int, rng: np.rand
 
     Vehicles become electric in one random order, so that all electric vehicles at 1 % are also electric at 5 %.
     """
-    wanted = round(penetration * cars)
+    n_electric = round(penetration * cars)
     if not 0 < penetration <= 1:
         raise InputError(f"A penetration of {penetration:g} makes no sense: give one between 0 and 1, such as 0.05.")
-    if wanted > observed:
+    if n_electric > observed:
         raise InputError(
-            f"A penetration of {penetration:.2%} of {cars:,} cars is {wanted:,} vehicles, but only {observed:,} have "
-            f"known trips: ask for at most {np.floor(observed / cars * 1e4) / 1e4:.2%}."
+            f"A penetration of {penetration:.2%} of {cars:,} cars is {n_electric:,} vehicles, but only {observed:,} "
+            f"have known trips: ask for at most {np.floor(observed / cars * 1e4) / 1e4:.2%}."
         )
-    if wanted == 0:
+    if n_electric == 0:
         raise InputError(f"A penetration of {penetration:.4%} of {cars:,} cars is less than one vehicle: ask for more.")
-    return rng.permutation(observed) < wanted
+    return rng.permutation(observed) < n_electric
 
 
 def sample_models(vehicles: int, rng: np.random.Generator, fleet: Fleet = DENMARK) -> NDArray[np.int64]:
@@ -138,6 +138,7 @@ def initial_soc(vehicles: int, rng: np.random.Generator, fleet: Fleet = DENMARK)
     charge = fleet.initial_soc
     if charge.least >= charge.most:
         raise InputError(f"An initial charge from {charge.least:g} to {charge.most:g} makes no sense: swap the two.")
+    # Inverse of the distribution function, at uniform draws between its values at both ends.
     low, high = (ndtr((end - charge.mean) / charge.spread) for end in (charge.least, charge.most))
     soc = charge.mean + charge.spread * ndtri(low + (high - low) * rng.random(vehicles))
     return np.asarray(np.clip(soc, charge.least, charge.most), float)

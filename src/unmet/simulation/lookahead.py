@@ -40,13 +40,14 @@ def may_charge(
         range_km: (cars,) range with a full battery.
         beta_table: result of `unmet.simulation.choice.beta_table`.
     """
-    now, known = soc.copy(), np.ones(len(soc), np.bool_)
+    # The state of charge of a car is known until its driver first wants to charge.
+    soc_now, is_known = soc.copy(), np.ones(len(soc), np.bool_)
     flagged = np.zeros(len(vehicle), np.bool_)
     for trip in range(len(vehicle)):
         car = vehicle[trip]
-        if known[car]:
-            before = now[car]
-            now[car] = soc_after_trip(before, distance_km[trip], range_km[car])
-            known[car] = tries[car] == 0 and uniform[trip, 0] >= willingness(beta_table, before, now[car])
-        flagged[trip] = not known[car]
+        if is_known[car]:
+            before = soc_now[car]
+            soc_now[car] = soc_after_trip(before, distance_km[trip], range_km[car])
+            is_known[car] = tries[car] == 0 and uniform[trip, 0] >= willingness(beta_table, before, soc_now[car])
+        flagged[trip] = not is_known[car]
     return flagged

@@ -39,10 +39,10 @@ def replay(
     unknown = arrivals.join(stations, on="station_id", how="anti")["station_id"].n_unique()
     if unknown:
         raise InputError(f"{unknown} stations of the arrivals are not among the stations: give all of them.")
-    index = pl.col("station_id").replace_strict(stations["station_id"], np.arange(stations.height))
+    station_row = pl.col("station_id").replace_strict(stations["station_id"], np.arange(stations.height))
     ordered = arrivals.sort("arrival", maintain_order=True)
     drivers = ordered.select(
-        station=index.cast(pl.Float64),
+        station=station_row.cast(pl.Float64),
         now=pl.col("arrival").dt.epoch("ms") / 1000,
         leaves=(pl.col("leaves").dt.epoch("ms") / 1000).fill_null(np.inf),
         soc="soc",
@@ -72,9 +72,9 @@ _FLOATS_2D = types.Array(types.float64, 2, "C")
 
 @compiled(_FLOATS_2D(types.FunctionType(ADMIT), _FLOATS_2D, PLUGS_TYPE, types.boolean, types.boolean))
 def _serve(admit: Admit, drivers: Floats, plugs: Plugs, literal: bool, literal_lost: bool) -> Floats:
-    """Rows of plug, start, end, energy delivered and energy wanted, one per driver.
+    """Rows of plug, start [s], end [s], energy delivered [kWh] and energy wanted [kWh], one per driver.
 
-    Columns of `drivers`: station, now, leaves, SoC, capacity.
+    Columns of `drivers`: station, arrival [s], departure [s], SoC, capacity [kWh].
     """
     log = np.empty((len(drivers), 5))
     only = np.empty(1, np.int64)  # nearest stations, for queues that divert: only the station of the arrival

@@ -59,10 +59,10 @@ def summarise(city: City, scenario: Scenario, outcome: Outcome) -> dict[str, Any
 def _unserved_share(arrivals: pl.DataFrame) -> float:
     """Energy of wishes that were never served, over the energy of all wishes."""
     ordered = arrivals.sort("vehicle_id", "arrival", "attempt")
-    following = pl.col("attempt").shift(-1).over("vehicle_id")
-    ends = ordered.filter((following == 1) | following.is_null())
-    wanted = float(ends["wanted_kwh"].sum())
-    lost = float(ends.filter(pl.col("outcome") == "lost")["wanted_kwh"].sum())
+    next_attempt = pl.col("attempt").shift(-1).over("vehicle_id")
+    final_attempts = ordered.filter((next_attempt == 1) | next_attempt.is_null())
+    wanted = float(final_attempts["wanted_kwh"].sum())
+    lost = float(final_attempts.filter(pl.col("outcome") == "lost")["wanted_kwh"].sum())
     return lost / wanted if wanted else 0.0
 
 

@@ -62,7 +62,7 @@ class Scenario(BaseModel):
 
     @field_validator("queue")
     @classmethod
-    def _known(cls, name: str) -> str:
+    def _check_queue(cls, name: str) -> str:
         try:
             return queue_named(name).name
         except InputError as error:
@@ -97,4 +97,4 @@ def read_scenario(path: Path) -> tuple[Scenario, dict[str, Any]]:
     return scenario_from(values, str(path)), {name: value for name, value in city.items() if value != BUILT_IN}
 
 
-BUILT_IN = "built-in"
+BUILT_IN = "built-in"  # stands for the trips or stations of the built-in city in a scenario file

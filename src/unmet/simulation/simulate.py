@@ -26,6 +26,7 @@ from unmet.tables import UTC
 __all__ = [
     "BYTES_PER_TRIP",
     "NEAREST",
+    "TRIP_STREAM",
     "Draw",
     "Itinerary",
     "arrivals_table",
@@ -38,8 +39,9 @@ __all__ = [
 ]
 
 NEAREST = 5  # number of nearest stations that a driver considers
-BYTES_PER_TRIP = 510  # memory of a simulation; measured with 1.56 million trips
-BYTES_PER_ROW = 110  # part of it for the table of trips
+TRIP_STREAM = 3  # random stream of the draws of trips, which a streamed simulation continues from bucket to bucket
+BYTES_PER_TRIP = 510  # memory of a simulation per trip; measured with 1.56 million trips
+BYTES_PER_ROW = 110  # part of it for the table of trips, which is in memory before the simulation starts
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +95,14 @@ def prepare(city: City) -> Itinerary:
     stations = city.stations
     nearest, km = nearest_stations(trips["end_lat"], trips["end_lon"], stations["lat"], stations["lon"], NEAREST)
     arrays = engine.Trips(
-        trips["vehicle"].to_numpy(writable=True),
-        trips["end_s"].to_numpy(writable=True),
-        trips["next_start_s"].to_numpy(writable=True),
-        trips["distance_km"].to_numpy(writable=True),
-        nearest,
-        km,
-        np.empty((0, 3)),
-        np.empty(0, np.bool_),
+        vehicle=trips["vehicle"].to_numpy(writable=True),
+        end_s=trips["end_s"].to_numpy(writable=True),
+        next_start_s=trips["next_start_s"].to_numpy(writable=True),
+        distance_km=trips["distance_km"].to_numpy(writable=True),
+        nearest=nearest,
+        nearest_km=km,
+        uniform=np.empty((0, 3)),
+        at_home=np.empty(0, np.bool_),
     )
     return Itinerary(city, ids, arrays)
 
@@ -112,7 +114,7 @@ def draw(itinerary: Itinerary, scenario: Scenario) -> Draw:
     chance.
     """
     # Each quantity has its own random stream, so that changing how one is drawn does not affect the others.
-    streams = [np.random.default_rng([scenario.seed, stream]) for stream in range(4)]
+    streams = [np.random.default_rng([scenario.seed, stream]) for stream in range(5)]
     cars = len(itinerary.vehicle_ids)
     fleet = scenario.fleet or DENMARK
     return Draw(
@@ -120,8 +122,8 @@ def draw(itinerary: Itinerary, scenario: Scenario) -> Draw:
         fleet=fleet,
         model=sample_models(cars, streams[1], fleet),
         soc=initial_soc(cars, streams[2], fleet),
-        home_kw=home_chargers(cars, fleet, np.random.default_rng([scenario.seed, 4])),
-        uniform=streams[3].random((len(itinerary.trips.vehicle), 3)),
+        home_kw=home_chargers(cars, fleet, streams[4]),
+        uniform=streams[TRIP_STREAM].random((len(itinerary.trips.vehicle), 3)),
     )
 
 
@@ -220,13 +222,13 @@ def rules_of(scenario: Scenario) -> engine.Rules:
     """The rules of a scenario, as the engine reads them."""
     share = scenario.turned_away_share
     return engine.Rules(
-        beta_table(scenario.plug_in_a, scenario.plug_in_b),
-        scenario.distance_sensitivity,
-        scenario.curve is not Curve.CONTINUOUS,
-        scenario.curve is Curve.LITERAL_LOST,
-        share if scenario.turned_away is TurnedAway.KEEP else 0.0,
-        share if scenario.turned_away is TurnedAway.RETRY else 0.0,
-        share if scenario.turned_away is TurnedAway.DIVERT else 0.0,
+        beta_table=beta_table(scenario.plug_in_a, scenario.plug_in_b),
+        sensitivity=scenario.distance_sensitivity,
+        literal=scenario.curve is not Curve.CONTINUOUS,
+        literal_lost=scenario.curve is Curve.LITERAL_LOST,
+        keeps=share if scenario.turned_away is TurnedAway.KEEP else 0.0,
+        retries=share if scenario.turned_away is TurnedAway.RETRY else 0.0,
+        diverts=share if scenario.turned_away is TurnedAway.DIVERT else 0.0,
     )
 
 
@@ -240,10 +242,16 @@ def arrivals_table(
 ) -> pl.DataFrame:
     """The engine's log as a table, with times rounded to the millisecond, which keeps their order.
 
-    Session numbers continue after `before` sessions of earlier trips.
+    Args:
+        log: rows of `engine.COLUMNS`.
+        itinerary: names of vehicles and stations.
+        trips: the trips that the log refers to.
+        capacity: battery of each car [kWh].
+        plugs: plugs of all stations.
+        before: number of sessions of earlier trips; session numbers continue from it.
     """
     trip, station, plug, start, taper, charged, end, soc, energy, attempt = log.T
-    row, place = trip.astype(np.int64), station.astype(np.int64)
+    row, station_row = trip.astype(np.int64), station.astype(np.int64)
     car = trips.vehicle[row]
     served = pl.Series(plug >= 0)
     leaves = trips.next_start_s[row]
@@ -255,8 +263,8 @@ def arrivals_table(
         {
             "session_id": pl.Series(np.arange(before + 1, before + len(log) + 1)).cast(pl.String).str.zfill(8),
             "vehicle_id": itinerary.vehicle_ids.gather(car),
-            "station_id": itinerary.city.stations["station_id"].gather(place),
-            "plug_id": pl.Series((plug - plugs.first[place] + 1).astype(np.int32)),
+            "station_id": itinerary.city.stations["station_id"].gather(station_row),
+            "plug_id": pl.Series((plug - plugs.first[station_row] + 1).astype(np.int32)),
             "arrival": moment(trips.end_s[row]),
             "start": moment(start),
             "taper": moment(taper),

@@ -38,6 +38,7 @@ from unmet.simulation.run import summarise, write_scenario
 from unmet.simulation.scenario import Scenario
 from unmet.simulation.simulate import (
     NEAREST,
+    TRIP_STREAM,
     Itinerary,
     arrivals_table,
     draw,
@@ -105,17 +106,16 @@ def stream_simulation(
     rejected = [checked.rejected.select(pl.lit("stations").alias("table"), pl.all())]
     buckets = TripBuckets(folder, parts, sizes)
     with buckets:
-        for kept, aside in ahead(_validated(part) for part in parts.read()):
-            if not aside.is_empty():
-                rejected.append(aside.select(pl.lit("trips").alias("table"), pl.all()))
+        for kept, rejected_trips in ahead(_validated(part) for part in parts.read()):
+            if not rejected_trips.is_empty():
+                rejected.append(rejected_trips.select(pl.lit("trips").alias("table"), pl.all()))
             buckets.write(kept)
             report(buckets.rows)
     if not buckets.rows:
         raise InputError("None of the rows of trips can be used: check their columns and units.")
     ids = buckets.vehicle_ids()
-    aside = pl.concat(rejected)
-    ends = pl.DataFrame({"start_time": [buckets.first], "end_time": [buckets.last]}).cast(UTC)
-    city = City(ends, checked.kept, cars or len(ids), checked_zone(time_zone), aside, checked.filled)
+    period = pl.DataFrame({"start_time": [buckets.first], "end_time": [buckets.last]}).cast(UTC)
+    city = City(period, checked.kept, cars or len(ids), checked_zone(time_zone), pl.concat(rejected), checked.filled)
     return _run(buckets, city, ids, scenario, folder, parts.rows, report)
 
 
@@ -141,17 +141,18 @@ _HASH = "__hash__"
 def _validated(part: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Valid trips of a part, grouped by vehicle and sorted by start, and invalid ones with reasons.
 
-    If all trips are valid, which is quick to check, the slower `check_trips` is not needed.
+    If all trips are valid, which is quick to check, the slower `check_trips` is not needed. The conditions here must
+    not be weaker than those of `check_trips`.
     """
     # Hashes sort several times faster than names. Two trips of a car with the same start, or two cars with the same
     # hash, are left to `check_trips`.
     ordered = part.with_columns(part["vehicle_id"].hash(0).alias(_HASH)).sort(_HASH, "start_time")
     hours = (pl.col("end_time") - pl.col("start_time")).dt.total_milliseconds() / 3.6e6
-    same = pl.col("vehicle_id") == pl.col("vehicle_id").shift(1)
+    same_vehicle = pl.col("vehicle_id") == pl.col("vehicle_id").shift(1)
     years = (dt.datetime(1900, 1, 1, tzinfo=dt.UTC), dt.datetime(2200, 1, 1, tzinfo=dt.UTC))
-    hashed_same = pl.col(_HASH) == pl.col(_HASH).shift(1)
-    unclear = hashed_same & (~same | (pl.col("start_time") == pl.col("start_time").shift(1)))
-    fine = (
+    same_hash = pl.col(_HASH) == pl.col(_HASH).shift(1)
+    unclear = same_hash & (~same_vehicle | (pl.col("start_time") == pl.col("start_time").shift(1)))
+    valid = (
         (pl.col("vehicle_id") != "")
         & pl.col("start_time").is_between(*years)
         & pl.col("end_time").is_between(*years)
@@ -162,9 +163,9 @@ def _validated(part: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         & ((pl.col("end_lat") != 0) | (pl.col("end_lon") != 0))
         & ((pl.col("distance_km") <= 1) | (pl.col("distance_km") / (hours + 0.02) < MAX_KMH))
         & ~unclear.fill_null(value=False)
-        & (~same.fill_null(value=False) | (pl.col("start_time") >= pl.col("end_time").shift(1)))
+        & (~same_vehicle.fill_null(value=False) | (pl.col("start_time") >= pl.col("end_time").shift(1)))
     )
-    if ordered.select(fine.fill_null(value=False).all()).item():
+    if ordered.select(valid.fill_null(value=False).all()).item():
         return ordered.drop(_HASH), pl.DataFrame()
     checked = check_trips(part)
     return checked.kept, checked.rejected
@@ -181,7 +182,7 @@ def _run(
 ) -> Streamed:
     """Simulate the buckets in order; cars and plugs keep their state from bucket to bucket."""
     drawn = draw(Itinerary(city, ids, _arrays(pl.DataFrame(schema=dict.fromkeys(BUCKET, pl.Float64)))), scenario)
-    rng = np.random.default_rng([scenario.seed, 3])  # the stream from which `draw` takes the numbers of trips
+    rng = np.random.default_rng([scenario.seed, TRIP_STREAM])
     if drawn.home_kw.any():
         raise InputError(
             "The home of a car is inferred from all of its trips, which a streamed simulation does not hold: give the "
@@ -200,7 +201,7 @@ def _run(
             if not electric.all():
                 driven, uniform = bucket.filter(electric), uniform[electric]
             tables = []
-            for first in range(0, max(driven.height, 1), step):
+            for first in range(0, max(driven.height, 1), step):  # once at least, for a table with the right columns
                 trips = _arrays(driven.slice(first, step))._replace(uniform=uniform[first : first + step])
                 trips = _with_nearest(trips, driven.slice(first, step), city, cars, rules)
                 log = engine.run(admit, np.arange(len(trips.vehicle)), trips, cars, plugs, rules)
@@ -224,14 +225,14 @@ def _run(
 def _arrays(trips: pl.DataFrame) -> engine.Trips:
     """Trips as the engine reads them; nearest stations and random numbers are filled in later."""
     return engine.Trips(
-        trips["vehicle"].cast(pl.Int64).to_numpy(writable=True),
-        trips["end_s"].to_numpy(writable=True),
-        trips["next_start_s"].to_numpy(writable=True),
-        trips["distance_km"].to_numpy(writable=True),
-        np.empty((0, 0), np.int64),
-        np.empty((0, 0)),
-        np.empty((0, 3)),
-        np.empty(0, np.bool_),
+        vehicle=trips["vehicle"].cast(pl.Int64).to_numpy(writable=True),
+        end_s=trips["end_s"].to_numpy(writable=True),
+        next_start_s=trips["next_start_s"].to_numpy(writable=True),
+        distance_km=trips["distance_km"].to_numpy(writable=True),
+        nearest=np.empty((0, 0), np.int64),
+        nearest_km=np.empty((0, 0)),
+        uniform=np.empty((0, 3)),
+        at_home=np.empty(0, np.bool_),
     )
 
 

@@ -26,6 +26,7 @@ from unmet.tables import UTC
 __all__ = ["BUCKET", "Sizes", "TripBuckets", "TripParts", "files_to_stream", "find_trip_files"]
 
 
+# Columns that are read from the files of trips.
 COLUMNS = ("vehicle_id", "start_time", "end_time", "end_lat", "end_lon", "distance_km")
 
 
@@ -50,15 +51,15 @@ def files_to_stream(trips: Path | None) -> list[Path]:
     with trips.open("rb") as file:
         if file.read(4) != b"PAR1":
             return []
-    return [trips] if _rows_of(trips) * BYTES_PER_TRIP > allowed_bytes() else []
+    return [trips] if _row_count(trips) * BYTES_PER_TRIP > allowed_bytes() else []
 
 
 def find_trip_files(path: Path) -> list[Path]:
     """The Parquet files of a folder or a pattern, sorted by name; none if it is a single file."""
     if path.is_file():
         return []
-    pattern = ("*.parquet", path) if path.is_dir() else (path.name, path.parent)
-    found = sorted(file for file in pattern[1].rglob(pattern[0]) if file.suffix == ".parquet" and file.is_file())
+    folder, pattern = (path, "*.parquet") if path.is_dir() else (path.parent, path.name)
+    found = sorted(file for file in folder.rglob(pattern) if file.suffix == ".parquet" and file.is_file())
     if not found and path.is_dir():
         raise InputError(f"The folder {path} holds no Parquet files: give trips as Parquet, or one CSV file.")
     return found
@@ -77,7 +78,7 @@ class TripParts:
 
     def paths(self) -> list[Path]:
         """Files of the parts; some may not exist."""
-        rows = sum(_rows_of(file) for file in self.files)
+        rows = sum(_row_count(file) for file in self.files)
         count = min(MAX_PARTS, max(1, -(-rows // self.sizes.part_rows)))
         return [self.folder / f"part-{i}.arrow" for i in range(count)]
 
@@ -87,8 +88,8 @@ class TripParts:
         with ExitStack() as stack:
             writers: dict[int, Any] = {}
             for batch in ahead(self._batches()):
-                which = (batch["vehicle_id"].hash(0) % len(paths)).to_numpy()
-                for i, table in _tables_by(which, batch.select(LINE, *COLUMNS)):
+                part_of_row = (batch["vehicle_id"].hash(0) % len(paths)).to_numpy()
+                for i, table in _tables_by(part_of_row, batch.select(LINE, *COLUMNS)):
                     if i not in writers:
                         writers[i] = stack.enter_context(pa.ipc.new_file(paths[i], table.schema))
                     writers[i].write_table(table)
@@ -126,16 +127,18 @@ class TripParts:
                 path.unlink()
 
 
-def _tables_by(which: NDArray[Any], rows: pl.DataFrame) -> Iterator[tuple[int, pa.Table]]:
-    """Rows split into Arrow tables by number, each in the order of the rows; numbers are below 2 ** 15."""
-    order = np.argsort(which.astype(np.int16), kind="stable")  # a radix sort, which NumPy has for 16-bit integers
+def _tables_by(number_of_row: NDArray[Any], rows: pl.DataFrame) -> Iterator[tuple[int, pa.Table]]:
+    """Rows split into Arrow tables by their numbers, each in the order of the rows; numbers are below 2 ** 15."""
+    order = np.argsort(
+        number_of_row.astype(np.int16), kind="stable"
+    )  # a radix sort, which NumPy has for 16-bit integers
     table = rows[order].to_arrow(compat_level=pl.CompatLevel.oldest())
-    numbers, first = np.unique(which[order], return_index=True)
-    for number, start, end in zip(numbers, first, np.append(first[1:], len(which)), strict=True):
+    numbers, first = np.unique(number_of_row[order], return_index=True)
+    for number, start, end in zip(numbers, first, np.append(first[1:], len(number_of_row)), strict=True):
         yield int(number), table.slice(int(start), int(end - start))
 
 
-def _rows_of(path: Path) -> int:
+def _row_count(path: Path) -> int:
     check_regular(path)
     try:
         return int(pq.read_metadata(path).num_rows)
@@ -163,7 +166,7 @@ class TripBuckets:
 
     def __init__(self, folder: Path, parts: TripParts, sizes: Sizes) -> None:
         self.folder, self.sizes = folder, sizes
-        self.rows, self.planned = 0, max(1, -(-parts.rows // sizes.bucket_rows))
+        self.rows, self.n_buckets = 0, max(1, -(-parts.rows // sizes.bucket_rows))
         self.first: dt.datetime | None = None
         self.last: dt.datetime | None = None
         self.edges: np.ndarray[Any, np.dtype[np.float64]] | None = None
@@ -195,11 +198,11 @@ class TripBuckets:
         first, last = trips.select(pl.col("start_time").min(), end=pl.col("end_time").max()).row(0)
         self.first = first if self.first is None else min(self.first, first)
         self.last = last if self.last is None else max(self.last, last)
-        if self.edges is None:  # one part is a sample of all vehicles
-            shares = np.linspace(0, 1, self.planned + 1)[1:-1]
+        if self.edges is None:  # vehicles are in parts at random, so the first part is a sample of all end times
+            shares = np.linspace(0, 1, self.n_buckets + 1)[1:-1]
             self.edges = np.unique(np.quantile(trips["end_s"].to_numpy(), shares)) if len(shares) else np.empty(0)
-        which = np.searchsorted(self.edges, trips["end_s"].to_numpy(), side="right")
-        for i, table in _tables_by(which, trips.select(*BUCKET)):
+        bucket_of_row = np.searchsorted(self.edges, trips["end_s"].to_numpy(), side="right")
+        for i, table in _tables_by(bucket_of_row, trips.select(*BUCKET)):
             if i not in self.writers:
                 self.writers[i] = self.stack.enter_context(pa.ipc.new_file(self._path(i), table.schema))
             self.writers[i].write_table(table)
@@ -211,12 +214,12 @@ class TripBuckets:
 
     def read(self) -> Iterator[pl.DataFrame]:
         """Buckets in order of time, each sorted by end and vehicle; vehicles are numbered in the order of their ids."""
-        number = np.empty(self.vehicles, np.int32)
-        number[pl.concat(self.names).arg_sort().to_numpy()] = np.arange(self.vehicles, dtype=np.int32)
+        rank = np.empty(self.vehicles, np.int32)  # place of each vehicle on disk in the order of ids
+        rank[pl.concat(self.names).arg_sort().to_numpy()] = np.arange(self.vehicles, dtype=np.int32)
         for i in sorted(self.writers):
             with pa.memory_map(str(self._path(i))) as file:
                 bucket = pl.DataFrame(pa.ipc.open_file(file).read_all())
-                ordered = bucket.with_columns(vehicle=pl.Series(number[bucket["vehicle"].to_numpy()]))
+                ordered = bucket.with_columns(vehicle=pl.Series(rank[bucket["vehicle"].to_numpy()]))
                 yield ordered.sort("end_s", "vehicle", maintain_order=True)
             self._path(i).unlink()
 

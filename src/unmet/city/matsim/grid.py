@@ -15,9 +15,9 @@ def to_degrees(x: ArrayLike, y: ArrayLike, crs: str | None) -> tuple[Floats, Flo
     """Latitude and longitude of points in a coordinate system such as EPSG:25832; without one they must be degrees."""
     east, north = np.asarray(x, float), np.asarray(y, float)
     if crs is None:
-        far = (np.abs(east) > 180) | (np.abs(north) > 90)
-        if far.any():
-            at = int(far.argmax())
+        not_degrees = (np.abs(east) > 180) | (np.abs(north) > 90)
+        if not_degrees.any():
+            at = int(not_degrees.argmax())
             raise InputError(
                 f"Positions such as {east[at]:g}, {north[at]:g} are not degrees: give their coordinate system with "
                 "--crs, such as EPSG:25832. MATSim's config names it under global, coordinateSystem."
@@ -31,7 +31,7 @@ def to_degrees(x: ArrayLike, y: ArrayLike, crs: str | None) -> tuple[Floats, Flo
         lon, lat = (np.asarray(part, float) for part in transformer.transform(east, north))
     except ProjError:
         raise InputError(f"--crs {crs!r} is not a coordinate reference system: give one such as EPSG:25832.") from None
-    good = np.isfinite(lat) & np.isfinite(lon)
-    if np.isfinite(east).any() and not good.any():
+    converted = np.isfinite(lat) & np.isfinite(lon)
+    if np.isfinite(east).any() and not converted.any():
         raise InputError(f"All positions are outside the area of {crs}: check --crs.")
-    return np.where(good, lat, np.nan), np.where(good, lon, np.nan)
+    return np.where(converted, lat, np.nan), np.where(converted, lon, np.nan)

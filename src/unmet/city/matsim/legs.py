@@ -18,7 +18,7 @@ __all__ = ["Leg", "car_legs"]
 class Leg(NamedTuple):
     """A drive. Times are in seconds after midnight, positions in the scenario's coordinates; NaN if unknown."""
 
-    person: str
+    person: str  # stands for the car: every person drives a car of their own
     start_s: float
     end_s: float
     start: tuple[float, float]
@@ -34,25 +34,25 @@ def car_legs(path: Path, network: RoadNetwork | None, mode: str = "car") -> Iter
     root = root_tag(path)
     if root in ("population", "plans"):
         for person in complete_elements(path, "person"):
-            yield from _of_person(person, network, mode)
+            yield from _legs_of_person(person, network, mode)
     elif root == "events":
-        yield from _of_events(path, network, mode)
+        yield from _legs_of_events(path, network, mode)
     else:
         raise InputError(f"{path} begins with <{root}>: give plans (<population>) or events (<events>) of MATSim.")
 
 
-def _of_person(person: Element, network: RoadNetwork | None, mode: str) -> Iterator[Leg]:
+def _legs_of_person(person: Element, network: RoadNetwork | None, mode: str) -> Iterator[Leg]:
     """The legs of a person's selected plan, or of the first plan if none is selected."""
     plans = person.findall("plan")
     chosen = next((plan for plan in plans if plan.get("selected") == "yes"), plans[0] if plans else None)
     if chosen is None:
         return
     parts = [part for part in chosen if part.tag in ("activity", "act", "leg")]
-    clock = 0.0  # end of the last activity [s after midnight]
+    clock = 0.0  # end of the last activity or leg [s after midnight]
     for i, part in enumerate(parts):
         if part.tag != "leg":
             end_time = seconds_of(part.get("end_time"))
-            duration = seconds_of(part.get("max_dur")) or seconds_of(part.get("dur"))
+            duration = seconds_of(part.get("max_dur")) or seconds_of(part.get("dur"))  # `dur` in older files
             if end_time is not None or duration is not None:
                 clock = end_time if end_time is not None else clock + (duration or 0.0)
             continue
@@ -76,11 +76,11 @@ def _of_person(person: Element, network: RoadNetwork | None, mode: str) -> Itera
         clock = end if not math.isnan(end) else start
 
 
-def _of_events(path: Path, network: RoadNetwork | None, mode: str) -> Iterator[Leg]:
-    """Departures and arrivals; distances are the lengths of the links entered, if the network is known."""
-    under_way: dict[str, tuple[float, tuple[float, float]]] = {}
-    driven: dict[str, float] = {}
-    driver_of: dict[str, str] = {}
+def _legs_of_events(path: Path, network: RoadNetwork | None, mode: str) -> Iterator[Leg]:
+    """Legs from departures to arrivals; distances are the lengths of the links entered, if the network is known."""
+    under_way: dict[str, tuple[float, tuple[float, float]]] = {}  # start [s] and position of a person's leg
+    driven: dict[str, float] = {}  # distance of a person's leg so far [m]
+    driver_of: dict[str, str] = {}  # person by vehicle, since events on links name the vehicle only
     for event in complete_elements(path, "event"):
         kind, person, time = event.get("type"), event.get("person", ""), number_of(event.get("time"))
         if kind == "departure" and event.get("legMode") == mode:
@@ -92,9 +92,9 @@ def _of_events(path: Path, network: RoadNetwork | None, mode: str) -> Iterator[L
             if driver in driven:
                 driven[driver] += network.length_m.get(event.get("link", ""), 0.0)
         elif kind == "arrival" and event.get("legMode") == mode and person in under_way:
-            start, begin = under_way.pop(person)
+            start, origin = under_way.pop(person)
             metres = driven.pop(person)
-            yield Leg(person, start, time, begin, _place(event, network), metres if metres > 0 else math.nan)
+            yield Leg(person, start, time, origin, _place(event, network), metres if metres > 0 else math.nan)
 
 
 def _place(part: Element, network: RoadNetwork | None) -> tuple[float, float]:

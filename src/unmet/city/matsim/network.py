@@ -21,23 +21,23 @@ class RoadNetwork:
 
 
 def read_road_network(path: Path) -> RoadNetwork:
-    """Read network.xml(.gz)."""
+    """Read network.xml(.gz), in which nodes come before the links that join them."""
     nodes: dict[str, tuple[float, float]] = {}
     middle: dict[str, tuple[float, float]] = {}
     length: dict[str, float] = {}
     for element in complete_elements(path, "node", "link"):
-        name = element.get("id", "")
+        element_id = element.get("id", "")
         try:
             if element.tag == "node":
-                nodes[name] = float(element.get("x", "")), float(element.get("y", ""))
+                nodes[element_id] = float(element.get("x", "")), float(element.get("y", ""))
                 continue
-            begin, end = nodes[element.get("from", "")], nodes[element.get("to", "")]
-            middle[name] = (begin[0] + end[0]) / 2, (begin[1] + end[1]) / 2
-            length[name] = float(element.get("length", "0"))
-            if not all(map(math.isfinite, (*middle[name], length[name]))):
+            start, end = nodes[element.get("from", "")], nodes[element.get("to", "")]
+            middle[element_id] = (start[0] + end[0]) / 2, (start[1] + end[1]) / 2
+            length[element_id] = float(element.get("length", "0"))
+            if not all(map(math.isfinite, (*middle[element_id], length[element_id]))):
                 raise ValueError
         except (KeyError, ValueError):
-            raise InputError(f"{path}: the {element.tag} {name!r} has no usable position or length.") from None
+            raise InputError(f"{path}: the {element.tag} {element_id!r} has no usable position or length.") from None
     if not middle:
         raise InputError(f"{path} holds no links: give the network.xml of the scenario.")
     return RoadNetwork(middle, length)

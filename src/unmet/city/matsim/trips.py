@@ -22,7 +22,7 @@ from unmet.zones import checked_zone
 
 __all__ = ["MatsimDay", "MatsimTrips", "read_matsim_trips"]
 
-MAX_DAYS = 366
+MAX_DAYS = 366  # more repetitions of one day add rows, but no information
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,26 +60,32 @@ def read_matsim_trips(
     legs = list(car_legs(path, network, mode))
     if not legs:
         raise InputError(f"{path} has no leg by {mode}: name the mode of the cars with --mode.")
-    usable = [leg for leg in legs if not math.isnan(leg.end_s + leg.end[0] + leg.end[1]) and leg.end_s >= leg.start_s]
+    usable = [leg for leg in legs if _has_arrival(leg)]
     if not usable:
         raise InputError(f"No leg of {path} has a place and a time of arrival: give --network, or output plans.")
     repeated = pl.concat(
         [_on_day(usable, day.first + dt.timedelta(days=i), day.time_zone, crs) for i in range(day.days)]
     )
     checked = check_trips(repeated)
-    missing = pl.DataFrame(
+    without_arrival = pl.DataFrame(
         [
             (i + 1, "end", leg.person, "has no place or time of arrival")
             for i, leg in enumerate(legs)
-            if math.isnan(leg.end_s + leg.end[0] + leg.end[1]) or leg.end_s < leg.start_s
+            if not _has_arrival(leg)
         ],
         schema=checked.rejected.schema,
         orient="row",
     )
-    return MatsimTrips(checked.kept, pl.concat([missing, checked.rejected]), len(legs))
+    return MatsimTrips(checked.kept, pl.concat([without_arrival, checked.rejected]), len(legs))
+
+
+def _has_arrival(leg: Leg) -> bool:
+    """Whether the place and the time of arrival are known, and the time is not before departure."""
+    return not math.isnan(leg.end_s + leg.end[0] + leg.end[1]) and leg.end_s >= leg.start_s
 
 
 def _on_day(legs: list[Leg], date: dt.date, zone: str, crs: str | None) -> pl.DataFrame:
+    """The legs as trips on a date; unknown distances are estimated from the straight line."""
     midnight = dt.datetime.combine(date, dt.time(), ZoneInfo(zone)).timestamp()
     start_lat, start_lon = to_degrees([leg.start[0] for leg in legs], [leg.start[1] for leg in legs], crs)
     end_lat, end_lon = to_degrees([leg.end[0] for leg in legs], [leg.end[1] for leg in legs], crs)

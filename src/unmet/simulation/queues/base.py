@@ -76,8 +76,8 @@ def until_next_trip(driver: Driver, power_kw: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """A queue discipline by name."""
+    """A queue discipline."""
 
-    name: str
-    title: str
+    name: str  # in options and files
+    title: str  # in tables and figures
     admit: Admit

@@ -14,7 +14,7 @@ from unmet.simulation.queues.base import ADMIT, LOST, Driver, Plugs, Queue, Slot
 
 __all__ = ["RESERVATION", "WITHIN_HOURS"]
 
-WITHIN_HOURS = 1.0
+WITHIN_HOURS = 1.0  # longest time until the booked slot starts
 
 
 @compiled(ADMIT)
