@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from unmet.errors import InputError
-from unmet.views.app.jobs import Say
+from unmet.views.app.jobs import ReportProgress
 
 __all__ = ["forecast_run", "plan_run", "recover_again", "recover_upload"]
 
@@ -23,16 +23,16 @@ PLAN_STEPS = {
 MAX_EXPANSION = 20  # a gzipped file may expand to this many times the limit of an upload
 
 
-def recover_upload(folder: Path, request: dict[str, Any], say: Say) -> None:
+def recover_upload(folder: Path, request: dict[str, Any], progress: ReportProgress) -> None:
     """Read uploaded records and write the run of their lost demand."""
     from unmet.demand.from_records import PanelChoices, panel_from_records
 
     files = tuple(Path(name) for name in request["files"])
     stations = Path(request["stations"]) if request.get("stations") else None
-    say("Checking the files", 0.05)
+    progress("Checking the files", 0.05)
     for file in (*files, *([stations] if stations else [])):
         check_rows(file, request["max_rows"], request["max_bytes"])
-    say("Reading records", 0.1)
+    progress("Reading records", 0.1)
     choices = PanelChoices(
         files=files, stations=stations, time_zone=request.get("time_zone") or None,
         country=request.get("country") or None, regions=str(request.get("regions") or 10),
@@ -45,36 +45,38 @@ def recover_upload(folder: Path, request: dict[str, Any], say: Say) -> None:
     about["formats"] = {
         request["names"].get(Path(name).name, Path(name).name): kind for name, kind in about["formats"].items()
     }
-    _recover(folder, panel, rejected, about, request, say)
+    _recover(folder, panel, rejected, about, request, progress)
 
 
-def recover_again(folder: Path, request: dict[str, Any], say: Say) -> None:
+def recover_again(folder: Path, request: dict[str, Any], progress: ReportProgress) -> None:
     """Repeat the estimate from the records of a run, under other assumptions."""
     import json
 
     from unmet.parquet_files import read_parquet
 
     run = Path(request["run"])
-    say("Reading records", 0.1)
+    progress("Reading records", 0.1)
     panel = _panel_of(run)
     summary = json.loads((run / "summary.json").read_text(encoding="utf-8"))
     rejected = run / "rejected.parquet"
     kept = {name: summary[name] for name in ("energies", "interval") if name in summary}
     table = read_parquet(rejected) if rejected.is_file() else None
-    _recover(folder, panel, table, summary.get("records"), request | kept, say)
+    _recover(folder, panel, table, summary.get("records"), request | kept, progress)
 
 
-def _recover(folder: Path, panel: Any, rejected: Any, about: Any, request: dict[str, Any], say: Say) -> None:
+def _recover(
+    folder: Path, panel: Any, rejected: Any, about: Any, request: dict[str, Any], progress: ReportProgress
+) -> None:
     from unmet.estimation.lost_demand import LostDemand
     from unmet.views.lost_report import LostReport
     from unmet.views.recovery import write_recovery
     from unmet.views.table_files import write_table_files
 
-    say("Estimating lost demand", 0.35)
+    progress("Estimating lost demand", 0.35)
     known = {name: request[name] for name in ("waiting", "spill", "energies", "interval", "seed") if name in request}
     lost = LostDemand(**known)
     report = LostReport.of(lost.fit(panel))
-    say("Writing tables and figures", 0.85)
+    progress("Writing tables and figures", 0.85)
     write_recovery(report, rejected, about, folder)
     write_table_files(folder, frozenset({"csv", "xlsx"}))
 
@@ -107,20 +109,20 @@ def check_rows(file: Path, max_rows: int, max_bytes: int) -> None:
         raise InputError(f"The file cannot be unpacked: {error}.") from None
 
 
-def plan_run(folder: Path, request: dict[str, Any], say: Say) -> None:
+def plan_run(folder: Path, request: dict[str, Any], progress: ReportProgress) -> None:
     """Plan where to add plugs, from a run of lost demand."""
     from unmet.planning.plan import plan
     from unmet.views.plan import write_plan
 
     options = {name: value for name, value in request.items() if name not in ("run", "seed") and value is not None}
     result = plan(
-        Path(request["run"]), workers=1, progress=lambda text: say(text, PLAN_STEPS.get(text, 0.5)), **options
+        Path(request["run"]), workers=1, progress=lambda step: progress(step, PLAN_STEPS.get(step, 0.5)), **options
     )
-    say("Writing tables and figures", 0.9)
+    progress("Writing tables and figures", 0.9)
     write_plan(result, folder)
 
 
-def forecast_run(folder: Path, request: dict[str, Any], say: Say) -> None:
+def forecast_run(folder: Path, request: dict[str, Any], progress: ReportProgress) -> None:
     """Fit a model of true demand to a run of lost demand, and forecast the hours ahead."""
     from unmet.demand.stored import read_panel
     from unmet.evaluation.evaluate import evaluate
@@ -130,14 +132,14 @@ def forecast_run(folder: Path, request: dict[str, Any], say: Say) -> None:
     from unmet.views.model_report import ForecastReport
     from unmet.views.table_files import write_table_files
 
-    say("Reading the records", 0.05)
+    progress("Reading the records", 0.05)
     stored = read_panel(Path(request["run"]))
-    say("Fitting a model", 0.15)
+    progress("Fitting a model", 0.15)
     model = Forecaster(seed=request["seed"], time_zone=stored.time_zone, country=stored.country)
     model.fit(stored.table, stored.regions)
-    say("Comparing with a table of past weeks", 0.6)
+    progress("Comparing with a table of past weeks", 0.6)
     worse = evaluate(model, stored.table).comparison.worse_regions()
-    say("Forecasting", 0.85)
+    progress("Forecasting", 0.85)
     forecast = model.forecast(stored.table, request["hours"]).hours
     past = read_series(stored.table, names=model.regions_, last_hours=168).table()
     write_forecast(ForecastReport(model, forecast, past, worse=tuple(worse)), folder)
