@@ -256,7 +256,7 @@ def _add_tasks(api: APIRouter, state: State) -> None:
     @api.post("/runs/{name}/recover", tags=["runs"], status_code=202)
     def recover_again(name: RunName, body: Assumptions) -> JobView:
         """Repeat the estimate of a run under other assumptions; the id of the job is then the name of the new run."""
-        return _start_job(lambda: state.start_again(name, body.model_dump()))
+        return _start_job(lambda: state.start_recover_again(name, body.model_dump()))
 
     @api.post("/plan", tags=["plan"], status_code=202)
     def plan(body: PlanRequest) -> JobView:

@@ -11,7 +11,7 @@ from unmet.views.app.jobs import ReportProgress
 
 __all__ = ["forecast_run", "plan_run", "recover_again", "recover_upload"]
 
-BLOCK = 1 << 20
+BLOCK_BYTES = 1 << 20
 PLAN_STEPS = {
     "Reading the drivers": 0.05,
     "Replaying drivers": 0.3,
@@ -19,7 +19,7 @@ PLAN_STEPS = {
     "Simulating all sites together": 0.6,
     "Assessing the uncertainty of the choice": 0.75,
 }
-"""Share of the planning that is done when a step begins."""
+"""Share of the work that is done when a step of `unmet.planning.plan.plan` begins; keys are its progress messages."""
 MAX_EXPANSION = 20  # a gzipped file may expand to this many times the limit of an upload
 
 
@@ -58,24 +58,24 @@ def recover_again(folder: Path, request: dict[str, Any], progress: ReportProgres
     progress("Reading records", 0.1)
     panel = _panel_of(run)
     summary = json.loads((run / "summary.json").read_text(encoding="utf-8"))
-    rejected = run / "rejected.parquet"
-    kept = {name: summary[name] for name in ("energies", "interval") if name in summary}
-    table = read_parquet(rejected) if rejected.is_file() else None
-    _recover(folder, panel, table, summary.get("records"), request | kept, progress)
+    rejected_file = run / "rejected.parquet"
+    unchanged = {name: summary[name] for name in ("energies", "interval") if name in summary}
+    rejected = read_parquet(rejected_file) if rejected_file.is_file() else None
+    _recover(folder, panel, rejected, summary.get("records"), request | unchanged, progress)
 
 
 def _recover(
     folder: Path, panel: Any, rejected: Any, about: Any, request: dict[str, Any], progress: ReportProgress
 ) -> None:
+    """Estimate the lost demand of a panel and write the run; `about` says how the records were read."""
     from unmet.estimation.lost_demand import LostDemand
     from unmet.views.lost_report import LostReport
     from unmet.views.recovery import write_recovery
     from unmet.views.table_files import write_table_files
 
     progress("Estimating lost demand", 0.35)
-    known = {name: request[name] for name in ("waiting", "spill", "energies", "interval", "seed") if name in request}
-    lost = LostDemand(**known)
-    report = LostReport.of(lost.fit(panel))
+    options = {name: request[name] for name in ("waiting", "spill", "energies", "interval", "seed") if name in request}
+    report = LostReport.of(LostDemand(**options).fit(panel))
     progress("Writing tables and figures", 0.85)
     write_recovery(report, rejected, about, folder)
     write_table_files(folder, frozenset({"csv", "xlsx"}))
@@ -87,18 +87,20 @@ def _panel_of(run: Path) -> Any:
 
     source = next((path for path in (run, run / "panel") if holds_panel(path)), None)
     if source is None:
-        raise InputError("This run does not contain its records: run this version of `unmet recover` again.")
+        raise InputError(
+            "This run does not contain its records: estimate lost demand again with this version of `unmet recover`."
+        )
     return load_panel(source)
 
 
 def check_rows(file: Path, max_rows: int, max_bytes: int) -> None:
-    """Refuse a file with too many lines, or one that expands far beyond the limit of an upload."""
+    """Refuse a text file with too many lines, or a file that is too large once it is unpacked."""
     with file.open("rb") as plain:
         packed = plain.read(2) == b"\x1f\x8b"
     lines = size = 0
     try:
         with gzip.open(file) if packed else file.open("rb") as text:
-            while block := text.read(BLOCK):
+            while block := text.read(BLOCK_BYTES):
                 size += len(block)
                 lines += block.count(b"\n")
                 if size > max_bytes * (MAX_EXPANSION if packed else 1):
