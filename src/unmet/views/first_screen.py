@@ -45,8 +45,8 @@ def first_screen(report: LostTables) -> dict[str, Any]:
         "lead": (
             f"{count(summary['stations'], 'station')} at {count(summary['sites'], 'site')}, {_date(first)} to "
             f"{_date(last - HOUR)}. While every plug of a site is taken, its records show no arrivals. This page "
-            "estimates how many drivers came then from how many came to the same site at similar times while a plug was "
-            "free. "
+            "estimates how many drivers came then from how many came to the same site at similar times while a plug "
+            "was free. "
             f"{_ranges(report)}{_elsewhere(report)}"
         ),
         "facts": (
