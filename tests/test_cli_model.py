@@ -110,7 +110,7 @@ def test_the_default_needs_no_network_and_gives_draws_and_sums(tmp_path):
     by_day = sums.filter(pl.col("unique_id").is_not_null(), pl.col("day").is_not_null())
     assert by_day["mean_kwh"].sum() == pytest.approx(forecast["mean"].sum())
     page = (tmp_path / "f" / "forecast.html").read_text().replace("\u00a0", " ")
-    assert f"<h1>{forecast['mean'].sum() / 1000:,.1f} MWh are expected in the next 7 days (90 % interval: " in page
+    assert f"<h1>{forecast['mean'].sum() / 1000:,.1f} MWh is expected in the next 7 days (90 % interval: " in page
     assert "Only networks take --seeds" in refused(
         "fit", tmp_path / "early.parquet", "--out", tmp_path / "x", "--seeds", 2
     )

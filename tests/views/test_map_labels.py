@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from hypothesis import given, settings, strategies
 from hypothesis.extra.numpy import arrays
 
-from unmet.views.figures.map_labels import HEIGHT, LETTER, PLOTS, add_labels, label_offsets
+from unmet.views.figures.map_labels import HEIGHT_PX, LETTER_PX, PLOTS_PX, add_labels, label_offsets
 
 TEXTS = ["1", "2", "+10", "4", "5"]
 BOX = (np.array([-5.0, 5.0]), np.array([-4.0, 6.0]))
@@ -21,8 +21,8 @@ places = arrays(float, 5, elements=strategies.floats(-3, 3))
 def test_five_labels_are_clear_of_each_other_wherever_their_circles_are(east, north, are_close):
     east, north = (east / 50, north / 50) if are_close else (east, north)
     offsets = np.array(label_offsets(east, north, TEXTS, np.array([46.0, 30, 12, 8, 7]), BOX))
-    half = np.array([[LETTER * len(text) + 6, HEIGHT] for text in TEXTS]) / 2
-    for width, height in PLOTS:
+    half = np.array([[LETTER_PX * len(text) + 6, HEIGHT_PX] for text in TEXTS]) / 2
+    for width, height in PLOTS_PX:
         scale = min(width / 10, height / 10)
         centres = np.column_stack([east, north]) * scale + offsets
         for i, j in combinations(range(5), 2):

@@ -93,7 +93,7 @@ def test_pages_start_with_the_answer_and_need_no_network(model_report, forecast_
     )
     assert "of later hours inside the 90" in report
     forecast = (tmp_path / "forecast.html").read_text()
-    assert f"<h1>{summary['expected_kwh'] / 1000:,.1f} MWh are expected in the next 24 hours</h1>" in forecast
+    assert f"<h1>{summary['expected_kwh'] / 1000:,.1f} MWh is expected in the next 24 hours</h1>" in forecast
     for page in (report, forecast):
         assert "src=" not in page.split("</script>", 1)[1]
 

@@ -60,7 +60,7 @@ def _for_machines(tables: StoredLost) -> dict[str, Any]:
     check, share = tables.summary["self_check"], tables.lost_share()
     return {
         "doubtful": check is not None and _excess(check) >= FAR_OFF,
-        "elsewhere_kwh": 0.0,
+        "elsewhere_kwh": 0.0,  # areas are estimated without competitors
         "lost_share": {end: round(value, 6) for end, value in zip(("mean", "low", "high"), share, strict=True)},
         "most_lost": plain_values(worst.select("site_id", "name", "capacity", "full_share", *measures).to_dicts()),
         "sensitivity": plain_values(tables.sensitivity.to_dicts()),

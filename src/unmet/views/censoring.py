@@ -20,6 +20,7 @@ from unmet.views.theme import percent
 __all__ = ["censoring_markdown", "censoring_page", "censoring_summary", "print_censoring", "write_censoring"]
 
 DAY = dt.timedelta(days=1)
+MAX_PERCENTAGES = 12  # regions in a line of text; the paper has 10
 
 
 def _rows(study: CensoringStudy) -> list[tuple[str, list[tuple[str, str]]]]:
@@ -35,8 +36,9 @@ def _rows(study: CensoringStudy) -> list[tuple[str, list[tuple[str, str]]]]:
     return rows
 
 
-def _falling(shares: Sequence[float], number: int = 12) -> str:
-    return ", ".join(f"{share:.0f}" for share in sorted(shares, reverse=True)[:number]) + " %"
+def _descending(percentages: Sequence[float]) -> str:
+    """The largest percentages as text, in descending order."""
+    return ", ".join(f"{value:.0f}" for value in sorted(percentages, reverse=True)[:MAX_PERCENTAGES]) + " %"
 
 
 def _with_paper(ours: str, paper: str) -> str:
@@ -64,7 +66,7 @@ def censoring_page(study: CensoringStudy) -> str:
         lead=(
             "A station whose plugs are all taken does not record the drivers who leave. In this simulated city every "
             "driver is known, served or lost, under "
-            f"{len(study.queues)} queues and {len(study.penetrations)} penetrations of electric cars."
+            f"{len(study.queues)} queues and {len(study.penetrations)} shares of electric cars."
         ),
         facts=(
             (
@@ -76,7 +78,7 @@ def censoring_page(study: CensoringStudy) -> str:
             (f"{study.city.stations['plugs'].sum():,}", f"plugs at {study.city.stations.height} stations"),
         ),
         table=PageTable(
-            ("Hours in which demand is lost [%], by electric share", *(percent(p) for p in study.penetrations)),
+            ("Hours in which demand is lost [%], by share of electric cars", *(percent(p) for p in study.penetrations)),
             [(title, *pairs) for title, pairs in _rows(study)],
             "Large: this city. Small and grey: the paper's Table 1." if study.city.is_built_in else "",
         ),
@@ -86,20 +88,22 @@ def censoring_page(study: CensoringStudy) -> str:
 
 def censoring_markdown(study: CensoringStudy) -> str:
     """The study's tables as Markdown."""
-    beside = " (paper)" if study.city.is_built_in else ""
-    head = f"| hours in which demand is lost, %{beside} | " + " | ".join(percent(p) for p in study.penetrations) + " |"
+    paper_note = " (paper)" if study.city.is_built_in else ""
+    head = (
+        f"| hours in which demand is lost, %{paper_note} | " + " | ".join(percent(p) for p in study.penetrations) + " |"
+    )
     lines = [f"# {_headline(study)}", "", head, "| --- |" + " ---: |" * len(study.penetrations)]
     for title, pairs in _rows(study):
         lines.append(f"| {title} | " + " | ".join(_with_paper(*pair) for pair in pairs) + " |")
     cell = study.worst_cell
     lines += ["", f"By region, {cell.queue} at {percent(cell.penetration)}:", ""]
     lines += ["| region | stations | plugs | hours in which demand is lost, % |", "| --- | ---: | ---: | ---: |"]
-    for row, censored in zip(study.regions.centres.rows(), cell.censored_hours_percent_by_region, strict=True):
-        name, _, _, stations, plugs = row
+    regions = study.regions.centres.select("unique_id", "stations", "plugs").iter_rows()
+    for (name, stations, plugs), censored in zip(regions, cell.censored_hours_percent_by_region, strict=True):
         lines.append(f"| {name} | {stations} | {plugs} | {censored:.1f} |")
     if paper := study.paper_regions(cell):
-        ours = _falling(cell.censored_hours_percent_by_region)
-        lines += ["", f"In descending order: {ours}; the paper's clusters: {_falling(paper)}."]
+        ours = _descending(cell.censored_hours_percent_by_region)
+        lines += ["", f"In descending order: {ours}; the paper's clusters: {_descending(paper)}."]
     lines += ["", f"unmet {__version__}, seed {study.seed}; written by `unmet study censoring`."]
     return "\n".join(lines) + "\n"
 
@@ -131,18 +135,20 @@ def print_censoring(study: CensoringStudy, out: Path, *, as_json: bool) -> None:
         print(json.dumps(censoring_summary(study) | {"cells": timed}))
         return
     cell = study.worst_cell
-    beside = " (the paper's)" if study.city.is_built_in else ""
+    paper_note = " (the paper's)" if study.city.is_built_in else ""
     report_grid(
-        f"Hours in which demand is lost, %{beside}, by electric share of cars",
+        f"Hours in which demand is lost, %{paper_note}, by share of electric cars",
         ["queue", *(percent(p) for p in study.penetrations)],
         [
             [queue, *(_with_paper(*pair) for pair in pairs)]
             for queue, (_, pairs) in zip(study.queues, _rows(study), strict=True)
         ],
     )
-    print(f"By region, {cell.queue} at {percent(cell.penetration)}: {_falling(cell.censored_hours_percent_by_region)}")
+    print(
+        f"By region, {cell.queue} at {percent(cell.penetration)}: {_descending(cell.censored_hours_percent_by_region)}"
+    )
     if paper := study.paper_regions(cell):
-        print(f"The paper's clusters: {_falling(paper)}")
+        print(f"The paper's clusters: {_descending(paper)}")
     print(f"Energy lost there: {percent(cell.lost_share_of_energy, 1)} of {cell.true_kwh / 1000:,.0f} MWh wanted.")
     print(f"Figures and tables: {out / 'study.html'} (open it in a browser)")
     say(f"{len(study.cells)} simulations took {study.seconds:.1f} s.")

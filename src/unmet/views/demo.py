@@ -1,4 +1,4 @@
-"""The demonstration of `unmet demo`: records of the built-in city, the demand that they hide, and a plan."""
+"""The demonstration of `unmet demo`: records of the built-in city, its lost demand, and a plan."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ from unmet.views.theme import about, about_energy, energy
 __all__ = ["STORY", "Story", "print_story", "tell_story"]
 
 STORY = "lost-demand.html"
-"""The report of the demonstration."""
+"""File name of the report."""
 REGIONS = "10"
-PLUGS, DRAWS = 20, 60
+PLUGS = 20  # plugs to plan
+DRAWS = 60  # fewer than usual, so that the demonstration is quick
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +43,9 @@ class Story:
 def tell_story(city: City, queue: str, penetration: float, seed: int, folder: Path) -> Story:
     """Simulate a city, estimate its lost demand from the records, and plan; writes the runs and a report."""
     outcome = simulate(prepare(city), Scenario(queue=queue, penetration=penetration, seed=seed))
-    hidden = outcome.arrivals.filter(pl.col("outcome") == "lost")
+    lost = outcome.arrivals.filter(pl.col("outcome") == "lost")
     panel = Panel(outcome.sessions, outcome.stations, regions=REGIONS, time_zone=city.time_zone)
-    # A lost driver of the simulation wanted energy up to 80 %.
+    # In the simulation, lost drivers wanted to charge to 80 %.
     fitted = LostDemand(energies="to-80", draws=DRAWS, seed=seed).fit(panel)
     report = LostReport.of(fitted)
     runs = [folder / "recovered"]
@@ -55,7 +56,7 @@ def tell_story(city: City, queue: str, penetration: float, seed: int, folder: Pa
     for run in runs:
         write_table_files(run, None)
     write_report(read_runs(runs), folder / STORY, None, "The built-in city")
-    return Story(report, float(hidden["wanted_kwh"].sum()), hidden.height, answer)
+    return Story(report, float(lost["wanted_kwh"].sum()), lost.height, answer)
 
 
 def _plan(fitted: LostDemand, folder: Path) -> str:
@@ -73,10 +74,10 @@ def print_story(story: Story, out: Path) -> None:
     value, span = about_energy(**summary["lost_kwh"])
     drivers, drivers_span = about(**summary["lost_arrivals"])
     report_grid(
-        "What the records of that city hide",
+        "Lost demand, which the records of that city do not show",
         ["", "lost energy", "90 % interval", "lost drivers", "90 % interval"],
         [
-            ["recovered from the records", value, span, drivers, drivers_span],
+            ["estimated from the records", value, span, drivers, drivers_span],
             ["true, known to the simulation", energy(story.true_kwh), "", f"{story.true_drivers:,}", ""],
         ],
     )

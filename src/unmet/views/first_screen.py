@@ -15,11 +15,12 @@ __all__ = ["first_screen", "method", "site_rows"]
 
 HOUR = dt.timedelta(hours=1)
 CLOSE, FAIR = 0.1, 0.25  # distance of the self-check from 1 that is called close, or fair
-NEGLIGIBLE = 0.005  # share that rounds to nothing
+NEGLIGIBLE = 0.005  # shares below this round to 0 %
 MARGIN, SCALE = 1.02, 1.6  # bars end at MARGIN times the largest mark, but at most at SCALE times the end of the range
 UNRELIABLE = 2.0  # self-checks beyond this factor, chance excluded, keep the number out of the headline
 MIN_SESSIONS = 50  # sessions below which the headline has no number
 MIN_DRIVERS = 0.5  # with fewer lost drivers than this, nothing counts as lost
+MIN_ELSEWHERE_KWH = 0.5  # less energy than this at competitors is not mentioned
 
 
 def first_screen(report: LostTables) -> dict[str, Any]:
@@ -29,7 +30,7 @@ def first_screen(report: LostTables) -> dict[str, Any]:
     value, span = about_energy(**lost_kwh)
     drivers, drivers_span = about(**lost)
     first, last = report.period
-    share, *ends = report.lost_share()
+    share, share_low, share_high = report.lost_share()
     headline = (
         f"About {_unbroken(value)} of charging demand was lost ({_unbroken(span)}): {_unbroken(f'{drivers} drivers')} "
         f"who found no free plug ({_unbroken(drivers_span)})"
@@ -43,15 +44,16 @@ def first_screen(report: LostTables) -> dict[str, Any]:
         "headline": _unreliable(report) or headline,
         "lead": (
             f"{count(summary['stations'], 'station')} at {count(summary['sites'], 'site')}, {_date(first)} to "
-            f"{_date(last - HOUR)}. While every plug of a site is taken, its records show nobody. This page estimates "
-            "how many drivers came then, from how many came to the same site at similar times while a plug was free. "
+            f"{_date(last - HOUR)}. While every plug of a site is taken, its records show no arrivals. This page "
+            "estimates how many drivers came then from how many came to the same site at similar times while a plug "
+            "was free. "
             f"{_ranges(report)}{_elsewhere(report)}"
         ),
         "facts": (
             (energy(summary["seen_kwh"]), f"recorded, in {summary['seen_arrivals']:,} sessions"),
             (value, f"lost, {span}"),
             (drivers, f"lost {'driver' if drivers == '1' else 'drivers'}, {drivers_span}"),
-            (percent(share, 1), f"of all demand lost, {100 * ends[0]:.1f} to {100 * ends[1]:.1f} %"),
+            (percent(share, 1), f"of all demand lost, {100 * share_low:.1f} to {100 * share_high:.1f} %"),
         ),
         "before": [_sites(report), _trust(report), *_sensitivity(report), *_notes(report)],
     }
@@ -65,8 +67,8 @@ def _unreliable(report: LostTables) -> str:
     if check and (check["low"] > UNRELIABLE or check["high"] < 1 / UNRELIABLE):
         times = f"{check['ratio']:.1f} times" if check["ratio"] > 1 else f"only {percent(check['ratio'])} of"
         return (
-            f"These records do not support an estimate of lost demand: checked on them, the method finds {times} the "
-            "drivers who came"
+            f"These records do not support an estimate of lost demand: checked against them, the method finds "
+            f"{times} the drivers who came"
         )
     return ""
 
@@ -85,7 +87,7 @@ def _busiest(report: LostTables) -> str:
 
 def _elsewhere(report: LostTables) -> str:
     """A sentence on the demand that competitors served, if there are any."""
-    if report.elsewhere_kwh < MIN_DRIVERS:
+    if report.elsewhere_kwh < MIN_ELSEWHERE_KWH:
         return ""
     return (
         f" Another {energy(report.elsewhere_kwh)} is expected to have gone to other operators, given the market share; "
@@ -93,9 +95,9 @@ def _elsewhere(report: LostTables) -> str:
     )
 
 
-def site_rows(report: LostTables, number: int = TOP_SITES) -> list[dict[str, Any]]:
+def site_rows(report: LostTables, max_rows: int = TOP_SITES) -> list[dict[str, Any]]:
     """Rows of the table of sites that lost the most."""
-    table = report.ranked_sites().filter(pl.col("lost_arrivals") >= MIN_DRIVERS).head(number)
+    table = report.ranked_sites().filter(pl.col("lost_arrivals") >= MIN_DRIVERS).head(max_rows)
     return [
         {
             "name": short(str(row["label"]), 44),
@@ -113,7 +115,7 @@ def _sites(report: LostTables) -> PageSection:
     rows = site_rows(report)
     if not rows:
         return PageSection("sites", "Where the most was lost", ["As far as the records show, no site lost a driver."])
-    number = ("one", "two", "three", "four", "five")[len(rows) - 1]
+    number = ("one", "two", "three", "four", "five")[len(rows) - 1]  # `TOP_SITES` at most
     heading = f"The {number} sites that lost the most" if len(rows) > 1 else "The site that lost the most"
     return PageSection(
         "sites",
@@ -148,6 +150,7 @@ def _trust(report: LostTables) -> PageSection:
 
 
 def _checked(report: LostTables) -> str:
+    """Sentences on the self-check: the estimate divided by the truth, where the records show it."""
     check = report.summary["self_check"]
     if check is None:
         return (
@@ -171,7 +174,11 @@ def _checked(report: LostTables) -> str:
 
 
 def _prior(report: LostTables) -> str:
-    """Sentences on what the prior from other towns adds to the estimate."""
+    """Sentences on what the prior from other towns adds to the estimate.
+
+    `from_prior` is the share of lost drivers whose rate is borrowed, `prior_shift` the relative change of the estimate,
+    and `prior_interval` the share of its uncertainty that is due to the prior.
+    """
     summary = report.summary
     share, shift, interval = (summary[name] for name in ("from_prior", "prior_shift", "prior_interval"))
     if max(share, abs(shift), interval) < NEGLIGIBLE:
@@ -180,8 +187,8 @@ def _prior(report: LostTables) -> str:
         f"makes this estimate {percent(abs(shift))} {'lower' if shift < 0 else 'higher'}"
     )  # fmt: skip
     borrowed = "" if share < NEGLIGIBLE else (
-        f" For {percent(share)} of the lost drivers, how many still come to a nearly full site is borrowed from other "
-        "sites and towns, because their own site cannot show it."
+        f" For {percent(share)} of the lost drivers, the arrival rate at a nearly full site is borrowed from other "
+        "sites and towns, because the records of their own site do not show it."
     )  # fmt: skip
     return (
         "The method was tested in towns where the truth is known. What was learned there "
@@ -227,7 +234,7 @@ def _notes(report: LostTables) -> list[PageSection]:
 
 
 def method(report: LostTables) -> PageSection:
-    """The method in five sentences."""
+    """The section on the method."""
     summary = report.summary
     kept = ", ".join(_largest_rank(summary["components"])) or "one weekly profile for all sites"
     energies = (
@@ -240,7 +247,7 @@ def method(report: LostTables) -> PageSection:
         "How it is estimated",
         items=[
             "The starts and ends of sessions show when each site was full; stations side by side count as one site.",
-            "While a plug is free, every driver who comes is recorded, so this time shows how many drivers come to a "
+            "While a plug is free, every driver who comes is recorded, so these times show how many drivers come to a "
             "site by hour of the week, by day, and by the number of cars already there.",
             "The same rate is assumed to hold while the site is full. Of the patterns that were tried, those that best "
             f"predict held-out parts of the records were kept: {kept}.",
@@ -254,7 +261,7 @@ def method(report: LostTables) -> PageSection:
 
 
 def _largest_rank(components: list[str]) -> list[str]:
-    """The components with the largest number of weekly profiles only, since smaller ones are part of it."""
+    """The components without smaller numbers of weekly profiles, which the largest includes."""
     profiles = [name for name in components if name.endswith("weekly profiles")]
     return [*profiles[-1:], *(name for name in components if name not in profiles)]
 

@@ -40,7 +40,7 @@ def _print_one(inspection: Inspection, console: Console) -> None:
     if inspection.columns:
         report_grid("Columns", ["column", "example"], [list(pair) for pair in inspection.columns.items()])
     if inspection.sample.height:
-        cells = [["" if cell is None else _shown(cell) for cell in row] for row in inspection.sample.rows()]
+        cells = [["" if cell is None else _cell_text(cell) for cell in row] for row in inspection.sample.rows()]
         times = "" if inspection.format == "stations" else " (times in UTC)"
         report_grid(f"Parsed rows{times}", inspection.sample.columns, cells)
     if inspection.mapping and inspection.format == "stations":
@@ -50,5 +50,5 @@ def _print_one(inspection: Inspection, console: Console) -> None:
         console.print(escape(printable(inspection.mapping)), highlight=False)
 
 
-def _shown(cell: object) -> str:
+def _cell_text(cell: object) -> str:
     return f"{cell:.3f}" if isinstance(cell, float) else str(cell)

@@ -1,4 +1,4 @@
-"""The contents of pages and summaries of lost demand: tables of a fitted estimator, and the answer in sentences."""
+"""The contents of pages and summaries of lost demand, from a fitted estimator."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class LostReport(LostTables):
     def of(cls, lost: LostDemand) -> LostReport:
         """The report of a fitted estimator."""
         panel, found = lost.panel_, lost.recovered_
-        about = {
+        settings = {
             "version": __version__,
             "seed": lost.seed,
             "draws": lost.draws,
@@ -40,7 +40,7 @@ class LostReport(LostTables):
             "given": {"waiting": lost.waiting, "spill": lost.spill},
         }
         return cls(
-            plain_values(lost.summary()) | about,
+            plain_values(lost.summary()) | settings,
             station_table(panel, lost.network_, lost.rows_, found, lost.interval),
             site_table(panel, lost.network_, lost.rows_, found, lost.interval),
             region_table(panel, found, lost.interval),
@@ -92,7 +92,7 @@ class LostReport(LostTables):
 
 
 def plain_values(value: Any) -> Any:
-    """The value for JSON: plain numbers with four decimals, and null for NaN and infinity."""
+    """The value for JSON: plain numbers with four decimals, and None for NaN and infinity."""
     if isinstance(value, dict):
         return {name: plain_values(part) for name, part in value.items()}
     if isinstance(value, list | tuple):

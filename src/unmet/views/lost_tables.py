@@ -108,7 +108,7 @@ class LostTables:
             if place != region
         }
 
-    def cut_weeks(self) -> set[Any]:
+    def partial_weeks(self) -> set[Any]:
         """The Mondays of weeks that the records cover only in part."""
         first, last = self.period
         hours = pl.datetime_range(first, last, "1h", time_zone="UTC", closed="left", eager=True)

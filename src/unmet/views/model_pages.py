@@ -25,14 +25,15 @@ from unmet.views.theme import percent
 __all__ = ["print_model", "worse_than_table", "write_evaluation", "write_fit"]
 
 METRICS = "metrics.json"
+MAX_ROWS = 20  # regions in the table of a page
 
 
-def model_summary(shown: ModelReport) -> dict[str, Any]:
+def model_summary(report: ModelReport) -> dict[str, Any]:
     """The summary of a fitted model and its scores, as written to JSON."""
-    model = shown.model
+    model = report.model
     trained: dict[str, Any] = {}
-    if shown.losses:
-        trained = {"seeds": len(shown.losses), "epochs": [len(losses) for losses in shown.losses.values()]}
+    if report.losses:
+        trained = {"seeds": len(report.losses), "epochs": [len(losses) for losses in report.losses.values()]}
     return {
         "backbone": model.backbone,
         "likelihood": model.likelihood,
@@ -42,30 +43,30 @@ def model_summary(shown: ModelReport) -> dict[str, Any]:
         "horizon": model.horizon,
         "finished": model.finished_,
         "notes": list(model.notes_),
-        "unseen": shown.evaluation.summary() if shown.evaluation else None,
+        "unseen": report.evaluation.summary() if report.evaluation else None,
     }
 
 
-def write_fit(shown: ModelReport, folder: Path) -> None:
+def write_fit(report: ModelReport, folder: Path) -> None:
     """Write a fitted model into a run folder: the model, its scores and the page."""
     (folder / "model").mkdir()
-    write_model(shown.model, folder / "model")
-    if not shown.model.set_aside_.is_empty():
-        shown.model.set_aside_.write_parquet(folder / "rejected.parquet")
-    write_evaluation(shown, folder)
+    write_model(report.model, folder / "model")
+    if not report.model.set_aside_.is_empty():
+        report.model.set_aside_.write_parquet(folder / "rejected.parquet")
+    write_evaluation(report, folder)
 
 
-def write_evaluation(shown: ModelReport, folder: Path) -> None:
+def write_evaluation(report: ModelReport, folder: Path) -> None:
     """Write the scores of a model: `metrics.json`, the forecasts one hour ahead and the page."""
-    write_json(folder / METRICS, model_summary(shown))
-    if shown.evaluation:
-        shown.evaluation.hours.write_parquet(folder / "unseen.parquet")
-    (folder / "report.html").write_text(_model_page(shown), encoding="utf-8")
+    write_json(folder / METRICS, model_summary(report))
+    if report.evaluation:
+        report.evaluation.hours.write_parquet(folder / "unseen.parquet")
+    (folder / "report.html").write_text(_model_page(report), encoding="utf-8")
 
 
-def _model_page(shown: ModelReport) -> str:
-    model, evaluation = shown.model, shown.evaluation
-    left_out = set() if shown.losses else {"learning"}
+def _model_page(report: ModelReport) -> str:
+    model, evaluation = report.model, report.evaluation
+    left_out = set() if report.losses else {"learning"}
     if evaluation is None:
         left_out |= {FORECAST_WEEK.name, COVERAGE.name}
     elif not evaluation.horizons:
@@ -79,15 +80,15 @@ def _model_page(shown: ModelReport) -> str:
         + " ".join(model.notes_)
     )  # fmt: skip
     return render_page(
-        shown,
+        report,
         [figure for figure in MODEL_FIGURES if figure.name not in left_out],
         title="unmet: a fitted model",
         headline=_model_headline(evaluation),
         lead=lead,
-        facts=_model_facts(shown),
-        table=_region_table(shown),
+        facts=_model_facts(report),
+        table=_region_table(report),
         warning=_worse_regions(evaluation),
-        after=_paper_measures(shown),
+        after=_sections_after(report),
         footer=f"unmet {__version__}, {model.title}, seed {model.seed}.",
     )
 
@@ -113,8 +114,8 @@ def _scored(evaluation: Evaluation) -> str:
     }.get(evaluation.scored_as, "observed demand")
 
 
-def _model_facts(shown: ModelReport) -> list[tuple[str, str]]:
-    model, evaluation = shown.model, shown.evaluation
+def _model_facts(report: ModelReport) -> list[tuple[str, str]]:
+    model, evaluation = report.model, report.evaluation
     if evaluation is None:
         return [(str(len(model.regions_)), "regions"), (str(model.horizon), "hours ahead")]
     rows = evaluation.comparison.by_horizon().filter(pl.col("rival") == TABLE.name).to_dicts()
@@ -143,7 +144,7 @@ def _worse_regions(evaluation: Evaluation | None) -> str:
 
 
 def worse_than_table(model: Path) -> tuple[str, ...]:
-    """Regions in which a table of past weeks was better on held-out hours, as `unmet fit` noted beside its model."""
+    """Regions in which a table of past weeks was better on held-out hours, as `unmet fit` wrote next to its model."""
     path = next((folder / METRICS for folder in (model, model.parent) if (folder / METRICS).is_file()), None)
     if path is None:
         return ()
@@ -154,13 +155,13 @@ def worse_than_table(model: Path) -> tuple[str, ...]:
         raise InputError(f"{path} is damaged: fit the model again with --overwrite.") from None
 
 
-def _region_table(shown: ModelReport) -> PageTable:
-    if not shown.evaluation:
+def _region_table(report: ModelReport) -> PageTable:
+    if not report.evaluation:
         return PageTable(("Region",), [], "")
-    compared = shown.evaluation.comparison.by_region()
+    compared = report.evaluation.comparison.by_region()
     horizons = compared["horizon"].unique().sort().to_list()
     heads = ("Region", "kWh per hour", *(f"error, {_ahead(h)}" for h in horizons), "inside", "energy")
-    scores = {row["unique_id"]: row for row in shown.evaluation.regions}
+    scores = {row["unique_id"]: row for row in report.evaluation.regions}
     order = [*compared["unique_id"].unique(maintain_order=True).to_list()]
     order += [name for name in scores if name not in order]
     changes = {
@@ -188,11 +189,11 @@ def _bias(value: float) -> str:
     return "-" if value != value else f"{value:+.0f} %"
 
 
-def _paper_measures(shown: ModelReport) -> list[PageSection]:
-    """The sections below the figures: all rivals, and the measures that papers report."""
-    if not shown.evaluation:
+def _sections_after(report: ModelReport) -> list[PageSection]:
+    """The sections below the figures: a comparison with other forecasts, and the measures that papers report."""
+    if not report.evaluation:
         return []
-    compared = shown.evaluation.comparison.by_horizon()
+    compared = report.evaluation.comparison.by_horizon()
     titles = {rival.name: rival.title for rival in (*SIMPLE, *PEERS)}
     rivals = PageTable(
         ("Compared with", "hours ahead", "its loss, kWh", "ours, kWh", "ours is better by"),
@@ -203,8 +204,8 @@ def _paper_measures(shown: ModelReport) -> list[PageSection]:
         ],
         "Pinball loss summed over quantiles and regions, over the hours that both forecast.",
     )  # fmt: skip
-    rows = [("1", *_measures(shown.evaluation.overall))]
-    rows += [(_span(row), *_measures(row)) for row in shown.evaluation.horizons[1:]]
+    rows = [("1", *_measures(report.evaluation.overall))]
+    rows += [(_span(row), *_measures(row)) for row in report.evaluation.horizons[1:]]
     heads = ("Hours ahead", "tilted loss", "ICP", "MIL", "CRPS, kWh", "bias")
     papers = PageTable(heads, rows, "Tilted loss and MIL in units of each region's largest observed demand.")
     return [
@@ -218,21 +219,18 @@ def _span(row: dict[str, Any]) -> str:
     return str(first) if first == last else f"{first} to {last}"
 
 
-MAX_ROWS = 20
-
-
-def print_model(shown: ModelReport, out: Path, *, as_json: bool) -> None:
+def print_model(report: ModelReport, out: Path, *, as_json: bool) -> None:
     """Print the summary of a fitted model: tables for people, or one line of JSON."""
-    summary = model_summary(shown) | {"out": str(out)}
+    summary = model_summary(report) | {"out": str(out)}
     if as_json:
         print_summary("", summary, as_json=True)
         return
     if "epochs" in summary:
         summary["epochs"] = f"{min(summary['epochs'])} to {max(summary['epochs'])}"
     print_summary("Model", {k: v for k, v in summary.items() if k not in ("unseen", "notes")}, as_json=False)
-    for note in shown.model.notes_:
+    for note in report.model.notes_:
         say(note)
-    if evaluation := shown.evaluation:
+    if evaluation := report.evaluation:
         rows = [["1", *_measures(evaluation.overall)]]
         rows += [[_span(row), *_measures(row)] for row in evaluation.horizons[1:]]
         heads = ["hours ahead", "tilted loss", "ICP", "MIL", "CRPS, kWh", "bias"]

@@ -26,7 +26,7 @@ __all__ = [
 NAMED = 5
 """Regions that a sentence names."""
 TABLE_BETTER = "a table was better"
-"""Shown beside a region in which the model failed on held-out hours."""
+"""Shown beside a region in which a table of past weeks forecast held-out hours better than the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +77,13 @@ class ForecastReport:
             return None
         hours, draws = self.drawn
         days = hours.dt.convert_time_zone(self.model.time_zone_).dt.date()
-        number = days.rank("dense").to_numpy().astype(int) - 1
-        by_day = np.stack([draws[:, number == i].sum(axis=1) for i in range(number.max() + 1)], axis=1)
-        every = np.concatenate([by_day, by_day.sum(axis=1, keepdims=True)], axis=1)
-        every = np.concatenate([every, every.sum(axis=2, keepdims=True)], axis=2)  # (draws, days + 1, regions + 1)
-        low, high = np.quantile(every, (self.model.levels[0], self.model.levels[-1]), axis=0)
+        day_index = days.rank("dense").to_numpy().astype(int) - 1
+        by_day = np.stack([draws[:, day_index == i].sum(axis=1) for i in range(day_index.max() + 1)], axis=1)
+        with_sums = np.concatenate([by_day, by_day.sum(axis=1, keepdims=True)], axis=1)
+        with_sums = np.concatenate(
+            [with_sums, with_sums.sum(axis=2, keepdims=True)], axis=2
+        )  # (draws, days + 1, regions + 1)
+        low, high = np.quantile(with_sums, (self.model.levels[0], self.model.levels[-1]), axis=0)
         names, dates = [*self.model.regions_, None], [*days.unique(maintain_order=True).to_list(), None]
         frame = pl.DataFrame(
             {
@@ -106,13 +108,14 @@ class ForecastReport:
         if self.drawn is None:
             raise ValueError("the forecast has no draws")
         hours, draws = self.drawn
-        number, _, regions = draws.shape
+        n_draws, _, regions = draws.shape
         return pl.DataFrame(
             {
                 "unique_id": pl.Series(self.model.regions_).gather(np.repeat(np.arange(regions), len(hours))),
                 "ds": pl.concat([hours] * regions),
                 "draws": pl.Series(
-                    draws.transpose(2, 1, 0).reshape(-1, number).astype(np.float32), dtype=pl.Array(pl.Float32, number)
+                    draws.transpose(2, 1, 0).reshape(-1, n_draws).astype(np.float32),
+                    dtype=pl.Array(pl.Float32, n_draws),
                 ),
             }
         )
@@ -142,7 +145,7 @@ def worse_sentence(regions: Sequence[str]) -> str:
 
 
 def worse_first(totals: pl.DataFrame, worse: Sequence[str]) -> pl.DataFrame:
-    """A table of regions, starting with the ones in which the model failed."""
+    """A table of regions, starting with those in which a table of past weeks is the better forecast."""
     return totals.sort(~pl.col("unique_id").is_in(list(worse)), maintain_order=True)
 
 

@@ -16,8 +16,8 @@ from unmet.views.harmless import harmless_figure
 
 __all__ = ["PageBar", "PageSection", "PageTable", "data_link", "render_page"]
 
-LONG = 20_000
-"""Tables with more bytes than this are gzipped within the page."""
+MAX_PLAIN_BYTES = 20_000
+"""Downloads with more bytes than this are gzipped within the page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ def _drawn(figure: Figure, result: object) -> dict[str, object]:
 def data_link(csv: str) -> str:
     """A data URL with the text as its content, gzipped if long, so that a page without a server can offer a file."""
     data, kind = csv.encode("utf-8-sig"), "text/csv;charset=utf-8"
-    if len(data) > LONG:
+    if len(data) > MAX_PLAIN_BYTES:
         data, kind = compress(data, mtime=0), "application/gzip"
     return f"data:{kind};base64,{b64encode(data).decode('ascii')}"
 

@@ -1,4 +1,4 @@
-"""The weight of a page: downloads are cut, then figures are left out, until a page is small enough to email."""
+"""The size of a page: downloads are cut, then figures are left out, until it is small enough to email."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from unmet.views.page import PageSection, PageTable, data_link
 __all__ = ["light_page"]
 
 Render = Callable[[Sequence[PageSection]], str]
-NOTE = 300  # bytes that a note on rows left out may take
-PACKED = 12  # first guess of the rows that fit: a table at most this many times as long as its gzipped link
+NOTE_BYTES = 300  # room for the note on rows left out
+MAX_COMPRESSION = (
+    12  # a table is at most about this many times as long as its gzipped link; gives the first guess of rows
+)
 
 
 def light_page(render: Render, sections: Sequence[PageSection], max_bytes: int) -> str:
@@ -28,8 +30,8 @@ def light_page(render: Render, sections: Sequence[PageSection], max_bytes: int) 
     if excess <= 0:
         return page
     lengths = [len(data_link(section.table.csv)) for section in sections if section.table and section.table.csv]
-    room = sum(lengths) - excess - NOTE * len(lengths)
-    lighter = [_cut(section, _longest(lengths, max(room, 0))) for section in sections]
+    room = sum(lengths) - excess - NOTE_BYTES * len(lengths)
+    lighter = [_cut(section, _common_limit(lengths, max(room, 0))) for section in sections]
     page = render(lighter)
     while len(page.encode()) > max_bytes and any(section.figures for section in lighter):
         lighter = _without_heaviest(render, lighter)
@@ -37,7 +39,7 @@ def light_page(render: Render, sections: Sequence[PageSection], max_bytes: int) 
     return page
 
 
-def _longest(lengths: Sequence[int], room: int) -> int:
+def _common_limit(lengths: Sequence[int], room: int) -> int:
     """The largest limit such that lengths, each cut to it, sum to at most `room`."""
     left = room
     for i, length in enumerate(sorted(lengths)):
@@ -54,7 +56,7 @@ def _cut(section: PageSection, longest: int) -> PageSection:
     if table is None or not table.csv or len(data_link(table.csv)) <= longest:
         return section
     rows = pl.read_csv(table.csv.encode(), infer_schema=False)
-    kept = int(min(rows.height, rows.height * PACKED * longest / len(table.csv)))
+    kept = int(min(rows.height, rows.height * MAX_COMPRESSION * longest / len(table.csv)))
     text = rows.head(kept).write_csv()
     while kept and (size := len(data_link(text))) > longest:
         kept = int(min(kept * longest / size, 0.98 * kept))  # rows differ in length: try again if it is too many

@@ -9,7 +9,7 @@ from unmet.views.figures.base import Figure
 
 __all__ = ["write_pictures"]
 
-WIDTH, SCALE = 1000, 2  # [px], and pixels of a PNG per pixel
+WIDTH, SCALE = 1000, 2  # width [px], and pixels of a PNG per px
 
 
 def write_pictures(figures: list[tuple[Figure, object]], folder: Path) -> list[str]:

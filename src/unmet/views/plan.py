@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["plan_page", "plan_summary", "print_plan", "write_plan"]
 
-ON_SCREEN = 20
+MAX_PRINTED = 20  # sites in the table of the terminal
 
 
 def write_plan(plan: Plan, folder: Path, formats: frozenset[str] | None = None) -> dict[str, Any]:
@@ -97,9 +97,9 @@ def print_plan(plan: Plan, summary: dict[str, Any], out: Path, *, as_json: bool)
         print_summary("", summary | {"out": str(out)}, as_json=True)
         return
     rows = [[" ".join(cell) if isinstance(cell, tuple) else cell for cell in row] for row in planned_site_rows(plan)]
-    report_grid(headline(plan), site_heads(plan), rows[:ON_SCREEN])
-    if plan.sites > ON_SCREEN:
-        say(f"{plan.sites - ON_SCREEN} further sites are in plan.csv.")
+    report_grid(headline(plan), site_heads(plan), rows[:MAX_PRINTED])
+    if plan.sites > MAX_PRINTED:
+        say(f"{plan.sites - MAX_PRINTED} further sites are in plan.csv.")
     if len(plan.stages) > 1:
         report_grid(
             "Year by year",

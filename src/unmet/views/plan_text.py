@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["headline", "lead", "money", "plan_facts", "plan_sections", "planned_site_rows", "site_heads"]
 
-MAX_ROWS = 60
+MAX_ROWS = 60  # sites in the table of a page
 
 
 def headline(plan: Plan) -> str:
@@ -35,8 +35,7 @@ def headline(plan: Plan) -> str:
 
 def lead(plan: Plan) -> str:
     """What the answer is based on."""
-    _, span = about_energy(*plan.gain())
-    value = about_energy(*plan.gain())[0]
+    value, span = about_energy(*plan.gain())
     lost = about_energy(
         float(plan.energy.lost_draws.mean()), float(plan.energy.lost_draws.min()), float(plan.energy.lost_draws.max())
     )[0]
@@ -122,7 +121,7 @@ def _payback(row: dict[str, Any]) -> Any:
 
 
 def plan_sections(plan: Plan) -> list[PageSection]:
-    """Sections below the figures: sites, new sites, stages, doubts, notes, method."""
+    """Sections below the figures: sites, new sites, years, value, other assumptions, notes and method."""
     rows = planned_site_rows(plan)
     more = plan.sites - len(rows)
     note = (

@@ -27,10 +27,10 @@ from unmet.views.theme import about, percent
 
 __all__ = ["SalesPrice", "report_figures", "report_page", "write_report"]
 
-MAX_REGIONS = 12
-MAX_BYTES = 6_000_000
-MADE_WITH = "Made with unmet"
-TENTH = 0.1
+MAX_REGIONS = 12  # regions in the table
+MAX_BYTES = 6_000_000  # small enough to email
+MADE_WITH = "Made with unmet"  # in the footer, by which an existing report is recognised
+ASSUMED_PRICE = 0.1
 """Price per kWh at which lost sales are shown if no price is given."""
 
 
@@ -136,10 +136,10 @@ def _opening(runs: StoredRuns, money: SalesPrice | None) -> dict[str, Any]:
 
 def _money_fact(lost: LostTables, money: SalesPrice | None) -> tuple[str, str]:
     """Lost sales with their range; at a price of 0.10 per kWh if none is given."""
-    ends = _ends(lost.summary["lost_kwh"])
+    ends = _mean_low_high(lost.summary["lost_kwh"])
     if money is None:
-        value, span = SalesPrice(TENTH).of(*ends)
-        return value, f"of sales lost, {span}, for every {TENTH:.2f} charged per kWh"
+        value, span = SalesPrice(ASSUMED_PRICE).of(*ends)
+        return value, f"of sales lost, {span}, for every {ASSUMED_PRICE:.2f} charged per kWh"
     value, span = money.of(*ends)
     return value, f"of sales lost, {span}, at {money.price:g} {money.currency} per kWh".replace("  ", " ")
 
@@ -148,7 +148,7 @@ def _sections(runs: StoredRuns, money: SalesPrice | None) -> list[PageSection]:
     sections = []
     lost = runs.lost
     if lost is not None:
-        sections += [_where(lost, money), *when(lost), *_certain(lost)]
+        sections += [_where(lost, money), *when(lost), *_certainty(lost)]
     if runs.plan is not None:
         sections.append(build(runs.plan, lost))
     if runs.forecast is not None:
@@ -178,7 +178,7 @@ def _where(lost: LostTables, money: SalesPrice | None) -> PageSection:
     return replace(section, table=table, figures=figures)
 
 
-def _certain(lost: LostTables) -> list[PageSection]:
+def _certainty(lost: LostTables) -> list[PageSection]:
     """The section on how certain the estimate is: self-check, other assumptions, notes."""
     _, *rest = first_screen(lost)["before"]
     return [
@@ -229,5 +229,5 @@ def _weeks(lost: LostTables) -> PageSection:
     return PageSection("weeks", "Weeks", table=table, figures=[(RECOVERED_WEEKS, lost)])
 
 
-def _ends(interval: dict[str, float]) -> tuple[float, float, float]:
+def _mean_low_high(interval: dict[str, float]) -> tuple[float, float, float]:
     return interval["mean"], interval["low"], interval["high"]

@@ -23,7 +23,7 @@ from unmet.views.theme import about, energy, percent, short
 
 __all__ = ["build", "csv_of", "forecast_section", "quality", "sources", "when", "with_download"]
 
-MAX_ROWS = 20
+MAX_ROWS = 20  # sites or regions in a table
 MAX_FILES = 20  # files that are named
 DIGITS = 6  # significant digits of numbers in downloads
 
@@ -61,7 +61,7 @@ QUALITY = {
     "station_values_unused": "stations kept without a value that cannot be used, such as their position",
     "shapeless": "rows with more or fewer fields than the header: set aside",
 }
-"""Counts of records in words."""
+"""What the counts of records mean, by their names in `quality` of a summary."""
 _FOLDERS = re.compile(r"(?<![\w:/])(?:[\w.~-]*/)+(?=[^/\s]+\.\w)")  # before the name of a file
 
 
@@ -222,10 +222,10 @@ def _without_folders(rejected: pl.DataFrame) -> pl.DataFrame:
 
 def sources(runs: StoredRuns) -> PageSection:
     """The section on the runs that the report was made from."""
-    verbs = {"lost": "lost demand", "plan": "plan", "forecast": "forecast"}
+    titles = {"lost": "lost demand", "plan": "plan", "forecast": "forecast"}
     rows = [
         (
-            verbs[run.kind],
+            titles[run.kind],
             run.folder.resolve().name,
             str(run.summary.get("seed", "")),
             str(run.summary.get("version", "")),

@@ -20,7 +20,7 @@ from unmet.views.lost_tables import LostTables
 
 __all__ = ["StoredForecast", "StoredLost", "StoredPlan", "StoredRun", "StoredRuns", "open_runs", "read_runs"]
 
-KINDS = {
+KINDS = {  # kinds of runs, and the commands that write them
     "lost": "`unmet recover` or `unmet panel`",
     "plan": "`unmet plan`",
     "forecast": "`unmet forecast`",
@@ -197,10 +197,10 @@ def read_runs(folders: list[Path], layers: MapLayers | None = None) -> StoredRun
         layers: lines to draw under maps.
     """
     runs = [_run(folder) for folder in folders]
-    for kind, verbs in KINDS.items():
+    for kind, commands in KINDS.items():
         same = [str(run.folder) for run in runs if run.kind == kind]
         if len(same) > 1:
-            raise InputError(f"{', '.join(same)} are all runs of {verbs}: a page shows one, so give one of them.")
+            raise InputError(f"{', '.join(same)} are all runs of {commands}: a page shows one, so give one of them.")
     by_kind = {run.kind: run for run in runs}
     try:
         lost = _lost(by_kind["lost"], layers) if "lost" in by_kind else None
@@ -220,7 +220,7 @@ def read_runs(folders: list[Path], layers: MapLayers | None = None) -> StoredRun
 
 def _run(folder: Path) -> StoredRun:
     if not folder.is_dir():
-        raise InputError(f"There is no run at {folder}: give a folder that {_any_verb()} wrote.")
+        raise InputError(f"There is no run at {folder}: give a folder that {_all_commands()} wrote.")
     found = next(
         (
             kind
@@ -230,11 +230,11 @@ def _run(folder: Path) -> StoredRun:
         None,
     )
     if found is None:
-        raise InputError(f"{folder} is not a run that a report can show: give a folder that {_any_verb()} wrote.")
+        raise InputError(f"{folder} is not a run that a report can show: give a folder that {_all_commands()} wrote.")
     return StoredRun(folder, found, _json(folder / "summary.json"))
 
 
-def _any_verb() -> str:
+def _all_commands() -> str:
     return "`unmet recover`, `unmet panel`, `unmet plan` or `unmet forecast`"
 
 

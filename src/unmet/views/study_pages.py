@@ -94,7 +94,7 @@ def _page(report: StudyReport) -> str:
     facts = [
         *([(f"{100 * best[1]:.0f} %", f"of the gap closed by {model_title(best[0]).lower()}")] if best else []),
         (f"{int(cells['judged'].sum())} of {cells.height}", "scenes have a gap of 5 % or more of the oracle's loss"),
-        (f"{report.cells['runs'].sum():,}", f"trainings, {report.seconds / 60:.0f} minutes on one core in total"),
+        (f"{report.cells['runs'].sum():,}", f"training runs, {report.seconds / 60:.0f} minutes on one core in total"),
     ]
     figures = APPLICATION_FIGURES if report.hours is not None else STUDY_FIGURES
     if not cells["judged"].any():
@@ -140,7 +140,7 @@ def _application_table(report: StudyReport) -> PageTable:
 def _pair(cell: dict[str, Any] | None) -> str | tuple[str, str]:
     if cell is None:
         return "-"
-    unit = _unit(cell)
+    unit = _loss_column(cell)
     ours = f"{cell[unit]:.3f}"
     paper = cell[f"paper_{unit}"]
     return ours if paper is None else (ours, f"{paper:.3f} ({cell[unit] - paper:+.3f})")
@@ -213,7 +213,7 @@ def _recovered(report: StudyReport) -> list[str]:
 def _terminal(cell: dict[str, Any] | None) -> str:
     if cell is None:
         return "-"
-    unit = _unit(cell)
+    unit = _loss_column(cell)
     paper = cell[f"paper_{unit}"]
     inside = [f"{paper:.3f}"] if paper is not None else []
     if cell["judged"] and cell["model"] not in (UNAWARE, ORACLE):
@@ -221,7 +221,7 @@ def _terminal(cell: dict[str, Any] | None) -> str:
     return f"{cell[unit]:.3f}" + (f" ({'; '.join(inside)})" if inside else "")
 
 
-def _unit(cell: dict[str, Any]) -> str:
+def _loss_column(cell: dict[str, Any]) -> str:
     """The loss to show; for market shares, the loss in units of true demand."""
     return "tilted_loss_true" if cell.get("share") is not None else "tilted_loss"
 
@@ -242,7 +242,7 @@ def print_study_plan(outline: StudyOutline, store: Store, workers: int, *, as_js
     report_grid(f"{outline.title}: {len(kept)} cells", ["cell", "runs", "kept"], rows)
     print(
         f"{left} runs are left: about {estimate / 60:.0f} minutes with {workers} at a time, including scenes; "
-        f"a training takes about {each:.1f} s."
+        f"one takes about {each:.1f} s."
     )
 
 

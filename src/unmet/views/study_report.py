@@ -31,7 +31,7 @@ class StudyReport:
 
     experiment: Experiment
     cells: pl.DataFrame
-    seconds: float  # total time of all trainings
+    seconds: float  # total training time of all runs
     failed: tuple[str, ...]
     hours: pl.DataFrame | None = None  # forecasts, if they are kept: model, unique_id, ds, quantiles, y, y_true
 

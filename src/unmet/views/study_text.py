@@ -54,7 +54,9 @@ def study_markdown(report: StudyReport) -> str:
         lines += [f"| {name} | {kwh:,.0f} | {of_truth(share, 1)} |" for name, kwh, share in application_rows(report)]
         lines.append("")
     for measure, title in _measures(report):
-        models = [model for model in report.models() if measure not in _OF_LOSS or report.has_measure(model, measure)]
+        models = [
+            model for model in report.models() if measure not in _LOSS_MEASURES or report.has_measure(model, measure)
+        ]
         if not models:
             continue
         lines += [f"## {title}", ""]
@@ -93,17 +95,17 @@ def _counted(report: StudyReport) -> str:
 def _measures(report: StudyReport) -> list[tuple[str, str]]:
     """The measures to show, in order; for market shares, measures in units of true demand come first."""
     if report.experiment.across != "share":
-        return [(name, title) for name, title in _MEASURES if name not in _IN_TRUE]
+        return [(name, title) for name, title in _MEASURES if name not in _TRUE_UNITS]
     seen = "in units of the largest demand that the operator observed"
     titles = dict(_MEASURES)
     return [
-        *((name, titles[name]) for name in _IN_TRUE),
-        *((name, f"{title}, {seen}" if f"{name}_true" in _IN_TRUE else title) for name, title in _MEASURES
-          if name not in _IN_TRUE),
+        *((name, titles[name]) for name in _TRUE_UNITS),
+        *((name, f"{title}, {seen}" if f"{name}_true" in _TRUE_UNITS else title) for name, title in _MEASURES
+          if name not in _TRUE_UNITS),
     ]  # fmt: skip
 
 
-_IN_TRUE = ("tilted_loss_true", "mil_true")
+_TRUE_UNITS = ("tilted_loss_true", "mil_true")
 
 
 _MEASURES = (
@@ -123,7 +125,7 @@ _MEASURES = (
 )
 
 
-_OF_LOSS = ("lost_of_true", "lost_inside", "lost_all_of_true", "lost_all_inside")  # only some models estimate it
+_LOSS_MEASURES = ("lost_of_true", "lost_inside", "lost_all_of_true", "lost_all_inside")  # only some models estimate it
 
 
 def _text(cell: dict[str, Any] | None, measure: str) -> str:
@@ -134,7 +136,7 @@ def _text(cell: dict[str, Any] | None, measure: str) -> str:
     if measure == "gap_closed":
         shown = f"{cell[measure]:.2f}" if abs(cell[measure]) < 10 else "-"
         return shown if cell["judged"] else f"({shown})"
-    if measure in _OF_LOSS:
+    if measure in _LOSS_MEASURES:
         return f"{cell[measure]:.2f}"
     if measure == "p_value":
         shown = "<0.001" if cell[measure] < 0.001 else f"{cell[measure]:.3f}"

@@ -17,10 +17,10 @@ from unmet.views.harmless import spreadsheet_safe
 __all__ = ["FORMATS", "parse_formats", "workbook", "write_geojson", "write_table_files"]
 
 FORMATS = ("csv", "parquet", "xlsx")
-EXCEL_ROWS = 1_048_575  # highest number of rows below the heading
+EXCEL_ROWS = 1_048_575  # most rows of a sheet, without the heading
 CREATED = dt.datetime(2000, 1, 1)  # creation time of every workbook, so that the same run gives the same bytes
 FOR_COMMANDS = frozenset({"lost_draws"})  # tables that only other commands read
-SMALL = 100_000  # tables of up to this many rows are written as CSV by default
+MAX_DEFAULT_CSV_ROWS = 100_000  # larger tables are written as CSV only on request
 
 
 def parse_formats(text: str | None) -> frozenset[str] | None:
@@ -49,7 +49,7 @@ def write_table_files(folder: Path, formats: frozenset[str] | None) -> list[str]
             continue
         table = pl.read_parquet(path)
         flat = table.select(pl.exclude(pl.List, pl.Struct, pl.Array, pl.Object))
-        wants_csv = flat.height <= SMALL if formats is None else "csv" in formats
+        wants_csv = flat.height <= MAX_DEFAULT_CSV_ROWS if formats is None else "csv" in formats
         if wants_csv and not path.with_suffix(".csv").exists():
             spreadsheet_safe(flat).write_csv(path.with_suffix(".csv"))
         if formats and "xlsx" in formats and not path.with_suffix(".xlsx").exists():

@@ -33,9 +33,9 @@ __all__ = [
 ]
 
 
-BAR = 16  # width of a bar [columns], which leaves room for the text after it
+BAR_WIDTH = 16  # of a progress bar [characters]; it leaves room for the text after it
 
-WORDS = {
+LABELS = {
     "rows_in": "rows read",
     "rows_kept": "rows used",
     "rows_set_aside": "rows set aside",
@@ -100,9 +100,9 @@ def progress(task: str, total: int | None = None, parts: str | None = None) -> I
 
 @contextmanager
 def training_progress(seeds: int, epochs: int) -> Iterator[Callable[[list[SeedProgress]], None]]:
-    """Show the progress of trainings: epoch and loss of the last one that advanced, and the longest time left."""
+    """Show the progress of training: time left, seeds done, and epoch and loss of the last seed that still trains."""
     console = Console(stderr=True)
-    columns = [SpinnerColumn(), TimeRemainingColumn(), BarColumn(BAR), _text()]
+    columns = [SpinnerColumn(), TimeRemainingColumn(), BarColumn(BAR_WIDTH), _text()]
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal, expand=True) as bar:
         task = bar.add_task(f"Training {seeds} seeds", total=seeds * epochs)
 
@@ -122,7 +122,7 @@ def training_progress(seeds: int, epochs: int) -> Iterator[Callable[[list[SeedPr
 def study_progress(title: str) -> Iterator[Callable[[StudyProgress], None]]:
     """Show the progress of a study: runs done, failed and left, time left, and the best model so far."""
     console = Console(stderr=True)
-    columns = [SpinnerColumn(), TimeRemainingColumn(), BarColumn(BAR), MofNCompleteColumn(), _text()]
+    columns = [SpinnerColumn(), TimeRemainingColumn(), BarColumn(BAR_WIDTH), MofNCompleteColumn(), _text()]
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal, expand=True) as bar:
         task = bar.add_task(title, total=None)
 
@@ -144,7 +144,7 @@ def print_summary(title: str, summary: dict[str, Any], *, as_json: bool) -> None
     for name, value in summary.items():
         if value != {}:
             text = str(value) if name == "seed" else _readable(value)
-            table.add_row(escape(WORDS.get(name, name.replace("_", " "))), escape(printable(text)))
+            table.add_row(escape(LABELS.get(name, name.replace("_", " "))), escape(printable(text)))
     Console().print(table)
 
 

@@ -116,7 +116,7 @@ def test_the_city_is_simulated_again_for_every_question(visit):
     region = page.evaluate(PLACES)["regions"][0]
     page.mouse.click(*region["spot"])
     expect(page.locator("#city-days-title")).to_have_text(f"Day by day, region {region['name']}")
-    expect(page.locator("#city-hours-said")).to_contain_text(f"In region {region['name']}")
+    expect(page.locator("#city-hours-caption")).to_contain_text(f"In region {region['name']}")
     # A click on a station offers its plugs; more of them lower the loss.
     before = answer.inner_text()
     page.mouse.click(*page.evaluate(PLACES)["station"])
@@ -178,7 +178,7 @@ def test_files_that_are_too_large_and_paths_that_lead_away_are_refused(visit, ad
     said.clear()
     (tmp_path / "large.csv").write_bytes(b"start,end\n" * 250_000)
     page.set_input_files("#sessions-file", tmp_path / "large.csv")
-    expect(page.locator("#records-said")).to_contain_text("2 MB")
+    expect(page.locator("#records-status")).to_contain_text("2 MB")
     assert not re.search(r"run=[0-9a-f]{16}", page.url)
     refused = [line for line in said if "413" not in line]  # the browser notes the status
     assert refused == []

@@ -22,7 +22,7 @@ __all__ = ["make_api"]
 
 T = TypeVar("T")
 
-Name = Annotated[str, Path(pattern=r"^(given|[0-9a-f]{16})$", description="`given`, or the id of a finished job")]
+RunName = Annotated[str, Path(pattern=r"^(given|[0-9a-f]{16})$", description="`given`, or the id of a finished job")]
 Id = Annotated[str, Path(pattern=r"^[0-9a-f]{16}$")]
 _FileName = Annotated[
     str, Query(min_length=1, max_length=255, description="name of the file, whose ending says how to read it")
@@ -74,10 +74,10 @@ class Series(BaseModel):
     """A region over time."""
 
     days: list[str]
-    observed_kwh: list[float]
-    lost_kwh: list[float]
-    observed_by_hour: list[float]
-    lost_by_hour: list[float]
+    observed_kwh: list[float] = Field(description="energy per day [kWh]")
+    lost_kwh: list[float] = Field(description="energy per day [kWh]")
+    observed_by_hour: list[float] = Field(description="mean energy in each hour of the day [kWh]")
+    lost_by_hour: list[float] = Field(description="mean energy in each hour of the day [kWh]")
 
 
 class JobView(BaseModel):
@@ -103,7 +103,9 @@ class Assumptions(Strict):
     """Assumptions about drivers who find no free plug."""
 
     waiting: float | None = Field(None, ge=0, le=1, description="share of drivers who wait; estimated if null")
-    spill: float | None = Field(None, ge=0, le=1, description="share of the others served nearby; estimated if null")
+    spill: float | None = Field(
+        None, ge=0, le=1, description="share of the others who charge nearby; estimated if null"
+    )
 
 
 class RecoverRequest(Assumptions):
@@ -151,7 +153,7 @@ def make_api(state: State) -> APIRouter:
     @api.get("/{path:path}", include_in_schema=False)
     def unknown(path: str) -> None:
         # It must be the last route, because it matches every path. Without it, the app's own page would answer.
-        raise HTTPException(404, "There is nothing at this address: /docs lists those of the API.")
+        raise HTTPException(404, "There is nothing at this address: /docs lists the addresses of the API.")
 
     return api
 
@@ -171,7 +173,7 @@ def _add_city(api: APIRouter, state: State) -> None:
     @api.post("/city/what-if", tags=["city"])
     def what_if(question: Question) -> WhatIf:
         """Simulate the city again under other assumptions."""
-        answer = _tried(lambda: state.city.ask(question))
+        answer = _or_400(lambda: state.city.ask(question))
         totals = Totals.model_validate(answer.totals)
         stations, regions = _rows(answer.stations), _rows(answer.region_rows())
         return WhatIf(totals=totals, seconds=round(answer.seconds, 4), stations=stations, regions=regions)
@@ -179,40 +181,40 @@ def _add_city(api: APIRouter, state: State) -> None:
     @api.post("/city/regions/{region}", tags=["city"])
     def region(region: Annotated[str, Path(max_length=100)], question: Question) -> Series:
         """One region of the simulated city over time, or `all` of them."""
-        return _series(_tried(lambda: state.city.ask(question)), region)
+        return _series(_or_400(lambda: state.city.ask(question)), region)
 
 
 def _add_runs(api: APIRouter, state: State) -> None:
     """Results of runs."""
 
     @api.get("/runs/{name}/summary", tags=["runs"])
-    def summary(name: Name) -> dict[str, Any]:
+    def summary(name: RunName) -> dict[str, Any]:
         """Summaries of runs, by their kind."""
-        return {run.kind: run.summary for run in _found(lambda: state.runs(name)).runs}
+        return {run.kind: run.summary for run in _or_404(lambda: state.runs(name)).runs}
 
     @api.get("/runs/{name}/tables/{table}", tags=["runs"])
     def table(
-        name: Name,
+        name: RunName,
         table: Annotated[str, Path(pattern=r"^[a-z_]{1,30}$")],
         limit: Annotated[int, Query(ge=1, le=10_000)] = 100,
         offset: Annotated[int, Query(ge=0, le=100_000_000)] = 0,
     ) -> dict[str, Any]:
         """Rows of a table: sites, stations, regions, weeks, week_hours, sensitivity, rejected, plan or forecast."""
-        found = _found(lambda: state.table(name, table))
+        found = _or_404(lambda: state.table(name, table))
         return {"rows": _rows(found.slice(offset, limit)), "total": found.height}
 
     @api.get("/runs/{name}/files/{file}", tags=["runs"], response_class=FileResponse)
     def file(
-        name: Name, file: Annotated[str, Path(pattern=r"^[a-z_]{1,30}\.(csv|xlsx|geojson|parquet)$")]
+        name: RunName, file: Annotated[str, Path(pattern=r"^[a-z_]{1,30}\.(csv|xlsx|geojson|parquet)$")]
     ) -> FileResponse:
         """A table of a run as a file."""
-        path = _found(lambda: state.file(name, file))
+        path = _or_404(lambda: state.file(name, file))
         return FileResponse(path, filename=file, content_disposition_type="attachment")
 
     @api.get("/runs/{name}/report", tags=["runs"], response_class=HTMLResponse)
-    def report(name: Name) -> HTMLResponse:
+    def report(name: RunName) -> HTMLResponse:
         """The report on runs, as `unmet report` writes it."""
-        runs = _found(lambda: state.runs(name))
+        runs = _or_404(lambda: state.runs(name))
         if not runs.runs:
             raise HTTPException(404, "No run was given.")
         return HTMLResponse(report_page(runs), headers={"content-security-policy": REPORT_POLICY})
@@ -223,12 +225,12 @@ def _add_records(api: APIRouter, state: State) -> None:
 
     @api.post("/records", tags=["records"], status_code=201, openapi_extra=_BODY)
     async def add_records(request: Request, name: _FileName, upload: _OptionalId = "") -> UploadView:
-        """Upload a file of sessions as the body of the request; give `upload` to add one to an earlier upload."""
+        """Upload a file of sessions as the body of the request; give `upload` to add it to an earlier upload."""
         return await _add(request, name, upload, stations=False)
 
     @api.post("/records/{upload}/stations", tags=["records"], status_code=201, openapi_extra=_BODY)
     async def add_stations(request: Request, upload: Id, name: _FileName) -> UploadView:
-        """Upload the table of stations of an upload."""
+        """Add the table of stations to an upload."""
         return await _add(request, name, upload, stations=True)
 
     async def _add(request: Request, name: str, upload: str, *, stations: bool) -> UploadView:
@@ -249,12 +251,12 @@ def _add_tasks(api: APIRouter, state: State) -> None:
     @api.post("/records/{upload}/recover", tags=["records"], status_code=202)
     def recover(upload: Id, body: RecoverRequest) -> JobView:
         """Estimate the lost demand of uploaded records; the id of the job is then the name of the run."""
-        return _job(lambda: state.start_recover(upload, body.model_dump()))
+        return _start_job(lambda: state.start_recover(upload, body.model_dump()))
 
     @api.post("/runs/{name}/recover", tags=["runs"], status_code=202)
-    def recover_again(name: Name, body: Assumptions) -> JobView:
+    def recover_again(name: RunName, body: Assumptions) -> JobView:
         """Repeat the estimate of a run under other assumptions; the id of the job is then the name of the new run."""
-        return _job(lambda: state.start_again(name, body.model_dump()))
+        return _start_job(lambda: state.start_recover_again(name, body.model_dump()))
 
     @api.post("/plan", tags=["plan"], status_code=202)
     def plan(body: PlanRequest) -> JobView:
@@ -263,12 +265,12 @@ def _add_tasks(api: APIRouter, state: State) -> None:
             raise HTTPException(400, "Give either plugs or a budget.")
         if body.budget is not None and body.plug_cost is None:
             raise HTTPException(400, "A budget needs plug_cost.")
-        return _job(lambda: state.start_plan(body.run, body.model_dump(exclude={"run"})))
+        return _start_job(lambda: state.start_plan(body.run, body.model_dump(exclude={"run"})))
 
     @api.post("/forecast", tags=["forecast"], status_code=202)
     def forecast(body: ForecastRequest) -> JobView:
         """Forecast the hours after the end of the records."""
-        return _job(lambda: state.start_forecast(body.run, body.hours))
+        return _start_job(lambda: state.start_forecast(body.run, body.hours))
 
     @api.get("/jobs", tags=["jobs"])
     def jobs() -> list[JobView]:
@@ -278,26 +280,28 @@ def _add_tasks(api: APIRouter, state: State) -> None:
     @api.get("/jobs/{job}", tags=["jobs"])
     def job(job: Id) -> JobView:
         """The progress of a job."""
-        return JobView(**_found(lambda: state.jobs.named(job)).public())
+        return JobView(**_or_404(lambda: state.jobs.named(job)).public())
 
     @api.delete("/jobs/{job}", tags=["jobs"], status_code=202)
     def cancel(job: Id) -> JobView:
         """Cancel a job."""
-        return JobView(**_found(lambda: state.jobs.cancel(job)).public())
+        return JobView(**_or_404(lambda: state.jobs.cancel(job)).public())
 
 
-def _job(start: Callable[[], Any]) -> JobView:
-    return JobView(**_found(lambda: _tried(start)).public())
+def _start_job(start: Callable[[], Any]) -> JobView:
+    return JobView(**_or_404(lambda: _or_400(start)).public())
 
 
-def _tried(call: Callable[[], T]) -> T:
+def _or_400(call: Callable[[], T]) -> T:
+    """The result of a call; invalid input becomes a response with status 400."""
     try:
         return call()
     except InputError as error:
         raise HTTPException(400, str(error)) from None
 
 
-def _found(call: Callable[[], T]) -> T:
+def _or_404(call: Callable[[], T]) -> T:
+    """The result of a call; a run, table, file or job that does not exist becomes a response with status 404."""
     try:
         return call()
     except KeyError:
@@ -307,7 +311,8 @@ def _found(call: Callable[[], T]) -> T:
 def _series(answer: Answer, region: str) -> Series:
     if region != "all" and region not in answer.regions:
         raise HTTPException(404, f"There is no region {region!r}.")
-    rows = slice(None) if region == "all" else slice(answer.regions.index(region), answer.regions.index(region) + 1)
+    chosen = list(answer.regions) if region == "all" else [region]
+    rows = [answer.regions.index(name) for name in chosen]
     observed, lost = (grid[rows].sum(axis=0).round(2).tolist() for grid in answer.day_kwh)
     by_hour = [grid[rows].sum(axis=0).round(3).tolist() for grid in answer.hour_kwh]
     return Series(

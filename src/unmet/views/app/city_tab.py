@@ -15,24 +15,29 @@ from unmet.views.theme import count, energy, percent
 
 __all__ = ["changed_list", "city_answer", "city_facts", "city_layout", "region_options", "station_options"]
 
-MAX_PLUGS = 99
+MAX_PLUGS = 99  # addresses allow two digits, see `unmet.views.app.address`
+MAX_CARS_PERCENT = 5.7  # cars whose trips the built-in city knows, see `LiveCity.max_penetration`
 ALOUD: dict[str, Any] = {"aria-live": "polite"}  # screen readers read changes aloud
 
 
 def city_layout() -> Any:
     """Controls next to the map and curves."""
     queues = [{"label": QUEUES.named(name).title, "value": name} for name in QUEUES.names()]
-    usual = View()
+    defaults = View()
     controls = [
         field(
-            "Electric cars [% of all]", _number("cars", usual.cars, 0.1, 5.7, 0.1), "Trips are known for 5.7 % of cars."
+            "Electric cars [% of all cars]",
+            _number("cars", defaults.cars, 0.1, MAX_CARS_PERCENT, 0.1),
+            f"Trips are known for {MAX_CARS_PERCENT} % of cars.",
         ),
-        field("Growth of their number [%]", _number("growth", usual.growth, -90, 100, 1)),
-        field("Queue", dcc.Dropdown(queues, usual.queue, id="queue", clearable=False, searchable=False)),
-        field("Own share of the stations [%]", _number("share", usual.share, 1, 100, 1), "Competitors have the rest."),
+        field("Growth of their number [%]", _number("growth", defaults.growth, -90, 100, 1)),
+        field("Queue", dcc.Dropdown(queues, defaults.queue, id="queue", clearable=False, searchable=False)),
+        field(
+            "Own share of the stations [%]", _number("share", defaults.share, 1, 100, 1), "Competitors have the rest."
+        ),
         field(
             "Region",
-            dcc.Dropdown([{"label": "All regions", "value": ALL}], usual.region, id="region", clearable=False),
+            dcc.Dropdown([{"label": "All regions", "value": ALL}], defaults.region, id="region", clearable=False),
             "Or click it on the map.",
         ),
         html.H2("Change a station"),
@@ -75,13 +80,13 @@ def city_answer(answer: Answer) -> str:
     )
 
 
-def city_facts(answer: Answer, usual: Answer) -> Any:
-    """Numbers of the city, and their difference from the unchanged city."""
-    now, before = answer.totals, usual.totals
+def city_facts(answer: Answer, unchanged: Answer) -> Any:
+    """Key numbers of the city, and how lost energy differs from the city with unchanged stations."""
+    now, before = answer.totals, unchanged.totals
     difference = now["lost_kwh"] - before["lost_kwh"]
     changed = (
         ""
-        if answer is usual
+        if answer is unchanged
         else f", {energy(abs(difference))} {'more' if difference > 0 else 'less'} than without changes"
     )
     days = max(len(answer.days), 1)
@@ -98,7 +103,7 @@ def city_facts(answer: Answer, usual: Answer) -> Any:
 
 
 def region_options(answer: Answer) -> list[dict[str, str]]:
-    """Regions to choose from, by the share of demand they lose, largest first."""
+    """Options of the region dropdown; the region that loses the largest share of its demand comes first."""
     rows = answer.region_rows().sort("lost_share", descending=True)
     options = [
         {"label": f"Region {name}: {percent(share, 1)} lost", "value": name}
@@ -108,7 +113,7 @@ def region_options(answer: Answer) -> list[dict[str, str]]:
 
 
 def station_options(answer: Answer) -> list[dict[str, str]]:
-    """Stations to choose from, by the energy they lose, largest first."""
+    """Options of the station dropdown; the station that loses the most energy comes first."""
     rows = answer.stations.sort("lost_kwh", "station_id", descending=[True, False])
     return [
         {"label": f"{name}: {count(plugs, 'plug')}, {energy(lost)} lost", "value": name}
@@ -116,7 +121,7 @@ def station_options(answer: Answer) -> list[dict[str, str]]:
     ]
 
 
-def changed_list(view: View, now: dict[str, int]) -> Any:
-    """Stations whose plugs were changed."""
-    items = [html.Li(f"{name}: {now.get(name, 0)} → {plugs} plugs") for name, plugs in view.changed().items()]
+def changed_list(view: View, plugs_before: dict[str, int]) -> Any:
+    """Stations with a changed number of plugs, before and after."""
+    items = [html.Li(f"{name}: {plugs_before.get(name, 0)} → {plugs} plugs") for name, plugs in view.changed().items()]
     return html.Ul(items) if items else html.P("No station is changed.", className="note")

@@ -19,15 +19,16 @@ from typing import Any
 from unmet.errors import InputError
 from unmet.views.app.settings import Limits
 
-__all__ = ["Job", "Jobs", "Say", "Work"]
+__all__ = ["Job", "Jobs", "ReportProgress", "Work"]
 
-Say = Callable[[str, float], None]
+ReportProgress = Callable[[str, float], None]
 """Called with a description of the current step, and the share of the work that is done."""
-Work = Callable[[Path, dict[str, Any], Say], None]
+Work = Callable[[Path, dict[str, Any], ReportProgress], None]
 """Writes a run into a folder, given a request, and reports its progress."""
 
 FINISHED = frozenset({"done", "failed", "cancelled"})
 POLL_SECONDS = 0.2
+TERMINATE_SECONDS = 2  # time that a process has to end before it is killed
 MAX_FINISHED = 50  # finished jobs that are remembered
 
 
@@ -63,7 +64,7 @@ class Job:
 
 
 class Jobs:
-    """All jobs, run one after the other by a thread that watches a process."""
+    """All jobs, run one after the other. Each has a thread that waits for its turn and then watches its process."""
 
     def __init__(self, folder: Path, limits: Limits) -> None:
         self.folder, self.limits = folder, limits
@@ -73,11 +74,11 @@ class Jobs:
         self._closed = False
 
     def start(self, kind: str, work: Work, request: dict[str, Any], folder: Path | None = None) -> Job:
-        """Queue a job; it writes into a folder of its own unless one is given."""
+        """Queue a job. It writes into the subfolder `run` of the given folder, by default of a new one."""
         with self._lock:
-            waiting = sum(job.state not in FINISHED for job in self._jobs.values())
-            if self._closed or waiting >= self.limits.waiting_jobs:
-                raise InputError(f"{waiting} jobs are already waiting or running: wait until one ends, or cancel one.")
+            unfinished = sum(job.state not in FINISHED for job in self._jobs.values())
+            if self._closed or unfinished >= self.limits.waiting_jobs:
+                raise InputError(f"{unfinished} jobs already wait or run: wait until one ends, or cancel one.")
             job = Job(secrets.token_hex(8), kind, folder or self.folder, request)
             if folder is None:
                 job.folder = self.folder / job.id
@@ -112,7 +113,7 @@ class Jobs:
             job.cancelled.set()
 
     def _forget(self) -> None:
-        """Remove the oldest finished jobs, beyond `MAX_FINISHED`, together with their folders."""
+        """Remove all but the latest `MAX_FINISHED` finished jobs and their folders. The lock must be held."""
         old = [job for job in self._jobs.values() if job.state in FINISHED][:-MAX_FINISHED]
         for job in old:
             del self._jobs[job.id]
@@ -134,23 +135,23 @@ class Jobs:
     def _run(self, job: Job, work: Work) -> None:
         context = multiprocessing.get_context("spawn")
         receiver, sender = context.Pipe(duplex=False)
-        memory = self.limits.job_memory_bytes
-        process = context.Process(target=_work, args=(work, job.run, job.request, sender, memory), daemon=True)
+        arguments = work, job.run, job.request, sender, self.limits.job_memory_bytes
+        process = context.Process(target=_run_in_process, args=arguments, daemon=True)
         process.start()
         sender.close()
         job.state, job.doing = "running", "Starting"
-        until = time.monotonic() + self.limits.job_seconds
+        deadline = time.monotonic() + self.limits.job_seconds
         outcome: tuple[str, str] | None = None
         while outcome is None:
             if job.cancelled.is_set():
                 outcome = "cancelled", "Cancelled"
-            elif time.monotonic() > until:
+            elif time.monotonic() > deadline:
                 outcome = "failed", f"The task took longer than {self.limits.job_seconds // 60} minutes."
             else:
                 outcome = self._receive(job, receiver, process)
         if process.is_alive():
             process.terminate()
-            process.join(2)
+            process.join(TERMINATE_SECONDS)
             if process.is_alive():
                 process.kill()
         process.join()
@@ -179,9 +180,9 @@ def _end(job: Job, state: str, text: str) -> None:
     job.state = state  # set last, since other threads wait for it
 
 
-def _work(work: Work, folder: Path, request: dict[str, Any], pipe: Connection, memory_bytes: int) -> None:
+def _run_in_process(work: Work, folder: Path, request: dict[str, Any], pipe: Connection, memory_bytes: int) -> None:
     """The target of the process: do the work, and send its progress and outcome."""
-    _limit(memory_bytes)
+    _limit_memory(memory_bytes)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         work(folder, request, lambda text, share: pipe.send(("doing", text, share)))
@@ -197,7 +198,7 @@ def _work(work: Work, folder: Path, request: dict[str, Any], pipe: Connection, m
         pipe.send(("failed", f"The task failed unexpectedly ({type(error).__name__}).", 1.0))
 
 
-def _limit(memory_bytes: int) -> None:
+def _limit_memory(memory_bytes: int) -> None:
     """Limit the memory of this process, if the system supports it."""
     try:
         import resource

@@ -1,4 +1,4 @@
-"""The live built-in city: simulates what-if questions and answers them within a second."""
+"""The live built-in city, which answers what-if questions by simulation within a second."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from unmet.study.scenes import own_stations
 __all__ = ["Answer", "LiveCity", "Question"]
 
 
-REGIONS = 10
+REGIONS = 10  # number of regions
 CACHE_SIZE = 64  # answers in the cache
 MAX_PLUGS = 100
-MIN_PENETRATION = 0.001  # enough to compile all functions that answers need
+WARM_UP_PENETRATION = 0.001  # a small simulation, which compiles all functions that answers need
 TRIP, STATION, PLUG, START, ENERGY = 0, 1, 2, 3, 8  # columns of the engine's log
 
 
@@ -38,7 +38,9 @@ class Question(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    penetration: float = Field(0.05, gt=0, le=1, description="electric share of the city's cars, before growth")
+    penetration: float = Field(
+        0.05, gt=0, le=1, description="share of the city's cars that are electric, before growth"
+    )
     growth: float = Field(0.0, ge=-0.9, le=10, description="growth of the number of electric cars, such as 0.1")
     queue: str = Field("first-come", max_length=40, description="queue discipline at all stations")
     market_share: float = Field(
@@ -63,9 +65,11 @@ class Answer:
 
     question: Question
     stations: pl.DataFrame
-    """`station_id, unique_id, lat, lon, plugs, is_own, served, lost, observed_kwh, lost_kwh`."""
+    """`station_id, lat, lon, plugs, power_kw, unique_id, is_own, served, lost, observed_kwh, lost_kwh`.
+
+    `unique_id` is the region; `served` and `lost` are numbers of drivers; `is_own` is false for competitors."""
     day_kwh: Floats = field(repr=False)  # (2, regions, days), observed and lost at the operator's stations
-    hour_kwh: Floats = field(repr=False)  # (2, regions, hours of the day), per day
+    hour_kwh: Floats = field(repr=False)  # (2, regions, 24), mean of each hour of the day
     regions: tuple[str, ...] = ()
     days: pl.Series = field(default_factory=lambda: pl.Series(dtype=pl.Date), repr=False)
     electric_cars: int = 0
@@ -104,48 +108,49 @@ class LiveCity:
     def __init__(self, seed: int = 1) -> None:
         self.seed = seed
         self._answers: OrderedDict[Question, Answer] = OrderedDict()
-        self._making = threading.Lock()
-        self._asking = threading.Lock()
+        self._build_lock = threading.Lock()
+        self._answer_lock = threading.Lock()
 
     @cached_property
-    def _ready(self) -> tuple[City, Itinerary, Regions]:
+    def _built(self) -> tuple[City, Itinerary, Regions]:
         city = build_city(seed=self.seed)
         return city, prepare(city), kmeans_regions(city.stations, REGIONS)
 
-    def _get(self) -> tuple[City, Itinerary, Regions]:
-        with self._making:
-            return self._ready
+    def _parts(self) -> tuple[City, Itinerary, Regions]:
+        """The city, its trips and its regions, built on first use."""
+        with self._build_lock:
+            return self._built
 
     def warm_up(self) -> None:
         """Build the city, compile the simulator and answer the first question, so that visitors need not wait."""
-        self._simulate(Question(penetration=MIN_PENETRATION))
+        self._simulate(Question(penetration=WARM_UP_PENETRATION))
         self.ask(Question())
 
     @property
     def is_ready(self) -> bool:
         """Whether the city is built, so that questions are answered at once."""
-        return "_ready" in self.__dict__
+        return "_built" in self.__dict__
 
     @property
     def stations(self) -> pl.DataFrame:
         """The unchanged stations, with their regions."""
-        city, _, regions = self._get()
+        city, _, regions = self._parts()
         return city.stations.join(regions.of_station, on="station_id", maintain_order="left")
 
     @property
     def regions(self) -> tuple[str, ...]:
         """Names of the regions, in the order of answers."""
-        return tuple(self._get()[2].centres["unique_id"])
+        return tuple(self._parts()[2].centres["unique_id"])
 
     @property
     def max_penetration(self) -> float:
         """Share of the city's cars whose trips are known."""
-        city, itinerary, _ = self._get()
+        city, itinerary, _ = self._parts()
         return len(itinerary.vehicle_ids) / city.cars
 
     def ask(self, question: Question) -> Answer:
         """The answer, from the cache or simulated."""
-        with self._asking:
+        with self._answer_lock:
             if question in self._answers:
                 self._answers.move_to_end(question)
                 return self._answers[question]
@@ -158,20 +163,20 @@ class LiveCity:
     @cached_property
     def _clock(self) -> tuple[Integers, Integers, pl.Series]:
         """Local day and local hour at which each trip ends, and the days of the period."""
-        city, itinerary, _ = self._get()
+        city, itinerary, _ = self._parts()
         local = (
             pl.Series((itinerary.trips.end_s * 1000).astype(np.int64))
             .cast(pl.Datetime("ms", "UTC"))
             .dt.convert_time_zone(city.time_zone)
         )
         date = local.dt.date()
-        number = date.cast(pl.Int32).to_numpy().astype(np.int64)
-        first, last = int(number.min()), int(number.max())
+        day_number = date.cast(pl.Int32).to_numpy().astype(np.int64)  # days since 1970
+        first, last = int(day_number.min()), int(day_number.max())
         days = pl.Series(np.arange(first, last + 1, dtype=np.int32)).cast(pl.Date)
-        return number - first, local.dt.hour().to_numpy().astype(np.int64), days
+        return day_number - first, local.dt.hour().to_numpy().astype(np.int64), days
 
     def _simulate(self, question: Question) -> Answer:
-        city, itinerary, regions = self._get()
+        city, itinerary, regions = self._parts()
         began = time.perf_counter()
         stations = self._stations(city, question)
         scenario = Scenario(
@@ -187,9 +192,10 @@ class LiveCity:
         plugs = _open_plugs(stations)
         log = engine.run(queue_named(question.queue).admit, rows, trips, cars, plugs, rules_of(scenario))
         own = np.isin(stations["station_id"], own_stations(regions, question.market_share, self.seed))
-        return self._sums(question, stations, regions, log, own, int(drawn.electric.sum()), began)
+        return self._answer(question, stations, regions, log, own, int(drawn.electric.sum()), began)
 
     def _stations(self, city: City, question: Question) -> pl.DataFrame:
+        """The stations of the city, with the numbers of plugs that the question asks for."""
         changed = dict(question.plugs)
         unknown = sorted(set(changed) - set(city.stations["station_id"]))
         if unknown:
@@ -199,12 +205,22 @@ class LiveCity:
         plugs = [changed.get(name, now) for name, now in city.stations.select("station_id", "plugs").iter_rows()]
         return city.stations.with_columns(plugs=pl.Series(plugs, dtype=city.stations.schema["plugs"]))
 
-    def _sums(
+    def _answer(
         self, question: Question, stations: pl.DataFrame, regions: Regions, log: Floats, own: NDArray[np.bool_],
         cars: int, began: float,
     ) -> Answer:  # fmt: skip
-        """Sum the log of a simulation by station, and by region over days and hours of the day."""
-        days_of, hour_of, days = self._clock
+        """Sum the log of a simulation by station, and by region over days and hours of the day.
+
+        Args:
+            question: what was asked.
+            stations: the stations that were simulated.
+            regions: region of each station.
+            log: one row per arrival, as `engine.run` returns it.
+            own: whether each station is the operator's own, (stations,).
+            cars: number of electric cars.
+            began: time at which the answer was started, by `time.perf_counter` [s].
+        """
+        day_of, hour_of, days = self._clock
         trip, station = log[:, TRIP].astype(np.int64), log[:, STATION].astype(np.int64)
         served, kwh = log[:, PLUG] >= 0, log[:, ENERGY]
         count = stations.height
@@ -216,12 +232,12 @@ class LiveCity:
             )
         region = regions.codes()[station]
         is_own = own[station]
-        number = regions.centres.height
-        day_kwh, hour_kwh = np.empty((2, number, len(days))), np.empty((2, number, 24))
+        n_regions = regions.centres.height
+        day_kwh, hour_kwh = np.empty((2, n_regions, len(days))), np.empty((2, n_regions, 24))
         for i, chosen in enumerate((served & is_own, ~served & is_own)):
-            day_kwh[i] = _grid(region[chosen], days_of[trip[chosen]], kwh[chosen], number, len(days))
-            hour_kwh[i] = _grid(region[chosen], hour_of[trip[chosen]], kwh[chosen], number, 24) / len(days)
-        _, itinerary, _ = self._get()
+            day_kwh[i] = _grid(region[chosen], day_of[trip[chosen]], kwh[chosen], n_regions, len(days))
+            hour_kwh[i] = _grid(region[chosen], hour_of[trip[chosen]], kwh[chosen], n_regions, 24) / len(days)
+        _, itinerary, _ = self._parts()
         waited = (log[served & is_own, START] - itinerary.trips.end_s[trip[served & is_own]]) / 60
         table = stations.select("station_id", "lat", "lon", "plugs", "power_kw").with_columns(
             regions.of_station["unique_id"], is_own=pl.Series(own), **{k: pl.Series(v) for k, v in columns.items()}
@@ -231,16 +247,19 @@ class LiveCity:
             table,
             day_kwh,
             hour_kwh,
-            tuple(regions.centres["unique_id"]),
-            days,
-            cars,
-            float(waited.mean()) if len(waited) else 0.0,
-            time.perf_counter() - began,
+            regions=tuple(regions.centres["unique_id"]),
+            days=days,
+            electric_cars=cars,
+            mean_waited_minutes=float(waited.mean()) if len(waited) else 0.0,
+            seconds=time.perf_counter() - began,
         )
 
 
 def _open_plugs(stations: pl.DataFrame) -> Plugs:
-    """The initial state of all plugs: free, except that a station without plugs gets one that is always taken."""
+    """The initial state of all plugs: free.
+
+    The engine needs a plug at every station, so a station without any gets one that is always taken.
+    """
     closed = (stations["plugs"] == 0).to_numpy()
     if not closed.any():
         return plugs_of(stations)
@@ -250,4 +269,5 @@ def _open_plugs(stations: pl.DataFrame) -> Plugs:
 
 
 def _grid(row: Integers, column: Integers, kwh: Floats, rows: int, columns: int) -> Floats:
+    """Sum energies by row and column, (rows, columns)."""
     return np.bincount(row * columns + column, kwh, minlength=rows * columns).reshape(rows, columns).astype(float)

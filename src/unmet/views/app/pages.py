@@ -42,7 +42,7 @@ __all__ = ["make_pages"]
 TITLES = {"city": "City", "records": "Records", "plan": "Plan", "forecast": "Forecast"}
 JOB_TABS = ("records", "plan", "forecast")
 """Tabs whose answers come from jobs."""
-TICK_MS = 700
+TICK_MS = 700  # time between two looks at the progress of jobs
 CONTROLS = {
     "cars": "cars", "growth": "growth", "queue": "queue", "share": "share", "region": "region", "station": "station",
     "records-zone": "zone", "records-waiting": "waiting", "records-spill": "spill", "plan-by": "by", "plan-add": "add",
@@ -50,9 +50,9 @@ CONTROLS = {
     "forecast-hours": "hours",
 }  # fmt: skip
 """Controls by their id, and the part of the view that each sets."""
-EMPTY = frozenset({"zone", "waiting", "spill", "most", "station"})
+OPTIONAL = frozenset({"zone", "waiting", "spill", "most", "station"})
 """Parts of the view that may be left empty."""
-PLANNING = ("plan-by", "plan-add", "plan-budget")
+PLAN_TRIGGERS = ("plan-by", "plan-add", "plan-budget")
 """Controls that start a new plan when they are moved."""
 
 
@@ -64,7 +64,7 @@ def make_pages(server: FastAPI, state: app_state.State) -> Dash:
     index = pages.index_string.replace("<html>", '<html lang="en">')
     pages.index_string = index.replace("<footer>", "<div>").replace("</footer>", "</div>")
     pages.layout = _layout
-    _follow(pages, state)
+    _sync_address(pages, state)
     _draw_city(pages, state)
     _draw_runs(pages, state)
     _start_jobs(pages, state)
@@ -91,8 +91,8 @@ def _layout() -> Any:
     )
 
 
-def _follow(pages: Dash, state: app_state.State) -> None:
-    """Controls write the address, and the address sets the controls."""
+def _sync_address(pages: Dash, state: app_state.State) -> None:
+    """Keep the address and the controls in step: each change of one sets the other."""
 
     @pages.callback(
         Output("address", "search"),
@@ -118,7 +118,7 @@ def _follow(pages: Dash, state: app_state.State) -> None:
         elif cause == "city-map" and clicked:
             view = await run_sync(_clicked, state, view, clicked["points"][0])
         elif cause == "apply" and view.station and plugs is not None:
-            view = replace(view, plugs=View.of_plugs(view.changed() | {view.station: int(plugs)}))
+            view = replace(view, plugs=View.plugs_text(view.changed() | {view.station: int(plugs)}))
         elif cause == "undo":
             view = replace(view, plugs="")
         elif cause == "finished" and finished:
@@ -128,14 +128,14 @@ def _follow(pages: Dash, state: app_state.State) -> None:
         shown: dict[str, Any] = {name: getattr(view, part) for name, part in CONTROLS.items()}
         shown = {name: None if value == "" else value for name, value in shown.items()}
         choices: tuple[Any, Any] = (no_update, no_update)
-        number: Any = no_update
+        station_plugs: Any = no_update
         if view.tab == "city":
             choices = await run_sync(_choices, state, view)
             if cause in (None, "address", "station", "city-map") and view.station:
-                number = await run_sync(_plugs_now, state, view)
+                station_plugs = await run_sync(_plugs_now, state, view)
         else:
             shown |= {"region": no_update, "station": no_update}
-        return new, *choices, *shown.values(), number
+        return new, *choices, *shown.values(), station_plugs
 
     @pages.callback(
         *(Output(f"tab-{name}", "hidden") for name in TABS), Output("tabs", "children"), Input("address", "search")
@@ -153,9 +153,9 @@ def _follow(pages: Dash, state: app_state.State) -> None:
 
 
 def _with_value(view: View, part: str, value: Any) -> View:
-    """The view after a control was set; a missing or invalid number changes nothing."""
+    """The view after a control was set. An empty optional control resets its part; an invalid value changes nothing."""
     if value in (None, ""):
-        return replace(view, **{part: getattr(View(), part)}) if part in EMPTY else view
+        return replace(view, **{part: getattr(View(), part)}) if part in OPTIONAL else view
     return View.read(replace(view, **{part: value}).search())
 
 
@@ -171,12 +171,12 @@ def _clicked(state: app_state.State, view: View, point: dict[str, Any]) -> View:
     if "customdata" in point:
         station, region, _ = point["customdata"]
         return replace(view, station=station, region=region)
-    region = state.city.regions[point["curveNumber"]]
+    region = state.city.regions[point["curveNumber"]]  # the map draws the regions first, in this order
     return replace(view, region=ALL if region == view.region else region)
 
 
 def _choices(state: app_state.State, view: View) -> tuple[Any, Any]:
-    """Regions and stations to choose from."""
+    """Options of the dropdowns for regions and stations."""
     try:
         answer = state.city.ask(view.question())
     except (InputError, ValidationError):
@@ -190,16 +190,17 @@ def _plugs_now(state: app_state.State, view: View) -> Any:
     return (now | view.changed()).get(view.station)
 
 
-CITY = (CITY_MAP, CITY_DAYS, CITY_HOURS)
+CITY_FIGURES = (CITY_MAP, CITY_DAYS, CITY_HOURS)
+UNCHANGED: tuple[Any, ...] = (no_update,) * 11  # all outputs of the city tab except the problem, which is the last
 
 
 def _draw_city(pages: Dash, state: app_state.State) -> None:
     @pages.callback(
         Output("city-answer", "children"),
         Output("city-facts", "children"),
-        *(Output(figure.name, "figure") for figure in CITY),
-        *(Output(f"{figure.name}-said", "children") for figure in CITY),
-        *(Output(f"{figure.name}-title", "children") for figure in CITY[1:]),
+        *(Output(figure.name, "figure") for figure in CITY_FIGURES),
+        *(Output(f"{figure.name}-caption", "children") for figure in CITY_FIGURES),
+        *(Output(f"{figure.name}-title", "children") for figure in CITY_FIGURES[1:]),
         Output("changed", "children"),
         Output("city-problem", "children"),
         Input("address", "search"),
@@ -207,21 +208,21 @@ def _draw_city(pages: Dash, state: app_state.State) -> None:
     async def draw(search: str) -> tuple[Any, ...]:
         view = View.read(search)
         if view.tab != "city":
-            return (no_update,) * 12
+            return *UNCHANGED, no_update
         try:
-            answer, usual, now = await run_sync(_ask, state, view)
+            answer, unchanged, now = await run_sync(_ask, state, view)
         except (InputError, ValidationError) as error:
-            text = str(error) if isinstance(error, InputError) else "That is out of range."
-            return *(no_update,) * 11, problem(text)
+            text = str(error) if isinstance(error, InputError) else "A value is out of range."
+            return *UNCHANGED, problem(text)
         if view.region != ALL and view.region not in answer.regions:
-            return *(no_update,) * 11, problem(f"There is no region {view.region}: try {answer.regions[0]}.")
-        seen = CityView(answer, view.region, view.station or None, state.layers)
+            return *UNCHANGED, problem(f"There is no region {view.region}: try {answer.regions[0]}.")
+        city_view = CityView(answer, view.region, view.station or None, state.layers)
         return (
             city_answer(answer),
-            city_facts(answer, usual),
-            *(figure.draw(seen) for figure in CITY),
-            *(figure.caption(seen) for figure in CITY),
-            *(f"{figure.title}, {seen.where}" for figure in CITY[1:]),
+            city_facts(answer, unchanged),
+            *(figure.draw(city_view) for figure in CITY_FIGURES),
+            *(figure.caption(city_view) for figure in CITY_FIGURES),
+            *(f"{figure.title}, {city_view.where}" for figure in CITY_FIGURES[1:]),
             changed_list(view, now),
             None,
         )
@@ -230,8 +231,8 @@ def _draw_city(pages: Dash, state: app_state.State) -> None:
 def _ask(state: app_state.State, view: View) -> tuple[Answer, Answer, dict[str, int]]:
     """The answer, the answer without changed plugs, and the unchanged plugs."""
     answer = state.city.ask(view.question())
-    usual = state.city.ask(replace(view, plugs="").question()) if view.plugs else answer
-    return answer, usual, dict(state.city.stations.select("station_id", "plugs").iter_rows())
+    unchanged = state.city.ask(replace(view, plugs="").question()) if view.plugs else answer
+    return answer, unchanged, dict(state.city.stations.select("station_id", "plugs").iter_rows())
 
 
 def _draw_runs(pages: Dash, state: app_state.State) -> None:
@@ -244,7 +245,7 @@ def _draw_runs(pages: Dash, state: app_state.State) -> None:
 
 
 def _result(state: app_state.State, view: View, tab: str) -> Any:
-    """The content of a tab on runs."""
+    """The content of the records, plan or forecast tab."""
     name = {"records": view.run, "plan": view.plan, "forecast": view.forecast}[tab] or app_state.GIVEN
     if name == app_state.GIVEN != view.run:  # the runs given at the start belong to other records
         return plan_result(None, name) if tab == "plan" else forecast_result(None, name)
@@ -267,7 +268,7 @@ def _start_jobs(pages: Dash, state: app_state.State) -> None:
         Output("plan-problem", "children"),
         Output("plan-request", "data"),
         Input("plan-start", "n_clicks"),
-        *(Input(name, "value") for name in PLANNING),
+        *(Input(name, "value") for name in PLAN_TRIGGERS),
         State("address", "search"),
         State("plan-job", "data"),
         State("plan-request", "data"),

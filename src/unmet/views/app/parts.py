@@ -27,7 +27,7 @@ __all__ = [
     "prose",
 ]
 
-FEW_COLUMNS = 3  # highest number of columns that fit on a phone
+FEW_COLUMNS = 3  # largest number of columns that fit on a phone
 CONFIG: Any = {"displayModeBar": False, "responsive": True}
 
 
@@ -52,10 +52,10 @@ def graph(figure: Figure, result: object, graph_id: str) -> list[Any]:
 
 
 def figure_box(graph_id: str, title: str, height: int) -> Any:
-    """A box for a figure that changes, with its height [px] and a caption."""
+    """A box of fixed height [px] for a figure and a caption that callbacks fill in."""
     place = dcc.Graph(id=graph_id, config=CONFIG, style={"height": f"{height}px"})
-    caption = html.P(id=f"{graph_id}-said", className="note")
-    described: dict[str, Any] = {"aria-label": title, "aria-describedby": f"{graph_id}-said"}
+    caption = html.P(id=f"{graph_id}-caption", className="note")
+    described: dict[str, Any] = {"aria-label": title, "aria-describedby": f"{graph_id}-caption"}
     return html.Section([html.H3(title, id=f"{graph_id}-title"), place, caption], **described)
 
 
@@ -78,28 +78,32 @@ def field(label: str, control: Any, hint: str = "") -> Any:
 
 
 def labelled(label: str, control: Any) -> Any:
-    """A control with several inputs, under its label; the script of the page names the inputs after the label."""
+    """A slider under its label; `assets/names.js` gives its thumb the same name for screen readers."""
     group: dict[str, Any] = {"role": "group", "aria-labelledby": f"{control.id}-label"}
     return html.Div([html.Div(label, id=f"{control.id}-label", className="label"), control], className="field", **group)
 
 
 def plain_table(table: PageTable) -> Any:
-    """A table of a page."""
+    """A table, which scrolls sideways if it is too wide."""
     head = html.Thead(html.Tr([html.Th(name, scope="col") for name in table.heads]))
     body = html.Tbody([html.Tr([html.Td(_cell(cell)) for cell in row]) for row in table.rows])
-    parts = [html.Table([head, body], **_columns(len(table.heads))), html.P(prose(table.note), className="note")]
+    parts = [
+        html.Table([head, body], **_table_attributes(len(table.heads))),
+        html.P(prose(table.note), className="note"),
+    ]
     return html.Div(
         parts, className="scroll", tabIndex=0, role="region",
         **aria_label(f"Table: {', '.join(map(str, table.heads))}"),
     )  # fmt: skip
 
 
-def _columns(number: int) -> dict[str, Any]:
+def _table_attributes(n_columns: int) -> dict[str, Any]:
     """Attributes of a table; a table with many columns is laid out differently on a phone."""
-    return {"className": "many", "style": {"--columns": str(number)}} if number > FEW_COLUMNS else {}
+    return {"className": "many", "style": {"--columns": str(n_columns)}} if n_columns > FEW_COLUMNS else {}
 
 
 def _cell(cell: Any) -> Any:
+    """A cell of a table: a bar, a text, or a pair of a text and a remark in small print."""
     if isinstance(cell, PageBar):
         band = html.I(style={"left": f"{cell.low:.1f}%", "width": f"{cell.high - cell.low:.1f}%"})
         mark = (

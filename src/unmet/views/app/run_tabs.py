@@ -30,8 +30,8 @@ __all__ = [
 ]
 
 GIVEN = "given"  # as in `unmet.views.app.state`: the runs that the app was started with
-MAX_PLUGS = 60  # end of the slider
-MAX_SITES = 20  # the slider of the budget ends at the cost of this many sites and `MAX_PLUGS` plugs
+MAX_PLUGS = 60  # end of the slider of plugs to add
+MAX_SITES = 20  # the budget slider ends at the cost of this many sites and `MAX_PLUGS` plugs
 
 
 def records_layout() -> Any:
@@ -42,12 +42,12 @@ def records_layout() -> Any:
         field(
             "Time zone",
             dcc.Input(id="records-zone", type="text", placeholder="Europe/London", debounce=True),
-            "Zone of times without one; UTC if left empty.",
+            "For times without a time zone; UTC if left empty.",
         ),
         field("Drivers who wait [%]", _percent("records-waiting"), "Estimated if left empty."),
-        field("Served nearby instead [%]", _percent("records-spill"), "Estimated if left empty."),
+        field("Others who charge nearby [%]", _percent("records-spill"), "Estimated if left empty."),
         html.Button("Estimate lost demand", id="records-start", className="primary"),
-        html.P(id="records-said", role="status"),
+        html.P(id="records-status", role="status"),
     ]
     return _tab(controls, "records")
 
@@ -58,21 +58,23 @@ def _percent(name: str) -> Any:
 
 def plan_layout() -> Any:
     """A slider for the number of plugs or the budget, and the plan."""
-    usual = View()
+    defaults = View()
     kinds = [{"label": "Number of plugs", "value": PLUGS}, {"label": "Budget", "value": BUDGET}]
     marks = {n: str(n) for n in (1, 20, 40, MAX_PLUGS)}
-    top, step = budget_scale(usual)
+    top, step = budget_scale(defaults)
     money: dict[str, Any] = {"type": "number", "min": 0, "step": "any", "debounce": True}
     controls = [
-        field("Plan by", dcc.Dropdown(kinds, usual.by, id="plan-by", clearable=False, searchable=False)),
-        html.Div(labelled("Plugs to add", _slider("plan-add", 1, MAX_PLUGS, 1, usual.add, marks)), id="plan-by-plugs"),
+        field("Plan by", dcc.Dropdown(kinds, defaults.by, id="plan-by", clearable=False, searchable=False)),
+        html.Div(
+            labelled("Plugs to add", _slider("plan-add", 1, MAX_PLUGS, 1, defaults.add, marks)), id="plan-by-plugs"
+        ),
         html.Div(
             [
-                labelled("Budget", _slider("plan-budget", 0, top, step, usual.budget, budget_marks(top))),
-                field("Cost of a plug", dcc.Input(id="plan-plug-cost", value=usual.plug_cost, **money)),
+                labelled("Budget", _slider("plan-budget", 0, top, step, defaults.budget, budget_marks(top))),
+                field("Cost of a plug", dcc.Input(id="plan-plug-cost", value=defaults.plug_cost, **money)),
                 field(
                     "Cost of a site",
-                    dcc.Input(id="plan-site-cost", value=usual.site_cost, **money),
+                    dcc.Input(id="plan-site-cost", value=defaults.site_cost, **money),
                     "Paid once for each site that gets plugs. Both costs are round numbers to start from: enter "
                     "your own, in your currency.",
                 ),
@@ -96,14 +98,14 @@ def _slider(name: str, low: float, high: float, step: float, value: float, marks
 
 
 def budget_scale(view: View) -> tuple[float, float]:
-    """The largest budget on the slider, and its step, half the cost of a plug."""
+    """The end of the budget slider, and its step (half the cost of a plug); the end is a multiple of the step."""
     max_budget = max(MAX_PLUGS * view.plug_cost + MAX_SITES * view.site_cost, view.budget)
     step = max(view.plug_cost / 2, 1.0)
     return step * -(-max_budget // step), step
 
 
 def budget_marks(top: float) -> dict[float, str]:
-    """Marks of the slider of the budget."""
+    """Marks of the budget slider, which ends at `top`."""
     return {0: "0", top / 2: short_money(top / 2), top: short_money(top)}
 
 
@@ -141,7 +143,7 @@ def _tab(controls: list[Any], name: str) -> Any:
 def _links(name: str, files: tuple[str, ...], *, report: bool) -> Any:
     links = [html.A(file, href=f"/api/runs/{name}/files/{file}") for file in files]
     if report:
-        links.append(html.A("Report to send", href=f"/api/runs/{name}/report", target="_blank"))
+        links.append(html.A("Report to share", href=f"/api/runs/{name}/report", target="_blank"))
     return html.P(links, className="links")
 
 
@@ -155,7 +157,7 @@ def _section(section: PageSection) -> list[Any]:
 
 
 def records_result(lost: StoredLost | None, name: str) -> Any:
-    """Lost demand: the answer, sites, map, when, other assumptions, data quality."""
+    """Lost demand: the answer, the sites and their map, when it was lost, data quality and the method."""
     if lost is None:
         return [html.H2("Drop a file of charging sessions"), html.P("It stays on the machine that runs this app.")]
     opening = first_screen(lost)
@@ -186,6 +188,7 @@ def plan_result(plan: StoredPlan | None, name: str, lost: StoredLost | None = No
         parts.append(
             html.P("This plan was given when the app started; move the slider to make another.", className="note")
         )
+    # The section opens with the answer, which is already the heading.
     parts += [html.P(prose(text.removeprefix(f"{answer}. "))) for text in section.paragraphs]
     parts.append(_links(name, ("plan.csv", "plan.xlsx", "plan.geojson"), report=True))
     shown: Any = plan  # has the attributes that figures of a plan read

@@ -21,13 +21,14 @@ __all__ = ["LOGIN", "Guard", "content_policy"]
 COOKIE = "unmet_visitor"
 LOGIN = "/login"
 LOCAL_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
-UPLOADS = "/api/records"
-SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+UPLOADS = "/api/records"  # start of the paths that accept files
+LOGIN_BYTES = 4096  # largest body of a login
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 HEADERS = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
-    "referrer-policy": "same-origin",  # with none at all, browsers hide the origin of the login form
+    "referrer-policy": "same-origin",  # with "no-referrer", browsers would hide the origin of the login form
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
 }
@@ -52,7 +53,13 @@ def content_policy(script_hashes: Sequence[str] = ()) -> str:
 
 
 class Guard:
-    """Middleware around the whole app; refused requests never reach it."""
+    """Middleware around the whole app; refused requests never reach it.
+
+    Args:
+        app: the app.
+        settings: token, host and limits.
+        policy: returns the content security policy of responses that set none.
+    """
 
     def __init__(self, app: ASGIApp, settings: Settings, policy: Callable[[], str]) -> None:
         self.app, self.settings, self.policy = app, settings, policy
@@ -81,21 +88,21 @@ class Guard:
                     headers["cache-control"] = "no-store"
             await send(message)
 
-        refused = await self._refused(scope, request_headers, receive)
+        refused = await self._refusal_to(scope, request_headers, receive)
         if refused is not None:
             await refused(scope, receive, send_on)
             return
         limit = None if scope["path"].startswith(UPLOADS) else self.settings.limits.body_bytes
         await self.app(scope, receive if limit is None else _limited(receive, limit), send_on)
 
-    async def _refused(self, scope: Scope, headers: Headers, receive: Receive) -> Response | None:
+    async def _refusal_to(self, scope: Scope, headers: Headers, receive: Receive) -> Response | None:
         """The response to a refused request; None if it may pass."""
         host = headers.get("host", "")
         # Another site can make its own name resolve to this machine (DNS rebinding). Its requests then carry that name.
-        if self.settings.is_local and _name_of(host) not in LOCAL_NAMES:
+        if self.settings.is_local and _host_name(host) not in LOCAL_NAMES:
             return _refusal(400, "This server does not answer under that host name: use 127.0.0.1 or localhost.")
         origin = headers.get("origin")
-        if scope["method"] not in SAFE and origin is not None and urlsplit(origin).netloc != host:
+        if scope["method"] not in SAFE_METHODS and origin is not None and urlsplit(origin).netloc != host:
             return _refusal(403, "Requests from other sites are refused.")
         if headers.get("content-length", "0").isdecimal():
             uploads = scope["path"].startswith(UPLOADS)
@@ -105,19 +112,19 @@ class Guard:
         if self.settings.token is None or self._is_known(headers, Request(scope).cookies):
             return None
         if scope["path"] == LOGIN:
-            return await self._login(Request(scope, _limited(receive, 4096)))
+            return await self._login(Request(scope, _limited(receive, LOGIN_BYTES)))
         if scope["path"].startswith(("/api", "/openapi", "/_dash")):
             return _refusal(401, "A token is needed: send it as `Authorization: Bearer TOKEN`.", bearer=True)
         return RedirectResponse(LOGIN, 303)
 
     def _is_known(self, headers: Headers, cookies: dict[str, str]) -> bool:
         scheme, _, given = headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer" and self._same(given.strip()):
+        if scheme.lower() == "bearer" and self._is_token(given.strip()):
             return True
         return hmac.compare_digest(cookies.get(COOKIE, "").encode(), self._cookie().encode())
 
-    def _same(self, given: str) -> bool:
-        """Whether a token is correct, compared in constant time."""
+    def _is_token(self, given: str) -> bool:
+        """Whether a text is the token, compared in constant time so that timing gives nothing away."""
         digests = [hashlib.sha256(text.encode()).digest() for text in (given, self.settings.token or "")]
         return hmac.compare_digest(*digests)
 
@@ -129,7 +136,7 @@ class Guard:
         if request.method != "POST":
             return HTMLResponse(_login_page())
         fields = parse_qs((await request.body()).decode("utf-8", "replace"))
-        if not self._same(fields.get("token", [""])[0].strip()):
+        if not self._is_token(fields.get("token", [""])[0].strip()):
             return HTMLResponse(_login_page("That token is wrong."), 401)
         response = RedirectResponse("/", 303)
         response.set_cookie(COOKIE, self._cookie(), httponly=True, samesite="strict", path="/")
@@ -137,13 +144,13 @@ class Guard:
 
 
 def _is_trustworthy(scope: Scope, headers: Headers) -> bool:
-    """Whether browsers apply an opener policy here; elsewhere they ignore it with a message in the console."""
+    """Whether browsers trust the address (HTTPS, or this machine); elsewhere they warn and ignore an opener policy."""
     is_encrypted = "https" in (scope["scheme"], headers.get("x-forwarded-proto"))
-    return is_encrypted or _name_of(headers.get("host", "")) in LOCAL_NAMES
+    return is_encrypted or _host_name(headers.get("host", "")) in LOCAL_NAMES
 
 
 def _limited(receive: Receive, limit: int) -> Receive:
-    """The body of a request up to a limit; a longer one counts as disconnected."""
+    """Receive the body of a request up to a limit [bytes]; a longer one looks like a lost connection."""
     size = 0
 
     async def receive_on() -> Message:
@@ -158,7 +165,7 @@ def _limited(receive: Receive, limit: int) -> Receive:
     return receive_on
 
 
-def _name_of(host: str) -> str:
+def _host_name(host: str) -> str:
     try:
         return urlsplit(f"//{host}").hostname or ""
     except ValueError:

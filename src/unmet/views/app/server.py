@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Limits", "Settings", "listening_at", "make_server", "run_server"]
 
 ABOUT = "Charging demand that records do not show: the built-in city, records, plans and forecasts."
-MAX_PROBLEMS = 20  # highest number of mistakes in a request that are reported
+MAX_PROBLEMS = 20  # mistakes in a request that are reported at most
 DOCS_PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>unmet: API</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <link rel="stylesheet" href="/swagger/swagger-ui.css"></head><body><div id="swagger-ui"></div>
@@ -133,8 +133,9 @@ def listening_at(host: str, port: int) -> socket.socket:
         InputError: another program listens there, or this machine has no such address.
     """
     try:
-        kind, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        return socket.create_server(address, family=kind)
+        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        return socket.create_server(address, family=family)
     except OSError as error:
+        # `create_server` repeats the address: "Address already in use (while attempting to bind on address ...)"
         reason = (error.strerror or str(error)).partition(" (while")[0]
         raise InputError(f"Cannot listen at {host}, port {port} ({reason}): give another --port or --host.") from None

@@ -17,15 +17,17 @@ MIN_TOKEN_LENGTH = 16
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits on requests."""
+    """Limits on requests and jobs."""
 
     upload_bytes: int = 50_000_000
+    """Limit on each uploaded file."""
     upload_rows: int = 500_000
     body_bytes: int = 1_000_000
     """Limit on the body of requests other than uploads."""
     job_seconds: int = 1800
     job_memory_bytes: int = 6_000_000_000
     waiting_jobs: int = 8
+    """Limit on jobs that wait or run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +41,10 @@ class Settings:
     folder: Path | None = None
     """Folder for uploads and jobs; by default a temporary one."""
     seed: int = 1
+    """Seed of the built-in city, and of estimates and forecasts."""
     limits: Limits = Limits()
     basemap: Path | None = None
-    """Lines under maps, as GeoJSON."""
+    """GeoJSON file of lines to draw under maps."""
 
     @classmethod
     def checked(
@@ -58,11 +61,13 @@ class Settings:
     ) -> Settings:
         """Valid settings; an address that other machines can reach needs a token."""
         token = _token(token_file)
-        settings = cls(runs, host, port, token, folder, seed, limits, basemap)
+        settings = cls(
+            runs=runs, host=host, port=port, token=token, folder=folder, seed=seed, limits=limits, basemap=basemap
+        )
         if token is None and not settings.is_local:
             raise InputError(
                 f"{host} can be reached from other machines: set a token of {MIN_TOKEN_LENGTH} characters or more, in "
-                "the variable UNMET_TOKEN or with --token-file, or listen on 127.0.0.1."
+                "the environment variable UNMET_TOKEN or with --token-file, or listen on 127.0.0.1."
             )
         if token is not None and len(token) < MIN_TOKEN_LENGTH:
             raise InputError(
@@ -82,6 +87,7 @@ class Settings:
 
 
 def _token(file: Path | None) -> str | None:
+    """The token from a file or, without one, from the environment variable UNMET_TOKEN; None if it is not set."""
     if file is None:
         return os.environ.get("UNMET_TOKEN", "").strip() or None
     try:

@@ -24,8 +24,8 @@ __all__ = ["GIVEN", "State"]
 CACHE_SIZE = 8  # number of runs of jobs that stay in memory
 GIVEN = "given"
 """The name of the runs that the app was started with."""
-FILES = frozenset({".csv", ".xlsx", ".geojson", ".parquet"})
-"""Files of a run that may be downloaded."""
+DOWNLOADS = frozenset({".csv", ".xlsx", ".geojson", ".parquet"})
+"""Endings of the files of a run that may be downloaded."""
 
 
 class State:
@@ -42,7 +42,7 @@ class State:
         self.city = LiveCity(settings.seed)
         self.jobs = Jobs(self.folder / "jobs", settings.limits)
         self.uploads = Uploads(self.folder / "uploads", settings.limits.upload_bytes)
-        self._reading = threading.Lock()
+        self._runs_lock = threading.Lock()
         self.layers = None if settings.basemap is None else read_layers(settings.basemap)
         self._runs: dict[str, StoredRuns] = {GIVEN: read_runs(list(settings.runs), self.layers)}
 
@@ -54,13 +54,13 @@ class State:
 
     def runs(self, name: str) -> StoredRuns:
         """The runs with a name: those given at the start, or the run of a job. Raises KeyError if there are none."""
-        with self._reading:
+        with self._runs_lock:
             if name not in self._runs:
                 job = self.jobs.named(name)
                 if job.state != "done":
                     raise KeyError(name)
                 self._runs[name] = read_runs([job.run], self.layers)
-            self._runs[name] = self._runs.pop(name)  # the latest is last
+            self._runs[name] = self._runs.pop(name)  # the one used last comes last
             of_jobs = [kept for kept in self._runs if kept != GIVEN]
             for oldest in of_jobs[:-CACHE_SIZE]:
                 del self._runs[oldest]
@@ -74,7 +74,7 @@ class State:
         return folder
 
     def table(self, name: str, table: str) -> pl.DataFrame:
-        """A table of runs by its name. Raises KeyError if there is none."""
+        """A table of the runs with a name. Raises KeyError if there is none."""
         runs = self.runs(name)
         found: dict[str, pl.DataFrame] = {}
         if runs.lost is not None:
@@ -92,9 +92,9 @@ class State:
         return found[table]
 
     def file(self, name: str, file: str) -> Path:
-        """A file of a run by its name. Raises KeyError if there is none."""
+        """A file of the runs with a name. Raises KeyError if there is none."""
         for run in self.runs(name).runs:
-            listed = {path.name: path for path in run.folder.iterdir() if path.suffix in FILES and path.is_file()}
+            listed = {path.name: path for path in run.folder.iterdir() if path.suffix in DOWNLOADS and path.is_file()}
             if file in listed:
                 return listed[file]
         raise KeyError(file)
@@ -105,7 +105,7 @@ class State:
         limits = self.settings.limits
         if not upload.sessions:
             raise InputError("There are no session records in this upload: add a file of sessions.")
-        full = request | {
+        job_request = request | {
             "files": [str(path) for path in upload.sessions],
             "stations": str(upload.stations) if upload.stations else None,
             "names": upload.names,
@@ -113,12 +113,12 @@ class State:
             "max_bytes": limits.upload_bytes,
             "seed": self.settings.seed,
         }
-        return self.jobs.start("recover", recover_upload, full)
+        return self.jobs.start("recover", recover_upload, job_request)
 
-    def start_again(self, name: str, request: dict[str, Any]) -> Job:
+    def start_recover_again(self, name: str, request: dict[str, Any]) -> Job:
         """Repeat the estimate of a run under other assumptions."""
-        full = request | {"run": str(self.lost_folder(name)), "seed": self.settings.seed}
-        return self.jobs.start("recover", recover_again, full)
+        job_request = request | {"run": str(self.lost_folder(name)), "seed": self.settings.seed}
+        return self.jobs.start("recover", recover_again, job_request)
 
     def start_plan(self, name: str, request: dict[str, Any]) -> Job:
         """Plan where to add plugs."""

@@ -30,7 +30,7 @@ class Upload:
     sessions: list[Path] = field(default_factory=list)
     stations: Path | None = None
     names: dict[str, str] = field(default_factory=dict)
-    """Original name of each file."""
+    """Original name of each file, by its stored name."""
 
 
 class Uploads:
@@ -47,7 +47,18 @@ class Uploads:
     async def add(
         self, name: str, chunks: AsyncIterator[bytes], upload_id: str = "", *, stations: bool = False
     ) -> Upload:
-        """Store a file as it arrives. Its original name decides only how it is read."""
+        """Store a file as it arrives.
+
+        Args:
+            name: original name, whose ending decides how the file is read.
+            chunks: content of the file.
+            upload_id: the upload to add the file to; a new one if empty.
+            stations: whether the file is the table of stations, not a file of sessions.
+
+        Raises:
+            KeyError: there is no such upload.
+            InputError: the file is empty, of an unknown kind or too large.
+        """
         suffix = _suffix(name)
         upload = self._uploads[upload_id] if upload_id else self._new()
         path = upload.folder / f"{'stations' if stations else 'sessions'}-{secrets.token_hex(4)}{suffix}"
@@ -76,6 +87,7 @@ class Uploads:
 
 
 async def _save(path: Path, chunks: AsyncIterator[bytes], max_bytes: int) -> int:
+    """Write chunks to a new file, and return its size [bytes]."""
     size = 0
     with path.open("xb") as file:
         async for chunk in chunks:

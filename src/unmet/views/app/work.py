@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from unmet.errors import InputError
-from unmet.views.app.jobs import Say
+from unmet.views.app.jobs import ReportProgress
 
 __all__ = ["forecast_run", "plan_run", "recover_again", "recover_upload"]
 
-BLOCK = 1 << 20
+BLOCK_BYTES = 1 << 20
 PLAN_STEPS = {
     "Reading the drivers": 0.05,
     "Replaying drivers": 0.3,
@@ -19,20 +19,20 @@ PLAN_STEPS = {
     "Simulating all sites together": 0.6,
     "Assessing the uncertainty of the choice": 0.75,
 }
-"""Share of the planning that is done when a step begins."""
+"""Share of the work that is done when a step of `unmet.planning.plan.plan` begins; keys are its progress messages."""
 MAX_EXPANSION = 20  # a gzipped file may expand to this many times the limit of an upload
 
 
-def recover_upload(folder: Path, request: dict[str, Any], say: Say) -> None:
+def recover_upload(folder: Path, request: dict[str, Any], progress: ReportProgress) -> None:
     """Read uploaded records and write the run of their lost demand."""
     from unmet.demand.from_records import PanelChoices, panel_from_records
 
     files = tuple(Path(name) for name in request["files"])
     stations = Path(request["stations"]) if request.get("stations") else None
-    say("Checking the files", 0.05)
+    progress("Checking the files", 0.05)
     for file in (*files, *([stations] if stations else [])):
         check_rows(file, request["max_rows"], request["max_bytes"])
-    say("Reading records", 0.1)
+    progress("Reading records", 0.1)
     choices = PanelChoices(
         files=files, stations=stations, time_zone=request.get("time_zone") or None,
         country=request.get("country") or None, regions=str(request.get("regions") or 10),
@@ -45,36 +45,38 @@ def recover_upload(folder: Path, request: dict[str, Any], say: Say) -> None:
     about["formats"] = {
         request["names"].get(Path(name).name, Path(name).name): kind for name, kind in about["formats"].items()
     }
-    _recover(folder, panel, rejected, about, request, say)
+    _recover(folder, panel, rejected, about, request, progress)
 
 
-def recover_again(folder: Path, request: dict[str, Any], say: Say) -> None:
+def recover_again(folder: Path, request: dict[str, Any], progress: ReportProgress) -> None:
     """Repeat the estimate from the records of a run, under other assumptions."""
     import json
 
     from unmet.parquet_files import read_parquet
 
     run = Path(request["run"])
-    say("Reading records", 0.1)
+    progress("Reading records", 0.1)
     panel = _panel_of(run)
     summary = json.loads((run / "summary.json").read_text(encoding="utf-8"))
-    rejected = run / "rejected.parquet"
-    kept = {name: summary[name] for name in ("energies", "interval") if name in summary}
-    table = read_parquet(rejected) if rejected.is_file() else None
-    _recover(folder, panel, table, summary.get("records"), request | kept, say)
+    rejected_file = run / "rejected.parquet"
+    unchanged = {name: summary[name] for name in ("energies", "interval") if name in summary}
+    rejected = read_parquet(rejected_file) if rejected_file.is_file() else None
+    _recover(folder, panel, rejected, summary.get("records"), request | unchanged, progress)
 
 
-def _recover(folder: Path, panel: Any, rejected: Any, about: Any, request: dict[str, Any], say: Say) -> None:
+def _recover(
+    folder: Path, panel: Any, rejected: Any, about: Any, request: dict[str, Any], progress: ReportProgress
+) -> None:
+    """Estimate the lost demand of a panel and write the run; `about` says how the records were read."""
     from unmet.estimation.lost_demand import LostDemand
     from unmet.views.lost_report import LostReport
     from unmet.views.recovery import write_recovery
     from unmet.views.table_files import write_table_files
 
-    say("Estimating lost demand", 0.35)
-    known = {name: request[name] for name in ("waiting", "spill", "energies", "interval", "seed") if name in request}
-    lost = LostDemand(**known)
-    report = LostReport.of(lost.fit(panel))
-    say("Writing tables and figures", 0.85)
+    progress("Estimating lost demand", 0.35)
+    options = {name: request[name] for name in ("waiting", "spill", "energies", "interval", "seed") if name in request}
+    report = LostReport.of(LostDemand(**options).fit(panel))
+    progress("Writing tables and figures", 0.85)
     write_recovery(report, rejected, about, folder)
     write_table_files(folder, frozenset({"csv", "xlsx"}))
 
@@ -85,18 +87,20 @@ def _panel_of(run: Path) -> Any:
 
     source = next((path for path in (run, run / "panel") if holds_panel(path)), None)
     if source is None:
-        raise InputError("This run does not contain its records: run this version of `unmet recover` again.")
+        raise InputError(
+            "This run does not contain its records: estimate lost demand again with this version of `unmet recover`."
+        )
     return load_panel(source)
 
 
 def check_rows(file: Path, max_rows: int, max_bytes: int) -> None:
-    """Refuse a file with too many lines, or one that expands far beyond the limit of an upload."""
+    """Refuse a text file with too many lines, or a file that is too large once it is unpacked."""
     with file.open("rb") as plain:
         packed = plain.read(2) == b"\x1f\x8b"
     lines = size = 0
     try:
         with gzip.open(file) if packed else file.open("rb") as text:
-            while block := text.read(BLOCK):
+            while block := text.read(BLOCK_BYTES):
                 size += len(block)
                 lines += block.count(b"\n")
                 if size > max_bytes * (MAX_EXPANSION if packed else 1):
@@ -107,20 +111,20 @@ def check_rows(file: Path, max_rows: int, max_bytes: int) -> None:
         raise InputError(f"The file cannot be unpacked: {error}.") from None
 
 
-def plan_run(folder: Path, request: dict[str, Any], say: Say) -> None:
+def plan_run(folder: Path, request: dict[str, Any], progress: ReportProgress) -> None:
     """Plan where to add plugs, from a run of lost demand."""
     from unmet.planning.plan import plan
     from unmet.views.plan import write_plan
 
     options = {name: value for name, value in request.items() if name not in ("run", "seed") and value is not None}
     result = plan(
-        Path(request["run"]), workers=1, progress=lambda text: say(text, PLAN_STEPS.get(text, 0.5)), **options
+        Path(request["run"]), workers=1, progress=lambda step: progress(step, PLAN_STEPS.get(step, 0.5)), **options
     )
-    say("Writing tables and figures", 0.9)
+    progress("Writing tables and figures", 0.9)
     write_plan(result, folder)
 
 
-def forecast_run(folder: Path, request: dict[str, Any], say: Say) -> None:
+def forecast_run(folder: Path, request: dict[str, Any], progress: ReportProgress) -> None:
     """Fit a model of true demand to a run of lost demand, and forecast the hours ahead."""
     from unmet.demand.stored import read_panel
     from unmet.evaluation.evaluate import evaluate
@@ -130,14 +134,14 @@ def forecast_run(folder: Path, request: dict[str, Any], say: Say) -> None:
     from unmet.views.model_report import ForecastReport
     from unmet.views.table_files import write_table_files
 
-    say("Reading the records", 0.05)
+    progress("Reading the records", 0.05)
     stored = read_panel(Path(request["run"]))
-    say("Fitting a model", 0.15)
+    progress("Fitting a model", 0.15)
     model = Forecaster(seed=request["seed"], time_zone=stored.time_zone, country=stored.country)
     model.fit(stored.table, stored.regions)
-    say("Comparing with a table of past weeks", 0.6)
+    progress("Comparing with a table of past weeks", 0.6)
     worse = evaluate(model, stored.table).comparison.worse_regions()
-    say("Forecasting", 0.85)
+    progress("Forecasting", 0.85)
     forecast = model.forecast(stored.table, request["hours"]).hours
     past = read_series(stored.table, names=model.regions_, last_hours=168).table()
     write_forecast(ForecastReport(model, forecast, past, worse=tuple(worse)), folder)

@@ -13,11 +13,13 @@ __all__ = ["Figure"]
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure of some result; the caption says what it shows and how it differs from the paper."""
+    """A figure of some result. The caption says what it shows and, where the paper has one, how they differ."""
 
     name: str
+    """Its id on a page, and the name of its picture files."""
     title: str
     draw: Callable[[Any], go.Figure]
+    """Draws the figure; like `caption` and `alt`, it takes the result."""
     caption: Callable[[Any], str]
     wide: bool = False
     """Whether the figure is too dense for a narrow window, where it scrolls instead of shrinking."""

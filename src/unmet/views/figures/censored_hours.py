@@ -40,13 +40,13 @@ def _draw(study: CensoringStudy) -> go.Figure:
             marker={"symbol": f"{marker}-open", "size": 10, "line_width": 2},
             hovertemplate="%{y:.1f} %",
         )
-    if study.city.is_built_in:
+    if study.city.is_built_in:  # an entry of the legend only
         figure.add_scatter(
         x=[None], y=[None], name="The paper's", mode="lines+markers",
         line={"color": FAINT, "width": 1.5, "dash": "dot"},
         marker={"symbol": "circle-open", "size": 10, "line_width": 2},
     )  # fmt: skip
-    figure.update_xaxes(title="Electric share of the city's cars [%]", tickvals=shares)
+    figure.update_xaxes(title="Electric cars [% of the city's cars]", tickvals=shares)
     figure.update_yaxes(title="Hours in which demand is lost [%]", rangemode="tozero")
     return layout(figure, 460)
 

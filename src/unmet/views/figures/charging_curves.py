@@ -13,14 +13,15 @@ from unmet.views.theme import FAINT, layout
 
 __all__ = ["CHARGING_CURVES"]
 
-POWERS_KW = ((7.0, "#0072B2", "solid"), (22.0, "#E69F00", "dash"), (50.0, "#009E73", "dot"))
+# Power [kW], colour and dash of each line
+LINES = ((7.0, "#0072B2", "solid"), (22.0, "#E69F00", "dash"), (50.0, "#009E73", "dot"))
 
 
 def _draw(study: CensoringStudy) -> go.Figure:
     car = EV_MODELS[0]
     hours = np.linspace(0, 12, 721)
     figure = go.Figure()
-    for power, colour, dash in POWERS_KW:
+    for power, colour, dash in LINES:
         soc = [100 * soc_after_charging(0.0, h, car.battery_kwh, power, False) for h in hours]
         figure.add_scatter(
             x=hours, y=soc, name=f"{power:g} kW", line={"color": colour, "dash": dash, "width": 2.5},

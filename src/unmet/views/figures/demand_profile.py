@@ -20,7 +20,7 @@ def _draw(study: CensoringStudy) -> go.Figure:
     local = pl.col("ds").dt.convert_time_zone(study.city.time_zone)
     city = (
         study.worst_cell.panel.group_by("ds")
-        .agg(pl.col("y", "y_true").sum().round(6))
+        .agg(pl.col("y", "y_true").sum().round(6))  # rounded, since the order of summation may differ
         .with_columns(hour=local.dt.hour(), weekday=local.dt.weekday(), day=local.dt.date())
     )
     by_hour = city.group_by("hour").agg(pl.col("y", "y_true").mean()).sort("hour")

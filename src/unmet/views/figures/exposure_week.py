@@ -47,7 +47,7 @@ def _draw(report: LostReport) -> go.Figure:
 
 def _caption(report: LostReport) -> str:
     return (
-        "Exposure: the share of drivers wanting to charge who could be served and recorded. "
+        "Exposure: the share of drivers wanting to charge who could be served and therefore appear in the records. "
         f"Over all regions and hours it is {100 * float(report.table['exposure'].to_numpy().mean()):.1f} %."
     )
 

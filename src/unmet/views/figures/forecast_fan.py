@@ -14,7 +14,7 @@ from unmet.views.theme import OBSERVED, layout
 __all__ = ["FORECAST_FAN"]
 
 MAX_REGIONS = 4
-BEFORE = 48  # hours of the past to show
+PAST_HOURS = 48  # hours drawn before the forecast
 
 
 def _draw(report: ForecastReport) -> go.Figure:
@@ -26,9 +26,9 @@ def _draw(report: ForecastReport) -> go.Figure:
     )  # fmt: skip
     for row, name in enumerate(names, start=1):
         part = report.expected().filter(pl.col("unique_id") == name).sort("ds")
-        past = report.past.filter(pl.col("unique_id") == name).sort("ds").tail(BEFORE)
-        seen = Line("Observed so far", local_times(past, zone), past["demand"], OBSERVED)
-        add_forecast(figure, row, report.model, part, [seen])
+        past = report.past.filter(pl.col("unique_id") == name).sort("ds").tail(PAST_HOURS)
+        observed = Line("Observed so far", local_times(past, zone), past["demand"], OBSERVED)
+        add_forecast(figure, row, report.model, part, [observed])
     figure.update_xaxes(tickformat="%a\n%d %b")
     figure.update_xaxes(title="Day, local time", row=len(names), col=1)
     return layout(figure, 90 + 210 * len(names)).update_layout(legend_y=1.0 + 0.1 / len(names), margin_t=80)
@@ -38,11 +38,11 @@ def _caption(report: ForecastReport) -> str:
     what = "true demand" if report.model.forecasts_true else "demand"
     totals = report.totals()
     named, all_kwh = min(MAX_REGIONS, totals.height), float(totals["kwh"].sum())
-    part = float(totals["kwh"].head(named).sum())
-    sums = "to all" if named == totals.height else f"to {part / 1000:,.1f}"
+    named_kwh = float(totals["kwh"].head(named).sum())
+    share = "all" if named == totals.height else f"{named_kwh / 1000:,.1f}"
     return (
-        f"Forecast of {what} in the {named} regions with the most expected demand, after {BEFORE} observed hours. "
-        f"The expected values add up {sums} of the {all_kwh / 1000:,.1f} MWh above. All regions and hours are in "
+        f"Forecast of {what} in the {named} regions with the most expected demand, after {PAST_HOURS} observed hours. "
+        f"Together, they account for {share} of the {all_kwh / 1000:,.1f} MWh above. All regions and hours are in "
         "forecast.parquet."
     )
 

@@ -17,7 +17,7 @@ from unmet.views.theme import LOST, OBSERVED, layout
 
 __all__ = ["FORECAST_WEEK"]
 
-SHOWN = dt.timedelta(days=7)
+FIRST_VIEW = dt.timedelta(days=7)  # part of the time axis that is shown at first
 
 
 def _regions(report: ModelReport) -> list[str]:
@@ -53,7 +53,7 @@ def _draw(report: ModelReport) -> go.Figure:
             part = part.with_columns(mean=mean_of(part.select(columns).to_numpy(), model.levels))
         add_forecast(figure, row, model, part, lines)
     first = min(local_times(hours, model.time_zone_))
-    figure.update_xaxes(range=[first, first + SHOWN], tickformat="%a\n%d %b")
+    figure.update_xaxes(range=[first, first + FIRST_VIEW], tickformat="%a\n%d %b")
     figure.update_xaxes(title="Day, local time", row=len(names), col=1)
     return layout(figure, 300 * len(names)).update_layout(legend_y=1.07, margin_t=80)
 
@@ -62,8 +62,8 @@ def _caption(report: ModelReport) -> str:
     what = "demand was lost" if "y_true" in report.unseen.hours.columns else "demand was observed"
     return (
         f"Held-out hours, each forecast one hour ahead, in the region in which the most {what}, and where the model is "
-        f"worst compared with the table of past weeks. The first {SHOWN.days} days are shown; drag the axis for the "
-        "rest."
+        f"worst compared with the table of past weeks. The first {FIRST_VIEW.days} days are shown; drag the axis for "
+        "the rest."
     )
 
 

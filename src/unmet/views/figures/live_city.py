@@ -22,8 +22,8 @@ __all__ = ["ALL", "CITY_DAYS", "CITY_HOURS", "CITY_MAP", "CURVE_HEIGHT", "MAP_HE
 ALL = "all"
 SCALE = [[0, "#fbe9d9"], [0.5, "#e8833a"], [1, "#8c3200"]]
 LARGEST, SMALLEST = 34, 8  # size of a station's circle [px]
-MAX_SHARE = 40  # end of the colour scale [% lost]
-NEAR = 10  # a click this close to a station selects the station, not its region [px]
+MAX_LOST_PERCENT = 40  # end of the colour scale [% lost]
+CLICK_PX = 10  # a click this close to a station selects the station, not its region
 MAP_HEIGHT, CURVE_HEIGHT = 640, 290  # [px]
 
 
@@ -39,7 +39,7 @@ class CityView:
 
     @property
     def rows(self) -> slice:
-        """The region's rows in grids of the answer."""
+        """The rows of `Answer.day_kwh` and `Answer.hour_kwh` that are shown."""
         if self.region == ALL:
             return slice(None)
         at = self.answer.regions.index(self.region)
@@ -67,18 +67,18 @@ def _map(view: CityView) -> go.Figure:
     for name, shown in (("Own station", own), ("Competitor's station", ~own)):
         if not shown.any():
             continue
-        colour = {"color": (100 * share[shown]).round(1), "colorscale": SCALE, "cmin": 0, "cmax": MAX_SHARE,
+        colour = {"color": (100 * share[shown]).round(1), "colorscale": SCALE, "cmin": 0, "cmax": MAX_LOST_PERCENT,
                   "showscale": True,
                   "colorbar": {"title": {"text": "Demand lost [%]", "side": "top"}, "orientation": "h", "thickness": 10,
                                "len": 0.5, "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"}}  # fmt: skip
         figure.add_scatter(
             x=east[shown].round(3), y=north[shown].round(3), mode="markers", name=name,
-            marker={"size": np.where(shown, size, SMALLEST)[shown], "line": {"width": edge[shown], "color": TEXT},
+            marker={"size": size[shown], "line": {"width": edge[shown], "color": TEXT},
                     **(colour if name == "Own station" else {"color": FAINT, "opacity": 0.5})},
             customdata=[[row["station_id"], row["unique_id"], _hover(row)] for row in np.array(rows, object)[shown]],
             hovertemplate="%{customdata[2]}<extra></extra>",
         )  # fmt: skip
-    return figure.update_layout(height=None, margin_t=70, clickmode="event", showlegend=False, hoverdistance=NEAR)
+    return figure.update_layout(height=None, margin_t=70, clickmode="event", showlegend=False, hoverdistance=CLICK_PX)
 
 
 def _add_regions(figure: go.Figure, view: CityView, origin: Projection) -> None:
@@ -88,21 +88,22 @@ def _add_regions(figure: go.Figure, view: CityView, origin: Projection) -> None:
     for name in view.answer.regions:
         ring = outlines.get(name, np.empty((0, 2)))
         east, north = origin.to_km(ring[:, 1], ring[:, 0])
-        lost, seen = (float(rows[name][column]) if name in rows else 0.0 for column in ("lost_kwh", "observed_kwh"))
+        lost, observed = (float(rows[name][column]) if name in rows else 0.0 for column in ("lost_kwh", "observed_kwh"))
         chosen = name == view.region
         figure.add_scatter(
             x=east.round(3), y=north.round(3), mode="lines", fill="toself", hoveron="fills", name=name,
             fillcolor="rgba(0, 114, 178, 0.22)" if chosen else "rgba(110, 125, 140, 0.10)",
             line={"color": OBSERVED if chosen else FAINT, "width": 2.5 if chosen else 1},
-            text=f"Region {name}: {energy(lost)} lost ({percent(lost / max(lost + seen, 1e-9), 1)})", hoverinfo="text",
+            text=f"Region {name}: {energy(lost)} lost ({percent(lost / max(lost + observed, 1e-9), 1)})",
+            hoverinfo="text",
         )  # fmt: skip
 
 
 def _hover(row: dict[str, object]) -> str:
-    lost, seen = float(row["lost_kwh"]), float(row["observed_kwh"])  # type: ignore[arg-type]
+    lost, observed = float(row["lost_kwh"]), float(row["observed_kwh"])  # type: ignore[arg-type]
     return (
         f"<b>Station {row['station_id']}</b>, region {row['unique_id']}<br>{row['plugs']} plugs<br>{energy(lost)} lost "
-        f"({percent(lost / max(lost + seen, 1e-9), 1)}), {row['lost']} drivers"
+        f"({percent(lost / max(lost + observed, 1e-9), 1)}), {row['lost']} drivers"
     )
 
 
@@ -137,8 +138,8 @@ def _totals_in_words(view: CityView) -> str:
 
 def _map_caption(view: CityView) -> str:
     return (
-        "The larger a circle, the more energy its station loses; the darker, the larger a share of its demand. Click a "
-        "region to see it over time, or a station to change its plugs."
+        "The larger a circle, the more energy its station loses; the darker, the larger the share of its demand that "
+        "is lost. Click a region to see it over time, or a station to change its plugs."
     )
 
 

@@ -42,7 +42,7 @@ def lost_when(report: LostTables) -> str:
     total = float(lost.sum())
     if total <= 0:
         return ""
-    first, last = _busiest(lost.sum(axis=0))
+    first, last = _worst_hours(lost.sum(axis=0))
     share = float(lost[:, first:last].sum()) / total
     day, hour = divmod(int(lost.argmax()), 24)
     weekend = float(lost[5:].sum()) / total
@@ -53,7 +53,7 @@ def lost_when(report: LostTables) -> str:
     )
 
 
-def _busiest(by_hour: NDArray[np.float64]) -> tuple[int, int]:
+def _worst_hours(by_hour: NDArray[np.float64]) -> tuple[int, int]:
     """The shortest part of the day with at least half of the loss; among several, the one with the largest loss."""
     sums = np.concatenate([[0.0], np.cumsum(by_hour)])
     for length in range(1, 25):
@@ -65,8 +65,8 @@ def _busiest(by_hour: NDArray[np.float64]) -> tuple[int, int]:
 
 def _caption(report: LostTables) -> str:
     missing = int(report.week_hours["lost_kwh"].null_count())
-    some = f" {missing} hours of the week are not in the records." if missing else ""
-    return f"Mean energy lost at all sites together in each hour of the week, {report.time_zone} time.{some}"
+    gaps = f" {missing} hours of the week do not occur in the records." if missing else ""
+    return f"Mean energy lost at all sites together in each hour of the week, {report.time_zone} time.{gaps}"
 
 
 def _alternative(report: LostTables) -> str:

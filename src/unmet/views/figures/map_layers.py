@@ -26,24 +26,25 @@ __all__ = [
     "MAX_HOVERS",
     "MapLayers",
     "add_layers",
+    "compact",
     "far_away",
     "far_positions",
-    "light",
     "map_frame",
     "read_layers",
     "region_outlines",
-    "seen_outlines",
+    "shows_outlines",
 ]
 
 Outline = tuple[str, Floats]
 
-LAND, BORDER = "rgba(110, 125, 140, 0.55)", "rgba(110, 125, 140, 0.9)"  # visible on white and on black
+LAND, BORDER = "rgba(110, 125, 140, 0.55)", "rgba(110, 125, 140, 0.9)"  # colours that are visible on white and on black
 MARGIN_KM, MARGIN = 0.3, 0.08  # margin around the points: a constant, plus a share of their extent
 WIDTH, HEIGHTS = 920, (380, 760)  # width of the plot, and limits of the height of the figure [px]
+FRAME_HEIGHT = 120  # height of the legend, the axis and its title [px]
 HULL_KM = 0.25  # distance between the outermost stations of a region and its outline
-FAR, FAR_KM = 12.0, 30.0  # farther than this many median distances, and than these km, is likely a mistake
-FINE = 1 / 1500  # visible detail of lines, as a share of the map's extent
-MAX_VERTICES, MAX_OUTLINE = 20_000, 6000  # highest numbers of vertices of lines and outlines, for a small page
+FAR_FACTOR, FAR_KM = 12.0, 30.0  # farther than this many median distances, and than these km, is likely a mistake
+DETAIL = 1 / 1500  # visible detail of lines, as a share of the map's extent
+MAX_VERTICES, MAX_OUTLINE_VERTICES = 20_000, 6000  # most vertices of lines and of outlines, for a small page
 MAX_DOTS, MAX_HOVERS = 4000, 300  # points of a map, and points whose label on hover has more than a name
 
 
@@ -80,6 +81,7 @@ def read_layers(path: Path) -> MapLayers:
 
 
 def _lines(part: Any) -> list[Floats]:
+    """The lines of a Shapely geometry, and the boundaries of its areas; points are ignored."""
     if part.is_empty:
         return []
     if hasattr(part, "geoms"):
@@ -114,10 +116,10 @@ def region_outlines(stations: pl.DataFrame) -> tuple[Outline, ...]:
 
 def far_away(east_km: Floats, north_km: Floats) -> NDArray[np.bool_]:
     """Which points are so far from the middle that their positions look wrong, such as swapped coordinates."""
-    if len(east_km) < 3:
+    if len(east_km) < 3:  # of two points, neither is the wrong one
         return np.zeros(len(east_km), bool)
     distance = np.hypot(east_km - np.median(east_km), north_km - np.median(north_km))
-    return np.asarray(distance > max(FAR * float(np.median(distance)), FAR_KM))
+    return np.asarray(distance > max(FAR_FACTOR * float(np.median(distance)), FAR_KM))
 
 
 def far_positions(lat: pl.Series, lon: pl.Series) -> pl.Series:
@@ -131,39 +133,39 @@ def add_layers(figure: go.Figure, layers: MapLayers | None, origin: Projection, 
     if layers is None:
         return
     if layers.lines:
-        drawn = _inside([_km(line, origin) for line in layers.lines], box)
-        _add(figure, drawn, {"color": LAND, "width": 1})
+        drawn = _clipped([_km(line, origin) for line in layers.lines], box)
+        _add_lines(figure, drawn, {"color": LAND, "width": 1})
     if layers.outlines:
-        shown = [_km(line, origin) for _, line in layers.outlines] if seen_outlines(layers) else []
-        _add(figure, shown, {"color": BORDER, "width": 1, "dash": "dot"})
+        shown = [_km(line, origin) for _, line in layers.outlines] if shows_outlines(layers) else []
+        _add_lines(figure, shown, {"color": BORDER, "width": 1, "dash": "dot"})
 
 
-def seen_outlines(layers: MapLayers | None) -> bool:
+def shows_outlines(layers: MapLayers | None) -> bool:
     """Whether outlines of regions are drawn: too many of them would hide the map."""
-    return layers is not None and 0 < sum(len(line) for _, line in layers.outlines) <= MAX_OUTLINE
+    return layers is not None and 0 < sum(len(line) for _, line in layers.outlines) <= MAX_OUTLINE_VERTICES
 
 
 def _km(line: Floats, origin: Projection) -> Floats:
     return np.column_stack(origin.to_km(line[:, 1], line[:, 0]))
 
 
-def _inside(lines: list[Floats], box: tuple[Floats, Floats]) -> list[Floats]:
+def _clipped(lines: list[Floats], box: tuple[Floats, Floats]) -> list[Floats]:
     """Lines clipped to the box and simplified to visible detail, so that a coastline does not bloat the page."""
     from shapely import clip_by_rect
     from shapely.geometry import MultiLineString
 
     (left, right), (bottom, top) = box
-    fine = FINE * max(right - left, top - bottom)
+    tolerance_km = DETAIL * max(right - left, top - bottom)
     whole = MultiLineString([line for line in lines if len(line) > 1])
     while True:
-        cut = clip_by_rect(whole.simplify(fine), left, bottom, right, top)
+        cut = clip_by_rect(whole.simplify(tolerance_km), left, bottom, right, top)
         found = _lines(cut)
         if sum(map(len, found)) <= MAX_VERTICES:
             return found
-        fine *= 2
+        tolerance_km *= 2
 
 
-def _add(figure: go.Figure, lines: list[Floats], style: dict[str, Any]) -> None:
+def _add_lines(figure: go.Figure, lines: list[Floats], style: dict[str, Any]) -> None:
     """Draw all lines as one trace, separated by gaps."""
     if not lines:
         return
@@ -185,13 +187,13 @@ def map_frame(figure: go.Figure, east: Floats, north: Floats) -> tuple[Floats, F
         update(title=title, range=limits.tolist(), constrain="domain")
     figure.update_yaxes(scaleanchor="x", scaleratio=1, constraintoward="top")
     (left, right), (bottom, top) = ranges
-    layout(figure, int(np.clip(120 + WIDTH * (top - bottom) / (right - left), *HEIGHTS)))
+    layout(figure, int(np.clip(FRAME_HEIGHT + WIDTH * (top - bottom) / (right - left), *HEIGHTS)))
     figure.update_xaxes(gridcolor="#e8ebee", zeroline=False)
     figure.update_layout(hovermode="closest")
     return ranges[0], ranges[1]
 
 
-def light(values: Floats) -> NDArray[np.float32]:
+def compact(values: Floats) -> NDArray[np.float32]:
     """Coordinates or sizes of many points, rounded to 0.001 km or px, in 32 bits, to keep a page small."""
     return values.round(3).astype(np.float32)
 

@@ -21,25 +21,27 @@ DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
 def occupancy_by_week(panel: Panel, sites: pl.DataFrame) -> NDArray[np.float64]:
-    """Share of each site's capacity that is taken, (sites, hours of the local week).
+    """Mean share of each site's capacity that is taken, (sites, hours of the local week).
 
-    `sites` has `site_id` and `capacity`.
+    Args:
+        panel: the records.
+        sites: the sites to show, with `site_id` and `capacity`.
     """
     first, last = panel.period
     hours = hours_between(first, last)
     site_of = panel.stations.select("station_id", "site_id").join(sites.select("site_id"), on="site_id", how="semi")
-    own = panel.sessions.join(site_of, on="station_id", maintain_order="left")
+    sessions = panel.sessions.join(site_of, on="station_id", maintain_order="left")
     rows = pl.Series(np.arange(sites.height))
-    site = own["site_id"].replace_strict(sites["site_id"], rows, return_dtype=pl.Int64)
-    start, end = (own[name].dt.epoch("ms").to_numpy(writable=True) for name in ("start", "end"))
+    site = sessions["site_id"].replace_strict(sites["site_id"], rows, return_dtype=pl.Int64)
+    start_ms, end_ms = (sessions[name].dt.epoch("ms").to_numpy(writable=True) for name in ("start", "end"))
     car_hours = spread(
         site.to_numpy(writable=True),
-        start,
-        end,
-        (end - start) / 3.6e6,
-        sites.height,
-        int(first.timestamp() * 1000),
-        len(hours),
+        start_ms,
+        end_ms,
+        amount=(end_ms - start_ms) / 3.6e6,  # hours
+        groups=sites.height,
+        first_ms=int(first.timestamp() * 1000),
+        hours=len(hours),
     )
     week = hour_of_week(hours, panel.time_zone).to_numpy()
     taken = np.zeros((sites.height, HOURS_A_WEEK))
@@ -76,11 +78,12 @@ def _draw(report: LostReport) -> go.Figure:
 
 
 def _caption(report: LostReport) -> str:
-    shown, number = min(SHOWN_SITES, report.sites.height), report.sites.height
-    which = f"The {shown} of {number} sites that lost the most" if shown < number else "All sites"
+    all_sites = report.sites.height
+    shown = min(SHOWN_SITES, all_sites)
+    which = f"The {shown} of {all_sites} sites that lost the most" if shown < all_sites else "All sites"
     return (
         f"{which}, the greatest loss on top. A car occupies its plug until its session ends, charging or idle. Where a "
-        "row is dark for hours, drivers are turned away."
+        "row is dark for hours, drivers are likely to be turned away."
     )
 
 

@@ -29,7 +29,7 @@ def _draw(plan: Plan) -> go.Figure:
     )  # fmt: skip
     figure.add_scatter(
         x=plugs, y=gain, mode="lines+markers", line={"color": line, "width": 3}, marker={"size": 5}, name="Recovered",
-        customdata=[[energy(value * size) for value in three] for three in zip(gain, low, high, strict=True)],
+        customdata=[[energy(value * size) for value in values] for values in zip(gain, low, high, strict=True)],
         hovertemplate="%{customdata[0]} per week (%{customdata[1]} to %{customdata[2]})<extra></extra>",
     )  # fmt: skip
     lost = plan.lost_kwh / size
@@ -37,6 +37,7 @@ def _draw(plan: Plan) -> go.Figure:
         x=[plugs[0], plugs[-1]], y=[lost, lost], mode="lines", name="All lost energy", hoverinfo="skip",
         line={"color": FAINT, "dash": "dot", "width": 1.5},
     )  # fmt: skip
+    # The plan is labelled above the curve, the knee below [px].
     for at, text, shift in ((plan.plugs, "this plan", -42), (plan.knee, "knee", 46)):
         if at is None or at not in plugs or (text == "knee" and at == plan.plugs):
             continue

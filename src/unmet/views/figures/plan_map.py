@@ -15,8 +15,8 @@ from unmet.views.figures.map_layers import (
     MAX_DOTS,
     MAX_HOVERS,
     add_layers,
+    compact,
     far_positions,
-    light,
     map_frame,
 )
 from unmet.views.theme import FAINT, FORECAST, OBSERVED, TEXT, count, energy, short
@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 
 __all__ = ["PLAN_MAP", "plan_has_positions"]
 
-LARGEST, SMALLEST = 46, 7  # diameters [px]
-MAX_LABELS = 30
-MAX_NAMED = 5  # sites in the alternative text
+LARGEST, SMALLEST = 46, 7  # diameters of circles [px]
+MIN_CHOSEN = 14  # smallest diameter of a site that labelled plugs [px]
+MAX_LABELS = 30  # sites with a number beside their circle
+MAX_NAMED = 5  # sites that the alternative text names
 
 
 def plan_has_positions(plan: Plan) -> bool:
@@ -54,21 +55,21 @@ def _draw(plan: Plan) -> go.Figure:
     origin = Projection.around(sites["lat"], sites["lon"])
     east, north = origin.to_km(sites["lat"], sites["lon"])
     gain, added = sites["gain_kwh"].to_numpy(), sites["plugs_added"].to_numpy()
-    size = np.where(added > 0, np.maximum(LARGEST * np.sqrt(gain / max(gain.max(), 1e-9)), 14), SMALLEST)
-    new = sites["is_new"].to_numpy()
+    size = np.where(added > 0, np.maximum(LARGEST * np.sqrt(gain / max(gain.max(), 1e-9)), MIN_CHOSEN), SMALLEST)
+    is_new = sites["is_new"].to_numpy()
     figure = go.Figure()
     box = map_frame(figure, east, north)
-    add_layers(figure, getattr(plan, "layers", None), origin, box)
+    add_layers(figure, getattr(plan, "layers", None), origin, box)  # only plans read from a run have layers
     for name, rows, colour, opacity, symbol in (
         ("No change", added == 0, FAINT, 0.5, "circle"),
-        ("Gets plugs", (added > 0) & ~new, FORECAST[0], 0.6, "circle"),
-        ("New site", (added > 0) & new, OBSERVED, 0.7, "square"),
+        ("Gets plugs", (added > 0) & ~is_new, FORECAST[0], 0.6, "circle"),
+        ("New site", (added > 0) & is_new, OBSERVED, 0.7, "square"),
     ):
         if not rows.any():
             continue
         figure.add_scatter(
-            x=light(east[rows]), y=light(north[rows]), mode="markers", name=name,
-            marker={"size": light(size[rows]), "color": colour, "opacity": opacity, "symbol": symbol,
+            x=compact(east[rows]), y=compact(north[rows]), mode="markers", name=name,
+            marker={"size": compact(size[rows]), "color": colour, "opacity": opacity, "symbol": symbol,
                     "line": {"width": 1, "color": TEXT if name != "No change" else FAINT}},
             customdata=[
                 _hover(row) if i < MAX_HOVERS else _name(row)
@@ -76,8 +77,8 @@ def _draw(plan: Plan) -> go.Figure:
             ],
             hovertemplate="%{customdata}<extra></extra>",
         )  # fmt: skip
-    gets = np.flatnonzero(added > 0)[:MAX_LABELS]
-    add_labels(figure, east[gets], north[gets], [f"+{added[i]}" for i in gets], size[gets], box)
+    labelled = np.flatnonzero(added > 0)[:MAX_LABELS]
+    add_labels(figure, east[labelled], north[labelled], [f"+{added[i]}" for i in labelled], size[labelled], box)
     return figure
 
 

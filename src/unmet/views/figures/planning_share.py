@@ -1,4 +1,4 @@
-"""The gain of plans, as a share of the gain of the plan from the truth."""
+"""What plans gain, relative to the plan made from the true demand, and what they promised."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ if TYPE_CHECKING:
 
 __all__ = ["METHOD_STYLE", "PLANNING_PROMISES", "PLANNING_SHARE"]
 
-METHOD_STYLE = {  # name, colour, marker
+METHOD_STYLE = {  # what the plan is made from; title, colour, marker
     "observed": ("Recorded demand", "#999999", "square"),
     "time-full": ("Time full (current practice)", "#E69F00", "diamond"),
     "censored-quantile": ("Censored quantile model", "#D55E00", "triangle-up"),
     "exposure": ("Exposure-aware estimate", "#009E73", "star"),
     "truth": ("The truth", "#1f2933", "x"),
 }
+
+KWH_PER_MWH = 1000.0
+PROMISE_COLOURS = ("#0072B2", "#009E73")  # one per share of electric cars; further shares are not drawn
 
 
 def _draw(study: PlanningStudy) -> go.Figure:
@@ -32,9 +35,9 @@ def _draw(study: PlanningStudy) -> go.Figure:
         subplot_titles=[f"{percent(share)} electric cars" for share in shares],
     )  # fmt: skip
     for column, penetration in enumerate(shares, start=1):
-        here = study.table.filter(pl.col("penetration") == penetration)
+        cells = study.table.filter(pl.col("penetration") == penetration)
         for method, (name, colour, marker) in METHOD_STYLE.items():
-            own = here.filter(pl.col("method") == method)
+            own = cells.filter(pl.col("method") == method)
             if method == "truth" or own.is_empty():
                 continue
             mean = own.group_by("plugs", maintain_order=True).agg(pl.col("share").mean())
@@ -73,22 +76,21 @@ PLANNING_SHARE = Figure("planning-share", "What plans achieve", _draw, _caption)
 
 def _draw_promises(study: PlanningStudy) -> go.Figure:
     own = study.table.filter(pl.col("method") == "exposure").sort("realised_kwh")
-    size = 1000.0
     figure = go.Figure()
-    highest = float(own.select(pl.max_horizontal("realised_kwh", "promised_kwh_high").max()).item()) / size * 1.05
+    highest = (
+        float(own.select(pl.max_horizontal("realised_kwh", "promised_kwh_high").max()).item()) / KWH_PER_MWH * 1.05
+    )
     figure.add_scatter(
         x=[0, highest], y=[0, highest], mode="lines", line={"color": FAINT, "dash": "dash"}, name="As promised"
     )
-    for penetration, colour in zip(
-        own["penetration"].unique(maintain_order=True), ("#0072B2", "#009E73"), strict=False
-    ):
+    for penetration, colour in zip(own["penetration"].unique(maintain_order=True), PROMISE_COLOURS, strict=False):
         part = own.filter(pl.col("penetration") == penetration)
         promised = part["promised_kwh"]
         figure.add_scatter(
-            x=(part["realised_kwh"] / size).to_list(), y=(promised / size).to_list(), mode="markers",
+            x=(part["realised_kwh"] / KWH_PER_MWH).to_list(), y=(promised / KWH_PER_MWH).to_list(), mode="markers",
             marker={"color": colour, "size": 9}, name=f"{percent(penetration)} electric cars",
-            error_y={"type": "data", "array": ((part["promised_kwh_high"] - promised) / size).to_list(),
-                     "arrayminus": ((promised - part["promised_kwh_low"]) / size).to_list(), "thickness": 1.5},
+            error_y={"type": "data", "array": ((part["promised_kwh_high"] - promised) / KWH_PER_MWH).to_list(),
+                     "arrayminus": ((promised - part["promised_kwh_low"]) / KWH_PER_MWH).to_list(), "thickness": 1.5},
         )  # fmt: skip
     figure.update_xaxes(title="Gain achieved [MWh in the period]", rangemode="tozero")
     figure.update_yaxes(title="Gain promised, with 90 % interval [MWh]", rangemode="tozero")
@@ -96,7 +98,7 @@ def _draw_promises(study: PlanningStudy) -> go.Figure:
 
 
 def _caption_promises(study: PlanningStudy) -> str:
-    return "Gain that plans from the records alone promise, against the gain that they achieve; one point per plan."
+    return "The gain that plans made from records alone promise, against the gain that they achieve; a point per plan."
 
 
 PLANNING_PROMISES = Figure("planning-promises", "Promised and achieved", _draw_promises, _caption_promises)

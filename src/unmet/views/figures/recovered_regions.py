@@ -12,8 +12,8 @@ from unmet.views.theme import LOST, TEXT, energy, layout, percent
 __all__ = ["RECOVERED_REGIONS"]
 
 MAX_REGIONS = 15
-PLACE = 20  # longest name of a region, or of a place in it, that fits a phone [characters]
-ROW = 44  # height of a bar with its label [px]
+MAX_NAME = 20  # longest name of a region, or of a place in it, that fits a phone [characters]
+ROW_PX = 44  # height of a bar with its label
 
 
 def _shown(report: LostTables) -> pl.DataFrame:
@@ -32,8 +32,8 @@ def _draw(report: LostTables) -> go.Figure:
                 "thickness": 1.4, "width": 4, "color": TEXT,
             },
             customdata=[
-                f"{name}<br>{energy(lost)} lost, {energy(seen)} recorded<br>{a:.1f} to {b:.1f}"
-                for (name, lost, seen), a, b in zip(
+                f"{name}<br>{energy(lost)} lost, {energy(observed)} recorded<br>{share_low:.1f} to {share_high:.1f}"
+                for (name, lost, observed), share_low, share_high in zip(
                     regions.select("unique_id", "lost_kwh", "observed_kwh").iter_rows(), low, high, strict=True
                 )
             ],
@@ -43,16 +43,16 @@ def _draw(report: LostTables) -> go.Figure:
     # Labels are above the bars, so that long names leave room for the bars in a narrow window.
     places = report.region_places()
     for row, (name, kwh) in enumerate(regions.select("unique_id", "lost_kwh").iter_rows()):
-        where = f", {_cut(places[name].removeprefix('around '), PLACE)}" if name in places else ""
+        where = f", {_cut(places[name].removeprefix('around '), MAX_NAME)}" if name in places else ""
         figure.add_annotation(
-            x=0, y=row, text=f"{_cut(name, PLACE)}{where}: {energy(kwh)}", showarrow=False, xanchor="left",
+            x=0, y=row, text=f"{_cut(name, MAX_NAME)}{where}: {energy(kwh)}", showarrow=False, xanchor="left",
             yanchor="bottom", yshift=9, font={"size": 13, "color": TEXT},
         )  # fmt: skip
-    figure.update_xaxes(title="Lost energy, of all energy wanted [%]", rangemode="tozero", ticksuffix=" %")
+    figure.update_xaxes(title="Lost energy [% of all energy wanted]", rangemode="tozero", ticksuffix=" %")
     figure.update_yaxes(
         title="Region, with its lost energy", range=[regions.height - 0.5, -0.9], showgrid=False, showticklabels=False
     )
-    layout(figure, 110 + ROW * regions.height, legend_above=False)
+    layout(figure, 110 + ROW_PX * regions.height, legend_above=False)
     return figure.update_layout(hovermode="closest", margin_l=40)
 
 
@@ -61,10 +61,10 @@ def _cut(name: str, max_length: int) -> str:
 
 
 def _caption(report: LostTables) -> str:
-    shown, number = _shown(report).height, report.regions.height
-    some = f"The {shown} of {number} regions that lost the most. " if shown < number else ""
+    shown, all_regions = _shown(report).height, report.regions.height
+    which = f"The {shown} of {all_regions} regions that lost the most. " if shown < all_regions else ""
     return (
-        f"{some}After each name: its busiest place, if known, and its lost energy. Whiskers are "
+        f"{which}Each name is followed by the busiest place, if known, and the lost energy. Whiskers are "
         f"{percent(report.interval)} ranges. All regions are in regions.csv."
     )
 

@@ -23,8 +23,8 @@ def _draw(study: CensoringStudy) -> go.Figure:
         text=[f"{censored:.0f}" for _, censored in ours], textposition="outside",
         customdata=[name for name, _ in ours], hovertemplate="region %{customdata}: %{y:.1f} %",
     )  # fmt: skip
-    if row := study.paper_regions(cell):
-        paper = sorted(enumerate(row), key=lambda pair: -pair[1])
+    if paper_percents := study.paper_regions(cell):
+        paper = sorted(enumerate(paper_percents), key=lambda pair: -pair[1])
         figure.add_bar(
             x=list(range(1, len(paper) + 1)), y=[censored for _, censored in paper], name="Paper", marker_color=FAINT,
             text=[f"{censored:.0f}" for _, censored in paper], textposition="outside",
@@ -41,7 +41,7 @@ def _caption(study: CensoringStudy) -> str:
     paired = " Regions and the paper's clusters are different places, so they are paired by rank."
     return (
         f"{queue_named(cell.queue).title}, {percent(cell.penetration)} electric: from {min(censored):.1f} % to "
-        f"{max(censored):.1f} % of hours, {sum(censored) / len(censored):.1f} % on average."
+        f"{max(censored):.1f} % of hours are censored, {sum(censored) / len(censored):.1f} % on average."
         f"{paired if study.city.is_built_in else ''}"
     )
 

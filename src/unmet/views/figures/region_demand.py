@@ -15,10 +15,11 @@ from unmet.views.theme import LOST, OBSERVED, layout, percent
 
 __all__ = ["REGION_DEMAND"]
 
-SHOWN = dt.timedelta(days=10)
+FIRST_VIEW = dt.timedelta(days=10)  # part of the time axis that is shown at first
 
 
 def _extremes(study: CensoringStudy) -> list[tuple[str, float]]:
+    """The most and the least censored region, each with its share of censored hours [%]."""
     censored = study.worst_cell.censored_hours_percent_by_region
     order = sorted(range(len(censored)), key=censored.__getitem__)
     names = study.regions.centres["unique_id"]
@@ -42,7 +43,7 @@ def _draw(study: CensoringStudy) -> go.Figure:
             )  # fmt: skip
         figure.update_yaxes(title="Demand [kWh]", rangemode="tozero", row=row, col=1)
     first = study.city.period[0].replace(tzinfo=None)
-    figure.update_xaxes(range=[first, first + SHOWN], tickformat="%a\n%d %b")
+    figure.update_xaxes(range=[first, first + FIRST_VIEW], tickformat="%a\n%d %b")
     figure.update_xaxes(title="Day, local time", row=2, col=1)
     layout(figure, 560)
     return figure.update_layout(legend_y=1.07, margin_t=80)
@@ -52,7 +53,8 @@ def _caption(study: CensoringStudy) -> str:
     cell = study.worst_cell
     return (
         f"Hourly demand in the most and the least censored region, {queue_named(cell.queue).title.lower()} at "
-        f"{percent(cell.penetration)}. The first {SHOWN.days} days are shown; drag the axis or zoom out for the rest."
+        f"{percent(cell.penetration)} electric cars. The first {FIRST_VIEW.days} days are shown; drag the axis or "
+        "zoom out for the rest."
     )
 
 

@@ -1,4 +1,4 @@
-"""Map of the sites, in kilometres around their middle; the area of a circle is the energy lost at its site."""
+"""Map of the sites, in kilometres around their mean; the area of a circle is the energy lost at its site."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from unmet.views.figures.map_layers import (
     MAX_DOTS,
     MAX_HOVERS,
     add_layers,
+    compact,
     far_away,
-    light,
     map_frame,
-    seen_outlines,
+    shows_outlines,
 )
 from unmet.views.lost_tables import TOP_SITES, LostTables
 from unmet.views.theme import FAINT, LOST, TEXT, count, energy, percent, short
@@ -27,8 +27,8 @@ __all__ = ["SITE_MAP", "has_positions"]
 
 LARGEST = 46  # diameter of the site that lost the most [px]
 SMALLEST = 7  # diameter of the smallest circle [px]
-MIN_DRIVERS = 0.5  # number of lost drivers from which a site counts as having lost any
-MAX_DOUBTFUL = 3  # sites with doubtful positions to name
+MIN_DRIVERS = 0.5  # with fewer lost drivers than this, a site counts as having lost none
+MAX_DOUBTFUL = 3  # sites with doubtful positions that are named
 
 
 def has_positions(report: LostTables) -> bool:
@@ -37,6 +37,7 @@ def has_positions(report: LostTables) -> bool:
 
 
 def _placed(report: LostTables) -> pl.DataFrame:
+    """Sites with positions, their rank, their distance from the middle, and whether it is implausibly `far`."""
     rows = report.ranked_sites().with_columns(rank=pl.int_range(1, pl.len() + 1))
     placed = rows.filter(pl.col("lat").is_not_null() & pl.col("lon").is_not_null())
     middle = Projection(_median(placed["lat"]), _median(placed["lon"]))
@@ -51,27 +52,30 @@ def _draw(report: LostTables) -> go.Figure:
     east, north = origin.to_km(sites["lat"], sites["lon"])
     lost = sites["lost_kwh"].to_numpy()
     size = np.maximum(LARGEST * np.sqrt(lost / max(lost.max(), 1e-9)), SMALLEST)
-    some = (sites["lost_arrivals"] >= MIN_DRIVERS).to_numpy()
+    lost_any = (sites["lost_arrivals"] >= MIN_DRIVERS).to_numpy()
     figure = go.Figure()
     box = map_frame(figure, east, north)
     add_layers(figure, report.layers, origin, box)
-    for name, rows, colour, opacity in (("lost drivers", some, LOST, 0.55), ("lost no driver", ~some, FAINT, 0.6)):
+    for name, rows, colour, opacity in (
+        ("lost drivers", lost_any, LOST, 0.55),
+        ("lost no driver", ~lost_any, FAINT, 0.6),
+    ):
         figure.add_scatter(
-            x=light(east[rows]), y=light(north[rows]), mode="markers", name=f"Site that {name}",
+            x=compact(east[rows]), y=compact(north[rows]), mode="markers", name=f"Site that {name}",
             marker={
-                "size": light(size[rows]), "color": colour, "opacity": opacity, "line": {"width": 1, "color": TEXT},
+                "size": compact(size[rows]), "color": colour, "opacity": opacity, "line": {"width": 1, "color": TEXT},
             },
             customdata=[_hover(row) for row in sites.filter(rows).iter_rows(named=True)],
             hovertemplate="%{customdata}<extra></extra>",
         )  # fmt: skip
-    worst = np.flatnonzero(some & (sites["rank"] <= TOP_SITES).to_numpy())
+    worst = np.flatnonzero(lost_any & (sites["rank"] <= TOP_SITES).to_numpy())
     ranks = [str(sites["rank"][int(i)]) for i in worst]
     add_labels(figure, east[worst], north[worst], ranks, size[worst], box)
-    _name_far(figure, off_map)
+    _list_far(figure, off_map)
     return figure
 
 
-def _name_far(figure: go.Figure, far: pl.DataFrame) -> None:
+def _list_far(figure: go.Figure, far: pl.DataFrame) -> None:
     """List sites off the map in a corner, because their positions are usually mistakes."""
     if far.is_empty():
         return
@@ -111,7 +115,7 @@ def _caption(report: LostTables) -> str:
     hidden, far = report.sites.height - placed.height, int(placed["far"].sum())
     missing = f" {count(hidden, 'site')} without a position cannot be shown." if hidden else ""
     off = f" {count(far, 'site')} so far away that the position looks wrong {'is' if far == 1 else 'are'} not drawn."
-    dotted = " Dotted lines surround the stations of a region." if seen_outlines(report.layers) else ""
+    dotted = " Dotted lines surround the stations of a region." if shows_outlines(report.layers) else ""
     more = placed.height - far - MAX_DOTS
     dropped = f" {more:,} sites that lost the least are not drawn." if more > 0 else ""
     return (

@@ -5,9 +5,10 @@ from __future__ import annotations
 import plotly.graph_objects as go
 
 from unmet.study.cells import ORACLE, UNAWARE
+from unmet.study.results import MIN_GAP
 from unmet.views.figures.base import Figure
 from unmet.views.study_report import StudyReport, model_title
-from unmet.views.theme import FAINT, MODEL_STYLE, layout
+from unmet.views.theme import FAINT, MODEL_STYLE, layout, percent
 
 __all__ = ["STUDY_GAP"]
 
@@ -16,6 +17,7 @@ MIN_SHOWN, MAX_SHOWN = -1.0, 1.25  # bars are cut off beyond these; they are lab
 
 
 def _draw(report: StudyReport) -> go.Figure:
+    # Title, group and column of the cells in which the gap is large enough to compare models
     judged = [
         (f"{name}, {report.column_name(column)}", group, column)
         for name, group in report.groups()
@@ -47,8 +49,9 @@ def _draw(report: StudyReport) -> go.Figure:
 def _caption(report: StudyReport) -> str:
     return (
         "How much of the gap between the quantile model that ignores censoring (0) and the oracle, which is trained on "
-        "the truth (1, dashed), each model closes. Cells in which the gap is under 5 % of the oracle's loss are left "
-        f"out: there is hardly anything to close. Bars are cut off at {MIN_SHOWN:g} and {MAX_SHOWN:g}."
+        f"the truth (1, dashed), each model closes. Cells in which the gap is under "
+        f"{percent(MIN_GAP)} of the oracle's loss are left out: there is hardly anything to close. "
+        f"Bars are cut off at {MIN_SHOWN:g} and {MAX_SHOWN:g}."
     )
 
 

@@ -14,6 +14,8 @@ from unmet.views.theme import FAINT, MODEL_STYLE, layout
 
 __all__ = ["STUDY_INTERVALS", "STUDY_LOSS"]
 
+IN_UNITS = ("tilted_loss", "mil")  # with market shares, these are shown in units of true, not observed demand
+
 
 def _lines(measures: list[tuple[str, str, float | None]]) -> Callable[[StudyReport], go.Figure]:
     """Draw measures (name, axis title, reference line) in columns, the groups of the grid in rows."""
@@ -32,12 +34,12 @@ def _lines(measures: list[tuple[str, str, float | None]]) -> Callable[[StudyRepo
             for col, (measure, title, reference) in enumerate(measures, start=1):
                 for model in report.models():
                     cells = [report.cell(group, model, value) for value in columns]
-                    shown = f"{measure}_true" if measure in IN_TRUE and _by_share(report) else measure
-                    _line(figure, names, cells, shown, model, row, col, first=row == 1 and col == 1)
+                    column = f"{measure}_true" if measure in IN_UNITS and _by_share(report) else measure
+                    _add_line(figure, names, cells, column, model, row, col, first=row == 1 and col == 1)
                 figure.update_yaxes(title=title, row=row, col=col)
                 if reference is not None:
                     figure.add_hline(reference, line={"color": FAINT, "dash": "dot"}, row=row, col=col)
-        across = {"penetration": "Electric share of cars", "share": "Market share", "removed": "Energy turned away"}
+        across = {"penetration": "Share of electric cars", "share": "Market share", "removed": "Energy turned away"}
         for col in range(1, len(measures) + 1):
             title = across.get(report.experiment.across, report.experiment.across)
             figure.update_xaxes(title=title, row=len(groups), col=col)
@@ -48,10 +50,11 @@ def _lines(measures: list[tuple[str, str, float | None]]) -> Callable[[StudyRepo
     return draw
 
 
-def _line(
+def _add_line(
     figure: go.Figure, names: list[str], cells: list[dict[str, Any] | None], measure: str, model: str, row: int,
     col: int, *, first: bool,
 ) -> None:  # fmt: skip
+    """Add the line of a model to a subplot; `cells` has one entry per name on the x axis, `first` shows the legend."""
     colour, marker = MODEL_STYLE.get(model, ("#444444", "star"))
     values = [None if cell is None or cell[measure] is None else round(cell[measure], 4) for cell in cells]
     spread = [None if cell is None else cell.get(f"{measure}_std") for cell in cells]
@@ -61,9 +64,6 @@ def _line(
         error_y={"array": [s or 0 for s in spread], "thickness": 1} if any(spread) else None,
         hovertemplate=f"{model_title(model)}: %{{y:.3f}}<extra></extra>", row=row, col=col,
     )  # fmt: skip
-
-
-IN_TRUE = ("tilted_loss", "mil")  # for market shares, these are shown in units of true demand
 
 
 def _by_share(report: StudyReport) -> bool:
@@ -97,6 +97,6 @@ STUDY_LOSS = Figure(
 STUDY_INTERVALS = Figure(
     "intervals",
     "How often intervals are right, and how long they are",
-    _lines([("icp_most_censored", "ICP", 0.9), ("mil", "MIL", None)]),
+    _lines([("icp_most_censored", "Coverage (ICP)", 0.9), ("mil", "Mean interval length (MIL)", None)]),
     _interval_caption,
 )

@@ -1,7 +1,7 @@
-// Files go to the API as they are, in pieces, so that the server can refuse one that is too large while it arrives.
+// Files are streamed to the API, so that the server can refuse one that is too large while it arrives.
 (() => {
   const built = new WeakSet();
-  const read = async (response) => {
+  const parse = async (response) => {
     const answer = await response.json().catch(() => ({}));
     if (!response.ok) {
       const detail = Array.isArray(answer.detail) ? answer.detail.map((part) => part.msg).join(", ") : answer.detail;
@@ -9,18 +9,18 @@
     }
     return answer;
   };
-  const send = async (url, file) => read(await fetch(url, {
+  const sendFile = async (url, file) => parse(await fetch(url, {
     method: "POST", body: file, headers: { "Content-Type": "application/octet-stream" },
   }));
-  const ask = async (url, question) => read(await fetch(url, {
-    method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(question),
+  const sendJson = async (url, body) => parse(await fetch(url, {
+    method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
   }));
   const value = (id) => {
     const found = document.getElementById(id);
     return found && found.value.trim() !== "" ? found.value.trim() : null;
   };
-  const share = (id) => (value(id) === null ? null : Number(value(id)) / 100);
-  const input = (id, label, multiple) => {
+  const fraction = (id) => (value(id) === null ? null : Number(value(id)) / 100);
+  const fileInput = (id, label, multiple) => {
     const box = document.createElement("div");
     box.className = "field";
     const name = document.createElement("label");
@@ -43,11 +43,11 @@
   };
   // Files are uploaded once; the upload can be estimated again under other assumptions any number of times.
   const build = (place) => {
-    const [first, sessions] = input("sessions-file", "Drop session records here (CSV, Excel, JSON, Parquet)", true);
-    const [second, stations] = input("stations-file", "And a table of stations, if you have one", false);
+    const [first, sessions] = fileInput("sessions-file", "Drop session records here (CSV, Excel, JSON, Parquet)", true);
+    const [second, stations] = fileInput("stations-file", "Drop a table of stations here (optional)", false);
     place.append(first, second);
     const button = document.getElementById("records-start");
-    const status = document.getElementById("records-said");
+    const status = document.getElementById("records-status");
     let upload = null;
     let job = null;
     const uploaded = async () => {
@@ -55,24 +55,24 @@
       let id = null;
       for (const file of sessions.files) {
         status.textContent = `Sending ${file.name} …`;
-        id = (await send(`/api/records?${new URLSearchParams({ name: file.name, ...(id ? { upload: id } : {}) })}`, file)).id;
+        id = (await sendFile(`/api/records?${new URLSearchParams({ name: file.name, ...(id ? { upload: id } : {}) })}`, file)).id;
       }
       for (const file of stations.files) {
-        await send(`/api/records/${id}/stations?${new URLSearchParams({ name: file.name })}`, file);
+        await sendFile(`/api/records/${id}/stations?${new URLSearchParams({ name: file.name })}`, file);
       }
       return id;
     };
     const start = async () => {
       button.disabled = true;
-      const assumed = { waiting: share("records-waiting"), spill: share("records-spill") };
+      const assumed = { waiting: fraction("records-waiting"), spill: fraction("records-spill") };
       try {
         if (job) await fetch(`/api/jobs/${job}`, { method: "DELETE" });
         if (sessions.files.length) {
           upload = await uploaded();
-          job = (await ask(`/api/records/${upload}/recover`, { ...assumed, time_zone: value("records-zone") })).id;
+          job = (await sendJson(`/api/records/${upload}/recover`, { ...assumed, time_zone: value("records-zone") })).id;
         } else {
           const run = new URLSearchParams(window.location.search).get("run") || "given";
-          job = (await ask(`/api/runs/${run}/recover`, assumed)).id;
+          job = (await sendJson(`/api/runs/${run}/recover`, assumed)).id;
         }
         status.textContent = "";
         window.dash_clientside.set_props("records-job", { data: job });
