@@ -27,7 +27,8 @@ CHUNK = 20_000  # rows at a time
 def thin_values(values: Floats, exposure: Floats, session_kwh: Floats, rng: np.random.Generator) -> Floats:
     """Samples of demand, (cells, samples) [kWh], in which each session is kept with probability `exposure`.
 
-    `exposure` and `session_kwh`, the energy of a session [kWh], have one value per cell. A demand of x kWh represents about x / session_kwh sessions, at least one.
+    `exposure` and `session_kwh`, the energy of a session [kWh], have one value per cell. A demand of
+    x kWh represents about x / session_kwh sessions, at least one.
     """
     sessions = np.maximum(np.rint(values / session_kwh[:, None]), 1.0).astype(np.int64)
     kept = rng.binomial(sessions, np.clip(exposure, 0.0, 1.0)[:, None])

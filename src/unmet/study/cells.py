@@ -128,8 +128,8 @@ def plan_runs(
 ) -> list[Run]:
     """All runs of a study. The first seed of every cell comes first, so that every cell has a result early on.
 
-    Runs alternate between the cities of the scenes. Baselines are run once per scene: their seed is that of the city, so
-    that repeated runs are duplicates, which are dropped.
+    Runs alternate between the cities of the scenes. Baselines are run once per scene: their seed depends on
+    the city alone, so that repeated runs are duplicates, which are dropped.
 
     Args:
         scenes: the scenes of all cities.

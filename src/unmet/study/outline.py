@@ -97,6 +97,4 @@ def _check(axes: Mapping[str, Sequence[Any]]) -> None:
     for label, name in (("penetration", "penetration"), ("share", "market share"), ("removed", "share to turn away")):
         for value in axes.get(label, ()):
             if not 0 < value <= 1:
-                raise InputError(
-                    f"A {name} of {value:g} makes no sense: give a number above 0 and at most 1 (0.05 is 5 %)."
-                )
+                raise InputError(f"A {name} of {value:g} makes no sense: give one above 0 and up to 1 (0.05 is 5 %).")

@@ -332,7 +332,7 @@ def _from_model(city: PlannedCity) -> Callable[[int], tuple[Integers, Floats]]:
 
 
 def _divided_among_sites(city: PlannedCity, lost: pl.DataFrame) -> Hidden:
-    """Draws of lost drivers, from lost energy (`unique_id, ds, kwh`) that is divided among the full sites of a region."""
+    """Draws of lost drivers, from lost energy (`unique_id, ds, kwh`) divided among the full sites of each region."""
     hidden, panel = city.demand.hidden, city.panel
     region = dict(zip(panel.stations["site_id"], panel.stations["unique_id"], strict=True))
     hour_ms = int(panel.period[0].timestamp() * 1000) + hidden.hour * HOUR_MS

@@ -170,7 +170,7 @@ def _gap(unaware: float | None, model: float | None, oracle: float | None) -> fl
 
 
 def _p_value(losses: dict[str, float], unaware: dict[str, float]) -> float | None:
-    """Of a paired t-test over the scenes that both have; None if there are too few."""
+    """Of a paired t-test over the scenes that both have; None if there are too few or all differences are equal."""
     scenes = sorted(set(losses) & set(unaware))
     if len(scenes) < 2:
         return None

@@ -37,7 +37,7 @@ def _forecast(tasks: Sequence[RivalTask], model: Any) -> list[Floats]:
             forecast = None
             if past[:, region].any():
                 with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # some series are too short or too regular for a model
+                    warnings.simplefilter("ignore")  # users cannot act on the library's warnings
                     forecast = model.forecast(y=past[:, region], h=farthest, level=interval_percents)
             for task, table in zip(tasks, quantiles, strict=True):
                 row = np.searchsorted(task.hours, origin + task.horizon - 1)
