@@ -143,9 +143,8 @@ class DirectForecaster(Forecaster):
         end = series.first + fit_hours * HOUR
         self.split_ = Split(series.first, end, end)
         self.set_aside_ = series.set_aside
-        self.notes_ = direct_notes(
-            series, fit_hours, [kind.title for kind in kinds if kind not in installed], MIN_HOURS
-        )
+        missing = [kind.title for kind in kinds if kind not in installed]
+        self.notes_ = direct_notes(series, fit_hours, missing, MIN_HOURS)
         return self
 
     def predict(self, panel: Any, since: dt.datetime | None = None) -> Frame:
@@ -222,11 +221,7 @@ class DirectForecaster(Forecaster):
     def draw(self, panel: Any, number: int, hours: int | None = None, future: Any = None) -> tuple[pl.Series, Floats]:
         """Joint draws of demand in the hours after the end of a panel; they can be summed over hours and regions.
 
-        Args:
-            panel: the past hours, as in `forecast`.
-            number: number of draws.
-            hours: number of hours ahead [h]; at most, and by default, the model's horizon.
-            future: table of `unique_id, ds` and the additional features, if the model has any.
+        `number` is the number of draws; the other arguments are those of `forecast`.
 
         Returns:
             The hours, and draws of shape (draws, hours, regions) [kWh], regions in the order of `regions_`.
@@ -286,14 +281,8 @@ class DirectForecaster(Forecaster):
         extras = np.nan_to_num((extras - self.extra_mean_) / self.extra_spread_)
         week = series.week(self.time_zone_, future_hours).astype(np.int64)
         quiet = self._quiet(series, future_hours)
-        return build_history(
-            series.demand[:hours],
-            series.target[:hours],
-            extras,
-            week[: hours + future_hours],
-            session_kwh,
-            quiet[: hours + future_hours],
-        )
+        end = hours + future_hours
+        return build_history(series.demand[:hours], series.target[:hours], extras, week[:end], session_kwh, quiet[:end])
 
     def _quiet(self, series: PanelSeries, ahead: int) -> Floats:
         """Quietness of the days of past and future hours; 0 on ordinary days."""
