@@ -174,7 +174,7 @@ BAD = {
     "one queue": ("competition", ["--queue", "express"], "no queue named 'express'"),
     "penetration": ("application", ["--penetration", "5"], "penetration of 5 makes no sense"),
     "share": ("competition", ["--share", "1.5"], "market share of 1.5"),
-    "grid": ("total", ["--runs", "9999999"], "trainings or more"),
+    "grid": ("total", ["--runs", "9999999"], "models or more"),
     "sampling": ("competition", ["--sampling", "street"], "no sampling 'street'"),
     "mapping": ("total", ["--map-trips", "vehicle_id"], "NAME=COLUMN"),
     "mapped column": ("total", ["--map-trips", "vehicle_id=wagon"], "no column 'wagon'"),

@@ -15,7 +15,7 @@ from unmet.errors import InputError
 from unmet.evaluation.compare import HORIZONS, Comparison, compare
 from unmet.evaluation.rivals import SIMPLE, Rival
 from unmet.evaluation.score import by_horizon, by_region, score, with_actual
-from unmet.evaluation.thinning import GRID, NEARLY, thin_forecast
+from unmet.evaluation.thinning import FULL_EXPOSURE, GRID, thin_forecast
 from unmet.frames import POLARS, Frame, to_frame_type
 from unmet.models.calibration import EDGES
 from unmet.models.direct.forecaster import DirectForecaster
@@ -28,7 +28,7 @@ __all__ = ["Evaluation", "evaluate"]
 EVERY = 5  # hours between the origins of a network's backtest; as 5 does not divide 24, all hours of the day occur
 AHEAD = (*EDGES, 168)  # horizons at which a direct forecaster is scored
 
-TRUE, OBSERVED, THINNED, SEEN = "true demand", "observed demand", "observed demand, thinned", "fully exposed hours"
+TRUE, OBSERVED, THINNED = "true demand", "observed demand", "observed demand, thinned"
 """What forecasts are scored against. Thinned: forecasts of true demand, reduced to what would have been observed."""
 
 
@@ -38,7 +38,7 @@ class Evaluation:
 
     since: dt.datetime
     against: str  # column: y, observed demand, or y_true, true demand
-    scored_as: str  # one of the phrases above
+    scored_as: str  # TRUE, OBSERVED or THINNED
     overall: dict[str, float]  # one hour ahead
     fully_exposed: dict[str, float] | None  # scores of a forecast of true demand in hours without losses
     regions: list[dict[str, Any]]  # one hour ahead, by region
@@ -116,8 +116,8 @@ def evaluate(
     against = "y_true" if "y_true" in panel.columns else "y"
     actual = read_series(panel, target=against, names=model.regions_)
     if actual.first + dt.timedelta(hours=actual.hours) <= since:
-        raise InputError(f"The panel ends before {since:%Y-%m-%d %H:%M}, up to which the model was fitted: no hours "
-                         "are left to score it on. Give later records, or fit with a larger --test-share.")  # fmt: skip
+        raise InputError(f"The panel ends before {since:%Y-%m-%d %H:%M}: no hours are left to score the model on. Give "
+                         "later records, or fit with a larger --test-share.")  # fmt: skip
     scored_as = TRUE if against == "y_true" else OBSERVED
     if against == "y" and model.forecasts_true and isinstance(model, DirectForecaster) and "exposure" in panel.columns:
         scored_as = THINNED
@@ -128,7 +128,8 @@ def evaluate(
     horizons = _horizons(forecasts, actual, table, scale, ahead)
     if horizons and horizons[0]["to_hour"] == 1:  # one hour ahead, every hour is forecast
         horizons[0] |= score(rows, model.levels)
-    open_hours = rows.filter(pl.col("exposure") >= NEARLY) if scored_as == THINNED else rows[:0]
+    open_hours = rows.filter(pl.col("exposure") >= FULL_EXPOSURE) if scored_as == THINNED else rows[:0]
+    # Rivals learn what the model learned, unless only observed demand can be scored.
     learned = with_lost(model.series(panel)).target if against == "y_true" else actual.demand
     reach = [h for h in HORIZONS if h <= model.horizon and (h == 1 or horizons)]
     comparison = compare(forecasts, actual, learned, since, model.levels, reach, model.time_zone_, rivals)
@@ -136,16 +137,16 @@ def evaluate(
     columns = [name for name in ("y", "y_true") if name in shown.columns]
     hours = nearest.join(shown.select("unique_id", "ds", *columns), on=["unique_id", "ds"], how="left")
     return Evaluation(
-        since,
-        against,
-        scored_as,
-        score(rows, model.levels),
-        score(open_hours, model.levels) if open_hours.height else None,
-        by_region(rows, model.levels),
-        horizons,
-        comparison,
-        hours,
-        given.frame_type,
+        since=since,
+        against=against,
+        scored_as=scored_as,
+        overall=score(rows, model.levels),
+        fully_exposed=score(open_hours, model.levels) if open_hours.height else None,
+        regions=by_region(rows, model.levels),
+        horizons=horizons,
+        comparison=comparison,
+        hours=hours,
+        frame_type=given.frame_type,
     )
 
 
@@ -186,7 +187,10 @@ class _Forecasts:
 def _horizons(
     forecasts: _Forecasts, actual: PanelSeries, table: pl.DataFrame, scale: dict[str, float], ahead: Sequence[int]
 ) -> list[dict[str, Any]]:
-    """Scores by horizon, for horizons that fit into the held-out hours."""
+    """Scores by horizon, for horizons that fit into the held-out hours.
+
+    `table` is that of `actual`, `scale` the scale of each region [kWh], and `ahead` the horizons to score [h].
+    """
     model, since = forecasts.model, forecasts.since
     if model.horizon == 1:
         return []

@@ -31,9 +31,9 @@ class CalibratedEnsemble:
 
     ensemble: Ensemble
     calibration: Calibration
-    train_end: dt.datetime
+    train_end: dt.datetime  # ends of the parts, as in `Split`
     fit_end: dt.datetime
-    floor_kwh: float | None
+    floor_kwh: float | None  # lower limit of forecasts
     is_rolling: bool  # whether forecasts after the fit are calibrated with the weeks before them
 
     def encode(self, series: PanelSeries, ahead: Floats | None = None) -> Data:
@@ -61,10 +61,13 @@ class CalibratedEnsemble:
         """Blocks of hours from `first` to the end of a series, and the calibration of each."""
         fitted = series.hour_from(self.fit_end)
         for begin, end in blocks(first, series.hours, fitted):
-            yield begin, end, self.before(fitted + (begin - fitted) // WEEK * WEEK, series, data, horizon)
+            yield begin, end, self.calibration_before(fitted + (begin - fitted) // WEEK * WEEK, series, data, horizon)
 
-    def before(self, hour: int, series: PanelSeries, data: Data, horizon: int) -> Calibration:
-        """Calibration with the weeks between the fit and an hour; with less than a week, the calibration of the fit."""
+    def calibration_before(self, hour: int, series: PanelSeries, data: Data, horizon: int) -> Calibration:
+        """Calibration with the last weeks before an hour that the networks were not trained on.
+
+        Up to the end of the fit, or with less than a week, it is the calibration of the fit.
+        """
         trained, fitted = map(series.hour_from, (self.train_end, self.fit_end))
         since = max(trained, hour - max(fitted - trained, WINDOW), self.ensemble.lags)
         if not self.is_rolling or hour <= fitted or hour - since < WEEK:

@@ -49,7 +49,10 @@ def pool_of(horizon: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def moves_of(quantiles: Floats, lower: Floats, upper: Floats, levels: Sequence[float]) -> Floats:
-    """The moves that calibrate these quantiles (cells, levels), given the bounds of the truth."""
+    """The moves (levels,) that calibrate quantiles (cells, levels), given the bounds of the truth (cells,).
+
+    A cell is a forecast of one region-hour; all are in units of the region's scale.
+    """
     width = _width(quantiles)
     right_censored = np.isinf(upper)
     only_right = bool((right_censored | (lower == upper)).all())
@@ -65,7 +68,7 @@ def moves_of(quantiles: Floats, lower: Floats, upper: Floats, levels: Sequence[f
 def kaplan_meier_quantile(values: Floats, censored: NDArray[np.bool_], level: float) -> float:
     """Quantile of right-censored values by the Kaplan-Meier estimator.
 
-    If so many values are censored that the level is never reached, it is the largest uncensored value, or 0 if larger.
+    If so many values are censored that the level is never reached, it is the largest uncensored value, but at least 0.
     """
     cdf = ecdf(CensoredData.right_censored(values, censored)).cdf
     reached = np.flatnonzero(cdf.probabilities >= level - 1e-12)
@@ -81,8 +84,8 @@ def turnbull_quantile(lower: Floats, upper: Floats, level: float) -> float:
     """
     step = -(-len(lower) // MAX_VALUES)
     lower, upper = lower[::step], upper[::step]
-    ends = np.concatenate([lower[np.isfinite(lower)], upper[np.isfinite(upper)]])
-    points = np.unique(np.quantile(ends, np.linspace(0, 1, POINTS)))
+    bounds = np.concatenate([lower[np.isfinite(lower)], upper[np.isfinite(upper)]])
+    points = np.unique(np.quantile(bounds, np.linspace(0, 1, POINTS)))
     # A value that is known exactly, or lies between two points, is assigned to the next point.
     first = np.minimum(np.searchsorted(points, lower), len(points) - 1)
     last = np.maximum(np.searchsorted(points, upper, side="right") - 1, first)
@@ -95,4 +98,5 @@ def turnbull_quantile(lower: Floats, upper: Floats, level: float) -> float:
 
 
 def _width(quantiles: Floats) -> Floats:
+    """Distance between the outermost quantiles."""
     return np.asarray(np.maximum(quantiles[..., -1] - quantiles[..., 0], MIN_WIDTH))

@@ -68,17 +68,18 @@ def draw_cells(draws: Draws, rng: np.random.Generator) -> Floats:
 def draw_by_day(draws: Draws, first_hour: int) -> Floats:
     """One draw of every region-hour [kWh], always the same one.
 
-    The choice depends only on the day, so that longer or shorter panels give the same draws. `first_hour` counts from
-    1970.
+    The choice depends only on the day, so that longer or shorter panels give the same draws. `first_hour` is the number
+    of hours from 1970 to the first one.
     """
     day = (first_hour + np.arange(len(draws))) // HOURS_A_DAY
     parts = [draws[:0, :, 0].astype(np.float64)]
-    for number in np.unique(day):
-        of_day = np.flatnonzero(day == number)
+    for date in np.unique(day):
+        of_day = np.flatnonzero(day == date)
+        # Choices are made for all 24 hours, so that they are the same if the panel has only some of them.
         whole = np.zeros((HOURS_A_DAY, *draws.shape[1:]), np.float32)
         at = (first_hour + of_day) % HOURS_A_DAY
         whole[at] = draws[of_day]
-        parts.append(draw_cells(whole, np.random.default_rng([SEED, int(number)]))[at])
+        parts.append(draw_cells(whole, np.random.default_rng([SEED, int(date)]))[at])
     return np.concatenate(parts)
 
 

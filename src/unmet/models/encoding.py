@@ -56,7 +56,7 @@ class Encoding:
     """
 
     scale: Floats  # (nodes,), largest observed demand of the training part [kWh]
-    marks_unknown: bool
+    marks_unknown: bool  # whether a feature says if demand is known, which forecasts beyond one hour need
     profile: Floats  # (168, nodes), replaces missing hours if unknown hours are not marked
     extra_mean: Floats  # (columns,)
     extra_spread: Floats
@@ -75,6 +75,7 @@ class Encoding:
             profile[hour] = np.where(np.isfinite(rows).any(axis=0), _mean(rows, (0,)), profile[hour])
         mean = _mean(extras, (0, 1))
         spread = np.sqrt(_mean((extras - mean) ** 2, (0, 1)))
+        # A constant column has a spread of rounding errors only, and is not scaled.
         return cls(scale, marks_unknown, profile, mean, np.where(spread > 1e-9 * np.abs(mean), spread, 1.0), time_zone)
 
     def shape(self, lags: int) -> Shape:
@@ -87,13 +88,13 @@ class Encoding:
 
         `ahead` has shape (hours, nodes, columns), with no columns if there are no extras.
         """
-        more = np.empty((0, *series.extras.shape[1:])) if ahead is None else ahead
-        week = series.week(self.time_zone, len(more) + 1)
-        gap = np.full((len(more), len(series.names)), np.nan)
+        ahead = np.empty((0, *series.extras.shape[1:])) if ahead is None else ahead
+        week = series.week(self.time_zone, len(ahead) + 1)
+        gap = np.full((len(ahead), len(series.names)), np.nan)
         demand = np.concatenate([series.demand, gap]) / self.scale
         known = np.isfinite(demand)
         filled = np.where(known, demand, 0.0 if self.marks_unknown else self.profile[week[:-1]])
-        next_hour = np.concatenate([series.extras, more, np.full((1, *series.extras.shape[1:]), np.nan)])[1:]
+        next_hour = np.concatenate([series.extras, ahead, np.full((1, *series.extras.shape[1:]), np.nan)])[1:]
         extras = (next_hour - self.extra_mean) / self.extra_spread
         past = [filled, known] if self.marks_unknown else [filled]
         calendar = np.broadcast_to(_calendar(week[1:])[:, None], (*demand.shape, CALENDAR))
@@ -103,12 +104,12 @@ class Encoding:
         )
         weight = np.isfinite(target)
         return Data(
-            _float(values),
-            torch.from_numpy(week[1:].astype(np.int64)),
-            _float(np.where(weight, target, 0)),
-            _float(np.where(weight, lower, 0)),
-            _float(np.where(weight, upper, 0)),
-            _float(weight),
+            values=_float(values),
+            week=torch.from_numpy(week[1:].astype(np.int64)),
+            y=_float(np.where(weight, target, 0)),
+            lower=_float(np.where(weight, lower, 0)),
+            upper=_float(np.where(weight, upper, 0)),
+            weight=_float(weight),
         )
 
     def blank(self, values: Tensor, origin: Tensor) -> Tensor:

@@ -36,7 +36,7 @@ MAX_KM = 5.0  # distance by which the centre of a region may differ between the 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """When the parts of a panel end.
+    """First hour of a panel, and the ends of its parts.
 
     A model learns from the hours before `train_end`, and is stopped and calibrated with the hours up to `fit_end`.
     Later hours are held out.
@@ -58,7 +58,7 @@ class Forecaster(Shown, BaseEstimator):  # type: ignore[misc]
         backbone: the model: stacked, climatology, regression or lightgbm, which read the panel's draws of lost demand,
             or a network: tgcn (the paper's), mlp, linear, seasonal, or one that you registered.
         **options: options of the class for the backbone, such as `likelihood="exposure", levels=(0.05, 0.5, 0.95),
-            horizon=168` [h]`, seed=1, time_zone="Europe/London"`.
+            horizon=168, seed=1, time_zone="Europe/London"`; the horizon is in hours.
 
     Example:
         >>> model = Forecaster("climatology").fit(panel)  # an unmet.Panel
@@ -158,19 +158,22 @@ class Forecaster(Shown, BaseEstimator):  # type: ignore[misc]
             raise InputError("A model that was read from disk has no panel: give one to forecast from.")
         if self.fitted_on_ is not None and (panel is None or panel is self.fitted_on_.source):
             return self.fitted_on_
-        return read_input(panel, estimates=self._estimates(), until=self.split_.fit_end, seed=self.seed)
+        return read_input(panel, estimates=self._needs_estimate(), until=self.split_.fit_end, seed=self.seed)
 
     def _read_training_input(self, panel: Any, shares: tuple[float, float]) -> ModelInput:
-        """Read the input of the fit, and remember it."""
+        """Read the input of the fit, and remember it.
+
+        `shares` are those of the hours for the fit; lost demand after them is estimated day by day (`read_input`).
+        """
         until = None
         if isinstance(panel, Panel) and sum(shares) < 1:
             until = panel.period[0] + dt.timedelta(hours=int(round(panel.hours * sum(shares), 6)))
-        given = read_input(panel, estimates=self._estimates(), until=until, seed=self.seed)
+        given = read_input(panel, estimates=self._needs_estimate(), until=until, seed=self.seed)
         self.fitted_on_ = given
         self.time_zone_ = checked_zone(self.time_zone or given.time_zone or "UTC")
         return given
 
-    def _estimates(self) -> bool:
+    def _needs_estimate(self) -> bool:
         """Whether the model learns from an estimate of unobserved demand."""
         return self.forecasts_true and getattr(self, "target", "y") == "y"
 
@@ -202,7 +205,7 @@ class Forecaster(Shown, BaseEstimator):  # type: ignore[misc]
         )
 
     def check_places(self, regions: pl.DataFrame | None) -> None:
-        """Refuse regions (`unique_id, lat, lon`) whose positions differ from those of the same name in the fit."""
+        """Refuse regions (`unique_id, lat, lon`) that are far from the regions of the same name in the fit."""
         self.check_fitted()
         if regions is None or self.positions_ is None or not set(self.regions_) <= set(regions["unique_id"]):
             return
@@ -234,7 +237,7 @@ def long_frame(
     times: pl.Series,
     quantiles: Floats,
     levels: Sequence[float],
-    more: dict[str, Floats] | None = None,
+    other_columns: dict[str, Floats] | None = None,
 ) -> pl.DataFrame:
     """Quantiles (hours, regions, levels) and other columns (hours, regions) as a long table, region by region."""
     names = pl.Series(list(regions), dtype=pl.String)
@@ -242,6 +245,6 @@ def long_frame(
         "unique_id": names.gather(np.repeat(np.arange(len(names)), len(times))),
         "ds": pl.concat([times] * len(names)),
     }
-    columns |= {name: pl.Series(values.T.ravel()) for name, values in (more or {}).items()}
+    columns |= {name: pl.Series(values.T.ravel()) for name, values in (other_columns or {}).items()}
     columns |= {quantile_column(level): pl.Series(quantiles[..., i].T.ravel()) for i, level in enumerate(levels)}
     return pl.DataFrame(columns)

@@ -13,7 +13,7 @@ from unmet.geo import haversine_km, nearest_stations
 __all__ = ["DENSE_UP_TO", "NEIGHBOURS", "Graph", "adjacency", "region_graph"]
 
 DENSE_UP_TO = 200  # number of regions; with more, only nearest neighbours are connected
-NEIGHBOURS = 16
+NEIGHBOURS = 16  # nearest regions to which each is then connected
 
 
 def adjacency(lat: ArrayLike, lon: ArrayLike, neighbours: int | None = None) -> sparse.csr_array:

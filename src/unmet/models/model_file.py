@@ -80,7 +80,7 @@ class _Common(_Part):
     def _fits_together(self) -> Self:
         if len(set(self.regions)) != len(self.regions):
             raise ValueError("regions should have different names")
-        _rows("positions", self.positions, len(self.regions))
+        _check_length("positions", self.positions, len(self.regions))
         times = [dt.datetime.fromisoformat(text) for text in self.split.values()]
         if any(time.tzinfo is None for time in times) or sorted(times) != times:
             raise ValueError("split should be ascending times in UTC")
@@ -108,18 +108,18 @@ class _Network(_Common):
     @model_validator(mode="after")
     def _has_shape(self) -> Self:
         regions, features = len(self.regions), len(self.options.features)
-        _rows("losses", self.losses, len(set(self.seeds)))
-        _rows("scale", self.encoding.scale, regions)
-        _rows("extra_mean", self.encoding.extra_mean, features)
-        _rows("extra_spread", self.encoding.extra_spread, features)
+        _check_length("losses", self.losses, len(set(self.seeds)))
+        _check_length("scale", self.encoding.scale, regions)
+        _check_length("extra_mean", self.encoding.extra_mean, features)
+        _check_length("extra_spread", self.encoding.extra_spread, features)
         for hour in self.encoding.profile:
-            _rows("profile", hour, regions)
+            _check_length("profile", hour, regions)
         for pool in self.calibration:
-            _rows("calibration", pool, len(self.options.levels))
+            _check_length("calibration", pool, len(self.options.levels))
         return self
 
 
-def _rows(name: str, values: list[Any] | None, wanted: int) -> None:
+def _check_length(name: str, values: list[Any] | None, wanted: int) -> None:
     if values is not None and len(values) != wanted:
         raise ValueError(f"{name} should have {wanted} entries, not {len(values)}")
 

@@ -35,7 +35,7 @@ from unmet.runs import available_cores
 
 __all__ = ["NetworkForecaster"]
 
-MIN_TARGETS = 24  # lowest number of hours to learn from
+MIN_TARGETS = 24  # lowest number of hours to learn from, after the first `lags` hours
 
 
 class NetworkForecaster(Forecaster):
@@ -46,7 +46,7 @@ class NetworkForecaster(Forecaster):
         likelihood: relates observations to true demand: gaussian, tobit, quantile, censored-quantile, exposure, or one
             that you registered.
         levels: levels of the quantiles to forecast.
-        seeds: number of trainings from different seeds, whose forecasts are averaged.
+        seeds: number of networks, trained from different seeds, whose forecasts are averaged.
         seed: first seed; the same seed gives the same model.
         lags: number of past hours that a forecast uses [h].
         horizon: number of hours ahead [h]; 1 is the paper's model.
@@ -57,7 +57,7 @@ class NetworkForecaster(Forecaster):
         calibrate: whether to correct quantiles with held-out hours.
         floor: lower limit of forecasts [kWh]; `None` for no limit.
         time_zone: time zone of the calendar; by default the panel's, else UTC.
-        workers: number of trainings at a time; by default one per core.
+        workers: number of networks trained at a time; by default one per core.
     """
 
     latest_: Calibration | None = None  # set by `recalibrate`
@@ -111,7 +111,7 @@ class NetworkForecaster(Forecaster):
         """Fit on a panel, as for every `Forecaster`. A table may have `censored, lower, upper`.
 
         `positions` (`unique_id, lat, lon`) connect nearby regions; without them, none are connected. Ctrl-C keeps the
-        best weights so far; with a folder of `checkpoints`, a later call resumes the training.
+        best weights so far; with a folder of `checkpoints`, a later call resumes training.
         """
         likelihood = self._check()
         given = self._read_training_input(panel, self.shares)
@@ -126,7 +126,10 @@ class NetworkForecaster(Forecaster):
         if series.lost_draws is not None:
             drawn = TrueDemand(np.nan_to_num(series.demand), series.lost_draws, encoding.scale)
         data = encoding.encode(with_lost(series)).to(device)
-        task = Task(data, encoding, likelihood, self.lags, self.horizon, train_hours, fit_hours, self.training, drawn)
+        task = Task(
+            data, encoding, likelihood, lags=self.lags, horizon=self.horizon, train_hours=train_hours,
+            fit_hours=fit_hours, training=self.training, true_demand=drawn,
+        )  # fmt: skip
         job = TrainingJob(task, BACKBONES.named(self.backbone), region_graph(places, len(names)), device)
         self.seeds_ = tuple(range(self.seed, self.seed + self.seeds))
         if checkpoints is not None:
@@ -237,13 +240,13 @@ class NetworkForecaster(Forecaster):
         return to_frame_type(pl.concat(frames), given.frame_type)
 
     def recalibrate(self, panel: Any) -> Self:
-        """Calibrate `forecast` with the last weeks of a panel, except hours that the model was fitted to.
+        """Calibrate `forecast` with the last weeks of a panel, except hours that the model was trained on.
 
         Forecasts of past hours do not change.
         """
         series = self.series(self.read(panel).table)
         calibrated = self._calibrated()
-        self.latest_ = calibrated.before(series.hours, series, calibrated.encode(series), self.horizon)
+        self.latest_ = calibrated.calibration_before(series.hours, series, calibrated.encode(series), self.horizon)
         return self
 
     @property
@@ -315,7 +318,7 @@ class NetworkForecaster(Forecaster):
 def _split_hours(series: PanelSeries, shares: tuple[float, float], lags: int) -> tuple[int, int]:
     """Number of hours for training, and number of hours for training and early stopping together."""
     train_hours = int(series.hours * shares[0])
-    fit_hours = int(round(series.hours * sum(shares), 6))
+    fit_hours = int(round(series.hours * sum(shares), 6))  # 0.9 x hours may be just below a whole number
     min_hours = lags + MIN_TARGETS
     if train_hours < min_hours or fit_hours <= train_hours:
         needed = max(int(np.ceil(min_hours / shares[0])), int(np.ceil(MIN_TARGETS / shares[1])))

@@ -10,7 +10,7 @@ from unmet.models.series_notes import missing_hours_notes, set_aside_notes
 
 __all__ = ["panel_notes"]
 
-ABSURD = 30  # times the 99th percentile of a region's hours
+IMPLAUSIBLE = 30  # ratio of an hour to the 99th percentile of its region from which it is reported
 
 
 def panel_notes(
@@ -23,7 +23,7 @@ def panel_notes(
     silent = [name for name, part in zip(series.names, demand.T, strict=True) if not np.nansum(part) > 0]
     if silent:
         notes.append(f"No demand was observed in {', '.join(silent[:5])} to learn from: do not trust forecasts there.")
-    notes += _absurd(series, train_hours)
+    notes += _implausible_peaks(series, train_hours)
     held_out = fit_hours - train_hours
     if horizon > held_out:
         notes.append(
@@ -49,13 +49,13 @@ def panel_notes(
     return tuple(notes)
 
 
-def _absurd(series: PanelSeries, train_hours: int) -> list[str]:
+def _implausible_peaks(series: PanelSeries, train_hours: int) -> list[str]:
     """A warning if one hour of a region dwarfs all others, because demand is scaled by the largest hour."""
     notes = []
     for i, name in enumerate(series.names):
         demand = np.where(np.isfinite(series.demand[:train_hours, i]), series.demand[:train_hours, i], 0.0)
         peak, usual = float(demand.max(initial=0.0)), float(np.quantile(demand, 0.99)) if len(demand) else 0.0
-        if peak > ABSURD * usual > 0:
+        if peak > IMPLAUSIBLE * usual > 0:
             when = series.first + int(demand.argmax()) * HOUR
             notes.append(
                 f"{peak:,.0f} kWh in {name} at {when:%Y-%m-%d %H:%M} UTC is {peak / usual:,.0f} times the 99th "

@@ -46,7 +46,7 @@ def from_origins(
     for batch in torch.split(starts, size):
         inputs = data.inputs(batch, lags + hours - 1)
         if hours > 1:
-            known = torch.full((len(batch),), lags, device=batch.device)
-            inputs = inputs._replace(values=encoding.blank(inputs.values, known))
+            origin = torch.full((len(batch),), lags, device=batch.device)  # the hours from it on are not known yet
+            inputs = inputs._replace(values=encoding.blank(inputs.values, origin))
         parts.append(likelihood.quantiles(network(inputs)).transpose(0, 1))
     return torch.cat(parts).double().cpu().numpy()

@@ -20,7 +20,7 @@ __all__ = ["WEEK", "WINDOW", "blocks", "calibrate"]
 
 ORIGINS = 48  # highest number of origins used for calibration
 WEEK = HOURS_A_WEEK
-WINDOW = 4 * WEEK  # hours before a block that are used to calibrate it, except those that the model was fitted to
+WINDOW = 4 * WEEK  # hours before a block that are used to calibrate it, except those that the model was trained on
 MAX_CELLS = 20_000_000  # highest number of region-hours to forecast for calibration
 
 
@@ -68,7 +68,7 @@ def calibrate(
 
 
 def blocks(first: int, last: int, fitted: int) -> Iterator[tuple[int, int]]:
-    """Blocks of the hours from `first` to `last`: weeks from the end of the fit on, and one block before."""
+    """Blocks of the hours from `first` to `last`: weeks from `fitted`, the end of the fit, on, and one block before."""
     while first < last:
         end = min(last, fitted if first < fitted else first + WEEK - (first - fitted) % WEEK)
         yield first, end

@@ -32,8 +32,8 @@ from unmet.processes import end_with
 
 __all__ = ["SeedProgress", "TrainingJob", "build_network", "one_thread", "train_seeds"]
 
-CHECKPOINT_SECONDS = 10
-POLL_SECONDS = 0.1
+CHECKPOINT_SECONDS = 10  # least time between checkpoints of a seed
+POLL_SECONDS = 0.1  # time between reports of progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +71,10 @@ def train_seeds(
     checkpoints: Path | None = None,
     on_progress: Callable[[list[SeedProgress]], None] | None = None,
 ) -> tuple[list[TrainingState], bool]:
-    """Train every seed. Returns their states, and whether training was interrupted.
+    """Train every seed, up to `workers` at a time. Returns their states, and whether training was interrupted.
 
-    Ctrl-C ends all trainings after the current epoch, with the best weights so far. With a folder of `checkpoints`,
-    trainings resume from it and update it.
+    Ctrl-C ends training after the current epoch, with the best weights so far. With a folder of `checkpoints`, training
+    resumes from it and updates it.
     """
     with tempfile.TemporaryDirectory(prefix="unmet-") as folder:
         board = _Board(Path(folder) / "board", len(seeds), create=True)
@@ -137,6 +137,7 @@ def _in_process(path: Path, seeds: int, seed: int, row: int, checkpoints: Path |
 def _train_one(
     job: TrainingJob, seed: int, row: int, board: _Board, checkpoints: Path | None, report: Callable[[], None]
 ) -> TrainingState:
+    """Train one seed, whose progress is in `row` of the board, and write checkpoints."""
     path = checkpoints / f"seed-{seed}{STATE_SUFFIX}" if checkpoints else None
     state = read_state(path) if path else TrainingState()
     written = time.monotonic()
@@ -144,6 +145,7 @@ def _train_one(
     def on_epoch(epoch: Epoch) -> bool:
         board.write(row, epoch)
         report()
+        # Training is left, and continued below, whenever a checkpoint is due.
         return not board.stopped and not (path and time.monotonic() - written > CHECKPOINT_SECONDS)
 
     with one_thread():
@@ -163,7 +165,10 @@ def _train_one(
 
 
 class _Board:
-    """A small shared file in which trainings in other processes report progress and read whether to stop."""
+    """A small shared file in which processes report the progress of their seeds and read whether to stop.
+
+    It has one row per seed (epoch, loss, best loss, whether it is done), and a last one whose first cell says to stop.
+    """
 
     def __init__(self, path: Path, seeds: int, *, create: bool = False) -> None:
         self.path = path
@@ -191,7 +196,7 @@ class _Board:
 
 @contextmanager
 def _stop_on_interrupt(board: _Board) -> Iterator[None]:
-    """Ctrl-C asks the trainings to stop; a second one raises KeyboardInterrupt."""
+    """Ctrl-C asks all seeds to stop; a second one raises KeyboardInterrupt."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

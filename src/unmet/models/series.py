@@ -51,10 +51,10 @@ LOST_BEFORE = Column(
     required=False,
     minimum=0,
 )
-AFTERWARDS = (
+KNOWN_AFTERWARDS = (
     "y_true", "lost", "arrivals", "exposure", "lost_arrivals", "lost_kwh", "elsewhere_kwh", BEFORE, DRAWS,
 )  # fmt: skip
-"""Columns that are not known in advance."""
+"""Columns that are known only after the hour, so that they cannot be features."""
 POSITIONS = Table(
     "regions",
     (
@@ -137,13 +137,13 @@ def read_series(
         frame, malformed = read_frame(Path(panel))
     else:
         frame = as_frame(panel)
-    wanted = [target] * (target != "y") + [*extras, *([BEFORE] if with_lost else [])]
+    wanted = [*([target] if target != "y" else []), *extras, *([BEFORE] if with_lost else [])]
     missing = [name for name in wanted if name not in frame.columns and name != BEFORE]
     if missing:
         raise InputError(f"The panel has no column {', '.join(missing)}: its columns are {', '.join(frame.columns)}.")
     if target in ("unique_id", "ds"):
         raise InputError(f"{target} cannot be learned: name a column of energies, such as y or y_true.")
-    unknown = [name for name in extras if name in {*(column.name for column in PANEL.columns), *AFTERWARDS}]
+    unknown = [name for name in extras if name in {*(column.name for column in PANEL.columns), *KNOWN_AFTERWARDS}]
     if unknown:
         raise InputError(f"{', '.join(unknown)} cannot be a feature: it is not known in advance. Leave it out.")
     frame = _cleaned(frame, wanted, last_hours)
@@ -169,11 +169,11 @@ def _cleaned(frame: pl.DataFrame, wanted: Sequence[str], last_hours: int | None)
     """Flags as numbers, NaN as missing, and only the last hours if `last_hours` is given."""
     flags = [name for name, dtype in frame.schema.items() if dtype == pl.Boolean]
     texts = [name for name in ("censored", *wanted) if frame.schema.get(name) == pl.String]
-    truth = pl.col(texts).str.strip_chars().str.to_lowercase().replace({"true": "1", "false": "0"})
+    as_digits = pl.col(texts).str.strip_chars().str.to_lowercase().replace({"true": "1", "false": "0"})
     # NaN counts as missing, and an infinite bound as none.
     bounds = [name for name in ("lower", "upper") if name in frame.columns and frame.schema[name].is_float()]
     numbers = pl.col(pl.Float32, pl.Float64).fill_nan(None)
-    frame = frame.with_columns(pl.col(flags).cast(pl.Int8), truth, numbers).with_columns(
+    frame = frame.with_columns(pl.col(flags).cast(pl.Int8), as_digits, numbers).with_columns(
         pl.when(pl.col(name).is_finite()).then(name).alias(name) for name in bounds
     )
     if last_hours is not None and "unique_id" in frame.columns and isinstance(frame.schema.get("ds"), pl.Datetime):
@@ -184,7 +184,7 @@ def _cleaned(frame: pl.DataFrame, wanted: Sequence[str], last_hours: int | None)
     return frame
 
 
-ROW = "__row__"  # row of the panel, to look up its draws
+ROW = "__row__"  # column with the number of the row in the panel, to look up its draws
 _RULES = (
     RowRule("ds", pl.col("ds") == pl.col("ds").dt.truncate("1h"), "is not a full hour"),
     RowRule("ds", pl.struct("unique_id", "ds").is_first_distinct(), "occurs twice for its region"),
@@ -199,15 +199,16 @@ def _arrays(
     draws: NDArray[np.float32] | None,
     names: Sequence[str] | None,
 ) -> PanelSeries:
+    """The checked rows of a panel as arrays; `draws` are those of lost energy, by the number in column `ROW`."""
     found = rows["unique_id"].unique().sort().to_list()
     _check_regions(found, names)
     first, hours = _checked_span(rows, len(found))
-    code = rows["unique_id"].replace_strict(found, range(len(found)), return_dtype=pl.Int64).to_numpy()
+    region = rows["unique_id"].replace_strict(found, range(len(found)), return_dtype=pl.Int64).to_numpy()
     hour = ((rows["ds"] - first).dt.total_milliseconds() // 3_600_000).to_numpy()
 
     def grid(values: NDArray[np.float64]) -> Floats:
         cells = np.full((hours, len(found)), np.nan)
-        cells[hour, code] = values
+        cells[hour, region] = values
         return cells
 
     def column(name: str) -> NDArray[np.float64]:
@@ -220,22 +221,22 @@ def _arrays(
 
     def placed(values: NDArray[np.float32]) -> NDArray[np.float32]:
         cells = np.zeros((hours, len(found), values.shape[1]), np.float32)
-        cells[hour, code] = values[rows[ROW].cast(pl.Int64).to_numpy()]
+        cells[hour, region] = values[rows[ROW].cast(pl.Int64).to_numpy()]
         return cells
 
-    y, truth = column("y"), column(target)
-    lower, upper = (truth, truth) if target != "y" else _bounds(rows, y)
+    y, learned = column("y"), column(target)
+    lower, upper = (learned, learned) if target != "y" else _bounds(rows, y)
     return PanelSeries(
-        tuple(found),
-        first,
-        grid(y),
-        grid(truth),
-        grid(lower),
-        grid(upper),
-        stacked(extras),
-        rejected,
-        None if draws is None else np.nan_to_num(grid(column(BEFORE))),
-        None if draws is None else placed(draws),
+        names=tuple(found),
+        first=first,
+        demand=grid(y),
+        target=grid(learned),
+        lower=grid(lower),
+        upper=grid(upper),
+        extras=stacked(extras),
+        set_aside=rejected,
+        lost_before=None if draws is None else np.nan_to_num(grid(column(BEFORE))),
+        lost_draws=None if draws is None else placed(draws),
     )
 
 
@@ -257,7 +258,7 @@ def _check_regions(found: list[str], names: Sequence[str] | None) -> None:
 
 def _checked_span(rows: pl.DataFrame, regions: int) -> tuple[dt.datetime, int]:
     """The first hour of a panel, and its number of hours; refuses panels that a wrong date makes far too long."""
-    first, last = rows.select(a=pl.col("ds").min(), b=pl.col("ds").max()).row(0)
+    first, last = rows.select(first=pl.col("ds").min(), last=pl.col("ds").max()).row(0)
     hours = int((last - first) / HOUR) + 1
     if hours * regions > MAX_CELLS:
         raise InputError(

@@ -29,7 +29,7 @@ CHUNK = 168  # number of targets in a chunk
 STEPS_AN_EPOCH = 10  # highest number of gradient steps per epoch, if the batch is not given
 MAX_SEQUENCES = 8192  # highest number of regions times chunks per step, if the batch is not given, to limit memory
 WARM_UP_STEPS = 20  # steps over which the learning rate rises from zero
-OPEN_SHARE = 0.7  # share of the chunks that end in hours of unknown demand, for horizons beyond one hour
+OPEN_SHARE = 0.7  # share of the chunks whose last hours of demand are hidden, for horizons beyond one hour
 VALIDATED_SEQUENCES = 4096  # regions times chunks that are validated at once, if the batch is not given
 
 
@@ -44,7 +44,7 @@ class Training:
     batch: int | None = None  # chunks or windows per gradient step; by default at most ten steps per epoch
     patience: int = 20  # epochs without an improvement
     least_improvement: float = 0.001  # smallest decrease of the validation loss, summed over regions, that counts
-    gradient_norm: float = 1.0
+    gradient_norm: float = 1.0  # gradients are clipped to this norm
 
     def __post_init__(self) -> None:
         if self.by not in ("chunk", "window") or self.schedule not in ("cosine", "constant"):
@@ -58,11 +58,11 @@ class Training:
     @classmethod
     def as_in_paper(cls) -> Training:
         """Windows in batches of 256, Adam at 3e-4, at most 1000 epochs."""
-        return cls("window", 1000, 3e-4, "constant", 256, 20)
+        return cls(by="window", epochs=1000, learning_rate=3e-4, schedule="constant", batch=256, patience=20)
 
 
 def training_named(name: str, epochs: int | None = None) -> Training:
-    """The training `chunk` (the default) or `paper`, perhaps with another number of epochs."""
+    """The options named `chunk` (the default) or `paper`, perhaps with another number of epochs."""
     known = {"chunk": Training(), "paper": Training.as_in_paper()}
     if name not in known:
         raise InputError(f"There is no training named {name!r}: choose one of {', '.join(known)}.")
@@ -95,15 +95,15 @@ class Epoch(NamedTuple):
 
 @dataclass(slots=True)
 class TrainingState:
-    """State of a training, from which it can be resumed as if it had never stopped."""
+    """State from which the training of a network can be resumed as if it had never stopped."""
 
-    epoch: int = 0
-    best_loss: float = math.inf
-    waited: int = 0
+    epoch: int = 0  # number of epochs done
+    best_loss: float = math.inf  # lowest validation loss so far
+    waited: int = 0  # epochs since the last improvement
     done: bool = False
     losses: list[tuple[float, float]] = field(default_factory=list)  # losses of training and validation, by epoch
     weights: dict[str, Tensor] = field(default_factory=dict)
-    best: dict[str, Tensor] = field(default_factory=dict)
+    best: dict[str, Tensor] = field(default_factory=dict)  # weights with the lowest validation loss
     moments: dict[str, Tensor] = field(default_factory=dict)  # Adam's running moments
 
     def numbers(self) -> dict[str, Any]:
@@ -127,7 +127,7 @@ def train(
     """Train a network until it no longer improves, and restore the best weights.
 
     `on_epoch` is called after every epoch and returns whether to continue. Each epoch has random numbers of its own, so
-    that a training resumed from a `state` gives the same result as one that was never stopped.
+    that training resumed from a `state` gives the same result as training that was never stopped.
     """
     state = state or TrainingState()
     training = task.training
@@ -159,9 +159,9 @@ def train(
 
 
 def _epoch(
-    network: ForecastNetwork, task: Task, optimizer: torch.optim.Adam, rng: np.random.Generator, number: int
+    network: ForecastNetwork, task: Task, optimizer: torch.optim.Adam, rng: np.random.Generator, epoch: int
 ) -> float:
-    """One pass over all targets of the training part."""
+    """One pass over all targets of the training part; returns the loss, as in `Epoch`. Epochs are counted from 0."""
     training = task.training
     if task.true_demand is not None:
         # Drawn from a separate random stream, so that the order of chunks does not depend on the likelihood.
@@ -174,7 +174,7 @@ def _epoch(
     total, weight = 0.0, 0.0
     network.train()
     for step in range(steps):
-        rate = training.learning_rate * _share_of_rate(training, number * steps + step, training.epochs * steps)
+        rate = training.learning_rate * _share_of_rate(training, epoch * steps + step, training.epochs * steps)
         for group in optimizer.param_groups:
             group["lr"] = rate
         chosen = torch.from_numpy(starts[step * batch : (step + 1) * batch])
@@ -197,7 +197,7 @@ def _share_of_rate(training: Training, step: int, steps: int) -> float:
 
 
 def _segments(task: Task, first: int, last: int, rng: np.random.Generator | None) -> tuple[NDArray[np.int64], int]:
-    """Starts and length of segments whose targets are the hours from `first` to `last`.
+    """Starts and length [h] of segments, chunks or windows, whose targets are the hours from `first` to `last`.
 
     With random numbers, they are in random order, and chunks start at a random hour of the week.
     """
@@ -211,7 +211,10 @@ def _segments(task: Task, first: int, last: int, rng: np.random.Generator | None
 
 
 def _origins(task: Task, batch: int, length: int, rng: np.random.Generator) -> Tensor | None:
-    """Hour of each segment from which demand is unknown, so that the network learns to forecast further ahead."""
+    """Hour of each segment from which demand is hidden, so that the network learns to forecast further ahead.
+
+    A share of 1 - `OPEN_SHARE` of the segments has all of its demand.
+    """
     if task.horizon == 1:
         return None
     earliest = max(task.lags, length - task.horizon + 1)
@@ -251,9 +254,10 @@ def _validate(network: ForecastNetwork, task: Task) -> float:
     return total
 
 
-def _batches(number: int, task: Task) -> Iterator[slice]:
+def _batches(segments: int, task: Task) -> Iterator[slice]:
+    """Slices of segments that are validated at once."""
     size = task.training.batch or max(1, VALIDATED_SEQUENCES // task.data.y.shape[1])
-    for begin in range(0, number, size):
+    for begin in range(0, segments, size):
         yield slice(begin, begin + size)
 
 

@@ -45,7 +45,7 @@ def updated_table(panel: Path, new: Sequence[Any]) -> pl.DataFrame:
                            time_zone=full.time_zone)  # fmt: skip
     if records.sessions.is_empty():
         raise InputError("None of the new records belongs to a station of the panel: give sessions of its stations.")
-    cut, _ = whole_days(records.sessions["start"])
+    cut, _ = whole_days(records.sessions["start"])  # hours from here on are taken from the new estimate
     if cut > full.period[1]:
         raise InputError(
             f"The panel ends on {full.period[1]:%Y-%m-%d}, and the new records begin on {cut:%Y-%m-%d}: give the "

@@ -39,7 +39,7 @@ UNAWARE = "quantile"  # the model whose distance to the oracle is the gap
 PAPER_MODELS = ("gaussian", "tobit", "quantile", "censored-quantile")
 SIMPLE_BASELINES = ("seen-over-exposed", "poisson", "cqrnn", "identity-graph")
 NO_BACKBONE = "none"  # for baselines, which have no backbone to choose
-FORMAT = 2  # increase it if the same options give different results than before
+FORMAT = 2  # part of the key of a run: increase it if the same options give other results than before
 MEASURES = (
     "tilted_loss", "tilted_loss_true", "icp", "mil", "mil_true", "bias_percent", "crps", "tilted_loss_kwh",
     "icp_most_censored",
@@ -49,12 +49,12 @@ MEASURES = (
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One training: a model with a backbone, on a scene, from a seed."""
+    """A model with a backbone, to be trained on a scene from a seed."""
 
     scene: str  # fingerprint of the scene
     reads: str  # fingerprint of the additional columns that the model reads
-    labels: tuple[tuple[str, Any], ...]
-    model: str
+    labels: tuple[tuple[str, Any], ...]  # name and value of each label of the scene
+    model: str  # a likelihood, a baseline or the oracle
     backbone: str
     seed: int
     training: Training
@@ -128,7 +128,18 @@ def plan_runs(
 ) -> list[Run]:
     """All runs of a study. The first seed of every cell comes first, so that every cell has a result early on.
 
-    Runs alternate between the cities of the scenes. Baselines are run once per scene.
+    Runs alternate between the cities of the scenes. Baselines are run once per scene: their seed depends on
+    the city alone, so that repeated runs are duplicates, which are dropped.
+
+    Args:
+        scenes: the scenes of all cities.
+        models: names of likelihoods, baselines or the oracle.
+        backbones: names of backbones.
+        runs: number of runs per cell.
+        seed: seed of the first run.
+        epochs: highest number of epochs; by default that of `training`.
+        training: how networks are trained.
+        keep_hours: whether to keep hourly forecasts.
     """
     check_models(models, backbones)
     if epochs is not None:
@@ -137,16 +148,16 @@ def plan_runs(
     cities = 1 + max((scene.city for scene in scenes), default=0)
     planned = (
         Run(
-            fingerprint,
-            _reads(scene, model),
-            tuple(scene.labels.items()),
-            model,
-            backbone,
-            seed + (scene.city if is_baseline(model) else number),
-            training,
-            keep_hours,
-            scene.city,
-            _outside(model, backbone),
+            scene=fingerprint,
+            reads=_reads(scene, model),
+            labels=tuple(scene.labels.items()),
+            model=model,
+            backbone=backbone,
+            seed=seed + (scene.city if is_baseline(model) else number),
+            training=training,
+            keep_hours=keep_hours,
+            city=scene.city,
+            outside=_outside(model, backbone),
         )
         for number in range(runs)
         for scene, fingerprint in zip(scenes, fingerprints, strict=True)
@@ -156,11 +167,11 @@ def plan_runs(
         for backbone in (NO_BACKBONE if model in BASELINES.names() else given,)
         if backbone not in DIRECT or model in DIRECT_MODELS  # other models need a network
     )
-    return list(dict.fromkeys(planned))  # without duplicates
+    return list(dict.fromkeys(planned))
 
 
 def is_baseline(model: str) -> bool:
-    """Whether the model is there to compare others with: one training per scene is enough."""
+    """Whether other models are only compared with it, so that one run per scene is enough."""
     return model in SIMPLE_BASELINES or model in BASELINES.names()
 
 
@@ -179,8 +190,8 @@ def _outside(model: str, backbone: str) -> str:
     if model in BASELINES.names():
         parts = [BASELINES.named(model)]
     else:
-        own = () if backbone in DIRECT else (BACKBONES.named(backbone),)
-        parts = [*own, *(() if model == ORACLE else (LIKELIHOODS.named(model),))]
+        network = () if backbone in DIRECT else (BACKBONES.named(backbone),)
+        parts = [*network, *(() if model == ORACLE else (LIKELIHOODS.named(model),))]
     bases = dict.fromkeys(base for part in parts for base in part.__mro__)
     sources = [_source(base) for base in bases if base.__module__.split(".")[0] not in COVERED_BY_VERSION]
     return hashlib.sha256("\n".join(sources).encode()).hexdigest()[:20] if sources else ""

@@ -34,8 +34,8 @@ class Progress:
     kept: int  # runs finished by earlier calls
     done: int = 0  # runs finished by this call
     failed: dict[Run, str] = field(default_factory=dict)
-    seconds: float = 0.0  # time spent on the runs of this call
-    best: tuple[str, float] | None = None  # the model with the lowest tilted loss so far
+    seconds: float = 0.0  # sum of the times of the runs of this call
+    best: tuple[str, float] | None = None  # the model with the lowest mean tilted loss so far, and that loss
 
     @property
     def left(self) -> int:
@@ -65,6 +65,14 @@ def execute(
     """Perform the runs whose results are not in the store yet, and keep each as soon as it is done.
 
     A run that fails is listed and not repeated in this call. Stopping at any moment loses only the runs in progress.
+
+    Args:
+        runs: all runs of the study.
+        scenes: the scenes that the runs refer to.
+        store: where results are kept.
+        workers: number of processes; by default one per core.
+        scheduler: address of a Dask scheduler, whose workers are used instead of this machine's cores.
+        on_progress: called after every run.
     """
     missing = [run for run in runs if not store.has(run)]
     progress = Progress(len(runs), len(runs) - len(missing))
@@ -115,7 +123,7 @@ class _Cores:
         attempts = dict.fromkeys(runs, 0)  # by unfinished run
         while attempts:
             # Runs whose worker was lost are repeated one at a time, so that a run that crashes takes no other with it.
-            repeated = [run for run, number in attempts.items() if number]
+            repeated = [run for run, count in attempts.items() if count]
             waiting, workers = iter(repeated or list(attempts)), 1 if repeated else self.workers
             pool = ProcessPoolExecutor(workers, initializer=end_with, initargs=(os.getpid(),))
             running: dict[Future[RunResult | str], Run] = {}
@@ -160,8 +168,8 @@ class _Cluster:
                 self.client.submit(_attempt, run, sent[run.scene], key=f"unmet-{run.key}", retries=ATTEMPTS): run
                 for run in runs
             }
-            finished: Any = as_completed
-            for future in finished(futures):
+            completed: Any = as_completed  # it has no type annotations
+            for future in completed(futures):
                 try:
                     outcome = str(future.exception()) if future.status == "error" else future.result()
                 except (OSError, CancelledError):

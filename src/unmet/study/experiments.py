@@ -48,11 +48,11 @@ class Choices:
 
     models: tuple[str, ...] = (*PAPER_MODELS, AWARE, ORACLE, *SIMPLE_BASELINES)
     backbones: tuple[str, ...] = ("tgcn",)
-    runs: int = 3
+    runs: int = 3  # runs per cell
     cities: int = 3  # runs take turns among them; standard deviations and p-values are over cities
     seed: int = 1
-    epochs: int | None = None
-    regions: int = 10
+    epochs: int | None = None  # highest number of epochs; by default that of `Training`
+    regions: int = 10  # number of regions
     scenario: Scenario = Scenario()  # noqa: RUF009 (it is frozen); its queue, penetration and seed are replaced
 
     def __post_init__(self) -> None:
@@ -71,22 +71,22 @@ class Experiment:
     name: str
     title: str
     across: str  # the label that varies along the columns of its tables
-    about: str
+    about: str  # sentences for its report
     scenes: tuple[Scene, ...]
     runs: tuple[Run, ...]
     built_in: bool  # whether the city is the built-in one, which the paper's numbers can be compared with
 
 
-MAX_TRAININGS = 100_000
+MAX_RUNS = 100_000  # highest number of runs in a study
 
 
 def check_size(*factors: int) -> None:
-    """Refuse a grid that is too large."""
-    trainings = prod(factors)
-    if trainings > MAX_TRAININGS:
+    """Refuse a grid that is too large; `factors` are the numbers of values along its axes, such as runs and models."""
+    trained = prod(factors)
+    if trained > MAX_RUNS:
         raise InputError(
-            f"That grid has {trainings:,} trainings or more, which take over a week on one core: ask for fewer runs, "
-            f"models, queues, penetrations or shares ({MAX_TRAININGS:,} trainings at most)."
+            f"That grid trains {trained:,} models or more, which takes over a week on one core: ask for fewer runs, "
+            f"models, queues, penetrations or shares (at most {MAX_RUNS:,} models in all)."
         )
 
 
@@ -105,10 +105,10 @@ def _city_scenes(
             city,
             queues,
             penetrations,
-            choices.regions,
-            seed,
-            number,
-            choices.scenario,
+            regions=choices.regions,
+            seed=seed,
+            city_number=number,
+            base=choices.scenario,
             estimated=need_estimates(choices.models),
         )
     return scenes, built_in
@@ -164,9 +164,9 @@ def competition(
             shares,
             queue,
             penetration,
-            choices.regions,
-            choices.seed + number,
-            range(number, choices.runs, len(numbers)),
+            regions=choices.regions,
+            seed=choices.seed + number,
+            runs=range(number, choices.runs, len(numbers)),
             city_number=number,
             sampling=sampling,
             base=choices.scenario,

@@ -25,10 +25,10 @@ CITY_SECONDS = 5.0  # time to read or generate trips, and to find the nearest st
 class PlannedCell:
     """One model on one kind of scene."""
 
-    labels: tuple[tuple[str, Any], ...]
+    labels: tuple[tuple[str, Any], ...]  # name and value of each label of the scene, such as its queue
     model: str
     backbone: str
-    runs: int
+    runs: int  # number of runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +51,12 @@ class StudyOutline:
         }
 
     def seconds(self, store: Store, workers: int) -> tuple[float, float]:
-        """Estimated time [s] of the remaining runs and of one training of a network; uses earlier runs if any."""
+        """Estimated time [s] of the remaining runs, and of training one network, from earlier runs if there are any."""
         kept = self.kept(store)
         timed = store.typical_seconds()
         network = timed if timed is not None else NETWORK_SECONDS
-        left = {cell: cell.runs - number for cell, number in kept.items()}
-        work = sum(number * (BASELINE_SECONDS if _is_quick(cell.model) else network) for cell, number in left.items())
+        left = {cell: cell.runs - done for cell, done in kept.items()}
+        work = sum(runs * (BASELINE_SECONDS if _is_quick(cell.model) else network) for cell, runs in left.items())
         if not any(left.values()):
             return 0.0, network
         scenes = self.scenes * (ESTIMATED_SECONDS if self.estimated else SCENE_SECONDS) + self.cities * CITY_SECONDS
@@ -97,4 +97,4 @@ def _check(axes: Mapping[str, Sequence[Any]]) -> None:
     for label, name in (("penetration", "penetration"), ("share", "market share"), ("removed", "share to turn away")):
         for value in axes.get(label, ()):
             if not 0 < value <= 1:
-                raise InputError(f"A {name} of {value:g} makes no sense: give one over 0 and up to 1 (0.05 is 5 %).")
+                raise InputError(f"A {name} of {value:g} makes no sense: give one above 0 and up to 1 (0.05 is 5 %).")

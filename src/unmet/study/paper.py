@@ -51,7 +51,7 @@ CENSORED_HOURS_BY_REGION_PERCENT: dict[str, tuple[tuple[float, ...], ...]] = {
 }
 """The same for the paper's clusters 0 to 9 (columns), with one row per penetration (its appendix)."""
 
-Pairs = tuple[tuple[float, float], ...]
+Pairs = tuple[tuple[float, float], ...]  # (mean, standard deviation) of each penetration or market share
 
 TILTED_LOSS: dict[str, dict[str, Pairs]] = {
     "gas-station": {

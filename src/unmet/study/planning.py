@@ -51,15 +51,16 @@ __all__ = [
 ]  # fmt: skip
 
 
-PLUGS = (25, 50, 100, 200)
+PLUGS = (25, 50, 100, 200)  # numbers of plugs to add to a city
 PENETRATIONS = (0.05, 0.03)
-SEEDS = (1, 2, 3)
+SEEDS = (1, 2, 3)  # one city each
 METHODS = ("observed", "time-full", "censored-quantile", "exposure", "truth")
 AWARE, BEST = "exposure", "truth"
 REGIONS = 10
-INTERVAL = 0.9
+INTERVAL = 0.9  # probability of the intervals of promised gains
 MODEL_DRAWS = 50  # draws of drivers from the lost energy that the model predicts
-MODEL_SEEDS = 3  # trainings of the model, which are averaged
+MODEL_SEEDS = 3  # networks whose predictions are averaged
+MODEL_STREAM = 5  # keeps these random numbers apart from others of the same seed
 HOUR_MS = 3_600_000
 MAX_PLUGS = 200  # highest number of plugs added at one site
 
@@ -83,7 +84,7 @@ class PlannedCity:
         return _lost(self.outcome)
 
     def realised(self, plugs: Integers) -> float:
-        """Decrease of the lost energy if these plugs are added to the sites [kWh]."""
+        """Decrease of the lost energy [kWh] if these plugs, (sites,), are added."""
         city = self.itinerary.city
         stations = city.stations.join(self._by_station(plugs), on="station_id", how="left", maintain_order="left")
         stations = stations.with_columns((pl.col("plugs") + pl.col("added").fill_null(0)).cast(pl.Int32)).drop("added")
@@ -162,7 +163,7 @@ def run_planning(
     Args:
         make_city: returns the city of a seed.
         plugs: numbers of plugs to add.
-        penetrations: electric shares of the cars.
+        penetrations: shares of the cars that are electric.
         seeds: seeds of cities.
         queue: name of the queue at all stations.
         methods: plans to make, from `METHODS`; the one from the truth is always made.
@@ -191,7 +192,12 @@ def planned_city(itinerary: Itinerary, queue: str, penetration: float, seed: int
 
 
 def make_plans(city: PlannedCity, plugs: Sequence[int], methods: Sequence[str]) -> list[dict[str, Any]]:
-    """All plans for a city, with promised and achieved gains: one row per method and number of plugs."""
+    """All plans for a city, with promised and achieved gains: one row per method and number of plugs.
+
+    `methods` must contain `truth`, since `share` is relative to it.
+    """
+    # A method reads a city and returns a function of the number of plugs, which returns the plugs to add at each site,
+    # and the draws of the gain that the plan promises [kWh per week], if it promises one.
     makers: dict[str, Callable[[PlannedCity], Callable[[int], tuple[Integers, Floats | None]]]] = {
         "observed": _from_observed,
         "time-full": _from_time_full,
@@ -247,12 +253,12 @@ def _from_observed(city: PlannedCity) -> Callable[[int], tuple[Integers, None]]:
 
 
 def _from_time_full(city: PlannedCity) -> Callable[[int], tuple[Integers, None]]:
-    site, hours = _full_hours(city)
+    site, hours = _full_spells(city)
     full = np.bincount(site, hours, minlength=city.panel.sites.height).astype(float)
     return _by_highest(full, np.ones(len(full)))
 
 
-def _full_hours(city: PlannedCity) -> tuple[Integers, Floats]:
+def _full_spells(city: PlannedCity) -> tuple[Integers, Floats]:
     """Site and length [h] of every spell in which a site was full."""
     spells = city.demand.network.history.spells
     site = np.repeat(np.arange(len(spells.first) - 1), np.diff(spells.first))
@@ -267,6 +273,7 @@ def _from_curves(demand: DrawnDemand) -> Callable[[int], tuple[Integers, Floats]
 
 
 def _allocator(curves: Sequence[GainCurve]) -> Callable[[int], tuple[Integers, Floats]]:
+    """Allocate plugs to the sites with the largest gains, given the gain curve of each site."""
     site = np.repeat(np.arange(len(curves)), [curve.max_plugs for curve in curves])
     plugs = np.concatenate([np.arange(1, curve.max_plugs + 1) for curve in curves])
     gain = np.concatenate([curve.mean_kwh[1:] for curve in curves])
@@ -289,11 +296,12 @@ def _from_truth(city: PlannedCity) -> Callable[[int], tuple[Integers, Floats]]:
     lost = city.outcome.arrivals.filter(pl.col("outcome") == "lost").join(stations, on="station_id", how="left")
     site = np.array([site_of[name] for name in lost["station_id"]], np.int64)
     at = lost["arrival"].dt.epoch("ms").to_numpy()
-    full = [
+    hours_until_full = [
         hours_to_full(soc, kwh, kw, False) for soc, kwh, kw in lost.select("soc", "battery_kwh", "power_kw").iter_rows()
     ]
+    # A driver without a time to leave stays until the battery is full.
     leaves = lost["leaves"].dt.epoch("ms").fill_null(0).to_numpy()
-    stay = np.where(leaves > 0, leaves - at, (np.array(full) * HOUR_MS).astype(np.int64))
+    stay = np.where(leaves > 0, leaves - at, (np.array(hours_until_full) * HOUR_MS).astype(np.int64))
     wanted, weeks = lost["wanted_kwh"].to_numpy(), city.demand.weeks
     curves = []
     for s in range(city.panel.sites.height):
@@ -316,18 +324,19 @@ def _from_model(city: PlannedCity) -> Callable[[int], tuple[Integers, Floats]]:
         time_zone=city.itinerary.city.time_zone,
     ).fit(table, positions)  # fmt: skip
     predicted = model.predict(table).join(table, on=["unique_id", "ds"])
+    # The median in excess of the record, in censored hours, is what the model takes to be lost.
     excess = predicted.filter(pl.col("censored")).select(
         "unique_id", "ds", kwh=(pl.col("q0.5") - pl.col("y")).clip(lower_bound=0)
     )
-    return _from_curves(replace(city.demand, hidden=_divided(city, excess)))
+    return _from_curves(replace(city.demand, hidden=_divided_among_sites(city, excess)))
 
 
-def _divided(city: PlannedCity, lost: pl.DataFrame) -> Hidden:
-    """Draws of lost drivers, from lost energy by region and hour that is divided among the full sites."""
+def _divided_among_sites(city: PlannedCity, lost: pl.DataFrame) -> Hidden:
+    """Draws of lost drivers, from lost energy (`unique_id, ds, kwh`) divided among the full sites of each region."""
     hidden, panel = city.demand.hidden, city.panel
     region = dict(zip(panel.stations["site_id"], panel.stations["unique_id"], strict=True))
     hour_ms = int(panel.period[0].timestamp() * 1000) + hidden.hour * HOUR_MS
-    full = city.demand.network.capacity[hidden.site] * _full_time(city, hidden)
+    full = city.demand.network.capacity[hidden.site] * _hours_full(city, hidden)
     rows = pl.DataFrame(
         {
             "unique_id": [region[panel.sites["site_id"][int(s)]] for s in hidden.site],
@@ -337,13 +346,13 @@ def _divided(city: PlannedCity, lost: pl.DataFrame) -> Hidden:
     ).join(lost, on=["unique_id", "ds"], how="left", maintain_order="left")
     part = pl.col("weight") / pl.col("weight").sum().over("unique_id", "ds")
     kwh = rows.select((pl.col("kwh").fill_null(0) * part).fill_nan(0)).to_series().to_numpy()
-    mean = kwh / np.maximum(hidden.kwh, 1e-9)
-    drivers = np.random.default_rng([city.seed, 5]).poisson(mean, (MODEL_DRAWS, len(mean))).astype(np.uint16)
+    mean = kwh / np.maximum(hidden.kwh, 1e-9)  # expected number of drivers in each site-hour
+    drivers = np.random.default_rng([city.seed, MODEL_STREAM]).poisson(mean, (MODEL_DRAWS, len(mean))).astype(np.uint16)
     return replace(hidden, drivers=drivers)
 
 
-def _full_time(city: PlannedCity, hidden: Hidden) -> Floats:
-    """Time for which the site was full in each of the hidden site-hours [h]."""
+def _hours_full(city: PlannedCity, hidden: Hidden) -> Floats:
+    """How long the site was full in each of the site-hours of `hidden` [h]."""
     network = city.demand.network
     rows = full_hours(network.history.spells, network.clock, np.ones((network.sites, BINS_A_WEEK)))
     known = {(int(s), int(h)): float(f) for s, h, f in zip(rows.site, rows.hour, rows.full, strict=True)}

@@ -42,9 +42,10 @@ def study_cells(runs: Sequence[Run], store: Store) -> pl.DataFrame:
         named = dict(zip(keys, group, strict=True))
         part = _by_scene(each_run)
         scene = {name: named[name] for name in labels}
-        beside = first_backbone if named["backbone"] == NO_BACKBONE else named["backbone"]
+        # A baseline without a backbone is compared with the models of the first one.
+        reference = first_backbone if named["backbone"] == NO_BACKBONE else named["backbone"]
         peers = {
-            model: _losses(rows, {**scene, "model": model, "backbone": beside}, unit) for model in (UNAWARE, ORACLE)
+            model: _losses(rows, {**scene, "model": model, "backbone": reference}, unit) for model in (UNAWARE, ORACLE)
         }
         losses = _losses(rows, named, unit)
         # While a study is in progress, models are compared on the scenes that all three have been run on.
@@ -95,6 +96,7 @@ def _lost(part: pl.DataFrame, name: str) -> dict[str, float | None]:
     return {f"{name}_of_true": of_true, f"{name}_inside": inside}
 
 
+# Types of columns that may be all null, which Polars could not infer.
 MAY_BE_UNKNOWN = {
     **dict.fromkeys(("lost_of_true", "lost_inside", "lost_all_of_true", "lost_all_inside"), pl.Float64),
     **dict.fromkeys(("tilted_loss_std", "icp_std", "mil_std", "gap_closed", "p_value"), pl.Float64),
@@ -105,7 +107,7 @@ MAY_BE_UNKNOWN = {
     "judged": pl.Boolean,
 }
 
-MIN_GAP = 0.05  # smallest gap, relative to the oracle's loss, by which models are compared
+MIN_GAP = 0.05  # smallest gap, relative to the oracle's loss, at which models are compared
 
 
 def training_seconds(runs: Sequence[Run], store: Store) -> dict[tuple[Any, ...], float]:
@@ -141,7 +143,7 @@ def _by_scene(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _losses(rows: pl.DataFrame, named: dict[str, Any], unit: str) -> dict[str, float]:
-    """Tilted loss by scene."""
+    """Tilted loss by scene of the rows with these labels; `unit` is the column."""
     part = rows.filter(pl.all_horizontal(pl.col(name).eq_missing(value) for name, value in named.items()))
     if part.is_empty():
         return {}
@@ -168,6 +170,7 @@ def _gap(unaware: float | None, model: float | None, oracle: float | None) -> fl
 
 
 def _p_value(losses: dict[str, float], unaware: dict[str, float]) -> float | None:
+    """Of a paired t-test over the scenes that both have; None if there are too few or all differences are equal."""
     scenes = sorted(set(losses) & set(unaware))
     if len(scenes) < 2:
         return None

@@ -19,7 +19,7 @@ from unmet.study.cells import Run, RunResult
 
 __all__ = ["Store"]
 
-MARK = ".unmet-study"
+MARK = ".unmet-study"  # file with the name of the study, by which its folder is recognised
 
 
 class Store:
@@ -91,10 +91,13 @@ class Store:
         return {tuple(row[:-1]): row[-1] for row in table.group_by(keys).len().iter_rows()}
 
     def typical_seconds(self) -> float | None:
-        """The median time of a stored training [s], if there is any; runs of less than a second are baselines."""
+        """The median time of the stored runs that trained a network [s]; None if there are none.
+
+        Runs of a second or less are baselines that train no network.
+        """
         timed = [float(path.read_text(encoding="utf-8")) for path in (self.folder / "seconds").glob("*")]
-        trainings = sorted(value for value in timed if value > 1)
-        return trainings[len(trainings) // 2] if trainings else None
+        network_runs = sorted(value for value in timed if value > 1)
+        return network_runs[len(network_runs) // 2] if network_runs else None
 
     def hours(self, run: Run) -> pl.DataFrame:
         """The forecasts of a run that keeps them."""

@@ -47,8 +47,9 @@ REMOVED = (0.1, 0.2, 0.35)
 MAX_FULL_SHARE = 0.02  # share of the time for which a station may have been full
 MIN_OPEN_SHARE = 0.95  # share of the days on which it must have been open, so that there are records to train on
 ORDERS = 50  # number of random orders of removing plugs to try
+ORDER_STREAM = 11  # keeps these random numbers apart from others of the same seed
 CLOSE = 0.01  # an order that comes this close to the share is taken at once
-NEAR = 0.03  # largest difference of a scene from its nominal share
+NEAR = 0.03  # largest difference from its nominal share with which a scene is used
 
 
 class Thinned(NamedTuple):
@@ -61,7 +62,10 @@ class Thinned(NamedTuple):
 
 @compiled()
 def turned_away(start_ms: Integers, end_ms: Integers, plugs: int) -> NDArray[np.bool_]:
-    """Which of these stays, sorted by start, would have found no free plug at a station."""
+    """Which stays would have found no free plug at a station with `plugs` plugs.
+
+    Stays are sorted by start; times are in milliseconds since 1970.
+    """
     free_at = np.full(plugs, np.iinfo(np.int64).min)
     away = np.zeros(len(start_ms), np.bool_)
     for i in range(len(start_ms)):
@@ -85,6 +89,15 @@ def thinning_scenes(
     """Scenes for each share of the energy to turn away, and notes on the sites used and the shares not reached.
 
     Every run removes different plugs, because which ones are removed can matter as much as how many.
+
+    Args:
+        sessions: records of all stations.
+        stations: these stations, with their plugs.
+        time_zone: local time zone.
+        removed: shares of the energy to turn away.
+        regions: number of regions, or another grouping that `Panel` knows.
+        seed: seed of the first run.
+        runs: number of runs per share.
     """
     if wrong := [share for share in removed if not 0 < share < 1]:
         raise InputError(f"A share of {wrong[0]:g} to turn away makes no sense: give one between 0 and 1, such as 0.2.")
@@ -118,7 +131,7 @@ def thinning_scenes(
 
 
 def _range(values: NDArray[Any], form: str = "d") -> str:
-    """The smallest and largest of some numbers, or the number if all are equal."""
+    """The smallest and largest of some numbers as text, or the number if both read the same; `form` formats them."""
     low, high = format(values.min(), form), format(values.max(), form)
     return low if low == high else f"{low} to {high}"
 
@@ -148,14 +161,15 @@ def thin(sessions: pl.DataFrame, stations: pl.DataFrame, share: float, seed: int
     ordered = sessions.sort("station_id", "start", maintain_order=True)
     parts = {str(name): part for (name,), part in ordered.group_by("station_id", maintain_order=True)}
     before = dict(zip(stations["station_id"].to_list(), stations["plugs"].to_list(), strict=True))
-    served = {name: _by_plugs(part, before[name]) for name, part in parts.items()}
+    served = {name: _served(part, before[name]) for name, part in parts.items()}
     energy = {name: part["energy_kwh"] for name, part in parts.items()}
+    # Energy lost [kWh] by station with 1, 2, ... plugs.
     lost = {name: [float(energy[name].filter(~kept).sum()) for kept in served[name]] for name in parts}
     whole = float(ordered["energy_kwh"].sum())
     if not whole > 0:
         raise InputError("The sessions of these sites have no energy: nothing can be turned away.")
     removable = [name for name in parts for _ in range(before[name] - 1)]
-    rng = np.random.default_rng([seed, 11])
+    rng = np.random.default_rng([seed, ORDER_STREAM])
     best, nearest = before, np.inf
     for _ in range(ORDERS):
         plugs, total = dict(before), 0.0
@@ -173,7 +187,7 @@ def thin(sessions: pl.DataFrame, stations: pl.DataFrame, share: float, seed: int
     return Thinned(kept, table, 1 - float(kept["energy_kwh"].sum()) / whole)
 
 
-def _by_plugs(part: pl.DataFrame, plugs: int) -> list[pl.Series]:
+def _served(part: pl.DataFrame, plugs: int) -> list[pl.Series]:
     """Which sessions of a station would have been served with 1, 2, ... of its plugs; with all plugs, all would."""
     start, end = (part[column].dt.epoch("ms").to_numpy().astype(np.int64) for column in ("start", "end"))
     fewer = [pl.Series(~turned_away(start, end, number)) for number in range(1, plugs)]
@@ -230,6 +244,7 @@ def _shares(panel: Panel) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 def _scene(thinned: Thinned, stations: pl.DataFrame, truth: Panel, time_zone: str, share: float) -> Scene:
+    """The scene of thinned records; `truth` is the panel of the original ones."""
     until = training_end(truth.period)
 
     def make_table(sessions: pl.DataFrame) -> pl.DataFrame:

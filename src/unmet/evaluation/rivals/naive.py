@@ -15,19 +15,21 @@ WEEK = 168
 
 
 def _table(task: RivalTask) -> Floats:
-    demand, none = task.demand, np.empty((*task.demand.shape, 0))
-    history = build_history(demand, demand, none, task.week, np.ones(demand.shape[1]))
+    demand, no_extras = task.demand, np.empty((*task.demand.shape, 0))
+    session_kwh = np.ones(demand.shape[1])  # tables do not depend on it
+    history = build_history(demand, demand, no_extras, task.week, session_kwh)
     ahead = np.full(len(task.hours), task.horizon)
     return climatology(history, task.hours, ahead, WINDOWS["climatology"], task.levels)[..., :-2]
 
 
 def _last_week(task: RivalTask) -> Floats:
-    back = task.hours - WEEK * -(-task.horizon // WEEK)
-    values = np.where((back >= 0)[:, None], task.demand[np.maximum(back, 0)], np.nan)
+    weeks_back = -(-task.horizon // WEEK)  # the last week that is known at the horizon
+    source = task.hours - WEEK * weeks_back
+    values = np.where((source >= 0)[:, None], task.demand[np.maximum(source, 0)], np.nan)
     return np.repeat(values[..., None], len(task.levels), axis=-1)
 
 
 TABLE = Rival("table", "table of the last 8 weeks", lambda tasks: [_table(task) for task in tasks])
 """Quantiles of the same hour and day type."""
 LAST_WEEK = Rival("last-week", "last week's value", lambda tasks: [_last_week(task) for task in tasks])
-"""The same hour a week before, as every quantile."""
+"""The same hour in the last known week, as every quantile."""

@@ -39,15 +39,16 @@ MIN_EXPECTED = 0.01  # smallest expected number of sessions in a block, so that 
 SMALLEST, LARGEST = 0.01, 5.0  # limits of the level after a break
 IGNORED = 0.02  # probability of a break below which forecasts are not changed
 MAX_SQUARED_RESIDUAL = 16.0  # squared standardised residual of a day, at most
+MIN_DAILY_MEAN = 0.5  # smallest expected number of sessions in a day by which a residual is standardised
 
 
 @dataclass(frozen=True, slots=True)
 class Breaks:
-    """The state of each region after every block of hours."""
+    """The state of each region before the first block of hours (row 0) and after every block."""
 
-    first: int  # hour before which the first block ended
-    chance: Floats  # (blocks, regions), probability of the broken state
-    level: Floats  # (blocks, regions), expected level in the broken state, relative to the table
+    first: int  # first hour of the first block
+    chance: Floats  # (blocks + 1, regions), probability of the broken state
+    level: Floats  # (blocks + 1, regions), expected level in the broken state, relative to the table
 
     def at(self, hours: Integers, horizon: Integers) -> tuple[Floats, Floats]:
         """Probability that a region is still in the broken state, and its level; (targets, regions) each."""
@@ -70,18 +71,18 @@ def find_breaks(
         settled: number of hours, from the first, from which the dispersion is estimated.
     """
     known = np.isfinite(demand) & np.isfinite(expected) & np.isfinite(table)
-    number, normal, usual = (np.where(known, part, 0.0) / session_kwh for part in (demand, expected, table))
-    spread = dispersion(number[:settled], normal[:settled], known[:settled])
-    return Breaks(first, *_states(*(_sums(part / spread, BLOCK) for part in (number, normal, usual))))
+    sessions, normal, tabled = (np.where(known, part, 0.0) / session_kwh for part in (demand, expected, table))
+    spread = dispersion(sessions[:settled], normal[:settled], known[:settled])
+    return Breaks(first, *_states(*(_sums(part / spread, BLOCK) for part in (sessions, normal, tabled))))
 
 
-def dispersion(number: Floats, expected: Floats, known: NDArray[np.bool_]) -> Floats:
+def dispersion(sessions: Floats, expected: Floats, known: NDArray[np.bool_]) -> Floats:
     """Variance of daily sums over their mean, (regions,); at least 1, as for a Poisson distribution.
 
-    Days without a known hour do not count.
+    Days without a known hour do not count. The arguments have shape (hours, regions).
     """
-    days, means, hours = (_sums(values, 24) for values in (number, expected, known.astype(float)))
-    squared = np.minimum((days - means) ** 2 / np.maximum(means, 0.5), MAX_SQUARED_RESIDUAL) * (hours > 0)
+    days, means, hours = (_sums(values, 24) for values in (sessions, expected, known.astype(float)))
+    squared = np.minimum((days - means) ** 2 / np.maximum(means, MIN_DAILY_MEAN), MAX_SQUARED_RESIDUAL) * (hours > 0)
     return np.asarray(np.maximum(squared.sum(axis=0) / np.maximum((hours > 0).sum(axis=0), 1), 1.0))
 
 
@@ -92,23 +93,24 @@ def _sums(values: Floats, size: int) -> Floats:
 
 
 @compiled()
-def _states(number: Floats, normal: Floats, table: Floats) -> tuple[Floats, Floats]:
+def _states(sessions: Floats, normal: Floats, table: Floats) -> tuple[Floats, Floats]:
     """Probability of the broken state after each block, and the expected level; row 0 is before the first block.
 
     Args:
-        number: sessions over their dispersion, (blocks, regions).
+        sessions: number of sessions over their dispersion, (blocks, regions).
         normal: the same, as the models had expected.
         table: the same, according to the table.
     """
-    blocks, regions = number.shape
+    blocks, regions = sessions.shape
     chance, level = np.zeros((blocks + 1, regions)), np.ones((blocks + 1, regions))
+    # Probabilities per block of a break, of the end of the broken state, and of another break in that state.
     to_break, to_end, to_next = (BLOCK / 24 / BREAK_DAYS, BLOCK / 24 / END_DAYS, BLOCK / 24 / NEXT_DAYS)
-    fit = np.zeros(AGES)
+    log_likelihood = np.zeros(AGES)
     for r in range(regions):
         intact, broken = 1.0, np.zeros(AGES)  # probabilities of the normal state, and of the broken one by age
         seen, tabled = np.zeros(AGES), np.zeros(AGES)  # sessions since the break, and according to the table
         for t in range(blocks):
-            n, m, b = number[t, r], max(normal[t, r], MIN_EXPECTED), max(table[t, r], MIN_EXPECTED)
+            n, m, b = sessions[t, r], max(normal[t, r], MIN_EXPECTED), max(table[t, r], MIN_EXPECTED)
             total = broken.sum()
             _grow_older(broken, seen, tabled)
             broken *= 1.0 - to_end - to_next
@@ -117,12 +119,12 @@ def _states(number: Floats, normal: Floats, table: Floats) -> tuple[Floats, Floa
             # Log likelihoods, up to a common term.
             for j in range(AGES):
                 shape, rate = SHAPE + seen[j], SHAPE + tabled[j]
-                fit[j] = math.lgamma(shape + n) - math.lgamma(shape) + shape * math.log(rate / (rate + b))
-                fit[j] += n * math.log(b / (rate + b))
-            fit_intact = n * math.log(m) - m
-            best = max(fit_intact, fit.max())
-            intact *= math.exp(fit_intact - best)
-            broken *= np.exp(fit - best)
+                log_likelihood[j] = math.lgamma(shape + n) - math.lgamma(shape) + shape * math.log(rate / (rate + b))
+                log_likelihood[j] += n * math.log(b / (rate + b))
+            log_intact = n * math.log(m) - m
+            best = max(log_intact, log_likelihood.max())
+            intact *= math.exp(log_intact - best)
+            broken *= np.exp(log_likelihood - best)
             seen += n
             tabled += b
             total = intact + broken.sum()

@@ -6,7 +6,7 @@ import numpy as np
 
 from unmet.arrays import Floats, Integers
 from unmet.compiled import compiled
-from unmet.models.direct.history import SIZE, Cells, HourlyHistory, blend, day_type_of
+from unmet.models.direct.history import LABEL_STEP, Cells, HourlyHistory, blend, day_type_of
 from unmet.models.direct.moving import moved_quantiles
 
 __all__ = ["WINDOWS", "climatology", "climatology_mean"]
@@ -23,7 +23,7 @@ def climatology(
     Args:
         history: running states of demand, up to the last past hour.
         hours: hours to forecast.
-        horizon: horizon of each [h].
+        horizon: horizon of each [h]; only hours up to `hours - horizon` are used.
         weeks: number of weeks before the forecast to use.
         levels: levels of the quantiles, interpolated linearly between order statistics as in NumPy.
         ratio: factor on the level of each region, or of each target and region; by default 1.
@@ -34,7 +34,7 @@ def climatology(
     """
     cells, origin = history.day_type, hours - horizon
     ratio = np.broadcast_to(1.0 if ratio is None else ratio, (len(hours), history.regions)).copy()
-    label_of_order = cells.key // SIZE
+    label_of_order = cells.key // LABEL_STEP
 
     def table(chosen: Integers, week: Integers) -> Floats:
         label, until = day_type_of(week), origin[chosen]
@@ -45,7 +45,7 @@ def climatology(
 
     result, days_off = table(np.arange(len(hours)), history.week[hours]), np.flatnonzero(history.quiet[hours] > 0)
     if len(days_off):
-        closed = np.append(np.zeros(len(levels) + 1), 1.0)
+        closed = np.append(np.zeros(len(levels) + 1), 1.0)  # quantiles and mean are 0, the share of zeros is 1
         sundays = table(days_off, history.sunday(hours[days_off]))
         result[days_off] = blend(result[days_off], sundays, history.quiet[hours[days_off]][:, None, None], closed)
         # A mean of quantiles is positive if any of them is: restore the point mass at zero.
@@ -65,8 +65,8 @@ def climatology_mean(history: HourlyHistory, hours: Integers, horizon: Integers,
     def table(chosen: Integers, week: Integers) -> Floats:
         label, until = day_type_of(week), origin[chosen]
         first, last = _after(cells, label, until - weeks * 168), _after(cells, label, until)
-        number = count[last] - count[first]
-        return np.where(number > 0, (total[last] - total[first]) / np.maximum(number, 1), np.nan)
+        known_hours = count[last] - count[first]
+        return np.where(known_hours > 0, (total[last] - total[first]) / np.maximum(known_hours, 1), np.nan)
 
     result, days_off = table(np.arange(len(hours)), history.week[hours]), np.flatnonzero(history.quiet[hours] > 0)
     if len(days_off):
@@ -92,13 +92,21 @@ def _window_quantiles(
     levels: Floats,
     ratio: Floats,
 ) -> Floats:
-    """Quantiles, mean and share of zeros over the hours of a cell after `after`, up to position `last` in `order`.
+    """Quantiles, mean and share of zeros over the hours of a cell, (targets, regions, levels + 2).
 
-    `wanted` is the label of each target, and `label` the label of each hour in `order`.
+    Args:
+        values: demand, (hours, regions) [kWh]; NaN if missing.
+        order: hours by label, then by time, as in `Cells`.
+        last: position in `order` of the last hour to use, (targets,).
+        after: only later hours are used, (targets,).
+        wanted: label of each target, (targets,).
+        label: label of each hour in `order`.
+        levels: levels of the quantiles.
+        ratio: factor on the mean, (targets, regions).
     """
-    regions, number = values.shape[1], len(levels)
-    result = np.zeros((len(last), regions, number + 2))
-    result[..., number + 1] = 1.0
+    regions, n_levels = values.shape[1], len(levels)
+    result = np.zeros((len(last), regions, n_levels + 2))
+    result[..., n_levels + 1] = 1.0
     sample = np.empty(len(order))
     for i in range(len(last)):
         for r in range(regions):

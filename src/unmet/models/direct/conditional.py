@@ -35,15 +35,15 @@ def conditional_quantiles(expected: Floats, demand: Floats, wanted: Floats, leve
         demand: demand in those hours [kWh]; NaN if missing.
         wanted: expected values to return distributions for, (targets, regions) [kWh].
         levels: levels of the quantiles.
-        ratio: recent demand over its forecasts, (regions,), from `moving_ratio`.
+        ratio: recent demand over its forecasts, (regions,), from `moving_ratio`; a factor on the mean.
 
     Returns:
         (targets, regions, levels + 2): quantiles and mean [kWh], and the probability of no demand.
     """
     targets, regions = wanted.shape
-    number = len(levels)
-    result = np.zeros((targets, regions, number + 2))
-    result[..., number + 1] = 1.0
+    n_levels = len(levels)
+    result = np.zeros((targets, regions, n_levels + 2))
+    result[..., n_levels + 1] = 1.0
     for r in range(regions):
         usable = ~(np.isnan(expected[:, r]) | np.isnan(demand[:, r]))
         mean, value = expected[usable, r], demand[usable, r]
@@ -58,9 +58,9 @@ def conditional_quantiles(expected: Floats, demand: Floats, wanted: Floats, leve
         inside = np.clip(wanted[:, r], points[0], points[-1])
         beyond = np.divide(wanted[:, r], inside, out=np.ones(targets), where=inside > 0)
         beyond = np.clip(beyond, MIN_FACTOR, 1 / MIN_FACTOR) if len(mean) >= NEIGHBOURS else np.ones(targets)
-        for j in range(number + 2):
+        for j in range(n_levels + 2):
             values = np.interp(inside, points, table[:, j])
-            result[:, r, j] = values * beyond if j <= number else values
+            result[:, r, j] = values * beyond if j <= n_levels else values  # the last column is a probability
     return result
 
 

@@ -28,10 +28,10 @@ __all__ = ["MIN_HOURS", "Engine", "PastForecasts", "fit_engine", "session_energy
 
 
 MIN_HOURS = 8 * WEEK  # with fewer, only the table is used
-ROWS = 30_000  # training rows in each band of horizons
+ROWS = 30_000  # approximate number of training rows in each band of horizons
 WARM_UP = 4 * WEEK  # hours before the first row
-WEIGHTED = 26 * WEEK  # highest number of hours, at the end, from which weights are learned
-EVERY = 5  # every fifth of these hours is used: 5 does not divide 24, so that all hours of the day occur
+WEIGHT_HOURS = 26 * WEEK  # highest number of hours, at the end, from which weights are learned
+WEIGHT_STEP = 5  # every fifth of these hours is used: 5 does not divide 24, so that all hours of the day occur
 CHUNK = 400_000  # region-hours whose features are computed at once
 BREAK_BAND = 2  # band of the forecasts that show breaks: 7 to 24 hours ahead
 STRIDE = 31  # step of the horizon from hour to hour within a band, so that every hour of the day has all horizons
@@ -77,7 +77,7 @@ class Engine:
             result[:, :, stored - first] = self.past[:, :, stored - fitted + self.past.shape[2]]
         later = max(first, fitted)
         if last > later:
-            result[:, :, later - first :] = expect(self.members, history, later, last, self.horizon)
+            result[:, :, later - first :] = expected_by_band(self.members, history, later, last, self.horizon)
         return result
 
     def breaks(self, history: HourlyHistory, before: PastForecasts, expected: Floats) -> Breaks | None:
@@ -93,6 +93,7 @@ class Engine:
         first = before.until - len(before.demand)
         hours = np.arange(first, first + expected.shape[2])
         band = min(BREAK_BAND, expected.shape[1] - 1)
+        # With these horizons, every hour is looked up in the table as it is just before `before.until`.
         table = climatology_mean(history, hours, hours - before.until + 1, WINDOWS["climatology"])
         weights = self.weights[band, :, len(self.tables) :].T + 1e-6  # weights of the members, never all zero
         mean = np.einsum("mhr,mr->hr", expected[:, band], weights / weights.sum(axis=0))
@@ -146,7 +147,10 @@ def pool(parts: Floats, weights: Floats, levels: Floats) -> Floats:
 def with_breaks(
     pooled: Floats, breaks: Breaks, history: HourlyHistory, hours: Integers, horizon: Integers, levels: Floats
 ) -> Floats:
-    """The mean of a forecast and of the table at the level after a break, weighted by the probability of the break."""
+    """The mean of a forecast and of the table at the level after a break, weighted by the probability of the break.
+
+    `pooled` are the forecasts of these hours without breaks, as `pool` returns them.
+    """
     chance, level = breaks.at(hours, horizon)
     affected = (chance > 0).any(axis=1)
     if not affected.any():
@@ -155,6 +159,7 @@ def with_breaks(
     parts = np.stack([pooled[affected], table], axis=2)
     weights = np.stack([1 - chance[affected], chance[affected]], axis=2)
     mixed = np.einsum("hrml,hrm->hrl", parts, weights)
+    # The point mass at zero is restored, as in `pool`.
     mixed[..., :-2] = np.where(levels <= mixed[..., -1:], 0.0, mixed[..., :-2])
     result = pooled.copy()
     result[affected] = np.where(chance[affected][..., None] > 0, mixed, pooled[affected])
@@ -162,9 +167,11 @@ def with_breaks(
 
 
 def session_energy(demand: Floats) -> Floats:
-    """Energy of a session in each region [kWh], estimated from sparse hourly sums as E(y^2) / E(y).
+    """Energy of a session in each region [kWh], estimated from hourly demand y as E(y^2) / E(y).
 
-    A region without demand gets the median of the others, or 10 kWh if no region has demand.
+    If hours have at most one session, this is the mean energy per session, weighted by energy: long sessions count
+    more. It is too high for busy regions, with several sessions per hour. A region without demand gets the median of
+    the others, or 10 kWh if no region has demand.
     """
     total, squares = np.nansum(demand, axis=0), np.nansum(demand**2, axis=0)
     own = np.where(total > 0, squares / np.maximum(total, 1e-12), np.nan)
@@ -178,54 +185,71 @@ def fit_engine(
     horizon: int,
     session_kwh: Floats,
     levels: Floats,
+    *,
     seed: int,
     threads: int,
 ) -> Engine:
     """Fit members, forecast from rolling origins, and learn weights.
 
     If the history is too short, or there are no members, only the tables are used, with equal weights.
+
+    Args:
+        history: states of the hours to learn from.
+        tables: names of climatologies, from `WINDOWS`.
+        kinds: classes of the members.
+        horizon: longest horizon [h].
+        session_kwh: energy of a session, (regions,) [kWh].
+        levels: levels of the quantiles whose loss the weights minimise.
+        seed: seed of the training rows and the members.
+        threads: number of threads for fitting a member.
     """
-    hours, number = history.hours, len(bands(horizon))
+    hours = history.hours
     if hours < MIN_HOURS or not kinds:
         kinds, tables = (), tuple(tables) or ("climatology",)
         tables = tables[:1] if hours < MIN_HOURS else tables
-    keep = min(max(hours - hours // 2, 0), WINDOW + WEIGHTED)
-    past = np.full((len(kinds), number, keep, history.regions), np.nan)
+    kept = min(hours - hours // 2, WINDOW + WEIGHT_HOURS)  # hours at the end whose forecasts are kept
+    past = np.full((len(kinds), len(bands(horizon)), kept, history.regions), np.nan)
     members: list[Member] = []
     cuts = [hours // 2, hours * 3 // 4, hours]
     # Without demand in the training hours, as in a network that has not opened yet, there is nothing to model.
-    learned = [learning_rows(history, first, horizon, session_kwh, seed) for first in cuts] if kinds else []
-    if not all(rows.ratio.any() for rows in learned[1:]):
-        return fit_engine(history, tuple(tables) or ("climatology",), (), horizon, session_kwh, levels, seed, threads)
-    for first, last, rows in zip(cuts, [*cuts[1:], hours], learned, strict=True) if kinds else ():
+    all_rows = [learning_rows(history, cut, horizon, session_kwh, seed) for cut in cuts] if kinds else []
+    if not all(rows.ratio.any() for rows in all_rows[1:]):
+        tables = tuple(tables) or ("climatology",)
+        return fit_engine(history, tables, (), horizon, session_kwh, levels, seed=seed, threads=threads)
+    # Members learn from the hours before a cut and forecast those up to the next; the last ones are kept.
+    for cut, next_cut, rows in zip(cuts, [*cuts[1:], hours], all_rows, strict=True) if kinds else ():
         if not rows.ratio.any():
             continue
         members = [kind() for kind in kinds]
         for member in members:
             member.fit(rows, history.extras.shape[2], seed, threads)
-        begin = max(first, hours - keep)
-        if last > begin:
-            past[:, :, begin - hours + keep : last - hours + keep] = expect(members, history, begin, last, horizon)
+        begin = max(cut, hours - kept)
+        if next_cut > begin:
+            forecasts = expected_by_band(members, history, begin, next_cut, horizon)
+            past[:, :, begin - hours + kept : next_cut - hours + kept] = forecasts
     weights = _weights(history, tuple(tables), members, past, horizon, levels, session_kwh)
     stored = past[:, :, -WINDOW:].astype(np.float32).astype(np.float64)  # with the precision of the stored model
     return Engine(tuple(tables), tuple(members), weights, stored, horizon, session_kwh)
 
 
 def learning_rows(history: HourlyHistory, last: int, horizon: int, session_kwh: Floats, seed: int) -> Rows:
-    """About `ROWS` rows of each band, from hours before `last` and regions that are not silent."""
+    """About `ROWS` rows of each band, from hours before `last` and regions that are not silent.
+
+    Days off are left out: they are forecast between a weekday and a Sunday (`blend`), and not learned.
+    """
     rng = np.random.default_rng([seed, last])
     parts = []
     for band, (nearest, farthest) in enumerate(bands(horizon)):
         start = min(WARM_UP, last // 2) + farthest
         hours = np.arange(min(start, max(last - WEEK, farthest)), last)
         hours = hours[history.quiet[hours] == 0] if (history.quiet[hours] == 0).any() else hours
-        # Number of hours that gives enough rows if every region has a row in each hour.
-        wanted = min(len(hours), max(WEEK, -(-ROWS // max(history.regions, 1))))
-        hours = np.sort(rng.choice(hours, wanted, replace=False))
-        ahead = rng.integers(nearest, farthest + 1, wanted)
+        # Enough hours if every region has a row in each of them.
+        n_hours = min(len(hours), max(WEEK, -(-ROWS // max(history.regions, 1))))
+        hours = np.sort(rng.choice(hours, n_hours, replace=False))
+        ahead = rng.integers(nearest, farthest + 1, n_hours)
         values, scale = features(history, hours, ahead)
         target = history.target[hours]
-        used = np.isfinite(target) & (scale > 2 * history.floor)
+        used = np.isfinite(target) & (scale > 2 * history.floor)  # the scale of a silent region is the floor
         if used.sum() > 2 * ROWS:
             used &= rng.random(used.shape) < 2 * ROWS / used.sum()
         weight = (scale / session_kwh)[used]
@@ -233,7 +257,7 @@ def learning_rows(history: HourlyHistory, last: int, horizon: int, session_kwh: 
     return Rows(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
-def expect(members: Sequence[Member], history: HourlyHistory, first: int, last: int, horizon: int) -> Floats:
+def expected_by_band(members: Sequence[Member], history: HourlyHistory, first: int, last: int, horizon: int) -> Floats:
     """Expected demand of the hours from `first` to `last` in each band, (members, bands, hours, regions) [kWh].
 
     The horizon varies within the band from hour to hour.
@@ -278,12 +302,24 @@ def member_quantiles(
     """Quantiles, mean and probability of no demand of each part, (targets, regions, tables and members, levels + 2).
 
     Without members, tables are used unchanged; with members, their level follows recent demand.
+
+    Args:
+        tables: names of climatologies, from `WINDOWS`.
+        members: fitted models of expected demand.
+        history: states up to the last past hour.
+        hours: hours to forecast.
+        horizon: horizon of each [h], all in one band.
+        band: that band.
+        before: recent forecasts, and the demand that followed.
+        levels: levels of the quantiles.
+        session_kwh: energy of a session, (regions,) [kWh].
     """
     if not members:
         return np.stack([climatology(history, hours, horizon, WINDOWS[name], levels) for name in tables], axis=2)
     parts = []
     past = np.arange(before.until - len(before.demand), before.until)
     for name in tables:
+        # With these horizons, every past hour is looked up in the table as it is just before `before.until`.
         table = climatology_mean(history, past, past - before.until + 1, WINDOWS[name])
         ratio = moving_ratio(table, before.demand, session_kwh, LEVEL_MEMORY)
         parts.append(climatology(history, hours, horizon, WINDOWS[name], levels, ratio))
@@ -306,17 +342,21 @@ def _weights(
     levels: Floats,
     session_kwh: Floats,
 ) -> Floats:
-    """Weights by band and region, from the forecasts of the last quarter of the hours, (bands, regions, parts)."""
-    number, hours = len(tables) + len(members), history.hours
-    equal = np.full((len(bands(horizon)), history.regions, number), 1 / number)
-    if number == 1 or not members:
+    """Weights by band and region, from the forecasts of the last quarter of the hours, (bands, regions, parts).
+
+    `past` is what members expected of the last hours, (members, bands, hours, regions) [kWh]. A week is forecast with
+    the past forecasts up to its start.
+    """
+    n_parts, hours = len(tables) + len(members), history.hours
+    equal = np.full((len(bands(horizon)), history.regions, n_parts), 1 / n_parts)
+    if n_parts == 1 or not members:
         return equal
-    first, kept = max(hours * 3 // 4, hours - WEIGHTED), past.shape[2]
+    first, kept = max(hours * 3 // 4, hours - WEIGHT_HOURS), past.shape[2]
     result = []
     for band, (nearest, farthest) in enumerate(bands(horizon)):
         blocks = []
         for begin in range(first, hours, WEEK):
-            chosen = np.arange(begin, min(begin + WEEK, hours), EVERY)
+            chosen = np.arange(begin, min(begin + WEEK, hours), WEIGHT_STEP)
             known = np.arange(max(begin - WINDOW, hours - kept), begin)
             ahead = nearest + chosen * STRIDE % (farthest - nearest + 1)
             before = PastForecasts(begin, past[:, :, known - hours + kept], history.target[known], hours)

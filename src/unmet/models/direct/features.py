@@ -22,7 +22,7 @@ WEEK = 168
 SMALL = 0.05  # added to demand over scale before taking logarithms
 TABLES = 3  # the first features are the logarithms of the tables by hour and day type
 CALENDAR = 3  # the last features before covariates are hour, weekday and horizon as numbers, for trees only
-FIRST_OF_BAND = (1, 2, 7, 25, 73)  # first horizon of each band, which shares coefficients and weights [h]
+FIRST_OF_BAND = (1, 2, 7, 25, 73)  # first horizon of each band [h]; horizons of a band share coefficients and weights
 
 
 def bands(horizon: int) -> list[tuple[int, int]]:
@@ -54,6 +54,7 @@ def features(
     week = history.week[hours] if week is None else week
     label = day_type_of(week)
     scale = history.scale[origin]
+    # The last known hour with the same hour and day type, and with the same hour of the week; -1 if there is none.
     same, weekly = history.day_type.last(label, origin), history.by_week.last(week, origin)
 
     def of(state: Floats, at: Integers) -> Floats:
@@ -61,6 +62,7 @@ def features(
         return np.where(at[:, None] >= 0, state[np.maximum(at, 0)], 0.0)
 
     def log(demand: Floats) -> Floats:
+        """Logarithm of demand over scale."""
         return np.asarray(np.log(np.maximum(np.nan_to_num(demand) / scale, 0.0) + SMALL))
 
     usual_table = history.day_tables[DAY_TYPE_MEMORIES.index(USUAL)]
@@ -73,6 +75,7 @@ def features(
     columns = [log(of(table, same)) for table in history.day_tables]
     columns.append(log((neighbours[0] + neighbours[1]) / 2))
     for table, count in zip(history.week_tables, history.week_counts, strict=True):
+        # Shrunk towards the usual table, which counts as half a week.
         weeks = of(count, weekly)
         columns.append(log((weeks * of(table, weekly) + 0.5 * usual) / (weeks + 0.5)))
     # The level of three weeks is left out: the scale consists mostly of it, so their ratio hardly varies.
@@ -82,21 +85,22 @@ def features(
     columns += [log(history.known[origin]), log(of(history.known, same)), log(of(history.known, weekly))]
     columns.append(of(history.zero_share, same))
     day = week // HOURS_A_DAY
-    columns += [_wide(day == number, scale) for number in range(1, 7)]
-    columns += [_wide(part, scale) for part in (hour, day, np.minimum(horizon, 30))]
+    columns += [_for_all_regions(day == weekday, scale) for weekday in range(1, 7)]  # Monday has none of these flags
+    # Trees do not tell horizons beyond 30 h apart.
+    columns += [_for_all_regions(part, scale) for part in (hour, day, np.minimum(horizon, 30))]
     columns += [history.extras[hours, :, i] for i in range(history.extras.shape[2])]
     return np.stack(columns, axis=-1), scale
 
 
-def _wide(of_hours: NDArray[np.generic], like: Floats) -> Floats:
-    """Values of hours, repeated for every region."""
+def _for_all_regions(of_hours: NDArray[np.generic], like: Floats) -> Floats:
+    """Values of hours, repeated for every region; `like` has the shape to return."""
     return np.broadcast_to(of_hours.astype(float)[:, None], like.shape)
 
 
 def blocks_of_origins(origin: Integers, fitted: int, size: int) -> Iterator[tuple[int, NDArray[np.bool_]]]:
     """Blocks of `size` hours after the end of the fit: the first hour of each, and which origins are in it.
 
-    Origins before the end of the fit are in the first block.
+    `fitted` is the first hour after the fit. Origins before it are in the first block.
     """
     block = np.maximum((origin - fitted) // size, 0)
     for number in np.unique(block):

@@ -12,7 +12,7 @@ import polars as pl
 from unmet.arrays import Floats, Integers
 from unmet.errors import InputError
 from unmet.frames import Frame, to_frame_type
-from unmet.models.direct import DIRECT
+from unmet.models.direct import DIRECT, Recipe
 from unmet.models.direct.conditional import WINDOW
 from unmet.models.direct.engine import MIN_HOURS, STRIDE, Engine, PastForecasts, fit_engine, session_energy
 from unmet.models.direct.features import WEEK, band_of, bands, blocks_of_origins
@@ -31,7 +31,7 @@ __all__ = ["MEMBERS", "DirectForecaster"]
 
 
 MEMBERS: dict[str, type[Member]] = {kind.name: kind for kind in (Regression, Trees)}
-LIKELIHOODS = {"exposure": "true", "quantile": "observed"}  # kind of demand that each one forecasts
+LIKELIHOODS = {"exposure": "true", "quantile": "observed"}  # which demand each of them forecasts
 DRAWS_SEED = 4  # stream of random numbers for draws
 DAY = 24
 
@@ -109,7 +109,7 @@ class DirectForecaster(Forecaster):
         given = self._read_training_input(panel, self.shares)
         positions = given.regions if positions is None else positions
         series = read_series(given.table, target=self.target, extras=self.features, with_lost=self._reads_lost())
-        fit_hours = int(round(series.hours * sum(self.shares), 6))
+        fit_hours = int(round(series.hours * sum(self.shares), 6))  # 0.9 x hours may be just below a whole number
         if fit_hours < WEEK:
             raise InputError(
                 f"The panel has {fit_hours} hours to learn from: give one week or more, or learn from a larger share."
@@ -120,27 +120,31 @@ class DirectForecaster(Forecaster):
                 f"The backbone {self.backbone} needs LightGBM: install it with `pip install 'unmet[trees]'`, or fit "
                 "with --backbone stacked, which works without it."
             )
-        used = [kind for kind in kinds if kind.is_installed()]
+        installed = [kind for kind in kinds if kind.is_installed()]
         self.regions_ = series.names
         self.positions_ = None if positions is None else read_positions(positions, series.names)
         extras = series.extras[:fit_hours]
         self.extra_mean_ = np.array([_finite_mean(extras[..., i]) for i in range(extras.shape[2])])
         spread = np.sqrt([_finite_mean((extras[..., i] - m) ** 2) for i, m in enumerate(self.extra_mean_)])
+        # A constant column has a spread of rounding errors only, and is not scaled.
         self.extra_spread_ = np.where(spread > 1e-9 * np.abs(self.extra_mean_), spread, 1.0)
         largest = np.nan_to_num(series.demand[:fit_hours]).max(axis=0, initial=0.0)
         self.scale_ = np.where(largest > 0, largest, 1.0)
         full = with_lost(series)
         self.country_ = self.country or given.country or known_country(self.time_zone_)
-        self.quietness_ = learned_quietness(full, fit_hours, self.time_zone_, self.country_) if used else {}
-        history = self._history(full, session_energy(full.target[:fit_hours]), fit_hours)
-        levels = np.array(checked_levels(self.levels))
-        energy = session_energy(full.target[:fit_hours])
+        self.quietness_ = learned_quietness(full, fit_hours, self.time_zone_, self.country_) if installed else {}
+        session_kwh = session_energy(full.target[:fit_hours])
+        history = self._history(full, session_kwh, fit_hours)
         threads = self.workers or 1  # more threads hardly speed up trees of this size
-        self.engine_ = fit_engine(history, recipe.tables, used, self.horizon, energy, levels, self.seed, threads)
+        self.engine_ = fit_engine(
+            history, recipe.tables, installed, self.horizon, session_kwh, np.array(checked_levels(self.levels)),
+            seed=self.seed, threads=threads,
+        )  # fmt: skip
         end = series.first + fit_hours * HOUR
         self.split_ = Split(series.first, end, end)
         self.set_aside_ = series.set_aside
-        self.notes_ = direct_notes(series, fit_hours, [kind.title for kind in kinds if kind not in used], MIN_HOURS)
+        missing = [kind.title for kind in kinds if kind not in installed]
+        self.notes_ = direct_notes(series, fit_hours, missing, MIN_HOURS)
         return self
 
     def predict(self, panel: Any, since: dt.datetime | None = None) -> Frame:
@@ -170,7 +174,7 @@ class DirectForecaster(Forecaster):
                 f"No hour of the panel comes after {since or self.split_.fit_end:%Y-%m-%d %H:%M}: give a longer panel."
             )
         chosen = checked_levels(self.levels if levels is None else levels)
-        result = self._past_forecasts(series, hours, np.full(len(hours), horizon), np.array(chosen))
+        result = self._hindcast_quantiles(series, hours, np.full(len(hours), horizon), np.array(chosen))
         return to_frame_type(self._frame(series.times()[int(hours[0]) :], result, chosen), given.frame_type)
 
     def backtest(self, panel: Any, since: dt.datetime | None = None, every: int = 24) -> Frame:
@@ -194,7 +198,7 @@ class DirectForecaster(Forecaster):
         steps = np.arange(1, self.horizon + 1)
         hours = (origins[:, None] + steps - 1).ravel()
         chosen = checked_levels(self.levels)
-        result = self._past_forecasts(series, hours, np.tile(steps, len(origins)), np.array(chosen))
+        result = self._hindcast_quantiles(series, hours, np.tile(steps, len(origins)), np.array(chosen))
         times, regions = series.times(), len(series.names)
         frames = [
             self._frame(times[int(origin) : int(origin) + self.horizon], part, chosen).with_columns(
@@ -208,7 +212,7 @@ class DirectForecaster(Forecaster):
         series, history, hours = self._ahead(table, hours, future)
         steps = np.arange(1, hours + 1)
         levels = np.array(checked_levels(self.levels))
-        before = self._before(series, history, series.hours)
+        before = self._recent_forecasts(series, history, series.hours)
         breaks = self.engine_.breaks(history, before, before.expected)
         result = self.engine_.quantiles(history, series.hours - 1 + steps, steps, before, levels, breaks)
         frame = self._frame(series.times(hours)[-hours:], result, checked_levels(self.levels))
@@ -217,6 +221,8 @@ class DirectForecaster(Forecaster):
     def draw(self, panel: Any, number: int, hours: int | None = None, future: Any = None) -> tuple[pl.Series, Floats]:
         """Joint draws of demand in the hours after the end of a panel; they can be summed over hours and regions.
 
+        `number` is the number of draws; the other arguments are those of `forecast`.
+
         Returns:
             The hours, and draws of shape (draws, hours, regions) [kWh], regions in the order of `regions_`.
         """
@@ -224,7 +230,7 @@ class DirectForecaster(Forecaster):
             raise InputError(f"{number} draws make no sense: ask for at least one.")
         series, history, hours = self._ahead(panel, hours, future)
         rng = np.random.default_rng([self.seed, DRAWS_SEED])
-        before = self._before(series, history, series.hours)
+        before = self._recent_forecasts(series, history, series.hours)
         steps = np.arange(1, hours + 1)
         breaks = self.engine_.breaks(history, before, before.expected)
         ahead = self.engine_.quantiles(history, series.hours - 1 + steps, steps, before, GRID, breaks)
@@ -235,21 +241,25 @@ class DirectForecaster(Forecaster):
     def _ranks(
         self, series: PanelSeries, history: HourlyHistory, before: PastForecasts, hours: int, rng: np.random.Generator
     ) -> Floats | None:
-        """Trajectories of ranks from origins at the same hour of past days, (origins, hours, regions)."""
+        """Trajectories of ranks from origins at the same hour of past days, (origins, hours, regions).
+
+        None if there are too few origins. `before` holds the past forecasts up to the end of the panel.
+        """
         last = history.hours
-        first = max(last - WINDOW, WEEK + hours)
-        origins = np.arange(last - hours, first - 1, -24)
+        first = max(last - WINDOW, WEEK + hours)  # every forecast has at least a week of history
+        origins = np.arange(last - hours, first - 1, -DAY)
         if len(origins) < MIN_TRAJECTORIES:
             return None
-        start, reach = int(origins[-1]), int(band_of(np.array([hours]))[0]) + 1
+        start, n_bands = int(origins[-1]), int(band_of(np.array([hours]))[0]) + 1
         past = np.arange(start, last)
-        where = np.empty((reach, len(past), history.regions))
-        for band, (nearest, farthest) in enumerate(bands(self.horizon)[:reach]):
+        probability = np.empty((n_bands, len(past), history.regions))  # of the demand within its forecast
+        for band, (nearest, farthest) in enumerate(bands(self.horizon)[:n_bands]):
             ahead = nearest + past * STRIDE % (farthest - nearest + 1)
             result = self.engine_.quantiles(history, past, ahead, before, GRID)[..., :-2]
-            where[band] = probabilities(np.sort(result, axis=-1), history.target[past], rng.random(result.shape[:2]))
+            demand, uniform = history.target[past], rng.random(result.shape[:2])
+            probability[band] = probabilities(np.sort(result, axis=-1), demand, uniform)
         steps = np.arange(1, hours + 1)
-        return trajectory_ranks(where[band_of(steps)[None], origins[:, None] + steps - 1 - start], rng)
+        return trajectory_ranks(probability[band_of(steps)[None], origins[:, None] + steps - 1 - start], rng)
 
     def _ahead(self, panel: Any, hours: int | None, future: Any) -> tuple[PanelSeries, HourlyHistory, int]:
         """The series, its history with the covariates of future hours, and the number of future hours."""
@@ -262,20 +272,17 @@ class DirectForecaster(Forecaster):
     def _history(
         self, series: PanelSeries, session_kwh: Floats, hours: int, ahead: Floats | None = None
     ) -> HourlyHistory:
-        """The states of the first hours of a series, and the calendar and covariates of future hours."""
-        more = 0 if ahead is None else len(ahead)
+        """The states of the first hours of a series, and the calendar and covariates of future hours.
+
+        `ahead` are the covariates of the future hours, (future hours, regions, columns); None if there are none.
+        """
+        future_hours = 0 if ahead is None else len(ahead)
         extras = series.extras[:hours] if ahead is None else np.concatenate([series.extras[:hours], ahead])
         extras = np.nan_to_num((extras - self.extra_mean_) / self.extra_spread_)
-        week = series.week(self.time_zone_, more).astype(np.int64)
-        quiet = self._quiet(series, more)
-        return build_history(
-            series.demand[:hours],
-            series.target[:hours],
-            extras,
-            week[: hours + more],
-            session_kwh,
-            quiet[: hours + more],
-        )
+        week = series.week(self.time_zone_, future_hours).astype(np.int64)
+        quiet = self._quiet(series, future_hours)
+        end = hours + future_hours
+        return build_history(series.demand[:hours], series.target[:hours], extras, week[:end], session_kwh, quiet[:end])
 
     def _quiet(self, series: PanelSeries, ahead: int) -> Floats:
         """Quietness of the days of past and future hours; 0 on ordinary days."""
@@ -286,14 +293,14 @@ class DirectForecaster(Forecaster):
                   for day in free}  # fmt: skip
         return np.array([by_day.get(day, 0.0) for day in days])
 
-    def _before(self, series: PanelSeries, history: HourlyHistory, until: int) -> PastForecasts:
+    def _recent_forecasts(self, series: PanelSeries, history: HourlyHistory, until: int) -> PastForecasts:
         """Forecasts of the last hours before `until`, and the demand that followed."""
         first = max(until - WINDOW, 0)
         fitted = series.hour_from(self.split_.fit_end)
         expected = self.engine_.expected(history, fitted, first, until)
         return PastForecasts(until, expected, history.target[first:until], fitted)
 
-    def _past_forecasts(self, series: PanelSeries, hours: Integers, horizon: Integers, levels: Floats) -> Floats:
+    def _hindcast_quantiles(self, series: PanelSeries, hours: Integers, horizon: Integers, levels: Floats) -> Floats:
         """Forecasts of past hours as made at the time, (targets, regions, levels + 2), as in `Engine.quantiles`.
 
         All forecasts of a day use the past forecasts up to its start; breaks are found once for a week.
@@ -303,20 +310,22 @@ class DirectForecaster(Forecaster):
         fitted = series.hour_from(self.split_.fit_end)
         blocks = list(blocks_of_origins(hours - horizon + 1, fitted, DAY))
         first = max(blocks[0][0] - WEEK - WINDOW, 0)
-        everything = self.engine_.expected(history, fitted, first, series.hours)
+        expected = self.engine_.expected(history, fitted, first, series.hours)
 
         def past(begin: int, end: int) -> Floats:
-            return np.asarray(everything[:, :, max(begin - WINDOW, 0) - first : end - first])
+            """Expected demand from `WINDOW` hours before `begin` to `end`."""
+            return np.asarray(expected[:, :, max(begin - WINDOW, 0) - first : end - first])
 
         def before(begin: int) -> PastForecasts:
             return PastForecasts(begin, past(begin, begin), history.target[max(begin - WINDOW, 0) : begin], fitted)
 
         week, breaks = -1, None
-        for begin, own in blocks:
+        for begin, in_block in blocks:
             start = begin - (begin - fitted) % WEEK
             if start != week:
                 week, breaks = start, self.engine_.breaks(history, before(start), past(start, start + WEEK))
-            result[own] = self.engine_.quantiles(history, hours[own], horizon[own], before(begin), levels, breaks)
+            targets, ahead = hours[in_block], horizon[in_block]
+            result[in_block] = self.engine_.quantiles(history, targets, ahead, before(begin), levels, breaks)
         return result
 
     def _frame(self, times: pl.Series, result: Floats, levels: Sequence[float]) -> pl.DataFrame:
@@ -338,7 +347,7 @@ class DirectForecaster(Forecaster):
     def _reads_lost(self) -> bool:
         return self.likelihood == "exposure"
 
-    def _check(self) -> Any:
+    def _check(self) -> Recipe:
         """Check the options and return the recipe of the backbone."""
         if self.likelihood not in LIKELIHOODS:
             raise InputError(
@@ -359,5 +368,6 @@ class DirectForecaster(Forecaster):
 
 
 def _finite_mean(values: Floats) -> float:
+    """Mean of the finite values; 0 if there are none."""
     finite = values[np.isfinite(values)]
     return float(finite.mean()) if len(finite) else 0.0

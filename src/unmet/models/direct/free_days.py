@@ -33,8 +33,8 @@ GREAT, PUBLIC, BESIDE, BREAK, BRIDGES = (
     "23 to 30 December",
     "bridge days",
 )
-# Quietness of kinds that are not in the records, in order of precedence, estimated from the first four fifths of the
-# records of other towns: `python -m benchmarks.winters`.
+# Prior quietness of each kind, estimated from the first four fifths of the records of other towns:
+# `python -m benchmarks.winters`.
 PRIOR = {GREAT: 1.4, PUBLIC: 0.8, BESIDE: 0.9, BREAK: 0.7, BRIDGES: 0.9}
 PRIOR_DAYS = 4  # weight of the prior [days]
 AROUND = 28  # a day off is compared with this many days before and after it
@@ -42,7 +42,7 @@ SATURDAY = 5
 
 
 def free_days(days: Sequence[dt.date], country: str | None) -> dict[str, set[dt.date]]:
-    """Days off by kind; each day has one kind. There are none without a country.
+    """Days off by kind; a day of several kinds has the first of them. There are none without a country.
 
     Where Christmas Day is a working day, there are only public holidays and bridge days, which are single weekdays
     between a public holiday and a weekend.
@@ -80,8 +80,8 @@ def _bridges(public: Collection[dt.date]) -> set[dt.date]:
 def quietness(demand: Floats, days: Sequence[dt.date], free: dict[str, set[dt.date]]) -> dict[str, float]:
     """Quietness of each kind of day off, estimated from those that fall on weekdays.
 
-    Weekdays and Sundays are means of the days around each day off. The prior counts as `PRIOR_DAYS` further days, so
-    that the expected energy of all these days together is right.
+    Weekdays and Sundays are means of the ordinary days around each day off. The demand that the prior expects counts as
+    that of `PRIOR_DAYS` further days. Demand is averaged rather than quietness, so that its total is right.
 
     Args:
         demand: demand of all regions together, by day [kWh].
@@ -89,8 +89,8 @@ def quietness(demand: Floats, days: Sequence[dt.date], free: dict[str, set[dt.da
         free: days off by kind, from `free_days`.
     """
     by_day = dict(zip(days, demand.tolist(), strict=True))
-    every = set().union(*free.values())
-    usual = {day: value for day, value in by_day.items() if day not in every}
+    all_free = set().union(*free.values())
+    usual = {day: value for day, value in by_day.items() if day not in all_free}
 
     def mean_around(day: dt.date, *, sundays: bool) -> float:
         near = (day + dt.timedelta(days=step) for step in range(-AROUND, AROUND + 1))
@@ -109,12 +109,13 @@ def quietness(demand: Floats, days: Sequence[dt.date], free: dict[str, set[dt.da
             found[kind] = PRIOR[kind]
             continue
         w, s = float(weekday[known].mean()), float(sunday[known].mean())
-        share = PRIOR_DAYS / (PRIOR_DAYS + float(known.sum()))
-        found[kind] = _position((1 - share) * float(y[known].mean()) + share * float(blend(w, s, PRIOR[kind])), w, s)
+        prior_share = PRIOR_DAYS / (PRIOR_DAYS + float(known.sum()))
+        mean = (1 - prior_share) * float(y[known].mean()) + prior_share * float(blend(w, s, PRIOR[kind]))
+        found[kind] = _quietness_at(mean, w, s)
     return found
 
 
-def _position(demand: float, weekday: float, sunday: float) -> float:
+def _quietness_at(demand: float, weekday: float, sunday: float) -> float:
     """The quietness whose expected demand equals this demand, or comes nearest to it."""
     low, high = sorted((weekday, sunday))
     if demand >= high:
@@ -136,7 +137,7 @@ def known_country(time_zone: str) -> str | None:
 
 
 def learned_quietness(series: PanelSeries, hours: int, time_zone: str, country: str | None) -> dict[str, float]:
-    """Quietness of each kind of day off in the first hours of a series."""
+    """Quietness of each kind of day off, estimated from the first `hours` hours of a series."""
     dates = local_days(series.times(), time_zone)[:hours]
     days, place = np.unique(np.array(dates, dtype="datetime64[D]"), return_inverse=True)
     total = np.asarray(np.bincount(place, np.nansum(series.target[:hours], axis=1)), dtype=np.float64)

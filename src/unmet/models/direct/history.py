@@ -24,7 +24,7 @@ RATIO_MEMORIES = (3, 12, 48, 168)  # half-lives of recent demand over the demand
 TOWN_MEMORIES = (12, 72)  # the same for all regions together [h]
 USUAL = 40  # half-life of the table with which recent demand is compared, one of `DAY_TYPE_MEMORIES`
 MIN_SESSIONS = 1e-3  # a region with fewer sessions per hour counts as silent
-SIZE = 1 << 32  # more hours than any panel has, so that label x SIZE + hour sorts by label, then by hour
+LABEL_STEP = 1 << 32  # more hours than any panel has, so that label x LABEL_STEP + hour sorts by label, then by hour
 SUNDAY = 6
 FREE = -1  # label of past hours of days off, which belong to no table
 
@@ -35,24 +35,24 @@ class Cells:
 
     label: Integers  # (hours,), label of each hour
     order: Integers  # past hours, sorted by the label of their group, then by time
-    key: Integers  # label x SIZE + hour, in the same order
+    key: Integers  # label x LABEL_STEP + hour, in the same order
 
     @classmethod
     def of(cls, label: Integers, hours: int) -> Cells:
         """Group the first `hours` hours; labels may extend beyond them."""
         past = np.arange(hours)
         order = np.lexsort((past, label[:hours]))
-        return cls(label, order, label[:hours][order] * SIZE + order)
+        return cls(label, order, label[:hours][order] * LABEL_STEP + order)
 
     def rank(self, label: Integers, until: Integers) -> Integers:
         """Position in `order` of the last hour of a label that is not after `until`; -1 if there is none."""
-        place = np.searchsorted(self.key, label * SIZE + until, side="right") - 1
-        found = (place >= 0) & (self.key[np.maximum(place, 0)] // SIZE == label)
+        place = np.searchsorted(self.key, label * LABEL_STEP + until, side="right") - 1
+        found = (place >= 0) & (self.key[np.maximum(place, 0)] // LABEL_STEP == label)
         return np.where(found, place, -1)
 
     def first(self, label: Integers) -> Integers:
         """Position in `order` of the first hour of a label."""
-        return np.searchsorted(self.key, label * SIZE, side="left")
+        return np.searchsorted(self.key, label * LABEL_STEP, side="left")
 
     def last(self, label: Integers, until: Integers) -> Integers:
         """The last hour of a label that is not after `until`; -1 if there is none."""
@@ -135,22 +135,22 @@ def build_history(
     usual = tables[DAY_TYPE_MEMORIES.index(USUAL)]
     expected = _usual_before(usual, day_type, week[:hours], quiet[:hours])
     return HourlyHistory(
-        known,
-        target,
-        extras,
-        week,
-        quiet,
-        day_type,
-        tables,
-        _ratio(*decayed_in_cells(zeros, earlier, _keep(USUAL))),
-        by_week,
-        tuple(_ratio(*state) for state in weeks),
-        tuple(count for _, count in weeks),
-        levels,
-        _recent(known, expected, RATIO_MEMORIES, scale),
-        _recent(*_totals(known, expected), TOWN_MEMORIES, np.nansum(scale, axis=1, keepdims=True)),
-        scale,
-        floor,
+        known=known,
+        target=target,
+        extras=extras,
+        week=week,
+        quiet=quiet,
+        day_type=day_type,
+        day_tables=tables,
+        zero_share=_ratio(*decayed_in_cells(zeros, earlier, _keep(USUAL))),
+        by_week=by_week,
+        week_tables=tuple(_ratio(*state) for state in weeks),
+        week_counts=tuple(count for _, count in weeks),
+        levels=levels,
+        ratios=_recent(known, expected, RATIO_MEMORIES, scale),
+        town=_recent(*_totals(known, expected), TOWN_MEMORIES, np.nansum(scale, axis=1, keepdims=True)),
+        scale=scale,
+        floor=floor,
     )
 
 
@@ -162,7 +162,10 @@ def day_type_of(week: Integers) -> Integers:
 def blend(
     weekday: Floats | float, sunday: Floats | float, quiet: Floats | float, closed: Floats | float = 0.0
 ) -> Floats:
-    """Expected demand on a day off, interpolated between a weekday (quietness 0), a Sunday (1) and a closed day (2)."""
+    """Expected demand on a day off, interpolated between a weekday (quietness 0), a Sunday (1) and a closed day (2).
+
+    Other values are interpolated in the same way, such as quantiles; `closed` is their value on a closed day.
+    """
     beyond = np.maximum(quiet - 1, 0) * closed
     return np.asarray(np.maximum(1 - quiet, 0) * weekday + np.minimum(quiet, 2 - quiet) * sunday + beyond)
 
@@ -182,7 +185,7 @@ def _usual_before(usual: Floats, cells: Cells, week: Integers, quiet: Floats) ->
 
 
 def level_scale(levels: tuple[Floats, ...], floor: Floats) -> Floats:
-    """The scale of every hour: the level of the last three weeks, with some weight on the last quarter."""
+    """The scale of every hour: mostly the level with a half-life of three weeks, partly that of twelve weeks."""
     return 0.8 * levels[LEVEL_MEMORIES.index(504)] + 0.2 * levels[LEVEL_MEMORIES.index(2016)] + floor
 
 
@@ -197,16 +200,19 @@ def _recent(known: Floats, expected: Floats, memories: tuple[int, ...], scale: F
 
 
 def _totals(known: Floats, expected: Floats) -> tuple[Floats, Floats]:
+    """Observed and expected demand of all regions together, over the cells where both are known, (hours, 1) [kWh]."""
     both = np.isfinite(known) & np.isfinite(expected)
     demand, predicted = (np.where(both, part, 0.0).sum(axis=1, keepdims=True) for part in (known, expected))
     return demand, predicted
 
 
 def _keep(half_life: float) -> float:
+    """The discount factor per step that halves a value in `half_life` steps."""
     return float(0.5 ** (1 / half_life))
 
 
 def _ratio(total: Floats, count: Floats) -> Floats:
+    """Mean from a discounted sum and count; 0 if nothing was counted."""
     return np.asarray(total / np.maximum(count, 1e-12))
 
 

@@ -25,7 +25,7 @@ __all__ = ["LEVEL_MEMORY", "MODEL_MEMORY", "decay", "moved_quantiles", "moving_r
 
 LEVEL_MEMORY, MODEL_MEMORY = 168, 2184  # half-lives of the weights, for tables and for models [h]
 PRIOR_SESSIONS = 40.0  # n: weight of the prior
-LARGEST = 3.0  # ratio; its inverse is the smallest
+MAX_RATIO = 3.0  # largest ratio; its inverse is the smallest
 
 
 def decay(hours: int, half_life: float) -> Floats:
@@ -48,7 +48,7 @@ def moving_ratio(expected: Floats, demand: Floats, session_kwh: Floats, half_lif
     prior = PRIOR_SESSIONS * session_kwh
     mean_prior = float(prior.mean()) if len(prior) else 0.0
     town = (total.sum() + mean_prior) / (predicted.sum() + mean_prior)
-    return np.asarray(np.clip((total + prior * town) / (predicted + prior), 1 / LARGEST, LARGEST))
+    return np.asarray(np.clip((total + prior * town) / (predicted + prior), 1 / MAX_RATIO, MAX_RATIO))
 
 
 @compiled()
@@ -62,20 +62,21 @@ def moved_quantiles(sample: Floats, ratio: float, levels: Floats) -> Floats:
     Returns:
         (levels + 2,); quantiles are interpolated linearly between order statistics, as in NumPy.
     """
-    n, number = len(sample), len(levels)
-    result = np.zeros(number + 2)
+    n, n_levels = len(sample), len(levels)
+    result = np.zeros(n_levels + 2)
     zeros = np.searchsorted(sample, 0.0, side="right") / n
     moved_zeros = zeros**ratio
-    result[number + 1] = moved_zeros
+    result[n_levels + 1] = moved_zeros
     if zeros == 1.0:
         return result
-    size = ratio * (1.0 - zeros) / (1.0 - moved_zeros)
-    for j in range(number):
+    size = ratio * (1.0 - zeros) / (1.0 - moved_zeros)  # factor on positive demand
+    for j in range(n_levels):
         if ratio != 1.0 and levels[j] <= moved_zeros:
             continue  # within the point mass at zero; with a ratio of 1, quantiles are exactly those of NumPy
+        # The level at which the original sample has the same place within its positive part.
         at = max(1.0 - (1.0 - levels[j]) * (1.0 - zeros) / (1.0 - moved_zeros), 0.0) * (n - 1)
         low = int(at)
         high = min(low + 1, n - 1)
         result[j] = size * (sample[low] + (at - low) * (sample[high] - sample[low]))
-    result[number] = ratio * sample.mean()
+    result[n_levels] = ratio * sample.mean()
     return result

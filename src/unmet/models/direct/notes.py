@@ -13,11 +13,19 @@ __all__ = ["direct_notes"]
 
 WEEK = 168
 QUIET = 4 * WEEK  # hours without demand at the end of a panel after which a region may be closed
+NEW = 2 * WEEK  # hours since its first demand for which a region is new, in panels of more than `QUIET` hours
 NAMED = 5  # highest number of regions named in a sentence
 
 
 def direct_notes(series: PanelSeries, fit_hours: int, missing: Sequence[str], min_hours: int) -> tuple[str, ...]:
-    """Sentences on rows set aside, missing hours, parts left out and regions that are silent, closed or new."""
+    """Sentences on rows set aside, missing hours, parts left out and regions that are silent, closed or new.
+
+    Args:
+        series: the whole panel.
+        fit_hours: number of its hours that the model learns from.
+        missing: titles of the members that are left out because their library is not installed.
+        min_hours: number of hours from which members are used.
+    """
     notes = set_aside_notes(series)
     if fit_hours < min_hours:
         notes.append(
@@ -29,10 +37,10 @@ def direct_notes(series: PanelSeries, fit_hours: int, missing: Sequence[str], mi
             f"{', '.join(missing)} are left out, because LightGBM is not installed: `pip install 'unmet[trees]'` adds "
             "them. Without them, tables and regression are used."
         )
-    return (*notes, *missing_hours_notes(series), *_regions(series))
+    return (*notes, *missing_hours_notes(series), *_region_notes(series))
 
 
-def _regions(series: PanelSeries) -> list[str]:
+def _region_notes(series: PanelSeries) -> list[str]:
     """Regions that are silent, closed or new at the end of the panel, from where forecasts start."""
     notes = []
     active = np.nan_to_num(series.demand) > 0
@@ -53,7 +61,7 @@ def _regions(series: PanelSeries) -> list[str]:
     new = []
     for i, name in enumerate(series.names):
         where = np.flatnonzero(active[:, i])
-        if len(where) and len(active) - where[0] < 2 * WEEK and len(active) > 4 * WEEK:
+        if len(where) and len(active) - where[0] < NEW and len(active) > QUIET:
             new.append(f"{name} (since {series.first + int(where[0]) * HOUR:%Y-%m-%d})")
     if new:
         notes.append(f"Demand began only recently in {_named(new)}: forecasts there are based on few hours.")

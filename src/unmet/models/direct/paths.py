@@ -23,13 +23,13 @@ MIN_TRAJECTORIES = 8  # with fewer, hours are drawn independently
 
 
 @compiled()
-def probabilities(quantiles: Floats, demand: Floats, at: Floats) -> Floats:
+def probabilities(quantiles: Floats, demand: Floats, uniform: Floats) -> Floats:
     """Rank of demand within its forecast distribution, in [0, 1]; (hours, regions), NaN if missing.
 
     Args:
         quantiles: quantiles at the levels of the grid, (hours, regions, levels) [kWh].
         demand: demand, (hours, regions) [kWh].
-        at: numbers in [0, 1] that place a value within a point mass, such as the one at zero.
+        uniform: random numbers in [0, 1], (hours, regions), that place a value within a point mass, such as zero.
     """
     hours, regions, levels = quantiles.shape
     result = np.full((hours, regions), np.nan)
@@ -39,19 +39,20 @@ def probabilities(quantiles: Floats, demand: Floats, at: Floats) -> Floats:
             if np.isnan(y):
                 continue
             below = np.searchsorted(quantiles[t, r], y, side="left")
-            upto = np.searchsorted(quantiles[t, r], y, side="right")
-            result[t, r] = (below + at[t, r] * (upto - below)) / levels
+            not_above = np.searchsorted(quantiles[t, r], y, side="right")
+            result[t, r] = (below + uniform[t, r] * (not_above - below)) / levels
     return result
 
 
-def trajectory_ranks(where: Floats, rng: np.random.Generator) -> Floats:
-    """Rank of each trajectory among all, at each hour and region, in [0, 1); ties and gaps at random.
+def trajectory_ranks(probability: Floats, rng: np.random.Generator) -> Floats:
+    """Rank of each trajectory among all, at each hour and region, in [0, 1).
 
-    `where` has shape (trajectories, hours, regions).
+    `probability` is from `probabilities`, (trajectories, hours, regions). Ties are ordered, and missing values are
+    filled, at random.
     """
-    jitter = 1e-6 * rng.random(where.shape)
-    filled = np.where(np.isfinite(where), where, rng.random(where.shape)) + jitter
-    return np.asarray(filled.argsort(axis=0).argsort(axis=0) / len(where))
+    jitter = 1e-6 * rng.random(probability.shape)
+    filled = np.where(np.isfinite(probability), probability, rng.random(probability.shape)) + jitter
+    return np.asarray(filled.argsort(axis=0).argsort(axis=0) / len(probability))
 
 
 def draw_paths(quantiles: Floats, mean: Floats, ranks: Floats | None, number: int, rng: np.random.Generator) -> Floats:
@@ -67,7 +68,7 @@ def draw_paths(quantiles: Floats, mean: Floats, ranks: Floats | None, number: in
     hours, regions, levels = quantiles.shape
     grid_mean = quantiles.mean(axis=-1)
     factor = np.where(grid_mean > 0, mean / np.maximum(grid_mean, 1e-12), 1.0)[..., None]
-    scaled = quantiles * np.clip(factor, 0.5, 2.0)
+    scaled = quantiles * np.clip(factor, 0.5, 2.0)  # a mean far from its quantiles is not trusted
     result = np.empty((number, hours, regions))
     if ranks is None:
         order = None
@@ -76,7 +77,7 @@ def draw_paths(quantiles: Floats, mean: Floats, ranks: Floats | None, number: in
     for i in range(number):
         within = rng.random((hours, regions))
         u = within if order is None or ranks is None else ranks[order[i]] + within / len(ranks)
-        place = np.clip(u * levels - 0.5, 0, levels - 1)
+        place = np.clip(u * levels - 0.5, 0, levels - 1)  # position of the level u in the grid
         low = place.astype(np.int64)
         high = np.minimum(low + 1, levels - 1)
         bottom = np.take_along_axis(scaled, low[..., None], axis=-1)[..., 0]

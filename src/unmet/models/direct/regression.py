@@ -52,18 +52,24 @@ class Regression(Member):
 
 
 def _used(features: Floats, covariates: int) -> Floats:
-    """All features except hour, weekday and horizon as numbers, on which demand does not depend linearly."""
+    """All features except the numbers of hour, weekday and horizon, which only trees can use."""
     first = features.shape[-1] - covariates
     return np.concatenate([features[..., : first - CALENDAR], features[..., first:]], axis=-1)
 
 
 def fit_poisson(features: Floats, ratio: Floats, weight: Floats) -> Floats:
-    """Intercept and coefficients of a weighted Poisson regression, shrunk towards the mean of the first features."""
+    """Intercept and coefficients of a weighted Poisson regression, shrunk towards the mean of the first features.
+
+    Args:
+        features: (rows, features); the first `TABLES` are the logarithms of the tables.
+        ratio: demand over scale, (rows,).
+        weight: scale over the energy of a session, (rows,).
+    """
     x = np.concatenate([np.ones((len(features), 1)), features], axis=1)
     prior = np.zeros(x.shape[1])
     prior[1 : 1 + TABLES] = 1 / TABLES
     penalty = np.full(x.shape[1], RIDGE)
-    penalty[0] = 1e-6
+    penalty[0] = 1e-6  # the intercept is free; the penalty only keeps the matrix invertible
     b = prior.copy()
     base = np.exp(np.clip(x @ b, LOWEST, HIGHEST))
     b[0] = np.log(max(float(weight @ ratio), 1e-9) / max(float(weight @ base), 1e-9))

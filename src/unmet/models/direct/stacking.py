@@ -29,7 +29,7 @@ def stack_weights(quantiles: Floats, demand: Floats, levels: Floats) -> Floats:
     members = quantiles.shape[2]
     equal = np.full((quantiles.shape[1], members), 1 / members)
     known = np.isfinite(demand)
-    unit = np.array(
+    unit = np.array(  # loss of each region with equal weights
         [_mean_loss(quantiles[:, r], equal[r], demand[:, r], known[:, r], levels) for r in range(len(equal))]
     )
     if members == 1 or not (unit > 0).any():
@@ -55,9 +55,9 @@ def _descend(
     unit: float,
     prior: Floats,
 ) -> Floats:
-    """Weights (1, members) that minimise loss / unit + SHRINKAGE x KL(weights, prior), the same for all regions.
+    """Weights (1, members) that minimise loss / unit + SHRINKAGE x KL(weights, prior), the same for all given regions.
 
-    `unit` is the loss with equal weights.
+    `known` says which demand is not missing, and `unit` is the loss with equal weights.
     """
     weights, best, least = start.copy(), start.copy(), np.inf
     for step in range(STEPS):
@@ -67,15 +67,17 @@ def _descend(
         penalty = SHRINKAGE * float((weights * np.log(weights / prior)).sum())
         if loss / unit + penalty < least:
             least, best = loss / unit + penalty, weights.copy()
+        # Gradient of the tilted loss with respect to the pooled quantile.
         side = np.where(residual > 0, -levels, np.where(residual < 0, 1 - levels, 0.0))
         slope = np.einsum("hrml,hrl->m", quantiles, side) / max(known.sum(axis=0).max(), 1) / unit
         slope = slope + SHRINKAGE * (np.log(weights[0] / prior[0]) + 1)
         weights = weights * np.exp(-RATE / np.sqrt(1 + step) * (slope - slope.mean()))
-        weights = np.maximum(weights / weights.sum(), 1e-6)
+        weights = np.maximum(weights / weights.sum(), 1e-6)  # above 0, because the penalty has their logarithm
         weights = weights / weights.sum()
     return best
 
 
 def _mean_loss(quantiles: Floats, weights: Floats, demand: Floats, known: NDArray[np.bool_], levels: Floats) -> float:
+    """Mean over known hours of the tilted loss of a region, summed over levels [kWh]."""
     residual = (demand[:, None] - np.einsum("hml,m->hl", quantiles, weights))[known]
     return float(np.maximum(levels * residual, (levels - 1) * residual).sum() / max(known.sum(), 1))

@@ -73,7 +73,7 @@ def read_direct(stored: dict[str, Any], folder: Path) -> DirectForecaster:
     forecaster.positions_ = None if stored["positions"] is None else np.array(stored["positions"])
     forecaster.split_ = Split(**{name: dt.datetime.fromisoformat(time) for name, time in stored["split"].items()})
     forecaster.notes_ = tuple(stored["notes"])
-    forecaster.quietness_ = dict(stored.get("quietness", stored.get("sunday_shares", {})))  # the older name
+    forecaster.quietness_ = dict(stored.get("quietness", stored.get("sunday_shares", {})))  # name in older models
     forecaster.scale_ = arrays["scale"]
     forecaster.extra_mean_, forecaster.extra_spread_ = arrays["extra_mean"], arrays["extra_spread"]
     members = tuple(_member(name, arrays, folder) for name in stored["members"])

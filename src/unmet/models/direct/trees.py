@@ -44,7 +44,7 @@ class Trees(Member):
             rows.features.astype(np.float32), rows.ratio, weight=rows.weight, params={"verbose": -1}
         )
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+            warnings.simplefilter("ignore")  # users cannot act on LightGBM's warnings
             self.booster = lightgbm.train(options, data, TREES)
 
     def predict(self, features: Floats, band: int, covariates: int) -> Floats:

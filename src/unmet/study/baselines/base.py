@@ -23,12 +23,12 @@ WEEKEND = 5 * 24  # the first hour of the week that is on a Saturday
 
 
 class Baseline(ABC):
-    """A baseline. A new one is a subclass with a name and `forecast`, registered in `BASELINES`."""
+    """A baseline. A new one is a subclass with a name, a title and `forecast`, registered in `BASELINES`."""
 
     name: ClassVar[str]
     title: ClassVar[str]
-    trains_network: ClassVar[bool] = False  # which takes seconds
-    reads_exposure: ClassVar[bool] = True
+    trains_network: ClassVar[bool] = False  # if so, a run takes as long as that of a network
+    reads_exposure: ClassVar[bool] = True  # if so, scenes need an estimate of lost demand
 
     @abstractmethod
     def forecast(self, scene: Scene, levels: tuple[float, ...], seed: int, training: Training) -> pl.DataFrame:
@@ -58,14 +58,14 @@ def parts_of(scene: Scene) -> list[RegionHours]:
         exposure = rows["exposure"].to_numpy() if "exposure" in rows.columns else np.ones(rows.height)
         found.append(
             RegionHours(
-                str(name),
-                rows["ds"],
-                rows["y"].to_numpy().astype(np.float64),
-                rows["arrivals"].to_numpy().astype(np.float64),
-                np.asarray(exposure, np.float64),
-                week % 24 + 24 * (week >= WEEKEND),
-                int(rows.height * TRAIN_SHARE),
-                int(round(rows.height * FIT_SHARE, 6)),  # 0.9 x hours may be just below a whole number
+                name=str(name),
+                hours=rows["ds"],
+                seen_kwh=rows["y"].to_numpy().astype(np.float64),
+                arrivals=rows["arrivals"].to_numpy().astype(np.float64),
+                exposure=np.asarray(exposure, np.float64),
+                kind=week % 24 + 24 * (week >= WEEKEND),
+                train=int(rows.height * TRAIN_SHARE),
+                fit=int(round(rows.height * FIT_SHARE, 6)),  # 0.9 x hours may be just below a whole number
             )
         )
     return found

@@ -43,8 +43,8 @@ class CQRNN(Likelihood):
         censored = torch.isinf(observed.upper)[..., None]
         with torch.no_grad():
             below = (outputs.sort(-1).values < bound).sum(-1, keepdim=True)
-            at = torch.cat([level.new_zeros(1), level])[below]
-            weight = torch.where(level > at, (level - at) / (1 - at), torch.ones_like(outputs))
+            q_star = torch.cat([level.new_zeros(1), level])[below]
+            weight = torch.where(level > q_star, (level - q_star) / (1 - q_star), torch.ones_like(outputs))
         # At infinity, the loss rho_q(inf - f) is -q f, up to a constant.
         loss = torch.where(censored, weight * exact - (1 - weight) * level * outputs, exact)
         return loss.mean(-1) * len(self.levels)

@@ -11,7 +11,7 @@ from unmet.study.scenes import Scene
 
 __all__ = ["PoissonOffset"]
 
-PRIOR_HOURS = 0.5  # pseudo-hours of exposure at the region's mean rate, for hours that were never exposed
+PRIOR_HOURS = 0.5  # pseudo-hours of exposure at the region's mean rate, for hours of the day that were never exposed
 
 
 class PoissonOffset(Baseline):
@@ -37,13 +37,13 @@ class PoissonOffset(Baseline):
             kinds = part.kind[: part.train]
             count = np.bincount(kinds, seen, minlength=48) + PRIOR_HOURS * overall
             rate = count / (np.bincount(kinds, exposure, minlength=48) + PRIOR_HOURS)
-            each_kwh = part.seen_kwh[: part.train].sum() / max(seen.sum(), 1.0)
-            expected = rate[kinds] * exposure * each_kwh
+            session_kwh = part.seen_kwh[: part.train].sum() / max(seen.sum(), 1.0)
+            expected = rate[kinds] * exposure * session_kwh
             known = expected > 0
             residual = (part.seen_kwh[: part.train][known] - expected[known]) ** 2 / expected[known]
             dispersion = float(residual.mean()) if known.any() else 1.0
-            mean = rate[part.kind[part.fit :]] * each_kwh
+            mean = rate[part.kind[part.fit :]] * session_kwh
             shape = np.maximum(mean / max(dispersion, 1e-9), 1e-6)
-            out = gammaincinv(shape[:, None], np.asarray(levels)[None, :]) * dispersion
-            frames.append(frame_of(part, np.nan_to_num(out), levels))
+            quantiles = gammaincinv(shape[:, None], np.asarray(levels)[None, :]) * dispersion
+            frames.append(frame_of(part, np.nan_to_num(quantiles), levels))
         return pl.concat(frames)

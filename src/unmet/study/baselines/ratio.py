@@ -12,7 +12,7 @@ from unmet.study.scenes import Scene
 
 __all__ = ["SeenOverExposed", "weighted_quantiles"]
 
-MIN_EXPOSURE = 0.02  # hours with less exposure carry no information
+MIN_EXPOSURE = 0.02  # hours with less exposure are left out: y / exposure would be mostly noise
 
 
 def weighted_quantiles(values: Floats, weights: Floats, levels: tuple[float, ...]) -> Floats:
@@ -46,9 +46,10 @@ class SeenOverExposed(Baseline):
             usable = usable if len(usable) else np.arange(part.train)
             exposure = np.maximum(part.exposure[usable], MIN_EXPOSURE)
             ratio, kinds = part.seen_kwh[usable] / exposure, part.kind[usable]
-            out = np.empty((len(part.kind) - part.fit, len(levels)))
+            quantiles = np.empty((len(part.kind) - part.fit, len(levels)))
             for kind in np.unique(part.kind[part.fit :]):
+                # A kind of hour that was never usable takes the quantiles of all hours.
                 of_kind = kinds == kind if (kinds == kind).any() else np.ones(len(kinds), bool)
-                out[part.kind[part.fit :] == kind] = weighted_quantiles(ratio[of_kind], exposure[of_kind], levels)
-            frames.append(frame_of(part, out, levels))
+                quantiles[part.kind[part.fit :] == kind] = weighted_quantiles(ratio[of_kind], exposure[of_kind], levels)
+            frames.append(frame_of(part, quantiles, levels))
         return pl.concat(frames)
