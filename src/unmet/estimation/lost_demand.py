@@ -129,12 +129,11 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
         until_hour = network.clock.hours if until_ms is None else (until_ms - network.clock.first_ms) // HOUR_MS
         sessions = panel.sessions.filter(~pl.Series(failed_attempts(panel.sessions)))
         sessions = sessions if until is None else sessions.filter(pl.col("start") < until)
-        is_learned = rows.hour < until_hour
         bursts = hour_effects(network.history, network.clock, known.weekly, known.level, response, rows, until_hour)
         # 6. Waiting: how many drivers waited and were served at the same site?
         turned_away = _turned_away(network, known, rows, bursts)
         departures = after_departures(learned.history, network.clock, known.weekly, known.level, response)
-        away_of_site = network.by_site(rows.site, turned_away * is_learned)
+        away_of_site = network.by_site(rows.site, turned_away * (rows.hour < until_hour))
         waited = waiting_drivers(departures, learned.arrivals_at_full, away_of_site)
         waits = draw_waits(waited, self.waiting, self.draws, rng)
         leaving = leaving_drivers(waits, spills, waited.turned_away, refitted=rates is not initial_rates)

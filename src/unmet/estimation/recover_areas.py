@@ -285,12 +285,7 @@ def _about(choices: PanelChoices, records: Records, added: AddedUp, outages: pl.
     counts["rows_set_aside"] = records.rejected.height + sum(part.height for part in added.rejected)
     far = counts.get(FAR_AWAY, 0)
     are = "1 session is" if far == 1 else f"{far:,} sessions are"
-    far_notes = (
-        [f"{are} a year or more away from all others and set aside: the clock was probably wrong."] if far else []
-    )
-    notes = [
-        *count_notes({"ids_used_twice": 0} | counts, counts["rows_kept"]),
-        *([far_note] if far else []),
-        *records.notes,
-    ]
+    far_note = f"{are} a year or more away from all others and set aside: the clock was probably wrong."
+    other_notes = count_notes({"ids_used_twice": 0} | counts, counts["rows_kept"])
+    notes = [*other_notes, *([far_note] if far else []), *records.notes]
     return about_records(choices, replace(records, counts=counts, notes=notes), outages, zone)
