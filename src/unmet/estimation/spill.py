@@ -173,9 +173,7 @@ def _excess_share(nearby: Nearby) -> float:
 
 
 def spill_posterior(usual: Nearby, removed: float, without: Nearby, shared_burst: float) -> Floats:
-    """Posterior probability of each of `SHARES`, with N ~ Normal(common * E + share * A, variance).
-
-    E, A and common at a share are interpolated between `usual` (share 0) and `without` (share `removed`).
+    """Posterior probability of each of `SHARES`; sums are interpolated from `usual` (share 0) and `without` (`removed`).
 
     Args:
         usual: sums under rates fitted to all arrivals.
@@ -285,9 +283,7 @@ def while_full(
     return Nearby(observed[0], expected[0], turned_away, reachable, observed[1], expected[1])
 
 
-# Events at the times of `_changes`, in order: a site fills up, frees a plug, the last driver diverted from it has
-# arrived, and the placebo ends.
-FILLS, FREED, TRAVELLED, CALM = 0, 1, 2, 3
+FILLS, FREED, TRAVELLED, CALM = 0, 1, 2, 3  # events of `_changes`, in the order that its docstring names
 
 
 @compiled()
@@ -327,9 +323,7 @@ def spilled_sessions(
     share: float,
     chance: Floats,
 ) -> Integers:
-    """Rows of sessions drawn as diverted: each arrival with probability share * r / (own rate + share * r).
-
-    r is the arrival rate of the full sites nearby (`_rate_of_full_neighbours`).
+    """Rows of sessions drawn as diverted: each with probability share * r / (own rate + share * r), r of full neighbours.
 
     Args:
         history: spells and arrivals of the sites.
