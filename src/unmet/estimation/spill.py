@@ -173,7 +173,7 @@ def _excess_share(nearby: Nearby) -> float:
 
 
 def spill_posterior(usual: Nearby, removed: float, without: Nearby, shared_burst: float) -> Floats:
-    """Posterior probability of each of `SHARES`; sums are interpolated from `usual` (share 0) and `without` (`removed`).
+    """Posterior probability of each of `SHARES`; sums are interpolated between `usual` and `without`.
 
     Args:
         usual: sums under rates fitted to all arrivals.
@@ -323,7 +323,7 @@ def spilled_sessions(
     share: float,
     chance: Floats,
 ) -> Integers:
-    """Rows of sessions drawn as diverted: each with probability share * r / (own rate + share * r), r of full neighbours.
+    """Rows of sessions drawn as diverted: each with probability share * r / (own rate + share * r).
 
     Args:
         history: spells and arrivals of the sites.
